@@ -1,0 +1,101 @@
+// The one error class. What the world can do to us arrives as a SynclineError with a code from a
+// closed list, so that callers branch on `code` and never on text.
+//
+// K1  Every code has a default for `retryable`; whether a failed write was applied is always said.
+
+/** A code exists only where a caller can react to it. A slice adds its own when it lands. */
+export const ERROR_CODES = {
+  'invalid-argument': {
+    retryable: false,
+    meaning: 'The request itself is wrong. `details.field` names the part.',
+  },
+  'limit-exceeded': {
+    retryable: false,
+    meaning: 'A named limit would be passed. `details.limit` names it.',
+  },
+  overloaded: { retryable: true, meaning: 'A queue is full right now. Try again with backoff.' },
+  'not-found': { retryable: false, meaning: 'What was asked for does not exist.' },
+  conflict: {
+    retryable: false,
+    meaning: 'It exists already, or in another form. `details.reason` says which.',
+  },
+  fenced: { retryable: false, meaning: 'A newer owner has taken over. Stop, do not retry.' },
+  overflow: {
+    retryable: false,
+    meaning: 'A subscriber was too slow. Resume from the cursor in `details`.',
+  },
+  unavailable: { retryable: true, meaning: 'The other side cannot be reached, or is not ready.' },
+  timeout: { retryable: true, meaning: 'No answer within the time given.' },
+  aborted: { retryable: false, meaning: 'The caller gave up through its signal.' },
+  closed: { retryable: false, meaning: 'The object was closed before, or during, the call.' },
+  unauthenticated: {
+    retryable: false,
+    meaning: 'A token, password or certificate is missing or wrong.',
+  },
+  locked: {
+    retryable: false,
+    meaning: 'Another process holds the directory. `details.holder` names it.',
+  },
+  'storage-full': {
+    retryable: true,
+    meaning: 'No room on the disk. Nothing was written; writing resumes with room.',
+  },
+  'storage-failed': {
+    retryable: false,
+    meaning: 'The disk failed. The store takes no more writes in this process.',
+  },
+  corrupt: { retryable: false, meaning: 'Stored bytes do not match their checksum.' },
+} as const satisfies Record<string, { readonly retryable: boolean; readonly meaning: string }>;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+/** Whether a failed change took effect: it did not, or nobody can tell. */
+export type Outcome = 'not-applied' | 'unknown';
+
+export interface SynclineErrorOptions {
+  /** Default: that of the code. */
+  readonly retryable?: boolean;
+  /** Default `'not-applied'`. Set `'unknown'` once a request was sent and not answered. */
+  readonly outcome?: Outcome;
+  /** Plain values for programs; the message is for people and may change. */
+  readonly details?: Readonly<Record<string, unknown>>;
+  readonly cause?: unknown;
+}
+
+export class SynclineError extends Error {
+  override readonly name = 'SynclineError';
+  readonly code: ErrorCode;
+  readonly retryable: boolean;
+  readonly outcome: Outcome;
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(code: ErrorCode, message: string, options: SynclineErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.retryable = options.retryable ?? ERROR_CODES[code].retryable;
+    this.outcome = options.outcome ?? 'not-applied';
+    this.details = options.details ?? {};
+  }
+
+  /** What was thrown, as a SynclineError. An abort stays an abort; anything else becomes `fallback`. */
+  static from(thrown: unknown, fallback: ErrorCode = 'unavailable'): SynclineError {
+    if (thrown instanceof SynclineError) return thrown;
+    if (!(thrown instanceof Error))
+      return new SynclineError(fallback, String(thrown), { cause: thrown });
+    const code = thrown.name === 'AbortError' ? 'aborted' : fallback;
+    return new SynclineError(code, thrown.message, { cause: thrown });
+  }
+}
+
+export function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERROR_CODES, code);
+}
+
+/** Rejects a waiting call whose signal fired. */
+export function abortedError(
+  what: string,
+  signal: AbortSignal,
+  outcome: Outcome = 'not-applied',
+): SynclineError {
+  return new SynclineError('aborted', `${what} was aborted`, { outcome, cause: signal.reason });
+}

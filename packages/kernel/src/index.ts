@@ -1,0 +1,36 @@
+export { AssertionError, assert, unreachable } from './assert.js';
+export { type Chaos, noChaos } from './chaos.js';
+export type { Clock, Timer } from './clock.js';
+export {
+  abortedError,
+  ERROR_CODES,
+  type ErrorCode,
+  isErrorCode,
+  type Outcome,
+  SynclineError,
+  type SynclineErrorOptions,
+} from './error.js';
+export type { FileStat, Files } from './files/files.js';
+export { defineLimits, type Limit } from './limit.js';
+export { type LogFields, type Logger, silentLogger } from './logger.js';
+export {
+  type Labels,
+  type MetricDefinition,
+  type MetricDefinitions,
+  type MetricKind,
+  type Metrics,
+  silentMetrics,
+} from './metrics.js';
+export type { Address, CloseReason, Connection, Listener, Network } from './network/network.js';
+export { type Random, randomBelow } from './random.js';
+export type {
+  Durability,
+  RangeOptions,
+  Storage,
+  StorageEntry,
+  StorageHealth,
+  StorageRange,
+  StorageReads,
+  StorageSnapshot,
+} from './storage/storage.js';
+export { StorageBatch, type StorageOperation } from './storage/storage-batch.js';

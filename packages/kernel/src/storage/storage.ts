@@ -1,0 +1,70 @@
+// Storage: an ordered store of byte keys and byte values, behind one small port.
+//
+// Implementations: memory, LevelDB (`openLevelStorage`) and the simulated disk in ./testing. All run
+// the same conformance suite (`storageSuite`). SPEC.md, section Storage, numbers the promises K10 to K19.
+import type { StorageBatch } from './storage-batch.js';
+
+/**
+ * `buffered`: handed to the operating system, survives kill -9 of this process.
+ * `synced`: fsynced, survives power loss. A synced batch does not make earlier buffered ones durable.
+ */
+export type Durability = 'buffered' | 'synced';
+
+export interface StorageEntry {
+  readonly key: Uint8Array;
+  readonly value: Uint8Array;
+}
+
+export interface RangeOptions {
+  /** First key of the range, inclusive. Default: the first key there is. */
+  readonly from?: Uint8Array;
+  /** End of the range, exclusive. Default: beyond the last key. */
+  readonly to?: Uint8Array;
+  /** Highest key first. The range is still [from, to). */
+  readonly reverse?: boolean;
+  /** Most entries to return. Default: all. */
+  readonly limit?: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Entries in key order (bytes, unsigned, shorter first). The content is fixed when iteration starts;
+ * writes made later do not show. Leaving the loop early frees what it holds.
+ */
+export interface StorageRange extends AsyncIterable<StorageEntry> {
+  /** The same entries, many at a time: for loops in which an await per entry would cost too much. */
+  batches(): AsyncIterable<readonly StorageEntry[]>;
+}
+
+export interface StorageReads {
+  /** The value, or undefined. Synchronous. Throws `corrupt` when the stored checksum does not match. */
+  get(key: Uint8Array): Uint8Array | undefined;
+  range(options?: RangeOptions): StorageRange;
+}
+
+/** A view of one moment. It must be closed; a store closes what is left open. */
+export interface StorageSnapshot extends StorageReads, Disposable {
+  close(): void;
+}
+
+/** What a store can do right now. `/readyz` and `/healthz` show it. */
+export type StorageHealth =
+  | { readonly kind: 'ok' }
+  /** The last write found no room. Reads go on, each write checks for room first. */
+  | { readonly kind: 'full'; readonly reason: string }
+  /** A store that failed a write is being opened anew. For these milliseconds `get` throws `unavailable`. */
+  | { readonly kind: 'reopening' }
+  /** The disk failed. Reads go on if they can; writes fail until the process is restarted. */
+  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'closed' };
+
+export interface Storage extends StorageReads, AsyncDisposable {
+  /** Applies all of the batch or none of it, and resolves once it is as durable as asked. */
+  write(batch: StorageBatch, options: { readonly durability: Durability }): Promise<void>;
+  snapshot(): StorageSnapshot;
+  health(): StorageHealth;
+  /** Resolves at once unless the store is reopening. Shells wait here so that `get` need not throw. */
+  whenReadable(): Promise<void>;
+  /** Waits for writes under way, then frees everything. A second call does nothing. */
+  close(): Promise<void>;
+}

@@ -11,6 +11,10 @@ export {
   type SynclineErrorOptions,
 } from './error.js';
 export type { FileStat, Files } from './files/files.js';
+export { crc32 } from './hash/crc32.js';
+export { type HalfSipKey, halfSipHash13, halfSipKey } from './hash/half-sip-hash.js';
+export { fmix32, murmur3x64x128, murmur3x86x32 } from './hash/murmur3.js';
+export { Lifecycle, type LifecycleDeps, type LifecyclePart, type StopReport } from './lifecycle.js';
 export { defineLimits, type Limit } from './limit.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
 export {

@@ -1,0 +1,86 @@
+// Lifecycle: parts start one after another and stop in the reverse order, within one grace time.
+//
+// A composition root hands each part over as soon as it stands. If a later part fails to start, those
+// before it are stopped again, so that a failed start leaves nothing open.
+//
+// K5  Parts stop in the reverse order of their start, each once, also when others fail to stop.
+import type { Clock } from './clock.js';
+import { SynclineError } from './error.js';
+import type { Logger } from './logger.js';
+
+export interface LifecyclePart {
+  readonly name: string;
+  /** When it resolves the part works. When it rejects the part has freed what it took. */
+  start(): Promise<void>;
+  /**
+   * When it resolves nothing of the part runs and all it promised is stored. The signal fires at the
+   * end of the grace time: from then on give up what is in flight, and still free everything.
+   */
+  stop(signal: AbortSignal): Promise<void>;
+}
+
+export interface StopReport {
+  /** False when the grace time ended before everything had stopped by itself. */
+  readonly inTime: boolean;
+  readonly failures: readonly { readonly part: string; readonly error: SynclineError }[];
+}
+
+export interface LifecycleDeps {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export class Lifecycle {
+  readonly #deps: LifecycleDeps;
+  readonly #started: LifecyclePart[] = [];
+  #stopping: Promise<StopReport> | undefined;
+
+  constructor(deps: LifecycleDeps) {
+    this.#deps = deps;
+  }
+
+  /** Starts one part. If it fails, all parts before it are stopped within `graceMs`, then it throws. */
+  async start(part: LifecyclePart, graceMs: number): Promise<void> {
+    if (this.#stopping) throw new SynclineError('closed', `cannot start ${part.name}: stopping`);
+    try {
+      await part.start();
+    } catch (thrown) {
+      await this.stop(graceMs);
+      throw thrown;
+    }
+    this.#started.push(part);
+    // A stop that began meanwhile has not seen this part. We finish the job, then say so.
+    if (this.#stopping) {
+      await this.stop(graceMs);
+      throw new SynclineError('closed', `${part.name} was stopped while it started`);
+    }
+  }
+
+  /** Stops everything. A second call waits for the first and stops what came in between. */
+  async stop(graceMs: number): Promise<StopReport> {
+    const earlier = this.#stopping;
+    const run = (async () => {
+      await earlier;
+      return this.#stopAll(graceMs);
+    })();
+    this.#stopping = run;
+    return run;
+  }
+
+  async #stopAll(graceMs: number): Promise<StopReport> {
+    const grace = new AbortController();
+    const timer = this.#deps.clock.setTimer(graceMs, () => grace.abort());
+    const failures: { part: string; error: SynclineError }[] = [];
+    for (let part = this.#started.pop(); part; part = this.#started.pop()) {
+      try {
+        await part.stop(grace.signal);
+      } catch (thrown) {
+        const error = SynclineError.from(thrown, 'aborted');
+        failures.push({ part: part.name, error });
+        this.#deps.logger.error('part failed to stop', { part: part.name, error: error.message });
+      }
+    }
+    timer.cancel();
+    return { inTime: !grace.signal.aborted, failures };
+  }
+}

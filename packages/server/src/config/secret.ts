@@ -1,0 +1,29 @@
+// A value that must not reach a log, an error or a screen. It shows itself as `***` wherever a value
+// is turned into text by accident; only `reveal` gives it out.
+import { inspect } from 'node:util';
+
+const HIDDEN = '***';
+
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  reveal(): string {
+    return this.#value;
+  }
+
+  toString(): string {
+    return HIDDEN;
+  }
+
+  toJSON(): string {
+    return HIDDEN;
+  }
+
+  [inspect.custom](): string {
+    return HIDDEN;
+  }
+}

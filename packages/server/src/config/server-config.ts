@@ -1,0 +1,24 @@
+// What the server is started with: the settings, and the credentials that the settings name, read
+// from their files or the environment.
+import type { Secret } from './secret.js';
+import type { ServerSettings } from './settings-schema.js';
+
+/** PEM texts, checked to be readable and to belong together. */
+export interface TlsMaterial {
+  readonly cert: string;
+  readonly key: string;
+  /** With it, clients must show a certificate that one of these authorities has signed. */
+  readonly ca: string | undefined;
+}
+
+export interface ServerCredentials {
+  readonly tls: TlsMaterial | undefined;
+  /** Bearer token of gRPC and HTTP. */
+  readonly token: Secret | undefined;
+  readonly respPassword: Secret | undefined;
+  readonly meshSecret: Secret | undefined;
+}
+
+export interface ServerConfig extends ServerSettings {
+  readonly credentials: ServerCredentials;
+}

@@ -1,0 +1,157 @@
+// Every setting of the server, by section. Code says `tls.certFile`; the same setting is
+// `tls.cert_file` in the TOML file and SYNCLINE_TLS_CERT_FILE in the environment.
+//
+// A slice adds its section as one object here, and everything else follows from it.
+import { z } from 'zod';
+import { peerAddressSchema } from './peer-address.js';
+import {
+  booleanSetting,
+  choiceSetting,
+  fileSetting,
+  integerSetting,
+  listSetting,
+  portSetting,
+  textSetting,
+} from './setting.js';
+
+const idleTimeoutMs = { min: 0, max: 86_400_000 } as const;
+const connectionsMax = { min: 1, max: 100_000 } as const;
+
+const http = {
+  port: portSetting(7400, {
+    help: 'Port of the HTTP listener: page, JSON, metrics, health. 0 lets the system choose.',
+    flag: '--http-port <port>',
+  }),
+  connectionsMax: integerSetting(
+    { ...connectionsMax, default: 1_024 },
+    { help: 'HTTP connections at once. Further ones are closed at once.' },
+  ),
+  idleTimeoutMs: integerSetting(
+    { ...idleTimeoutMs, default: 60_000 },
+    { help: 'An HTTP connection without a request for this long is closed. 0 keeps it.' },
+  ),
+  allowedHosts: listSetting(z.string().regex(/^[A-Za-z0-9.:[\]-]+$/), 64, {
+    help: 'Further names in the Host header that are answered, without a port. Loopback names and the listen host always are; any other name is refused, so that a web page cannot reach the server through a name of its own.',
+    allowedItem: 'a host name',
+  }),
+};
+
+const grpc = {
+  port: portSetting(7401, {
+    help: 'Port of the gRPC listener. 0 lets the system choose.',
+    flag: '--grpc-port <port>',
+  }),
+  connectionsMax: integerSetting(
+    { ...connectionsMax, default: 1_024 },
+    { help: 'gRPC connections at once. Further ones are closed at once.' },
+  ),
+  idleTimeoutMs: integerSetting(
+    { ...idleTimeoutMs, default: 300_000 },
+    { help: 'A gRPC connection without a call for this long is closed. 0 keeps it.' },
+  ),
+};
+
+const resp = {
+  port: portSetting(7402, {
+    help: 'Port of the RESP listener, for any Redis client. 0 lets the system choose.',
+    flag: '--resp-port <port>',
+  }),
+  passwordFile: fileSetting({
+    help: 'File with the password that Redis clients send by AUTH. Instead of it SYNCLINE_RESP_PASSWORD may hold the password itself.',
+  }),
+  connectionsMax: integerSetting(
+    { ...connectionsMax, default: 10_000 },
+    { help: 'RESP connections at once. Further ones are closed at once.' },
+  ),
+  idleTimeoutMs: integerSetting(
+    { ...idleTimeoutMs, default: 0 },
+    {
+      help: 'A RESP connection without a command for this long is closed. 0 keeps it, as Redis does.',
+    },
+  ),
+};
+
+const mesh = {
+  port: portSetting(7403, {
+    help: 'Port where peers connect. 0 lets the system choose.',
+    flag: '--mesh-port <port>',
+  }),
+  clusterId: textSetting('syncline', {
+    help: 'Name of the cluster. Nodes of another name are refused.',
+  }),
+  peers: listSetting(peerAddressSchema, 16, {
+    help: 'The other nodes. This node itself may stand in the list and is passed over, so that one list serves all.',
+    flag: '--peer <id@host:port>',
+    allowedItem: 'ID@HOST:PORT (id 1 to 65535)',
+  }),
+  secretFile: fileSetting({
+    help: 'File with the secret by which peers know each other. Instead of it SYNCLINE_MESH_SECRET may hold the secret itself.',
+  }),
+  connectionsMax: integerSetting(
+    { ...connectionsMax, default: 64 },
+    { help: 'Mesh connections at once, those in their handshake included.' },
+  ),
+};
+
+const tls = {
+  certFile: fileSetting({
+    help: 'PEM file with the certificate chain of this node. With it every listener speaks TLS.',
+  }),
+  keyFile: fileSetting({ help: 'PEM file with the private key of the certificate.' }),
+  caFile: fileSetting({
+    help: 'PEM file with the authorities that sign client certificates. With it every listener demands one (mutual TLS), and peers are checked against it.',
+  }),
+};
+
+const auth = {
+  tokenFile: fileSetting({
+    help: 'File with the bearer token that gRPC and HTTP clients send. Instead of it SYNCLINE_TOKEN may hold the token itself. The command line sends the same one.',
+    env: 'SYNCLINE_TOKEN_FILE',
+  }),
+};
+
+const log = {
+  level: choiceSetting(['debug', 'info', 'warn', 'error'], 'info', {
+    help: 'The least important log lines that are written, to standard error.',
+    flag: '--log-level <level>',
+  }),
+};
+
+const shutdown = {
+  graceMs: integerSetting(
+    { min: 0, max: 600_000, default: 10_000 },
+    { help: 'How long a stop may take to finish what is under way. Then the rest is cut.' },
+  ),
+};
+
+export const settingsSchema = z.strictObject({
+  nodeId: integerSetting(
+    { min: 1, max: 65_535, default: 1 },
+    { help: 'Number of this node, unique in its cluster.', flag: '--node-id <n>' },
+  ),
+  dataDir: textSetting('./syncline-data', {
+    help: 'Directory of everything that must survive a restart. One process at a time.',
+    flag: '--data-dir <dir>',
+  }),
+  memory: booleanSetting(false, {
+    help: 'Keep everything in memory and nothing on disk. Excludes data_dir.',
+    flag: '--memory',
+  }),
+  listenHost: textSetting('127.0.0.1', {
+    help: 'Address to listen on. Beyond loopback every listener needs authentication.',
+    flag: '--listen-host <host>',
+  }),
+  http: z.strictObject(http),
+  grpc: z.strictObject(grpc),
+  resp: z.strictObject(resp),
+  mesh: z.strictObject(mesh),
+  tls: z.strictObject(tls),
+  auth: z.strictObject(auth),
+  log: z.strictObject(log),
+  shutdown: z.strictObject(shutdown),
+});
+
+type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T;
+
+/** What users set, checked and complete. */
+export type ServerSettings = DeepReadonly<z.output<typeof settingsSchema>>;

@@ -1,4 +1,6 @@
 export { AssertionError, assert, unreachable } from './assert.js';
+export { type BackoffOptions, backoffMs, type RetryOptions, retry } from './backoff.js';
+export { BoundedQueue, type BoundedQueueOptions } from './bounded-queue.js';
 export { type Chaos, noChaos } from './chaos.js';
 export type { Clock, Timer } from './clock.js';
 export {
@@ -14,6 +16,31 @@ export type { FileStat, Files } from './files/files.js';
 export { crc32 } from './hash/crc32.js';
 export { type HalfSipKey, halfSipHash13, halfSipKey } from './hash/half-sip-hash.js';
 export { fmix32, murmur3x64x128, murmur3x86x32 } from './hash/murmur3.js';
+export {
+  type ActorClaim,
+  type ActorClaimDeps,
+  type ActorClaimOptions,
+  claimActor,
+} from './identity/actor-claim.js';
+export {
+  type ActorId,
+  actorId,
+  EPOCH_MAX,
+  epochOf,
+  formatActor,
+  NODE_ID_MAX,
+  nodeOf,
+} from './identity/actor-id.js';
+export {
+  compareDots,
+  DOT_BYTES,
+  type Dot,
+  dot,
+  formatDot,
+  readDot,
+  writeDot,
+} from './identity/dot.js';
+export { VersionVector } from './identity/version-vector.js';
 export { Lifecycle, type LifecycleDeps, type LifecyclePart, type StopReport } from './lifecycle.js';
 export { defineLimits, type Limit } from './limit.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';

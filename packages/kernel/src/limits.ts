@@ -2,6 +2,11 @@
 import { defineLimits } from './limit.js';
 
 export const kernelLimits = defineLimits({
+  versionVectorEntriesMax: {
+    value: 4096,
+    unit: 'entries',
+    why: 'Actors in one version vector from the wire: 16 nodes with 256 unclean starts each. More is refused.',
+  },
   rangeBatchEntriesMax: {
     value: 1024,
     unit: 'entries',

@@ -1,0 +1,56 @@
+// Waiting longer after each failure, with jitter, so that many clients do not come back at once.
+import type { Clock } from './clock.js';
+import { SynclineError } from './error.js';
+import type { Random } from './random.js';
+
+export interface BackoffOptions {
+  /** Bound of the first wait, in ms. It doubles with each attempt. */
+  readonly initialMs: number;
+  /** No wait is longer. */
+  readonly maxMs: number;
+  /** `full`: anything from 0 to the bound, spreads best. `half`: at least half of it. Default `full`. */
+  readonly jitter?: 'full' | 'half';
+}
+
+export interface RetryOptions extends BackoffOptions {
+  /** How often to try in all, the first time included. */
+  readonly attempts: number;
+  readonly signal?: AbortSignal;
+}
+
+/** The wait after failure number `attempt`, counted from 0. */
+export function backoffMs(attempt: number, options: BackoffOptions, random: Random): number {
+  const boundMs = Math.min(options.maxMs, options.initialMs * 2 ** attempt);
+  return options.jitter === 'half'
+    ? boundMs * (0.5 + random.float() / 2)
+    : boundMs * random.float();
+}
+
+/**
+ * Tries until it works, the error is not retryable, or the attempts are used up; then throws the last
+ * error. If any attempt may have been applied the thrown error says `outcome: 'unknown'`.
+ */
+export async function retry<T>(
+  deps: { readonly clock: Clock; readonly random: Random },
+  options: RetryOptions,
+  attempt: (attemptNumber: number) => Promise<T>,
+): Promise<T> {
+  let isOutcomeUnknown = false;
+  for (let number = 0; ; number += 1) {
+    try {
+      return await attempt(number);
+    } catch (thrown) {
+      const error = SynclineError.from(thrown);
+      isOutcomeUnknown ||= error.outcome === 'unknown';
+      const isLast = number + 1 >= options.attempts || options.signal?.aborted === true;
+      if (isLast || !error.retryable) throw isOutcomeUnknown ? withUnknownOutcome(error) : error;
+    }
+    await deps.clock.sleep(backoffMs(number, options, deps.random), options.signal);
+  }
+}
+
+function withUnknownOutcome(error: SynclineError): SynclineError {
+  if (error.outcome === 'unknown') return error;
+  const { code, message, retryable, details } = error;
+  return new SynclineError(code, message, { retryable, details, outcome: 'unknown', cause: error });
+}

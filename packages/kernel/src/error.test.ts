@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest';
+import { ERROR_CODES, isErrorCode, SynclineError } from './index.js';
+
+describe('K1 SynclineError', () => {
+  test('takes retryable from its code, says not-applied, and can be told otherwise', () => {
+    expect(new SynclineError('overloaded', 'full')).toMatchObject({
+      retryable: true,
+      outcome: 'not-applied',
+      details: {},
+    });
+    const sent = new SynclineError('timeout', 'no answer', {
+      outcome: 'unknown',
+      retryable: false,
+    });
+    expect(sent).toMatchObject({ retryable: false, outcome: 'unknown' });
+  });
+
+  test('from keeps ours, names aborts, and wraps the rest with its cause', () => {
+    const ours = new SynclineError('fenced', 'x');
+    expect(SynclineError.from(ours)).toBe(ours);
+    const abort = new DOMException('stop', 'AbortError');
+    expect(SynclineError.from(abort)).toMatchObject({ code: 'aborted', cause: abort });
+    const other = new TypeError('bad');
+    expect(SynclineError.from(other, 'corrupt')).toMatchObject({ code: 'corrupt', cause: other });
+    expect(SynclineError.from('text')).toMatchObject({ code: 'unavailable', message: 'text' });
+  });
+
+  test('codes are a closed list of kebab-case names with a meaning', () => {
+    for (const [code, { meaning }] of Object.entries(ERROR_CODES)) {
+      expect(code).toMatch(/^[a-z]+(-[a-z]+)*$/);
+      expect(meaning.endsWith('.'), code).toBe(true);
+    }
+    expect([isErrorCode('fenced'), isErrorCode('toString')]).toEqual([true, false]);
+  });
+});

@@ -9,7 +9,11 @@ import { respErrorOf } from './resp-error.js';
 
 const codes = Object.keys(ERROR_CODES) as ErrorCode[];
 
-const plainDetails = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 4 });
+const plainDetails = fc.dictionary(
+  fc.string(),
+  fc.jsonValue({ maxDepth: 2, stringUnit: 'grapheme' }),
+  { maxKeys: 4 },
+);
 
 function anyError(message: fc.Arbitrary<string>, details: fc.Arbitrary<Record<string, unknown>>) {
   return fc
@@ -28,7 +32,7 @@ const sendable = anyError(fc.string({ unit: 'grapheme', maxLength: 80 }), plainD
 );
 const hostile = anyError(
   fc.string({ unit: fc.nat(0xffff).map((unit) => String.fromCharCode(unit)), maxLength: 3_000 }),
-  fc.dictionary(fc.string(), fc.anything(), { maxKeys: 6 }) as fc.Arbitrary<
+  fc.dictionary(fc.string(), fc.anything({ stringUnit: 'binary' }), { maxKeys: 6 }) as fc.Arbitrary<
     Record<string, unknown>
   >,
 );

@@ -1,0 +1,38 @@
+// What a slice gives the server to answer HTTP: plain values in, plain values or events out.
+//
+// A slice sees neither fastify nor sockets. Authentication, limits, error answers, backpressure and
+// keep-alive comments are the server's.
+import type { IncomingHttpHeaders } from 'node:http';
+
+export interface HttpRoute {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below /api/<slice>, with `:name` for parameters: `/:job/events`. Empty for the slice itself. */
+  readonly path: string;
+  /** A SynclineError becomes a problem document by the error table. */
+  handle(request: HttpRequest): Promise<HttpReply> | HttpReply;
+}
+
+export interface HttpRequest {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
+  /** Parsed JSON; undefined without a body. */
+  readonly body: unknown;
+  /** Fires when the client is gone. */
+  readonly signal: AbortSignal;
+}
+
+export type HttpReply =
+  /** `status` is 200 by default. */
+  | { readonly kind: 'json'; readonly body: unknown; readonly status?: number }
+  | { readonly kind: 'empty' }
+  /** Server-sent events, pulled as fast as the client reads. Ends when a stop begins. */
+  | { readonly kind: 'events'; readonly events: AsyncIterable<ServerSentEvent> };
+
+export interface ServerSentEvent {
+  readonly event: string;
+  /** What Last-Event-ID will say when the client comes back. */
+  readonly id?: string;
+  /** Sent as JSON. */
+  readonly data: unknown;
+}

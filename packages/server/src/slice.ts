@@ -1,0 +1,82 @@
+// The one interface through which a slice (fair, jobs, sets) plugs into the server.
+//
+// A slice library knows no sockets. An adapter in this package wraps it as a Slice; the server gives it
+// storage, time and configuration, opens the listeners that its contributions need, and moves bytes.
+//
+// Promises, in the order of a life:
+// - `start` is called once. When it resolves every contribution works; loading that takes long goes on
+//   behind a `not-ready` health. When it rejects the slice has freed what it took.
+// - No connection, call or request arrives before `start` has resolved.
+// - `deps.draining` fires when a stop begins. The slice then ends its long-lived streams in good order
+//   and soon; calls that have arrived are still answered.
+// - `stop` is called once, when no gRPC call, HTTP request or RESP session is left. Mesh connections
+//   still stand, so that peers get the last changes; the slice closes them. When `stop` resolves all
+//   that was acknowledged is as durable as promised. The signal means: the grace time is over, give up.
+// - Storage is closed after `stop`, never before.
+import type {
+  Clock,
+  Limit,
+  Logger,
+  MetricDefinitions,
+  Metrics,
+  Network,
+  Random,
+  Storage,
+} from '@syncline/kernel';
+import type { ServerConfig } from './config/server-config.js';
+import type { GrpcService } from './grpc/grpc-service.js';
+import type { HttpRoute } from './http/http-route.js';
+import type { MeshAcceptor } from './mesh/mesh-acceptor.js';
+import type { RespSessions } from './resp/resp-session.js';
+
+export interface Slice {
+  /** Lower-case letters. Names the routes /api/<name>, the store DIR/<name>/db and the metrics. */
+  readonly name: string;
+  /** Every metric that the slice reports; another name is a bug. */
+  readonly metrics: MetricDefinitions;
+  /** Shown as `syncline_limit{package="<name>"}`. */
+  readonly limits: Readonly<Record<string, Limit>>;
+  start(deps: SliceDeps): Promise<RunningSlice>;
+}
+
+export interface SliceDeps {
+  readonly config: ServerConfig;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** For dialling peers: TLS with this node's certificate where TLS is configured. */
+  readonly network: Network;
+  /** Fires when the server begins to stop. */
+  readonly draining: AbortSignal;
+  /** The slice's own store, in memory with `--memory`. Call it once at most; the server closes it. */
+  openStorage(): Promise<Storage>;
+  /** Counts that one of the slice's limits was met. It shows in the log, /metrics and /api/status. */
+  limitReached(limit: string): void;
+}
+
+/** What a started slice contributes. A listener that no slice contributes to is not opened. */
+export interface RunningSlice {
+  readonly grpc?: readonly GrpcService[];
+  /** Paths are below /api/<name>. */
+  readonly http?: readonly HttpRoute[];
+  /** One slice of a server may speak RESP. */
+  readonly resp?: RespSessions;
+  /** One slice of a server may own the mesh. */
+  readonly mesh?: MeshAcceptor;
+  /** Called often and from many places: cheap, and without side effects. */
+  status(): SliceStatus;
+  stop(signal: AbortSignal): Promise<void>;
+}
+
+export interface SliceStatus {
+  readonly health: SliceHealth;
+  /** Values for people and programs in /api/status. Plain JSON; no keys, elements or tokens. */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/** `not-ready` may pass (loading, no peer yet); `failed` lasts until a restart, and /healthz says so. */
+export type SliceHealth =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'not-ready'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly reason: string };

@@ -1,1 +1,1 @@
-export {};
+export type { ConformanceCase } from './conformance/conformance-case.js';

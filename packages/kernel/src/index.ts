@@ -12,6 +12,11 @@ export {
   SynclineError,
   type SynclineErrorOptions,
 } from './error.js';
+export { Feed, type FeedDeps, type FeedOptions, type FeedSubscribeOptions } from './feed/feed.js';
+export type { FeedChange, FeedEvent, FeedGap } from './feed/feed-event.js';
+export type { FeedStore, FeedView } from './feed/feed-store.js';
+export type { FeedOverflow, FeedSubscription } from './feed/feed-subscription.js';
+export { MemoryFeedStore, type MemoryFeedStoreOptions } from './feed/memory-feed-store.js';
 export type { FileStat, Files } from './files/files.js';
 export { crc32 } from './hash/crc32.js';
 export { type HalfSipKey, halfSipHash13, halfSipKey } from './hash/half-sip-hash.js';
@@ -65,3 +70,5 @@ export type {
   StorageSnapshot,
 } from './storage/storage.js';
 export { StorageBatch, type StorageOperation } from './storage/storage-batch.js';
+export { createSystemClock } from './system-clock.js';
+export { createSystemRandom } from './system-random.js';

@@ -1,1 +1,3 @@
+export { type ClockSubject, clockSuite } from './conformance/clock-suite.js';
 export type { ConformanceCase } from './conformance/conformance-case.js';
+export { type RandomSubject, randomSuite } from './conformance/random-suite.js';

@@ -1,0 +1,49 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { clockSuite } from './conformance/clock-suite.js';
+import { createSystemClock } from './system-clock.js';
+
+describe('the system clock', () => {
+  for (const { name, run } of clockSuite(async () => ({
+    clock: createSystemClock(),
+    async [Symbol.asyncDispose]() {},
+  })))
+    it(name, run);
+});
+
+describe('long timers', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('K60 a sleep of 60 days ends after 60 days', async () => {
+    vi.useFakeTimers();
+    const clock = createSystemClock();
+    const days60Ms = 60 * 86_400_000;
+    let ended = false;
+    const sleeping = clock.sleep(days60Ms).then(() => {
+      ended = true;
+    });
+    await vi.advanceTimersByTimeAsync(days60Ms - 1);
+    expect(ended).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    await sleeping;
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('K61 an aborted long sleep leaves no timer', async () => {
+    vi.useFakeTimers();
+    const controller = new AbortController();
+    const sleeping = createSystemClock().sleep(60 * 86_400_000, controller.signal);
+    await vi.advanceTimersByTimeAsync(2 ** 31 + 10); // into its second stretch
+    controller.abort();
+    await expect(sleeping).rejects.toMatchObject({ code: 'aborted' });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('an unreferenced timer holds no process, also when it waits again', () => {
+    const referenced = process.getActiveResourcesInfo().length;
+    const timer = createSystemClock().setTimer(60_000, () => {}, { unref: true });
+    expect(process.getActiveResourcesInfo().length).toBe(referenced);
+    timer.cancel();
+  });
+});

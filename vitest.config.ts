@@ -1,38 +1,49 @@
-// One configuration, four projects by file name. Tests read the sources of the workspace packages
-// (condition `syncline-source`), so that a run never sees a stale build.
-import { defineConfig } from 'vitest/config';
+// One configuration, three projects by file name: `unit` (examples and properties), `sim` (many nodes
+// under a simulated world) and `int` (sockets, disk, processes).
+//
+// Tests read the sources of the workspace packages (condition `syncline-source`), so that a run never
+// sees a stale build. What needs no real world runs first and side by side; integration files then
+// run one at a time, so that a slow disk or a busy core does not fail the neighbour.
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
+const roots = ['packages/*/src', 'scripts', 'bench', 'e2e', 'examples'];
 const conditions = ['syncline-source', 'node', 'import', 'default'];
-const roots = ['packages/*/src', 'scripts', 'e2e', 'bench', 'examples'];
-const only = (suffix: string) => roots.map((root) => `${root}/**/*${suffix}`);
+
+const endingIn = (suffix: string) => roots.map((root) => `${root}/**/*${suffix}`);
+
+type ProjectOptions = NonNullable<TestProjectInlineConfiguration['test']>;
+
+function project(name: string, options: ProjectOptions): TestProjectInlineConfiguration {
+  return {
+    resolve: { conditions },
+    ssr: { resolve: { conditions } },
+    test: { name, retry: 0, ...options },
+  };
+}
 
 export default defineConfig({
   test: {
     projects: [
-      {
-        resolve: { conditions },
-        ssr: { resolve: { conditions } },
-        test: {
-          name: 'unit',
-          include: only('.test.ts'),
-          exclude: [...only('.sim.test.ts'), ...only('.int.test.ts')],
-        },
-      },
-      {
-        resolve: { conditions },
-        ssr: { resolve: { conditions } },
-        test: { name: 'sim', include: only('.sim.test.ts'), testTimeout: 120_000 },
-      },
-      {
-        resolve: { conditions },
-        ssr: { resolve: { conditions } },
-        test: {
-          name: 'int',
-          include: only('.int.test.ts'),
-          testTimeout: 60_000,
-          fileParallelism: false,
-        },
-      },
+      project('unit', {
+        include: endingIn('.test.ts'),
+        exclude: [...endingIn('.sim.test.ts'), ...endingIn('.int.test.ts')],
+        // Sources do nothing on import and keep no state in modules, so files can share a worker.
+        isolate: false,
+        testTimeout: 20_000,
+        sequence: { groupOrder: 0 },
+      }),
+      project('sim', {
+        include: endingIn('.sim.test.ts'),
+        testTimeout: 120_000,
+        sequence: { groupOrder: 0 },
+      }),
+      project('int', {
+        include: endingIn('.int.test.ts'),
+        testTimeout: 60_000,
+        hookTimeout: 30_000,
+        fileParallelism: false,
+        sequence: { groupOrder: 1 },
+      }),
     ],
   },
 });

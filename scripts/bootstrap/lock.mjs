@@ -1,0 +1,88 @@
+// One bootstrap at a time. Two `npm ci` in one checkout delete each other's files, so the second
+// start waits for the first and then finds nothing left to do.
+//
+// The lock is a file that holds its owner's pid. It is made whole under another name and linked into
+// place: nobody can read it half written. A lock whose owner is gone is taken over.
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cacheDirectory } from './root.mjs';
+import { say } from './say.mjs';
+
+const lockPath = join(cacheDirectory, 'bootstrap.lock');
+const pollMs = 200;
+
+/**
+ * @template T
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+export async function withBootstrapLock(work) {
+  await takeLock();
+  process.once('exit', releaseLock);
+  try {
+    return await work();
+  } finally {
+    process.off('exit', releaseLock);
+    releaseLock();
+  }
+}
+
+async function takeLock() {
+  mkdirSync(cacheDirectory, { recursive: true });
+  let hasSpoken = false;
+  while (!tryLock()) {
+    const holder = readHolder();
+    if (holder === undefined) continue;
+    if (!isAlive(holder)) {
+      rmSync(lockPath, { force: true });
+      continue;
+    }
+    if (!hasSpoken) say(`Waiting for process ${holder}, which installs or builds here already …`);
+    hasSpoken = true;
+    await sleep(pollMs);
+  }
+}
+
+function tryLock() {
+  const draft = `${lockPath}.${process.pid}`;
+  writeFileSync(draft, String(process.pid));
+  try {
+    linkSync(draft, lockPath);
+    return true;
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') return false;
+    throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+function releaseLock() {
+  rmSync(lockPath, { force: true });
+}
+
+/** @returns {number | undefined} Nothing when the lock was released meanwhile. */
+function readHolder() {
+  try {
+    return Number(readFileSync(lockPath, 'utf8'));
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** @param {number} pid */
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return errorCode(error) === 'EPERM';
+  }
+}
+
+/** @param {unknown} error */
+function errorCode(error) {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}

@@ -1,0 +1,25 @@
+// The tidy test, as a list. What the linters can say they say; these are the habits of this
+// repository.
+import type { Rule } from '../repository/rule.js';
+import { bannedSyntax } from './banned-syntax.js';
+import { fileNames } from './file-names.js';
+import { headComment } from './head-comment.js';
+import { hiddenWorld } from './hidden-world.js';
+import { linksResolve, oneHeading } from './markdown.js';
+import { outsideReferences } from './outside-references.js';
+import { reminders } from './reminders.js';
+import { fileSize, functionSize, medianFileSize } from './sizes.js';
+
+export const tidyRules: readonly Rule[] = [
+  bannedSyntax,
+  fileNames,
+  fileSize,
+  functionSize,
+  headComment,
+  hiddenWorld,
+  linksResolve,
+  medianFileSize,
+  oneHeading,
+  outsideReferences,
+  reminders,
+];

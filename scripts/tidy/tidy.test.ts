@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { proveRules } from '../repository/planted.js';
+import { readRepository } from '../repository/read-repository.js';
+import { Repository } from '../repository/repository.js';
+import { judge } from '../repository/rule.js';
+import { plantedUntidiness } from './planted-untidiness.js';
+import { tidyRules } from './tidy-rules.js';
+
+test('the repository is tidy', () => {
+  expect(judge(tidyRules, readRepository())).toEqual([]);
+});
+
+test('each rule finds what is planted and lets pass what only looks like it', () => {
+  expect(proveRules(tidyRules, plantedUntidiness)).toEqual([]);
+});
+
+test('no source file read is a failure, not a success', () => {
+  const documentsOnly = Repository.of({ 'README.md': '# Syncline\n' });
+  expect(() => judge(tidyRules, documentsOnly)).toThrow('no source file');
+});

@@ -1,3 +1,19 @@
+export { renderConfigDoc } from './config/config-doc.js';
+export { checkExposure, isLoopback } from './config/exposure.js';
+export {
+  type ConfigSources,
+  type LoadedConfig,
+  loadConfig,
+  loadSettings,
+} from './config/load-config.js';
+export { nearestName } from './config/nearest-name.js';
+export type { FlagValue, ResolvedSettings } from './config/resolve-settings.js';
+export type { ResolvedSetting } from './config/resolved-setting.js';
+export { Secret } from './config/secret.js';
+export { SECRET_LIST, type SecretSource } from './config/secret-list.js';
+export type { ServerConfig, ServerCredentials, TlsMaterial } from './config/server-config.js';
+export { SETTING_LIST, type SettingEntry } from './config/setting-list.js';
+export { describeOrigin, type SettingOrigin } from './config/setting-origin.js';
 export type { GrpcService } from './grpc/grpc-service.js';
 export type { HttpReply, HttpRequest, HttpRoute, ServerSentEvent } from './http/http-route.js';
 export type { ListenerName, ListeningAddress } from './listener.js';

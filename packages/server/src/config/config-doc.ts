@@ -1,0 +1,64 @@
+// docs/CONFIG.md, made from the settings.
+import { SECRET_LIST } from './secret-list.js';
+import { SETTING_LIST, type SettingEntry } from './setting-list.js';
+
+const HEAD = `# Configuration
+
+Flags win over environment variables, these over the TOML file, and that over the defaults.
+\`syncline config show --origin\` prints every value that is in force and where it came from. The file
+is the one after \`--config\`, or in \`SYNCLINE_CONFIG\`; without either none is read. Unknown keys and
+unknown \`SYNCLINE_*\` variables are errors. Names of files are relative to the working directory.
+
+\`\`\`toml
+node_id = 2
+data_dir = "/var/lib/syncline"
+
+[http]
+port = 7410
+
+[mesh]
+peers = ["1@10.0.0.1:7403", "3@10.0.0.3:7403"]
+secret_file = "/etc/syncline/mesh-secret"
+\`\`\`
+`;
+
+export function renderConfigDoc(): string {
+  const sections = [...new Set(SETTING_LIST.map(sectionOf))];
+  return [HEAD, ...sections.map(renderSection), renderSecrets()].join('\n');
+}
+
+function sectionOf(entry: SettingEntry): string {
+  return entry.path.slice(0, -1).join('.');
+}
+
+function renderSection(section: string): string {
+  const rows = SETTING_LIST.filter((entry) => sectionOf(entry) === section).map(renderRow);
+  return `## ${section === '' ? 'The node' : `[${section}]`}
+
+| key | default | meaning | allowed | variable and flag |
+| --- | --- | --- | --- | --- |
+${rows.join('\n')}
+`;
+}
+
+function renderRow({ key, byDefault, env, flag, meta }: SettingEntry): string {
+  const value = byDefault === undefined ? 'not set' : `\`${JSON.stringify(byDefault)}\``;
+  const names = flag === undefined ? `\`${env}\`` : `\`${env}\`, \`${flag}\``;
+  return `| \`${key}\` | ${value} | ${meta.help} | ${meta.allowed} | ${names} |`;
+}
+
+function renderSecrets(): string {
+  const rows = SECRET_LIST.map(
+    ({ what, env, fileKey }) => `| ${what} | \`${fileKey}\` | \`${env}\` |`,
+  );
+  return `## Secrets
+
+A secret comes from a file or from the environment, never from a flag, because every user of a machine
+can read the flags of its processes. One line end at the end of the file is dropped. \`config show\`
+prints the name of the file, or \`***\`.
+
+| secret | setting that names its file | variable that holds it |
+| --- | --- | --- |
+${rows.join('\n')}
+`;
+}

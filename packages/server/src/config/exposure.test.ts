@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import type { ListenerName } from '../listener.js';
+import { checkExposure, isLoopback } from './exposure.js';
+import { resolveSettings } from './resolve-settings.js';
+import { Secret } from './secret.js';
+import type { ServerConfig, ServerCredentials } from './server-config.js';
+
+const tls = { cert: 'cert', key: 'key', ca: undefined };
+const mutual = { ...tls, ca: 'ca' };
+const token = new Secret('t');
+const respPassword = new Secret('p');
+const meshSecret = new Secret('m');
+
+function configOf(listenHost: string, given: Partial<ServerCredentials>): ServerConfig {
+  const { settings } = resolveSettings({
+    flags: new Map([['listen_host', listenHost]]),
+    environment: {},
+    file: undefined,
+  });
+  const none = { tls: undefined, token: undefined, respPassword: undefined, meshSecret: undefined };
+  return { ...settings, credentials: { ...none, ...given } };
+}
+
+test.each(['127.0.0.1', '127.8.9.1', '::1', '0:0:0:0:0:0:0:1', '::ffff:127.0.0.1', 'localhost'])(
+  '%s is loopback and needs nothing',
+  (host) => {
+    expect(isLoopback(host)).toBe(true);
+    checkExposure(configOf(host, {}), ['http', 'grpc', 'resp', 'mesh']);
+  },
+);
+
+test.each(['0.0.0.0', '::', '10.0.0.1', 'fe80::1', '::ffff:10.0.0.1', 'example.com', '128.0.0.1'])(
+  '%s is not loopback',
+  (host) => {
+    expect(isLoopback(host)).toBe(false);
+    expect(() => checkExposure(configOf(host, {}), ['http'])).toThrow(host);
+  },
+);
+
+const cases: readonly [ListenerName, Partial<ServerCredentials>, 'open' | 'refused'][] = [
+  ['http', {}, 'refused'],
+  ['http', { token }, 'refused'],
+  ['http', { tls }, 'refused'],
+  ['http', { tls, token }, 'open'],
+  ['http', { tls: mutual }, 'open'],
+  ['grpc', { token, respPassword, meshSecret }, 'refused'],
+  ['grpc', { tls, respPassword, meshSecret }, 'refused'],
+  ['grpc', { tls, token }, 'open'],
+  ['grpc', { tls: mutual }, 'open'],
+  ['resp', { tls, token, meshSecret }, 'refused'],
+  ['resp', { respPassword }, 'open'],
+  ['resp', { tls: mutual }, 'open'],
+  ['mesh', { tls, token, respPassword }, 'refused'],
+  ['mesh', { meshSecret }, 'open'],
+  ['mesh', { tls: mutual }, 'open'],
+];
+
+test.each(cases)('beyond loopback %s with %o is %s', (listener, given, expected) => {
+  const check = () => checkExposure(configOf('0.0.0.0', given), [listener]);
+  if (expected === 'open') check();
+  else expect(check).toThrow(/refusing to listen on 0\.0\.0\.0 without authentication/);
+});
+
+test('only listeners that will be opened count', () => {
+  checkExposure(configOf('0.0.0.0', { tls, token }), ['http', 'grpc']);
+});
+
+test('the refusal says what to set, once for each need, and never shows a secret', () => {
+  const check = () => checkExposure(configOf('0.0.0.0', { meshSecret }), ['http', 'grpc', 'resp']);
+  expect(check).toThrow(
+    'refusing to listen on 0.0.0.0 without authentication: ' +
+      'http and grpc need TLS (set tls.cert_file and tls.key_file) and a token (set auth.token_file ' +
+      'or SYNCLINE_TOKEN) or client certificates (set tls.ca_file); ' +
+      'resp needs a password (set resp.password_file or SYNCLINE_RESP_PASSWORD). ' +
+      'Or listen on 127.0.0.1.',
+  );
+});

@@ -1,0 +1,60 @@
+// Refuses to listen beyond loopback without authentication: an open port on a network is found
+// within minutes. On loopback everything is allowed, so that the first minute needs no secrets.
+import { BlockList, isIP } from 'node:net';
+import { SynclineError } from '@syncline/kernel';
+import type { ListenerName } from '../listener.js';
+import type { ServerConfig } from './server-config.js';
+
+/** `listeners` are those that will be opened; a port that no slice uses needs no protection. */
+export function checkExposure(config: ServerConfig, listeners: readonly ListenerName[]): void {
+  if (isLoopback(config.listenHost)) return;
+  const missing = listeners.flatMap((listener) => {
+    const what = NEEDS[listener](config);
+    return what === undefined ? [] : [{ listener, what }];
+  });
+  if (missing.length === 0) return;
+  // HTTP and gRPC lack the same: say it once.
+  const wants = [...new Set(missing.map(({ what }) => what))].map((what) => {
+    const names = missing.filter((one) => one.what === what).map(({ listener }) => listener);
+    return `${names.join(' and ')} need${names.length === 1 ? 's' : ''} ${what}`;
+  });
+  throw new SynclineError(
+    'invalid-argument',
+    `refusing to listen on ${config.listenHost} without authentication: ${wants.join('; ')}. Or listen on 127.0.0.1.`,
+    { details: { field: 'listen_host', listeners: missing.map(({ listener }) => listener) } },
+  );
+}
+
+const TLS = 'TLS (set tls.cert_file and tls.key_file)';
+const TOKEN =
+  'a token (set auth.token_file or SYNCLINE_TOKEN) or client certificates (set tls.ca_file)';
+
+/** What a listener lacks, in words; undefined when it may be opened to the network. */
+const NEEDS: Readonly<Record<ListenerName, (config: ServerConfig) => string | undefined>> = {
+  http: needsOfRequests,
+  grpc: needsOfRequests,
+  resp: ({ credentials: { respPassword, tls } }) =>
+    respPassword === undefined && tls?.ca === undefined
+      ? 'a password (set resp.password_file or SYNCLINE_RESP_PASSWORD)'
+      : undefined,
+  mesh: ({ credentials: { meshSecret, tls } }) =>
+    meshSecret === undefined && tls?.ca === undefined
+      ? 'a secret (set mesh.secret_file or SYNCLINE_MESH_SECRET) or client certificates (set tls.ca_file)'
+      : undefined,
+};
+
+function needsOfRequests({ credentials: { tls, token } }: ServerConfig): string | undefined {
+  const isKnown = token !== undefined || tls?.ca !== undefined;
+  if (tls === undefined) return isKnown ? TLS : `${TLS} and ${TOKEN}`;
+  return isKnown ? undefined : TOKEN;
+}
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+export function isLoopback(host: string): boolean {
+  const family = isIP(host);
+  if (family === 0) return host === 'localhost';
+  return loopback.check(host, family === 6 ? 'ipv6' : 'ipv4');
+}

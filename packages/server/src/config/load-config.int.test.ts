@@ -1,0 +1,161 @@
+// The configuration against real files: secrets and TLS files that are right, wrong, or not there.
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { serverLimits } from '../limits.js';
+import { loadConfig, loadSettings } from './load-config.js';
+import { readTlsMaterial } from './tls-material.js';
+
+const directory = mkdtempSync(join(tmpdir(), 'syncline-config-'));
+const at = (name: string) => join(directory, name);
+
+function write(name: string, text: string, mode = 0o600): string {
+  writeFileSync(at(name), text);
+  chmodSync(at(name), mode);
+  return at(name);
+}
+
+function certificate(name: string, ...more: readonly string[]): void {
+  const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+  const files = ['-keyout', at(`${name}.key`), '-out', at(`${name}.pem`)];
+  execFileSync('openssl', [...args, ...files, '-subj', `/CN=${name}`, ...more], { stdio: 'pipe' });
+}
+
+beforeAll(() => {
+  certificate('node', '-days', '2');
+  certificate('other', '-days', '2');
+});
+
+afterAll(() => rmSync(directory, { recursive: true }));
+
+function tlsOf(cert: string, key: string, ca?: string) {
+  const environment = {
+    SYNCLINE_TLS_CERT_FILE: at(cert),
+    SYNCLINE_TLS_KEY_FILE: at(key),
+    ...(ca === undefined ? {} : { SYNCLINE_TLS_CA_FILE: at(ca) }),
+  };
+  return loadConfig({ environment });
+}
+
+test('a token is read from its file without the line end, and shows nowhere', () => {
+  const file = write('token', 's3cret-token\n');
+  const { config, warnings } = loadConfig({ environment: { SYNCLINE_TOKEN_FILE: file } });
+  expect(config.credentials.token?.reveal()).toBe('s3cret-token');
+  expect(warnings).toEqual([]);
+  expect(`${inspect(config, { depth: 9 })}${JSON.stringify(config)}`).not.toContain('s3cret');
+});
+
+test('a variable with the secret wins over the file that the TOML names', () => {
+  const token = write('weaker', 'from-file');
+  const file = write('a.toml', `[auth]\ntoken_file = "${token}"`);
+  const { config } = loadConfig({ file, environment: { SYNCLINE_TOKEN: 'from-variable' } });
+  expect(config.credentials.token?.reveal()).toBe('from-variable');
+});
+
+test('both variables of one secret are refused, without showing it', () => {
+  const environment = { SYNCLINE_TOKEN: 's3cret', SYNCLINE_TOKEN_FILE: write('both', 'x') };
+  expect(() => loadConfig({ environment })).toThrow(
+    'SYNCLINE_TOKEN and SYNCLINE_TOKEN_FILE are both set. Unset one.',
+  );
+});
+
+test('a secret that every user can read is a warning', () => {
+  const file = write('open-token', 'abc', 0o644);
+  const { warnings } = loadConfig({ environment: { SYNCLINE_TOKEN_FILE: file } });
+  expect(warnings).toEqual([
+    `${file} holds the bearer token and every user can read it. Run: chmod 600 ${file}`,
+  ]);
+});
+
+test('secrets that cannot be used are refused and not shown', () => {
+  const refusal = (file: string) => () =>
+    loadConfig({ environment: { SYNCLINE_MESH_SECRET_FILE: file } });
+  expect(refusal(write('empty', '\n'))).toThrow(
+    `${at('empty')} is empty. It must hold the mesh secret.`,
+  );
+  expect(refusal(write('blank', 'two words'))).toThrow(/^the mesh secret in .*blank has blanks/);
+  expect(refusal(write('blank', 'two words'))).not.toThrow(/two words/);
+  expect(refusal(at('missing'))).toThrow(
+    `mesh.secret_file (from SYNCLINE_MESH_SECRET_FILE): cannot read ${at('missing')} (no such file).`,
+  );
+  expect(refusal(directory)).toThrow(/cannot read .* \(it is a directory\)/);
+});
+
+test('a secret may have as many bytes as its limit, and not one more', () => {
+  const bytesMax = serverLimits.secretFileBytesMax.value;
+  const load = (text: string) =>
+    loadConfig({ environment: { SYNCLINE_TOKEN_FILE: write('long', text) } }).config.credentials
+      .token;
+  expect(load('x'.repeat(bytesMax))?.reveal()).toHaveLength(bytesMax);
+  expect(() => load('x'.repeat(bytesMax + 1))).toThrow('larger than 4096 bytes');
+});
+
+test('a certificate with its key, and an authority for client certificates', () => {
+  expect(tlsOf('node.pem', 'node.key').config.credentials.tls).toMatchObject({
+    cert: expect.stringContaining('BEGIN CERTIFICATE'),
+    key: expect.stringContaining('PRIVATE KEY'),
+    ca: undefined,
+  });
+  expect(tlsOf('node.pem', 'node.key', 'other.pem').config.credentials.tls?.ca).toContain('BEGIN');
+});
+
+test('TLS files that cannot work are refused by name and reason', () => {
+  write('text.pem', 'hello');
+  write('cut.pem', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
+  mkdirSync(at('folder'));
+  expect(() => tlsOf('text.pem', 'node.key')).toThrow(
+    /^tls.cert_file: cannot use .*text.pem: it holds no PEM certificate/,
+  );
+  expect(() => tlsOf('cut.pem', 'node.key')).toThrow(/^tls.cert_file: cannot use .*cut.pem/);
+  expect(() => tlsOf('node.pem', 'text.pem')).toThrow(
+    /^tls.key_file: cannot use .*text.pem: it holds no PEM private key/,
+  );
+  expect(() => tlsOf('node.pem', 'other.key')).toThrow(
+    /^tls.key_file: .*other.key: it does not belong to the certificate in .*node.pem/,
+  );
+  expect(() => tlsOf('node.pem', 'node.key', 'node.key')).toThrow(
+    /^tls.ca_file: .*holds no PEM certificate/,
+  );
+  expect(() => tlsOf('folder', 'node.key')).toThrow(/^tls.cert_file .*it is a directory/);
+});
+
+test('a key behind a passphrase is refused', () => {
+  const args = [
+    'ec',
+    '-in',
+    at('node.key'),
+    '-aes256',
+    '-passout',
+    'pass:x',
+    '-out',
+    at('locked.key'),
+  ];
+  execFileSync('openssl', args, { stdio: 'pipe' });
+  expect(() => tlsOf('node.pem', 'locked.key')).toThrow(/protected by a passphrase/);
+});
+
+test('a certificate out of its time and a key that all can read are warnings', () => {
+  chmodSync(at('node.key'), 0o644);
+  const environment = {
+    SYNCLINE_TLS_CERT_FILE: at('node.pem'),
+    SYNCLINE_TLS_KEY_FILE: at('node.key'),
+  };
+  const { list } = loadSettings({ environment });
+  const dayMs = 86_400_000;
+  const readable = /node.key is a private key and every user can read it/;
+  expect(readTlsMaterial(list, Date.now()).warnings).toEqual([expect.stringMatching(readable)]);
+  expect(readTlsMaterial(list, Date.now() + 3 * dayMs).warnings[0]).toMatch(/node.pem expired on/);
+  expect(readTlsMaterial(list, Date.now() - dayMs).warnings[0]).toMatch(/not valid before/);
+});
+
+test('the configuration file is named by the flag or by its variable', () => {
+  const file = write('b.toml', 'node_id = 7');
+  expect(loadConfig({ file, environment: {} }).config.nodeId).toBe(7);
+  expect(loadConfig({ environment: { SYNCLINE_CONFIG: file } }).config.nodeId).toBe(7);
+  expect(() => loadConfig({ file: at('none.toml'), environment: {} })).toThrow(
+    `the configuration: cannot read ${at('none.toml')} (no such file).`,
+  );
+});

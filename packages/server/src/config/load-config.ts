@@ -1,0 +1,51 @@
+// From the outside world to a ServerConfig: reads the file that is named, resolves the settings, then
+// reads the credentials that they name.
+import { readInputFile } from './config-input-file.js';
+import { type FlagValue, type ResolvedSettings, resolveSettings } from './resolve-settings.js';
+import { SECRETS } from './secret-list.js';
+import { readSecret } from './secret-value.js';
+import type { ServerConfig } from './server-config.js';
+import type { Environment } from './settings-environment.js';
+import { readTlsMaterial } from './tls-material.js';
+
+export interface ConfigSources {
+  /** The TOML file. Default: the one that SYNCLINE_CONFIG names, or none. */
+  readonly file?: string;
+  /** By key: `http.port` to `'7500'`. */
+  readonly flags?: ReadonlyMap<string, FlagValue>;
+  readonly environment: Environment;
+}
+
+export interface LoadedConfig {
+  readonly config: ServerConfig;
+  /** For people: what works but should be mended. */
+  readonly warnings: readonly string[];
+}
+
+/** The settings alone, without reading the files that they name. */
+export function loadSettings(sources: ConfigSources): ResolvedSettings {
+  const { environment, flags = new Map<string, FlagValue>() } = sources;
+  const { SYNCLINE_CONFIG: named } = environment;
+  const name = sources.file ?? (named === '' ? undefined : named);
+  const file =
+    name === undefined ? undefined : { name, text: readInputFile(name, 'the configuration').text };
+  return resolveSettings({ flags, environment, file });
+}
+
+export function loadConfig(sources: ConfigSources): LoadedConfig {
+  const { settings, list } = loadSettings(sources);
+  const { tls, warnings } = readTlsMaterial(list, Date.now());
+  const token = readSecret(SECRETS.token, list, sources.environment);
+  const respPassword = readSecret(SECRETS.respPassword, list, sources.environment);
+  const meshSecret = readSecret(SECRETS.meshSecret, list, sources.environment);
+  const credentials = {
+    tls,
+    token: token.secret,
+    respPassword: respPassword.secret,
+    meshSecret: meshSecret.secret,
+  };
+  return {
+    config: { ...settings, credentials },
+    warnings: [warnings, token.warnings, respPassword.warnings, meshSecret.warnings].flat(),
+  };
+}

@@ -1,0 +1,35 @@
+// A name with one slip of the finger leads back to the name that was meant.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { nearestName } from './nearest-name.js';
+import { SETTING_LIST } from './setting-list.js';
+
+const keys = SETTING_LIST.map(({ key }) => key);
+
+type Slip = (name: string, at: number) => string;
+
+const slips: Record<string, Slip> = {
+  'a letter too many': (name, at) => `${name.slice(0, at)}#${name.slice(at)}`,
+  'a letter missing': (name, at) => name.slice(0, at) + name.slice(at + 1),
+  'a wrong letter': (name, at) => `${name.slice(0, at)}#${name.slice(at + 1)}`,
+  'two letters swapped': (name, at) =>
+    name.slice(0, at) + (name[at + 1] ?? '') + (name[at] ?? '') + name.slice(at + 2),
+  'another case': (name) => name.toUpperCase(),
+};
+
+test.each(Object.entries(slips))('%s is seen through', (_, slip) => {
+  fc.assert(
+    fc.property(fc.constantFrom(...keys), fc.nat(), (key, seed) => {
+      const nearest = nearestName(slip(key, seed % key.length), keys);
+      // A slip can make another real key of it: `grpc.port` from `rpc.port` is as near as any.
+      expect(nearest).toBeDefined();
+      const isOneStepOff = nearest === key || keys.includes(slip(key, seed % key.length));
+      expect(isOneStepOff).toBe(true);
+    }),
+  );
+});
+
+test('a name unlike all others gets no guess', () => {
+  expect(nearestName('completely.different', keys)).toBeUndefined();
+  expect(nearestName('', keys)).toBeUndefined();
+});

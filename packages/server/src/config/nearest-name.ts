@@ -1,0 +1,44 @@
+// The known name that a mistyped one was probably meant to be.
+//
+// Distance counts inserted, removed, replaced and swapped neighbouring letters. Beyond a third of
+// the name's length a guess would mislead, and none is made.
+
+export function nearestName(name: string, known: Iterable<string>): string | undefined {
+  let nearest: string | undefined;
+  let least = Math.max(2, Math.floor(name.length / 3)) + 1;
+  for (const candidate of known) {
+    if (Math.abs(candidate.length - name.length) >= least) continue;
+    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
+    if (distance < least) [nearest, least] = [candidate, distance];
+  }
+  return nearest;
+}
+
+/** ` Did you mean "http.port"?`, or nothing. */
+export function suggestion(name: string, known: Iterable<string>): string {
+  const nearest = nearestName(name, known);
+  return nearest === undefined ? '' : ` Did you mean "${nearest}"?`;
+}
+
+function editDistance(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column += 1) {
+      const same = a[row - 1] === b[column - 1];
+      const replaced = at(last, column - 1) + (same ? 0 : 1);
+      const inserted = at(current, column - 1) + 1;
+      const removed = at(last, column) + 1;
+      const isSwap = a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      const swapped = row > 1 && column > 1 && isSwap ? at(beforeLast, column - 2) + 1 : replaced;
+      current.push(Math.min(replaced, inserted, removed, swapped));
+    }
+    [beforeLast, last] = [last, current];
+  }
+  return at(last, b.length);
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] ?? Number.POSITIVE_INFINITY;
+}

@@ -1,0 +1,138 @@
+import { SynclineError } from '@syncline/kernel';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type FlagValue, resolveSettings, type SettingSources } from './resolve-settings.js';
+import { findSetting } from './resolved-setting.js';
+
+interface Given {
+  readonly flags?: Readonly<Record<string, FlagValue>>;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly file?: string;
+}
+
+function sourcesOf({ flags = {}, environment = {}, file }: Given): SettingSources {
+  return {
+    flags: new Map(Object.entries(flags)),
+    environment,
+    file: file === undefined ? undefined : { name: 'syncline.toml', text: file },
+  };
+}
+
+function resolve(given: Given) {
+  return resolveSettings(sourcesOf(given));
+}
+
+test('nothing given: the defaults, on loopback', () => {
+  const { settings } = resolve({});
+  expect(settings).toMatchObject({
+    nodeId: 1,
+    dataDir: './syncline-data',
+    memory: false,
+    listenHost: '127.0.0.1',
+    http: { port: 7400 },
+    mesh: { port: 7403, clusterId: 'syncline', peers: [] },
+    tls: {},
+    shutdown: { graceMs: 10_000 },
+  });
+});
+
+test('flags over environment over file over defaults, and each value knows its origin', () => {
+  const sources = {
+    flag: { flags: { 'http.port': '4' } },
+    environment: { environment: { SYNCLINE_HTTP_PORT: '3' } },
+    file: { file: '[http]\nport = 2' },
+  };
+  const value = { flag: 4, environment: 3, file: 2, default: 7400 };
+  const order = ['flag', 'environment', 'file'] as const;
+  fc.assert(
+    fc.property(fc.subarray([...order]), (given) => {
+      const { settings, list } = resolve(Object.assign({}, ...given.map((name) => sources[name])));
+      const strongest = order.find((name) => given.includes(name)) ?? 'default';
+      expect(settings.http.port).toBe(value[strongest]);
+      expect(findSetting(list, 'http.port').origin.kind).toBe(strongest);
+    }),
+  );
+});
+
+test('an empty variable counts as not set', () => {
+  expect(resolve({ environment: { SYNCLINE_HTTP_PORT: '' } }).settings.http.port).toBe(7400);
+});
+
+test('peers come from a list, a comma separated variable or a repeated flag', () => {
+  const peers = [
+    { nodeId: 2, host: 'b', port: 7403 },
+    { nodeId: 3, host: 'c', port: 7403 },
+  ];
+  const file = '[mesh]\npeers = ["2@b:7403", "3@c:7403"]';
+  const environment = { SYNCLINE_MESH_PEERS: '2@b:7403, 3@c:7403' };
+  const flags = { 'mesh.peers': ['2@b:7403', '3@c:7403'] };
+  for (const given of [{ file }, { environment }, { flags }]) {
+    expect(resolve(given).settings.mesh.peers).toEqual(peers);
+  }
+});
+
+test('this node in the list of peers is passed over', () => {
+  const flags = { node_id: '2', 'mesh.peers': ['1@a:7403', '2@b:7403'] };
+  expect(resolve({ flags }).settings.mesh.peers.map(({ nodeId }) => nodeId)).toEqual([1]);
+});
+
+test('memory and a directory: the stronger source is meant', () => {
+  const file = 'data_dir = "/var/lib/syncline"';
+  expect(resolve({ file, flags: { memory: true } }).settings.memory).toBe(true);
+  const over = resolve({ file: 'memory = true', flags: { data_dir: '/data' } }).settings;
+  expect(over).toMatchObject({ memory: false, dataDir: '/data' });
+});
+
+/** What was given, and the line that the user sees. The whole file is reviewed as text. */
+const WRONG: readonly Given[] = [
+  { flags: { 'http.port': '99999' } },
+  { flags: { 'http.port': 'http' } },
+  { flags: { 'mesh.peers': ['2@b:7403', 'b:7403'] } },
+  { flags: { memory: true, data_dir: '/data' } },
+  { environment: { SYNCLINE_LOG_LEVEL: 'loud' } },
+  { environment: { SYNCLINE_MEMORY: 'yes' } },
+  { environment: { SYNCLINE_HTP_PORT: '1' } },
+  { environment: { SYNCLINE_SOMETHING_ELSE: '1' } },
+  { file: 'node_id = 0' },
+  { file: 'node_id = 1.5' },
+  { file: 'data_dir = ""' },
+  { file: '[http]\nport = "7400"' },
+  { file: '[http]\nprot = 1' },
+  { file: '[htp]\nport = 1' },
+  { file: '[sets]\n' },
+  { file: 'http = 7400' },
+  { file: '[mesh]\npeers = "2@b:7403"' },
+  { file: '[mesh]\npeers = ["2@b:7403", "2@c:7403"]' },
+  { file: '[tls]\ncert_file = "a.pem"' },
+  { file: '[tls]\nkey_file = "a.pem"' },
+  { file: '[tls]\nca_file = "a.pem"' },
+  { file: '[http]\nport = \n' },
+  { file: 'node_id = 1\nnode_id = 2' },
+];
+
+test('what is wrong is said in one line that names key, value, origin and what is allowed', async () => {
+  const lines = WRONG.map((given) => `${describe(given)}\n  ${refusal(given)}\n`);
+  await expect(lines.join('\n')).toMatchFileSnapshot('../../testdata/config-errors.txt');
+});
+
+function refusal(given: Given): string {
+  try {
+    resolve(given);
+  } catch (thrown) {
+    expect(thrown).toBeInstanceOf(SynclineError);
+    expect(thrown).toMatchObject({ code: 'invalid-argument' });
+    const { message } = thrown as SynclineError;
+    expect(message).not.toContain('\n');
+    return message;
+  }
+  return 'accepted';
+}
+
+function describe({ flags = {}, environment = {}, file }: Given): string {
+  const parts = [
+    ...Object.entries(flags).map(([key, value]) => `flag ${key} ${JSON.stringify(value)}`),
+    ...Object.entries(environment).map(([name, value]) => `environment ${name}=${value}`),
+    ...(file === undefined ? [] : [`file ${JSON.stringify(file)}`]),
+  ];
+  return parts.join(', ');
+}

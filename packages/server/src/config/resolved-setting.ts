@@ -1,0 +1,31 @@
+// One setting with its value and where that came from, and how an error about it reads.
+import { assert, SynclineError } from '@syncline/kernel';
+import type { SettingEntry } from './setting-list.js';
+import { describeOrigin, type SettingOrigin } from './setting-origin.js';
+
+export interface ResolvedSetting {
+  readonly entry: SettingEntry;
+  /** As written, before peers and the like are taken apart; undefined when nothing is set. */
+  readonly value: unknown;
+  readonly origin: SettingOrigin;
+}
+
+export type ResolvedList = readonly ResolvedSetting[];
+
+export function findSetting(list: ResolvedList, key: string): ResolvedSetting {
+  const setting = list.find(({ entry }) => entry.key === key);
+  assert(setting !== undefined, `there is no setting ${key}`);
+  return setting;
+}
+
+/** `wrong` is the part at fault: the value itself, or one item of a list. */
+export function wrongValueError(setting: ResolvedSetting, wrong: unknown): SynclineError {
+  const { key, meta } = setting.entry;
+  const origin = describeOrigin(setting.origin);
+  const verb = wrong === setting.value ? 'is' : 'holds';
+  return new SynclineError(
+    'invalid-argument',
+    `${key} ${verb} ${JSON.stringify(wrong)} (from ${origin}); allowed is ${meta.allowed}.`,
+    { details: { field: key, value: wrong, origin } },
+  );
+}

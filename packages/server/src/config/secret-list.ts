@@ -1,0 +1,31 @@
+// The secrets and where each may come from: the file that a setting names, or a variable that holds
+// the secret itself. Never a flag, because every user of the machine can read those.
+
+export interface SecretSource {
+  /** For people: `the bearer token`. */
+  readonly what: string;
+  /** The variable that holds the secret itself. */
+  readonly env: string;
+  /** The setting that names its file. */
+  readonly fileKey: string;
+}
+
+export const SECRETS = {
+  token: {
+    what: 'the bearer token',
+    env: 'SYNCLINE_TOKEN',
+    fileKey: 'auth.token_file',
+  },
+  respPassword: {
+    what: 'the RESP password',
+    env: 'SYNCLINE_RESP_PASSWORD',
+    fileKey: 'resp.password_file',
+  },
+  meshSecret: {
+    what: 'the mesh secret',
+    env: 'SYNCLINE_MESH_SECRET',
+    fileKey: 'mesh.secret_file',
+  },
+} as const satisfies Readonly<Record<string, SecretSource>>;
+
+export const SECRET_LIST: readonly SecretSource[] = Object.values(SECRETS);

@@ -1,0 +1,36 @@
+// Where a value came from. Later kinds win over earlier ones.
+import { unreachable } from '@syncline/kernel';
+
+export type SettingOrigin =
+  | { readonly kind: 'default' }
+  | { readonly kind: 'file'; readonly file: string }
+  | { readonly kind: 'environment'; readonly name: string }
+  | { readonly kind: 'flag'; readonly flag: string };
+
+const RANK: Readonly<Record<SettingOrigin['kind'], number>> = {
+  default: 0,
+  file: 1,
+  environment: 2,
+  flag: 3,
+};
+
+/** Above 0 when `a` wins over `b`, 0 when neither does. */
+export function compareOrigins(a: SettingOrigin, b: SettingOrigin): number {
+  return RANK[a.kind] - RANK[b.kind];
+}
+
+/** `--http-port`, `SYNCLINE_HTTP_PORT`, `syncline.toml`, `default`. */
+export function describeOrigin(origin: SettingOrigin): string {
+  switch (origin.kind) {
+    case 'default':
+      return 'default';
+    case 'file':
+      return origin.file;
+    case 'environment':
+      return origin.name;
+    case 'flag':
+      return origin.flag;
+    default:
+      return unreachable(origin);
+  }
+}

@@ -1,0 +1,57 @@
+// Rules over more than one setting.
+import { SynclineError } from '@syncline/kernel';
+import { findSetting, type ResolvedList } from './resolved-setting.js';
+import { compareOrigins, describeOrigin } from './setting-origin.js';
+import type { ServerSettings } from './settings-schema.js';
+
+/**
+ * `memory` and `data_dir` exclude each other. Across sources the stronger one is meant: `--memory`
+ * overrides a directory in the file, and `--data-dir` a `memory = true`. Within one source it is
+ * an error.
+ */
+export function chooseDataPlace(list: ResolvedList): ResolvedList {
+  const memory = findSetting(list, 'memory');
+  const dataDir = findSetting(list, 'data_dir');
+  if (memory.value !== true || dataDir.origin.kind === 'default') return list;
+  const winner = compareOrigins(memory.origin, dataDir.origin);
+  if (winner === 0) {
+    const [one, other] = [memory.origin, dataDir.origin].map(describeOrigin);
+    throw invalid(
+      'data_dir',
+      `memory (${one}) and data_dir (${other}) exclude each other. Give one.`,
+    );
+  }
+  const loser = winner > 0 ? dataDir : memory;
+  const reset = { ...loser, value: loser.entry.byDefault, origin: { kind: 'default' } as const };
+  return list.map((setting) => (setting === loser ? reset : setting));
+}
+
+export function checkTogether(settings: ServerSettings, list: ResolvedList): void {
+  checkTls(settings);
+  const ids = settings.mesh.peers.map((peer) => peer.nodeId);
+  const twice = ids.find((id, at) => ids.indexOf(id) !== at);
+  if (twice === undefined) return;
+  const origin = describeOrigin(findSetting(list, 'mesh.peers').origin);
+  throw invalid(
+    'mesh.peers',
+    `mesh.peers names node ${twice} twice (from ${origin}). Each node has its own id.`,
+  );
+}
+
+function checkTls({ tls: { certFile, keyFile, caFile } }: ServerSettings): void {
+  if (certFile !== undefined && keyFile === undefined) throw incompleteTls('cert_file', 'key_file');
+  if (certFile !== undefined) return;
+  if (keyFile !== undefined) throw incompleteTls('key_file', 'cert_file');
+  if (caFile !== undefined) throw incompleteTls('ca_file', 'cert_file');
+}
+
+function incompleteTls(given: string, missing: string): SynclineError {
+  return invalid(
+    `tls.${missing}`,
+    `tls.${given} is set but tls.${missing} is not. TLS needs a certificate and its key: set both.`,
+  );
+}
+
+function invalid(field: string, message: string): SynclineError {
+  return new SynclineError('invalid-argument', message, { details: { field } });
+}

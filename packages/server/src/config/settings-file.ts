@@ -1,0 +1,68 @@
+// From the text of a TOML file to the values of settings by key. Only names are checked here: an
+// unknown key is an error, because a mistyped limit that is silently ignored is found too late.
+import { SynclineError } from '@syncline/kernel';
+import { parse, TomlError } from 'smol-toml';
+import { suggestion } from './nearest-name.js';
+import { SETTING_LIST } from './setting-list.js';
+
+const KEYS: ReadonlySet<string> = new Set(SETTING_LIST.map((entry) => entry.key));
+const SECTIONS: ReadonlySet<string> = new Set(
+  [...KEYS].filter((key) => key.includes('.')).map((key) => key.slice(0, key.lastIndexOf('.'))),
+);
+
+export function parseSettingsFile(text: string, file: string): ReadonlyMap<string, unknown> {
+  const values = new Map<string, unknown>();
+  collect(parseToml(text, file), '', { file, values });
+  return values;
+}
+
+function parseToml(text: string, file: string): Record<string, unknown> {
+  try {
+    return parse(text);
+  } catch (thrown) {
+    if (!(thrown instanceof TomlError)) throw thrown;
+    const reason = thrown.message.split('\n')[0]?.replace('Invalid TOML document: ', '');
+    throw new SynclineError(
+      'invalid-argument',
+      `${file}:${thrown.line}:${thrown.column}: this is not TOML: ${reason}`,
+      { details: { file, line: thrown.line, column: thrown.column }, cause: thrown },
+    );
+  }
+}
+
+interface Collected {
+  readonly file: string;
+  readonly values: Map<string, unknown>;
+}
+
+function collect(table: Record<string, unknown>, prefix: string, into: Collected): void {
+  for (const [name, value] of Object.entries(table)) {
+    const key = prefix === '' ? name : `${prefix}.${name}`;
+    if (KEYS.has(key)) into.values.set(key, value);
+    else if (isTable(value) && (SECTIONS.has(key) || Object.keys(value).length > 0))
+      collect(value, key, into);
+    else if (SECTIONS.has(key)) throw notASection(key, into.file);
+    else throw unknownKey(key, into.file);
+  }
+}
+
+function isTable(value: unknown): value is Record<string, unknown> {
+  const isObject = typeof value === 'object' && value !== null;
+  return isObject && !Array.isArray(value) && !(value instanceof Date);
+}
+
+function notASection(key: string, file: string): SynclineError {
+  return new SynclineError(
+    'invalid-argument',
+    `${file}: "${key}" is a section. Write [${key}] on a line of its own, and its keys below.`,
+    { details: { file, field: key } },
+  );
+}
+
+function unknownKey(key: string, file: string): SynclineError {
+  const hint =
+    suggestion(key, [...KEYS, ...SECTIONS]) || ' See "syncline config show" for those that exist.';
+  return new SynclineError('invalid-argument', `${file}: unknown key "${key}".${hint}`, {
+    details: { file, field: key },
+  });
+}

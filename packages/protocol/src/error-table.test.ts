@@ -1,8 +1,8 @@
 import { ERROR_CODES, SynclineError } from '@syncline/kernel';
 import { expect, test } from 'vitest';
-import { ERROR_TABLE } from './error-table.js';
-import { exitCodeOf } from './exit-code.js';
-import { errorFromGrpc, GRPC_STATUS } from './grpc-error.js';
+import { ERROR_TABLE, exitCodeOf } from './error-table.js';
+import { errorFromGrpc } from './grpc-error.js';
+import { GRPC_STATUS } from './grpc-status.js';
 import { errorFromProblem } from './http-problem.js';
 import { respErrorOf } from './resp-error.js';
 

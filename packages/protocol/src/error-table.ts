@@ -3,11 +3,9 @@
 // It is total by type, so that a slice which adds a code does not compile before it has decided all
 // four. docs/ERRORS.md is made from it. The statuses are for programs that do not know Syncline; our
 // own clients read the code itself, which travels beside the status.
-import type { ErrorCode } from '@syncline/kernel';
-import type { ExitCode } from './exit-code.js';
-import type { GRPC_STATUS } from './grpc-error.js';
-
-export type GrpcStatusName = keyof typeof GRPC_STATUS;
+import type { ErrorCode, SynclineError } from '@syncline/kernel';
+import type { ExitCode } from './exit-codes.js';
+import type { GrpcStatusName } from './grpc-status.js';
 
 /** `MISCONF` is what Redis says when it cannot write to its disk; clients know it. */
 export type RespPrefix = 'ERR' | 'MISCONF' | 'NOAUTH';
@@ -38,3 +36,8 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorRow>> = {
   'storage-failed': { grpc: 'INTERNAL', http: 500, resp: 'MISCONF', exit: 1 },
   corrupt: { grpc: 'DATA_LOSS', http: 500, resp: 'ERR', exit: 1 },
 };
+
+/** A script must not take "maybe applied" for "failed", whatever the code was. */
+export function exitCodeOf(error: SynclineError): ExitCode {
+  return error.outcome === 'unknown' ? 6 : ERROR_TABLE[error.code].exit;
+}

@@ -3,28 +3,9 @@
 //
 // Plain values, no gRPC library: `server` and the clients hand them to theirs.
 import type { SynclineError } from '@syncline/kernel';
-import { ERROR_TABLE, type GrpcStatusName } from './error-table.js';
+import { ERROR_TABLE } from './error-table.js';
+import { GRPC_STATUS, type GrpcStatusName } from './grpc-status.js';
 import { errorFromWire, type Fallback, wireDetails, wireMessage } from './wire-error.js';
-
-/** The numbers of the gRPC statuses that we send or understand. */
-export const GRPC_STATUS = {
-  CANCELLED: 1,
-  UNKNOWN: 2,
-  INVALID_ARGUMENT: 3,
-  DEADLINE_EXCEEDED: 4,
-  NOT_FOUND: 5,
-  ALREADY_EXISTS: 6,
-  PERMISSION_DENIED: 7,
-  RESOURCE_EXHAUSTED: 8,
-  FAILED_PRECONDITION: 9,
-  ABORTED: 10,
-  OUT_OF_RANGE: 11,
-  UNIMPLEMENTED: 12,
-  INTERNAL: 13,
-  UNAVAILABLE: 14,
-  DATA_LOSS: 15,
-  UNAUTHENTICATED: 16,
-} as const;
 
 /** The shape that `@grpc/grpc-js` takes as an error, but for its Metadata class. */
 export interface GrpcFailure {

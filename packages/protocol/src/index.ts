@@ -1,6 +1,7 @@
-export { ERROR_TABLE, type ErrorRow, type GrpcStatusName, type RespPrefix } from './error-table.js';
-export { EXIT_CODES, type ExitCode, exitCodeOf } from './exit-code.js';
-export { errorFromGrpc, GRPC_STATUS, type GrpcFailure, grpcFailureOf } from './grpc-error.js';
+export { ERROR_TABLE, type ErrorRow, exitCodeOf, type RespPrefix } from './error-table.js';
+export { EXIT_CODES, type ExitCode } from './exit-codes.js';
+export { errorFromGrpc, type GrpcFailure, grpcFailureOf } from './grpc-error.js';
+export { GRPC_STATUS, type GrpcStatusName } from './grpc-status.js';
 export {
   errorFromProblem,
   type HttpProblem,

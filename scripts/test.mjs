@@ -31,5 +31,5 @@ process.exitCode = counts.failed === 0 ? 0 : 1;
 /** The build has checked the types, and the rules are tests of project `unit`. */
 async function runStaticChecks() {
   const covered = new Set(['types', 'rules']);
-  return await runChecks(checks.filter((check) => !covered.has(check.name)));
+  return runChecks(checks.filter((check) => !covered.has(check.name)));
 }

@@ -16,7 +16,9 @@ import { StepError } from './step.mjs';
  * @param {string} [project] What to build. Default: nothing.
  */
 export async function bootstrap(project) {
-  const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const { engines } = /** @type {{ engines: { node: string } }} */ (
+    JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  );
   const problem = nodeVersionProblem(process.versions.node, engines.node);
   if (problem !== undefined) endWith(problem);
   await orExplain(() =>

@@ -45,5 +45,5 @@ export function missingPackages(wanted, installed) {
  * @returns {Lockfile}
  */
 function readLockfile(path) {
-  return JSON.parse(readFileSync(path, 'utf8'));
+  return /** @type {Lockfile} */ (JSON.parse(readFileSync(path, 'utf8')));
 }

@@ -4,35 +4,37 @@
 // The lock is a file that holds its owner's pid. It is made whole under another name and linked into
 // place: nobody can read it half written. A lock whose owner is gone is taken over.
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cacheDirectory } from './root.mjs';
 import { say } from './say.mjs';
 
-const lockPath = join(cacheDirectory, 'bootstrap.lock');
 const pollMs = 200;
 
 /**
  * @template T
  * @param {() => Promise<T>} work
+ * @param {string} [lockPath]
  * @returns {Promise<T>}
  */
-export async function withBootstrapLock(work) {
-  await takeLock();
-  process.once('exit', releaseLock);
+export async function withBootstrapLock(work, lockPath = join(cacheDirectory, 'bootstrap.lock')) {
+  await takeLock(lockPath);
+  const release = () => rmSync(lockPath, { force: true });
+  process.once('exit', release);
   try {
     return await work();
   } finally {
-    process.off('exit', releaseLock);
-    releaseLock();
+    process.off('exit', release);
+    release();
   }
 }
 
-async function takeLock() {
-  mkdirSync(cacheDirectory, { recursive: true });
+/** @param {string} lockPath */
+async function takeLock(lockPath) {
+  mkdirSync(dirname(lockPath), { recursive: true });
   let hasSpoken = false;
-  while (!tryLock()) {
-    const holder = readHolder();
+  while (!tryLock(lockPath)) {
+    const holder = readHolder(lockPath);
     if (holder === undefined) continue;
     if (!isAlive(holder)) {
       rmSync(lockPath, { force: true });
@@ -44,7 +46,8 @@ async function takeLock() {
   }
 }
 
-function tryLock() {
+/** @param {string} lockPath */
+function tryLock(lockPath) {
   const draft = `${lockPath}.${process.pid}`;
   writeFileSync(draft, String(process.pid));
   try {
@@ -58,12 +61,11 @@ function tryLock() {
   }
 }
 
-function releaseLock() {
-  rmSync(lockPath, { force: true });
-}
-
-/** @returns {number | undefined} Nothing when the lock was released meanwhile. */
-function readHolder() {
+/**
+ * @param {string} lockPath
+ * @returns {number | undefined} Nothing when the lock was released meanwhile.
+ */
+function readHolder(lockPath) {
   try {
     return Number(readFileSync(lockPath, 'utf8'));
   } catch (error) {

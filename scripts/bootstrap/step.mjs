@@ -1,9 +1,9 @@
 // Runs one program of the bootstrap: silent when it is quick, one line when it takes a while, and
 // the end of its output when it fails. The whole output is kept in `.cache/<name>.log`.
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { endOf } from './end-of.mjs';
 import { cacheDirectory, root } from './root.mjs';
 import { say, secondsSince } from './say.mjs';
 
@@ -71,7 +71,7 @@ async function runLogged(step) {
   closeSync(log);
   const letGo = stopWithUs(child);
   try {
-    const [code, signal] = await once(child, 'close');
+    const { code, signal } = await endOf(child);
     if (code !== 0) throw failure(step, `ended with ${signal ?? `exit code ${code}`}`, logPath);
   } catch (error) {
     if (error instanceof StepError) throw error;

@@ -1,6 +1,7 @@
 // What `npm run check` runs, as data. `types` is also the build, and `rules` are the tests in
 // scripts/: tidy, architecture, specs and generated pages.
 import { availableParallelism } from 'node:os';
+import { say } from '../bootstrap/say.mjs';
 import { runCheck } from './run-check.mjs';
 
 /**
@@ -8,19 +9,20 @@ import { runCheck } from './run-check.mjs';
  * @property {string} name
  * @property {string} program A program of node_modules, as the path of its script.
  * @property {readonly string[]} args
+ * @property {boolean} [needsTypes] It reads types, so it has nothing to say while they are wrong.
  */
 
 /** @type {readonly Check[]} */
 export const checks = [
   { name: 'types', program: 'typescript/bin/tsc', args: ['-b', '--pretty', 'false'] },
-  { name: 'lint', program: 'oxlint/bin/oxlint', args: [] },
-  { name: 'dead code', program: 'knip/bin/knip.js', args: ['--no-progress'] },
   { name: 'format', program: '@biomejs/biome/bin/biome', args: ['check', '--error-on-warnings'] },
+  { name: 'dead code', program: 'knip/bin/knip.js', args: ['--no-progress'] },
   {
     name: 'rules',
     program: 'vitest/vitest.mjs',
     args: ['run', '--project', 'unit', '--reporter', 'dot', 'scripts/'],
   },
+  { name: 'lint', program: 'oxlint/bin/oxlint', args: [], needsTypes: true },
 ];
 
 /**
@@ -30,13 +32,19 @@ export const checks = [
  * @returns {Promise<number>} How many failed.
  */
 export async function runChecks(wanted) {
-  const waiting = [...wanted];
-  let failedCount = 0;
-  const runner = async () => {
+  const waiting = wanted.filter((check) => check.needsTypes !== true);
+  /** @type {Set<string>} */
+  const failed = new Set();
+  const worker = async () => {
     for (let check = waiting.shift(); check !== undefined; check = waiting.shift()) {
-      if (!(await runCheck(check))) failedCount += 1;
+      if (!(await runCheck(check))) failed.add(check.name);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(availableParallelism(), 4) }, runner));
-  return failedCount;
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), 4) }, worker));
+
+  for (const check of wanted.filter(({ needsTypes }) => needsTypes === true)) {
+    if (failed.has('types')) say(`left   ${check.name}, until the types are right`);
+    else if (!(await runCheck(check))) failed.add(check.name);
+  }
+  return failed.size;
 }

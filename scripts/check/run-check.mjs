@@ -1,7 +1,7 @@
 // Runs one check and reports it in one line, or with all that it printed when it fails.
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
+import { endOf } from '../bootstrap/end-of.mjs';
 import { root } from '../bootstrap/root.mjs';
 import { say, secondsSince } from '../bootstrap/say.mjs';
 
@@ -18,9 +18,10 @@ export async function runCheck(check) {
   });
   /** @type {string[]} */
   const output = [];
-  child.stdout.setEncoding('utf8').on('data', (text) => output.push(text));
-  child.stderr.setEncoding('utf8').on('data', (text) => output.push(text));
-  const [code] = await once(child, 'close');
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (/** @type {string} */ text) => output.push(text));
+  }
+  const { code } = await endOf(child);
   const passed = code === 0;
   say(`${passed ? 'ok    ' : 'FAILED'}  ${check.name.padEnd(10)} ${secondsSince(startMs)}`);
   if (!passed) say(output.join('').trimEnd());

@@ -1,9 +1,9 @@
 // Runs vitest as a program of its own and reads its report, so that even a crash of the runner ends in
 // counts. Without filters it also checks that no test file was left out.
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { endOf } from '../bootstrap/end-of.mjs';
 import { cacheDirectory, root } from '../bootstrap/root.mjs';
 import { say } from '../bootstrap/say.mjs';
 import { countTests, missingFromReport } from './test-report.mjs';
@@ -23,10 +23,12 @@ export async function runVitest(args) {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
   });
-  const [code] = await once(child, 'close');
+  const { code } = await endOf(child);
   if (!existsSync(reportPath)) return { passed: 0, failed: 1, skipped: 0 };
 
-  const report = JSON.parse(readFileSync(reportPath, 'utf8'));
+  const report = /** @type {import('./test-report.mjs').TestReport} */ (
+    JSON.parse(readFileSync(reportPath, 'utf8'))
+  );
   const counts = countTests(report);
   const problems = args.length === 0 ? missingFromReport(report, listTestFiles(), root) : [];
   for (const problem of problems) say(problem);

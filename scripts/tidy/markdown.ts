@@ -7,7 +7,7 @@ export const oneHeading: Rule = {
   *find(repository) {
     for (const path of repository.paths.filter((known) => known.endsWith('.md'))) {
       const headings = [...proseLines(repository.textOf(path) ?? '')].filter(({ text }) =>
-        /^# /.test(text),
+        text.startsWith('# '),
       );
       if (headings.length === 1) continue;
       const line = headings[1]?.line ?? 1;

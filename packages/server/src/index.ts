@@ -6,7 +6,7 @@ export {
   loadConfig,
   loadSettings,
 } from './config/load-config.js';
-export { nearestName } from './config/nearest-name.js';
+export { closestName, nearestName } from './config/nearest-name.js';
 export type { FlagValue, ResolvedSettings } from './config/resolve-settings.js';
 export type { ResolvedSetting } from './config/resolved-setting.js';
 export { Secret } from './config/secret.js';
@@ -16,8 +16,10 @@ export { SETTING_LIST, type SettingEntry } from './config/setting-list.js';
 export { describeOrigin, type SettingOrigin } from './config/setting-origin.js';
 export type { GrpcService } from './grpc/grpc-service.js';
 export type { HttpReply, HttpRequest, HttpRoute, ServerSentEvent } from './http/http-route.js';
+export { serverLimits } from './limits.js';
 export type { ListenerName, ListeningAddress } from './listener.js';
 export type { MeshAcceptor } from './mesh/mesh-acceptor.js';
+export { serverMetrics } from './metrics-list.js';
 export type { RespPeer, RespSession, RespSessions } from './resp/resp-session.js';
 export { type RunningServer, type ServerDeps, startServer } from './server.js';
 export type { RunningSlice, Slice, SliceDeps, SliceHealth, SliceStatus } from './slice.js';

@@ -1,0 +1,63 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { withBootstrapLock } from './lock.mjs';
+import { runStep, StepError } from './step.mjs';
+
+describe('the lock', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'syncline-lock-'));
+  const lockPath = join(folder, 'bootstrap.lock');
+
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test('lets one bootstrap work at a time', async () => {
+    const events: string[] = [];
+    const work = (name: string) => async () => {
+      events.push(`${name} begins`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      events.push(`${name} ends`);
+    };
+    await Promise.all([
+      withBootstrapLock(work('one'), lockPath),
+      withBootstrapLock(work('two'), lockPath),
+    ]);
+    expect(events).toEqual(['one begins', 'one ends', 'two begins', 'two ends']);
+  });
+
+  test('is given back when the work fails', async () => {
+    const broken = withBootstrapLock(() => Promise.reject(new Error('no')), lockPath);
+    await expect(broken).rejects.toThrow('no');
+    expect(await withBootstrapLock(async () => 'free', lockPath)).toBe('free');
+  });
+
+  test('of a process that is gone is taken over', async () => {
+    const { pid } = spawnSync(process.execPath, ['--version']);
+    writeFileSync(lockPath, String(pid));
+    expect(await withBootstrapLock(async () => 'taken', lockPath)).toBe('taken');
+  });
+});
+
+describe('a step', () => {
+  const step = { name: 'step-test', title: 'Trying …', silentMs: 60_000, hint: 'Try again.' };
+
+  test('that fails shows the end of its output, the command and the hint', async () => {
+    const program = 'for (let i = 0; i < 30; i++) console.log("line", i); process.exit(7)';
+    const failure = await runStep({
+      ...step,
+      command: process.execPath,
+      args: ['-e', program],
+    }).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(StepError);
+    const message = String(failure);
+    expect(message).toContain('| line 29\n');
+    expect(message).not.toContain('line 9\n');
+    expect(message).toContain('ended with exit code 7. Try again. All of its output is in .cache/');
+  });
+
+  test('whose program is not there says so', async () => {
+    const started = runStep({ ...step, command: 'no-such-program-here', args: [] });
+    await expect(started).rejects.toThrow(/cannot run no-such-program-here .*ENOENT.* Try again\./);
+  });
+});

@@ -1,0 +1,40 @@
+// docs/ERRORS.md: each error code, what it means, and what every protocol calls it.
+import { ERROR_CODES, type ErrorCode } from '@syncline/kernel';
+import { ERROR_TABLE, EXIT_CODES } from '@syncline/protocol';
+import { renderTable } from './markdown-table.js';
+
+export function renderErrorsPage(): string {
+  const codes = Object.keys(ERROR_CODES) as ErrorCode[];
+  const meanings = codes.map((code) => {
+    const { meaning, retryable } = ERROR_CODES[code];
+    return [`\`${code}\``, meaning, retryable ? 'yes' : 'no'];
+  });
+  const wireNames = codes.map((code) => {
+    const { grpc, http, resp, exit } = ERROR_TABLE[code];
+    return [`\`${code}\``, `\`${grpc}\``, String(http), `\`${resp}\``, String(exit)];
+  });
+  return `# Errors
+
+Everything that can go wrong arrives as a \`SynclineError\` with a \`code\` from this list. Branch on the
+code; the message is for people and may change. \`details\` holds values for programs. \`outcome\` says
+whether a failed change took effect: \`not-applied\`, or \`unknown\` when the request was sent and not
+answered.
+
+## Codes
+
+${renderTable(['code', 'meaning', 'worth a retry'], meanings)}
+
+## What each protocol calls them
+
+The code itself travels beside these, so that our own clients get it back unchanged.
+
+${renderTable(['code', 'gRPC', 'HTTP', 'RESP', 'exit code'], wireNames)}
+
+## Exit codes of the command line
+
+${renderTable(
+  ['exit code', 'meaning'],
+  Object.entries(EXIT_CODES).map(([code, meaning]) => [code, meaning]),
+)}
+`;
+}

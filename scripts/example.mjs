@@ -1,0 +1,23 @@
+// `npm run example -- NAME`: runs examples/NAME.ts after building what is missing. Without a name it
+// lists what there is.
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { bootstrap } from './bootstrap/bootstrap.mjs';
+import { root } from './bootstrap/root.mjs';
+import { say } from './bootstrap/say.mjs';
+
+const [, , name = '', ...args] = process.argv;
+const names = readdirSync(join(root, 'examples'))
+  .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+  .map((file) => file.slice(0, -'.ts'.length));
+
+if (names.includes(name)) {
+  await bootstrap('examples');
+  const program = join(root, 'examples/dist', `${name}.js`);
+  process.argv = [process.execPath, program, ...args];
+  await import(pathToFileURL(program).href);
+} else {
+  say(`${name === '' ? 'Name an example' : `There is no example "${name}"`}: ${names.join(', ')}`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,60 @@
+// Runs the programs of the READMEs against the build: what a reader copies must work. They are
+// compiled together, inside the repository, so that they resolve the packages as a user's would.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readRepository, repositoryRoot } from '../repository/read-repository.js';
+import { findReadmePrograms } from './readme-programs.js';
+
+const folder = join(repositoryRoot, '.cache/readme-programs');
+const programs = findReadmePrograms(readRepository());
+
+/** What a program printed, and how it ended when that was not well. */
+function run(command: string, args: readonly string[]): { failure: string | undefined } {
+  const timeoutMs = 30_000;
+  const { status, signal, stdout, stderr } = spawnSync(command, args, {
+    cwd: repositoryRoot,
+    encoding: 'utf8',
+    timeout: timeoutMs,
+  });
+  const failure = `${command} ended with ${signal ?? status}\n${stdout}${stderr}`;
+  return { failure: status === 0 ? undefined : failure };
+}
+
+describe('README programs', () => {
+  beforeAll(() => {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n');
+    writeFileSync(
+      join(folder, 'tsconfig.json'),
+      JSON.stringify({
+        extends: '../../tsconfig.base.json',
+        compilerOptions: { composite: false, outDir: 'out', rootDir: '.', noUnusedLocals: false },
+        include: ['*.ts'],
+      }),
+    );
+    for (const { fileName, code } of programs) writeFileSync(join(folder, fileName), code);
+  });
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test('there are some', () => {
+    expect(programs.filter(({ place }) => place.startsWith('README.md'))).not.toEqual([]);
+  });
+
+  test('those in TypeScript compile', () => {
+    if (programs.every(({ language }) => language !== 'ts')) return;
+    const tsc = join(repositoryRoot, 'node_modules/typescript/bin/tsc');
+    expect(run(process.execPath, [tsc, '-p', folder])).toEqual({ failure: undefined });
+  });
+
+  test.each(programs)('$place runs', ({ language, fileName }) => {
+    const result =
+      language === 'ts'
+        ? run(process.execPath, [join(folder, 'out', fileName.replace(/\.ts$/, '.js'))])
+        : run('bash', ['-euo', 'pipefail', join(folder, fileName)]);
+    expect(result).toEqual({ failure: undefined });
+  });
+});

@@ -1,0 +1,58 @@
+// SPEC.md and the code name the same invariants: each number of a SPEC is held up by a test or an
+// assert that carries it, and each number in the code is known to the SPEC of its letter.
+import type { Repository } from '../repository/repository.js';
+import type { Rule, Violation } from '../repository/rule.js';
+import { type Invariant, invariantLetters, parseInvariants } from './invariants.js';
+import { findMentions } from './mentions.js';
+
+export const specInvariants: Rule = {
+  name: 'spec-invariants',
+  *find(repository) {
+    const mentions = repository.sources
+      .filter((file) => file.path.startsWith('packages/'))
+      .flatMap((file) => [...findMentions(file)]);
+    const enforced = new Set(mentions.filter(({ enforces }) => enforces).map(({ id }) => id));
+
+    for (const [letter, { path, invariants }] of readSpecs(repository)) {
+      yield* judgeSpec(path, letter, invariants);
+      for (const { id, line } of invariants.filter((invariant) => !enforced.has(invariant.id))) {
+        yield { path, line, message: `no test title and no assert carries ${id}` };
+      }
+      const known = new Set(invariants.map(({ id }) => id));
+      for (const mention of mentions.filter(({ id }) => id.startsWith(letter))) {
+        if (known.has(mention.id)) continue;
+        const message = `${mention.id} is not in ${path}`;
+        yield { path: mention.path, line: mention.line, message };
+      }
+    }
+  },
+};
+
+/** What is wrong with a SPEC by itself. */
+function* judgeSpec(
+  path: string,
+  letter: string,
+  invariants: readonly Invariant[],
+): Iterable<Violation> {
+  if (invariants.length === 0) yield { path, line: 1, message: 'names no invariant (**K1** …)' };
+  const seen = new Set<string>();
+  for (const { id, line, isEnforced } of invariants) {
+    if (!id.startsWith(letter))
+      yield { path, line, message: `${id} does not begin with ${letter}` };
+    if (seen.has(id)) yield { path, line, message: `${id} stands here twice` };
+    if (!isEnforced) yield { path, line, message: `${id} does not say "Enforced by"` };
+    seen.add(id);
+  }
+}
+
+function readSpecs(
+  repository: Repository,
+): Map<string, { readonly path: string; readonly invariants: readonly Invariant[] }> {
+  const specs = new Map<string, { path: string; invariants: Invariant[] }>();
+  for (const [letter, name] of invariantLetters) {
+    const path = `packages/${name}/SPEC.md`;
+    const text = repository.textOf(path);
+    if (text !== undefined) specs.set(letter, { path, invariants: parseInvariants(text) });
+  }
+  return specs;
+}

@@ -2,6 +2,31 @@
 import { defineLimits } from './limit.js';
 
 export const kernelLimits = defineLimits({
+  feedSubscribersMax: {
+    value: 4096,
+    unit: 'entries',
+    why: 'Subscribers of one feed. Each commit is offered to all of them; one more is refused.',
+  },
+  feedBufferEventsMax: {
+    value: 256,
+    unit: 'entries',
+    why: 'Changes held for a live subscriber that does not pull. Beyond it the overflow policy decides.',
+  },
+  feedBufferBytesMax: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'And their bytes. One change larger than this passes alone.',
+  },
+  feedBatchEventsMax: {
+    value: 512,
+    unit: 'entries',
+    why: 'Events handed to a subscriber at once, so that one batch does not hold the event loop.',
+  },
+  feedViewAgeMaxMs: {
+    value: 30_000,
+    unit: 'ms',
+    why: 'A view of the store is let go after this time, so that a stalled replay pins no old data.',
+  },
   versionVectorEntriesMax: {
     value: 4096,
     unit: 'entries',
@@ -16,5 +41,70 @@ export const kernelLimits = defineLimits({
     value: 1024 * 1024,
     unit: 'bytes',
     why: 'And at most about this many bytes, so that large values do not pile up in memory.',
+  },
+  connectTimeoutMs: {
+    value: 5_000,
+    unit: 'ms',
+    why: 'Opening a connection, TLS handshake included. Longer than any sane network needs; then `timeout`.',
+  },
+  connectionHighWaterBytes: {
+    value: 256 * 1024,
+    unit: 'bytes',
+    why: 'Unsent bytes above which `write` returns false: enough to keep a fast link busy, little enough for thousands of slow peers.',
+  },
+  connectionReadAheadBytes: {
+    value: 128 * 1024,
+    unit: 'bytes',
+    why: 'Read ahead of a reader. Two full reads of the system; beyond it the peer is stopped.',
+  },
+  connectionReadAheadChunksMax: {
+    value: 64,
+    unit: 'entries',
+    why: 'And at most this many chunks, since a peer that sends single bytes costs memory per chunk.',
+  },
+  keepAliveDelayMs: {
+    value: 30_000,
+    unit: 'ms',
+    why: 'Silence after which the system probes whether the peer is still there.',
+  },
+  listenerConnectionsMax: {
+    value: 10_000,
+    unit: 'connections',
+    why: 'Default per listener, those in their handshake included. Below the usual limit of open files; further ones are closed at once.',
+  },
+  tlsHandshakeTimeoutMs: {
+    value: 5_000,
+    unit: 'ms',
+    why: 'For the whole handshake, so that a client which trickles bytes does not keep its place.',
+  },
+  storageWriteBufferBytes: {
+    value: 8 * 1024 * 1024,
+    unit: 'bytes',
+    why: "Most that LevelDB holds in memory before it writes a table, twice at worst, and the size of its log. It bounds what a power loss may cost in buffered writes, and a reopening's time.",
+  },
+  storageCacheBytes: {
+    value: 16 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Blocks of tables that LevelDB keeps in memory, per store.',
+  },
+  storageGroupBytesMax: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'Writes that queue up behind another are written together up to this size. A larger batch goes alone.',
+  },
+  storageQueueBytesMax: {
+    value: 64 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Batches that wait for the write under way. More are refused as overloaded; one batch of any size fits alone.',
+  },
+  storageReopenRoomBytes: {
+    value: 4 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Free room wanted, beyond what the logs need to become tables, before a store that found its disk full is opened anew.',
+  },
+  ownerReadAttemptsMax: {
+    value: 25,
+    unit: 'attempts',
+    why: 'Looks, 20 ms apart, for the name of the process that holds a directory, since it writes it just after it took the lock.',
   },
 });

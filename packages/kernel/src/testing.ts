@@ -1,3 +1,4 @@
 export { type ClockSubject, clockSuite } from './conformance/clock-suite.js';
 export type { ConformanceCase } from './conformance/conformance-case.js';
 export { type RandomSubject, randomSuite } from './conformance/random-suite.js';
+export { checkFeedComplete, checkFeedStream } from './feed/feed-checker.js';

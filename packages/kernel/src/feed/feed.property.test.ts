@@ -1,0 +1,205 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Clock } from '../clock.js';
+import {
+  Feed,
+  type FeedEvent,
+  type FeedOverflow,
+  type FeedSubscription,
+  MemoryFeedStore,
+} from '../index.js';
+import { checkFeedComplete, checkFeedStream } from '../testing.js';
+
+interface Change {
+  readonly revision: number;
+  readonly key: string;
+}
+type Scope = 'all' | 'only-a';
+
+/** Timers that fire when the test says so. Nothing else of a clock is used by a feed. */
+class ManualTimers {
+  readonly #callbacks = new Set<() => void>();
+  readonly clock = {
+    setTimer: (_ms: number, callback: () => void) => {
+      this.#callbacks.add(callback);
+      return { cancel: () => void this.#callbacks.delete(callback) };
+    },
+  } as unknown as Clock;
+
+  get pending(): number {
+    return this.#callbacks.size;
+  }
+
+  fireAll(): void {
+    for (const callback of [...this.#callbacks]) {
+      this.#callbacks.delete(callback);
+      callback();
+    }
+  }
+}
+
+/** One subscriber that may lose its connection and resume; its parts are checked as one stream. */
+class Reader {
+  readonly parts: FeedEvent<Change>[][] = [];
+  readonly scope: Scope;
+  readonly overflow: FeedOverflow;
+  #isFailed = false;
+  #subscription: FeedSubscription<Change>;
+  #iterator: AsyncIterator<FeedEvent<Change>>;
+  #isPulling = false;
+
+  constructor(feed: Feed<Change, Scope>, scope: Scope, overflow: FeedOverflow) {
+    this.scope = scope;
+    this.overflow = overflow;
+    [this.#subscription, this.#iterator] = this.#open(feed);
+  }
+
+  pull(): void {
+    if (this.#isPulling || this.#isFailed) return;
+    this.#isPulling = true;
+    const part = this.parts.at(-1);
+    this.#iterator.next().then(
+      ({ value }) => {
+        if (value) part?.push(value);
+        this.#isPulling = false;
+      },
+      (error: { code: string; details: { revision: number } }) => {
+        expect(error.code).toBe('overflow');
+        this.#isPulling = false;
+        this.#isFailed = true;
+      },
+    );
+  }
+
+  /** Pulls until nothing more comes. */
+  async drain(): Promise<'waiting' | 'failed'> {
+    do {
+      this.pull();
+      await settle();
+    } while (!this.#isPulling && !this.#isFailed);
+    return this.#isFailed ? 'failed' : 'waiting';
+  }
+
+  /** Resuming is legal at any moment, also in the middle of a replay. */
+  async reconnect(feed: Feed<Change, Scope>): Promise<void> {
+    this.#subscription.close();
+    await settle(); // a pull under way may still bring its event
+    const hasSeenAny = this.parts.some((part) => part.length > 0);
+    const after = hasSeenAny ? this.#subscription.revision : undefined;
+    this.#isFailed = false;
+    this.#isPulling = false;
+    [this.#subscription, this.#iterator] = this.#open(feed, after);
+  }
+
+  #open(feed: Feed<Change, Scope>, after?: number) {
+    this.parts.push([]);
+    const subscription = feed.subscribe({
+      scope: this.scope,
+      overflow: this.overflow,
+      buffer: { eventsMax: 3, bytesMax: 30 },
+      ...(after === undefined ? {} : { after }),
+    });
+    return [subscription, subscription[Symbol.asyncIterator]()] as const;
+  }
+}
+
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+const readerIndex = fc.nat({ max: 3 });
+const commands = fc.array(
+  fc.oneof(
+    { weight: 4, arbitrary: command('commit', { key: fc.constantFrom('a', 'b', 'c') }) },
+    { weight: 3, arbitrary: command('publish', {}) },
+    { weight: 2, arbitrary: command('burst', { count: fc.integer({ min: 2, max: 6 }) }) },
+    { weight: 6, arbitrary: command('pull', { reader: readerIndex }) },
+    { weight: 4, arbitrary: command('drain', { reader: readerIndex }) },
+    { weight: 1, arbitrary: command('reconnect', { reader: readerIndex }) },
+    { weight: 1, arbitrary: command('compact', { keep: fc.nat({ max: 4 }) }) },
+    { weight: 1, arbitrary: command('expire', {}) },
+    { weight: 3, arbitrary: command('settle', {}) },
+  ),
+  { maxLength: 80, size: 'max' },
+);
+
+function command<Name extends string, Model extends object>(
+  name: Name,
+  model: { [K in keyof Model]: fc.Arbitrary<Model[K]> },
+): fc.Arbitrary<Model & { readonly do: Name }> {
+  return fc.record(model).map((record) => ({ ...(record as Model), do: name }));
+}
+
+const readerKinds = fc.array(
+  fc.tuple(
+    fc.constantFrom<Scope>('all', 'only-a'),
+    fc.constantFrom<FeedOverflow>('block', 'coalesce', 'fail'),
+  ),
+  { minLength: 1, maxLength: 4 },
+);
+
+const createStore = () =>
+  new MemoryFeedStore<Change, Scope>({
+    logMax: 1000,
+    pageMax: 2,
+    isInScope: (scope, { key }) => scope === 'all' || key === 'a',
+    bytesOf: () => 10,
+  });
+
+describe('the feed under random schedules', () => {
+  test('K20 K21 K22 no gap, no duplicate, synced at its place, whatever happens when', async () => {
+    const reached = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(commands, readerKinds, fc.nat({ max: 6 }), async (list, kinds, before) => {
+        const store = createStore();
+        const history: Change[] = [];
+        const unpublished: Change[] = [];
+        const commit = (key: string) => {
+          const change = { revision: history.length + 1, key };
+          history.push(change);
+          unpublished.push(change);
+          store.commit(change);
+        };
+        for (let i = 0; i < before; i += 1) commit('abc'[i % 3] ?? 'a');
+        unpublished.length = 0; // the feed starts on a store that has a past
+        const timers = new ManualTimers();
+        const feed = new Feed({ clock: timers.clock, store }, {});
+        const readers = kinds.map(([scope, overflow]) => new Reader(feed, scope, overflow));
+        for (const command of list) {
+          const reader = 'reader' in command ? readers[command.reader % readers.length] : undefined;
+          if (command.do === 'commit') commit(command.key);
+          if (command.do === 'publish') feed.publish(unpublished.splice(0));
+          if (command.do === 'burst') {
+            for (let i = 0; i < command.count; i += 1) commit('abc'[i % 3] ?? 'a');
+            feed.publish(unpublished.splice(0));
+          }
+          if (command.do === 'pull') reader?.pull();
+          if (command.do === 'drain') await reader?.drain();
+          if (command.do === 'reconnect') await reader?.reconnect(feed);
+          if (command.do === 'compact') store.compact(command.keep);
+          if (command.do === 'expire') timers.fireAll();
+          if (command.do === 'settle') await settle();
+        }
+        await settle();
+        feed.publish(unpublished.splice(0));
+        await settle();
+        for (const reader of readers) {
+          for (let tries = 0; tries < 100 && (await reader.drain()) === 'failed'; tries += 1) {
+            await reader.reconnect(feed);
+          }
+          const inScope = history.filter((change) => store.isInScope(reader.scope, change));
+          for (const event of reader.parts.flat()) {
+            reached.add(event.kind === 'gap' ? `gap ${event.reason}` : event.kind);
+          }
+          expect(checkFeedStream(inScope, reader.parts)).toEqual([]);
+          expect(checkFeedComplete(inScope, reader.parts)).toEqual([]);
+        }
+        feed.close();
+        await settle();
+        expect([feed.subscribersCount, timers.pending]).toEqual([0, 0]);
+      }),
+      { numRuns: 1000 },
+    );
+    expect([...reached].sort()).toEqual(
+      ['change', 'gap compacted', 'gap overflow', 'snapshot', 'synced'].sort(),
+    );
+  });
+});

@@ -1,0 +1,61 @@
+// Reads one side of a view page by page, and lets the view go when it has become too old.
+//
+// A view pins resources of the store (a snapshot keeps old data on disk). A subscriber that stalls in
+// the middle of a replay must not hold them for ever, so a timer closes the view even if nobody pulls.
+import type { Clock, Timer } from '../clock.js';
+import type { FeedChange } from './feed-event.js';
+import type { FeedView } from './feed-store.js';
+
+export type Page<C> =
+  | { readonly kind: 'page'; readonly changes: readonly C[] }
+  | { readonly kind: 'done' }
+  /** Too old: open a new view and go on after what was delivered. */
+  | { readonly kind: 'expired' };
+
+export class PinnedView<C extends FeedChange> {
+  readonly #view: FeedView<C>;
+  readonly #pages: AsyncIterator<readonly C[]>;
+  readonly #timer: Timer;
+  #isReading = false;
+  #isExpired = false;
+  #isClosed = false;
+
+  constructor(
+    clock: Clock,
+    view: FeedView<C>,
+    options: { readonly pages: AsyncIterable<readonly C[]>; readonly ageMaxMs: number },
+  ) {
+    this.#view = view;
+    this.#pages = options.pages[Symbol.asyncIterator]();
+    this.#timer = clock.setTimer(options.ageMaxMs, () => this.release(), { unref: true });
+  }
+
+  async next(): Promise<Page<C>> {
+    if (this.#isExpired) return { kind: 'expired' };
+    this.#isReading = true;
+    try {
+      const next = await this.#pages.next();
+      return next.done ? { kind: 'done' } : { kind: 'page', changes: next.value };
+    } finally {
+      this.#isReading = false;
+      if (this.#isExpired) await this.close();
+    }
+  }
+
+  /** Lets the view go from outside. A page under way is still delivered, then its reader closes. */
+  release(): void {
+    this.#isExpired = true;
+    if (!this.#isReading) this.close().catch(() => {}); // opening the next view will say what is wrong
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#timer.cancel();
+    try {
+      await this.#pages.return?.();
+    } finally {
+      this.#view.close();
+    }
+  }
+}

@@ -1,4 +1,6 @@
 // Waiting longer after each failure, with jitter, so that many clients do not come back at once.
+//
+// K8  If any attempt may have been applied, the error of the whole says `outcome: 'unknown'`.
 import type { Clock } from './clock.js';
 import { SynclineError } from './error.js';
 import type { Random } from './random.js';

@@ -58,7 +58,18 @@ export {
   type Metrics,
   silentMetrics,
 } from './metrics.js';
+export { formatAddress } from './network/address.js';
 export type { Address, CloseReason, Connection, Listener, Network } from './network/network.js';
+export type { ConnectFailure, ListenFailure } from './network/network-error.js';
+export { createTcpNetwork } from './network/tcp-network.js';
+export type { Refusal, TcpNetworkOptions } from './network/tcp-settings.js';
+export {
+  checkTlsMaterial,
+  type Pem,
+  type TlsFlaw,
+  type TlsMaterial,
+} from './network/tls-material.js';
+export { createTlsNetwork, type TlsNetworkOptions } from './network/tls-network.js';
 export { type Random, randomBelow } from './random.js';
 export type {
   Durability,

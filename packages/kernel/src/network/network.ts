@@ -1,31 +1,46 @@
 // Network: byte streams with backpressure. TCP and TLS in production, simulated in tests.
+//
+// All run the same conformance suite (`networkSuite`). SPEC.md, section Network, numbers the promises.
+// One thing no implementation can promise: a reset that arrives together with bytes may look like an
+// end in good order (libuv reports it so). A protocol therefore frames its messages, and takes an end in
+// the middle of a frame for a reset.
 
 export interface Address {
   readonly host: string;
   readonly port: number;
 }
 
-/** Why a connection is gone. `ended`: both sides finished in good order. */
+/** Why a connection is gone. `ended`: both sides finished in good order. `reset` includes our `destroy`. */
 export type CloseReason =
   | { readonly kind: 'ended' }
   | { readonly kind: 'reset'; readonly error: unknown };
 
+/** Disposing of a connection destroys it. Who wants the last bytes to arrive awaits `closed` before. */
 export interface Connection extends AsyncDisposable {
   readonly local: Address;
   readonly remote: Address;
   /** URI names of the peer's verified certificate; none without mutual TLS. */
   readonly peerUris: readonly string[];
-  /** Chunks as they arrive. Not pulling stops the peer. Ends with the peer's end, throws on a reset. One reader. */
+  /**
+   * Chunks as they arrive. Not pulling stops the peer. Ends with the peer's end, throws on a reset. One
+   * reader: a second one is an assertion. Leaving the loop early stops reading and nothing else.
+   */
   readonly incoming: AsyncIterable<Uint8Array>;
   /** Bytes taken by `write` and not yet by the operating system. */
   readonly unsentBytes: number;
-  /** Takes the chunk, always. False: more than `highWaterBytes` is unsent, wait for `drained`. */
+  /**
+   * Takes the chunk, always; its bytes must not change afterwards. False: more than `highWaterBytes` is
+   * unsent, wait for `drained`. Also false once `end` was called or the connection is gone: it is dropped.
+   */
   write(chunk: Uint8Array): boolean;
-  /** Resolves once `unsentBytes` is at most `highWaterBytes`; rejects when the connection is gone. */
+  /**
+   * Resolves once `unsentBytes` is at most `highWaterBytes`. Rejects with `closed` after `end` or
+   * `destroy`, and with what went wrong when the connection is gone.
+   */
   drained(signal?: AbortSignal): Promise<void>;
   /** Sends what is unsent, then ends our direction. The peer may go on sending. */
   end(): void;
-  /** Drops the connection at once, with a reset where the transport has one. */
+  /** Drops the connection and what is unsent and unread, with a reset where the transport has one. */
   destroy(reason?: Error): void;
   /** Resolves when both directions are done. Never rejects. */
   readonly closed: Promise<CloseReason>;
@@ -39,8 +54,14 @@ export interface Listener extends AsyncDisposable {
 }
 
 export interface Network {
-  /** `unavailable` with `details.reason` when the address is taken or not ours. */
+  /**
+   * `unavailable` with `details.reason` when the address is taken, not ours or not allowed. `accept` is
+   * called before any of the connection's bytes are read, and never after `close` of the listener.
+   */
   listen(address: Address, accept: (connection: Connection) => void): Promise<Listener>;
-  /** `unavailable` when refused or unreachable; `timeout` after `connectTimeoutMs`. */
+  /**
+   * `unavailable` with `details.reason` when refused, unreachable or reset; `timeout` after
+   * `connectTimeoutMs`; `unauthenticated` when the peer's certificate is not trusted.
+   */
   connect(address: Address, options?: { readonly signal?: AbortSignal }): Promise<Connection>;
 }

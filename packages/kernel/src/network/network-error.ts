@@ -1,0 +1,156 @@
+// What the operating system says about addresses and connections, in our words: what failed, with
+// which address, why, and what to do next. Programs read `details.reason`, from closed lists.
+import { SynclineError } from '../error.js';
+import { formatAddress } from './address.js';
+import type { Address } from './network.js';
+
+/** `details.reason` of a failed `listen`. */
+export type ListenFailure =
+  | 'address-in-use'
+  | 'not-local'
+  | 'not-permitted'
+  | 'unknown-host'
+  | 'other';
+
+/** `details.reason` of a failed `connect`, or of a connection that broke. */
+export type ConnectFailure =
+  | 'refused'
+  | 'unreachable'
+  | 'reset'
+  | 'timeout'
+  | 'unknown-host'
+  | 'certificate'
+  | 'handshake'
+  | 'other';
+
+interface Explanation<Reason> {
+  readonly reason: Reason;
+  readonly text: string;
+  readonly advice: string;
+}
+
+const LISTEN_FAILURES: Readonly<Record<string, Explanation<ListenFailure>>> = {
+  EADDRINUSE: {
+    reason: 'address-in-use',
+    text: 'the port is in use',
+    advice:
+      'Another process listens there, perhaps another Syncline. Stop it, or choose another port.',
+  },
+  EADDRNOTAVAIL: {
+    reason: 'not-local',
+    text: 'not an address of this machine',
+    advice: 'Listen on 127.0.0.1, or on an address that "ip addr" shows.',
+  },
+  EACCES: {
+    reason: 'not-permitted',
+    text: 'permission denied',
+    advice: 'Ports below 1024 need special rights. Choose a higher port.',
+  },
+  ENOTFOUND: {
+    reason: 'unknown-host',
+    text: 'the name is unknown',
+    advice: 'Check the spelling, or give an IP address.',
+  },
+};
+
+const REFUSED: Explanation<ConnectFailure> = {
+  reason: 'refused',
+  text: 'connection refused',
+  advice: 'Probably nothing listens there. Start it, or check host and port.',
+};
+const UNREACHABLE: Explanation<ConnectFailure> = {
+  reason: 'unreachable',
+  text: 'no way to that host',
+  advice: 'Check the address, and the network between the two machines.',
+};
+const UNKNOWN_HOST: Explanation<ConnectFailure> = {
+  reason: 'unknown-host',
+  text: 'the name is unknown',
+  advice: 'Check the spelling, or give an IP address.',
+};
+const RESET: Explanation<ConnectFailure> = {
+  reason: 'reset',
+  text: 'the other side dropped the connection',
+  advice: 'It has stopped, refuses us, or is over its limit of connections. Try again.',
+};
+const TIMED_OUT: Explanation<ConnectFailure> = {
+  reason: 'timeout',
+  text: 'no answer',
+  advice: 'The host is down, or a firewall swallows the packets.',
+};
+
+const CONNECT_FAILURES: Readonly<Record<string, Explanation<ConnectFailure>>> = {
+  ECONNREFUSED: REFUSED,
+  EHOSTUNREACH: UNREACHABLE,
+  ENETUNREACH: UNREACHABLE,
+  EADDRNOTAVAIL: UNREACHABLE,
+  EHOSTDOWN: UNREACHABLE,
+  ENOTFOUND: UNKNOWN_HOST,
+  EAI_AGAIN: UNKNOWN_HOST,
+  ECONNRESET: RESET,
+  EPIPE: RESET,
+  ECONNABORTED: RESET,
+  ETIMEDOUT: TIMED_OUT,
+};
+
+export function listenError(address: Address, cause: Error): SynclineError {
+  const known = LISTEN_FAILURES[systemCode(cause)];
+  const { reason, text, advice } = known ?? { reason: 'other', text: cause.message, advice: '' };
+  const message = `cannot listen on ${formatAddress(address)} (${text}). ${advice}`.trimEnd();
+  return new SynclineError('unavailable', message, { details: { reason, address }, cause });
+}
+
+export function connectError(address: Address, cause: Error): SynclineError {
+  const { reason, text, advice } = explain(cause);
+  const message = `cannot connect to ${formatAddress(address)} (${text}). ${advice}`.trimEnd();
+  return new SynclineError(reason === 'timeout' ? 'timeout' : 'unavailable', message, {
+    details: { reason, address },
+    cause,
+  });
+}
+
+export function connectTimeoutError(address: Address, timeoutMs: number): SynclineError {
+  const message = `no connection to ${formatAddress(address)} within ${timeoutMs} ms. ${TIMED_OUT.advice}`;
+  return new SynclineError('timeout', message, { details: { reason: 'timeout', address } });
+}
+
+/** For a TLS handshake. `distrust` is what was wrong with the peer's certificate, if that was it. */
+export function handshakeError(address: Address, cause: Error, distrust?: unknown): SynclineError {
+  const where = formatAddress(address);
+  if (distrust) {
+    const message = `the certificate of ${where} is not trusted (${cause.message}). It must name this host, be current, and be signed by a given authority.`;
+    const details = { reason: 'certificate', address };
+    return new SynclineError('unauthenticated', message, { details, cause });
+  }
+  if (CONNECT_FAILURES[systemCode(cause)]) return connectError(address, cause);
+  const message = `no TLS with ${where} (${openSslReason(cause)}). Perhaps TLS is off there, or it wants a client certificate.`;
+  const details = { reason: 'handshake', address };
+  return new SynclineError('unavailable', message, { details, cause });
+}
+
+/** For a connection that stood and broke. What was under way may or may not have arrived. */
+export function connectionError(remote: Address, cause?: Error): SynclineError {
+  const { reason, text } = cause ? explain(cause) : RESET;
+  return new SynclineError(
+    'unavailable',
+    `the connection to ${formatAddress(remote)} broke (${text})`,
+    { outcome: 'unknown', details: { reason, address: remote }, cause },
+  );
+}
+
+function explain(cause: Error): Explanation<ConnectFailure> {
+  return (
+    CONNECT_FAILURES[systemCode(cause)] ?? { reason: 'other', text: cause.message, advice: '' }
+  );
+}
+
+/** What OpenSSL says, without its numbers. */
+export function openSslReason(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return 'reason' in error && typeof error.reason === 'string' ? error.reason : error.message;
+}
+
+/** `ECONNREFUSED` and the like. A name with several addresses fails with one error for all of them. */
+function systemCode(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : '';
+}

@@ -1,0 +1,169 @@
+// A Connection over a Node socket: plain TCP, or a TLS stream above it.
+//
+// Reading runs a little ahead of the reader (`readAheadBytes`), and not further: it costs bounded
+// memory, and a connection that nobody reads just now still notices that its peer is gone.
+// Writes of one turn of the event loop leave together, which saves a system call for each.
+//
+// K63  Not pulling stops the peer; at most about `readAheadBytes` are held for the reader.
+// K64  `closed` settles once, after every byte in order, and nothing here throws unhandled.
+import type { Socket } from 'node:net';
+import { assert } from '../assert.js';
+import { BoundedQueue } from '../bounded-queue.js';
+import { SynclineError } from '../error.js';
+import { formatAddress, plainHost } from './address.js';
+import { DrainWaiters } from './drain-waiters.js';
+import type { Address, CloseReason, Connection } from './network.js';
+import { connectionError } from './network-error.js';
+
+export interface SocketConnectionDeps {
+  /** What is read and written. */
+  readonly socket: Socket;
+  /** The TCP socket below a TLS stream, where a reset must go; otherwise the same one. */
+  readonly transport: Socket;
+  readonly peerUris: readonly string[];
+}
+
+export interface SocketConnectionOptions {
+  readonly highWaterBytes: number;
+  readonly readAheadBytes: number;
+  readonly readAheadChunksMax: number;
+}
+
+export class SocketConnection implements Connection {
+  readonly local: Address;
+  readonly remote: Address;
+  readonly peerUris: readonly string[];
+  readonly closed: Promise<CloseReason>;
+  readonly incoming: AsyncIterable<Uint8Array> = {
+    [Symbol.asyncIterator]: () => this.#startReading(),
+  };
+
+  readonly #socket: Socket;
+  readonly #transport: Socket;
+  readonly #options: SocketConnectionOptions;
+  readonly #drainWaiters = new DrainWaiters();
+  /** Bounded by pausing the socket, since what has arrived can no longer be refused. */
+  readonly #arrived = new BoundedQueue<Uint8Array>({
+    itemsMax: Number.POSITIVE_INFINITY,
+    bytesOf: (chunk) => chunk.length,
+  });
+  #failure: SynclineError | undefined;
+  #hasReader = false;
+  #isCorked = false;
+
+  constructor(deps: SocketConnectionDeps, options: SocketConnectionOptions) {
+    const { socket } = deps;
+    this.local = { host: plainHost(socket.localAddress ?? ''), port: socket.localPort ?? 0 };
+    this.remote = { host: plainHost(socket.remoteAddress ?? ''), port: socket.remotePort ?? 0 };
+    this.peerUris = deps.peerUris;
+    this.#socket = socket;
+    this.#transport = deps.transport;
+    this.#options = options;
+    deps.transport.on('error', (error) => this.#fail(error));
+    socket.on('error', (error) => this.#fail(error));
+    socket.on('data', (chunk: Uint8Array) => this.#arrive(chunk));
+    socket.on('end', () => this.#arrived.close());
+    this.closed = new Promise((resolve) => {
+      socket.on('close', () => resolve(this.#finish()));
+    });
+  }
+
+  get unsentBytes(): number {
+    return this.#socket.destroyed ? 0 : this.#socket.writableLength;
+  }
+
+  write(chunk: Uint8Array): boolean {
+    if (this.#socket.destroyed || this.#socket.writableEnded) return false;
+    if (!this.#isCorked) {
+      this.#isCorked = true;
+      this.#socket.cork();
+      process.nextTick(this.#uncork);
+    }
+    this.#socket.write(chunk, this.#sent);
+    return this.#isDrained();
+  }
+
+  drained(signal?: AbortSignal): Promise<void> {
+    if (this.#failure) return Promise.reject(this.#failure);
+    if (this.#socket.writableEnded) return Promise.reject(this.#closedError('was ended'));
+    return this.#isDrained() ? Promise.resolve() : this.#drainWaiters.wait(signal);
+  }
+
+  end(): void {
+    this.#socket.end();
+    this.#drainWaiters.settle(this.#closedError('was ended'));
+  }
+
+  destroy(reason?: Error): void {
+    if (this.#socket.destroyed) return;
+    this.#failure ??= SynclineError.from(reason ?? this.#closedError('was destroyed'), 'closed');
+    while (this.#arrived.takeNow()); // nobody gets what is unread
+    this.#arrived.fail(this.#failure);
+    this.#drainWaiters.settle(this.#failure);
+    // While its last packet is on the way libuv refuses to reset a socket, and would not close it either.
+    const isFinishing =
+      this.#socket.writableEnded && !this.#socket.writableFinished && this.unsentBytes === 0;
+    if (!isFinishing) this.#transport.resetAndDestroy();
+    this.#socket.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.destroy();
+    await this.closed;
+  }
+
+  #startReading(): AsyncIterator<Uint8Array> {
+    assert(!this.#hasReader, 'a connection has one reader');
+    this.#hasReader = true;
+    return this.#chunks();
+  }
+
+  async *#chunks(): AsyncGenerator<Uint8Array> {
+    for (let next = await this.#arrived.take(); next; next = await this.#arrived.take()) {
+      if (this.#socket.isPaused() && !this.#hasReadAhead()) this.#socket.resume();
+      yield next.item;
+    }
+  }
+
+  #arrive(chunk: Uint8Array): void {
+    this.#arrived.offer(chunk);
+    if (this.#hasReadAhead()) this.#socket.pause();
+  }
+
+  #hasReadAhead(): boolean {
+    const { readAheadBytes, readAheadChunksMax } = this.#options;
+    return this.#arrived.bytes >= readAheadBytes || this.#arrived.length >= readAheadChunksMax;
+  }
+
+  /** Never so once the socket is destroyed, though it holds nothing: `closed` is about to say why. */
+  #isDrained(): boolean {
+    return !this.#socket.destroyed && this.unsentBytes <= this.#options.highWaterBytes;
+  }
+
+  readonly #uncork = (): void => {
+    this.#isCorked = false;
+    this.#socket.uncork();
+  };
+
+  readonly #sent = (error?: Error | null): void => {
+    if (!error && this.#isDrained()) this.#drainWaiters.settle();
+  };
+
+  #fail(error: Error): void {
+    this.#failure ??= connectionError(this.remote, error);
+  }
+
+  /** The socket is closed: says why, and wakes all who wait. */
+  #finish(): CloseReason {
+    const isInOrder = this.#socket.readableEnded && this.#socket.writableFinished;
+    if (!isInOrder) this.#failure ??= connectionError(this.remote);
+    this.#drainWaiters.settle(this.#failure ?? this.#closedError('has ended'));
+    if (!this.#failure) return { kind: 'ended' };
+    this.#arrived.fail(this.#failure);
+    return { kind: 'reset', error: this.#failure };
+  }
+
+  #closedError(how: string): SynclineError {
+    return new SynclineError('closed', `the connection to ${formatAddress(this.remote)} ${how}`);
+  }
+}

@@ -1,0 +1,74 @@
+// Opening a connection, the same for TCP and TLS: waits for one event of a socket, until a deadline or a
+// signal, and leaves nothing behind when it does not come.
+import { connect, type Socket } from 'node:net';
+import { abortedError, type SynclineError } from '../error.js';
+import { formatAddress } from './address.js';
+import type { Address } from './network.js';
+import { connectError, connectTimeoutError } from './network-error.js';
+import { socketOptions } from './tcp-listen.js';
+import type { TcpSettings } from './tcp-settings.js';
+
+/** One attempt, whose steps share a deadline (`performance.now()`) and a signal. */
+export interface Dial {
+  readonly address: Address;
+  readonly settings: TcpSettings;
+  readonly deadlineMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+export interface Opening<Opened> {
+  readonly socket: Socket;
+  readonly event: 'connect' | 'secureConnect';
+  /** Called in the same turn as the event, so that nothing the socket says next is missed. */
+  opened(): Opened;
+  /** How an error of the socket is told. */
+  failed(error: Error): SynclineError;
+}
+
+/** Waits for the TCP connection, and gives what `opened` makes of it. */
+export function dialTcp<Opened>(dial: Dial, opened: (socket: Socket) => Opened): Promise<Opened> {
+  const { address, settings } = dial;
+  const socket = connect({ ...address, ...socketOptions(settings) });
+  const failed = (error: Error) => connectError(address, error);
+  return whenOpen({ socket, event: 'connect', opened: () => opened(socket), failed }, dial);
+}
+
+export function whenOpen<Opened>(opening: Opening<Opened>, dial: Dial): Promise<Opened> {
+  const { socket, event, opened, failed } = opening;
+  const { address, settings, deadlineMs, signal } = dial;
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(expire, Math.max(0, deadlineMs - performance.now()));
+    signal?.addEventListener('abort', abort);
+    socket.once(event, succeed).on('error', fail).once('close', close);
+    if (signal?.aborted) abort.call(signal);
+
+    function stopWaiting(): void {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      socket.off(event, succeed).off('close', close);
+    }
+    function succeed(): void {
+      stopWaiting();
+      resolve(opened());
+      socket.off('error', fail); // only now that another one listens
+    }
+    // Here `fail` keeps listening: errors that come later have no one else to tell.
+    function giveUp(error: SynclineError): void {
+      stopWaiting();
+      socket.destroy();
+      reject(error);
+    }
+    function fail(error: Error): void {
+      giveUp(failed(error));
+    }
+    function close(): void {
+      giveUp(failed(new Error('it closed before it was open')));
+    }
+    function expire(): void {
+      giveUp(connectTimeoutError(address, settings.connectTimeoutMs));
+    }
+    function abort(this: AbortSignal): void {
+      giveUp(abortedError(`connecting to ${formatAddress(address)}`, this));
+    }
+  });
+}

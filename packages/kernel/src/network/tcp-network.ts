@@ -1,0 +1,24 @@
+// Network over TCP.
+import { createServer, type Socket } from 'node:net';
+import type { Connection, Network } from './network.js';
+import { SocketConnection } from './socket-connection.js';
+import { dialTcp } from './tcp-dial.js';
+import { socketOptions, startListening } from './tcp-listen.js';
+import { type TcpNetworkOptions, tcpSettings } from './tcp-settings.js';
+
+export function createTcpNetwork(options: TcpNetworkOptions = {}): Network {
+  const settings = tcpSettings(options);
+  const connectionOver = (socket: Socket): Connection =>
+    new SocketConnection({ socket, transport: socket, peerUris: [] }, settings);
+  return {
+    listen(address, accept) {
+      const server = createServer(socketOptions(settings));
+      server.on('connection', (socket) => accept(connectionOver(socket)));
+      return startListening(server, address, settings);
+    },
+    async connect(address, { signal } = {}) {
+      const deadlineMs = performance.now() + settings.connectTimeoutMs;
+      return await dialTcp({ address, settings, deadlineMs, signal }, connectionOver);
+    },
+  };
+}

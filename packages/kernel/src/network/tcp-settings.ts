@@ -1,0 +1,42 @@
+// What one may set about TCP, with its defaults from the limits.
+import { kernelLimits } from '../limits.js';
+import type { Address } from './network.js';
+import type { SocketConnectionOptions } from './socket-connection.js';
+
+export interface TcpNetworkOptions {
+  /** Unsent bytes above which `write` returns false. Default 256 KiB. */
+  readonly highWaterBytes?: number;
+  /** Bytes read ahead of a connection's reader. More is faster and costs memory. Default 128 KiB. */
+  readonly readAheadBytes?: number;
+  /** How long `connect` may take, a TLS handshake included. Default 5 s. */
+  readonly connectTimeoutMs?: number;
+  /** Silence after which the system asks whether the peer is still there. Default 30 s. */
+  readonly keepAliveDelayMs?: number;
+  /** Connections that one listener holds at once; further ones are closed at once. Default 10,000. */
+  readonly connectionsMax?: number;
+  /** Told of each connection that a listener turned away. Strangers can cause it: count, do not shout. */
+  readonly onRefused?: (refusal: Refusal) => void;
+}
+
+/** A connection that did not reach `accept`. */
+export interface Refusal {
+  readonly reason: 'connections-max' | 'handshake-failed' | 'handshake-timeout' | 'accept-failed';
+  /** Where it came from, where that is known. */
+  readonly remote: Address | undefined;
+  readonly error: Error | undefined;
+}
+
+export interface TcpSettings extends Required<TcpNetworkOptions>, SocketConnectionOptions {}
+
+export function tcpSettings(options: TcpNetworkOptions): TcpSettings {
+  return {
+    highWaterBytes: kernelLimits.connectionHighWaterBytes.value,
+    readAheadBytes: kernelLimits.connectionReadAheadBytes.value,
+    readAheadChunksMax: kernelLimits.connectionReadAheadChunksMax.value,
+    connectTimeoutMs: kernelLimits.connectTimeoutMs.value,
+    keepAliveDelayMs: kernelLimits.keepAliveDelayMs.value,
+    connectionsMax: kernelLimits.listenerConnectionsMax.value,
+    onRefused() {},
+    ...options,
+  };
+}

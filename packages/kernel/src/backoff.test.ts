@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { backoffMs, type Clock, createSeededRandom, retry, SynclineError } from './index.js';
+import { backoffMs, type Clock, retry, SynclineError } from './index.js';
+import { createSeededRandom } from './seeded-random.js';
 
 const random = createSeededRandom('backoff');
 const options = { initialMs: 100, maxMs: 5_000 };

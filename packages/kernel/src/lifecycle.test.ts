@@ -62,7 +62,10 @@ describe('K5 lifecycle', () => {
   test('a part that starts while all is being stopped is stopped too', async () => {
     const { log, part, lifecycle } = createParts();
     let finishStart = () => {};
-    const start = () => new Promise<void>((resolve) => void (finishStart = resolve));
+    const started = new Promise<void>((resolve) => {
+      finishStart = resolve;
+    });
+    const start = () => started;
     const starting = lifecycle.start(part('late', { start }), 1000);
     await lifecycle.stop(1000);
     finishStart();

@@ -1,5 +1,6 @@
 // The pages that are made from the code, and the lists that they are made of. A package that declares
 // limits or metrics adds a line here.
+import { cliLimits } from '@syncline/cli';
 import { kernelLimits } from '@syncline/kernel';
 import { protocolLimits } from '@syncline/protocol';
 import { renderConfigDoc, serverLimits, serverMetrics } from '@syncline/server';
@@ -12,6 +13,11 @@ export const pages: Readonly<Record<string, () => string>> = {
   'docs/CONFIG.md': renderConfigDoc,
   'docs/ERRORS.md': renderErrorsPage,
   'docs/LIMITS.md': () =>
-    renderLimitsPage({ kernel: kernelLimits, protocol: protocolLimits, server: serverLimits }),
+    renderLimitsPage({
+      kernel: kernelLimits,
+      protocol: protocolLimits,
+      server: serverLimits,
+      cli: cliLimits,
+    }),
   'docs/METRICS.md': () => renderMetricsPage({ server: serverMetrics }),
 };

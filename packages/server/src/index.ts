@@ -1,4 +1,5 @@
 export { renderConfigDoc } from './config/config-doc.js';
+export { readInputFile } from './config/config-input-file.js';
 export { checkExposure, isLoopback } from './config/exposure.js';
 export {
   type ConfigSources,
@@ -14,12 +15,17 @@ export { SECRET_LIST, type SecretSource } from './config/secret-list.js';
 export type { ServerConfig, ServerCredentials, TlsMaterial } from './config/server-config.js';
 export { SETTING_LIST, type SettingEntry } from './config/setting-list.js';
 export { describeOrigin, type SettingOrigin } from './config/setting-origin.js';
+export type { ServerSettings } from './config/settings-schema.js';
 export type { GrpcService } from './grpc/grpc-service.js';
 export type { HttpReply, HttpRequest, HttpRoute, ServerSentEvent } from './http/http-route.js';
 export { serverLimits } from './limits.js';
 export type { ListenerName, ListeningAddress } from './listener.js';
+export { formatLogLine } from './logs/log-line.js';
+export { createPinoLogger } from './logs/pino-logger.js';
 export type { MeshAcceptor } from './mesh/mesh-acceptor.js';
 export { serverMetrics } from './metrics-list.js';
 export type { RespPeer, RespSession, RespSessions } from './resp/resp-session.js';
 export { type RunningServer, type ServerDeps, startServer } from './server.js';
+export type { ServerStatus } from './server-status.js';
 export type { RunningSlice, Slice, SliceDeps, SliceHealth, SliceStatus } from './slice.js';
+export { readVersion } from './version.js';

@@ -4,14 +4,23 @@
 // the name's length a guess would mislead, and none is made.
 
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
-  let nearest: string | undefined;
-  let least = Math.max(2, Math.floor(name.length / 3)) + 1;
+  return closestName(name, known, Math.max(2, Math.floor(name.length / 3)));
+}
+
+/** The same for a list that is short enough to name one of it in any case. */
+export function closestName(
+  name: string,
+  known: Iterable<string>,
+  distanceMax = Number.POSITIVE_INFINITY,
+): string | undefined {
+  let closest: string | undefined;
+  let least = distanceMax + 1;
   for (const candidate of known) {
     if (Math.abs(candidate.length - name.length) >= least) continue;
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
-    if (distance < least) [nearest, least] = [candidate, distance];
+    if (distance < least) [closest, least] = [candidate, distance];
   }
-  return nearest;
+  return closest;
 }
 
 /** ` Did you mean "http.port"?`, or nothing. */

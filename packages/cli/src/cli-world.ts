@@ -1,0 +1,27 @@
+// The part of the outside world that commands may touch, as a value, so that tests can give another.
+// Data goes to `stdout`, words to `stderr`.
+
+export interface OutputStream {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+}
+
+/** `disconnect`: the process that started this one, and holds a channel to it, has gone. */
+export type StopEvent = 'SIGINT' | 'SIGTERM' | 'disconnect';
+
+export interface CliWorld {
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Calls back each time. From then on the event no longer ends the process by itself. */
+  onStopEvent(listener: (event: StopEvent) => void): void;
+  /** Tells the process that started this one, if it holds a channel, that all listeners accept. */
+  reportStarted(): void;
+  /** Ends the process at once. */
+  exitNow(code: number): void;
+}
+
+/** Words for people, in whole lines. */
+export function say(world: CliWorld, text: string): void {
+  world.stderr.write(`${text}\n`);
+}

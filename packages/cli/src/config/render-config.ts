@@ -1,0 +1,72 @@
+// The settings as text: TOML that can be saved as a configuration file, or JSON for programs. What is
+// not set, and what a file may not hold, stands in comments.
+import type { Paint } from '../paint.js';
+import type { ConfigFact, ConfigFacts } from './config-facts.js';
+
+export interface RenderOptions {
+  readonly withOrigin: boolean;
+  readonly paint: Paint;
+}
+
+export function renderConfigToml(
+  { settings, secrets }: ConfigFacts,
+  options: RenderOptions,
+): string {
+  const sections = [...new Set(settings.map(sectionOf))];
+  const parts = sections.map((section) => {
+    const facts = settings.filter((fact) => sectionOf(fact) === section);
+    const title = section === '' ? '' : `${options.paint('bold', `[${section}]`)}\n`;
+    return title + renderLines(facts.map(settingLine), options);
+  });
+  if (secrets.length > 0) {
+    const lines = secrets.map(({ key, value, origin }) => ({
+      text: `# ${key} = ${value}`,
+      origin,
+    }));
+    parts.push(`# Secrets in the environment\n${renderLines(lines, options)}`);
+  }
+  return parts.join('\n');
+}
+
+/** By key; with origins, each value beside its origin. Null when it is not set. */
+export function renderConfigJson(facts: ConfigFacts, { withOrigin }: RenderOptions): string {
+  const entries = [...facts.settings, ...facts.secrets].map(({ key, value = null, origin }) => [
+    key,
+    withOrigin ? { value, origin } : value,
+  ]);
+  return `${JSON.stringify(Object.fromEntries(entries), null, 2)}\n`;
+}
+
+interface Line {
+  readonly text: string;
+  /** Undefined when there is nothing to tell. */
+  readonly origin: string | undefined;
+}
+
+function settingLine({ key, value, origin }: ConfigFact): Line {
+  const name = key.slice(key.lastIndexOf('.') + 1);
+  if (value === undefined) return { text: `# ${name} is not set`, origin: undefined };
+  return { text: `${name} = ${tomlValue(value)}`, origin };
+}
+
+function renderLines(lines: readonly Line[], { withOrigin, paint }: RenderOptions): string {
+  const width = Math.max(...lines.map(({ text }) => text.length));
+  return lines
+    .map(({ text, origin }) => {
+      const shown = text.startsWith('#') ? paint('dim', text) : text;
+      if (!withOrigin || origin === undefined) return `${shown}\n`;
+      const gap = ' '.repeat(width - text.length + 2);
+      const color = origin === 'default' ? 'dim' : 'cyan';
+      return `${shown}${gap}${paint(color, `# ${origin}`)}\n`;
+    })
+    .join('');
+}
+
+/** JSON's numbers, booleans, lists and texts are TOML's too. */
+function tomlValue(value: unknown): string {
+  return Array.isArray(value) ? `[${value.map(tomlValue).join(', ')}]` : JSON.stringify(value);
+}
+
+function sectionOf({ key }: ConfigFact): string {
+  return key.includes('.') ? key.slice(0, key.lastIndexOf('.')) : '';
+}

@@ -1,0 +1,56 @@
+// What a person sees when the local cluster is up.
+import type { ListenerName, ListeningAddress } from '@syncline/server';
+import { renderColumns } from '../columns.js';
+import type { Paint } from '../paint.js';
+import { urlOf } from '../serve/welcome.js';
+
+export interface DevWelcomeFacts {
+  readonly version: string;
+  readonly directory: string;
+  readonly isKept: boolean;
+  readonly isTls: boolean;
+  readonly nodes: readonly {
+    readonly nodeId: number;
+    readonly listeners: readonly ListeningAddress[];
+  }[];
+}
+
+const SEPARATE =
+  'These nodes are separate: Syncline has no mesh yet, so nothing passes between them.';
+
+export function renderDevWelcome(facts: DevWelcomeFacts, paint: Paint): string {
+  const { nodes, isTls } = facts;
+  const names = (['http', 'grpc', 'resp', 'mesh'] as const).filter((name) =>
+    nodes.some(({ listeners }) => listeners.some(({ listener }) => listener === name)),
+  );
+  const rows = nodes.map(({ nodeId, listeners }) => [
+    String(nodeId),
+    ...names.map((name) => paint('cyan', shownAddress(listeners, name, isTls))),
+  ]);
+  const count = nodes.length === 1 ? 'one node' : `${nodes.length} nodes`;
+  const data = `Data in ${facts.directory}${facts.isKept ? '' : ', removed at the end'}.`;
+  return [
+    `\n${paint('bold', `Syncline ${facts.version}`)}, ${count} on this machine. ${data}\n\n`,
+    renderColumns([['node', ...names].map((title) => paint('dim', title)), ...rows], '  '),
+    names.includes('mesh') || nodes.length === 1 ? '' : `\n${paint('yellow', SEPARATE)}\n`,
+    '\nTry in another terminal:\n',
+    ...linesToPaste(facts).map((line) => `  ${paint('green', line)}\n`),
+    `\n${paint('dim', 'Ctrl-C stops all.')}\n\n`,
+  ].join('');
+}
+
+function shownAddress(
+  listeners: readonly ListeningAddress[],
+  name: ListenerName,
+  isTls: boolean,
+): string {
+  const found = listeners.find(({ listener }) => listener === name);
+  return found === undefined ? '' : urlOf(found, isTls);
+}
+
+function linesToPaste({ nodes, isTls }: DevWelcomeFacts): readonly string[] {
+  const urls = nodes.slice(0, 2).map(({ listeners }) => shownAddress(listeners, 'http', isTls));
+  return urls.map((url) =>
+    url === 'http://127.0.0.1:7400' ? 'npx syncline status' : `npx syncline status --url ${url}`,
+  );
+}

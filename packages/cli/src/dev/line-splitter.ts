@@ -1,0 +1,26 @@
+// Cuts a stream of text into lines. A line that grows beyond its limit is handed on in pieces, so that
+// a program that never ends a line costs no memory.
+
+export class LineSplitter {
+  readonly #charactersMax: number;
+  readonly #onLine: (line: string) => void;
+  #rest = '';
+
+  constructor(options: { readonly charactersMax: number }, onLine: (line: string) => void) {
+    this.#charactersMax = options.charactersMax;
+    this.#onLine = onLine;
+  }
+
+  push(chunk: string): void {
+    const lines = (this.#rest + chunk).split('\n');
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) this.#onLine(line);
+    if (this.#rest.length > this.#charactersMax) this.end();
+  }
+
+  /** Hands on what is left of a last line without an end. */
+  end(): void {
+    if (this.#rest !== '') this.#onLine(this.#rest);
+    this.#rest = '';
+  }
+}

@@ -1,0 +1,62 @@
+// The nodes of a local cluster from start to end. A node that dies is told of and the rest goes on;
+// one that never starts ends them all.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SynclineError } from '@syncline/kernel';
+import type { NodeEnd, NodeProcess } from './node-process.js';
+
+export class LocalCluster {
+  readonly #nodes: readonly NodeProcess[];
+
+  constructor(nodes: readonly NodeProcess[]) {
+    this.#nodes = nodes;
+  }
+
+  get nodes(): readonly NodeProcess[] {
+    return this.#nodes;
+  }
+
+  /** Resolves when every node is up; rejects as soon as one ends before. */
+  async started(): Promise<void> {
+    await Promise.all(
+      this.#nodes.map((node) =>
+        Promise.race([
+          node.started,
+          node.ended.then((end) => {
+            throw startFailure(node, end);
+          }),
+        ]),
+      ),
+    );
+  }
+
+  /** Calls back for each node that ends. Resolves when none is left. */
+  async watch(onEnd: (nodeId: number, how: string) => void): Promise<void> {
+    await Promise.all(
+      this.#nodes.map(async (node) => onEnd(node.nodeId, describeEnd(await node.ended))),
+    );
+  }
+
+  /** Asks every node to stop; what still runs after the grace time is killed. */
+  async stop(graceMs: number): Promise<void> {
+    const allEnded = Promise.all(this.#nodes.map(({ ended }) => ended));
+    for (const node of this.#nodes) node.stop('SIGTERM');
+    const timer = new AbortController();
+    const late = sleep(graceMs, 'late', { signal: timer.signal }).catch(() => 'in time');
+    if ((await Promise.race([allEnded, late])) === 'late')
+      for (const node of this.#nodes) node.stop('SIGKILL');
+    await allEnded;
+    timer.abort();
+  }
+}
+
+function describeEnd({ code, signal }: NodeEnd): string {
+  return signal === null ? `exit code ${code}` : signal;
+}
+
+function startFailure(node: NodeProcess, end: NodeEnd): SynclineError {
+  const why = node.lastFailure === '' ? describeEnd(end) : node.lastFailure;
+  return new SynclineError(
+    end.code === 5 ? 'conflict' : 'closed',
+    `node ${node.nodeId} did not start: ${why}`,
+  );
+}

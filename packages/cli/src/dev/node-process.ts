@@ -1,0 +1,64 @@
+// One node of a local cluster in its own process, with a channel to it: over the channel the node says
+// that it is up, and when the channel breaks because we died, the node stops too.
+//
+// The process gets a group of its own: Ctrl-C in a terminal signals a whole group, and a node that
+// hears both that and our SIGTERM would take the second for "end at once".
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { ListeningAddress } from '@syncline/server';
+import { cliLimits } from '../limits.js';
+import type { DevNode } from './dev-plan.js';
+import { LineSplitter } from './line-splitter.js';
+
+const COMMAND = fileURLToPath(new URL('../../bin/syncline.js', import.meta.url));
+
+export interface NodeEnd {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface NodeProcessDeps {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Called with each line that the node writes for people. */
+  onLine(line: string): void;
+}
+
+export class NodeProcess {
+  readonly nodeId: number;
+  readonly listeners: ListeningAddress[] = [];
+  /** Resolves when every listener accepts; never if the node does not come so far. */
+  readonly started: Promise<void>;
+  readonly ended: Promise<NodeEnd>;
+  /** What the node said last as `syncline: …`: why it did not start. */
+  lastFailure = '';
+  readonly #child: ChildProcess;
+
+  constructor(deps: NodeProcessDeps, { nodeId, args }: DevNode) {
+    this.nodeId = nodeId;
+    this.#child = spawn(process.execPath, [COMMAND, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: { ...deps.environment },
+      detached: true,
+    });
+    this.started = once(this.#child, 'message').then(() => {});
+    this.ended = once(this.#child, 'close').then(([code, signal]) => ({ code, signal }));
+    this.#readLines('stdout', (line) => this.listeners.push(JSON.parse(line) as ListeningAddress));
+    this.#readLines('stderr', (line) => {
+      if (line.startsWith('syncline: ')) this.lastFailure = line.slice('syncline: '.length);
+      deps.onLine(line);
+    });
+  }
+
+  stop(signal: 'SIGTERM' | 'SIGKILL'): void {
+    this.#child.kill(signal);
+  }
+
+  #readLines(name: 'stdout' | 'stderr', onLine: (line: string) => void): void {
+    const charactersMax = cliLimits.logLineBytesMax.value;
+    const lines = new LineSplitter({ charactersMax }, onLine);
+    this.#child[name]?.setEncoding('utf8');
+    this.#child[name]?.on('data', (chunk: string) => lines.push(chunk));
+    this.#child[name]?.on('end', () => lines.end());
+  }
+}

@@ -1,0 +1,30 @@
+// Starts the nodes of a local cluster and shows what they write, each behind its number.
+import { formatLogLine, type ServerSettings } from '@syncline/server';
+import { type CliWorld, say } from '../cli-world.js';
+import { type Color, paintFor } from '../paint.js';
+import { planNodes } from './dev-plan.js';
+import { LocalCluster } from './local-cluster.js';
+import { NodeProcess } from './node-process.js';
+
+const NODE_COLORS: readonly Color[] = ['cyan', 'magenta', 'yellow', 'green', 'blue', 'red'];
+
+export interface ClusterOptions {
+  readonly nodesCount: number;
+  readonly directory: string;
+}
+
+export function startCluster(
+  world: CliWorld,
+  { http, grpc, resp, mesh, log }: ServerSettings,
+  options: ClusterOptions,
+): LocalCluster {
+  const paint = paintFor(world.stderr, world.environment);
+  const ports = { http: http.port, grpc: grpc.port, resp: resp.port, mesh: mesh.port };
+  const nodes = planNodes({ ...options, ports, logLevel: log.level }).map((node) => {
+    const color = NODE_COLORS[(node.nodeId - 1) % NODE_COLORS.length] ?? 'cyan';
+    const prefix = paint(color, `${node.nodeId} |`);
+    const onLine = (line: string) => say(world, `${prefix} ${formatLogLine(line).trimEnd()}`);
+    return new NodeProcess({ environment: world.environment, onLine }, node);
+  });
+  return new LocalCluster(nodes);
+}

@@ -1,0 +1,12 @@
+// Examples, which open the help of each command: most people came for one of them.
+import type { Command } from 'commander';
+import { renderColumns } from './columns.js';
+
+export type Example = readonly [line: string, what: string];
+
+export function addExamples(command: Command, examples: readonly Example[]): void {
+  command.addHelpText('before', ({ command: shown }) => {
+    const title = shown.createHelp().styleTitle('Examples:');
+    return `${title}\n${renderColumns(examples, '  ')}`;
+  });
+}

@@ -1,0 +1,17 @@
+// How a failed command ends: one line on standard error and an exit code. The stack is for us, so it
+// needs `--debug` or SYNCLINE_DEBUG.
+import { inspect } from 'node:util';
+import { SynclineError } from '@syncline/kernel';
+import { type ExitCode, exitCodeOf } from '@syncline/protocol';
+import type { CliWorld } from './cli-world.js';
+import { paintFor } from './paint.js';
+
+export function reportFailure(world: CliWorld, thrown: unknown, isDebug: boolean): ExitCode {
+  const paint = paintFor(world.stderr, world.environment);
+  const isExpected = thrown instanceof SynclineError;
+  const message = isExpected ? thrown.message : `internal error: ${String(thrown)}`;
+  const hint = isExpected || isDebug ? '' : ' This is a bug in Syncline; --debug shows where.';
+  world.stderr.write(`${paint('red', 'syncline:')} ${message}${hint}\n`);
+  if (isDebug) world.stderr.write(`${inspect(thrown, { depth: 6 })}\n`);
+  return isExpected ? exitCodeOf(thrown) : 1;
+}

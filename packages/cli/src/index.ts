@@ -1,0 +1,2 @@
+export { cliLimits } from './limits.js';
+export { main } from './main.js';

@@ -4,3 +4,28 @@ export type { NetworkSubject } from './conformance/network-pair.js';
 export { networkSuite } from './conformance/network-suite.js';
 export { type RandomSubject, randomSuite } from './conformance/random-suite.js';
 export { checkFeedComplete, checkFeedStream } from './feed/feed-checker.js';
+export { createSeededRandom, type SeededRandom } from './seeded-random.js';
+export type {
+  DiskOperation,
+  DiskOperationKind,
+  DiskPlan,
+  DiskProfile,
+  PowerLoss,
+  UnsyncedChange,
+} from './sim/disk/disk-plan.js';
+export { SeededDiskPlan } from './sim/disk/disk-plan.js';
+export type { SimDisk } from './sim/disk/sim-disk.js';
+export type { Fabric } from './sim/network/fabric.js';
+export { calmLink, type LinkProfile, roughLink } from './sim/network/link-profile.js';
+export type { MessageLink } from './sim/network/message-link.js';
+export { runInSimulation, type SimulatedBody } from './sim/run-in-simulation.js';
+export type { SimChaos } from './sim/sim-chaos.js';
+export type { MachineClock } from './sim/sim-clock.js';
+export type { Boot, SimNode, SimPorts } from './sim/sim-node.js';
+export { Simulation, type SimulationOptions } from './sim/simulation.js';
+export {
+  SimulationFailure,
+  type SimulationFailureFacts,
+  type SimulationFailureKind,
+} from './sim/simulation-failure.js';
+export type { Trace } from './sim/trace.js';

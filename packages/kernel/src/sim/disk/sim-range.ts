@@ -1,0 +1,53 @@
+// Range reads of a simulated store. The content is fixed when iteration starts; each batch takes time,
+// so that writes really happen between two of them.
+import { kernelLimits } from '../../limits.js';
+import type { RangeOptions, StorageEntry, StorageRange } from '../../storage/storage.js';
+import {
+  planRange,
+  type RangePlan,
+  rangeOfBatches,
+  throwIfAborted,
+} from '../../storage/storage-range.js';
+import type { DiskAccess } from './disk-access.js';
+import type { StoreContent } from './store-content.js';
+
+export interface SimRangeDeps {
+  readonly disk: DiskAccess;
+  readonly storeName: string;
+  /** The content to read. Throws when the store cannot be read. */
+  readonly content: () => StoreContent;
+}
+
+export function createSimRange(deps: SimRangeDeps, options: RangeOptions): StorageRange {
+  const plan = planRange(options);
+  return rangeOfBatches(() => readBatches(deps, plan));
+}
+
+async function* readBatches(
+  { disk, storeName, content }: SimRangeDeps,
+  plan: RangePlan,
+): AsyncGenerator<readonly StorageEntry[]> {
+  const entries = content().select(plan);
+  for (let start = 0; start < entries.length; ) {
+    throwIfAborted(plan.signal);
+    const end = batchEnd(entries, start);
+    await disk.perform('read', storeName, content); // throws when it was closed meanwhile
+    yield entries.slice(start, end).map(copied);
+    start = end;
+  }
+}
+
+function batchEnd(entries: readonly StorageEntry[], start: number): number {
+  const endMax = Math.min(entries.length, start + kernelLimits.rangeBatchEntriesMax.value);
+  let bytes = 0;
+  let end = start;
+  while (end < endMax && bytes < kernelLimits.rangeBatchBytesMax.value) {
+    bytes += (entries[end]?.key.length ?? 0) + (entries[end]?.value.length ?? 0);
+    end += 1;
+  }
+  return end;
+}
+
+function copied(entry: StorageEntry): StorageEntry {
+  return { key: entry.key.slice(), value: entry.value.slice() };
+}

@@ -1,0 +1,21 @@
+// The one place where a simulation touches the real event loop.
+//
+// Between two simulated events every promise that can continue must have done so. One turn of the real
+// loop guarantees that, and it is also when Node reports a rejection that nobody handles. In production
+// such a rejection ends the process, so here it must not be overlooked. No time is measured: the turn
+// takes as long as it takes, and the simulated clock stands still.
+
+/** Runs `step` until it returns false. Between two steps all microtasks have run. */
+export function runStepsDrained(step: () => boolean): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const turn = () => {
+      try {
+        if (step()) setImmediate(turn);
+        else resolve();
+      } catch (error) {
+        reject(error);
+      }
+    };
+    setImmediate(turn);
+  });
+}

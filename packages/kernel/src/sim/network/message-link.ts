@@ -1,0 +1,44 @@
+// Carries whole messages from one simulated machine to another, and loses, doubles and reorders them.
+//
+// The Network port is a byte stream and hides such things, yet a protocol meets them: it reconnects,
+// sends again, and hears late answers. A core that survives a message link survives every shell. The
+// messages are values of the core; no bytes are needed.
+import type { EventOwner } from '../event-queue.js';
+import type { Scheduler } from '../scheduler.js';
+import type { Link } from './link.js';
+
+export interface MessageLinkDeps<Message> {
+  readonly scheduler: Scheduler;
+  readonly link: Link;
+  /** The process that gets messages now; without one they are lost. */
+  readonly receiver: () => EventOwner | undefined;
+  readonly deliver: (message: Message) => void;
+}
+
+export class MessageLink<Message> {
+  readonly #deps: MessageLinkDeps<Message>;
+
+  constructor(deps: MessageLinkDeps<Message>) {
+    this.#deps = deps;
+  }
+
+  /** Never fails and never tells: the message arrives once, twice or not at all. */
+  send(message: Message): void {
+    const { link } = this.#deps;
+    if (link.happens(link.profile.lossProbability)) return;
+    this.#sendCopy(message);
+    while (link.happens(link.profile.duplicateProbability)) this.#sendCopy(message);
+  }
+
+  /** Each copy has its own delay, so that copies and messages overtake each other. */
+  #sendCopy(message: Message): void {
+    const { scheduler, link, receiver, deliver } = this.#deps;
+    const subject = `${link.from}>${link.to}`;
+    const arrive = () => {
+      const owner = receiver();
+      if (owner === undefined || !link.isOpen) return;
+      scheduler.after(0, { kind: 'message', subject, owner, run: () => deliver(message) });
+    };
+    scheduler.after(link.delayMs(0), { kind: 'message-sent', subject, run: arrive });
+  }
+}

@@ -1,0 +1,199 @@
+// The Connection port: one side of a simulated connection.
+//
+// Everything that happens to it comes as an event that its process owns, so a paused process learns of
+// it later and a dead one never.
+import { assert } from '../../assert.js';
+import { BoundedQueue } from '../../bounded-queue.js';
+import { SynclineError } from '../../error.js';
+import { kernelLimits } from '../../limits.js';
+import { formatAddress } from '../../network/address.js';
+import { DrainWaiters } from '../../network/drain-waiters.js';
+import type { Address, CloseReason, Connection } from '../../network/network.js';
+import { connectionError } from '../../network/network-error.js';
+import type { ProcessLife } from '../process-life.js';
+import type { Scheduler } from '../scheduler.js';
+import type { BreakCode, Pipe, PipeEnd } from './pipe.js';
+
+export interface SimConnectionDeps {
+  readonly scheduler: Scheduler;
+  readonly life: ProcessLife;
+  readonly local: Address;
+  readonly remote: Address;
+}
+
+export interface PipePair {
+  readonly out: Pipe;
+  readonly in: Pipe;
+}
+
+export class SimConnection implements Connection {
+  readonly local: Address;
+  readonly remote: Address;
+  readonly peerUris: readonly string[] = [];
+  readonly closed: Promise<CloseReason>;
+  readonly incoming: AsyncIterable<Uint8Array> = {
+    [Symbol.asyncIterator]: () => this.#startReading(),
+  };
+  /** What the pipes tell. */
+  readonly side: PipeEnd;
+
+  readonly #scheduler: Scheduler;
+  readonly #life: ProcessLife;
+  readonly #drainWaiters = new DrainWaiters();
+  /** Bounded by the window of the pipe that fills it. */
+  readonly #inbox = new BoundedQueue<Uint8Array>({ itemsMax: Number.POSITIVE_INFINITY });
+  #attached: PipePair | undefined;
+  #resolveClosed: (reason: CloseReason) => void = () => {};
+  #failure: SynclineError | undefined;
+  #isClosed = false;
+  #hasReader = false;
+  #isDrainAwaited = false;
+  #sending: 'open' | 'ending' | 'finished' = 'open';
+  #hasPeerEnded = false;
+
+  constructor(deps: SimConnectionDeps) {
+    this.local = deps.local;
+    this.remote = deps.remote;
+    this.#scheduler = deps.scheduler;
+    this.#life = deps.life;
+    this.closed = new Promise((resolve) => {
+      this.#resolveClosed = resolve;
+    });
+    this.side = {
+      life: deps.life,
+      taken: () => this.#wakeDrained(),
+      finished: () => this.#finish(),
+      arrived: (bytes) => this.#inbox.offer(bytes),
+      ended: () => this.#peerEnded(),
+      broken: (code) => this.#break(code),
+    };
+  }
+
+  /** A side is made before the pipes, which need to know both sides. */
+  attach(pipes: PipePair): void {
+    this.#attached = pipes;
+  }
+
+  get unsentBytes(): number {
+    return this.#isClosed ? 0 : this.#pipes.out.unsentBytes;
+  }
+
+  write(chunk: Uint8Array): boolean {
+    if (this.#isClosed || this.#sending !== 'open' || this.#life.isDead) return false;
+    this.#pipes.out.take(chunk);
+    return this.#isDrained();
+  }
+
+  drained(signal?: AbortSignal): Promise<void> {
+    if (this.#life.isDead) return this.#life.never();
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    if (this.#sending !== 'open') return Promise.reject(this.#closedError('was ended'));
+    if (this.#isDrained()) return Promise.resolve();
+    this.#isDrainAwaited = true;
+    return this.#drainWaiters.wait(signal);
+  }
+
+  end(): void {
+    if (this.#isClosed || this.#sending !== 'open' || this.#life.isDead) return;
+    this.#sending = 'ending';
+    this.#drainWaiters.settle(this.#closedError('was ended'));
+    this.#pipes.out.end();
+  }
+
+  destroy(reason?: Error): void {
+    if (this.#isClosed || this.#life.isDead) return;
+    while (this.#inbox.takeNow()); // nobody gets what is unread
+    this.#pipes.out.leave('reset');
+    this.#close(SynclineError.from(reason ?? this.#closedError('was destroyed'), 'closed'));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.destroy();
+    await this.closed;
+  }
+
+  /** The process was killed: its system closes the connection for it. */
+  kill(last: 'end' | 'reset'): void {
+    this.#pipes.out.leave(last);
+    this.#pipes.in.receiverLeft();
+  }
+
+  /** The machine lost its power: nobody tells the other side. */
+  vanish(): void {
+    this.#pipes.out.vanish();
+    this.#pipes.in.receiverVanished();
+  }
+
+  /** Somebody in between cuts the connection. */
+  cut(): void {
+    this.#pipes.out.breakNow();
+  }
+
+  get #pipes(): PipePair {
+    assert(this.#attached !== undefined, 'a connection is used after its pipes were attached');
+    return this.#attached;
+  }
+
+  #startReading(): AsyncIterator<Uint8Array> {
+    assert(!this.#hasReader, 'a connection has one reader');
+    this.#hasReader = true;
+    return this.#chunks();
+  }
+
+  async *#chunks(): AsyncGenerator<Uint8Array> {
+    for (let next = await this.#inbox.take(); next; next = await this.#inbox.take()) {
+      this.#pipes.in.consumed(next.item.length);
+      yield next.item;
+    }
+  }
+
+  #isDrained(): boolean {
+    return this.#pipes.out.unsentBytes <= kernelLimits.connectionHighWaterBytes.value;
+  }
+
+  #wakeDrained(): void {
+    if (!this.#isDrainAwaited || !this.#isDrained()) return;
+    this.#isDrainAwaited = false;
+    const run = () => this.#drainWaiters.settle();
+    const subject = formatAddress(this.remote);
+    this.#scheduler.after(0, { kind: 'drained', subject, owner: this.#life, run });
+  }
+
+  #finish(): void {
+    this.#sending = 'finished';
+    this.#closeIfDone();
+  }
+
+  #peerEnded(): void {
+    this.#hasPeerEnded = true;
+    this.#inbox.close();
+    this.#closeIfDone();
+  }
+
+  #closeIfDone(): void {
+    if (this.#sending === 'finished' && this.#hasPeerEnded) this.#close(undefined);
+  }
+
+  #break(code: BreakCode): void {
+    if (this.#isClosed) return;
+    const cause = Object.assign(new Error(`${code} (simulated)`), { code });
+    this.#pipes.out.leave('reset');
+    this.#close(connectionError(this.remote, cause));
+  }
+
+  #close(failure: SynclineError | undefined): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#failure = failure;
+    this.#pipes.in.receiverLeft();
+    this.#drainWaiters.settle(failure ?? this.#closedError('has ended'));
+    if (failure !== undefined) this.#inbox.fail(failure);
+    this.#resolveClosed(
+      failure === undefined ? { kind: 'ended' } : { kind: 'reset', error: failure },
+    );
+  }
+
+  #closedError(how: string): SynclineError {
+    return new SynclineError('closed', `the connection to ${formatAddress(this.remote)} ${how}`);
+  }
+}

@@ -1,0 +1,56 @@
+// The life of one simulated process, from its start to its end.
+//
+// Whatever a port promises to a process is delivered by an event that the process owns. An event of a
+// dead process is dropped, so its promises never settle and its timers never fire; one of a paused
+// process waits. A new start is a new life: nothing of the old one can reach it.
+//
+// K80  After its end a process acts no more: no port of it resolves, writes, sends or calls back.
+import type { EventOwner, SimEvent } from './event-queue.js';
+
+export class ProcessLife implements EventOwner {
+  readonly nodeName: string;
+  /** 1 for the first start of the node, then one more for each. */
+  readonly generation: number;
+  #state: 'running' | 'paused' | 'dead' = 'running';
+  #held: SimEvent[] = [];
+
+  constructor(nodeName: string, generation: number) {
+    this.nodeName = nodeName;
+    this.generation = generation;
+  }
+
+  get state(): 'running' | 'paused' | 'dead' {
+    return this.#state;
+  }
+
+  get isDead(): boolean {
+    return this.#state === 'dead';
+  }
+
+  hold(event: SimEvent): void {
+    this.#held.push(event);
+  }
+
+  pause(): void {
+    if (this.#state === 'running') this.#state = 'paused';
+  }
+
+  /** Returns what came up during the pause, oldest first. */
+  resume(): readonly SimEvent[] {
+    if (this.#state !== 'paused') return [];
+    this.#state = 'running';
+    const held = this.#held;
+    this.#held = [];
+    return held;
+  }
+
+  end(): void {
+    this.#state = 'dead';
+    this.#held = [];
+  }
+
+  /** What a call on a port of a dead process returns. */
+  never<T>(): Promise<T> {
+    return new Promise<T>(() => {});
+  }
+}

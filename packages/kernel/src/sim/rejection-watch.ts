@@ -1,0 +1,17 @@
+// Notices promises that reject and that nobody handles. In production such a rejection ends the
+// process, so in a simulation it fails the run.
+
+export class RejectionWatch implements Disposable {
+  readonly reasons: unknown[] = [];
+  readonly #onRejection = (reason: unknown): void => {
+    this.reasons.push(reason);
+  };
+
+  constructor() {
+    process.on('unhandledRejection', this.#onRejection);
+  }
+
+  [Symbol.dispose](): void {
+    process.off('unhandledRejection', this.#onRejection);
+  }
+}

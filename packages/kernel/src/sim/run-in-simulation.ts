@@ -1,0 +1,25 @@
+// Runs one test body inside a simulated world, on the ports of one node.
+import type { SimPorts } from './sim-node.js';
+import { Simulation } from './simulation.js';
+
+export interface SimulatedBody extends SimPorts {
+  /** The world around: add nodes, cause faults. */
+  readonly simulation: Simulation;
+}
+
+/** The body's node is called `test`. Throws SimulationFailure, which names the seed. */
+export async function runInSimulation<T>(
+  seed: number | string,
+  body: (world: SimulatedBody) => Promise<T>,
+): Promise<T> {
+  const simulation = new Simulation({ seed });
+  return simulation.run(
+    () =>
+      new Promise((resolve, reject) => {
+        const boot = (ports: SimPorts) => {
+          body({ ...ports, simulation }).then(resolve, reject);
+        };
+        simulation.addNode('test', boot).start();
+      }),
+  );
+}

@@ -1,0 +1,51 @@
+// The simulated ports keep the same promises as the real ones: every suite runs inside a simulation,
+// under a few seeds.
+import { describe, test } from 'vitest';
+import { clockSuite } from '../conformance/clock-suite.js';
+import type { ConformanceCase } from '../conformance/conformance-case.js';
+import { networkSuite } from '../conformance/network-suite.js';
+import { randomSuite } from '../conformance/random-suite.js';
+import { kernelLimits } from '../limits.js';
+import { runInSimulation, type SimulatedBody } from './run-in-simulation.js';
+
+const SEEDS = [1, 2, 3];
+
+/** What `create` returns for a case, made of the world that the case runs in. */
+type SuiteOf = (world: () => SimulatedBody) => readonly ConformanceCase[];
+
+function runSuite(name: string, suiteOf: SuiteOf): void {
+  describe(name, () => {
+    let current: SimulatedBody | undefined;
+    const suite = suiteOf(() => {
+      if (current === undefined) throw new Error('a case runs inside a simulation');
+      return current;
+    });
+    for (const { name: caseName, run } of suite) {
+      test.each(SEEDS)(`${caseName} (seed %i)`, (seed) =>
+        runInSimulation(seed, async (world) => {
+          current = world;
+          await run();
+        }),
+      );
+    }
+  });
+}
+
+const nothingToClose = { async [Symbol.asyncDispose]() {} };
+
+runSuite('simulated clock', (world) =>
+  clockSuite(async () => ({ clock: world().clock, ...nothingToClose })),
+);
+runSuite('simulated random', (world) =>
+  randomSuite(async () => ({ random: world().random, ...nothingToClose })),
+);
+runSuite('simulated network', (world) =>
+  networkSuite(async () => ({
+    network: world().network,
+    clock: world().clock,
+    host: '127.0.0.1',
+    highWaterBytes: kernelLimits.connectionHighWaterBytes.value,
+    transitBytesMax: 128 * 1024, // twice the window of a pipe
+    ...nothingToClose,
+  })),
+);

@@ -1,0 +1,146 @@
+// A simulated world: machines, the network between them, one clock, one seed.
+//
+// Everything runs in this process and thread, at the speed of its events. A test adds nodes, runs a
+// body, causes faults and looks at the outcome; the same seed gives the same run.
+import type { Clock } from '../clock.js';
+import { createSeededRandom, type SeededRandom } from '../seeded-random.js';
+import { Fabric } from './network/fabric.js';
+import { MessageLink } from './network/message-link.js';
+import { ProcessLife } from './process-life.js';
+import { RejectionWatch } from './rejection-watch.js';
+import { type Budget, Scheduler } from './scheduler.js';
+import { SimChaos } from './sim-chaos.js';
+import { MachineClock, SimClock } from './sim-clock.js';
+import { type Boot, SimNode } from './sim-node.js';
+import { SimulationFailure, type SimulationFailureKind } from './simulation-failure.js';
+import { Trace } from './trace.js';
+
+export interface SimulationOptions {
+  readonly seed: number | string;
+  /** Simulated time after which a run has failed. Default 1 hour. */
+  readonly timeMsMax?: number;
+  /** Events after which a run has failed. Default 5 million. */
+  readonly eventsMax?: number;
+}
+
+const TIME_MS_MAX = 3_600_000;
+const EVENTS_MAX = 5_000_000;
+
+export class Simulation {
+  readonly seed: number | string;
+  /** Fork it by name: `random.fork('my-workload')`. */
+  readonly random: SeededRandom;
+  readonly trace = new Trace();
+  readonly network: Fabric;
+  readonly chaos: SimChaos;
+  /** The clock of the test itself: no skew, never paused. */
+  readonly clock: Clock;
+  readonly #scheduler: Scheduler;
+  readonly #nodes = new Map<string, SimNode>();
+  readonly #budget: Budget;
+  #uncaught: { readonly error: unknown } | undefined;
+
+  constructor(options: SimulationOptions) {
+    this.seed = options.seed;
+    this.random = createSeededRandom(options.seed);
+    this.#budget = {
+      timeMsMax: options.timeMsMax ?? TIME_MS_MAX,
+      eventsMax: options.eventsMax ?? EVENTS_MAX,
+    };
+    const { random, trace } = this;
+    const scheduler = new Scheduler({ random, trace });
+    this.#scheduler = scheduler;
+    this.network = new Fabric({ scheduler, random });
+    this.chaos = new SimChaos(random);
+    const life = new ProcessLife('test', 1);
+    this.clock = new SimClock({ scheduler, machine: new MachineClock(scheduler), life });
+  }
+
+  get nowMs(): number {
+    return this.#scheduler.nowMs;
+  }
+
+  get eventsCount(): number {
+    return this.#scheduler.eventsCount;
+  }
+
+  get nodes(): readonly SimNode[] {
+    return [...this.#nodes.values()];
+  }
+
+  /** Adds a machine. Its process boots when the node is started. */
+  addNode(name: string, boot: Boot, options: { readonly skewMs?: number } = {}): SimNode {
+    const { random, chaos } = this;
+    const scheduler = this.#scheduler;
+    const onUncaught = (error: unknown) => {
+      this.#uncaught ??= { error };
+    };
+    const deps = { scheduler, fabric: this.network, random, chaos, onUncaught };
+    const node = new SimNode(deps, { name, boot, ...options });
+    this.#nodes.set(name, node);
+    return node;
+  }
+
+  /** Whole messages from one node to another, with loss, doubles and reordering; see MessageLink. */
+  messageLink<Message>(
+    from: SimNode,
+    to: SimNode,
+    deliver: (message: Message) => void,
+  ): MessageLink<Message> {
+    const link = this.network.link(from.name, to.name);
+    return new MessageLink({ scheduler: this.#scheduler, link, receiver: () => to.life, deliver });
+  }
+
+  /** Ends every fault: links open and calm, disks healthy, no rare branches, every node running. */
+  calm(): void {
+    this.chaos.calm();
+    this.network.setProfile({});
+    this.network.heal();
+    for (const node of this.#nodes.values()) {
+      node.disk.setProfile({});
+      node.resume();
+      node.start();
+    }
+  }
+
+  /** Runs the world until the body is done. Throws SimulationFailure; may be called again afterwards. */
+  async run<T>(body: () => Promise<T>): Promise<T> {
+    using watch = new RejectionWatch();
+    let result: { readonly value: T } | undefined;
+    const start = () => {
+      body().then(
+        (value) => {
+          result = { value };
+        },
+        (error: unknown) => {
+          this.#uncaught ??= { error };
+        },
+      );
+    };
+    this.#scheduler.after(0, { kind: 'body', subject: 'test', run: start });
+    const isDone = () =>
+      result !== undefined || this.#uncaught !== undefined || watch.reasons.length > 0;
+    const end = await this.#scheduler.run(isDone, this.#budget).catch((error: unknown) => {
+      this.#uncaught ??= { error };
+      return 'done' as const;
+    });
+    if (this.#uncaught !== undefined) throw this.#failure('thrown', this.#uncaught.error);
+    if (watch.reasons.length > 0) throw this.#failure('unhandled-rejection', watch.reasons[0]);
+    if (result === undefined) throw this.#failure(end === 'done' ? 'thrown' : end);
+    return result.value;
+  }
+
+  #failure(kind: SimulationFailureKind, cause?: unknown): SimulationFailure {
+    const facts = { kind, seed: this.seed, timeMs: this.nowMs, traceTail: this.trace.tail() };
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const message: Record<SimulationFailureKind, string> = {
+      thrown: reason,
+      'unhandled-rejection': `a promise rejected and nobody handled it: ${reason}`,
+      deadlock:
+        'nothing is left to happen and the body still waits, perhaps for a real timer, socket or file',
+      'time-budget': `not done after ${this.#budget.timeMsMax} ms of simulated time`,
+      'event-budget': `not done after ${this.#budget.eventsMax} events`,
+    };
+    return new SimulationFailure(message[kind], cause === undefined ? facts : { ...facts, cause });
+  }
+}

@@ -4,9 +4,6 @@ export function isTest(path: string): boolean {
   return path.endsWith('.test.ts');
 }
 
-export function isIntegrationTest(path: string): boolean {
-  return path.endsWith('.int.test.ts');
-}
 
 /** A public entry of a package: named exports, no logic. */
 export function isDoor(path: string): boolean {

@@ -90,6 +90,7 @@ export const plantedUntidiness: Readonly<Record<string, Planted>> = {
       ...at(integrationTest, ['Math.random();', 'console.log(1);']),
       { [system]: 'console.log(1);' },
       { 'packages/kernel/src/system/clock.ts': 'Date.now();' },
+      { 'packages/kernel/src/storage/owner-file.ts': 'Date.now();' },
     ],
     good: [
       ...at(core, [

@@ -29,6 +29,8 @@ const rooms: readonly Room[] = [
     paths: /^packages\/kernel\/src\/(.*\/)?(system|tcp|tls|level)-[^/]+\.ts$/,
     allows: ['clock', 'timer', 'turn', 'random', 'environment', 'io'],
   },
+  // Beside the system implementations lie the files that they share.
+  { paths: /^packages\/kernel\/src\/(storage|files|network)\//, allows: ['io'] },
   // The simulator turns the real event loop once between two simulated events.
   { paths: /^packages\/kernel\/src\/sim\/microtask-drain\.ts$/, allows: ['turn'] },
   { paths: /^packages\/(server|cli|dashboard|testkit)\//, allows: everything },

@@ -60,7 +60,7 @@ export {
 } from './metrics.js';
 export { formatAddress } from './network/address.js';
 export type { Address, CloseReason, Connection, Listener, Network } from './network/network.js';
-export type { ConnectFailure, ListenFailure } from './network/network-error.js';
+export { type ConnectFailure, type ListenFailure, listenError } from './network/network-error.js';
 export { createTcpNetwork } from './network/tcp-network.js';
 export type { Refusal, TcpNetworkOptions } from './network/tcp-settings.js';
 export {
@@ -71,6 +71,18 @@ export {
 } from './network/tls-material.js';
 export { createTlsNetwork, type TlsNetworkOptions } from './network/tls-network.js';
 export { type Random, randomBelow } from './random.js';
+export {
+  type ClaimDirectoryDeps,
+  claimDirectory,
+  type DirectoryClaim,
+} from './storage/claim-directory.js';
+export {
+  type LevelStorageDeps,
+  type LevelStorageOptions,
+  openLevelStorage,
+} from './storage/level-storage.js';
+export { createMemoryStorage, type MemoryStorageDeps } from './storage/memory-storage.js';
+export type { DirectoryOwner } from './storage/owner-file.js';
 export type {
   Durability,
   RangeOptions,

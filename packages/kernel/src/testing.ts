@@ -3,6 +3,11 @@ export type { ConformanceCase } from './conformance/conformance-case.js';
 export type { NetworkSubject } from './conformance/network-pair.js';
 export { networkSuite } from './conformance/network-suite.js';
 export { type RandomSubject, randomSuite } from './conformance/random-suite.js';
+export {
+  type StorageAbilities,
+  type StorageSubject,
+  storageSuite,
+} from './conformance/storage-suite.js';
 export { checkFeedComplete, checkFeedStream } from './feed/feed-checker.js';
 export { createSeededRandom, type SeededRandom } from './seeded-random.js';
 export type {

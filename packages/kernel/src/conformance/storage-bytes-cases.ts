@@ -1,0 +1,101 @@
+// Whose bytes they are: a store copies what it is given, and what it hands out it leaves alone.
+//
+// K13  Keys and values may be reused once `write` was called. Bytes read stay as they are.
+import assert from 'node:assert/strict';
+import { StorageBatch } from '../storage/storage-batch.js';
+import { BUFFERED, bytes, entriesOf, put, text, valueAt } from './storage-samples.js';
+import type { StorageSubject } from './storage-suite.js';
+
+export const bytesCases = {
+  'K13 keys, values and batches may be reused once write was called': reuseAfterWrite,
+  'K13 bytes read do not change later': readBytesStay,
+  'K13 bytes read may be changed without harm to the store': readBytesAreOwn,
+  'keys and values may be parts of larger buffers': partsOfBuffers,
+  'a value of several MiB and a key of 64 KiB are kept': largeBytes,
+  'all byte values are kept': allByteValues,
+};
+
+/** The first write goes out at once, those behind it wait: both must have their own bytes. */
+async function reuseAfterWrite({ storage }: StorageSubject): Promise<void> {
+  const key = bytes('key-?');
+  const value = new Uint8Array(100);
+  const batch = new StorageBatch();
+  const writes = [];
+  for (let index = 0; index < 5; index += 1) {
+    key[4] = 48 + index;
+    value.fill(index);
+    batch.operations.length = 0;
+    batch.bytes = 0;
+    writes.push(storage.write(batch.put(key, value), BUFFERED));
+  }
+  key.fill(255);
+  value.fill(255);
+  batch.delete(bytes('key-0'));
+  await Promise.all(writes);
+  for (let index = 0; index < 5; index += 1) {
+    const stored = storage.get(bytes(`key-${index}`));
+    assert.deepEqual(Array.from(stored ?? []), Array(100).fill(index));
+  }
+}
+
+async function readBytesStay({ storage }: StorageSubject): Promise<void> {
+  await put(storage, { a: 'first', b: 'first' });
+  const got = storage.get(bytes('a'));
+  const read = [];
+  for await (const entry of storage.range()) read.push(entry);
+  await put(storage, { a: 'other', b: 'other' });
+  storage.get(bytes('b'));
+  for await (const _ of storage.range());
+  assert.equal(text(got), 'first');
+  assert.deepEqual(
+    read.map(({ key, value }) => [text(key), text(value)]),
+    [
+      ['a', 'first'],
+      ['b', 'first'],
+    ],
+  );
+}
+
+async function readBytesAreOwn({ storage }: StorageSubject): Promise<void> {
+  await put(storage, { a: 'first' });
+  storage.get(bytes('a'))?.fill(0);
+  for await (const { key, value } of storage.range()) {
+    key.fill(0);
+    value.fill(0);
+  }
+  assert.deepEqual(await entriesOf(storage), { a: 'first' });
+}
+
+async function partsOfBuffers({ storage }: StorageSubject): Promise<void> {
+  const whole = bytes('..key..value..');
+  await storage.write(
+    new StorageBatch().put(whole.subarray(2, 5), whole.subarray(7, 12)),
+    BUFFERED,
+  );
+  assert.equal(text(storage.get(whole.subarray(2, 5))), 'value');
+  assert.deepEqual(await entriesOf(storage, { from: whole.subarray(2, 3) }), { key: 'value' });
+  await storage.write(new StorageBatch().delete(whole.subarray(2, 5)), BUFFERED);
+  assert.equal(valueAt(storage, 'key'), undefined);
+}
+
+async function largeBytes({ storage }: StorageSubject): Promise<void> {
+  const key = new Uint8Array(64 * 1024).fill(7);
+  const value = new Uint8Array(5 * 1024 * 1024);
+  for (let index = 0; index < value.length; index += 1) value[index] = index % 251;
+  const batch = new StorageBatch().put(key, value).put(bytes('small'), bytes('1'));
+  await storage.write(batch, BUFFERED);
+  assert.ok(Buffer.from(value).equals(storage.get(key) ?? new Uint8Array()));
+  assert.equal(valueAt(storage, 'small'), '1');
+  for await (const entry of storage.range({ to: bytes('s') })) {
+    assert.ok(Buffer.from(key).equals(entry.key) && Buffer.from(value).equals(entry.value));
+  }
+}
+
+async function allByteValues({ storage }: StorageSubject): Promise<void> {
+  const all = Uint8Array.from({ length: 256 }, (_, index) => index);
+  await storage.write(new StorageBatch().put(all, all), BUFFERED);
+  assert.deepEqual(Array.from(storage.get(all) ?? []), Array.from(all));
+  for await (const { key, value } of storage.range()) {
+    assert.deepEqual([Array.from(key), Array.from(value)], [Array.from(all), Array.from(all)]);
+  }
+}

@@ -1,0 +1,58 @@
+// Persistence: what was written is there after the store was closed and opened again.
+import assert from 'node:assert/strict';
+import type { Storage } from '../storage/storage.js';
+import { StorageBatch } from '../storage/storage-batch.js';
+import {
+  BUFFERED,
+  batchOf,
+  bytes,
+  entriesOf,
+  keysOf,
+  numbered,
+  SYNCED,
+} from './storage-samples.js';
+import type { StorageSubject } from './storage-suite.js';
+
+export const persistenceCases = {
+  'writes of both durabilities are there after a reopening': writesAreThere,
+  'K14 writes that were queued when close was called are there': queuedWritesAreThere,
+  'a store may be reopened many times': manyReopenings,
+};
+
+async function writesAreThere(subject: StorageSubject): Promise<void> {
+  const { storage } = subject;
+  await storage.write(batchOf({ '': 'empty key', buffered: '1', deleted: '1' }), BUFFERED);
+  await storage.write(batchOf({ empty: '', synced: '1' }), SYNCED);
+  await storage.write(new StorageBatch().delete(bytes('deleted')), SYNCED);
+  const again = await reopened(subject, storage);
+  const expected = { '': 'empty key', buffered: '1', empty: '', synced: '1' };
+  assert.deepEqual(await entriesOf(again), expected);
+  await again.close();
+}
+
+async function queuedWritesAreThere(subject: StorageSubject): Promise<void> {
+  const { storage } = subject;
+  const writes = Array.from({ length: 50 }, (_, index) =>
+    storage.write(batchOf({ [numbered(index)]: 'v' }), index % 10 === 0 ? SYNCED : BUFFERED),
+  );
+  const again = await reopened(subject, storage);
+  await Promise.all(writes);
+  assert.equal((await keysOf(again)).length, 50);
+  await again.close();
+}
+
+async function manyReopenings(subject: StorageSubject): Promise<void> {
+  let { storage } = subject;
+  for (let round = 0; round < 5; round += 1) {
+    await storage.write(batchOf({ [numbered(round)]: 'v' }), BUFFERED);
+    storage = await reopened(subject, storage);
+    assert.equal((await keysOf(storage)).length, round + 1);
+  }
+  await storage.close();
+}
+
+async function reopened(subject: StorageSubject, storage: Storage): Promise<Storage> {
+  assert.ok(subject.reopen, 'a persistent subject can be reopened');
+  await storage.close();
+  return subject.reopen();
+}

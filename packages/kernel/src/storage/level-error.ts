@@ -1,0 +1,82 @@
+// What LevelDB said, as a SynclineError. It has no error numbers, only text: `IO error: FILE: REASON`,
+// where REASON is the C library's message, which this file turns back into the error's name.
+//
+// K16  No room is `storage-full`: nothing was applied, and writing resumes with room.
+// K17  Any other error of a write is `storage-failed`, final, with an unknown outcome.
+import { SynclineError } from '../error.js';
+import { errnoOf, fileSystemError } from '../files/file-system-error.js';
+
+/** As glibc, musl and macOS word them. */
+const ERRNO_TEXTS: readonly (readonly [RegExp, string])[] = [
+  [/no space left on device/i, 'ENOSPC'],
+  [/quota exceeded/i, 'EDQUOT'],
+  [/read-only file system/i, 'EROFS'],
+  [/permission denied/i, 'EACCES'],
+  [/operation not permitted/i, 'EPERM'],
+  [/not a directory/i, 'ENOTDIR'],
+  [/is a directory/i, 'EISDIR'],
+  [/no such file or directory/i, 'ENOENT'],
+  [/(file ?name|filename) too long/i, 'ENAMETOOLONG'],
+  [/too many open files in system/i, 'ENFILE'],
+  [/(too many open files|no file descriptors available)/i, 'EMFILE'],
+  [/(input\/output|i\/o) error/i, 'EIO'],
+];
+
+/** The name of the system's error inside a message of LevelDB, such as `ENOSPC`. */
+export function errnoOfLevelText(message: string): string | undefined {
+  const reason = message.slice(message.lastIndexOf(': ') + 2);
+  return ERRNO_TEXTS.find(([text]) => text.test(reason))?.[1];
+}
+
+/** True when a write or an opening failed for want of room. */
+export function isNoRoom(thrown: unknown): boolean {
+  const errno = errnoOfLevelText(rootOf(thrown).message);
+  return errno === 'ENOSPC' || errno === 'EDQUOT';
+}
+
+export function levelOpenError(thrown: unknown, directory: string): SynclineError {
+  const root = rootOf(thrown);
+  const code = errnoOf(root);
+  if (code === 'LEVEL_LOCKED' && !/no locks available/i.test(root.message)) {
+    return new SynclineError('locked', `${directory} is in use`, { cause: thrown });
+  }
+  if (code === 'LEVEL_CORRUPTION') return corruptStore(root, directory);
+  const isLevel = code === undefined || code.startsWith('LEVEL_');
+  const errno = isLevel ? errnoOfLevelText(root.message) : code;
+  return fileSystemError({ action: 'open the store in', path: directory, errno, cause: root });
+}
+
+export function levelReadError(thrown: unknown, directory: string): SynclineError {
+  const root = rootOf(thrown);
+  if (errnoOf(root) === 'LEVEL_CORRUPTION') return corruptStore(root, directory);
+  return new SynclineError('storage-failed', `cannot read from ${directory}: ${root.message}`, {
+    details: { directory },
+    cause: thrown,
+  });
+}
+
+/** For all but a full disk. What the failed write left on disk nobody can tell. */
+export function levelWriteError(thrown: unknown, directory: string): SynclineError {
+  const { message } = rootOf(thrown);
+  return new SynclineError(
+    'storage-failed',
+    `cannot write to ${directory}: ${message}. This store takes no more writes; reads go on. ` +
+      "Check the disk and the system's log, then restart the process.",
+    { outcome: 'unknown', details: { directory }, cause: thrown },
+  );
+}
+
+function corruptStore(root: Error, directory: string): SynclineError {
+  return new SynclineError(
+    'corrupt',
+    `the store in ${directory} is damaged (${root.message}). ` +
+      'Restore the directory from a copy, or move it away and let this node load from a peer.',
+    { details: { directory }, cause: root },
+  );
+}
+
+/** LevelDB's own error: classic-level wraps what happened while it opened. */
+function rootOf(thrown: unknown): Error {
+  if (!(thrown instanceof Error)) return new Error(String(thrown));
+  return thrown.cause instanceof Error ? rootOf(thrown.cause) : thrown;
+}

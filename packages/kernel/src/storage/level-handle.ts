@@ -1,0 +1,126 @@
+// One opened LevelDB: reads with their checksums verified, and batches with checksums added.
+//
+// A store that found its disk full is closed and opened anew, so a store lives through several of
+// these. Whoever still reads through a closed one (a snapshot, a range half way) is told why.
+import type { Iterator, Snapshot } from 'classic-level';
+import { SynclineError } from '../error.js';
+import { kernelLimits } from '../limits.js';
+import { levelReadError } from './level-error.js';
+import { type LevelDatabase, openLevel } from './level-open.js';
+import { unsealValue, ValueSealer } from './sealed-value.js';
+import type { StorageEntry } from './storage.js';
+import { isEmptyRange, type RangePlan, throwIfAborted } from './storage-range.js';
+import type { WriteGroup } from './write-queue.js';
+
+type LevelIterator = Iterator<LevelDatabase, Uint8Array, Uint8Array>;
+
+export class LevelHandle {
+  readonly directory: string;
+  readonly #database: LevelDatabase;
+  readonly #sealer = new ValueSealer();
+  #closedError: (() => SynclineError) | undefined;
+
+  static async open(directory: string): Promise<LevelHandle> {
+    return new LevelHandle(directory, await openLevel(directory));
+  }
+
+  private constructor(directory: string, database: LevelDatabase) {
+    this.directory = directory;
+    this.#database = database;
+  }
+
+  get(key: Uint8Array, snapshot?: Snapshot): Uint8Array | undefined {
+    this.#checkOpen();
+    const sealed = this.#read(key, snapshot);
+    return sealed && unsealValue(key, sealed, this.directory);
+  }
+
+  snapshot(): Snapshot {
+    this.#checkOpen();
+    return this.#database.snapshot();
+  }
+
+  /** LevelDB fixes the content when the iterator is made, which is when the first batch is asked for. */
+  async *batches(plan: RangePlan, snapshot?: Snapshot): AsyncGenerator<readonly StorageEntry[]> {
+    this.#checkOpen();
+    throwIfAborted(plan.signal);
+    if (isEmptyRange(plan)) return;
+    const iterator = this.#iterator(plan, snapshot);
+    try {
+      for (;;) {
+        throwIfAborted(plan.signal);
+        const sealed = await this.#nextBatch(iterator);
+        if (sealed.length === 0) return;
+        yield sealed.map(([key, bytes]) => ({
+          key,
+          value: unsealValue(key, bytes, this.directory),
+        }));
+      }
+    } finally {
+      await iterator.close();
+    }
+  }
+
+  /** All bytes are copied before it returns; what it throws later comes from LevelDB. */
+  write(group: WriteGroup): Promise<void> {
+    this.#checkOpen();
+    // The array form of a batch would block the event loop 18 times longer.
+    const chained = this.#database.batch();
+    for (const { operations } of group.batches) {
+      for (const operation of operations) {
+        const { key } = operation;
+        if (operation.kind === 'put') chained.put(key, this.#sealer.seal(key, operation.value));
+        else chained.del(key);
+      }
+    }
+    return chained.write({ sync: group.durability === 'synced' });
+  }
+
+  /** Waits for reads under way. Later ones throw what `error` makes. */
+  async close(error: () => SynclineError = () => closedStore(this.directory)): Promise<void> {
+    this.#closedError ??= error;
+    await this.#database.close();
+  }
+
+  #read(key: Uint8Array, snapshot: Snapshot | undefined): Uint8Array | undefined {
+    try {
+      return snapshot
+        ? this.#database.getSync(key, { keyEncoding: 'view', valueEncoding: 'view', snapshot })
+        : this.#database.getSync(key);
+    } catch (thrown) {
+      throw levelReadError(thrown, this.directory);
+    }
+  }
+
+  #iterator(plan: RangePlan, snapshot: Snapshot | undefined): LevelIterator {
+    const { from, to, reverse, limit } = plan;
+    return this.#database.iterator({
+      ...(from.length > 0 && { gte: from }),
+      ...(to && { lt: to }),
+      ...(limit < 2 ** 31 && { limit }),
+      ...(snapshot && { snapshot }),
+      reverse,
+      highWaterMarkBytes: kernelLimits.rangeBatchBytesMax.value,
+    });
+  }
+
+  async #nextBatch(iterator: LevelIterator) {
+    try {
+      this.#checkOpen();
+      return await iterator.nextv(kernelLimits.rangeBatchEntriesMax.value);
+    } catch (thrown) {
+      this.#checkOpen();
+      throw levelReadError(thrown, this.directory);
+    }
+  }
+
+  #checkOpen(): void {
+    if (this.#closedError) throw this.#closedError();
+  }
+}
+
+export function closedStore(directory: string): SynclineError {
+  return new SynclineError('closed', `the store in ${directory} was closed`, {
+    details: { directory },
+  });
+}

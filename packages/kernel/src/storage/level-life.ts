@@ -1,0 +1,183 @@
+// The life of a LevelDB store: which handle serves it now, and what a failed write makes of it.
+//
+// Why a failed write closes the store. LevelDB appends each batch to a log. When the append fails half
+// way, its idea of the position in the log is ahead of the file, and it goes on as if nothing had
+// happened: later batches are acknowledged, even synced, but lie where no reader of the log finds them,
+// and are gone after a restart (in trials up to all of the 100 writes that followed). A failed compaction
+// makes it refuse every later write instead. Opening anew mends both: the log is read up to its last
+// whole batch and becomes a table, and a new log begins.
+//
+//   open ─ no room ─▶ full ─ a write finds room ─▶ reopening ─▶ open
+//    └─ any other error ─▶ failed                      └─▶ full or failed, then without a handle to read
+//
+// K16  While full each write fails at once, reads go on, and the first write that finds room goes through.
+// K17  Once failed, always failed: an error of the disk is not tried again.
+import { SynclineError } from '../error.js';
+import type { Logger } from '../logger.js';
+import { isNoRoom, levelWriteError } from './level-error.js';
+import type { LevelHandle } from './level-handle.js';
+import { fullStore, type Room } from './level-room.js';
+import type { StorageHealth } from './storage.js';
+
+export interface LevelLifeDeps {
+  readonly logger: Logger;
+  openHandle(): Promise<LevelHandle>;
+  /** See level-room.ts. */
+  measureRoom(writeBytes: number): Promise<Room>;
+  provideRoom(room: Room): Promise<void>;
+}
+
+type LifeState =
+  | { readonly kind: 'open'; readonly handle: LevelHandle }
+  | {
+      readonly kind: 'full';
+      readonly handle: LevelHandle | undefined;
+      readonly error: SynclineError;
+    }
+  | { readonly kind: 'reopening'; readonly done: Promise<void> }
+  | {
+      readonly kind: 'failed';
+      readonly handle: LevelHandle | undefined;
+      readonly error: SynclineError;
+    };
+
+type FullState = Extract<LifeState, { kind: 'full' }>;
+
+export class LevelLife {
+  readonly #deps: LevelLifeDeps;
+  readonly #directory: string;
+  #state: LifeState;
+
+  constructor(deps: LevelLifeDeps, handle: LevelHandle) {
+    this.#deps = deps;
+    this.#directory = handle.directory;
+    this.#state = { kind: 'open', handle };
+  }
+
+  /** The handle to read from. Throws while there is none. */
+  readable(): LevelHandle {
+    const state = this.#state;
+    if (state.kind === 'reopening') throw this.#unavailable('is being opened anew');
+    if (state.kind === 'open') return state.handle;
+    if (state.handle) return state.handle;
+    throw state.kind === 'full' ? this.#unavailable('has no room to be opened anew') : state.error;
+  }
+
+  /** Waits for a reopening. If one failed for want of room it is tried again, since reads hang on it. */
+  async whenReadable(): Promise<void> {
+    const state = this.#state;
+    if (state.kind === 'reopening') await state.done;
+    else if (state.kind === 'full' && !state.handle) await this.#reopen(undefined);
+    this.readable();
+  }
+
+  /** The handle to write to at once; undefined when `writable` must be asked. */
+  get ready(): LevelHandle | undefined {
+    return this.#state.kind === 'open' ? this.#state.handle : undefined;
+  }
+
+  /** The handle to write to. Opens the store anew if it was full and there is room now. */
+  async writable(writeBytes: number): Promise<LevelHandle> {
+    if (this.#state.kind === 'reopening') await this.#state.done;
+    if (this.#state.kind === 'full') await this.#leaveFull(this.#state, writeBytes);
+    const state = this.#state;
+    switch (state.kind) {
+      case 'open':
+        return state.handle;
+      case 'reopening':
+        return this.writable(writeBytes);
+      case 'full':
+        throw state.error;
+      case 'failed':
+        throw this.#refused(state.error);
+    }
+  }
+
+  /** Call it when a write has failed. Returns what the writer is told. */
+  async writeFailed(thrown: unknown, writeBytes: number): Promise<SynclineError> {
+    const handle = this.readable();
+    if (isNoRoom(thrown)) {
+      const room = await this.#deps.measureRoom(writeBytes);
+      const error = fullStore(this.#directory, room, thrown);
+      this.#state = { kind: 'full', handle, error };
+      this.#deps.logger.warn('storage is full', error.details);
+      return error;
+    }
+    const error = levelWriteError(thrown, this.#directory);
+    this.#fail(handle, error);
+    return error;
+  }
+
+  health(): StorageHealth {
+    const state = this.#state;
+    switch (state.kind) {
+      case 'open':
+        return { kind: 'ok' };
+      case 'reopening':
+        return { kind: 'reopening' };
+      case 'full':
+      case 'failed':
+        return { kind: state.kind, reason: state.error.message };
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#state.kind === 'reopening') await this.#state.done;
+    if (this.#state.kind !== 'reopening') await this.#state.handle?.close();
+  }
+
+  async #leaveFull(state: FullState, writeBytes: number): Promise<void> {
+    if (state.handle) {
+      try {
+        await this.#deps.provideRoom(await this.#deps.measureRoom(writeBytes));
+      } catch (thrown) {
+        const error = SynclineError.from(thrown, 'storage-failed');
+        this.#state = { ...state, error };
+        throw error;
+      }
+    }
+    await this.#reopen(state.handle);
+  }
+
+  async #reopen(old: LevelHandle | undefined): Promise<void> {
+    const done = this.#openAnew(old);
+    this.#state = { kind: 'reopening', done };
+    await done;
+  }
+
+  /** Never rejects: what came of it is in the state. */
+  async #openAnew(old: LevelHandle | undefined): Promise<void> {
+    try {
+      await old?.close(() => this.#unavailable('was opened anew meanwhile; take a new snapshot'));
+      const handle = await this.#deps.openHandle();
+      this.#state = { kind: 'open', handle };
+      this.#deps.logger.info('storage was reopened', { directory: this.#directory });
+    } catch (thrown) {
+      const error = SynclineError.from(thrown, 'storage-failed');
+      if (error.code === 'storage-full') this.#state = { kind: 'full', handle: undefined, error };
+      else this.#fail(undefined, error);
+    }
+  }
+
+  #fail(handle: LevelHandle | undefined, error: SynclineError): void {
+    this.#state = { kind: 'failed', handle, error };
+    this.#deps.logger.error('storage failed', {
+      directory: this.#directory,
+      reason: error.message,
+    });
+  }
+
+  #refused(cause: SynclineError): SynclineError {
+    const message = `${this.#directory} takes no more writes: ${cause.message}`;
+    return new SynclineError('storage-failed', message, {
+      details: { directory: this.#directory },
+      cause,
+    });
+  }
+
+  #unavailable(reason: string): SynclineError {
+    return new SynclineError('unavailable', `the store in ${this.#directory} ${reason}`, {
+      details: { directory: this.#directory },
+    });
+  }
+}

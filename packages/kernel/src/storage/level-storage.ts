@@ -1,0 +1,187 @@
+// Storage on LevelDB, made safe for full disks and failing ones. What a failed write does to the store
+// is in level-life.ts, the order of writes in write-queue.ts, checksums in sealed-value.ts.
+//
+// Over a reopening snapshots and ranges end with `unavailable`: take a new one and start over. A write
+// that found no room was not applied. For a batch is one record of LevelDB's log and counts only if its
+// last byte was accepted, and local file systems refuse bytes when they are written, not at the sync.
+import { resolve } from 'node:path';
+import type { Snapshot } from 'classic-level';
+import type { Clock } from '../clock.js';
+import { SynclineError } from '../error.js';
+import { kernelLimits } from '../limits.js';
+import type { Logger } from '../logger.js';
+import { type DirectoryHold, holdDirectory } from './directory-hold.js';
+import { closedStore, LevelHandle } from './level-handle.js';
+import { LevelLife } from './level-life.js';
+import { measureRoom, provideRoom } from './level-room.js';
+import type {
+  Durability,
+  RangeOptions,
+  Storage,
+  StorageEntry,
+  StorageHealth,
+  StorageRange,
+  StorageSnapshot,
+} from './storage.js';
+import type { StorageBatch } from './storage-batch.js';
+import { planRange, type RangePlan, rangeOfBatches } from './storage-range.js';
+import { copyBatch, type WriteGroup, WriteQueue } from './write-queue.js';
+
+export interface LevelStorageDeps {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface LevelStorageOptions {
+  /** Made if needed. It belongs to the store alone. */
+  readonly directory: string;
+}
+
+/** Throws `locked` when the directory is in use and names the holder, `corrupt` when it is damaged. */
+export async function openLevelStorage(
+  deps: LevelStorageDeps,
+  options: LevelStorageOptions,
+): Promise<Storage> {
+  const directory = resolve(options.directory);
+  const openHandle = () => LevelHandle.open(directory);
+  const hold = await holdDirectory(deps.clock, directory, openHandle);
+  const life = new LevelLife(
+    {
+      logger: deps.logger,
+      openHandle,
+      measureRoom: (writeBytes) => measureRoom(directory, writeBytes),
+      provideRoom: (room) => provideRoom(directory, room),
+    },
+    hold.database,
+  );
+  return new LevelStorage(directory, life, hold);
+}
+
+class LevelStorage implements Storage {
+  readonly #directory: string;
+  readonly #life: LevelLife;
+  readonly #hold: DirectoryHold<LevelHandle>;
+  readonly #queue: WriteQueue;
+  #closing: Promise<void> | undefined;
+
+  constructor(directory: string, life: LevelLife, hold: DirectoryHold<LevelHandle>) {
+    this.#directory = directory;
+    this.#life = life;
+    this.#hold = hold;
+    this.#queue = new WriteQueue(
+      { commit: (group) => this.#commit(group) },
+      {
+        groupBytesMax: kernelLimits.storageGroupBytesMax.value,
+        queueBytesMax: kernelLimits.storageQueueBytesMax.value,
+      },
+    );
+  }
+
+  get(key: Uint8Array): Uint8Array | undefined {
+    return this.#readable().get(key);
+  }
+
+  range(options?: RangeOptions): StorageRange {
+    const plan = planRange(options);
+    return rangeOfBatches(() => this.#batches(plan));
+  }
+
+  snapshot(): StorageSnapshot {
+    const handle = this.#readable();
+    return new LevelStorageSnapshot(handle, handle.snapshot());
+  }
+
+  async write(
+    batch: StorageBatch,
+    { durability }: { readonly durability: Durability },
+  ): Promise<void> {
+    if (this.#closing) throw closedStore(this.#directory);
+    // An idle queue hands the batch to LevelDB, which copies it, before `push` returns.
+    const isTakenAtOnce = this.#queue.isIdle && this.#life.health().kind === 'ok';
+    return this.#queue.push(isTakenAtOnce ? batch : copyBatch(batch), durability);
+  }
+
+  health(): StorageHealth {
+    return this.#closing ? { kind: 'closed' } : this.#life.health();
+  }
+
+  async whenReadable(): Promise<void> {
+    if (this.#closing) throw closedStore(this.#directory);
+    await this.#life.whenReadable();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    await this.#queue.drained();
+    await this.#hold.release(() => this.#life.close());
+  }
+
+  async #commit(group: WriteGroup): Promise<void> {
+    const handle = this.#life.ready ?? (await this.#life.writable(group.bytes));
+    const written = handle.write(group);
+    try {
+      await written;
+    } catch (thrown) {
+      throw await this.#life.writeFailed(thrown, group.bytes);
+    }
+  }
+
+  /** No `await` before the iterator is made unless it must wait: iteration starts with this call. */
+  async *#batches(plan: RangePlan): AsyncGenerator<readonly StorageEntry[]> {
+    if (this.health().kind !== 'ok') await this.whenReadable();
+    yield* this.#readable().batches(plan);
+  }
+
+  #readable(): LevelHandle {
+    if (this.#closing) throw closedStore(this.#directory);
+    return this.#life.readable();
+  }
+}
+
+class LevelStorageSnapshot implements StorageSnapshot {
+  readonly #handle: LevelHandle;
+  readonly #snapshot: Snapshot;
+  #isClosed = false;
+
+  constructor(handle: LevelHandle, snapshot: Snapshot) {
+    this.#handle = handle;
+    this.#snapshot = snapshot;
+  }
+
+  get(key: Uint8Array): Uint8Array | undefined {
+    this.#checkOpen();
+    return this.#handle.get(key, this.#snapshot);
+  }
+
+  range(options?: RangeOptions): StorageRange {
+    const plan = planRange(options);
+    return rangeOfBatches(() => this.#batches(plan));
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    void this.#snapshot.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  async *#batches(plan: RangePlan): AsyncGenerator<readonly StorageEntry[]> {
+    this.#checkOpen();
+    yield* this.#handle.batches(plan, this.#snapshot);
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new SynclineError('closed', 'the snapshot was closed');
+  }
+}

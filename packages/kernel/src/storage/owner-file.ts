@@ -1,0 +1,92 @@
+// `owner.json`: who uses a directory. It is for people and for error messages only.
+//
+// The lock that counts is LevelDB's, which the system frees when its holder dies and which also holds
+// between containers that share a disk. It names nobody, so its holder writes this file beside it. A
+// file that outlived its process therefore does no harm: the next one takes the lock and replaces it.
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import type { Clock } from '../clock.js';
+import { errnoOf } from '../files/file-system-error.js';
+import { kernelLimits } from '../limits.js';
+
+export interface DirectoryOwner {
+  readonly pid: number;
+  readonly host: string;
+  /** When it took the directory, as ISO 8601 in UTC. */
+  readonly startedAt: string;
+}
+
+const OWNER_FILE = 'owner.json';
+const READ_PAUSE_MS = 20;
+
+export function thisProcess(clock: Clock): DirectoryOwner {
+  const startedAt = new Date(clock.nowMs()).toISOString();
+  return { pid: process.pid, host: hostname(), startedAt };
+}
+
+/** Only the holder of the lock writes, so the name of the new file needs no care. */
+export async function writeOwner(directory: string, owner: DirectoryOwner): Promise<void> {
+  const path = join(directory, OWNER_FILE);
+  await writeFile(`${path}.tmp`, `${JSON.stringify(owner)}\n`);
+  await rename(`${path}.tmp`, path);
+}
+
+export async function removeOwner(directory: string): Promise<void> {
+  await rm(join(directory, OWNER_FILE), { force: true });
+}
+
+/** The name in the file, or undefined if there is none that one can read. */
+export async function readOwner(directory: string): Promise<DirectoryOwner | undefined> {
+  try {
+    return parseOwner(await readFile(join(directory, OWNER_FILE), 'utf8'));
+  } catch (thrown) {
+    if (errnoOf(thrown) !== undefined) return undefined;
+    throw thrown;
+  }
+}
+
+/**
+ * Who holds the lock that we did not get. It may have taken it this moment and not have said so yet:
+ * then the file is missing, or still names a process that is gone, and we look again for a while. A
+ * process in another container may seem gone as well, so in the end we name whom the file names.
+ */
+export async function findHolder(
+  clock: Clock,
+  directory: string,
+): Promise<DirectoryOwner | undefined> {
+  for (let attempt = 1; ; attempt += 1) {
+    const owner = await readOwner(directory);
+    if (owner && !isGone(owner)) return owner;
+    if (attempt >= kernelLimits.ownerReadAttemptsMax.value) return owner;
+    await clock.sleep(READ_PAUSE_MS);
+  }
+}
+
+/** Of another host, or another user's process, we cannot say so. */
+function isGone(owner: DirectoryOwner): boolean {
+  if (owner.host !== hostname()) return false;
+  try {
+    process.kill(owner.pid, 0);
+    return false;
+  } catch (thrown) {
+    return errnoOf(thrown) === 'ESRCH';
+  }
+}
+
+function parseOwner(text: string): DirectoryOwner | undefined {
+  const value = parseJson(text);
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { pid, host, startedAt } = value as Readonly<Record<string, unknown>>;
+  const isComplete =
+    Number.isSafeInteger(pid) && typeof host === 'string' && typeof startedAt === 'string';
+  return isComplete ? { pid: pid as number, host, startedAt } : undefined;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // damaged, or half of it written by hand
+  }
+}

@@ -1,0 +1,153 @@
+// The order of writes: one group at a time goes to the store, and what arrives meanwhile forms the next.
+//
+// LevelDB takes writes on several threads and would order them as it likes. So one write is under way
+// at a time, and those behind it are joined: together they cost one sync, not one each. As inside
+// LevelDB, a buffered write never waits for the sync of one behind it.
+//
+// K14  Writes take effect in the order of their calls. When one fails, those that were queued behind it
+//      fail too and are not applied: they were made by someone who did not know, so what is stored is
+//      always all writes up to some point.
+import { SynclineError } from '../error.js';
+import type { Durability } from './storage.js';
+import { StorageBatch } from './storage-batch.js';
+
+/** About what a queued operation takes in memory besides its bytes. */
+const OPERATION_BYTES = 200;
+
+interface QueuedWrite {
+  readonly batch: StorageBatch;
+  readonly durability: Durability;
+  readonly resolve: () => void;
+  readonly reject: (error: SynclineError) => void;
+}
+
+/** Writes that become visible together, all as durable as the first one asks. */
+export interface WriteGroup {
+  readonly batches: readonly StorageBatch[];
+  readonly bytes: number;
+  readonly durability: Durability;
+}
+
+export interface WriteQueueDeps {
+  /** Rejects with a SynclineError. A second call never comes before the first has settled. */
+  commit(group: WriteGroup): Promise<void>;
+}
+
+export interface WriteQueueOptions {
+  readonly groupBytesMax: number;
+  readonly queueBytesMax: number;
+}
+
+export class WriteQueue {
+  readonly #deps: WriteQueueDeps;
+  readonly #options: WriteQueueOptions;
+  #waiting: QueuedWrite[] = [];
+  #waitingBytes = 0;
+  #running: Promise<void> | undefined;
+
+  constructor(deps: WriteQueueDeps, options: WriteQueueOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  /** True when the next write is handed to `commit` before `push` returns. */
+  get isIdle(): boolean {
+    return this.#running === undefined;
+  }
+
+  push(batch: StorageBatch, durability: Durability): Promise<void> {
+    const { queueBytesMax } = this.#options;
+    if (this.#waiting.length > 0 && this.#waitingBytes + memoryOf(batch) > queueBytesMax) {
+      return Promise.reject(overloaded(queueBytesMax));
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ batch, durability, resolve, reject });
+      this.#waitingBytes += memoryOf(batch);
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Resolves when no write is queued or under way. */
+  async drained(): Promise<void> {
+    while (this.#running) await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const writes = this.#takeGroup();
+      try {
+        await this.#deps.commit(groupOf(writes));
+        for (const write of writes) write.resolve();
+      } catch (thrown) {
+        const error = SynclineError.from(thrown, 'storage-failed');
+        for (const write of writes) write.reject(error);
+        for (const write of this.#takeAll()) write.reject(failedBehind(error));
+      }
+    }
+    this.#running = undefined;
+  }
+
+  #takeGroup(): readonly QueuedWrite[] {
+    const isSynced = this.#waiting[0]?.durability === 'synced';
+    let bytes = 0;
+    let count = 0;
+    for (const { batch, durability } of this.#waiting) {
+      bytes += batch.bytes;
+      const fits = bytes <= this.#options.groupBytesMax && (isSynced || durability === 'buffered');
+      if (count > 0 && !fits) break;
+      count += 1;
+    }
+    const writes = this.#waiting.slice(0, count);
+    this.#waiting = this.#waiting.slice(count);
+    for (const { batch } of writes) this.#waitingBytes -= memoryOf(batch);
+    return writes;
+  }
+
+  #takeAll(): readonly QueuedWrite[] {
+    const writes = this.#waiting;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    return writes;
+  }
+}
+
+/** A batch with bytes of its own, for one that cannot be handed on before `write` returns. */
+export function copyBatch(batch: StorageBatch): StorageBatch {
+  const copy = new StorageBatch();
+  for (const operation of batch.operations) {
+    const key = new Uint8Array(operation.key);
+    if (operation.kind === 'put') copy.put(key, new Uint8Array(operation.value));
+    else copy.delete(key);
+  }
+  return copy;
+}
+
+function memoryOf(batch: StorageBatch): number {
+  return batch.bytes + (batch.operations.length + 1) * OPERATION_BYTES;
+}
+
+function groupOf(writes: readonly QueuedWrite[]): WriteGroup {
+  const batches = writes.map(({ batch }) => batch);
+  const bytes = batches.reduce((sum, batch) => sum + batch.bytes, 0);
+  return { batches, bytes, durability: writes[0]?.durability ?? 'buffered' };
+}
+
+function failedBehind(error: SynclineError): SynclineError {
+  return new SynclineError(
+    error.code,
+    `not tried, since a write before it failed: ${error.message}`,
+    {
+      retryable: error.retryable,
+      details: error.details,
+      cause: error,
+    },
+  );
+}
+
+function overloaded(queueBytesMax: number): SynclineError {
+  return new SynclineError(
+    'overloaded',
+    `more than ${queueBytesMax} bytes wait to be written. Wait for earlier writes before the next.`,
+    { details: { limit: 'storageQueueBytesMax', value: queueBytesMax } },
+  );
+}

@@ -1,0 +1,23 @@
+// The bearer token of HTTP and gRPC. Both are compared as SHA-256 and in constant time, so that
+// neither content nor length of the right one can be learned by measuring.
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Secret } from '../config/secret.js';
+
+/** True when the value of an `authorization` header carries the token. */
+export type TokenCheck = (authorization: string | undefined) => boolean;
+
+const SCHEME = 'bearer ';
+
+/** Without a token everything passes: the configuration allows that on loopback and with mutual TLS. */
+export function createTokenCheck(token: Secret | undefined): TokenCheck {
+  if (token === undefined) return () => true;
+  const expected = digest(token.reveal());
+  return (authorization = '') => {
+    if (authorization.slice(0, SCHEME.length).toLowerCase() !== SCHEME) return false;
+    return timingSafeEqual(digest(authorization.slice(SCHEME.length).trim()), expected);
+  };
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

@@ -1,0 +1,116 @@
+// Every limit of the server that is not a setting. docs/LIMITS.md is made from this list. How many
+// connections each listener takes, and how long they may idle, are settings (config/settings-schema.ts).
+import { defineLimits } from '@syncline/kernel';
+
+export const serverLimits = defineLimits({
+  configFileBytesMax: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'A larger configuration or TLS file is refused at start: it is surely the wrong file.',
+  },
+  secretFileBytesMax: {
+    value: 4 * 1024,
+    unit: 'bytes',
+    why: 'A larger token, password or secret is refused at start: it must fit into one header.',
+  },
+  tlsHandshakeTimeoutMs: {
+    value: 10_000,
+    unit: 'ms',
+    why: 'A client that has not finished its TLS handshake by then is cut.',
+  },
+  httpHeaderBytesMax: {
+    value: 16 * 1024,
+    unit: 'bytes',
+    why: 'Request line and headers together; tokens and cookies of browsers fit well. Beyond it: 431.',
+  },
+  httpHeadersMax: {
+    value: 100,
+    unit: 'entries',
+    why: 'Headers of one request. Beyond it: 431.',
+  },
+  httpUrlBytesMax: {
+    value: 4 * 1024,
+    unit: 'bytes',
+    why: 'Path and query of a request. Our longest has a job, a tag and a cursor. Beyond it: 414.',
+  },
+  httpBodyBytesMax: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'Body of a request. Beyond it: 413, and the rest is not read.',
+  },
+  httpHeadersTimeoutMs: {
+    value: 10_000,
+    unit: 'ms',
+    why: 'From the first byte, or from connecting, to the last header. Cuts clients that drip bytes.',
+  },
+  httpRequestTimeoutMs: {
+    value: 30_000,
+    unit: 'ms',
+    why: 'From the first byte to the last of a request, body included. Beyond it: 408.',
+  },
+  httpStallTimeoutMs: {
+    value: 60_000,
+    unit: 'ms',
+    why: 'A client that takes no byte of its answer for this long is cut, so that none can hold one.',
+  },
+  eventsCommentIntervalMs: {
+    value: 10_000,
+    unit: 'ms',
+    why: 'An event stream without events gets a comment this often, so that proxies keep it open.',
+  },
+  grpcMessageBytesMax: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'One received message, also after decompression. Beyond it: RESOURCE_EXHAUSTED.',
+  },
+  grpcStreamsPerConnectionMax: {
+    value: 100,
+    unit: 'entries',
+    why: 'Calls at once on one connection; further ones wait. Our clients open another one at 90.',
+  },
+  grpcRequestTimeoutMs: {
+    value: 30_000,
+    unit: 'ms',
+    why: 'A call with a single request whose message has not arrived by then: DEADLINE_EXCEEDED.',
+  },
+  grpcKeepaliveIntervalMs: {
+    value: 30_000,
+    unit: 'ms',
+    why: 'A connection is pinged this often, so that a dead client is noticed.',
+  },
+  grpcKeepaliveTimeoutMs: {
+    value: 10_000,
+    unit: 'ms',
+    why: 'A ping that is not answered by then ends the connection.',
+  },
+  grpcHealthWatchersMax: {
+    value: 1_024,
+    unit: 'entries',
+    why: 'Health is open to all, so its watchers are counted. Beyond it: RESOURCE_EXHAUSTED.',
+  },
+  meshIdleTimeoutMs: {
+    value: 30_000,
+    unit: 'ms',
+    why: 'Peers send a heartbeat each second; a connection that is silent for so long is cut.',
+  },
+  refusalsAtOnceMax: {
+    value: 64,
+    unit: 'connections',
+    why: 'RESP connections beyond the limit that are being answered; further ones are closed unread.',
+  },
+  lingerTimeoutMs: {
+    value: 1_000,
+    unit: 'ms',
+    why: 'A connection that we have ended waits so long for its peer, then it is dropped.',
+  },
+  stopOverrunMs: {
+    value: 1_000,
+    unit: 'ms',
+    why: 'A slice that still stops this long after the grace time is left behind.',
+  },
+  readinessIntervalMs: {
+    value: 500,
+    unit: 'ms',
+    why: 'How late a gRPC health watcher, the log and the gauges learn that a check has changed.',
+  },
+});

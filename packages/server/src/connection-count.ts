@@ -1,0 +1,82 @@
+// How many connections a listener has, against how many it may have.
+import { assert, type Metrics, type TcpNetworkOptions } from '@syncline/kernel';
+import type { LimitWatch } from './limit-watch.js';
+import { serverLimits } from './limits.js';
+import type { ListenerName } from './listener.js';
+import type { ServerMetricName } from './metrics-list.js';
+
+export type CutReason = 'idle' | 'stalled' | 'drain' | 'failed';
+
+export interface ConnectionCountDeps {
+  readonly metrics: Metrics<ServerMetricName>;
+  readonly limits: LimitWatch;
+}
+
+export class ConnectionCount {
+  readonly #deps: ConnectionCountDeps;
+  readonly #listener: ListenerName;
+  readonly connectionsMax: number;
+  #open = 0;
+
+  constructor(
+    deps: ConnectionCountDeps,
+    options: { readonly listener: ListenerName; readonly connectionsMax: number },
+  ) {
+    this.#deps = deps;
+    this.#listener = options.listener;
+    this.connectionsMax = options.connectionsMax;
+    const limit = { value: options.connectionsMax };
+    deps.limits.declare('server', { [`${options.listener}ConnectionsMax`]: limit });
+    this.#show();
+  }
+
+  /** False when there are too many: the caller refuses it, and must not call `closed` for it. */
+  opened(): boolean {
+    if (this.#open >= this.connectionsMax) {
+      this.refused();
+      return false;
+    }
+    this.#open += 1;
+    this.#count('taken');
+    this.#show();
+    return true;
+  }
+
+  closed(): void {
+    assert(this.#open > 0, 'a connection is closed once');
+    this.#open -= 1;
+    this.#show();
+  }
+
+  /** For the network below: room to answer those beyond the limit, and its own refusals counted here. */
+  networkOptions(): Pick<TcpNetworkOptions, 'connectionsMax' | 'onRefused'> {
+    return {
+      connectionsMax: this.connectionsMax + serverLimits.refusalsAtOnceMax.value,
+      onRefused: ({ reason }) => {
+        if (reason === 'connections-max') this.refused();
+        else this.#count('failed');
+      },
+    };
+  }
+
+  refused(): void {
+    this.#count('refused');
+    this.#deps.limits.reached('server', `${this.#listener}ConnectionsMax`);
+  }
+
+  cut(reason: CutReason): void {
+    const labels = { listener: this.#listener, reason };
+    this.#deps.metrics.add('syncline_server_connections_cut_total', 1, labels);
+  }
+
+  #count(result: 'taken' | 'refused' | 'failed'): void {
+    const labels = { listener: this.#listener, result };
+    this.#deps.metrics.add('syncline_server_connections_total', 1, labels);
+  }
+
+  #show(): void {
+    this.#deps.metrics.set('syncline_server_connections', this.#open, {
+      listener: this.#listener,
+    });
+  }
+}

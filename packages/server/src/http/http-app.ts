@@ -1,0 +1,178 @@
+// The fastify application: routes, guard, error answers, headers and figures. It opens no socket.
+import type { RequestListener, Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { type Clock, type Logger, type Metrics, SynclineError } from '@syncline/kernel';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import type { TokenCheck } from '../auth/bearer-token.js';
+import type { LimitWatch } from '../limit-watch.js';
+import { serverLimits } from '../limits.js';
+import type { ServerMetricName } from '../metrics-list.js';
+import type { HostCheck } from './host-check.js';
+import { problemFrom, problemWith, sendProblem } from './http-problem.js';
+import type { InFlight } from './in-flight.js';
+import { writeReply } from './reply-writer.js';
+import { guardRequest, type RequestFacts } from './request-guard.js';
+import { methodsOf, type ServerRoute, suggestPaths } from './route-table.js';
+
+export interface HttpAppDeps {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics<ServerMetricName>;
+  readonly limits: LimitWatch;
+  readonly draining: AbortSignal;
+  readonly inFlight: InFlight;
+  readonly isTokenRight: TokenCheck;
+  readonly isHostAllowed: HostCheck;
+}
+
+export interface HttpAppOptions {
+  readonly routes: readonly ServerRoute[];
+  createServer(handler: RequestListener): Server;
+  /** Called with bytes that are no request. The socket is left to the callee. */
+  onClientError(systemCode: string, socket: Socket): void;
+}
+
+const SECURITY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+} as const;
+
+export function createHttpApp(deps: HttpAppDeps, options: HttpAppOptions): FastifyInstance {
+  const { routes } = options;
+  const app = fastify({
+    serverFactory: (handler) => options.createServer(handler),
+    bodyLimit: serverLimits.httpBodyBytesMax.value,
+    clientErrorHandler: (error, socket) => options.onClientError(error.code ?? '', socket),
+    frameworkErrors: (error, request, reply) => answerThrown(deps, error, request, reply),
+    routerOptions: { querystringParser: () => ({}), maxParamLength: 512 },
+  });
+  app.removeContentTypeParser('text/plain'); // a page elsewhere can send that without asking us
+  app.addHook('onRequest', async (request, reply) => admit(deps, routes, request, reply));
+  app.setErrorHandler((thrown, request, reply) => answerThrown(deps, thrown, request, reply));
+  app.setNotFoundHandler((request, reply) => answerUnknown(routes, request, reply));
+  for (const route of routes) {
+    app.route({
+      method: route.method,
+      url: route.path,
+      handler: (request, reply) => answer(deps, route, request, reply),
+    });
+  }
+  return app;
+}
+
+/** Runs first for every request, also for those that match no route. */
+async function admit(
+  deps: HttpAppDeps,
+  routes: readonly ServerRoute[],
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply | undefined> {
+  const pattern = request.routeOptions.url;
+  const route = routes.find((candidate) => candidate.path === pattern);
+  deps.inFlight.add(reply.raw);
+  measure(deps, request, reply, pattern ?? 'none');
+  reply.headers(SECURITY_HEADERS);
+  if (deps.draining.aborted) reply.header('connection', 'close');
+  const refusal = guardRequest(factsOf(request, route), {
+    isHostAllowed: deps.isHostAllowed,
+    isTokenRight: deps.isTokenRight,
+    headersMax: serverLimits.httpHeadersMax.value,
+    urlBytesMax: serverLimits.httpUrlBytesMax.value,
+    isDraining: deps.draining.aborted,
+  });
+  if (refusal === undefined) return undefined;
+  if (refusal.limit !== undefined) deps.limits.reached('server', refusal.limit);
+  if (refusal.error.code === 'unauthenticated') {
+    deps.metrics.add('syncline_server_auth_failures_total', 1, { listener: 'http' });
+  }
+  return sendProblem(reply, problemWith(refusal.error, refusal.status));
+}
+
+/** A path that is no route needs the token as well: what exists is told to those who may know. */
+function factsOf(request: FastifyRequest, route: ServerRoute | undefined): RequestFacts {
+  const { headers, rawHeaders, url = '' } = request.raw;
+  return {
+    method: request.method,
+    url,
+    host: headers.host,
+    origin: headers.origin,
+    authorization: headers.authorization,
+    headersCount: rawHeaders.length / 2,
+    access: route?.access ?? 'token',
+  };
+}
+
+async function answer(
+  deps: HttpAppDeps,
+  route: ServerRoute,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const gone = new AbortController();
+  reply.raw.once('close', () => gone.abort());
+  const { signal } = gone;
+  const content = await route.handle({
+    params: request.params as Readonly<Record<string, string>>,
+    query: new URLSearchParams(/\?.*$/s.exec(request.url)?.[0]),
+    headers: request.headers,
+    body: request.body,
+    signal,
+  });
+  await writeReply(deps, reply, { content, signal });
+  return reply;
+}
+
+function answerThrown(
+  deps: HttpAppDeps,
+  thrown: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const where = { method: request.method, route: request.routeOptions?.url ?? 'none' };
+  const problem = problemFrom(thrown, deps.logger, where);
+  if (problem.status === 413) deps.limits.reached('server', 'httpBodyBytesMax');
+  if (reply.raw.headersSent) reply.raw.destroy();
+  else sendProblem(reply, problem);
+}
+
+function answerUnknown(
+  routes: readonly ServerRoute[],
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const path = request.url.replace(/\?.*$/s, '');
+  const methods = methodsOf(path, routes);
+  if (methods.length > 0) {
+    const message = `${request.method} is not a method of ${path}. It has ${methods.join(', ')}.`;
+    reply.header('allow', methods.join(', '));
+    sendProblem(reply, problemWith(new SynclineError('invalid-argument', message), 405));
+    return;
+  }
+  const suggestions = suggestPaths(path, routes);
+  const message = `there is nothing at ${path}. Try ${suggestions.join(' or ')}.`;
+  const details = { suggestions };
+  sendProblem(reply, problemWith(new SynclineError('not-found', message, { details })));
+}
+
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE']);
+
+function measure(
+  deps: HttpAppDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  route: string,
+): void {
+  const startMs = deps.clock.monotonicMs();
+  const method = METHODS.has(request.method) ? request.method : 'other';
+  reply.raw.once('close', () => {
+    const status = String(reply.raw.statusCode);
+    deps.metrics.add('syncline_server_http_requests_total', 1, { method, route, status });
+    const isStream = String(reply.raw.getHeader('content-type')).startsWith('text/event-stream');
+    if (isStream) return;
+    const seconds = (deps.clock.monotonicMs() - startMs) / 1000;
+    deps.metrics.observe('syncline_server_http_request_seconds', seconds, { route });
+  });
+}

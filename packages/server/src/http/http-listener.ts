@@ -1,0 +1,105 @@
+// The HTTP listener: accepts, counts, times out and drains. What is answered is http-app.ts.
+//
+// A drain refuses new work at once, but the server's own routes stay up until `close`, so that a
+// probe sees 503 with the reason while requests finish, and not a refused connection.
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Address } from '@syncline/kernel';
+import type { TlsMaterial } from '../config/server-config.js';
+import { ConnectionCount } from '../connection-count.js';
+import type { ListeningAddress, ServerListener } from '../listener.js';
+import { listenOn } from '../node-listen.js';
+import { answerClientError, clientErrorOf } from './client-error.js';
+import { createHttpApp, type HttpAppDeps } from './http-app.js';
+import { InFlight } from './in-flight.js';
+import { createNodeHttpServer, type HttpTimeouts } from './node-http-server.js';
+import type { ServerRoute } from './route-table.js';
+
+export type HttpListenerDeps = Omit<HttpAppDeps, 'inFlight'>;
+
+export interface HttpListenerOptions {
+  readonly address: Address;
+  readonly tls: TlsMaterial | undefined;
+  readonly connectionsMax: number;
+  readonly timeouts: HttpTimeouts;
+  readonly routes: readonly ServerRoute[];
+}
+
+export async function openHttpListener(
+  deps: HttpListenerDeps,
+  options: HttpListenerOptions,
+): Promise<HttpListener> {
+  const { connectionsMax, routes } = options;
+  const count = new ConnectionCount(deps, { listener: 'http', connectionsMax });
+  const inFlight = new InFlight();
+  const app = createHttpApp(
+    { ...deps, inFlight },
+    {
+      routes,
+      createServer: (handler) => createNodeHttpServer(handler, options),
+      onClientError: (systemCode, socket) => refuseBytes(deps, count, systemCode, socket),
+    },
+  );
+  await app.ready();
+  const { server } = app;
+  countSockets(server, count, inFlight);
+  const address = await listenOn(server, options.address, deps.logger);
+  return new HttpListener({ server, inFlight }, address);
+}
+
+interface HttpListenerParts {
+  readonly server: Server;
+  readonly inFlight: InFlight;
+}
+
+class HttpListener implements ServerListener {
+  readonly address: ListeningAddress;
+  readonly #parts: HttpListenerParts;
+
+  constructor(parts: HttpListenerParts, address: Address) {
+    this.#parts = parts;
+    this.address = { listener: 'http', ...address };
+  }
+
+  /** New work is refused since the draining signal has fired; this waits for what came before. */
+  drain(signal: AbortSignal): Promise<void> {
+    return this.#parts.inFlight.settled(signal);
+  }
+
+  /** Stops accepting. Connections end after the answers that they wait for; at the signal all do. */
+  async close(signal: AbortSignal): Promise<void> {
+    const { server, inFlight } = this.#parts;
+    const closed = new Promise<void>((resolve) => {
+      server.close(() => resolve());
+    });
+    await inFlight.settled(signal);
+    server.closeIdleConnections();
+    // What is left has sent half a request, or takes its time to end: nothing was promised to it.
+    server.closeAllConnections();
+    await closed;
+  }
+}
+
+function countSockets(server: Server, count: ConnectionCount, inFlight: InFlight): void {
+  server.prependListener('connection', (socket: Socket) => {
+    if (!count.opened()) return void socket.destroy();
+    socket.once('close', () => count.closed());
+  });
+  server.on('timeout', (socket: Socket) => {
+    count.cut(inFlight.has(socket) ? 'stalled' : 'idle');
+    socket.destroy();
+  });
+}
+
+function refuseBytes(
+  deps: HttpListenerDeps,
+  count: ConnectionCount,
+  systemCode: string,
+  socket: Socket,
+): void {
+  const failure = clientErrorOf(systemCode);
+  if (failure === undefined) return void socket.destroy();
+  if (failure.limit !== undefined) deps.limits.reached('server', failure.limit);
+  if (failure.status === 408) count.cut('stalled');
+  answerClientError(socket, failure);
+}

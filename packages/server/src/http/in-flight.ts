@@ -1,0 +1,38 @@
+// The requests that are being answered: a drain waits for them, and a timeout asks whether a socket
+// was waiting for its client or only idle.
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+export class InFlight {
+  readonly #responses = new Map<Socket, number>();
+  #whenEmpty: (() => void)[] = [];
+
+  add(response: ServerResponse): void {
+    const { socket } = response;
+    if (socket === null) return; // gone already
+    this.#responses.set(socket, (this.#responses.get(socket) ?? 0) + 1);
+    response.once('close', () => this.#remove(socket));
+  }
+
+  has(socket: Socket): boolean {
+    return this.#responses.has(socket);
+  }
+
+  /** Resolves when nothing is in flight, or when the signal fires. */
+  async settled(signal: AbortSignal): Promise<void> {
+    if (this.#responses.size === 0 || signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      this.#whenEmpty.push(resolve);
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+
+  #remove(socket: Socket): void {
+    const left = (this.#responses.get(socket) ?? 1) - 1;
+    if (left > 0) this.#responses.set(socket, left);
+    else this.#responses.delete(socket);
+    if (this.#responses.size > 0) return;
+    for (const resolve of this.#whenEmpty) resolve();
+    this.#whenEmpty = [];
+  }
+}

@@ -1,0 +1,48 @@
+// The Node server below fastify, with every limit that Node itself can hold.
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { TlsMaterial } from '../config/server-config.js';
+import { serverLimits } from '../limits.js';
+import { tlsServerOptions } from '../node-listen.js';
+
+export interface HttpTimeouts {
+  readonly headersTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+  readonly stallTimeoutMs: number;
+  /** A connection between two requests. 0 keeps it. */
+  readonly idleTimeoutMs: number;
+}
+
+export interface NodeHttpServerOptions {
+  readonly tls: TlsMaterial | undefined;
+  readonly timeouts: HttpTimeouts;
+}
+
+/** Node has no "never"; this is its longest timer, 24 days. */
+const NEVER_MS = 2 ** 31 - 1;
+
+export function createNodeHttpServer(
+  handler: RequestListener,
+  options: NodeHttpServerOptions,
+): Server {
+  const { headersTimeoutMs, requestTimeoutMs, stallTimeoutMs, idleTimeoutMs } = options.timeouts;
+  const serverOptions = {
+    maxHeaderSize: serverLimits.httpHeaderBytesMax.value,
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: idleTimeoutMs === 0 ? NEVER_MS : idleTimeoutMs,
+    // Node looks for late requests this often; its default of 30 s would make the limits a guess.
+    connectionsCheckingInterval: Math.min(1_000, headersTimeoutMs / 4),
+  };
+  const server =
+    options.tls === undefined
+      ? createServer(serverOptions, handler)
+      : createSecureServer(
+          { ...serverOptions, ...tlsServerOptions(options.tls, 'http/1.1') },
+          handler,
+        );
+  // Node would drop headers beyond a count in silence. The guard refuses such a request instead.
+  server.maxHeadersCount = 0;
+  server.timeout = stallTimeoutMs;
+  return server;
+}

@@ -1,0 +1,66 @@
+// The routes that the server itself answers.
+import type { Readiness } from '../readiness.js';
+import type { ServerIdentity, ServerStatus } from '../server-status.js';
+import { type PageLink, renderPage } from './page.js';
+import type { ServerReply, ServerRoute } from './route-table.js';
+
+export interface OwnRoutesDeps {
+  readonly identity: ServerIdentity;
+  readonly readiness: Readiness;
+  readonly metrics: { readonly contentType: string; expose(): Promise<string> };
+  status(): ServerStatus;
+}
+
+const LINKS: readonly PageLink[] = [
+  { path: '/api/status', text: 'This node: listeners, slices, checks, limits that were met.' },
+  { path: '/readyz', text: 'What is ready, what is not and why.' },
+  { path: '/healthz', text: 'Whether this process should go on, or be restarted.' },
+  { path: '/metrics', text: 'Figures for Prometheus.' },
+  { path: '/version', text: 'What runs here.' },
+];
+
+/** `sliceLinks` are the slices' paths that can be opened as they are. */
+export function ownRoutes(
+  deps: OwnRoutesDeps,
+  sliceLinks: readonly string[],
+): readonly ServerRoute[] {
+  const { identity, readiness } = deps;
+  const links = [
+    ...LINKS,
+    ...sliceLinks.map((path) => ({ path, text: 'Data of a slice, as JSON.' })),
+  ];
+  const get = (
+    path: string,
+    access: 'open' | 'token',
+    handle: () => ServerReply | Promise<ServerReply>,
+  ): ServerRoute => ({ method: 'GET', path, access, handle });
+  return [
+    get('/', 'open', () => renderPage({ ...identity, links })),
+    get('/healthz', 'open', () => health(readiness)),
+    get('/readyz', 'open', () => ready(readiness)),
+    get('/metrics', 'token', async () => ({
+      kind: 'text',
+      contentType: deps.metrics.contentType,
+      body: await deps.metrics.expose(),
+    })),
+    get('/version', 'token', () => ({
+      kind: 'json',
+      body: { version: identity.version, nodeVersion: process.version },
+    })),
+    get('/api/status', 'token', () => ({ kind: 'json', body: deps.status() })),
+  ];
+}
+
+function ready(readiness: Readiness): ServerReply {
+  const checks = readiness.checks().map(({ name, ok, reason }) => ({ name, ok, reason }));
+  const isReady = checks.every((check) => check.ok);
+  return { kind: 'json', status: isReady ? 200 : 503, body: { ready: isReady, checks } };
+}
+
+/** Fails only for what a restart can mend: a node that waits for a peer must not be restarted. */
+function health(readiness: Readiness): ServerReply {
+  const failed = readiness.checks().filter((check) => !check.ok && check.isFatal);
+  const checks = failed.map(({ name, ok, reason }) => ({ name, ok, reason }));
+  const isHealthy = failed.length === 0;
+  return { kind: 'json', status: isHealthy ? 200 : 503, body: { healthy: isHealthy, checks } };
+}

@@ -1,0 +1,94 @@
+// What every HTTP request must pass before it reaches a route, as a pure function of its headers.
+//
+// The order is from the cheapest and least telling to the token. /healthz and /readyz stay open:
+// probes carry no token, and the reasons in them name no data. The page at / is open since it holds
+// links only. Everything else needs the token where one is configured.
+import { SynclineError } from '@syncline/kernel';
+import type { TokenCheck } from '../auth/bearer-token.js';
+import type { serverLimits } from '../limits.js';
+import { type HostCheck, originHost } from './host-check.js';
+
+export interface RequestFacts {
+  readonly method: string;
+  /** Path and query, as sent. */
+  readonly url: string;
+  readonly host: string | undefined;
+  readonly origin: string | undefined;
+  readonly authorization: string | undefined;
+  readonly headersCount: number;
+  readonly access: RouteAccess;
+}
+
+/** `work` is what slices answer; it is refused while the server drains. */
+export type RouteAccess = 'open' | 'token' | 'work';
+
+export interface GuardRules {
+  readonly isHostAllowed: HostCheck;
+  readonly isTokenRight: TokenCheck;
+  readonly headersMax: number;
+  readonly urlBytesMax: number;
+  readonly isDraining: boolean;
+}
+
+export interface Refusal {
+  readonly status: number;
+  readonly error: SynclineError;
+  readonly limit?: keyof typeof serverLimits;
+}
+
+export function guardRequest(facts: RequestFacts, rules: GuardRules): Refusal | undefined {
+  if (facts.url.length > rules.urlBytesMax)
+    return tooLong('httpUrlBytesMax', 414, facts.url.length, rules.urlBytesMax);
+  if (facts.headersCount > rules.headersMax)
+    return tooLong('httpHeadersMax', 431, facts.headersCount, rules.headersMax);
+  if (!rules.isHostAllowed(facts.host)) return wrongHost(facts.host);
+  if (isForeignWrite(facts, rules.isHostAllowed)) return foreignOrigin();
+  if (facts.access !== 'open' && !rules.isTokenRight(facts.authorization)) return noToken();
+  if (facts.access === 'work' && rules.isDraining) return draining();
+  return undefined;
+}
+
+/** A page elsewhere may send some requests without asking first. None of them may change anything. */
+function isForeignWrite({ method, origin }: RequestFacts, isHostAllowed: HostCheck): boolean {
+  if (origin === undefined || method === 'GET' || method === 'HEAD') return false;
+  return !isHostAllowed(originHost(origin));
+}
+
+function tooLong(
+  limit: 'httpUrlBytesMax' | 'httpHeadersMax',
+  status: number,
+  value: number,
+  max: number,
+): Refusal {
+  const what = limit === 'httpUrlBytesMax' ? 'the URL has bytes' : 'the request has headers';
+  const message = `${what}: ${value}, allowed are ${max}`;
+  return {
+    status,
+    limit,
+    error: new SynclineError('limit-exceeded', message, { details: { limit } }),
+  };
+}
+
+function wrongHost(host: string | undefined): Refusal {
+  const name = JSON.stringify((host ?? '').slice(0, 100));
+  const message = `the Host header ${name} is not one of this server. If it should be, add it to http.allowed_hosts.`;
+  const details = { field: 'host' };
+  return { status: 421, error: new SynclineError('invalid-argument', message, { details }) };
+}
+
+function foreignOrigin(): Refusal {
+  const message = 'a page of another origin may not change anything here';
+  const details = { field: 'origin' };
+  return { status: 403, error: new SynclineError('invalid-argument', message, { details }) };
+}
+
+function noToken(): Refusal {
+  const message =
+    'a bearer token is needed. Send "Authorization: Bearer <token>" with the one in auth.token_file.';
+  return { status: 401, error: new SynclineError('unauthenticated', message) };
+}
+
+function draining(): Refusal {
+  const message = 'the server is stopping. Try again, or another node.';
+  return { status: 503, error: new SynclineError('unavailable', message) };
+}

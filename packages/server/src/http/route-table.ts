@@ -1,0 +1,61 @@
+// All routes of the HTTP listener as data: the server's own, and those of the slices below /api.
+//
+// fastify matches them. The same list answers what fastify does not: which methods a path has, and
+// what a mistyped path was probably meant to be.
+import { nearestName } from '../config/nearest-name.js';
+import type { HttpReply, HttpRequest, HttpRoute } from './http-route.js';
+import type { RouteAccess } from './request-guard.js';
+
+export interface ServerRoute {
+  readonly method: HttpRoute['method'];
+  /** The whole pattern: `/api/jobs/:job`. */
+  readonly path: string;
+  readonly access: RouteAccess;
+  handle(request: HttpRequest): Promise<ServerReply> | ServerReply;
+}
+
+/** The server's own routes also answer with text. */
+export type ServerReply = HttpReply | TextReply;
+
+export interface TextReply {
+  readonly kind: 'text';
+  readonly contentType: string;
+  readonly body: string;
+  readonly contentSecurityPolicy?: string;
+}
+
+export function sliceRoutes(slice: string, routes: readonly HttpRoute[]): readonly ServerRoute[] {
+  return routes.map((route) => ({
+    method: route.method,
+    path: `/api/${slice}${route.path}`,
+    access: 'work',
+    handle: (request) => route.handle(request),
+  }));
+}
+
+/** Methods of a path that exists; none for one that does not. */
+export function methodsOf(path: string, routes: readonly ServerRoute[]): readonly string[] {
+  const methods = routes.filter((route) => matches(route.path, path)).map((route) => route.method);
+  const withHead = methods.includes('GET') ? ['HEAD', ...methods] : methods;
+  return [...new Set(withHead)].sort();
+}
+
+/** Where to look instead: the nearest path if one is near, else all that need no parameter. */
+export function suggestPaths(path: string, routes: readonly ServerRoute[]): readonly string[] {
+  const plain = routes
+    .filter((route) => route.method === 'GET' && !route.path.includes(':'))
+    .map((route) => route.path);
+  const nearest = nearestName(path.slice(0, 200), plain);
+  return nearest === undefined ? plain : [nearest];
+}
+
+function matches(pattern: string, path: string): boolean {
+  const wanted = pattern.split('/');
+  const given = path.split('/');
+  return (
+    wanted.length === given.length &&
+    wanted.every((part, index) =>
+      part.startsWith(':') ? given[index] !== '' : part === given[index],
+    )
+  );
+}

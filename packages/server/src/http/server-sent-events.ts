@@ -1,0 +1,98 @@
+// Server-sent events over one response, as fast as the client reads and no faster.
+//
+// One event is pulled at a time, so a slow client costs one event and the socket's buffer. While it
+// does not read nothing more is written, and the HTTP server's stall timeout ends it.
+import type { ServerResponse } from 'node:http';
+import type { Clock, Timer } from '@syncline/kernel';
+import { serverLimits } from '../limits.js';
+import type { ServerSentEvent } from './http-route.js';
+
+export interface EventStreamOptions {
+  /** The client is gone, or the server drains. */
+  readonly signal: AbortSignal;
+}
+
+/** Sends until the events end or the signal fires, then ends the response. */
+export async function sendEvents(
+  deps: { readonly clock: Clock; readonly response: ServerResponse },
+  events: AsyncIterable<ServerSentEvent>,
+  options: EventStreamOptions,
+): Promise<void> {
+  const { response } = deps;
+  const { signal } = options;
+  const iterator = events[Symbol.asyncIterator]();
+  const aborted = untilAborted(signal);
+  const comments = new CommentTimer(deps.clock, response);
+  try {
+    while (!signal.aborted) {
+      const next = await Promise.race([iterator.next(), aborted]);
+      if (next === 'aborted' || next.done === true) break;
+      if (!response.write(formatEvent(next.value))) await untilDrained(response, signal);
+      comments.restart();
+    }
+  } finally {
+    comments.stop();
+    // Not awaited: a source that waits for its next event would hold us until it comes.
+    iterator.return?.().then(undefined, () => undefined);
+    response.end();
+  }
+}
+
+/** Line breaks cannot occur: JSON escapes them, and names and ids are cut at the first. */
+export function formatEvent({ event, id, data }: ServerSentEvent): string {
+  const idLine = id === undefined ? '' : `id: ${oneLine(id)}\n`;
+  return `event: ${oneLine(event)}\n${idLine}data: ${JSON.stringify(data)}\n\n`;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/[\r\n\0].*$/s, '');
+}
+
+/** Keeps proxies from closing a quiet stream. */
+class CommentTimer {
+  readonly #clock: Clock;
+  readonly #response: ServerResponse;
+  #timer: Timer;
+
+  constructor(clock: Clock, response: ServerResponse) {
+    this.#clock = clock;
+    this.#response = response;
+    this.#timer = this.#start();
+  }
+
+  restart(): void {
+    this.#timer.cancel();
+    this.#timer = this.#start();
+  }
+
+  stop(): void {
+    this.#timer.cancel();
+  }
+
+  #start(): Timer {
+    return this.#clock.setTimer(serverLimits.eventsCommentIntervalMs.value, () => {
+      if (!this.#response.writableNeedDrain) this.#response.write(':\n\n');
+      this.#timer = this.#start();
+    });
+  }
+}
+
+function untilAborted(signal: AbortSignal): Promise<'aborted'> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve('aborted');
+    else signal.addEventListener('abort', () => resolve('aborted'), { once: true });
+  });
+}
+
+function untilDrained(response: ServerResponse, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = (): void => {
+      response.off('drain', done);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    response.once('drain', done);
+    signal.addEventListener('abort', done, { once: true });
+  });
+}

@@ -1,0 +1,35 @@
+// Node's own servers (HTTP and gRPC need them), with the kernel's errors and one place for TLS.
+import type { Server } from 'node:net';
+import type { TlsOptions } from 'node:tls';
+import { type Address, type Logger, listenError } from '@syncline/kernel';
+import type { TlsMaterial } from './config/server-config.js';
+import { serverLimits } from './limits.js';
+
+/** Resolves once it accepts, with the address that it got. Rejects with `unavailable`. */
+export function listenOn(server: Server, address: Address, logger: Logger): Promise<Address> {
+  return new Promise((resolve, reject) => {
+    const fail = (cause: Error): void => reject(listenError(address, cause));
+    server.once('error', fail);
+    server.listen(address.port, address.host, () => {
+      server.off('error', fail);
+      // The system can fail to accept, for want of file descriptors; the listener goes on.
+      server.on('error', (error) => logger.warn('accept failed', { ...address, error }));
+      const bound = server.address();
+      const port = typeof bound === 'object' && bound !== null ? bound.port : address.port;
+      resolve({ host: address.host, port });
+    });
+  });
+}
+
+/** With authorities configured a client must show a certificate that one of them has signed. */
+export function tlsServerOptions(material: TlsMaterial, protocol: 'h2' | 'http/1.1'): TlsOptions {
+  const { cert, key, ca } = material;
+  return {
+    cert,
+    key,
+    ...(ca === undefined ? {} : { ca, requestCert: true, rejectUnauthorized: true }),
+    minVersion: 'TLSv1.2',
+    ALPNProtocols: [protocol],
+    handshakeTimeout: serverLimits.tlsHandshakeTimeoutMs.value,
+  };
+}

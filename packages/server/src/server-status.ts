@@ -1,0 +1,64 @@
+// The document at /api/status: what this node is, what it serves and how it is.
+import type { Clock, StorageHealth } from '@syncline/kernel';
+import type { LimitWatch, ReachedLimit } from './limit-watch.js';
+import type { ListeningAddress } from './listener.js';
+import type { Check, Readiness } from './readiness.js';
+import type { SliceStatus } from './slice.js';
+
+export interface ServerStatus {
+  readonly nodeId: number;
+  readonly clusterId: string;
+  readonly version: string;
+  readonly nodeVersion: string;
+  readonly startedAtMs: number;
+  readonly uptimeMs: number;
+  readonly isReady: boolean;
+  readonly checks: readonly Check[];
+  readonly listeners: readonly ListeningAddress[];
+  readonly dataDir: string | undefined;
+  readonly slices: readonly SliceReport[];
+  readonly limitsReached: readonly ReachedLimit[];
+}
+
+export interface SliceReport extends SliceStatus {
+  readonly name: string;
+  /** Undefined for a slice without a store. */
+  readonly storage: StorageHealth | undefined;
+}
+
+/** What does not change while the server runs. */
+export interface ServerIdentity {
+  readonly nodeId: number;
+  readonly clusterId: string;
+  readonly version: string;
+  /** Undefined when everything is in memory. */
+  readonly dataDir: string | undefined;
+  readonly startedAtMs: number;
+}
+
+export interface StatusSources {
+  /** Monotonic, unlike the moment that the identity names. */
+  readonly startedMonotonicMs: number;
+  readonly clock: Clock;
+  readonly identity: ServerIdentity;
+  readonly readiness: Readiness;
+  readonly limits: LimitWatch;
+  /** Grows while the server starts. */
+  readonly listeners: readonly ListeningAddress[];
+  readonly slices: readonly { report(): SliceReport }[];
+}
+
+export function reportStatus(sources: StatusSources): ServerStatus {
+  const { clock, identity, readiness } = sources;
+  const checks = readiness.checks();
+  return {
+    ...identity,
+    nodeVersion: process.version,
+    uptimeMs: Math.round(clock.monotonicMs() - sources.startedMonotonicMs),
+    isReady: checks.every((check) => check.ok),
+    checks,
+    listeners: sources.listeners,
+    slices: sources.slices.map((slice) => slice.report()),
+    limitsReached: sources.limits.reachedLimits(),
+  };
+}

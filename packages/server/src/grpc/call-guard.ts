@@ -1,0 +1,118 @@
+// What every call must pass before its message is read, and the figures of its end.
+//
+// Health stays open: probes carry no token, and it says no more than yes or no. Reflection needs the
+// token like any other service, since it tells what there is.
+import {
+  status as grpcStatus,
+  type Metadata,
+  ServerInterceptingCall,
+  type ServerInterceptingCallInterface,
+  type ServerInterceptor,
+} from '@grpc/grpc-js';
+import { type Clock, type Metrics, SynclineError, type Timer } from '@syncline/kernel';
+import { GRPC_STATUS } from '@syncline/protocol';
+import type { TokenCheck } from '../auth/bearer-token.js';
+import type { LimitWatch } from '../limit-watch.js';
+import type { ServerMetricName } from '../metrics-list.js';
+import { statusOf } from './grpc-status.js';
+
+export interface CallGuardDeps {
+  readonly clock: Clock;
+  readonly metrics: Metrics<ServerMetricName>;
+  readonly limits: LimitWatch;
+  readonly isTokenRight: TokenCheck;
+}
+
+export interface CallGuardOptions {
+  /** A call with one request must bring it within this time. */
+  readonly requestTimeoutMs: number;
+}
+
+type Method = Parameters<ServerInterceptor>[0];
+
+const OPEN_SERVICE = '/grpc.health.v1.Health/';
+
+export function createCallGuard(deps: CallGuardDeps, options: CallGuardOptions): ServerInterceptor {
+  return (method, call) => {
+    const ended = createEndRecorder(deps, method);
+    let request: Timer | undefined;
+    const awaitRequest = (): void => {
+      if (method.requestStream) return;
+      request = deps.clock.setTimer(options.requestTimeoutMs, () => {
+        deps.limits.reached('server', 'grpcRequestTimeoutMs');
+        ended(GRPC_STATUS.DEADLINE_EXCEEDED);
+        call.sendStatus(statusOf(lateRequest(options.requestTimeoutMs)));
+      });
+    };
+    return new ServerInterceptingCall(call, {
+      start: (next) =>
+        next({
+          onReceiveMetadata(metadata, pass) {
+            const refusal = refusalOf(deps, method, call, metadata);
+            if (refusal === undefined) {
+              awaitRequest();
+              return pass(metadata);
+            }
+            ended(refusal.code);
+            call.sendStatus(refusal);
+          },
+          onReceiveHalfClose(pass) {
+            request?.cancel();
+            pass();
+          },
+          onCancel() {
+            request?.cancel();
+            ended(GRPC_STATUS.CANCELLED);
+          },
+        }),
+      sendStatus(ending, pass) {
+        ended(ending.code ?? GRPC_STATUS.UNKNOWN);
+        pass(ending);
+      },
+    });
+  };
+}
+
+function refusalOf(
+  deps: CallGuardDeps,
+  method: Method,
+  call: ServerInterceptingCallInterface,
+  metadata: Metadata,
+) {
+  if (isCompressed(call)) {
+    const error = new SynclineError('invalid-argument', 'compressed messages are not taken');
+    return { ...statusOf(error), code: GRPC_STATUS.UNIMPLEMENTED };
+  }
+  if (method.path.startsWith(OPEN_SERVICE)) return undefined;
+  if (deps.isTokenRight(metadata.get('authorization')[0]?.toString())) return undefined;
+  deps.metrics.add('syncline_server_auth_failures_total', 1, { listener: 'grpc' });
+  const message =
+    'a bearer token is needed. Send the metadata "authorization: Bearer <token>" with the one in auth.token_file.';
+  return statusOf(new SynclineError('unauthenticated', message));
+}
+
+/** grpc-js takes the header away before we see it and keeps it in this field; a test watches that. */
+function isCompressed(call: ServerInterceptingCallInterface): boolean {
+  return 'incomingEncoding' in call && call.incomingEncoding !== 'identity';
+}
+
+function lateRequest(timeoutMs: number): SynclineError {
+  return new SynclineError('timeout', `the request did not arrive within ${timeoutMs} ms`, {
+    details: { limit: 'grpcRequestTimeoutMs' },
+  });
+}
+
+/** Counts the first ending it is told of: after a status grpc-js also reports a cancellation. */
+function createEndRecorder(deps: CallGuardDeps, { path, requestStream, responseStream }: Method) {
+  const startMs = deps.clock.monotonicMs();
+  let hasEnded = false;
+  return (code: number): void => {
+    if (hasEnded) return;
+    hasEnded = true;
+    const labels = { method: path, status: grpcStatus[code] ?? 'UNKNOWN' };
+    deps.metrics.add('syncline_server_grpc_calls_total', 1, labels);
+    if (requestStream || responseStream) return;
+    const seconds = (deps.clock.monotonicMs() - startMs) / 1000;
+    deps.metrics.observe('syncline_server_grpc_call_seconds', seconds, { method: path });
+  };
+}

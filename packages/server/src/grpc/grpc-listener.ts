@@ -1,0 +1,122 @@
+// The gRPC listener. We accept the connections ourselves and hand them to grpc-js, which has neither a
+// connection limit nor a TLS handshake limit, and whose errors about a port name no reason.
+import { createServer, type Server as NetServer, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { type ConnectionInjector, Server, ServerCredentials } from '@grpc/grpc-js';
+import type { Address, Logger } from '@syncline/kernel';
+import type { TlsMaterial } from '../config/server-config.js';
+import { ConnectionCount } from '../connection-count.js';
+import { serverLimits } from '../limits.js';
+import type { ListeningAddress, ServerListener } from '../listener.js';
+import { listenOn, tlsServerOptions } from '../node-listen.js';
+import type { Readiness } from '../readiness.js';
+import { type CallGuardDeps, createCallGuard } from './call-guard.js';
+import type { GrpcService } from './grpc-service.js';
+import { guardHandlers } from './handler-errors.js';
+import { HealthService } from './health-service.js';
+import { addReflection } from './reflection.js';
+
+export interface GrpcListenerDeps extends CallGuardDeps {
+  readonly logger: Logger;
+  readonly readiness: Readiness;
+}
+
+export interface GrpcTimeouts {
+  readonly requestTimeoutMs: number;
+  /** A connection without a call. 0 keeps it. */
+  readonly idleTimeoutMs: number;
+}
+
+export interface GrpcListenerOptions {
+  readonly address: Address;
+  readonly tls: TlsMaterial | undefined;
+  readonly connectionsMax: number;
+  readonly timeouts: GrpcTimeouts;
+  readonly services: readonly { readonly slice: string; readonly service: GrpcService }[];
+}
+
+export async function openGrpcListener(
+  deps: GrpcListenerDeps,
+  options: GrpcListenerOptions,
+): Promise<ServerListener> {
+  const sliceOf = new Map(options.services.map(({ slice, service }) => [service.name, slice]));
+  const health = new HealthService(deps, sliceOf);
+  const services = [...options.services.map(({ service }) => service), health.grpc];
+  const server = createGrpcServer(deps, options.timeouts);
+  for (const service of services) {
+    server.addService(service.definition, guardHandlers(service, deps.logger));
+  }
+  addReflection(server, services);
+  // Sockets arrive decrypted, whence the insecure credentials.
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const acceptor = createAcceptor(deps, options, injector);
+  const address = await listenOn(acceptor, options.address, deps.logger);
+  return new GrpcListener({ acceptor, server, health }, address);
+}
+
+class GrpcListener implements ServerListener {
+  readonly address: ListeningAddress;
+  readonly #parts: { acceptor: NetServer; server: Server; health: HealthService };
+  #drained: Promise<void> | undefined;
+
+  constructor(
+    parts: { acceptor: NetServer; server: Server; health: HealthService },
+    address: Address,
+  ) {
+    this.#parts = parts;
+    this.address = { listener: 'grpc', ...address };
+  }
+
+  drain(signal: AbortSignal): Promise<void> {
+    this.#drained ??= this.#drain(signal);
+    return this.#drained;
+  }
+
+  close(signal: AbortSignal): Promise<void> {
+    return this.drain(signal);
+  }
+
+  async #drain(signal: AbortSignal): Promise<void> {
+    const { acceptor, server, health } = this.#parts;
+    acceptor.close();
+    health.close();
+    const finished = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+    const force = (): void => server.forceShutdown();
+    if (signal.aborted) force();
+    else signal.addEventListener('abort', force, { once: true });
+    await finished;
+    signal.removeEventListener('abort', force);
+  }
+}
+
+function createGrpcServer(deps: CallGuardDeps, timeouts: GrpcTimeouts): Server {
+  const { requestTimeoutMs, idleTimeoutMs } = timeouts;
+  return new Server({
+    'grpc.max_receive_message_length': serverLimits.grpcMessageBytesMax.value,
+    'grpc.max_concurrent_streams': serverLimits.grpcStreamsPerConnectionMax.value,
+    'grpc.keepalive_time_ms': serverLimits.grpcKeepaliveIntervalMs.value,
+    'grpc.keepalive_timeout_ms': serverLimits.grpcKeepaliveTimeoutMs.value,
+    ...(idleTimeoutMs === 0 ? {} : { 'grpc.max_connection_idle_ms': idleTimeoutMs }),
+    'grpc.enable_channelz': 0,
+    interceptors: [createCallGuard(deps, { requestTimeoutMs })],
+  });
+}
+
+function createAcceptor(
+  deps: GrpcListenerDeps,
+  options: GrpcListenerOptions,
+  injector: ConnectionInjector,
+): NetServer {
+  const { connectionsMax, tls } = options;
+  const count = new ConnectionCount(deps, { listener: 'grpc', connectionsMax });
+  const inject = (socket: Socket): void => injector.injectConnection(socket);
+  const acceptor =
+    tls === undefined
+      ? createServer({ noDelay: true }, inject)
+      : createTlsServer({ noDelay: true, ...tlsServerOptions(tls, 'h2') }, inject);
+  acceptor.prependListener('connection', (socket: Socket) => {
+    if (!count.opened()) return void socket.destroy();
+    socket.once('close', () => count.closed());
+  });
+  return acceptor;
+}

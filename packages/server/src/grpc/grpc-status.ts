@@ -1,0 +1,32 @@
+// Errors as gRPC statuses, by the error table, with our code and details in the trailing metadata.
+import { Metadata, type StatusObject } from '@grpc/grpc-js';
+import { type LogFields, type Logger, SynclineError } from '@syncline/kernel';
+import { GRPC_STATUS, grpcFailureOf } from '@syncline/protocol';
+import { reportBug } from '../handler-bug.js';
+
+export function statusOf(error: SynclineError): StatusObject {
+  const { code, details, metadata } = grpcFailureOf(error);
+  const trailer = new Metadata();
+  for (const [name, value] of Object.entries(metadata)) trailer.set(name, value);
+  return { code, details, metadata: trailer };
+}
+
+/** What a handler has thrown. One that speaks gRPC itself (a numeric `code`) is passed on. */
+export function statusFrom(
+  thrown: unknown,
+  logger: Logger,
+  where: LogFields,
+): Partial<StatusObject> {
+  if (thrown instanceof SynclineError) return statusOf(thrown);
+  if (isStatus(thrown)) return thrown;
+  return { ...statusOf(reportBug(logger, thrown, where)), code: GRPC_STATUS.INTERNAL };
+}
+
+function isStatus(thrown: unknown): thrown is Partial<StatusObject> {
+  return (
+    typeof thrown === 'object' &&
+    thrown !== null &&
+    'code' in thrown &&
+    typeof thrown.code === 'number'
+  );
+}

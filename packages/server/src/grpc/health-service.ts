@@ -1,0 +1,110 @@
+// grpc.health.v1.Health, per service, by the readiness of the slice behind it.
+//
+// The messages are grpc-health-check's. Its implementation is not used: health is open to all, and it
+// remembers every service name that anyone has ever asked to watch.
+import type { ServerUnaryCall, ServerWritableStream, sendUnaryData } from '@grpc/grpc-js';
+import { SynclineError } from '@syncline/kernel';
+import { service as healthDefinition } from 'grpc-health-check';
+import type { LimitWatch } from '../limit-watch.js';
+import { serverLimits } from '../limits.js';
+import type { Readiness } from '../readiness.js';
+import type { GrpcService } from './grpc-service.js';
+
+type ServingStatus = 'SERVING' | 'NOT_SERVING' | 'SERVICE_UNKNOWN';
+interface HealthRequest {
+  readonly service: string;
+}
+interface HealthResponse {
+  readonly status: ServingStatus;
+}
+type WatchCall = ServerWritableStream<HealthRequest, HealthResponse>;
+
+export interface HealthServiceDeps {
+  readonly readiness: Readiness;
+  readonly limits: LimitWatch;
+}
+
+export class HealthService {
+  readonly #deps: HealthServiceDeps;
+  /** Which slice answers a service. */
+  readonly #sliceOf: ReadonlyMap<string, string>;
+  readonly #watchers = new Map<WatchCall, ServingStatus>();
+  readonly #stopWatching: () => void;
+
+  constructor(deps: HealthServiceDeps, sliceOf: ReadonlyMap<string, string>) {
+    this.#deps = deps;
+    this.#sliceOf = sliceOf;
+    this.#stopWatching = deps.readiness.watch(() => this.#tellAll());
+  }
+
+  readonly grpc: GrpcService = {
+    name: 'grpc.health.v1.Health',
+    definition: healthDefinition,
+    fileDescriptors: Object.values(healthDefinition).flatMap(
+      (method) => method.requestType.fileDescriptorProtos,
+    ),
+    implementation: {
+      check: (
+        { request }: ServerUnaryCall<HealthRequest, HealthResponse>,
+        callback: sendUnaryData<HealthResponse>,
+      ) => {
+        const status = this.#statusOf(request.service);
+        if (status === 'SERVICE_UNKNOWN') throw unknownService(request.service);
+        callback(null, { status });
+      },
+      list: (_call: unknown, callback: sendUnaryData<unknown>) => {
+        const names = ['', ...this.#sliceOf.keys()];
+        const entries = names.map((name) => [name, { status: this.#statusOf(name) }] as const);
+        callback(null, { statuses: Object.fromEntries(entries) });
+      },
+      watch: (call: WatchCall) => this.#watch(call),
+    },
+  };
+
+  /** Tells the watchers that nothing is served any more, and ends their streams. */
+  close(): void {
+    this.#tellAll();
+    this.#stopWatching();
+    for (const call of this.#watchers.keys()) call.end();
+    this.#watchers.clear();
+  }
+
+  #statusOf(service: string): ServingStatus {
+    const { readiness } = this.#deps;
+    if (service === '') return readiness.isReady() ? 'SERVING' : 'NOT_SERVING';
+    const slice = this.#sliceOf.get(service);
+    if (slice === undefined) return 'SERVICE_UNKNOWN';
+    return readiness.isSliceReady(slice) ? 'SERVING' : 'NOT_SERVING';
+  }
+
+  #watch(call: WatchCall): void {
+    if (this.#watchers.size >= serverLimits.grpcHealthWatchersMax.value) {
+      this.#deps.limits.reached('server', 'grpcHealthWatchersMax');
+      throw new SynclineError('limit-exceeded', 'too many health watchers', {
+        details: { limit: 'grpcHealthWatchersMax' },
+      });
+    }
+    const status = this.#statusOf(call.request.service);
+    this.#watchers.set(call, status);
+    call.on('cancelled', () => this.#watchers.delete(call));
+    call.on('drain', () => this.#tell(call));
+    call.write({ status });
+  }
+
+  #tellAll(): void {
+    for (const call of this.#watchers.keys()) this.#tell(call);
+  }
+
+  /** A watcher that does not read gets the newest status once it does, and none of those between. */
+  #tell(call: WatchCall): void {
+    const status = this.#statusOf(call.request.service);
+    if (status === this.#watchers.get(call) || call.writableNeedDrain) return;
+    this.#watchers.set(call, status);
+    call.write({ status });
+  }
+}
+
+function unknownService(service: string): SynclineError {
+  const name = JSON.stringify(service.slice(0, 100));
+  return new SynclineError('not-found', `there is no service ${name} here`);
+}

@@ -1,0 +1,118 @@
+// The RESP listener: accepts, counts, refuses and drains. The protocol is the session's.
+import type { Address, Clock, Connection, Logger } from '@syncline/kernel';
+import { isLoopback } from '../config/exposure.js';
+import { ConnectionCount, type ConnectionCountDeps } from '../connection-count.js';
+import { ConnectionSet } from '../connection-set.js';
+import { reportBug } from '../handler-bug.js';
+import { IdleLimitedConnection } from '../idle-limit.js';
+import { serverLimits } from '../limits.js';
+import type { ServerListener } from '../listener.js';
+import type { CreateNetwork } from '../server-context.js';
+import { RespConnection } from './resp-connection.js';
+import type { RespSessions } from './resp-session.js';
+
+export interface RespListenerDeps extends ConnectionCountDeps {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly createNetwork: CreateNetwork;
+  readonly sessions: RespSessions;
+}
+
+export interface RespListenerOptions {
+  readonly address: Address;
+  readonly connectionsMax: number;
+  /** 0 keeps a silent connection. */
+  readonly idleTimeoutMs: number;
+}
+
+/** What Redis says, so that clients know it. */
+const TOO_MANY = new TextEncoder().encode('-ERR max number of clients reached\r\n');
+
+export async function openRespListener(
+  deps: RespListenerDeps,
+  options: RespListenerOptions,
+): Promise<ServerListener> {
+  const { connectionsMax, address } = options;
+  const count = new ConnectionCount(deps, { listener: 'resp', connectionsMax });
+  const clients = new RespClients(deps, options, count);
+  const network = deps.createNetwork(count.networkOptions());
+  const listener = await network.listen(address, (connection) => clients.accept(connection));
+  const drain = async (signal: AbortSignal): Promise<void> => {
+    await listener.close();
+    await clients.drain(signal);
+  };
+  return {
+    address: { listener: 'resp', host: address.host, port: listener.address.port },
+    drain,
+    close: drain,
+  };
+}
+
+class RespClients {
+  readonly #deps: RespListenerDeps;
+  readonly #options: RespListenerOptions;
+  readonly #count: ConnectionCount;
+  readonly #connections: ConnectionSet;
+  readonly #served = new Set<RespConnection>();
+
+  constructor(deps: RespListenerDeps, options: RespListenerOptions, count: ConnectionCount) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#count = count;
+    this.#connections = new ConnectionSet(count);
+  }
+
+  accept(connection: Connection): void {
+    if (this.#connections.add(connection)) void this.#serve(this.#limited(connection));
+    else void this.#refuse(connection);
+  }
+
+  drain(signal: AbortSignal): Promise<void> {
+    for (const client of this.#served) client.finish();
+    return this.#connections.emptied(signal);
+  }
+
+  async #serve(connection: Connection): Promise<void> {
+    const { clock, logger, sessions } = this.#deps;
+    const session = sessions.connect({ loopback: isLoopback(connection.remote.host) });
+    const client = new RespConnection(
+      { clock, connection, session },
+      { lingerTimeoutMs: serverLimits.lingerTimeoutMs.value },
+    );
+    this.#served.add(client);
+    try {
+      await client.serve();
+    } catch (thrown) {
+      this.#count.cut('failed');
+      reportBug(logger, thrown, { listener: 'resp' });
+    } finally {
+      this.#served.delete(client);
+    }
+  }
+
+  /** Without a limit the connection is not wrapped: most are not, and each layer costs a little. */
+  #limited(connection: Connection): Connection {
+    const { idleTimeoutMs } = this.#options;
+    if (idleTimeoutMs === 0) return connection;
+    const onIdle = (): void => this.#count.cut('idle');
+    return new IdleLimitedConnection(
+      { connection, clock: this.#deps.clock },
+      { idleTimeoutMs, onIdle },
+    );
+  }
+
+  /** Answers, then reads away what the client has sent: unread bytes would reset the answer too. */
+  async #refuse(connection: Connection): Promise<void> {
+    connection.write(TOO_MANY);
+    connection.end();
+    const { value } = serverLimits.lingerTimeoutMs;
+    const linger = this.#deps.clock.setTimer(value, () => connection.destroy());
+    try {
+      for await (const _ of connection.incoming);
+    } catch {
+      // It is gone, which is all we want.
+    }
+    linger.cancel();
+    connection.destroy();
+  }
+}

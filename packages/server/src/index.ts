@@ -18,14 +18,20 @@ export { describeOrigin, type SettingOrigin } from './config/setting-origin.js';
 export type { ServerSettings } from './config/settings-schema.js';
 export type { GrpcService } from './grpc/grpc-service.js';
 export type { HttpReply, HttpRequest, HttpRoute, ServerSentEvent } from './http/http-route.js';
+export type { ReachedLimit } from './limit-watch.js';
 export { serverLimits } from './limits.js';
 export type { ListenerName, ListeningAddress } from './listener.js';
 export { formatLogLine } from './logs/log-line.js';
-export { createPinoLogger } from './logs/pino-logger.js';
+export {
+  createPinoLogger,
+  type LogStream,
+  type PinoLoggerOptions,
+} from './logs/pino-logger.js';
 export type { MeshAcceptor } from './mesh/mesh-acceptor.js';
 export { serverMetrics } from './metrics-list.js';
+export type { Check } from './readiness.js';
 export type { RespPeer, RespSession, RespSessions } from './resp/resp-session.js';
 export { type RunningServer, type ServerDeps, startServer } from './server.js';
-export type { ServerStatus } from './server-status.js';
+export type { ServerStatus, SliceReport } from './server-status.js';
 export type { RunningSlice, Slice, SliceDeps, SliceHealth, SliceStatus } from './slice.js';
 export { readVersion } from './version.js';

@@ -13,7 +13,9 @@ export interface ServerListener {
   readonly address: ListeningAddress;
   /**
    * Takes no new work and finishes what is in flight; when the signal fires the rest is cut. Resolves
-   * when nothing is left. A second call joins the first.
+   * when the slices may stop. A second call joins the first.
    */
   drain(signal: AbortSignal): Promise<void>;
+  /** Drains if that was not done, and frees the port. */
+  close(signal: AbortSignal): Promise<void>;
 }

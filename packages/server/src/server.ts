@@ -1,8 +1,34 @@
 // The composition root: configuration and slices in, a running server out.
-import { type Clock, Lifecycle, type Logger, type Random, type StopReport } from '@syncline/kernel';
+//
+// Start, one after the other. A failure stops what has started, in reverse, and is thrown:
+//   1 the data directory is claimed    2 the slices, in the order given    3 the listeners that the
+//   slices use; HTTP last, so that whoever can ask it finds the others open    4 traffic: ready
+//
+// Stop, in reverse and within `shutdown.graceMs`:
+//   4 not ready; the draining signal fires; all listeners take no new work and finish what is in
+//     flight, at most two thirds of the grace time, then the rest is cut
+//   3 the ports are closed, HTTP first: until here its own routes have answered
+//   2 the slices stop, last one first, and each closes its store behind it
+//   1 mesh connections that a slice has left are cut, the directory is released
+import {
+  type Clock,
+  Lifecycle,
+  type LifecyclePart,
+  type Logger,
+  type Random,
+  type StopReport,
+} from '@syncline/kernel';
+import { checkExposure } from './config/exposure.js';
 import type { ServerConfig } from './config/server-config.js';
-import type { ListeningAddress } from './listener.js';
+import { DataPart } from './data-part.js';
+import type { ListenerName, ListeningAddress } from './listener.js';
+import { ListenerPart } from './listener-part.js';
+import { OPEN_LISTENER } from './open-listeners.js';
+import { createServerContext, type ServerContext } from './server-context.js';
 import type { Slice } from './slice.js';
+import { SlicePart } from './slice-part.js';
+import { assertSlices, usedListeners } from './slice-set.js';
+import { TrafficPart } from './traffic-part.js';
 
 export interface ServerDeps {
   readonly clock: Clock;
@@ -18,12 +44,89 @@ export interface RunningServer {
   stop(): Promise<StopReport>;
 }
 
+/**
+ * Rejects with `locked` when another process has the data directory, with `unavailable` when a port
+ * is taken, with `invalid-argument` when it would be open to the network without authentication.
+ */
 export async function startServer(
   deps: ServerDeps,
   config: ServerConfig,
   slices: readonly Slice[],
 ): Promise<RunningServer> {
-  const lifecycle = new Lifecycle(deps);
-  deps.logger.info('server starting', { slices: slices.map((slice) => slice.name) });
-  return { listeners: [], stop: () => lifecycle.stop(config.shutdown.graceMs) };
+  assertSlices(slices);
+  const names = usedListeners(slices);
+  checkExposure(config, names);
+  const context = createServerContext(deps, config, slices);
+  context.metrics.watchProcess();
+  const { graceMs } = config.shutdown;
+  const lifecycle = new Lifecycle(context);
+
+  const data = new DataPart(context);
+  const sliceParts = slices.map((slice) => createSlicePart(context, data, slice));
+  const listenerParts = names.map((name) => createListenerPart(deps, context, name, sliceParts));
+  const traffic = new TrafficPart({ ...context, listeners: listenerParts }, { graceMs });
+  for (const part of [data, ...sliceParts, ...listenerParts, traffic]) {
+    await lifecycle.start(undone(part, context.drain), graceMs);
+  }
+  context.logger.info('server ready', { version: context.identity.version });
+
+  let stopped: Promise<StopReport> | undefined;
+  const stop = (): Promise<StopReport> => {
+    stopped ??= stopAndReport(lifecycle, context);
+    return stopped;
+  };
+  return { listeners: context.listeners, stop };
+}
+
+function createSlicePart(context: ServerContext, data: DataPart, slice: Slice): SlicePart {
+  const { name } = slice;
+  const part = new SlicePart(
+    {
+      ...context,
+      logger: context.logger.child({ slice: name }),
+      network: context.createNetwork({}),
+      openStorage: (directory) => data.openStorage(directory),
+      limitReached: (limit) => context.limits.reached(name, limit),
+    },
+    slice,
+  );
+  context.readiness.addSlice(part);
+  return part;
+}
+
+function createListenerPart(
+  deps: ServerDeps,
+  context: ServerContext,
+  name: ListenerName,
+  slices: readonly SlicePart[],
+): ListenerPart {
+  const opened = (address: ListeningAddress): void => {
+    context.listeners.push(address);
+    context.logger.info('listening', { ...address });
+    deps.onListening(address);
+  };
+  return new ListenerPart({ open: () => OPEN_LISTENER[name](context, slices), opened }, name);
+}
+
+/** A failed start is also a stop: slices that have started hear it as they always do. */
+function undone(part: LifecyclePart, drain: AbortController): LifecyclePart {
+  return {
+    name: part.name,
+    stop: (signal) => part.stop(signal),
+    async start() {
+      try {
+        await part.start();
+      } catch (thrown) {
+        drain.abort();
+        throw thrown;
+      }
+    },
+  };
+}
+
+async function stopAndReport(lifecycle: Lifecycle, context: ServerContext): Promise<StopReport> {
+  context.logger.info('server stopping');
+  const report = await lifecycle.stop(context.config.shutdown.graceMs);
+  context.logger.info('server stopped', { inTime: report.inTime });
+  return report;
 }

@@ -36,6 +36,8 @@ export interface Slice {
   readonly metrics: MetricDefinitions;
   /** Shown as `syncline_limit{package="<name>"}`. */
   readonly limits: Readonly<Record<string, Limit>>;
+  /** Where it answers, besides HTTP. Known before the start, so that a wrong setup is refused early. */
+  readonly listeners: readonly ('grpc' | 'resp' | 'mesh')[];
   start(deps: SliceDeps): Promise<RunningSlice>;
 }
 
@@ -55,7 +57,7 @@ export interface SliceDeps {
   limitReached(limit: string): void;
 }
 
-/** What a started slice contributes. A listener that no slice contributes to is not opened. */
+/** What a started slice contributes. A listener that no slice declares is not opened. */
 export interface RunningSlice {
   readonly grpc?: readonly GrpcService[];
   /** Paths are below /api/<name>. */

@@ -1,0 +1,33 @@
+// A listener in the server's lifecycle: opened on start, announced as soon as it accepts, closed on stop.
+import type { LifecyclePart } from '@syncline/kernel';
+import type { ListenerName, ListeningAddress, ServerListener } from './listener.js';
+
+export interface ListenerPartDeps {
+  open(): Promise<ServerListener>;
+  /** Called when it accepts. */
+  opened(address: ListeningAddress): void;
+}
+
+export class ListenerPart implements LifecyclePart {
+  readonly name: ListenerName;
+  readonly #deps: ListenerPartDeps;
+  #listener: ServerListener | undefined;
+
+  constructor(deps: ListenerPartDeps, name: ListenerName) {
+    this.#deps = deps;
+    this.name = name;
+  }
+
+  async start(): Promise<void> {
+    this.#listener = await this.#deps.open();
+    this.#deps.opened(this.#listener.address);
+  }
+
+  async drain(signal: AbortSignal): Promise<void> {
+    await this.#listener?.drain(signal);
+  }
+
+  async stop(signal: AbortSignal): Promise<void> {
+    await this.#listener?.close(signal);
+  }
+}

@@ -1,0 +1,101 @@
+// What the parts of one server share. It holds nothing open.
+import {
+  type Clock,
+  createTcpNetwork,
+  createTlsNetwork,
+  kernelLimits,
+  type Logger,
+  type Network,
+  type Random,
+  type TcpNetworkOptions,
+} from '@syncline/kernel';
+import { protocolLimits } from '@syncline/protocol';
+import { createTokenCheck, type TokenCheck } from './auth/bearer-token.js';
+import type { ServerConfig } from './config/server-config.js';
+import { LimitWatch } from './limit-watch.js';
+import { serverLimits } from './limits.js';
+import type { ListeningAddress } from './listener.js';
+import { PromMetrics } from './metrics/prom-metrics.js';
+import { serverMetrics } from './metrics-list.js';
+import { Readiness } from './readiness.js';
+import type { ServerIdentity } from './server-status.js';
+import type { Slice } from './slice.js';
+import { readVersion } from './version.js';
+
+export interface ServerContext {
+  readonly config: ServerConfig;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: PromMetrics;
+  readonly limits: LimitWatch;
+  readonly readiness: Readiness;
+  readonly isTokenRight: TokenCheck;
+  /** Aborted when a stop begins. */
+  readonly drain: AbortController;
+  readonly draining: AbortSignal;
+  /** Aborted when the slices have stopped. */
+  readonly end: AbortController;
+  readonly identity: ServerIdentity;
+  readonly startedMonotonicMs: number;
+  /** Those that accept, in the order they were opened. */
+  readonly listeners: ListeningAddress[];
+  readonly createNetwork: CreateNetwork;
+}
+
+/** TCP, or TLS with this node's certificate. */
+export type CreateNetwork = (
+  options: Pick<TcpNetworkOptions, 'connectionsMax' | 'onRefused'>,
+) => Network;
+
+export interface ServerContextDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+export function createServerContext(
+  deps: ServerContextDeps,
+  config: ServerConfig,
+  slices: readonly Slice[],
+): ServerContext {
+  const logger = deps.logger.child({ node: config.nodeId });
+  const metrics = new PromMetrics([serverMetrics, ...slices.map((slice) => slice.metrics)]);
+  const limits = new LimitWatch({ ...deps, logger, metrics });
+  const drain = new AbortController();
+  const version = readVersion();
+  metrics.set('syncline_build_info', 1, { version, node_version: process.version });
+  limits.declare('kernel', kernelLimits);
+  limits.declare('protocol', protocolLimits);
+  limits.declare('server', serverLimits);
+  for (const slice of slices) limits.declare(slice.name, slice.limits);
+  return {
+    ...deps,
+    config,
+    logger,
+    metrics,
+    limits,
+    drain,
+    end: new AbortController(),
+    draining: drain.signal,
+    readiness: new Readiness({ ...deps, logger, metrics, draining: drain.signal }),
+    isTokenRight: createTokenCheck(config.credentials.token),
+    identity: {
+      nodeId: config.nodeId,
+      clusterId: config.mesh.clusterId,
+      version,
+      dataDir: config.memory ? undefined : config.dataDir,
+      startedAtMs: deps.clock.nowMs(),
+    },
+    startedMonotonicMs: deps.clock.monotonicMs(),
+    listeners: [],
+    createNetwork: networkFactory(config),
+  };
+}
+
+function networkFactory({ credentials: { tls } }: ServerConfig): CreateNetwork {
+  if (tls === undefined) return (options) => createTcpNetwork(options);
+  const { cert, key, ca } = tls;
+  return (options) =>
+    createTlsNetwork({ ...options, cert, key, ...(ca === undefined ? {} : { ca }) });
+}

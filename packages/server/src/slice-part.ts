@@ -1,0 +1,122 @@
+// One slice in the server's lifecycle, together with its store.
+//
+// The store is opened when the slice asks for it and closed after the slice has stopped, whether or
+// not it started or stopped well.
+import {
+  assert,
+  type LifecyclePart,
+  type Storage,
+  type StorageHealth,
+  SynclineError,
+} from '@syncline/kernel';
+import { serverLimits } from './limits.js';
+import type { CheckedSlice } from './readiness.js';
+import type { SliceReport } from './server-status.js';
+import type { RunningSlice, Slice, SliceDeps, SliceHealth, SliceStatus } from './slice.js';
+
+export interface SlicePartDeps extends Omit<SliceDeps, 'openStorage'> {
+  openStorage(slice: string): Promise<Storage>;
+}
+
+export class SlicePart implements LifecyclePart, CheckedSlice {
+  readonly name: string;
+  readonly #slice: Slice;
+  readonly #deps: SlicePartDeps;
+  #storage: Storage | undefined;
+  #running: RunningSlice | undefined;
+
+  constructor(deps: SlicePartDeps, slice: Slice) {
+    this.name = slice.name;
+    this.#deps = deps;
+    this.#slice = slice;
+  }
+
+  /** What it contributes; only once it has started. */
+  get running(): RunningSlice {
+    assert(this.#running !== undefined, `slice ${this.name} has started`);
+    return this.#running;
+  }
+
+  async start(): Promise<void> {
+    try {
+      const openStorage = () => this.#openStorage();
+      this.#running = await this.#slice.start({ ...this.#deps, openStorage });
+    } catch (thrown) {
+      await this.#storage?.close();
+      throw thrown;
+    }
+    assertContributions(this.#slice, this.#running);
+  }
+
+  async stop(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#withinGrace(this.running.stop(signal), signal);
+    } finally {
+      await this.#storage?.close();
+    }
+  }
+
+  health(): SliceHealth {
+    return this.#status().health;
+  }
+
+  storageHealth(): StorageHealth | undefined {
+    return this.#storage?.health();
+  }
+
+  report(): SliceReport {
+    return { name: this.name, storage: this.storageHealth(), ...this.#status() };
+  }
+
+  /** A status that throws must not take /readyz and /api/status with it. */
+  #status(): SliceStatus {
+    if (this.#running === undefined) return notReady('starting');
+    try {
+      return this.#running.status();
+    } catch (thrown) {
+      this.#deps.logger.error('status failed', { error: thrown });
+      return notReady('its status cannot be read');
+    }
+  }
+
+  async #openStorage(): Promise<Storage> {
+    assert(this.#storage === undefined, `slice ${this.name} opens its store once`);
+    this.#storage = await this.#deps.openStorage(this.name);
+    return this.#storage;
+  }
+
+  /** A slice that does not heed the end of the grace time is left behind, shortly after it. */
+  async #withinGrace(stopping: Promise<void>, signal: AbortSignal): Promise<void> {
+    const overrun = new AbortController();
+    const late = (async () => {
+      await abortOf(signal);
+      await this.#deps.clock.sleep(serverLimits.stopOverrunMs.value, overrun.signal);
+      throw new SynclineError('timeout', `slice ${this.name} did not stop in time`);
+    })();
+    late.catch(() => undefined); // it loses the race when the slice stops in time
+    try {
+      await Promise.race([stopping, late]);
+    } finally {
+      overrun.abort();
+    }
+  }
+}
+
+function notReady(reason: string): SliceStatus {
+  return { health: { kind: 'not-ready', reason }, details: {} };
+}
+
+/** The listeners were checked and counted by what the slice has declared. */
+function assertContributions({ name, listeners }: Slice, running: RunningSlice): void {
+  for (const listener of ['grpc', 'resp', 'mesh'] as const) {
+    const isDeclared = listeners.includes(listener);
+    assert(isDeclared === (running[listener] !== undefined), `slice ${name} declares ${listener}`);
+  }
+}
+
+function abortOf(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,24 @@
+// The slices of one server taken together: which listeners they use, and whether they can live together.
+import { assert } from '@syncline/kernel';
+import type { ListenerName } from './listener.js';
+import type { Slice } from './slice.js';
+
+/** In the order of opening. HTTP is always used, by the server itself. */
+export function usedListeners(slices: readonly Slice[]): readonly ListenerName[] {
+  const used = new Set<ListenerName>(slices.flatMap((slice) => slice.listeners));
+  return [...(['mesh', 'grpc', 'resp'] as const).filter((listener) => used.has(listener)), 'http'];
+}
+
+/** Slices come from our own code, so that a wrong set is a bug. */
+export function assertSlices(slices: readonly Slice[]): void {
+  const names = slices.map((slice) => slice.name);
+  assert(new Set(names).size === names.length, `slices have different names: ${names.join(', ')}`);
+  for (const name of names) {
+    assert(/^[a-z]+$/.test(name), `a slice is named in lower-case letters: ${name}`);
+    assert(name !== 'status', 'the server itself answers /api/status');
+  }
+  for (const listener of ['resp', 'mesh'] as const) {
+    const users = slices.filter((slice) => slice.listeners.includes(listener));
+    assert(users.length <= 1, `one slice at most uses ${listener}`);
+  }
+}

@@ -1,0 +1,163 @@
+// A toy slice for tests: answers what it is told, on every listener, and fails or waits on demand.
+import type {
+  ServerDuplexStream,
+  ServerUnaryCall,
+  ServerWritableStream,
+  sendUnaryData,
+} from '@grpc/grpc-js';
+import { type Connection, isErrorCode, StorageBatch, SynclineError } from '@syncline/kernel';
+import type { HttpReply, HttpRoute, ServerSentEvent } from '../http/http-route.js';
+import type { RunningSlice, Slice, SliceDeps, SliceHealth } from '../slice.js';
+import { ECHO_SERVICE, type Echo, echoDefinition, echoDescriptor } from './echo-service.js';
+import { createEchoSession } from './echo-session.js';
+
+export interface EchoSliceOptions {
+  readonly name?: string;
+  readonly listeners?: Slice['listeners'];
+  readonly startError?: Error;
+  /** Stops only when this resolves, whatever the signal says. */
+  readonly stopWhen?: Promise<void>;
+  /** Opens no store. */
+  readonly storeless?: boolean;
+}
+
+/** A slice and the strings that a test can pull. */
+export class EchoSlice implements Slice {
+  readonly name: string;
+  readonly listeners: Slice['listeners'];
+  readonly metrics = { syncline_echo_said_total: { kind: 'counter', help: 'Answers.' } } as const;
+  readonly limits = {
+    wordsMax: { value: 7, unit: 'entries', why: 'A toy limit.' },
+  } as const;
+  readonly journal: string[] = [];
+  health: SliceHealth = { kind: 'ready' };
+  deps: SliceDeps | undefined;
+  readonly #options: EchoSliceOptions;
+  #waiting: (() => void)[] = [];
+
+  constructor(options: EchoSliceOptions = {}) {
+    this.#options = options;
+    this.name = options.name ?? 'echo';
+    this.listeners = options.listeners ?? ['grpc', 'resp', 'mesh'];
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.length;
+  }
+
+  /** Lets go all who said `wait`. */
+  release(): void {
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting = [];
+  }
+
+  async start(deps: SliceDeps): Promise<RunningSlice> {
+    this.deps = deps;
+    this.journal.push('start');
+    const storage = this.#options.storeless === true ? undefined : await deps.openStorage();
+    const key = new TextEncoder().encode('started');
+    await storage?.write(new StorageBatch().put(key, key), { durability: 'buffered' });
+    if (this.#options.startError) throw this.#options.startError;
+    deps.draining.addEventListener('abort', () => this.journal.push('draining'));
+    const all = {
+      grpc: [
+        {
+          name: ECHO_SERVICE,
+          definition: echoDefinition,
+          implementation: this.#grpc(),
+          fileDescriptors: [echoDescriptor],
+        },
+      ],
+      resp: { connect: () => createEchoSession(() => this.#wait()) },
+      mesh: { accept: (connection: Connection) => void this.#echo(connection) },
+    };
+    const used = Object.fromEntries(this.listeners.map((name) => [name, all[name]]));
+    return {
+      ...used,
+      http: this.#routes(),
+      status: () => ({ health: this.health, details: { waiting: this.waitingCount } }),
+      stop: async (signal) => {
+        this.journal.push(signal.aborted ? 'stop late' : 'stop');
+        await this.#options.stopWhen;
+      },
+    };
+  }
+
+  async #say(text: string): Promise<string> {
+    this.deps?.metrics.add('syncline_echo_said_total');
+    if (text === 'wait') await this.#wait();
+    if (text === 'bug') throw new TypeError('secret insides');
+    if (isErrorCode(text)) throw new SynclineError(text, `you asked for ${text}`);
+    return text;
+  }
+
+  #wait(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #grpc() {
+    return {
+      say: async (call: ServerUnaryCall<Echo, Echo>, callback: sendUnaryData<Echo>) => {
+        callback(null, { text: await this.#say(call.request.text) });
+      },
+      repeat: async (call: ServerWritableStream<Echo, Echo>) => {
+        const text = await this.#say(call.request.text);
+        call.write({ text });
+        if (text === 'forever') return;
+        if (text === 'until drained')
+          this.deps?.draining.addEventListener('abort', () => call.end());
+        else call.end();
+      },
+      chat: (call: ServerDuplexStream<Echo, Echo>) => {
+        call.on('data', (echo: Echo) => call.write(echo));
+        call.on('end', () => call.end());
+      },
+    };
+  }
+
+  #routes(): readonly HttpRoute[] {
+    return [
+      { method: 'GET', path: '', handle: () => ({ kind: 'json', body: { slice: this.name } }) },
+      {
+        method: 'GET',
+        path: '/say/:text',
+        handle: async ({ params: { text = '' } }): Promise<HttpReply> => ({
+          kind: 'json',
+          body: { text: await this.#say(text) },
+        }),
+      },
+      {
+        method: 'POST',
+        path: '/say',
+        handle: ({ body }) => ({ kind: 'json', body: { body }, status: 201 }),
+      },
+      { method: 'DELETE', path: '/say', handle: () => ({ kind: 'empty' }) },
+      {
+        method: 'GET',
+        path: '/events',
+        handle: ({ headers, signal }) => ({
+          kind: 'events',
+          events: this.#events(String(headers['last-event-id'] ?? ''), signal),
+        }),
+      },
+    ];
+  }
+
+  async *#events(after: string, signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
+    signal.addEventListener('abort', () => this.journal.push('client gone'));
+    yield { event: 'hello', id: `${after}1`, data: { after } };
+    for (;;) {
+      await this.#wait();
+      yield { event: 'tick', data: { line: 'one\ntwo' } };
+    }
+  }
+
+  async #echo(connection: Connection): Promise<void> {
+    try {
+      for await (const chunk of connection.incoming) connection.write(chunk);
+      connection.end();
+    } catch {
+      connection.destroy();
+    }
+  }
+}

@@ -1,0 +1,39 @@
+// The last part to start and the first to stop: it makes the server ready, and drains it.
+import type { Clock, LifecyclePart } from '@syncline/kernel';
+import type { ListenerPart } from './listener-part.js';
+import type { Readiness } from './readiness.js';
+
+export interface TrafficPartDeps {
+  readonly clock: Clock;
+  readonly readiness: Readiness;
+  readonly drain: AbortController;
+  readonly listeners: readonly ListenerPart[];
+}
+
+export class TrafficPart implements LifecyclePart {
+  readonly name = 'traffic';
+  readonly #deps: TrafficPartDeps;
+  readonly #graceMs: number;
+
+  constructor(deps: TrafficPartDeps, options: { readonly graceMs: number }) {
+    this.#deps = deps;
+    this.#graceMs = options.graceMs;
+  }
+
+  async start(): Promise<void> {
+    this.#deps.readiness.start();
+  }
+
+  /** Clients that do not finish are cut early, so that the slices still have time to store. */
+  async stop(signal: AbortSignal): Promise<void> {
+    const { clock, readiness, drain, listeners } = this.#deps;
+    drain.abort();
+    readiness.stop();
+    readiness.look();
+    const early = new AbortController();
+    const timer = clock.setTimer((this.#graceMs * 2) / 3, () => early.abort());
+    const cut = AbortSignal.any([signal, early.signal]);
+    await Promise.all(listeners.map((listener) => listener.drain(cut)));
+    timer.cancel();
+  }
+}

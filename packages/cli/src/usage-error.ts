@@ -6,12 +6,10 @@ import type { Command, CommanderError } from 'commander';
 
 export function usageError(command: Command, error: CommanderError): SynclineError {
   const text = error.message.replace(/^error: /, '').replace(/\.?(\s*\n.*)?$/s, '');
-  const known = knownNames(command, error.code);
   const given = /'([^'\s]+)/.exec(text)?.[1] ?? '';
-  const help = `See "${pathOf(command)} --help".`;
-  return new SynclineError('invalid-argument', `${text}.${suggest(given, known)} ${help}`, {
-    cause: error,
-  });
+  const hint = suggest(given, knownNames(command, error.code));
+  const message = `${text.replaceAll("'", '"')}.${hint} See "${pathOf(command)} --help".`;
+  return new SynclineError('invalid-argument', message, { cause: error });
 }
 
 /** A far-off name is still named, but as what it is. */

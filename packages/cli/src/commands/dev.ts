@@ -15,7 +15,7 @@ import { listenForStop } from '../serve/stop-request.js';
 import { addSettingFlags, settingFlags } from '../setting-flags.js';
 
 type DevOptions = Readonly<Record<string, unknown>> & {
-  readonly n: string;
+  readonly n?: string;
   readonly keepData?: string;
 };
 
@@ -27,7 +27,7 @@ export function addDevCommand(program: Command, world: CliWorld): void {
     ['syncline dev --http-port 8400', 'node 1 on 8400, node 2 on 8410, …'],
   ]);
   command
-    .option('-n <count>', 'How many nodes', '3')
+    .option('-n <count>', 'How many nodes (3)')
     .option('--keep-data <dir>', 'Keep the data of the nodes in this directory');
   const wanted = ({ key }: SettingEntry) => key.endsWith('.port') || key === 'log.level';
   addSettingFlags(command, wanted).action((options: DevOptions) => dev(world, options));
@@ -35,7 +35,7 @@ export function addDevCommand(program: Command, world: CliWorld): void {
 
 async function dev(world: CliWorld, options: DevOptions): Promise<void> {
   const { environment } = world;
-  const nodesCount = parseCount(options.n);
+  const nodesCount = parseCount(options.n ?? '3');
   const { settings } = loadSettings({ flags: settingFlags(options), environment });
   const stopRequest = listenForStop(world);
   const isKept = options.keepData !== undefined;

@@ -46,10 +46,8 @@ async function serve(world: CliWorld, options: Readonly<Record<string, unknown>>
   world.reportStarted();
   const { event } = await stopRequest;
   if (world.stderr.isTTY === true) say(world, stoppingText(config.shutdown.graceMs));
-  logger.info('stopping', { because: event, graceMs: config.shutdown.graceMs });
-  const { inTime, failures } = await server.stop();
-  if (!inTime) logger.warn('stopped late, what was left is cut', {});
-  const [failure] = failures;
+  logger.info('stop requested', { because: event });
+  const [failure] = (await server.stop()).failures;
   if (failure !== undefined) throw failure.error;
 }
 

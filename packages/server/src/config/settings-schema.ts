@@ -19,7 +19,7 @@ const connectionsMax = { min: 1, max: 100_000 } as const;
 
 const http = {
   port: portSetting(7400, {
-    help: 'Port of the HTTP listener: page, JSON, metrics, health. 0 lets the system choose.',
+    help: 'Port for HTTP: page, JSON, metrics, health. 0 lets the system choose.',
     flag: '--http-port <port>',
   }),
   connectionsMax: integerSetting(
@@ -38,7 +38,7 @@ const http = {
 
 const grpc = {
   port: portSetting(7401, {
-    help: 'Port of the gRPC listener. 0 lets the system choose.',
+    help: 'Port for gRPC. 0 lets the system choose.',
     flag: '--grpc-port <port>',
   }),
   connectionsMax: integerSetting(
@@ -53,7 +53,7 @@ const grpc = {
 
 const resp = {
   port: portSetting(7402, {
-    help: 'Port of the RESP listener, for any Redis client. 0 lets the system choose.',
+    help: 'Port for RESP: any Redis client. 0 lets the system choose.',
     flag: '--resp-port <port>',
   }),
   passwordFile: fileSetting({
@@ -73,7 +73,7 @@ const resp = {
 
 const mesh = {
   port: portSetting(7403, {
-    help: 'Port where peers connect. 0 lets the system choose.',
+    help: 'Port for the mesh: peers. 0 lets the system choose.',
     flag: '--mesh-port <port>',
   }),
   clusterId: textSetting('syncline', {
@@ -112,7 +112,7 @@ const auth = {
 
 const log = {
   level: choiceSetting(['debug', 'info', 'warn', 'error'], 'info', {
-    help: 'The least important log lines that are written, to standard error.',
+    help: 'Least important lines that are logged. They go to standard error.',
     flag: '--log-level <level>',
   }),
 };
@@ -130,7 +130,7 @@ export const settingsSchema = z.strictObject({
     { help: 'Number of this node, unique in its cluster.', flag: '--node-id <n>' },
   ),
   dataDir: textSetting('./syncline-data', {
-    help: 'Directory of everything that must survive a restart. One process at a time.',
+    help: 'Directory of what must survive a restart. One process at a time may use it.',
     flag: '--data-dir <dir>',
   }),
   memory: booleanSetting(false, {

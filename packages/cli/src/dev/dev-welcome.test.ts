@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { plainPaint } from '../paint.js';
+import { type DevWelcomeFacts, renderDevWelcome } from './dev-welcome.js';
+
+function nodesWith(names: readonly ('http' | 'grpc' | 'mesh')[]): DevWelcomeFacts['nodes'] {
+  return [1, 2, 3].map((nodeId) => ({
+    nodeId,
+    listeners: names.map((listener, at) => ({
+      listener,
+      host: '127.0.0.1',
+      port: 7400 + at + 10 * (nodeId - 1),
+    })),
+  }));
+}
+
+const facts = { version: '0.1.0', directory: '/tmp/syncline-dev-x', isKept: false, isTls: false };
+
+test('addresses, honest words about the mesh, lines to paste', async () => {
+  const separate = renderDevWelcome({ ...facts, nodes: nodesWith(['http', 'grpc']) }, plainPaint);
+  expect(separate).toContain('These nodes are separate');
+  await expect(separate).toMatchFileSnapshot('../../testdata/dev-welcome.txt');
+});
+
+test('with a mesh, or alone, there is nothing to confess', () => {
+  const meshed = { ...facts, isKept: true, nodes: nodesWith(['http', 'mesh']) };
+  expect(renderDevWelcome(meshed, plainPaint)).not.toMatch(/separate|removed/);
+  const alone = { ...facts, nodes: nodesWith(['http']).slice(0, 1) };
+  expect(renderDevWelcome(alone, plainPaint)).toMatch(/one node/);
+  expect(renderDevWelcome(alone, plainPaint)).not.toMatch(/separate/);
+});

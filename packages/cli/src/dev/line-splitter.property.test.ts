@@ -1,0 +1,33 @@
+// However the text is cut into chunks, the lines are the same; and the buffer stays bounded.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { LineSplitter } from './line-splitter.js';
+
+function split(chunks: readonly string[], charactersMax: number): string[] {
+  const lines: string[] = [];
+  const splitter = new LineSplitter({ charactersMax }, (line) => lines.push(line));
+  for (const chunk of chunks) splitter.push(chunk);
+  splitter.end();
+  return lines;
+}
+
+const chunks = fc.array(fc.string({ unit: fc.constantFrom('a', 'b', '\n') }));
+
+test('chunks make no difference', () => {
+  fc.assert(
+    fc.property(chunks, (parts) => {
+      expect(split(parts, 1_000_000)).toEqual(split([parts.join('')], 1_000_000));
+    }),
+  );
+});
+
+test('nothing is lost, and no piece is longer than the limit and one chunk', () => {
+  fc.assert(
+    fc.property(chunks, (parts) => {
+      const longest = Math.max(0, ...parts.map((part) => part.length));
+      const lines = split(parts, 3);
+      expect(lines.join('')).toBe(parts.join('').replaceAll('\n', ''));
+      for (const line of lines) expect(line.length).toBeLessThanOrEqual(3 + longest);
+    }),
+  );
+});

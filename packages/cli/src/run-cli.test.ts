@@ -1,0 +1,127 @@
+// The command line from arguments to output and exit code, with a world made of values. The texts are
+// golden data: `vitest -u` rewrites them, and the diff is reviewed.
+import { expect, test } from 'vitest';
+import type { CliWorld } from './cli-world.js';
+import { runCli } from './run-cli.js';
+
+interface Result {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exit: number;
+}
+
+async function run(
+  line: string,
+  environment: Readonly<Record<string, string>> = {},
+  isTTY = false,
+): Promise<Result> {
+  const written = { stdout: '', stderr: '' };
+  const stream = (name: 'stdout' | 'stderr') => ({
+    isTTY,
+    write: (text: string) => {
+      written[name] += text;
+    },
+  });
+  const world: CliWorld = {
+    stdout: stream('stdout'),
+    stderr: stream('stderr'),
+    environment,
+    onStopEvent() {},
+    reportStarted() {},
+    exitNow: () => expect.unreachable(),
+  };
+  const exit = await runCli(world, line === '' ? [] : line.split(' '));
+  return { ...written, exit };
+}
+
+/** The session as a person would see it. */
+async function transcript(lines: readonly string[]): Promise<string> {
+  const parts: string[] = [];
+  for (const line of lines) {
+    const { stdout, stderr, exit } = await run(line);
+    parts.push(`$ syncline ${line}\n${stdout}${stderr}(exit ${exit})\n`);
+  }
+  return parts.join('\n');
+}
+
+test('the help opens with examples', async () => {
+  const commands = ['--help', 'serve --help', 'dev --help', 'status --help', 'config show --help'];
+  const text = await transcript(commands);
+  await expect(text).toMatchFileSnapshot('../testdata/help.txt');
+  for (const line of commands) expect((await run(line)).stdout).toMatch(/^Examples:\n/);
+});
+
+test('wrong usage is one line that names the nearest and the way to the help', async () => {
+  const lines = [
+    'serve --no-such-flag',
+    'serve --htp-port 1',
+    'serve --http-port',
+    'serve more',
+    'srve',
+    'config shw',
+    'serve --http-port 99999',
+    'serve --memory --data-dir /data',
+    'serve --config no-such-file.toml',
+    'dev -n 0',
+    'dev -n 17',
+    'status --url 127.0.0.1:7400',
+    'status --ca-file no-such-file.pem',
+  ];
+  const text = await transcript(lines);
+  await expect(text).toMatchFileSnapshot('../testdata/usage.txt');
+  for (const line of lines) {
+    const { stdout, stderr, exit } = await run(line);
+    expect({ line, stdout, exit }).toEqual({ line, stdout: '', exit: 2 });
+    expect(stderr).toMatch(/^syncline: .*\n$/);
+  }
+});
+
+test('nothing asked: the help on standard error, exit 2', async () => {
+  const { stdout, stderr, exit } = await run('');
+  expect({ stdout, exit }).toEqual({ stdout: '', exit: 2 });
+  expect(stderr).toMatch(/^Examples:/);
+});
+
+test('--version is data', async () => {
+  expect(await run('--version')).toEqual({ stdout: '0.1.0\n', stderr: '', exit: 0 });
+});
+
+test('the stack needs --debug or SYNCLINE_DEBUG', async () => {
+  const plain = await run('status --url nonsense');
+  expect(plain.stderr).not.toContain('    at ');
+  const flag = await run('status --url nonsense --debug');
+  const variable = await run('status --url nonsense', { SYNCLINE_DEBUG: '1' });
+  for (const { stderr, exit } of [flag, variable]) {
+    expect(stderr).toMatch(/^syncline: --url is "nonsense"/);
+    expect(stderr).toContain('    at ');
+    expect(exit).toBe(2);
+  }
+});
+
+test('colours on a terminal, none with NO_COLOR', async () => {
+  const start = '\u001b[';
+  expect((await run('srve', {}, true)).stderr).toContain(start);
+  expect((await run('--help', {}, true)).stdout).toContain(start);
+  expect((await run('srve', { NO_COLOR: '1' }, true)).stderr).not.toContain(start);
+  expect((await run('srve')).stderr).not.toContain(start);
+});
+
+test('config show: TOML with origins, secrets hidden', async () => {
+  const environment = { SYNCLINE_HTTP_PORT: '7500', SYNCLINE_TOKEN: 's3cret' };
+  const { stdout, exit } = await run(
+    'config show --origin --node-id 2 --peer 1@127.0.0.1:7403',
+    environment,
+  );
+  expect(exit).toBe(0);
+  expect(stdout).not.toContain('s3cret');
+  await expect(stdout).toMatchFileSnapshot('../testdata/config-show.txt');
+});
+
+test('config show --json: the same facts for a program', async () => {
+  const environment = { SYNCLINE_HTTP_PORT: '7500', SYNCLINE_TOKEN: 's3cret' };
+  const plain = JSON.parse((await run('config show --json', environment)).stdout);
+  expect(plain).toMatchObject({ 'http.port': 7500, 'tls.cert_file': null, 'auth.token': '***' });
+  const origins = JSON.parse((await run('config show --json --origin', environment)).stdout);
+  expect(origins['http.port']).toEqual({ value: 7500, origin: 'SYNCLINE_HTTP_PORT' });
+  expect(origins['node_id']).toEqual({ value: 1, origin: 'default' });
+});

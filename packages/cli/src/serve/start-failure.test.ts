@@ -1,0 +1,25 @@
+import { SynclineError } from '@syncline/kernel';
+import { exitCodeOf } from '@syncline/protocol';
+import { loadConfig } from '@syncline/server';
+import { expect, test } from 'vitest';
+import { explainStartFailure } from './start-failure.js';
+
+const { config } = loadConfig({ environment: {} });
+
+test('a taken port names the flag that helps, and is a conflict', () => {
+  const taken = new SynclineError('unavailable', 'cannot listen on 127.0.0.1:7401 (in use).', {
+    details: { reason: 'address-in-use', address: { host: '127.0.0.1', port: 7401 } },
+  });
+  const explained = explainStartFailure(taken, config) as SynclineError;
+  expect(explained.message).toBe(
+    'cannot listen on 127.0.0.1:7401 (in use). For any free one: --grpc-port 0.',
+  );
+  expect(exitCodeOf(explained)).toBe(5);
+});
+
+test('anything else passes unchanged', () => {
+  const locked = new SynclineError('locked', 'held by process 7');
+  expect(explainStartFailure(locked, config)).toBe(locked);
+  const bug = new TypeError('boom');
+  expect(explainStartFailure(bug, config)).toBe(bug);
+});

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import type { CliWorld, StopEvent } from '../cli-world.js';
+import { listenForStop } from './stop-request.js';
+
+function fakeWorld() {
+  const exits: number[] = [];
+  let send: (event: StopEvent) => void = () => expect.unreachable();
+  const silent = { write() {} };
+  const world: CliWorld = {
+    stdout: silent,
+    stderr: silent,
+    environment: {},
+    onStopEvent: (listener) => {
+      send = listener;
+    },
+    reportStarted() {},
+    exitNow: (code) => void exits.push(code),
+  };
+  const request = listenForStop(world);
+  return { exits, request, send: (event: StopEvent) => send(event) };
+}
+
+test('the first signal asks, the second forces with a non-zero exit', async () => {
+  const { exits, request, send } = fakeWorld();
+  send('SIGINT');
+  expect(await request).toEqual({ event: 'SIGINT' });
+  expect(exits).toEqual([]);
+  send('SIGTERM');
+  expect(exits).toEqual([1]);
+});
+
+test('a parent that goes away asks for a stop, and never forces it', async () => {
+  const { exits, request, send } = fakeWorld();
+  send('SIGTERM');
+  send('disconnect');
+  expect(await request).toEqual({ event: 'SIGTERM' });
+  expect(exits).toEqual([]);
+});

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { plainPaint } from '../paint.js';
+import { renderWelcome, urlOf } from './welcome.js';
+
+const http = { listener: 'http', host: '127.0.0.1', port: 7400 } as const;
+const grpc = { listener: 'grpc', host: '127.0.0.1', port: 7401 } as const;
+const resp = { listener: 'resp', host: '127.0.0.1', port: 7402 } as const;
+const facts = { version: '0.1.0', nodeId: 1, dataDir: './syncline-data', isTls: false };
+
+test('where everything is, and lines to paste', async () => {
+  const usual = renderWelcome({ ...facts, listeners: [http, grpc, resp] }, plainPaint);
+  const other = { ...facts, dataDir: undefined, isTls: true };
+  const unusual = renderWelcome(
+    { ...other, listeners: [{ ...http, port: 40123 }, resp] },
+    plainPaint,
+  );
+  await expect(`${usual}-----\n${unusual}`).toMatchFileSnapshot('../../testdata/welcome.txt');
+});
+
+test('an IPv6 address stands in brackets', () => {
+  expect(urlOf({ ...http, host: '::1' }, false)).toBe('http://[::1]:7400');
+});

@@ -1,0 +1,56 @@
+import type { ServerStatus } from '@syncline/server';
+import { expect, test } from 'vitest';
+import { plainPaint } from '../paint.js';
+import { renderStatus } from './render-status.js';
+
+const healthy: ServerStatus = {
+  nodeId: 1,
+  clusterId: 'syncline',
+  version: '0.1.0',
+  nodeVersion: 'v20.19.0',
+  startedAtMs: 1_700_000_000_000,
+  uptimeMs: 11_520_000,
+  isReady: true,
+  checks: [{ name: 'server', ok: true, isFatal: false }],
+  listeners: [
+    { listener: 'http', host: '127.0.0.1', port: 7400 },
+    { listener: 'grpc', host: '127.0.0.1', port: 7401 },
+  ],
+  dataDir: '/var/lib/syncline',
+  slices: [],
+  limitsReached: [],
+};
+
+const troubled: ServerStatus = {
+  ...healthy,
+  isReady: false,
+  dataDir: undefined,
+  checks: [
+    { name: 'server', ok: true, isFatal: false },
+    { name: 'slice:sets', ok: false, isFatal: false, reason: 'loading from a peer\u001b[2J' },
+  ],
+  slices: [
+    {
+      name: 'jobs',
+      health: { kind: 'ready' },
+      storage: { kind: 'ok' },
+      details: { jobs: 12, store: 'embedded' },
+    },
+    {
+      name: 'sets',
+      health: { kind: 'not-ready', reason: 'loading from a peer' },
+      storage: undefined,
+      details: {},
+    },
+  ],
+  limitsReached: [
+    { package: 'server', limit: 'httpBodyBytesMax', count: 3, lastMs: 1_700_000_000_000 },
+    { package: 'jobs', limit: 'writeQueue', count: 1, lastMs: 1_700_000_000_000 },
+  ],
+};
+
+test('facts first, then what is wrong; control characters do not reach the terminal', async () => {
+  const text = `${renderStatus(healthy, plainPaint)}-----\n${renderStatus(troubled, plainPaint)}`;
+  expect(text).not.toContain('\u001b');
+  await expect(text).toMatchFileSnapshot('../../testdata/status.txt');
+});

@@ -23,8 +23,7 @@ function importGraph(repository: Repository): Graph {
       path,
       imports
         .filter(({ specifier }) => specifier.startsWith('.'))
-        .map(({ specifier }) => posix.join(posix.dirname(path), specifier))
-        .map((target) => (repository.has(target) ? target : target.replace(/\.js$/, '.ts'))),
+        .map(({ specifier }) => posix.join(posix.dirname(path), specifier.replace(/\.js$/, '.ts'))),
     ]),
   );
 }

@@ -18,6 +18,7 @@ export type { FeedStore, FeedView } from './feed/feed-store.js';
 export type { FeedOverflow, FeedSubscription } from './feed/feed-subscription.js';
 export { MemoryFeedStore, type MemoryFeedStoreOptions } from './feed/memory-feed-store.js';
 export type { FileStat, Files } from './files/files.js';
+export { createSystemFiles } from './files/system-files.js';
 export { crc32 } from './hash/crc32.js';
 export { type HalfSipKey, halfSipHash13, halfSipKey } from './hash/half-sip-hash.js';
 export { fmix32, murmur3x64x128, murmur3x86x32 } from './hash/murmur3.js';

@@ -1,0 +1,98 @@
+// What is in a file: reading at a place, appending, syncing.
+//
+// K30  An append adds at the end.
+import assert from 'node:assert/strict';
+import type { FilesSubject } from './files-suite.js';
+import { bytes, text } from './storage-samples.js';
+
+export const fileContentCases = {
+  'K30 an append makes the file, a second one adds to it': appendAdds,
+  'an empty append makes an empty file': emptyAppend,
+  'a read returns what is at its place, and less at the end': readAtPlace,
+  'large content comes back whole': largeContent,
+  'all byte values come back': allByteValues,
+  'reading what is not there is not-found': readMissing,
+  'reading or appending to a directory is invalid-argument': directoryIsNoFile,
+  'a place that is no whole number from 0 up is refused': badPlaces,
+  'a sync of a file or directory that is there resolves': syncResolves,
+  'a sync of what is not there is not-found': syncMissing,
+};
+
+async function appendAdds({ files }: FilesSubject): Promise<void> {
+  await files.append('log', bytes('one,'));
+  await files.append('log', bytes('two,'));
+  await files.sync('log');
+  await files.append('log', bytes('three'));
+  assert.equal(text(await files.readAt('log', 0, 100)), 'one,two,three');
+  assert.equal((await files.stat('log'))?.bytes, 13);
+}
+
+async function emptyAppend({ files }: FilesSubject): Promise<void> {
+  await files.append('empty', new Uint8Array());
+  assert.equal((await files.stat('empty'))?.bytes, 0);
+  assert.equal((await files.readAt('empty', 0, 10)).length, 0);
+}
+
+async function readAtPlace({ files }: FilesSubject): Promise<void> {
+  await files.append('file', bytes('0123456789'));
+  for (const [offset, length, expected] of [
+    [0, 10, '0123456789'],
+    [0, 3, '012'],
+    [4, 3, '456'],
+    [8, 5, '89'],
+    [10, 5, ''],
+    [50, 5, ''],
+    [3, 0, ''],
+    [0, 1_000_000, '0123456789'],
+  ] as const) {
+    assert.equal(text(await files.readAt('file', offset, length)), expected);
+  }
+}
+
+async function largeContent({ files }: FilesSubject): Promise<void> {
+  const content = new Uint8Array(3 * 1024 * 1024);
+  for (let index = 0; index < content.length; index += 1) content[index] = index % 253;
+  await files.append('large', content);
+  assert.ok(Buffer.from(content).equals(await files.readAt('large', 0, content.length)));
+  const part = await files.readAt('large', 1_000_001, 100);
+  assert.deepEqual(Array.from(part), Array.from(content.subarray(1_000_001, 1_000_101)));
+}
+
+async function allByteValues({ files }: FilesSubject): Promise<void> {
+  const all = Uint8Array.from({ length: 256 }, (_, index) => index);
+  await files.append('all', all.subarray(0, 100));
+  await files.append('all', all.subarray(100));
+  assert.deepEqual(Array.from(await files.readAt('all', 0, 256)), Array.from(all));
+}
+
+async function readMissing({ files }: FilesSubject): Promise<void> {
+  await assert.rejects(files.readAt('none', 0, 1), { code: 'not-found' });
+  await assert.rejects(files.append('none/file', bytes('x')), { code: 'not-found' });
+}
+
+async function directoryIsNoFile({ files }: FilesSubject): Promise<void> {
+  await files.makeDir('directory');
+  await assert.rejects(files.readAt('directory', 0, 1), { code: 'invalid-argument' });
+  await assert.rejects(files.append('directory', bytes('x')), { code: 'invalid-argument' });
+}
+
+async function badPlaces({ files }: FilesSubject): Promise<void> {
+  await files.append('file', bytes('x'));
+  for (const bad of [-1, 0.5, Number.NaN]) {
+    await assert.rejects(files.readAt('file', bad, 1), { code: 'invalid-argument' });
+    await assert.rejects(files.readAt('file', 0, bad), { code: 'invalid-argument' });
+  }
+}
+
+async function syncResolves({ files }: FilesSubject): Promise<void> {
+  await files.makeDir('directory');
+  await files.append('directory/file', bytes('x'));
+  await files.sync('directory/file');
+  await files.syncDir('directory');
+  await files.syncDir('.');
+}
+
+async function syncMissing({ files }: FilesSubject): Promise<void> {
+  await assert.rejects(files.sync('none'), { code: 'not-found' });
+  await assert.rejects(files.syncDir('none'), { code: 'not-found' });
+}

@@ -1,0 +1,190 @@
+// Files on the real disk, below one root. Nothing stays open between calls.
+//
+// A sync opens the file anew. Linux reports a failed write-back to whoever syncs the file first, also to
+// one who opened it later, and then forgets it: a second sync would succeed though the bytes are gone.
+// So a file whose sync has failed is remembered, and this process never calls it durable again.
+//
+// K30  An append adds at the end. If it fails it leaves a prefix, or nothing.
+// K31  A rename replaces its target in one step.
+// K33  An error of a sync is final for its file.
+import {
+  type FileHandle,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  rename,
+  rmdir,
+  stat,
+  unlink,
+} from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Outcome } from '../error.js';
+import { SynclineError } from '../error.js';
+import { splitPath } from './file-path.js';
+import { errnoOf, fileSystemError } from './file-system-error.js';
+import type { FileStat, Files } from './files.js';
+
+/** `root` must exist. Symbolic links inside it are followed wherever they lead. */
+export function createSystemFiles(root: string): Files {
+  return new SystemFiles(resolve(root));
+}
+
+class SystemFiles implements Files {
+  readonly #root: string;
+  /** Inodes whose sync has failed. */
+  readonly #failedInodes = new Set<string>();
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  async readAt(path: string, offset: number, length: number): Promise<Uint8Array> {
+    checkCount('offset', offset);
+    checkCount('length', length);
+    return this.#try('read', path, async (place) => {
+      await using file = await open(place, 'r');
+      const { size } = await file.stat();
+      const bytes = new Uint8Array(Math.min(length, Math.max(size - offset, 0)));
+      return bytes.subarray(0, await readFully(file, bytes, offset));
+    });
+  }
+
+  async append(path: string, bytes: Uint8Array): Promise<void> {
+    const place = this.#place(path);
+    let written = 0;
+    try {
+      await using file = await open(place, 'a');
+      while (written < bytes.length) {
+        written += (await file.write(bytes, written)).bytesWritten;
+      }
+    } catch (thrown) {
+      const outcome = written === 0 ? 'not-applied' : 'unknown';
+      throw problem('append to', place, thrown, outcome);
+    }
+  }
+
+  async sync(path: string): Promise<void> {
+    await this.#sync(path);
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    const target = this.#place(to);
+    await this.#try('rename', from, (place) => rename(place, target));
+  }
+
+  async syncDir(path: string): Promise<void> {
+    await this.#sync(path);
+  }
+
+  async list(path: string): Promise<readonly string[]> {
+    const names = await this.#try('list', path, (place) => readdir(place, { encoding: 'buffer' }));
+    return names.sort(Buffer.compare).map((name) => name.toString());
+  }
+
+  async stat(path: string): Promise<FileStat | undefined> {
+    const place = this.#place(path);
+    try {
+      const found = await stat(place, { bigint: true });
+      return {
+        kind: found.isDirectory() ? 'directory' : 'file',
+        bytes: found.isDirectory() ? 0 : Number(found.size),
+        inode: String(found.ino),
+        modifiedMs: Number(found.mtimeMs),
+      };
+    } catch (thrown) {
+      const errno = errnoOf(thrown);
+      if (errno === 'ENOENT' || errno === 'ENOTDIR') return undefined;
+      throw problem('look at', place, thrown);
+    }
+  }
+
+  async remove(path: string): Promise<void> {
+    await this.#try('remove', path, async (place) => {
+      if ((await lstat(place)).isDirectory()) await rmdir(place);
+      else await unlink(place);
+    });
+  }
+
+  async makeDir(path: string): Promise<void> {
+    await this.#try('make the directory', path, (place) => mkdir(place, { recursive: true }));
+  }
+
+  /** For a directory it makes the names in it durable. */
+  async #sync(path: string): Promise<void> {
+    const place = this.#place(path);
+    await using file = await this.#try('sync', path, () => open(place, 'r'));
+    const inode = String((await file.stat({ bigint: true })).ino);
+    if (this.#failedInodes.has(inode)) throw failedBefore(place);
+    try {
+      await file.sync();
+    } catch (thrown) {
+      this.#failedInodes.add(inode);
+      throw failedSync(place, thrown);
+    }
+  }
+
+  async #try<T>(action: string, path: string, run: (place: string) => Promise<T>): Promise<T> {
+    const place = this.#place(path);
+    try {
+      return await run(place);
+    } catch (thrown) {
+      throw problem(action, place, thrown);
+    }
+  }
+
+  #place(path: string): string {
+    return join(this.#root, ...splitPath(path));
+  }
+}
+
+/** One read may return less than is there. */
+async function readFully(file: FileHandle, bytes: Uint8Array, offset: number): Promise<number> {
+  let read = 0;
+  while (read < bytes.length) {
+    const { bytesRead } = await file.read(bytes, read, bytes.length - read, offset + read);
+    if (bytesRead === 0) break;
+    read += bytesRead;
+  }
+  return read;
+}
+
+function checkCount(field: string, value: number): void {
+  if (Number.isSafeInteger(value) && value >= 0) return;
+  throw new SynclineError(
+    'invalid-argument',
+    `${field} is a whole number from 0 up, not ${value}`,
+    {
+      details: { field, value },
+    },
+  );
+}
+
+function problem(action: string, path: string, cause: unknown, outcome?: Outcome): SynclineError {
+  return fileSystemError({
+    action,
+    path,
+    errno: errnoOf(cause),
+    cause,
+    ...(outcome && { outcome }),
+  });
+}
+
+function failedSync(path: string, cause: unknown): SynclineError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new SynclineError(
+    'storage-failed',
+    `cannot sync ${path}: ${reason}. What was written since its last sync may be lost. ` +
+      "Check the disk and the system's log, then restart the process.",
+    { outcome: 'unknown', details: { path }, cause },
+  );
+}
+
+function failedBefore(path: string): SynclineError {
+  return new SynclineError(
+    'storage-failed',
+    `cannot sync ${path}: an earlier sync failed, and what it lost does not come back. ` +
+      'Restart the process and check what is there.',
+    { outcome: 'unknown', details: { path } },
+  );
+}

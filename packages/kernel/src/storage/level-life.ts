@@ -15,47 +15,49 @@
 import { SynclineError } from '../error.js';
 import type { Logger } from '../logger.js';
 import { isNoRoom, levelWriteError } from './level-error.js';
-import type { LevelHandle } from './level-handle.js';
 import { fullStore, type Room } from './level-room.js';
 import type { StorageHealth } from './storage.js';
 
-export interface LevelLifeDeps {
+/** What a life asks of a `LevelHandle`. */
+export interface LifeHandle {
+  readonly directory: string;
+  /** Later reads throw what `error` makes. */
+  close(error?: () => SynclineError): Promise<void>;
+}
+
+export interface LevelLifeDeps<Handle extends LifeHandle> {
   readonly logger: Logger;
-  openHandle(): Promise<LevelHandle>;
+  openHandle(): Promise<Handle>;
   /** See level-room.ts. */
   measureRoom(writeBytes: number): Promise<Room>;
   provideRoom(room: Room): Promise<void>;
 }
 
-type LifeState =
-  | { readonly kind: 'open'; readonly handle: LevelHandle }
-  | {
-      readonly kind: 'full';
-      readonly handle: LevelHandle | undefined;
-      readonly error: SynclineError;
-    }
+type LifeState<Handle> =
+  | { readonly kind: 'open'; readonly handle: Handle }
   | { readonly kind: 'reopening'; readonly done: Promise<void> }
-  | {
-      readonly kind: 'failed';
-      readonly handle: LevelHandle | undefined;
-      readonly error: SynclineError;
-    };
+  | Stopped<Handle>;
 
-type FullState = Extract<LifeState, { kind: 'full' }>;
+interface Stopped<Handle> {
+  readonly kind: 'full' | 'failed';
+  /** Undefined after a reopening that failed: then nothing can be read. */
+  readonly handle: Handle | undefined;
+  readonly error: SynclineError;
+}
 
-export class LevelLife {
-  readonly #deps: LevelLifeDeps;
+export class LevelLife<Handle extends LifeHandle> {
+  readonly #deps: LevelLifeDeps<Handle>;
   readonly #directory: string;
-  #state: LifeState;
+  #state: LifeState<Handle>;
 
-  constructor(deps: LevelLifeDeps, handle: LevelHandle) {
+  constructor(deps: LevelLifeDeps<Handle>, handle: Handle) {
     this.#deps = deps;
     this.#directory = handle.directory;
     this.#state = { kind: 'open', handle };
   }
 
   /** The handle to read from. Throws while there is none. */
-  readable(): LevelHandle {
+  readable(): Handle {
     const state = this.#state;
     if (state.kind === 'reopening') throw this.#unavailable('is being opened anew');
     if (state.kind === 'open') return state.handle;
@@ -72,12 +74,12 @@ export class LevelLife {
   }
 
   /** The handle to write to at once; undefined when `writable` must be asked. */
-  get ready(): LevelHandle | undefined {
+  get ready(): Handle | undefined {
     return this.#state.kind === 'open' ? this.#state.handle : undefined;
   }
 
   /** The handle to write to. Opens the store anew if it was full and there is room now. */
-  async writable(writeBytes: number): Promise<LevelHandle> {
+  async writable(writeBytes: number): Promise<Handle> {
     if (this.#state.kind === 'reopening') await this.#state.done;
     if (this.#state.kind === 'full') await this.#leaveFull(this.#state, writeBytes);
     const state = this.#state;
@@ -93,18 +95,12 @@ export class LevelLife {
     }
   }
 
-  /** Call it when a write has failed. Returns what the writer is told. */
+  /** Call it when a write has failed. Resolves with what the writer is told. */
   async writeFailed(thrown: unknown, writeBytes: number): Promise<SynclineError> {
     const handle = this.readable();
-    if (isNoRoom(thrown)) {
-      const room = await this.#deps.measureRoom(writeBytes);
-      const error = fullStore(this.#directory, room, thrown);
-      this.#state = { kind: 'full', handle, error };
-      this.#deps.logger.warn('storage is full', error.details);
-      return error;
-    }
-    const error = levelWriteError(thrown, this.#directory);
-    this.#fail(handle, error);
+    const error = await this.#explain(thrown, writeBytes);
+    if (error.code === 'storage-full') this.#fill(handle, error);
+    else this.#fail(handle, error);
     return error;
   }
 
@@ -126,27 +122,35 @@ export class LevelLife {
     if (this.#state.kind !== 'reopening') await this.#state.handle?.close();
   }
 
-  async #leaveFull(state: FullState, writeBytes: number): Promise<void> {
-    if (state.handle) {
-      try {
-        await this.#deps.provideRoom(await this.#deps.measureRoom(writeBytes));
-      } catch (thrown) {
-        const error = SynclineError.from(thrown, 'storage-failed');
-        this.#state = { ...state, error };
-        throw error;
-      }
+  async #explain(thrown: unknown, writeBytes: number): Promise<SynclineError> {
+    if (!isNoRoom(thrown)) return levelWriteError(thrown, this.#directory);
+    try {
+      return fullStore(this.#directory, await this.#deps.measureRoom(writeBytes), thrown);
+    } catch (unmeasured) {
+      return levelWriteError(unmeasured, this.#directory);
     }
-    await this.#reopen(state.handle);
   }
 
-  async #reopen(old: LevelHandle | undefined): Promise<void> {
+  async #leaveFull({ handle }: Stopped<Handle>, writeBytes: number): Promise<void> {
+    try {
+      if (handle) await this.#deps.provideRoom(await this.#deps.measureRoom(writeBytes));
+    } catch (thrown) {
+      const error = SynclineError.from(thrown, 'storage-failed');
+      if (error.code === 'storage-full') this.#state = { kind: 'full', handle, error };
+      else this.#fail(handle, error);
+      return;
+    }
+    await this.#reopen(handle);
+  }
+
+  async #reopen(old: Handle | undefined): Promise<void> {
     const done = this.#openAnew(old);
     this.#state = { kind: 'reopening', done };
     await done;
   }
 
   /** Never rejects: what came of it is in the state. */
-  async #openAnew(old: LevelHandle | undefined): Promise<void> {
+  async #openAnew(old: Handle | undefined): Promise<void> {
     try {
       await old?.close(() => this.#unavailable('was opened anew meanwhile; take a new snapshot'));
       const handle = await this.#deps.openHandle();
@@ -154,12 +158,17 @@ export class LevelLife {
       this.#deps.logger.info('storage was reopened', { directory: this.#directory });
     } catch (thrown) {
       const error = SynclineError.from(thrown, 'storage-failed');
-      if (error.code === 'storage-full') this.#state = { kind: 'full', handle: undefined, error };
+      if (error.code === 'storage-full') this.#fill(undefined, error);
       else this.#fail(undefined, error);
     }
   }
 
-  #fail(handle: LevelHandle | undefined, error: SynclineError): void {
+  #fill(handle: Handle | undefined, error: SynclineError): void {
+    this.#state = { kind: 'full', handle, error };
+    this.#deps.logger.warn('storage is full', error.details);
+  }
+
+  #fail(handle: Handle | undefined, error: SynclineError): void {
     this.#state = { kind: 'failed', handle, error };
     this.#deps.logger.error('storage failed', {
       directory: this.#directory,

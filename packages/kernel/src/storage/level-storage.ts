@@ -59,12 +59,12 @@ export async function openLevelStorage(
 
 class LevelStorage implements Storage {
   readonly #directory: string;
-  readonly #life: LevelLife;
+  readonly #life: LevelLife<LevelHandle>;
   readonly #hold: DirectoryHold<LevelHandle>;
   readonly #queue: WriteQueue;
   #closing: Promise<void> | undefined;
 
-  constructor(directory: string, life: LevelLife, hold: DirectoryHold<LevelHandle>) {
+  constructor(directory: string, life: LevelLife<LevelHandle>, hold: DirectoryHold<LevelHandle>) {
     this.#directory = directory;
     this.#life = life;
     this.#hold = hold;

@@ -1,0 +1,224 @@
+// Each state meets each event. The table has no gaps: a new state or event does not compile until every
+// cell is decided.
+import { describe, expect, it } from 'vitest';
+import { SynclineError } from '../error.js';
+import { silentLogger } from '../logger.js';
+import { LevelLife, type LifeHandle } from './level-life.js';
+import { fullStore } from './level-room.js';
+
+type State = 'open' | 'full' | 'full, unreadable' | 'failed' | 'failed, unreadable';
+type Event =
+  | 'read'
+  | 'wait to read'
+  | 'write, with room'
+  | 'write, without room'
+  | 'write, room but no luck'
+  | 'write, damaged on opening';
+
+/** What the caller gets, and the state afterwards. */
+type Expected = readonly [answer: 'ok' | SynclineError['code'], next: State];
+
+const TABLE: Readonly<Record<State, Readonly<Record<Event, Expected>>>> = {
+  open: {
+    read: ['ok', 'open'],
+    'wait to read': ['ok', 'open'],
+    'write, with room': ['ok', 'open'],
+    'write, without room': ['ok', 'open'],
+    'write, room but no luck': ['ok', 'open'],
+    'write, damaged on opening': ['ok', 'open'],
+  },
+  full: {
+    read: ['ok', 'full'],
+    'wait to read': ['ok', 'full'],
+    'write, with room': ['ok', 'open'],
+    'write, without room': ['storage-full', 'full'],
+    'write, room but no luck': ['storage-full', 'full, unreadable'],
+    'write, damaged on opening': ['storage-failed', 'failed, unreadable'],
+  },
+  'full, unreadable': {
+    read: ['unavailable', 'full, unreadable'],
+    'wait to read': ['ok', 'open'],
+    'write, with room': ['ok', 'open'],
+    'write, without room': ['storage-full', 'full, unreadable'],
+    'write, room but no luck': ['storage-full', 'full, unreadable'],
+    'write, damaged on opening': ['storage-failed', 'failed, unreadable'],
+  },
+  failed: {
+    read: ['ok', 'failed'],
+    'wait to read': ['ok', 'failed'],
+    'write, with room': ['storage-failed', 'failed'],
+    'write, without room': ['storage-failed', 'failed'],
+    'write, room but no luck': ['storage-failed', 'failed'],
+    'write, damaged on opening': ['storage-failed', 'failed'],
+  },
+  'failed, unreadable': {
+    read: ['corrupt', 'failed, unreadable'],
+    'wait to read': ['corrupt', 'failed, unreadable'],
+    'write, with room': ['storage-failed', 'failed, unreadable'],
+    'write, without room': ['storage-failed', 'failed, unreadable'],
+    'write, room but no luck': ['storage-failed', 'failed, unreadable'],
+    'write, damaged on opening': ['storage-failed', 'failed, unreadable'],
+  },
+};
+
+const NO_ROOM = new Error('IO error: /data/000003.log: No space left on device');
+const ROOM = { bytesFree: 1, bytesNeeded: 2 };
+
+/** A disk that does as told, and a life on it. */
+function createLife() {
+  const disk = { hasRoom: true, opening: 'ok' as 'ok' | 'full' | 'corrupt' };
+  const handles: FakeHandle[] = [];
+  const newHandle = () => {
+    const handle = new FakeHandle();
+    handles.push(handle);
+    return handle;
+  };
+  const life = new LevelLife<FakeHandle>(
+    {
+      logger: silentLogger,
+      async openHandle() {
+        if (disk.opening === 'full') throw fullStore('/data', ROOM);
+        if (disk.opening === 'corrupt') throw new SynclineError('corrupt', 'damaged');
+        return newHandle();
+      },
+      measureRoom: async () => ROOM,
+      async provideRoom() {
+        if (!disk.hasRoom) throw fullStore('/data', ROOM);
+      },
+    },
+    newHandle(),
+  );
+  return { disk, life, handles };
+}
+
+class FakeHandle implements LifeHandle {
+  readonly directory = '/data';
+  closedError: SynclineError | undefined;
+
+  async close(error: () => SynclineError): Promise<void> {
+    this.closedError = error?.() ?? new SynclineError('closed', 'closed');
+  }
+}
+
+type World = ReturnType<typeof createLife>;
+
+const ENTER: Readonly<Record<State, (world: World) => Promise<void>>> = {
+  async open() {},
+  async full({ life }) {
+    await life.writeFailed(NO_ROOM, 10);
+  },
+  async 'full, unreadable'(world) {
+    await ENTER.full(world);
+    await answerOf(() => HAPPEN['write, room but no luck'](world));
+  },
+  async failed({ life }) {
+    await life.writeFailed(new Error('IO error: /data/000003.log: Input/output error'), 10);
+  },
+  async 'failed, unreadable'(world) {
+    await ENTER.full(world);
+    await answerOf(() => HAPPEN['write, damaged on opening'](world));
+  },
+};
+
+const HAPPEN: Readonly<Record<Event, (world: World) => Promise<unknown>>> = {
+  read: async ({ life }) => life.readable(),
+  'wait to read': async ({ life, disk }) => {
+    disk.opening = 'ok';
+    await life.whenReadable();
+  },
+  'write, with room': ({ life, disk }) => {
+    Object.assign(disk, { hasRoom: true, opening: 'ok' });
+    return life.writable(10);
+  },
+  'write, without room': ({ life, disk }) => {
+    Object.assign(disk, { hasRoom: false, opening: 'full' });
+    return life.writable(10);
+  },
+  'write, room but no luck': ({ life, disk }) => {
+    Object.assign(disk, { hasRoom: true, opening: 'full' });
+    return life.writable(10);
+  },
+  'write, damaged on opening': ({ life, disk }) => {
+    Object.assign(disk, { hasRoom: true, opening: 'corrupt' });
+    return life.writable(10);
+  },
+};
+
+async function answerOf(run: () => Promise<unknown>): Promise<string> {
+  try {
+    await run();
+    return 'ok';
+  } catch (thrown) {
+    return SynclineError.from(thrown).code;
+  }
+}
+
+async function stateOf({ life }: World): Promise<string> {
+  const health = life.health().kind;
+  const isReadable = (await answerOf(async () => life.readable())) === 'ok';
+  return `${health === 'ok' ? 'open' : health}${isReadable ? '' : ', unreadable'}`;
+}
+
+describe('the life of a LevelDB store', () => {
+  for (const [state, events] of Object.entries(TABLE)) {
+    for (const [event, [answer, next]] of Object.entries(events)) {
+      it(`K16 K17 ${state}: ${event} gives ${answer}, then ${next}`, async () => {
+        const world = createLife();
+        await ENTER[state as State](world);
+        expect(await stateOf(world)).toBe(state);
+        expect(await answerOf(() => HAPPEN[event as Event](world))).toBe(answer);
+        expect(await stateOf(world)).toBe(next);
+      });
+    }
+  }
+
+  it('tells the writer that no room means not applied, and names the room', async () => {
+    const { life } = createLife();
+    const error = await life.writeFailed(NO_ROOM, 10);
+    expect(error).toMatchObject({ code: 'storage-full', outcome: 'not-applied', retryable: true });
+    expect(error.details).toEqual({ directory: '/data', ...ROOM });
+    expect(life.health()).toEqual({ kind: 'full', reason: error.message });
+  });
+
+  it('K17 tells the writer that the outcome of an I/O error is unknown, and later ones that they were not tried', async () => {
+    const { life } = createLife();
+    const error = await life.writeFailed(new Error('IO error: /data/1.log: Input/output error'), 1);
+    expect(error).toMatchObject({ code: 'storage-failed', outcome: 'unknown', retryable: false });
+    await expect(life.writable(1)).rejects.toMatchObject({ outcome: 'not-applied' });
+  });
+
+  it('K16 closes the old handle before the new one opens, and its readers are told why', async () => {
+    const world = createLife();
+    await ENTER.full(world);
+    const handle = await world.life.writable(10);
+    expect(handle).toBe(world.handles[1]);
+    expect(world.handles[0]?.closedError).toMatchObject({ code: 'unavailable', retryable: true });
+  });
+
+  it('makes readers and writers wait while it reopens', async () => {
+    const world = createLife();
+    await ENTER.full(world);
+    const first = world.life.writable(10);
+    while (world.life.health().kind !== 'reopening') await Promise.resolve();
+    expect(() => world.life.readable()).toThrow(expect.objectContaining({ code: 'unavailable' }));
+    const second = world.life.writable(10);
+    await world.life.whenReadable();
+    expect(await first).toBe(await second);
+    expect(world.handles.length).toBe(2);
+  });
+
+  it('K17 fails for good when the room cannot be measured after a failed write', async () => {
+    const { life } = createLife();
+    const broken = new LevelLife(
+      {
+        logger: silentLogger,
+        openHandle: async () => new FakeHandle(),
+        measureRoom: () => Promise.reject(new Error('EIO: i/o error, statfs')),
+        provideRoom: async () => {},
+      },
+      life.readable(),
+    );
+    expect(await broken.writeFailed(NO_ROOM, 1)).toMatchObject({ code: 'storage-failed' });
+    expect(broken.health().kind).toBe('failed');
+  });
+});

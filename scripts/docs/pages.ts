@@ -8,16 +8,23 @@ import { renderErrorsPage } from './errors-page.js';
 import { renderLimitsPage } from './limits-page.js';
 import { renderMetricsPage } from './metrics-page.js';
 
-/** Path in the repository and how to render the page. */
-export const pages: Readonly<Record<string, () => string>> = {
-  'docs/CONFIG.md': renderConfigDoc,
-  'docs/ERRORS.md': renderErrorsPage,
-  'docs/LIMITS.md': () =>
-    renderLimitsPage({
-      kernel: kernelLimits,
-      protocol: protocolLimits,
-      server: serverLimits,
-      cli: cliLimits,
-    }),
-  'docs/METRICS.md': () => renderMetricsPage({ server: serverMetrics }),
+const limits = {
+  kernel: kernelLimits,
+  protocol: protocolLimits,
+  server: serverLimits,
+  cli: cliLimits,
 };
+const metrics = { server: serverMetrics };
+
+const mark = '<!-- Made from the code by "npm run docs"; edits are lost. -->';
+
+/** The text of each page by its path in the repository. */
+export function renderPages(): ReadonlyMap<string, string> {
+  const pages = {
+    'docs/CONFIG.md': renderConfigDoc(),
+    'docs/ERRORS.md': renderErrorsPage(),
+    'docs/LIMITS.md': renderLimitsPage(limits),
+    'docs/METRICS.md': renderMetricsPage(metrics),
+  };
+  return new Map(Object.entries(pages).map(([path, text]) => [path, `${text}\n${mark}\n`]));
+}

@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '../repository/read-repository.js';
-import { pages } from './pages.js';
+import { renderPages } from './pages.js';
 
-for (const [path, render] of Object.entries(pages)) {
-  writeFileSync(join(repositoryRoot, path), render());
+for (const [path, text] of renderPages()) {
+  writeFileSync(join(repositoryRoot, path), text);
   process.stderr.write(`${path}\n`);
 }

@@ -1,0 +1,28 @@
+// `npm run test:sim -- --seeds N`: simulated clusters, each from one seed. See docs/SIMULATION.md.
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { bootstrap } from './bootstrap/bootstrap.mjs';
+import { root } from './bootstrap/root.mjs';
+
+await bootstrap('packages/testkit');
+const entry = join(root, 'packages/testkit/dist/index.js');
+const { runSimCommand } = /** @type {typeof import('@syncline/testkit')} */ (
+  await import(pathToFileURL(entry).href)
+);
+process.exitCode = await runSimCommand(process.argv.slice(2), {
+  writeOut: (text) => process.stdout.write(text),
+  writeError: (text) => process.stderr.write(text),
+  commit: currentCommit(),
+});
+
+function currentCommit() {
+  try {
+    const git = (/** @type {string[]} */ ...args) =>
+      execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
+    const isDirty = git('status', '--porcelain', '--untracked-files=no') !== '';
+    return git('rev-parse', '--short', 'HEAD') + (isDirty ? ' with changes' : '');
+  } catch {
+    return 'unknown'; // not a checkout
+  }
+}

@@ -6,7 +6,7 @@
 // before LevelDB is.
 //
 // K19  A directory has one holder. Another process gets `locked`, and `details.holder` names the holder.
-import { access, constants, mkdir, open, realpath } from 'node:fs/promises';
+import { access, constants, mkdir, open, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
@@ -75,9 +75,7 @@ async function announce(
 
 async function makeDirectory(directory: string): Promise<string> {
   try {
-    const firstMade = await mkdir(directory, { recursive: true }).catch(async (thrown) => {
-      throw await trueReason(thrown, directory);
-    });
+    const firstMade = await makePath(directory);
     const path = await realpath(directory);
     await access(path, constants.W_OK); // LevelDB would blame a missing file
     if (firstMade !== undefined) await syncNames(path, await realpath(firstMade));
@@ -89,19 +87,21 @@ async function makeDirectory(directory: string): Promise<string> {
   }
 }
 
-/** Node's recursive `mkdir` says ENOENT on a read-only file system; a plain one says why. */
-async function trueReason(thrown: unknown, directory: string): Promise<unknown> {
-  if (errnoOf(thrown) !== 'ENOENT') return thrown;
-  const parent = dirname(directory);
-  const below = await access(parent).then(
-    () => directory,
-    () => parent,
-  );
-  if (below === parent && parent !== dirname(parent)) return await trueReason(thrown, parent);
-  return await mkdir(directory).then(
-    () => thrown,
-    (reason: unknown) => reason,
-  );
+/**
+ * Makes what is missing of a path and returns the first directory made. Node's recursive `mkdir` says
+ * ENOENT on a read-only file system, and does not return in /proc.
+ */
+async function makePath(directory: string): Promise<string | undefined> {
+  try {
+    await mkdir(directory);
+    return directory;
+  } catch (thrown) {
+    if (errnoOf(thrown) === 'EEXIST' && (await stat(directory)).isDirectory()) return undefined;
+    if (errnoOf(thrown) !== 'ENOENT' || dirname(directory) === directory) throw thrown;
+    const firstMade = await makePath(dirname(directory));
+    await mkdir(directory);
+    return firstMade ?? directory;
+  }
 }
 
 /** A new directory's name is durable once its parent is synced; from `path` up to the first one made. */

@@ -1,2 +1,11 @@
 export { type CertificatePair, makeCertificates, type TestCertificates } from './certificates.js';
+export { type ChildProgram, startChild } from './child-program.js';
+export { registerWorkload } from './register/register-workload.js';
+export { allFaults } from './simulation/faults/all-faults.js';
+export { runSeed, type SeedOptions, type SeedResult } from './simulation/run-seed.js';
+export { type RunSeedsOptions, runSeeds, type SeedsReport } from './simulation/run-seeds.js';
+export { runSimCommand, type SimCommandDeps } from './simulation/sim-command.js';
+export type { Workload, WorkloadContext, WorkloadEntry } from './simulation/workload.js';
+export { mountSmallDisk, type NoSmallDisk, type SmallDisk } from './small-disk.js';
+export { checkLedger, lastInLedger, ledgerBatch } from './storage-ledger.js';
 export { makeTempDirectory, type TempDirectory } from './temp-directory.js';

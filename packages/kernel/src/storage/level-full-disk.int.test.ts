@@ -1,0 +1,128 @@
+// A disk that really is full, on a small tmpfs. LevelDB alone fails these trials: after a refused append
+// it acknowledges synced writes that are gone after a restart.
+import { join } from 'node:path';
+import {
+  checkLedger,
+  lastInLedger,
+  mountSmallDisk,
+  type SmallDisk,
+  startChild,
+} from '@syncline/testkit';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { storageSuite } from '../conformance/storage-suite.js';
+import { createSystemFiles } from '../files/system-files.js';
+import { silentLogger } from '../logger.js';
+import { createSystemClock } from '../system-clock.js';
+import { openLevelStorage } from './level-storage.js';
+import { StorageBatch } from './storage-batch.js';
+
+const MIB = 1024 * 1024;
+const deps = { clock: createSystemClock(), logger: silentLogger };
+const mounted = mountSmallDisk(72 * MIB);
+
+/** What is left when the disk fills up decides what fails first: a log, a table or the manifest. */
+const PATTERNS = [
+  { durability: 'synced', mebibytesLeft: 0.5, valueBytesMax: 300 },
+  { durability: 'synced', mebibytesLeft: 2, valueBytesMax: 3_000 },
+  { durability: 'synced', mebibytesLeft: 4, valueBytesMax: 100_000 },
+  { durability: 'synced', mebibytesLeft: 14, valueBytesMax: 50_000 },
+  { durability: 'buffered', mebibytesLeft: 10, valueBytesMax: 20_000 },
+] as const;
+
+if ('reason' in mounted) it.skip(`full disk: ${mounted.reason}`, () => {});
+else trials(mounted);
+
+function trials(disk: SmallDisk): void {
+  afterAll(() => disk[Symbol.dispose]());
+  afterEach(() => disk.empty());
+  const directory = join(disk.path, 'db');
+
+  describe('LevelDB storage on a full disk', () => {
+    const create = async () => {
+      const open = () => openLevelStorage(deps, { directory });
+      const storage = await open();
+      return {
+        storage,
+        reopen: open,
+        fillDisk: () => disk.fill(0),
+        freeDisk: () => disk.free(),
+        async [Symbol.asyncDispose]() {
+          await disk.free();
+          await storage.close();
+        },
+      };
+    };
+    const cases = storageSuite(create, { isPersistent: true, canFillDisk: true });
+    for (const { name, run } of cases.filter((each) => each.name.includes('K16'))) it(name, run);
+
+    it('K16 says what is free and what is needed, and what to do', async () => {
+      await using subject = await create();
+      await disk.fill(0);
+      const { storage } = subject;
+      const error = await storage.write(largeBatch(), { durability: 'synced' }).catch((e) => e);
+      expect(error.details).toMatchObject({ bytesFree: 0, directory: expect.any(String) });
+      expect(error.details.bytesNeeded).toBeGreaterThan(4 * MIB);
+      expect(error.message).toMatch(
+        /no room on its disk \(0\.0 MiB free, \d+\.\d MiB needed\).*no restart is needed/,
+      );
+      expect(storage.health()).toEqual({ kind: 'full', reason: error.message });
+    });
+  });
+
+  describe('a process that meets a full disk', () => {
+    it.each(PATTERNS)(
+      'K16 loses no $durability write, also when it is killed afterwards ($mebibytesLeft MiB left, values up to $valueBytesMax)',
+      async ({ durability, mebibytesLeft, valueBytesMax }) => {
+        await using writer = startChild(
+          'storage-writer',
+          directory,
+          durability,
+          `${valueBytesMax}`,
+        );
+        await writer.lineThatStarts('ack');
+        for (let round = 0; round < 2; round += 1) {
+          await disk.fill(mebibytesLeft * MIB);
+          for (let refusal = 0; refusal < 3; refusal += 1) await writer.lineThatStarts('full');
+          await disk.free();
+          await writer.lineThatStarts('resumed');
+          for (let ack = 0; ack < 50; ack += 1) await writer.lineThatStarts('ack');
+        }
+        await writer.kill();
+        const acked = await lastAck(writer.nextLine);
+        const storage = await openLevelStorage(deps, { directory });
+        expect(lastInLedger(storage)).toBeGreaterThanOrEqual(acked);
+        await checkLedger(storage);
+        await storage.close();
+      },
+    );
+  });
+
+  it('K30 an append that finds no room leaves a prefix and says storage-full', async () => {
+    const files = createSystemFiles(disk.path);
+    await files.append('log', new Uint8Array(1000).fill(1));
+    await disk.fill(20_000);
+    const error = await files.append('log', new Uint8Array(MIB).fill(2)).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: 'storage-full', outcome: 'unknown', retryable: true });
+    const { bytes = 0 } = (await files.stat('log')) ?? {};
+    expect(bytes).toBeGreaterThan(1000);
+    expect(bytes).toBeLessThan(MIB);
+    const none = await files.append('log', new Uint8Array(MIB)).catch((thrown) => thrown);
+    expect(none).toMatchObject({ code: 'storage-full', outcome: 'not-applied' });
+    await disk.free();
+    await files.append('log', Uint8Array.of(3));
+    const tail = await files.readAt('log', bytes - 1, 10);
+    expect(Array.from(tail)).toEqual([2, 3]);
+  });
+}
+
+async function lastAck(nextLine: () => Promise<string | undefined>): Promise<number> {
+  let acked = 0;
+  for (let line = await nextLine(); line; line = await nextLine()) {
+    if (line.startsWith('ack')) acked = Number(line.split(' ')[1]);
+  }
+  return acked;
+}
+
+function largeBatch(): StorageBatch {
+  return new StorageBatch().put(Uint8Array.of(1), new Uint8Array(64 * 1024));
+}

@@ -1,0 +1,54 @@
+// Runs one of the compiled programs in children/ as a process of its own, to be killed or asked.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+/** From src/ (tests read sources) and from dist/ alike. */
+const CHILDREN = new URL('../dist/children/', import.meta.url);
+
+export interface ChildProgram extends AsyncDisposable {
+  readonly pid: number;
+  /** The next line of its standard output; undefined when it has ended. */
+  nextLine(): Promise<string | undefined>;
+  /** Reads lines until one begins with `start`; throws when it ends before. */
+  lineThatStarts(start: string): Promise<string>;
+  send(line: string): void;
+  /** kill -9, and waits until it is gone. The lines it had written before can still be read. */
+  kill(): Promise<void>;
+  /** How it ended: its exit code, or the name of the signal. */
+  readonly ended: Promise<number | string>;
+}
+
+export function startChild(name: string, ...args: readonly string[]): ChildProgram {
+  const program = fileURLToPath(new URL(`${name}.js`, CHILDREN));
+  const child = spawn(process.execPath, ['--enable-source-maps', program, ...args], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const ended = endOf(child);
+  const nextLine = async () => (await lines.next()).value as string | undefined;
+  const kill = async () => {
+    child.kill('SIGKILL');
+    await ended;
+  };
+  return {
+    pid: child.pid ?? 0,
+    nextLine,
+    async lineThatStarts(start) {
+      for (let line = await nextLine(); line !== undefined; line = await nextLine()) {
+        if (line.startsWith(start)) return line;
+      }
+      throw new Error(`${name} ended (${await ended}) before it said "${start}"`);
+    },
+    send: (line) => child.stdin.write(`${line}\n`),
+    kill,
+    ended,
+    [Symbol.asyncDispose]: kill,
+  };
+}
+
+async function endOf(child: ChildProcess): Promise<number | string> {
+  const [code, signal] = await once(child, 'exit');
+  return code ?? signal;
+}

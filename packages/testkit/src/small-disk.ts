@@ -1,0 +1,58 @@
+// A disk that is small enough to be filled: a tmpfs, where this process may mount one.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmdirSync } from 'node:fs';
+import { readdir, rm, statfs, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface SmallDisk extends Disposable {
+  readonly path: string;
+  /** Takes all room but `bytesLeft` away. */
+  fill(bytesLeft: number): Promise<void>;
+  /** Gives back what `fill` took. */
+  free(): Promise<void>;
+  /** Removes everything. */
+  empty(): Promise<void>;
+  makeReadOnly(): void;
+}
+
+/** Why there is none: mounting needs root and the right to mount. */
+export type NoSmallDisk = { readonly reason: string };
+
+export function mountSmallDisk(bytes: number): SmallDisk | NoSmallDisk {
+  const path = mkdtempSync(join(tmpdir(), 'syncline-disk-'));
+  try {
+    run('mount', '-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', path);
+  } catch (thrown) {
+    rmdirSync(path);
+    return { reason: `cannot mount a tmpfs: ${String(thrown).split('\n')[0]}` };
+  }
+  const ballast = join(path, 'ballast');
+  return {
+    path,
+    async fill(bytesLeft) {
+      const { bavail, bsize } = await statfs(path);
+      const taken = new Uint8Array(Math.max(bavail * bsize - bytesLeft, 0));
+      await writeFile(ballast, taken).catch(ignoreNoSpace);
+    },
+    free: () => rm(ballast, { force: true }),
+    async empty() {
+      const names = await readdir(path);
+      await Promise.all(names.map((name) => rm(join(path, name), { recursive: true })));
+    },
+    makeReadOnly: () => run('mount', '-o', 'remount,ro', path),
+    [Symbol.dispose]() {
+      run('umount', path);
+      rmdirSync(path);
+    },
+  };
+}
+
+/** Someone else may write at the same time: then the disk is full before the ballast is. */
+function ignoreNoSpace(thrown: NodeJS.ErrnoException): void {
+  if (thrown.code !== 'ENOSPC') throw thrown;
+}
+
+function run(command: string, ...args: readonly string[]): void {
+  execFileSync(command, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+}

@@ -1,0 +1,55 @@
+// A ledger: numbered batches that can prove, after a crash, that none is missing and none is torn.
+//
+// Batch n writes its number under three keys that lie far apart, and as the last number. What is
+// written in order must come back as 1 to `last`, in all three places alike.
+import assert from 'node:assert/strict';
+import { StorageBatch, type StorageReads } from '@syncline/kernel';
+
+const PLACES = ['a', 'm', 'z'] as const;
+const LAST = Buffer.from('last');
+
+/** `valueBytes` is the size of each of the three values; it may differ from batch to batch. */
+export function ledgerBatch(number: number, valueBytes: number): StorageBatch {
+  const batch = new StorageBatch();
+  for (const place of PLACES) batch.put(keyOf(place, number), contentOf(number, valueBytes));
+  return batch.put(LAST, Buffer.from(String(number)));
+}
+
+export function lastInLedger(reads: StorageReads): number {
+  const last = reads.get(LAST);
+  return last ? Number(Buffer.from(last).toString()) : 0;
+}
+
+/** Throws unless exactly the batches 1 to `last` are there, whole. */
+export async function checkLedger(reads: StorageReads): Promise<void> {
+  const last = lastInLedger(reads);
+  for (const place of PLACES) {
+    let number = 0;
+    for await (const { key, value } of reads.range({ from: keyOf(place, 0), to: endOf(place) })) {
+      number += 1;
+      const expected = keyOf(place, number);
+      assert.ok(expected.equals(key), `${place}: ${Buffer.from(key)} instead of ${expected}`);
+      assert.ok(Buffer.from(contentOf(number, value.length)).equals(value), `${place}: ${number}`);
+    }
+    assert.equal(number, last, `numbers under ${place}`);
+  }
+}
+
+function keyOf(place: string, number: number): Buffer {
+  return Buffer.from(`${place}/${String(number).padStart(9, '0')}`);
+}
+
+function endOf(place: string): Buffer {
+  return Buffer.from(`${place}0`); // the byte after `/`
+}
+
+/** Not to be squeezed by compression, and different for each number. */
+function contentOf(number: number, bytes: number): Uint8Array {
+  const value = new Uint8Array(bytes);
+  let state = number >>> 0;
+  for (let index = 0; index < bytes; index += 1) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    value[index] = state >>> 24;
+  }
+  return value;
+}

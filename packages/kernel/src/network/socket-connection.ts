@@ -69,11 +69,11 @@ export class SocketConnection implements Connection {
   }
 
   get unsentBytes(): number {
-    return this.#socket.destroyed ? 0 : this.#socket.writableLength;
+    return this.#isGone() ? 0 : this.#socket.writableLength;
   }
 
   write(chunk: Uint8Array): boolean {
-    if (this.#socket.destroyed || this.#socket.writableEnded) return false;
+    if (this.#isGone() || this.#socket.writableEnded) return false;
     if (!this.#isCorked) {
       this.#isCorked = true;
       this.#socket.cork();
@@ -95,15 +95,15 @@ export class SocketConnection implements Connection {
   }
 
   destroy(reason?: Error): void {
-    if (this.#socket.destroyed) return;
-    this.#failure ??= SynclineError.from(reason ?? this.#closedError('was destroyed'), 'closed');
+    if (this.#isGone()) return;
+    const isFinishing =
+      this.#socket.writableEnded && !this.#socket.writableFinished && this.unsentBytes === 0;
+    this.#failure = SynclineError.from(reason ?? this.#closedError('was destroyed'), 'closed');
     while (this.#arrived.takeNow()); // nobody gets what is unread
     this.#arrived.fail(this.#failure);
     this.#drainWaiters.settle(this.#failure);
-    // While its last packet is on the way libuv refuses to reset a socket, and would not close it either.
-    const isFinishing =
-      this.#socket.writableEnded && !this.#socket.writableFinished && this.unsentBytes === 0;
-    if (!isFinishing) this.#transport.resetAndDestroy();
+    // While its last packet is on the way libuv refuses to reset a socket, and does not close it either.
+    if (!isFinishing) resetWhenDestroyed(this.#transport);
     this.#socket.destroy();
   }
 
@@ -135,9 +135,12 @@ export class SocketConnection implements Connection {
     return this.#arrived.bytes >= readAheadBytes || this.#arrived.length >= readAheadChunksMax;
   }
 
-  /** Never so once the socket is destroyed, though it holds nothing: `closed` is about to say why. */
+  #isGone(): boolean {
+    return this.#failure !== undefined || this.#socket.destroyed;
+  }
+
   #isDrained(): boolean {
-    return !this.#socket.destroyed && this.unsentBytes <= this.#options.highWaterBytes;
+    return !this.#isGone() && this.unsentBytes <= this.#options.highWaterBytes;
   }
 
   readonly #uncork = (): void => {
@@ -166,4 +169,16 @@ export class SocketConnection implements Connection {
   #closedError(how: string): SynclineError {
     return new SynclineError('closed', `the connection to ${formatAddress(this.remote)} ${how}`);
   }
+}
+
+/**
+ * Turns the coming `destroy` of a TCP socket into a reset. It cannot simply be reset: a TLS stream above
+ * must be destroyed first, or Node 20 crashes when the stream is used, and takes its transport with it.
+ */
+function resetWhenDestroyed(transport: Socket): void {
+  const { destroy } = transport;
+  transport.destroy = (error) => {
+    transport.destroy = destroy;
+    return error ? transport.destroy(error) : transport.resetAndDestroy();
+  };
 }

@@ -1,5 +1,5 @@
 // Listening, the same for TCP and TLS: starts a server, turns its errors into ours, stops it.
-import type { Server, TcpNetConnectOpts } from 'node:net';
+import type { Server } from 'node:net';
 import { assert } from '../assert.js';
 import { plainHost } from './address.js';
 import type { Address, Listener } from './network.js';
@@ -13,7 +13,8 @@ export function socketOptions(settings: TcpSettings) {
     noDelay: true, // writes of one turn already leave together
     keepAlive: true,
     keepAliveInitialDelay: settings.keepAliveDelayMs,
-  } satisfies Partial<TcpNetConnectOpts>;
+    highWaterMark: 1, // we do the reading ahead: once paused, a socket reads one chunk more at most
+  };
 }
 
 /** `stopped` is called when the listener is closed. */

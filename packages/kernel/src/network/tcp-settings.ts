@@ -20,7 +20,7 @@ export interface TcpNetworkOptions {
 
 /** A connection that did not reach `accept`. */
 export interface Refusal {
-  readonly reason: 'connections-max' | 'handshake-failed' | 'handshake-timeout' | 'accept-failed';
+  readonly reason: 'connections-max' | 'handshake-failed' | 'accept-failed';
   /** Where it came from, where that is known. */
   readonly remote: Address | undefined;
   readonly error: Error | undefined;

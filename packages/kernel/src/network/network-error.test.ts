@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import {
+  connectError,
+  connectionError,
+  connectTimeoutError,
+  handshakeError,
+  listenError,
+} from './network-error.js';
+
+const address = { host: '127.0.0.1', port: 7400 };
+const systemError = (code: string) => Object.assign(new Error(`system says ${code}`), { code });
+
+describe('listening', () => {
+  const expected = {
+    EADDRINUSE: ['address-in-use', 'the port is in use', 'choose another port'],
+    EADDRNOTAVAIL: ['not-local', 'not an address of this machine', '127.0.0.1'],
+    EACCES: ['not-permitted', 'permission denied', 'Choose a higher port'],
+    ENOTFOUND: ['unknown-host', 'the name is unknown', 'IP address'],
+    EINVAL: ['other', 'system says EINVAL', ''],
+  } as const;
+  for (const [code, [reason, text, advice]] of Object.entries(expected)) {
+    it(`${code} is told as ${reason}`, () => {
+      const error = listenError(address, systemError(code));
+      expect(error).toMatchObject({ code: 'unavailable', details: { reason, address } });
+      expect(error.message).toContain(`cannot listen on 127.0.0.1:7400 (${text}).`);
+      expect(error.message).toContain(advice);
+    });
+  }
+});
+
+describe('connecting', () => {
+  const expected = {
+    ECONNREFUSED: ['unavailable', 'refused'],
+    EHOSTUNREACH: ['unavailable', 'unreachable'],
+    ENETUNREACH: ['unavailable', 'unreachable'],
+    ECONNRESET: ['unavailable', 'reset'],
+    ENOTFOUND: ['unavailable', 'unknown-host'],
+    ETIMEDOUT: ['timeout', 'timeout'],
+    EINVAL: ['unavailable', 'other'],
+  } as const;
+  for (const [code, [ours, reason]] of Object.entries(expected)) {
+    it(`${code} is told as ${reason}`, () => {
+      const error = connectError(address, systemError(code));
+      expect(error).toMatchObject({ code: ours, details: { reason, address }, retryable: true });
+      expect(error.message).toContain('127.0.0.1:7400');
+    });
+  }
+
+  it('a timeout says how long it waited', () => {
+    expect(connectTimeoutError(address, 5_000)).toMatchObject({
+      code: 'timeout',
+      message: expect.stringContaining('within 5000 ms'),
+    });
+  });
+
+  it('a certificate that is not trusted is not worth a retry', () => {
+    const cause = new Error('certificate has expired');
+    const error = handshakeError(address, cause, 'CERT_HAS_EXPIRED');
+    expect(error).toMatchObject({ code: 'unauthenticated', retryable: false });
+    expect(error.message).toContain('(certificate has expired)');
+  });
+
+  it('a refused handshake is told without the numbers of OpenSSL', () => {
+    const cause = Object.assign(new Error('80AC:error:0A00010B:SSL routines'), {
+      code: 'ERR_SSL_WRONG_VERSION_NUMBER',
+      reason: 'wrong version number',
+    });
+    const error = handshakeError(address, cause);
+    expect(error.message).toMatch(/^no TLS with 127.0.0.1:7400 \(wrong version number\)\. /);
+    expect(handshakeError(address, systemError('ECONNRESET')).details['reason']).toBe('reset');
+  });
+});
+
+it('after a connection broke nobody knows what arrived', () => {
+  expect(connectionError(address)).toMatchObject({
+    outcome: 'unknown',
+    details: { reason: 'reset' },
+  });
+  expect(connectionError(address, systemError('EPIPE')).details['reason']).toBe('reset');
+});

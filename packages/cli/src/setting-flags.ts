@@ -21,7 +21,7 @@ function optionOf(entry: SettingEntry, flag: string): Option {
 
 function remark({ byDefault, meta }: SettingEntry): string {
   if (meta.isList) return ' (may be repeated)';
-  return byDefault === undefined || byDefault === false ? '' : ` (${String(byDefault)})`;
+  return typeof byDefault === 'string' || typeof byDefault === 'number' ? ` (${byDefault})` : '';
 }
 
 function firstSentence(help: string): string {

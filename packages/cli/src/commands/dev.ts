@@ -1,5 +1,5 @@
 // `syncline dev`: a local cluster in one terminal, one process per node.
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { SynclineError } from '@syncline/kernel';
@@ -19,6 +19,9 @@ type DevOptions = Readonly<Record<string, unknown>> & {
   readonly keepData?: string;
 };
 
+/** A node ends by itself within its grace time; what takes longer hangs. */
+const LATE_MS = 2_000;
+
 export function addDevCommand(program: Command, world: CliWorld): void {
   const command = program.command('dev').description('Run a local cluster in this terminal');
   addExamples(command, [
@@ -34,26 +37,32 @@ export function addDevCommand(program: Command, world: CliWorld): void {
 }
 
 async function dev(world: CliWorld, options: DevOptions): Promise<void> {
-  const { environment } = world;
   const nodesCount = parseCount(options.n ?? '3');
-  const { settings } = loadSettings({ flags: settingFlags(options), environment });
-  const stopRequest = listenForStop(world);
-  const isKept = options.keepData !== undefined;
-  const directory = prepareDirectory(options.keepData);
-  const cluster = startCluster(world, settings, { nodesCount, directory });
+  const { settings } = loadSettings({
+    flags: settingFlags(options),
+    environment: world.environment,
+  });
   const isTls = settings.tls.certFile !== undefined;
+  const { keepData } = options;
+  const isKept = keepData !== undefined;
+  const directory = isKept ? resolve(keepData) : mkdtempSync(join(tmpdir(), 'syncline-dev-'));
+  const cleanUp = () => (isKept ? undefined : rmSync(directory, { recursive: true, force: true }));
+  const cluster = startCluster(world, settings, { nodesCount, directory });
+  const stopRequest = listenForStop(world, () => {
+    cluster.kill();
+    cleanUp();
+  });
   try {
-    const wasStopped = await Promise.race([
-      cluster.started().then(() => false),
-      stopRequest.then(() => true),
+    const isUp = await Promise.race([
+      cluster.started().then(() => true),
+      stopRequest.then(() => false),
     ]);
-    if (!wasStopped) {
-      announceCluster(world, cluster.nodes, { directory, isKept, isTls });
-      await runUntilStopped(world, cluster, stopRequest);
-    }
+    if (!isUp) return;
+    announceCluster(world, cluster.nodes, { directory, isKept, isTls });
+    await runUntilStopped(world, cluster, stopRequest);
   } finally {
-    await cluster.stop(settings.shutdown.graceMs + 2_000);
-    if (!isKept) rmSync(directory, { recursive: true, force: true });
+    await cluster.stop(settings.shutdown.graceMs + LATE_MS);
+    cleanUp();
   }
 }
 
@@ -65,17 +74,6 @@ function parseCount(text: string): number {
     'invalid-argument',
     `-n is ${JSON.stringify(text)}; allowed is a whole number from 1 to ${max}.`,
   );
-}
-
-function prepareDirectory(kept: string | undefined): string {
-  if (kept === undefined) return mkdtempSync(join(tmpdir(), 'syncline-dev-'));
-  try {
-    mkdirSync(kept, { recursive: true });
-  } catch (cause) {
-    const { message } = cause as Error;
-    throw new SynclineError('invalid-argument', `--keep-data: ${message}`, { cause });
-  }
-  return resolve(kept);
 }
 
 async function runUntilStopped(

@@ -16,7 +16,7 @@ export interface ConfigFact {
 
 export interface ConfigFacts {
   readonly settings: readonly ConfigFact[];
-  /** Secrets that stand in the environment itself; their value is `***`. */
+  /** Secrets that stand in the environment itself; they show as `***`. */
   readonly secrets: readonly ConfigFact[];
 }
 

@@ -20,7 +20,7 @@ export function renderConfigToml(
   });
   if (secrets.length > 0) {
     const lines = secrets.map(({ key, value, origin }) => ({
-      text: `# ${key} = ${value}`,
+      text: `# ${key} = ${String(value)}`,
       origin,
     }));
     parts.push(`# Secrets in the environment\n${renderLines(lines, options)}`);

@@ -36,21 +36,25 @@ export class LocalCluster {
     );
   }
 
+  /** Ends every node at once. */
+  kill(): void {
+    for (const node of this.#nodes) node.stop('SIGKILL');
+  }
+
   /** Asks every node to stop; what still runs after the grace time is killed. */
   async stop(graceMs: number): Promise<void> {
     const allEnded = Promise.all(this.#nodes.map(({ ended }) => ended));
     for (const node of this.#nodes) node.stop('SIGTERM');
     const timer = new AbortController();
     const late = sleep(graceMs, 'late', { signal: timer.signal }).catch(() => 'in time');
-    if ((await Promise.race([allEnded, late])) === 'late')
-      for (const node of this.#nodes) node.stop('SIGKILL');
+    if ((await Promise.race([allEnded, late])) === 'late') this.kill();
     await allEnded;
     timer.abort();
   }
 }
 
 function describeEnd({ code, signal }: NodeEnd): string {
-  return signal === null ? `exit code ${code}` : signal;
+  return signal ?? `exit code ${code}`;
 }
 
 function startFailure(node: NodeProcess, end: NodeEnd): SynclineError {

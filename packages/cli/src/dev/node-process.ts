@@ -42,7 +42,9 @@ export class NodeProcess {
       detached: true,
     });
     this.started = once(this.#child, 'message').then(() => {});
-    this.ended = once(this.#child, 'close').then(([code, signal]) => ({ code, signal }));
+    this.ended = new Promise((resolve) => {
+      this.#child.once('close', (code, signal) => resolve({ code, signal }));
+    });
     this.#readLines('stdout', (line) => this.listeners.push(JSON.parse(line) as ListeningAddress));
     this.#readLines('stderr', (line) => {
       if (line.startsWith('syncline: ')) this.lastFailure = line.slice('syncline: '.length);

@@ -22,7 +22,10 @@ export interface SettingEntry {
 
 export const SETTING_LIST: readonly SettingEntry[] = listSettings(settingsSchema, []);
 
-function listSettings(schema: z.ZodObject, path: readonly string[]): SettingEntry[] {
+function listSettings(
+  schema: z.ZodObject<z.core.$ZodShape>,
+  path: readonly string[],
+): SettingEntry[] {
   return Object.entries(schema.shape).flatMap(([name, part]) => {
     const place = [...path, name];
     return part instanceof z.ZodObject ? listSettings(part, place) : [entryOf(part, place)];

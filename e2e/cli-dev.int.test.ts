@@ -1,0 +1,104 @@
+// `syncline dev`: a local cluster of real processes.
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { makeTempDirectory } from '@syncline/testkit';
+import { expect, test } from 'vitest';
+import { CliProcess, runCli } from './cli-process.js';
+
+const FREE_PORTS = ['--http-port', '0', '--grpc-port', '0', '--resp-port', '0', '--mesh-port', '0'];
+
+function start(directory: string, ...args: readonly string[]): CliProcess {
+  return new CliProcess(['dev', ...FREE_PORTS, ...args], { environment: { TMPDIR: directory } });
+}
+
+interface Node {
+  readonly node: number;
+  readonly url: string;
+}
+
+async function nodesOf(dev: CliProcess, count: number): Promise<readonly Node[]> {
+  const lines = await dev.until(`${count} nodes`, () => {
+    const found = dev.listeners().filter(({ listener }) => listener === 'http');
+    return found.length === count ? found : undefined;
+  });
+  return lines.map(({ node = 0, host, port }) => ({ node, url: `http://${host}:${port}` }));
+}
+
+interface Status {
+  readonly nodeId: number;
+  readonly dataDir: string;
+}
+
+async function statusOf({ url }: Node): Promise<Status | undefined> {
+  const response = await fetch(`${url}/api/status`).catch(() => undefined);
+  return response === undefined ? undefined : ((await response.json()) as Status);
+}
+
+/** Its process id, from the file by which a node holds its data. */
+async function processOf(node: Node): Promise<number> {
+  const owner = `${(await statusOf(node))?.dataDir}/owner.json`;
+  return (JSON.parse(await readFile(owner, 'utf8')) as { readonly pid: number }).pid;
+}
+
+test('three nodes; one dies and the rest goes on; Ctrl-C stops all and leaves nothing', async () => {
+  await using directory = await makeTempDirectory('dev');
+  await using dev = start(directory.path);
+  const nodes = await nodesOf(dev, 3);
+  expect(nodes.map(({ node }) => node)).toEqual([1, 2, 3]);
+  for (const node of nodes) expect((await statusOf(node))?.nodeId).toBe(node.node);
+
+  const [first, second] = nodes;
+  if (first === undefined || second === undefined) throw new Error('three nodes were started');
+  process.kill(await processOf(second), 'SIGKILL');
+  await dev.until('report', () => /node 2 ended \(SIGKILL\)/.exec(dev.stderr) ?? undefined);
+  expect((await statusOf(first))?.nodeId).toBe(1);
+
+  dev.child.kill('SIGINT');
+  expect(await dev.end()).toEqual({ code: 0, signal: undefined });
+  for (const node of nodes) expect(await statusOf(node)).toBeUndefined();
+  expect(await readdir(directory.path)).toEqual([]);
+  expect(dev.stderr).toMatch(/^1 \| .*listening/m);
+});
+
+test('nodes end by themselves when dev is killed', async () => {
+  await using directory = await makeTempDirectory('dev');
+  await using dev = start(directory.path, '-n', '2');
+  const nodes = await nodesOf(dev, 2);
+  const processes = await Promise.all(nodes.map(processOf));
+  dev.child.kill('SIGKILL');
+  await expect.poll(() => processes.filter(isAlive), { timeout: 20_000, interval: 50 }).toEqual([]);
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+test('data is kept where one asks for it', async () => {
+  await using directory = await makeTempDirectory('dev');
+  await using dev = start(directory.path, '-n', '1', '--keep-data', `${directory.path}/kept`);
+  await nodesOf(dev, 1);
+  dev.child.kill('SIGTERM');
+  expect(await dev.end()).toEqual({ code: 0, signal: undefined });
+  expect(await readdir(`${directory.path}/kept`)).toEqual(['node-1']);
+});
+
+test('a taken port is named, and nothing is left running or lying about', async () => {
+  await using directory = await makeTempDirectory('dev');
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const ports = ['--http-port', String(port), '--grpc-port', '0', '--mesh-port', '0'];
+  const environment = { TMPDIR: directory.path };
+  const { code, stdout, stderr } = await runCli(['dev', '-n', '1', ...ports], { environment });
+  other.close();
+  expect({ code, stdout }).toEqual({ code: 5, stdout: '' });
+  expect(stderr).toMatch(
+    new RegExp(`^syncline: node 1 did not start: cannot listen on 127.0.0.1:${port}`, 'm'),
+  );
+  expect(await readdir(directory.path)).toEqual([]);
+});

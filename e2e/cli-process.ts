@@ -1,0 +1,106 @@
+// The built command as a process of its own, to be watched, signalled and waited for.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const COMMAND = fileURLToPath(new URL('../packages/cli/bin/syncline.js', import.meta.url));
+
+/** Generous, because the machine may be busy; nothing waits this long unless it is broken. */
+const DEADLINE_MS = 30_000;
+
+export interface CliOptions {
+  readonly cwd?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export interface CliEnd {
+  /** Undefined when a signal ended it. */
+  readonly code: number | undefined;
+  readonly signal: string | undefined;
+}
+
+export interface ListeningLine {
+  readonly node?: number;
+  readonly listener: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+export class CliProcess implements AsyncDisposable {
+  readonly child: ChildProcess;
+  readonly #ended: Promise<CliEnd>;
+  stdout = '';
+  stderr = '';
+  #end: CliEnd | undefined;
+  #wake: () => void = () => {};
+
+  constructor(args: readonly string[], { cwd, environment = {} }: CliOptions = {}) {
+    // Nothing of the tester's own settings may leak in.
+    const own = Object.entries(process.env).filter(([name]) => !name.startsWith('SYNCLINE_'));
+    this.child = spawn(process.execPath, [COMMAND, ...args], {
+      cwd,
+      env: { ...Object.fromEntries(own), ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const name of ['stdout', 'stderr'] as const) {
+      this.child[name]?.setEncoding('utf8').on('data', (text: string) => {
+        this[name] += text;
+        this.#wake();
+      });
+    }
+    this.#ended = new Promise((resolve) => {
+      this.child.once('close', (code, signal) => {
+        this.#end = { code: code ?? undefined, signal: signal ?? undefined };
+        resolve(this.#end);
+        this.#wake();
+      });
+    });
+  }
+
+  /** Waits until `find` gives something; fails when the process ends before, or at the deadline. */
+  async until<T>(what: string, find: () => T | undefined): Promise<T> {
+    const deadline = Date.now() + DEADLINE_MS;
+    for (;;) {
+      const found = find();
+      if (found !== undefined) return found;
+      if (this.#end !== undefined || Date.now() > deadline)
+        throw new Error(`no ${what}; ${JSON.stringify(this.#end)}\n${this.stdout}\n${this.stderr}`);
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+        setTimeout(resolve, 100).unref(); // for what can be seen only by looking
+      });
+    }
+  }
+
+  listeners(): readonly ListeningLine[] {
+    const lines = this.stdout.split('\n').slice(0, -1);
+    return lines.map((line) => JSON.parse(line) as ListeningLine);
+  }
+
+  /** The URL of the HTTP listener, once it accepts. */
+  async url(): Promise<string> {
+    const { host, port } = await this.until('http listener', () =>
+      this.listeners().find(({ listener }) => listener === 'http'),
+    );
+    return `http://${host}:${port}`;
+  }
+
+  /** How it ended, within the deadline. */
+  end(): Promise<CliEnd> {
+    return this.until('end', () => this.#end);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.#ended;
+  }
+}
+
+/** Runs the command to its end. */
+export async function runCli(
+  args: readonly string[],
+  options: CliOptions = {},
+): Promise<CliEnd & { readonly stdout: string; readonly stderr: string }> {
+  await using running = new CliProcess(args, options);
+  const end = await running.end();
+  return { ...end, stdout: running.stdout, stderr: running.stderr };
+}

@@ -1,0 +1,121 @@
+// Starts that must fail: each gives one clear line on standard error, nothing on standard output, and
+// a non-zero exit code.
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import {
+  makeCertificates,
+  makeTempDirectory,
+  mountSmallDisk,
+  type TempDirectory,
+  type TestCertificates,
+} from '@syncline/testkit';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CliProcess, runCli } from './cli-process.js';
+
+let directory: TempDirectory;
+let certificates: TestCertificates;
+
+beforeAll(async () => {
+  directory = await makeTempDirectory('start');
+  certificates = await makeCertificates();
+});
+
+afterAll(async () => {
+  await directory[Symbol.asyncDispose]();
+  await certificates[Symbol.asyncDispose]();
+});
+
+async function refusal(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<{ readonly code: number | undefined; readonly line: string }> {
+  const free = ['--http-port', '0', '--data-dir', join(directory.path, 'data')];
+  const isFree = !args.some((arg) => arg === '--http-port' || arg === '--data-dir');
+  const all = ['serve', ...(isFree ? free : []), ...args];
+  const { code, stdout, stderr } = await runCli(all, { cwd: directory.path, environment });
+  expect(stdout).toBe('');
+  expect(stderr).toMatch(/^syncline: [^\n]+\n$/);
+  return { code, line: stderr.slice('syncline: '.length, -1) };
+}
+
+test('a taken port', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const { code, line } = await refusal(['--http-port', String(port), '--memory']);
+  other.close();
+  expect(code).toBe(5);
+  expect(line).toMatch(new RegExp(`^cannot listen on 127.0.0.1:${port} \\(the port is in use\\)`));
+  expect(line).toContain('--http-port 0');
+});
+
+test('a data directory below a file', async () => {
+  await writeFile(join(directory.path, 'file'), '');
+  const path = join(directory.path, 'file', 'data');
+  const { code, line } = await refusal(['--http-port', '0', '--data-dir', path]);
+  expect(code).toBe(2);
+  expect(line).toContain(path);
+  expect(line).toContain('is a file, not a directory');
+});
+
+const disk = mountSmallDisk(1024 * 1024);
+
+test.skipIf('reason' in disk)('a data directory on a read-only mount', async () => {
+  if ('reason' in disk) return;
+  using mounted = disk;
+  mounted.makeReadOnly();
+  for (const path of [mounted.path, join(mounted.path, 'deeper', 'data')]) {
+    const { code, line } = await refusal(['--http-port', '0', '--data-dir', path]);
+    expect(code).toBe(2);
+    expect(line).toContain(`${path}: the file system is read-only`);
+  }
+});
+
+test('a data directory that another server holds: its process id is named', async () => {
+  await using holder = new CliProcess(['serve', '--http-port', '0'], { cwd: directory.path });
+  await holder.url();
+  const { code, line } = await refusal(['--http-port', '0', '--data-dir', 'syncline-data']);
+  expect(code).toBe(5);
+  expect(line).toContain(`syncline-data is in use by process ${holder.child.pid} on `);
+});
+
+test('TLS files that do not belong together, or are none', async () => {
+  const { certFile, keyFile } = certificates.mismatched;
+  const mismatched = await refusal([], {
+    SYNCLINE_TLS_CERT_FILE: certFile,
+    SYNCLINE_TLS_KEY_FILE: keyFile,
+  });
+  expect(mismatched).toMatchObject({ code: 2 });
+  expect(mismatched.line).toContain(`tls.key_file: cannot use ${keyFile}: it does not belong to`);
+
+  const text = join(directory.path, 'notes.txt');
+  await writeFile(text, 'no certificate');
+  const none = await refusal([], { SYNCLINE_TLS_CERT_FILE: text, SYNCLINE_TLS_KEY_FILE: keyFile });
+  expect(none).toMatchObject({ code: 2 });
+  expect(none.line).toContain(`tls.cert_file: cannot use ${text}: it holds no PEM certificate`);
+});
+
+test('beyond loopback without authentication, with half of it, and with all of it', async () => {
+  const everywhere = ['--listen-host', '0.0.0.0'];
+  const open = await refusal(everywhere);
+  expect(open.code).toBe(2);
+  expect(open.line).toMatch(/^refusing to listen on 0\.0\.0\.0 without authentication: /);
+  for (const name of ['tls.cert_file', 'tls.key_file', 'auth.token_file'])
+    expect(open.line).toContain(name);
+
+  const tokenOnly = await refusal(everywhere, { SYNCLINE_TOKEN: 'abc' });
+  expect(tokenOnly.line).toContain('tls.cert_file');
+  const tls = {
+    SYNCLINE_TLS_CERT_FILE: certificates.server.certFile,
+    SYNCLINE_TLS_KEY_FILE: certificates.server.keyFile,
+  };
+  const tlsOnly = await refusal(everywhere, tls);
+  expect(tlsOnly.line).toContain('auth.token_file');
+
+  const environment = { ...tls, SYNCLINE_TOKEN: 'abc' };
+  const args = ['serve', '--memory', '--http-port', '0', ...everywhere];
+  await using server = new CliProcess(args, { environment });
+  expect(await server.url()).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);
+});

@@ -1,0 +1,50 @@
+// Wrong usage and wrong configuration, as a person at a shell meets them.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makeTempDirectory } from '@syncline/testkit';
+import { expect, test } from 'vitest';
+import { CliProcess, runCli } from './cli-process.js';
+
+test('an unknown flag exits 2 and suggests', async () => {
+  const unknown = await runCli(['serve', '--no-such-flag']);
+  expect(unknown).toMatchObject({ code: 2, stdout: '' });
+  expect(unknown.stderr).toMatch(/^syncline: unknown option "--no-such-flag"\. .*"--\w+.*\n$/);
+  const near = await runCli(['serve', '--htp-port', '0']);
+  expect(near.stderr).toContain('Did you mean "--http-port"?');
+});
+
+test('an unknown key in the file names the file, the key and the nearest one', async () => {
+  await using directory = await makeTempDirectory('usage');
+  const file = join(directory.path, 'syncline.toml');
+  await writeFile(file, '[htp]\nport = 7400\n');
+  const { code, stdout, stderr } = await runCli(['serve', '--config', file]);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toBe(`syncline: ${file}: unknown key "htp.port". Did you mean "http.port"?\n`);
+});
+
+test('an unknown variable is an error too', async () => {
+  const { code, stderr } = await runCli(['serve'], { environment: { SYNCLINE_HTP_PORT: '1' } });
+  expect(code).toBe(2);
+  expect(stderr).toMatch(
+    /^syncline: unknown environment variable SYNCLINE_HTP_PORT\. Did you mean/,
+  );
+});
+
+test('what config show prints is a configuration with the same values', async () => {
+  await using directory = await makeTempDirectory('usage');
+  const flags = ['--node-id', '3', '--data-dir', 'a "quoted" \\ name', '--peer', '1@[::1]:7403'];
+  const shown = await runCli(['config', 'show', ...flags]);
+  const file = join(directory.path, 'shown.toml');
+  await writeFile(file, shown.stdout);
+  const again = await runCli(['config', 'show', '--config', file]);
+  expect(again).toEqual({ ...shown, code: 0 });
+});
+
+test('a server whose output nobody reads goes on', async () => {
+  await using server = new CliProcess(['serve', '--memory', '--http-port', '0']);
+  server.child.stdout?.destroy();
+  const port = await server.until('port in the log', () => /"port":(\d+)/.exec(server.stderr)?.[1]);
+  expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
+  server.child.kill('SIGTERM');
+  expect(await server.end()).toEqual({ code: 0, signal: undefined });
+});

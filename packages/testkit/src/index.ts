@@ -1,5 +1,11 @@
 export { type CertificatePair, makeCertificates, type TestCertificates } from './certificates.js';
 export { type ChildProgram, startChild } from './child-program.js';
+export {
+  type FaultProxy,
+  type FaultProxyOptions,
+  startFaultProxy,
+} from './fault-proxy/fault-proxy.js';
+export type { ProxyDirection, ProxyFaults } from './fault-proxy/faults.js';
 export { registerWorkload } from './register/register-workload.js';
 export { allFaults } from './simulation/faults/all-faults.js';
 export { runSeed, type SeedOptions, type SeedResult } from './simulation/run-seed.js';

@@ -1,7 +1,23 @@
 // Start and stop of a whole server: what is open when, and what is left when something fails.
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { makeTempDirectory } from '@syncline/testkit';
 import { expect, test } from 'vitest';
+import { collect, createEchoClient, say, withToken } from './testing/echo-client.js';
 import { EchoSlice } from './testing/echo-slice.js';
+import { openRawClient } from './testing/raw-client.js';
 import { startTestServer } from './testing/test-server.js';
+import { until } from './testing/until.js';
+
+/** A port that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => probe.once('listening', resolve));
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
 
 test('a server without slices opens HTTP only', async () => {
   await using server = await startTestServer([]);
@@ -12,8 +28,158 @@ test('a server without slices opens HTTP only', async () => {
 });
 
 test('every listener that a slice uses is announced as soon as it accepts', async () => {
-  const slice = new EchoSlice();
-  await using server = await startTestServer([slice]);
+  await using server = await startTestServer([new EchoSlice()]);
   expect(server.announced).toEqual(['mesh', 'grpc', 'resp', 'http']);
   expect(server.listeners.every(({ port }) => port > 0)).toBe(true);
+});
+
+test('data lies in one store per slice, and survives a restart', async () => {
+  await using directory = await makeTempDirectory('server');
+  const settings = { dataDir: directory.path };
+  for (let run = 0; run < 2; run += 1) {
+    await using server = await startTestServer([new EchoSlice()], { settings });
+    const owner = JSON.parse(await readFile(join(directory.path, 'owner.json'), 'utf8'));
+    expect(owner).toMatchObject({ pid: process.pid });
+    expect(await readFile(join(directory.path, 'echo', 'db', 'CURRENT'), 'utf8')).toMatch(
+      /^MANIFEST/,
+    );
+    expect((await server.stop()).failures).toEqual([]);
+  }
+});
+
+test('a second server on the same directory is told who has it', async () => {
+  await using directory = await makeTempDirectory('server');
+  const settings = { dataDir: directory.path };
+  await using _first = await startTestServer([], { settings });
+  await expect(startTestServer([], { settings })).rejects.toMatchObject({
+    code: 'locked',
+    message: expect.stringContaining(String(process.pid)),
+  });
+});
+
+test('a slice that does not start leaves nothing open', async () => {
+  await using directory = await makeTempDirectory('server');
+  const settings = { dataDir: directory.path };
+  const good = new EchoSlice({ name: 'good', listeners: [] });
+  const bad = new EchoSlice({ name: 'bad', startError: new Error('no') });
+  await expect(startTestServer([good, bad], { settings })).rejects.toThrow('no');
+  expect(good.journal).toEqual(['start', 'draining', 'stop']);
+  await using again = await startTestServer([new EchoSlice({ name: 'bad' })], { settings });
+  expect(again.announced).toContain('http');
+});
+
+test.each(['http', 'grpc', 'resp', 'mesh'] as const)(
+  'a taken %s port is named, and everything before it is undone',
+  async (listener) => {
+    await using holder = await startTestServer([]);
+    const slice = new EchoSlice();
+    const port = holder.port('http');
+    const others = await freePort();
+    const settings = { mesh: { port: others }, [listener]: { port } };
+    await expect(startTestServer([slice], { settings })).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining(`127.0.0.1:${port}`),
+    });
+    expect(slice.journal).toEqual(['start', 'draining', 'stop']);
+    await using _again = await startTestServer([new EchoSlice()], {
+      settings: { mesh: { port: others } },
+    });
+  },
+);
+
+test('beyond loopback without authentication nothing is even begun', async () => {
+  const slice = new EchoSlice();
+  const settings = { listenHost: '0.0.0.0' };
+  await expect(startTestServer([slice], { settings })).rejects.toMatchObject({
+    code: 'invalid-argument',
+  });
+  expect(slice.journal).toEqual([]);
+});
+
+test('a stop drains: not ready, no new work, what is in flight is answered, slices stop last', async () => {
+  const first = new EchoSlice();
+  const second = new EchoSlice({ name: 'second', listeners: [] });
+  const server = await startTestServer([first, second]);
+  const url = `http://127.0.0.1:${server.port('http')}`;
+  const grpc = createEchoClient(server.port('grpc'));
+  await using resp = await openRawClient(server.port('resp'));
+  await using mesh = await openRawClient(server.port('mesh'));
+
+  const slowHttp = fetch(`${url}/api/echo/say/wait`);
+  const slowCall = say(grpc, 'wait');
+  const stream = collect(grpc.repeat({ text: 'until drained' }, withToken()));
+  const events = await fetch(`${url}/api/echo/events`);
+  resp.send('WAIT');
+  await until(() => first.waitingCount === 4, 'all wait');
+
+  const stopped = server.stop();
+  await until(() => first.journal.includes('draining'), 'the drain has begun');
+  const ready = await fetch(`${url}/readyz`);
+  expect(ready.status).toBe(503);
+  expect(await ready.json()).toMatchObject({
+    ready: false,
+    checks: [{ name: 'server', ok: false, reason: 'the server is stopping' }, {}, {}, {}, {}],
+  });
+  expect((await fetch(`${url}/api/echo`)).status).toBe(503);
+  expect(await events.text()).toMatch(/^event: hello\n/); // ended in good order
+  expect((await stream).error).toBeUndefined();
+  await expect(openRawClient(server.port('resp'))).rejects.toThrow();
+  await expect(openRawClient(server.port('grpc'))).rejects.toThrow();
+  await expect(openRawClient(server.port('mesh'))).rejects.toThrow();
+  mesh.send('last change');
+  await until(() => mesh.text() === 'last change', 'the mesh still works');
+  expect(first.journal).not.toContain('stop');
+
+  first.release();
+  expect(await (await slowHttp).json()).toEqual({ text: 'wait' });
+  expect(await slowCall).toEqual({ text: 'wait' });
+  await resp.closed;
+  expect(resp.text()).toBe('WAITwaited\r\n');
+  expect(await stopped).toEqual({ inTime: true, failures: [] });
+  expect(first.journal).toEqual(['start', 'draining', 'client gone', 'stop']);
+  expect(second.journal).toEqual(['start', 'draining', 'stop']);
+  await mesh.closed; // the slice had left it open
+  grpc.close();
+});
+
+test('what does not finish in time is cut, and the slices still stop well', async () => {
+  const slice = new EchoSlice();
+  const server = await startTestServer([slice], { settings: { shutdown: { graceMs: 1_500 } } });
+  const grpc = createEchoClient(server.port('grpc'));
+  await using resp = await openRawClient(server.port('resp'));
+  const http = fetch(`http://127.0.0.1:${server.port('http')}/api/echo/say/wait`);
+  const failed = http.then(
+    () => 'answered',
+    () => 'cut',
+  );
+  const call = say(grpc, 'wait');
+  const stream = collect(grpc.repeat({ text: 'forever' }, withToken()));
+  resp.send('WAIT');
+  await until(() => slice.waitingCount === 3, 'all wait');
+  expect(await server.stop()).toEqual({ inTime: true, failures: [] });
+  expect(await failed).toBe('cut');
+  expect((await call).error).toBeDefined();
+  expect((await stream).error).toBeDefined();
+  await resp.closed;
+  expect(slice.journal).toEqual(['start', 'draining', 'stop']);
+  grpc.close();
+});
+
+test('a slice that never stops is left behind, and the directory is free again', async () => {
+  await using directory = await makeTempDirectory('server');
+  const settings = { dataDir: directory.path, shutdown: { graceMs: 50 } };
+  const stuck = new EchoSlice({ stopWhen: new Promise(() => undefined) });
+  const server = await startTestServer([stuck], { settings });
+  const report = await server.stop();
+  expect(report.inTime).toBe(false);
+  expect(report.failures).toMatchObject([{ part: 'echo', error: { code: 'timeout' } }]);
+  await using _again = await startTestServer([new EchoSlice()], { settings });
+});
+
+test('a second stop joins the first', async () => {
+  const slice = new EchoSlice();
+  const server = await startTestServer([slice]);
+  const [one, two] = await Promise.all([server.stop(), server.stop()]);
+  expect(one).toBe(two);
+  expect(slice.journal.filter((line) => line === 'stop')).toHaveLength(1);
 });

@@ -2,7 +2,7 @@
 // connection limit nor a TLS handshake limit, and whose errors about a port name no reason.
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import { type ConnectionInjector, Server, ServerCredentials } from '@grpc/grpc-js';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
 import type { Address, Logger } from '@syncline/kernel';
 import type { TlsMaterial } from '../config/server-config.js';
 import { ConnectionCount } from '../connection-count.js';
@@ -49,20 +49,32 @@ export async function openGrpcListener(
   addReflection(server, services);
   // Sockets arrive decrypted, whence the insecure credentials.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const acceptor = createAcceptor(deps, options, injector);
+  const sockets = new Set<Socket>();
+  const { connectionsMax } = options;
+  const count = new ConnectionCount(deps, { listener: 'grpc', connectionsMax });
+  const acceptor = createAcceptor(options, count, (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    injector.injectConnection(socket);
+  });
   const address = await listenOn(acceptor, options.address, deps.logger);
-  return new GrpcListener({ acceptor, server, health }, address);
+  return new GrpcListener({ acceptor, count, sockets, server, health }, address);
+}
+
+interface GrpcListenerParts {
+  readonly acceptor: NetServer;
+  readonly count: ConnectionCount;
+  readonly sockets: ReadonlySet<Socket>;
+  readonly server: Server;
+  readonly health: HealthService;
 }
 
 class GrpcListener implements ServerListener {
   readonly address: ListeningAddress;
-  readonly #parts: { acceptor: NetServer; server: Server; health: HealthService };
+  readonly #parts: GrpcListenerParts;
   #drained: Promise<void> | undefined;
 
-  constructor(
-    parts: { acceptor: NetServer; server: Server; health: HealthService },
-    address: Address,
-  ) {
+  constructor(parts: GrpcListenerParts, address: Address) {
     this.#parts = parts;
     this.address = { listener: 'grpc', ...address };
   }
@@ -77,11 +89,17 @@ class GrpcListener implements ServerListener {
   }
 
   async #drain(signal: AbortSignal): Promise<void> {
-    const { acceptor, server, health } = this.#parts;
+    const { acceptor, count, sockets, server, health } = this.#parts;
     acceptor.close();
     health.close();
     const finished = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
-    const force = (): void => server.forceShutdown();
+    // grpc-js's own forceShutdown finds no session while channelz is off.
+    const force = (): void => {
+      for (const socket of sockets) {
+        count.cut('drain');
+        socket.destroy();
+      }
+    };
     if (signal.aborted) force();
     else signal.addEventListener('abort', force, { once: true });
     await finished;
@@ -103,17 +121,14 @@ function createGrpcServer(deps: CallGuardDeps, timeouts: GrpcTimeouts): Server {
 }
 
 function createAcceptor(
-  deps: GrpcListenerDeps,
-  options: GrpcListenerOptions,
-  injector: ConnectionInjector,
+  { tls }: GrpcListenerOptions,
+  count: ConnectionCount,
+  accept: (socket: Socket) => void,
 ): NetServer {
-  const { connectionsMax, tls } = options;
-  const count = new ConnectionCount(deps, { listener: 'grpc', connectionsMax });
-  const inject = (socket: Socket): void => injector.injectConnection(socket);
   const acceptor =
     tls === undefined
-      ? createServer({ noDelay: true }, inject)
-      : createTlsServer({ noDelay: true, ...tlsServerOptions(tls, 'h2') }, inject);
+      ? createServer({ noDelay: true }, accept)
+      : createTlsServer({ noDelay: true, ...tlsServerOptions(tls, 'h2') }, accept);
   acceptor.prependListener('connection', (socket: Socket) => {
     if (!count.opened()) return void socket.destroy();
     socket.once('close', () => count.closed());

@@ -38,7 +38,7 @@ function packageOf(services: readonly GrpcService[]): PackageDefinition {
 }
 
 /** The library answers each question at once. A client that asks and does not read must wait. */
-function withBackpressure(
+export function withBackpressure(
   implementation: UntypedServiceImplementation,
 ): UntypedServiceImplementation {
   return Object.fromEntries(

@@ -31,7 +31,7 @@ export async function openHttpListener(
 ): Promise<HttpListener> {
   const { connectionsMax, routes } = options;
   const count = new ConnectionCount(deps, { listener: 'http', connectionsMax });
-  const inFlight = new InFlight();
+  const inFlight = new InFlight(count);
   const app = createHttpApp(
     { ...deps, inFlight },
     {
@@ -73,8 +73,7 @@ class HttpListener implements ServerListener {
       server.close(() => resolve());
     });
     await inFlight.settled(signal);
-    server.closeIdleConnections();
-    // What is left has sent half a request, or takes its time to end: nothing was promised to it.
+    // What is left is idle or has sent half a request: nothing was promised to it.
     server.closeAllConnections();
     await closed;
   }

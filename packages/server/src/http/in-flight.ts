@@ -2,10 +2,16 @@
 // was waiting for its client or only idle.
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { ConnectionCount } from '../connection-count.js';
 
 export class InFlight {
+  readonly #count: ConnectionCount;
   readonly #responses = new Map<Socket, number>();
   #whenEmpty: (() => void)[] = [];
+
+  constructor(count: ConnectionCount) {
+    this.#count = count;
+  }
 
   add(response: ServerResponse): void {
     const { socket } = response;
@@ -18,13 +24,22 @@ export class InFlight {
     return this.#responses.has(socket);
   }
 
-  /** Resolves when nothing is in flight, or when the signal fires. */
+  /** Resolves when nothing is in flight; when the signal fires, the rest is cut with its connection. */
   async settled(signal: AbortSignal): Promise<void> {
-    if (this.#responses.size === 0 || signal.aborted) return;
-    await new Promise<void>((resolve) => {
-      this.#whenEmpty.push(resolve);
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    if (this.#responses.size === 0) return;
+    const empty = new Promise<void>((resolve) => this.#whenEmpty.push(resolve));
+    const cutAll = (): void => this.#cutAll();
+    if (signal.aborted) cutAll();
+    else signal.addEventListener('abort', cutAll, { once: true });
+    await empty;
+    signal.removeEventListener('abort', cutAll);
+  }
+
+  #cutAll(): void {
+    for (const socket of this.#responses.keys()) {
+      this.#count.cut('drain');
+      socket.destroy();
+    }
   }
 
   #remove(socket: Socket): void {

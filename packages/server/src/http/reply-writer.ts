@@ -1,12 +1,14 @@
 // A route's plain reply, written to the client.
-import type { Clock } from '@syncline/kernel';
-import { unreachable } from '@syncline/kernel';
+import { type Clock, type Logger, SynclineError, unreachable } from '@syncline/kernel';
 import type { FastifyReply } from 'fastify';
+import { reportBug } from '../handler-bug.js';
+import type { ServerSentEvent } from './http-route.js';
 import type { ServerReply } from './route-table.js';
 import { sendEvents } from './server-sent-events.js';
 
 export interface ReplyWriterDeps {
   readonly clock: Clock;
+  readonly logger: Logger;
   readonly draining: AbortSignal;
 }
 
@@ -29,21 +31,38 @@ export async function writeReply(
     case 'empty':
       reply.code(204).send();
       return;
-    case 'events': {
-      reply.header('content-type', 'text/event-stream; charset=utf-8');
-      reply.header('x-accel-buffering', 'no'); // proxies hold streams back otherwise
-      if (reply.request.method === 'HEAD') return void reply.send('');
-      reply.hijack();
-      const response = reply.raw;
-      for (const [name, value] of Object.entries(reply.getHeaders())) {
-        if (value !== undefined) response.setHeader(name, value);
-      }
-      response.flushHeaders();
-      const over = AbortSignal.any([signal, deps.draining]);
-      await sendEvents({ clock: deps.clock, response }, content.events, { signal: over });
+    case 'events':
+      await writeEvents(deps, reply, { events: content.events, signal });
       return;
-    }
     default:
       unreachable(content);
+  }
+}
+
+/** The answer is under way, so that a source which fails can only be logged; the client comes back. */
+async function writeEvents(
+  deps: ReplyWriterDeps,
+  reply: FastifyReply,
+  stream: { readonly events: AsyncIterable<ServerSentEvent>; readonly signal: AbortSignal },
+): Promise<void> {
+  reply.header('content-type', 'text/event-stream; charset=utf-8');
+  reply.header('x-accel-buffering', 'no'); // proxies hold streams back otherwise
+  if (reply.request.method === 'HEAD') return void reply.send('');
+  reply.hijack();
+  const response = reply.raw;
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (value !== undefined) response.setHeader(name, value);
+  }
+  response.flushHeaders();
+  const signal = AbortSignal.any([stream.signal, deps.draining]);
+  try {
+    await sendEvents({ clock: deps.clock, response }, stream.events, { signal });
+  } catch (thrown) {
+    const where = { route: reply.request.routeOptions.url };
+    if (thrown instanceof SynclineError) {
+      deps.logger.warn('event stream failed', { ...where, code: thrown.code });
+    } else {
+      reportBug(deps.logger, thrown, where);
+    }
   }
 }

@@ -5,7 +5,13 @@ import type {
   ServerWritableStream,
   sendUnaryData,
 } from '@grpc/grpc-js';
-import { type Connection, isErrorCode, StorageBatch, SynclineError } from '@syncline/kernel';
+import {
+  type Connection,
+  isErrorCode,
+  type MetricDefinitions,
+  StorageBatch,
+  SynclineError,
+} from '@syncline/kernel';
 import type { HttpReply, HttpRoute, ServerSentEvent } from '../http/http-route.js';
 import type { RunningSlice, Slice, SliceDeps, SliceHealth } from '../slice.js';
 import { ECHO_SERVICE, type Echo, echoDefinition, echoDescriptor } from './echo-service.js';
@@ -25,7 +31,7 @@ export interface EchoSliceOptions {
 export class EchoSlice implements Slice {
   readonly name: string;
   readonly listeners: Slice['listeners'];
-  readonly metrics = { syncline_echo_said_total: { kind: 'counter', help: 'Answers.' } } as const;
+  readonly metrics: MetricDefinitions;
   readonly limits = {
     wordsMax: { value: 7, unit: 'entries', why: 'A toy limit.' },
   } as const;
@@ -33,11 +39,14 @@ export class EchoSlice implements Slice {
   health: SliceHealth = { kind: 'ready' };
   deps: SliceDeps | undefined;
   readonly #options: EchoSliceOptions;
+  readonly #said: `syncline_${string}`;
   #waiting: (() => void)[] = [];
 
   constructor(options: EchoSliceOptions = {}) {
     this.#options = options;
     this.name = options.name ?? 'echo';
+    this.#said = `syncline_${this.name}_said_total`;
+    this.metrics = { [this.#said]: { kind: 'counter', help: 'Answers.' } };
     this.listeners = options.listeners ?? ['grpc', 'resp', 'mesh'];
   }
 
@@ -84,7 +93,7 @@ export class EchoSlice implements Slice {
   }
 
   async #say(text: string): Promise<string> {
-    this.deps?.metrics.add('syncline_echo_said_total');
+    this.deps?.metrics.add(this.#said);
     if (text === 'wait') await this.#wait();
     if (text === 'bug') throw new TypeError('secret insides');
     if (isErrorCode(text)) throw new SynclineError(text, `you asked for ${text}`);
@@ -146,6 +155,7 @@ export class EchoSlice implements Slice {
   async *#events(after: string, signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
     signal.addEventListener('abort', () => this.journal.push('client gone'));
     yield { event: 'hello', id: `${after}1`, data: { after } };
+    if (after === 'bug') throw new TypeError('secret insides');
     for (;;) {
       await this.#wait();
       yield { event: 'tick', data: { line: 'one\ntwo' } };

@@ -1,0 +1,26 @@
+import { AssertionError } from '@syncline/kernel';
+import { expect, test, vi } from 'vitest';
+import { reportBug } from './handler-bug.js';
+import { type LogLine, recordingLogger } from './testing/test-server.js';
+
+test('a surprise is logged whole and answered without detail', () => {
+  const log: LogLine[] = [];
+  const thrown = new TypeError('secret insides');
+  const error = reportBug(recordingLogger(log), thrown, { route: '/x' });
+  expect(error).toMatchObject({ code: 'unavailable', outcome: 'unknown', retryable: false });
+  expect(error.message).not.toContain('secret');
+  expect(log).toEqual([
+    { level: 'error', msg: 'handler failed', fields: { route: '/x', error: thrown } },
+  ]);
+});
+
+test('a failed assert is thrown outside of every catch, so that the process stops', () => {
+  const outside: (() => void)[] = [];
+  const spy = vi.spyOn(globalThis, 'queueMicrotask').mockImplementation((run) => outside.push(run));
+  const thrown = new AssertionError('K1');
+  reportBug(recordingLogger([]), thrown, {});
+  reportBug(recordingLogger([]), new Error('no assert'), {});
+  spy.mockRestore();
+  expect(outside).toHaveLength(1);
+  expect(outside[0]).toThrow(thrown);
+});

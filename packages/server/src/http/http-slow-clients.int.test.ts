@@ -1,0 +1,136 @@
+// HTTP clients that are slow, idle, stalled or too many, with short limits and real sockets.
+import { createSystemClock, type Metrics, silentLogger } from '@syncline/kernel';
+import { afterEach, expect, test } from 'vitest';
+import { LimitWatch } from '../limit-watch.js';
+import type { ServerListener } from '../listener.js';
+import { openRawClient } from '../testing/raw-client.js';
+import { until } from '../testing/until.js';
+import { createHostCheck } from './host-check.js';
+import { openHttpListener } from './http-listener.js';
+import type { HttpTimeouts } from './node-http-server.js';
+import type { ServerRoute } from './route-table.js';
+
+const LONG: HttpTimeouts = {
+  headersTimeoutMs: 30_000,
+  requestTimeoutMs: 30_000,
+  stallTimeoutMs: 30_000,
+  idleTimeoutMs: 30_000,
+};
+const counted: string[] = [];
+const metrics: Metrics = {
+  add: (name, _amount, labels) =>
+    void counted.push([name, ...Object.values(labels ?? {})].join(' ')),
+  set() {},
+  observe() {},
+};
+const routes: readonly ServerRoute[] = [
+  {
+    method: 'GET',
+    path: '/large',
+    access: 'open',
+    handle: () => ({ kind: 'text', contentType: 'text/plain', body: 'x'.repeat(20_000_000) }),
+  },
+  { method: 'GET', path: '/small', access: 'open', handle: () => ({ kind: 'json', body: 1 }) },
+  { method: 'POST', path: '/small', access: 'open', handle: () => ({ kind: 'json', body: 1 }) },
+];
+
+let listener: ServerListener | undefined;
+
+async function open(timeouts: Partial<HttpTimeouts>, connectionsMax = 10): Promise<number> {
+  const clock = createSystemClock();
+  const logger = silentLogger;
+  counted.length = 0;
+  listener = await openHttpListener(
+    {
+      clock,
+      logger,
+      metrics,
+      limits: new LimitWatch({ clock, logger, metrics }),
+      draining: new AbortController().signal,
+      isTokenRight: () => true,
+      isHostAllowed: createHostCheck([]),
+    },
+    {
+      address: { host: '127.0.0.1', port: 0 },
+      tls: undefined,
+      connectionsMax,
+      timeouts: { ...LONG, ...timeouts },
+      routes,
+    },
+  );
+  return listener.address.port;
+}
+
+afterEach(async () => {
+  await listener?.close(AbortSignal.abort());
+});
+
+test('headers that drip in are cut, also when there is always one more byte', async () => {
+  await using client = await openRawClient(await open({ headersTimeoutMs: 200 }));
+  client.send('GET /small HTTP/1.1\r\nhost: localhost\r\n');
+  const drip = setInterval(() => client.send('x'), 20);
+  await client.closed;
+  clearInterval(drip);
+  expect(client.text()).toContain('HTTP/1.1 408 ');
+  expect(counted).toContain('syncline_server_connections_cut_total http stalled');
+});
+
+test('a connection that never says anything is cut', async () => {
+  await using client = await openRawClient(await open({ headersTimeoutMs: 200 }));
+  await client.closed;
+});
+
+test('a body that drips in is cut', async () => {
+  await using client = await openRawClient(
+    await open({ requestTimeoutMs: 300, headersTimeoutMs: 300 }),
+  );
+  client.send('POST /small HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n');
+  client.send('content-length: 100\r\n\r\n');
+  const drip = setInterval(() => client.send('1'), 20);
+  await client.closed;
+  clearInterval(drip);
+  expect(client.text()).toContain('HTTP/1.1 408 ');
+});
+
+test('a connection between requests is cut when it idles too long', async () => {
+  await using client = await openRawClient(await open({ idleTimeoutMs: 100 }));
+  client.send('GET /small HTTP/1.1\r\nhost: localhost\r\n\r\n');
+  await client.closed;
+  expect(client.text()).toContain('HTTP/1.1 200 ');
+  expect(counted).toContain('syncline_server_connections_cut_total http idle');
+});
+
+test('a client that does not read its answer is cut', async () => {
+  await using client = await openRawClient(await open({ stallTimeoutMs: 200 }));
+  client.pause();
+  client.send('GET /large HTTP/1.1\r\nhost: localhost\r\n\r\n');
+  await until(
+    () => counted.includes('syncline_server_connections_cut_total http stalled'),
+    'the stalled client is cut',
+  );
+  client.resume();
+  await client.closed;
+  expect(client.text().length).toBeLessThan(20_000_000);
+});
+
+test('connections beyond the limit are closed at once, and there is room again after one ends', async () => {
+  const port = await open({}, 2);
+  const one = await openRawClient(port);
+  await using two = await openRawClient(port);
+  await using three = await openRawClient(port);
+  await three.closed;
+  expect(counted).toContain('syncline_server_connections_total http refused');
+  await one[Symbol.asyncDispose]();
+  await until(() => counted.filter((line) => line.endsWith('http taken')).length === 2, 'counted');
+  const answered = async (): Promise<boolean> => {
+    await using client = await openRawClient(port);
+    client.send('GET /small HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n');
+    await client.closed;
+    return client.text().includes('HTTP/1.1 200 ');
+  };
+  let isAnswered = await answered();
+  for (let attempt = 0; attempt < 50 && !isAnswered; attempt += 1) isAnswered = await answered();
+  expect(isAnswered).toBe(true);
+  two.send('GET /small HTTP/1.1\r\nhost: localhost\r\n\r\n');
+  await until(() => two.text().includes('HTTP/1.1 200 '), 'the second one was never touched');
+});

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { createHostCheck } from './host-check.js';
+import { type GuardRules, guardRequest, type RequestFacts } from './request-guard.js';
+
+const good: RequestFacts = {
+  method: 'GET',
+  url: '/api/x',
+  host: 'localhost:7400',
+  origin: undefined,
+  authorization: 'Bearer right',
+  headersCount: 3,
+  access: 'work',
+};
+const rules: GuardRules = {
+  isHostAllowed: createHostCheck([]),
+  isTokenRight: (authorization) => authorization === 'Bearer right',
+  headersMax: 10,
+  urlBytesMax: 20,
+  isDraining: false,
+};
+const statusOf = (facts: Partial<RequestFacts>, changed: Partial<GuardRules> = {}) =>
+  guardRequest({ ...good, ...facts }, { ...rules, ...changed })?.status;
+
+test('a good request passes', () => {
+  expect(statusOf({})).toBeUndefined();
+});
+
+test('limits hold at n and n + 1', () => {
+  expect(statusOf({ url: 'x'.repeat(20) })).toBeUndefined();
+  expect(statusOf({ url: 'x'.repeat(21) })).toBe(414);
+  expect(statusOf({ headersCount: 10 })).toBeUndefined();
+  expect(statusOf({ headersCount: 11 })).toBe(431);
+});
+
+test('a foreign host is refused even with the token', () => {
+  expect(statusOf({ host: 'evil.example' })).toBe(421);
+  expect(statusOf({ host: undefined, access: 'open' })).toBe(421);
+});
+
+test('a page elsewhere may read what it may, and change nothing', () => {
+  expect(statusOf({ origin: 'http://evil.example' })).toBeUndefined();
+  expect(statusOf({ origin: 'http://evil.example', method: 'POST' })).toBe(403);
+  expect(statusOf({ origin: 'null', method: 'DELETE' })).toBe(403);
+  expect(statusOf({ origin: 'http://localhost:7400', method: 'DELETE' })).toBeUndefined();
+});
+
+test('the token is needed except where a route is open', () => {
+  expect(statusOf({ authorization: undefined })).toBe(401);
+  expect(statusOf({ authorization: undefined, access: 'token' })).toBe(401);
+  expect(statusOf({ authorization: undefined, access: 'open' })).toBeUndefined();
+});
+
+test('while draining work is refused, and the server still tells about itself', () => {
+  expect(statusOf({}, { isDraining: true })).toBe(503);
+  expect(statusOf({ access: 'token' }, { isDraining: true })).toBeUndefined();
+  expect(statusOf({ access: 'open' }, { isDraining: true })).toBeUndefined();
+});
+
+test('a hostile host does not blow up the message', () => {
+  const refusal = guardRequest({ ...good, host: 'x'.repeat(10_000) }, rules);
+  expect(refusal?.error.message.length).toBeLessThan(300);
+});

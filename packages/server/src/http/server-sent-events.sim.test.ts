@@ -1,0 +1,89 @@
+// An event stream against a client that reads, stalls or goes, in virtual time.
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { runInSimulation } from '@syncline/kernel/testing';
+import { expect, test } from 'vitest';
+import type { ServerSentEvent } from './http-route.js';
+import { sendEvents } from './server-sent-events.js';
+
+/** As much of a response as the writer uses. */
+class FakeResponse extends EventEmitter {
+  written: string[] = [];
+  hasEnded = false;
+  hasRoom = true;
+
+  get writableNeedDrain(): boolean {
+    return !this.hasRoom;
+  }
+  write(text: string): boolean {
+    this.written.push(text);
+    return this.hasRoom;
+  }
+  end(): void {
+    this.hasEnded = true;
+  }
+  asResponse(): ServerResponse {
+    return this as unknown as ServerResponse;
+  }
+}
+
+const tick = (n: number): ServerSentEvent => ({ event: 'tick', data: n });
+
+test('a quiet stream gets a comment every 10 s; a client that goes ends it at once', () =>
+  runInSimulation('quiet', async ({ clock }) => {
+    const response = new FakeResponse();
+    const gone = new AbortController();
+    let isReturned = false;
+    const events: AsyncIterable<ServerSentEvent> = {
+      [Symbol.asyncIterator]: () => ({
+        next: () => new Promise(() => undefined),
+        return: () => {
+          isReturned = true;
+          return Promise.resolve({ done: true, value: undefined });
+        },
+      }),
+    };
+    const deps = { clock, response: response.asResponse() };
+    const sent = sendEvents(deps, events, { signal: gone.signal });
+    await clock.sleep(35_000);
+    expect(response.written).toEqual([':\n\n', ':\n\n', ':\n\n']);
+    gone.abort();
+    await sent;
+    expect(response.hasEnded).toBe(true);
+    expect(isReturned).toBe(true);
+    await clock.sleep(35_000);
+    expect(response.written).toHaveLength(3);
+  }));
+
+test('a client that does not read holds the source, and gets no comments', () =>
+  runInSimulation('stalled', async ({ clock }) => {
+    const response = new FakeResponse();
+    let pulled = 0;
+    async function* source(): AsyncGenerator<ServerSentEvent> {
+      for (; pulled < 5; pulled += 1) yield tick(pulled);
+    }
+    response.hasRoom = false;
+    const deps = { clock, response: response.asResponse() };
+    const sent = sendEvents(deps, source(), { signal: new AbortController().signal });
+    await clock.sleep(60_000);
+    expect(pulled).toBe(0); // the first one is out, the second was not asked for
+    expect(response.written).toHaveLength(1);
+    response.hasRoom = true;
+    response.emit('drain');
+    await sent;
+    expect(response.written).toHaveLength(5);
+    expect(response.hasEnded).toBe(true);
+  }));
+
+test('a source that fails ends the response and throws', () =>
+  runInSimulation('failing', async ({ clock }) => {
+    const response = new FakeResponse();
+    async function* source(): AsyncGenerator<ServerSentEvent> {
+      yield tick(1);
+      throw new Error('source is gone');
+    }
+    const deps = { clock, response: response.asResponse() };
+    const sent = sendEvents(deps, source(), { signal: new AbortController().signal });
+    await expect(sent).rejects.toThrow('source is gone');
+    expect(response.hasEnded).toBe(true);
+  }));

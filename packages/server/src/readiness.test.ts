@@ -1,0 +1,85 @@
+import { createSystemClock, type Metrics, type StorageHealth } from '@syncline/kernel';
+import { expect, test } from 'vitest';
+import { Readiness } from './readiness.js';
+import type { SliceHealth } from './slice.js';
+import { type LogLine, recordingLogger } from './testing/test-server.js';
+
+function setup() {
+  const log: LogLine[] = [];
+  const gauges = new Map<string, number>();
+  const metrics: Metrics = {
+    add() {},
+    set: (_name, value, labels) => void gauges.set(labels?.['check'] ?? '', value),
+    observe() {},
+  };
+  const drain = new AbortController();
+  const readiness = new Readiness({
+    clock: createSystemClock(),
+    logger: recordingLogger(log),
+    metrics,
+    draining: drain.signal,
+  });
+  const slice = {
+    name: 'toy',
+    now: { kind: 'ready' } as SliceHealth,
+    storage: { kind: 'ok' } as StorageHealth | undefined,
+    health: () => slice.now,
+    storageHealth: () => slice.storage,
+  };
+  readiness.addSlice(slice);
+  return { log, gauges, drain, readiness, slice };
+}
+
+test.each<[StorageHealth, boolean, boolean]>([
+  [{ kind: 'ok' }, true, false],
+  [{ kind: 'full', reason: 'no room' }, true, false],
+  [{ kind: 'reopening' }, false, false],
+  [{ kind: 'failed', reason: 'input/output error' }, false, true],
+  [{ kind: 'closed' }, false, false],
+])('storage %j: ok %s, fatal %s', (storage, ok, isFatal) => {
+  const { readiness, slice } = setup();
+  slice.storage = storage;
+  const check = readiness.checks().find(({ name }) => name === 'storage:toy');
+  expect(check).toMatchObject({ ok, isFatal });
+  if ('reason' in storage) expect(check?.reason).toBe(storage.reason);
+  expect(readiness.isReady()).toBe(ok);
+});
+
+test('a slice without a store has one check', () => {
+  const { readiness, slice } = setup();
+  slice.storage = undefined;
+  expect(readiness.checks().map(({ name }) => name)).toEqual(['server', 'slice:toy']);
+});
+
+test('one log line, one gauge and one call per change, none while nothing changes', () => {
+  const { log, gauges, readiness, slice } = setup();
+  let calls = 0;
+  const stop = readiness.watch(() => {
+    calls += 1;
+  });
+  readiness.look();
+  readiness.look();
+  expect(calls).toBe(1);
+  slice.now = { kind: 'not-ready', reason: 'loading' };
+  readiness.look();
+  readiness.look();
+  expect(calls).toBe(2);
+  expect(log.filter(({ msg }) => msg === 'check fails').map(({ fields }) => fields)).toEqual([
+    { check: 'slice:toy', reason: 'loading' },
+  ]);
+  expect(gauges.get('slice:toy')).toBe(0);
+  stop();
+  slice.now = { kind: 'ready' };
+  readiness.look();
+  expect(calls).toBe(2);
+  expect(gauges.get('slice:toy')).toBe(1);
+});
+
+test('draining makes the server and every slice not ready', () => {
+  const { drain, readiness } = setup();
+  expect(readiness.isSliceReady('toy')).toBe(true);
+  expect(readiness.isSliceReady('other')).toBe(false);
+  drain.abort();
+  expect(readiness.isReady()).toBe(false);
+  expect(readiness.isSliceReady('toy')).toBe(false);
+});

@@ -1,0 +1,200 @@
+// RESP connections in a simulated world: cuts, backpressure, idleness, limits and drain, in virtual time.
+import { type Connection, silentMetrics } from '@syncline/kernel';
+import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
+import { expect, test } from 'vitest';
+import { LimitWatch } from '../limit-watch.js';
+import { createEchoSession } from '../testing/echo-session.js';
+import { openRespListener, type RespListenerOptions } from './resp-listener.js';
+
+async function listen(world: SimulatedBody, options: Partial<RespListenerOptions> = {}) {
+  const waiting: (() => void)[] = [];
+  const wait = (): Promise<void> => new Promise((resolve) => waiting.push(resolve));
+  let sessions = 0;
+  const { clock, logger, network } = world;
+  const listener = await openRespListener(
+    {
+      clock,
+      logger,
+      metrics: silentMetrics,
+      limits: new LimitWatch({ clock, logger, metrics: silentMetrics }),
+      createNetwork: () => network,
+      sessions: {
+        connect: () => {
+          sessions += 1;
+          return createEchoSession(wait);
+        },
+      },
+    },
+    { address: { host: 'test', port: 7402 }, connectionsMax: 10, idleTimeoutMs: 0, ...options },
+  );
+  const dial = () => network.connect({ host: 'test', port: listener.address.port });
+  return { listener, dial, waiting, sessions: () => sessions };
+}
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** All that arrives until the other side ends. */
+async function readAll(connection: Connection): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of connection.incoming) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('latin1');
+}
+
+async function readSome(reader: AsyncIterator<Uint8Array>): Promise<string> {
+  const next = await reader.next();
+  return next.done === true ? '' : Buffer.from(next.value).toString('latin1');
+}
+
+test('what is sent comes back, and QUIT ends behind the last byte', () =>
+  runInSimulation('quit', async (world) => {
+    const { dial } = await listen(world);
+    const client = await dial();
+    const reader = client.incoming[Symbol.asyncIterator]();
+    client.write(bytes('hello'));
+    expect(await readSome(reader)).toBe('hello');
+    client.write(bytes('QUIT'));
+    expect(await readSome(reader)).toBe('QUIT');
+    expect((await reader.next()).done).toBe(true);
+    client.end();
+    expect(await client.closed).toEqual({ kind: 'ended' });
+  }));
+
+test('a client that ends its direction still gets what it asked for', () =>
+  runInSimulation('half-close', async (world) => {
+    const { dial } = await listen(world);
+    const client = await dial();
+    client.write(bytes('last words'));
+    client.end();
+    expect(await readAll(client)).toBe('last words');
+  }));
+
+test('while a session waits, nothing more is read from its client', () =>
+  runInSimulation('backpressure', async (world) => {
+    const { dial, waiting } = await listen(world);
+    const client = await dial();
+    client.write(bytes('WAIT'));
+    await world.clock.sleep(1_000);
+    let hasRoom = true;
+    let sentBytes = 0;
+    for (; hasRoom && sentBytes < 64 * 1024 * 1024; sentBytes += 65_536) {
+      hasRoom = client.write(new Uint8Array(65_536));
+      await world.clock.sleep(10);
+    }
+    expect(sentBytes).toBeLessThan(4 * 1024 * 1024);
+    expect(waiting).toHaveLength(1);
+    client.destroy();
+  }));
+
+test('a client that does not read costs the high water mark, not all of its replies', () =>
+  runInSimulation('slow reader', async (world) => {
+    const { dial } = await listen(world);
+    const client = await dial();
+    for (let asked = 0; asked < 20; asked += 1) {
+      client.write(bytes('FLOOD'));
+      await world.clock.sleep(10);
+    }
+    const reader = client.incoming[Symbol.asyncIterator]();
+    let arrived = 0;
+    while (arrived < 20 * 1024 * 1024) {
+      const next = await reader.next();
+      if (next.done === true) break;
+      arrived += next.value.length;
+    }
+    expect(arrived).toBe(20 * 1024 * 1024);
+    client.destroy();
+  }));
+
+test('a silent connection is cut after the idle time, a busy one is not', () =>
+  runInSimulation('idle', async (world) => {
+    const { dial } = await listen(world, { idleTimeoutMs: 60_000 });
+    const [silent, busy] = [await dial(), await dial()];
+    const reader = busy.incoming[Symbol.asyncIterator]();
+    let closedAtMs = 0;
+    void silent.closed.then(() => {
+      closedAtMs = world.clock.monotonicMs();
+    });
+    const startMs = world.clock.monotonicMs();
+    for (let beat = 0; beat < 9; beat += 1) {
+      await world.clock.sleep(10_000);
+      busy.write(bytes('x'));
+      expect(await readSome(reader)).toBe('x');
+    }
+    expect(closedAtMs - startMs).toBeGreaterThanOrEqual(59_000);
+    expect(closedAtMs - startMs).toBeLessThan(62_000);
+    busy.destroy();
+  }));
+
+test('the connection beyond the limit gets an answer that Redis clients know', () =>
+  runInSimulation('limit', async (world) => {
+    const { dial, sessions } = await listen(world, { connectionsMax: 2 });
+    const [one, two] = [await dial(), await dial()];
+    const three = await dial();
+    three.write(bytes('PING'));
+    expect(await readAll(three)).toBe('-ERR max number of clients reached\r\n');
+    three.end();
+    expect(sessions()).toBe(2);
+    one.destroy();
+    await world.clock.sleep(5_000);
+    const four = await dial();
+    four.write(bytes('QUIT'));
+    expect(await readAll(four)).toBe('QUIT');
+    four.end();
+    two.destroy();
+  }));
+
+test('a refused client that does not go is dropped', () =>
+  runInSimulation('linger', async (world) => {
+    const { dial } = await listen(world, { connectionsMax: 1 });
+    const one = await dial();
+    const stubborn = await dial();
+    await world.clock.sleep(3_000);
+    stubborn.write(bytes('still here?'));
+    expect((await stubborn.closed).kind).toBe('reset');
+    one.destroy();
+  }));
+
+test('a drain answers what has arrived, then ends; new connections are refused', () =>
+  runInSimulation('drain', async (world) => {
+    const { dial, listener, waiting } = await listen(world);
+    const [busy, idle] = [await dial(), await dial()];
+    busy.write(bytes('WAIT'));
+    await world.clock.sleep(1_000);
+    const grace = new AbortController();
+    let isDrained = false;
+    const drained = listener.drain(grace.signal).then(() => {
+      isDrained = true;
+    });
+    expect(await readAll(idle)).toBe('');
+    idle.end();
+    await expect(dial()).rejects.toMatchObject({ code: 'unavailable' });
+    await world.clock.sleep(1_000);
+    expect(isDrained).toBe(false);
+    for (const resolve of waiting) resolve();
+    expect(await readAll(busy)).toBe('WAITwaited\r\n');
+    busy.end();
+    await drained;
+  }));
+
+test('when the grace time is over the rest is cut', () =>
+  runInSimulation('force', async (world) => {
+    const { dial, listener } = await listen(world);
+    const client = await dial();
+    client.write(bytes('WAIT'));
+    await world.clock.sleep(1_000);
+    const grace = new AbortController();
+    const drained = listener.drain(grace.signal);
+    grace.abort();
+    await drained;
+    expect((await client.closed).kind).toBe('reset');
+  }));
+
+test('a session that throws costs its own connection only', () =>
+  runInSimulation('bug', async (world) => {
+    const { dial } = await listen(world);
+    const [bad, good] = [await dial(), await dial()];
+    bad.write(bytes('BUG'));
+    expect((await bad.closed).kind).toBe('reset');
+    good.write(bytes('QUIT'));
+    expect(await readAll(good)).toBe('QUIT');
+    good.end();
+  }));

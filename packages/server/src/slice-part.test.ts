@@ -1,0 +1,66 @@
+import {
+  createMemoryStorage,
+  createSystemClock,
+  createSystemRandom,
+  createTcpNetwork,
+  silentMetrics,
+} from '@syncline/kernel';
+import { expect, test } from 'vitest';
+import { SlicePart, type SlicePartDeps } from './slice-part.js';
+import { EchoSlice } from './testing/echo-slice.js';
+import { type LogLine, recordingLogger, testConfig } from './testing/test-server.js';
+
+function depsOf(
+  log: LogLine[] = [],
+): SlicePartDeps & { readonly storage: ReturnType<typeof createMemoryStorage> } {
+  const clock = createSystemClock();
+  const storage = createMemoryStorage({ clock });
+  return {
+    config: testConfig({}),
+    clock,
+    random: createSystemRandom(),
+    logger: recordingLogger(log),
+    metrics: silentMetrics,
+    network: createTcpNetwork(),
+    draining: new AbortController().signal,
+    limitReached: () => undefined,
+    openStorage: () => Promise.resolve(storage),
+    storage,
+  };
+}
+
+test('before it has started a slice is not ready', () => {
+  const part = new SlicePart(depsOf(), new EchoSlice());
+  expect(part.health()).toEqual({ kind: 'not-ready', reason: 'starting' });
+  expect(part.storageHealth()).toBeUndefined();
+});
+
+test('a failed start closes the store', async () => {
+  const deps = depsOf();
+  const part = new SlicePart(deps, new EchoSlice({ startError: new Error('no') }));
+  await expect(part.start()).rejects.toThrow('no');
+  expect(deps.storage.health()).toEqual({ kind: 'closed' });
+});
+
+test('the store is closed after the slice, also when it fails to stop', async () => {
+  const deps = depsOf();
+  const part = new SlicePart(deps, new EchoSlice({ stopWhen: Promise.reject(new Error('stuck')) }));
+  await part.start();
+  await expect(part.stop(new AbortController().signal)).rejects.toThrow('stuck');
+  expect(deps.storage.health()).toEqual({ kind: 'closed' });
+});
+
+test('a status that throws is a check that fails, and is logged', async () => {
+  const log: LogLine[] = [];
+  const slice = new EchoSlice();
+  const part = new SlicePart(depsOf(log), slice);
+  await part.start();
+  Object.defineProperty(slice, 'health', {
+    get() {
+      throw new TypeError('boom');
+    },
+  });
+  expect(part.health()).toEqual({ kind: 'not-ready', reason: 'its status cannot be read' });
+  expect(log.at(-1)?.msg).toBe('status failed');
+  await part.stop(new AbortController().signal);
+});

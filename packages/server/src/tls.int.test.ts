@@ -1,0 +1,115 @@
+// TLS and mutual TLS on every listener, with certificates made for the test.
+import { credentials } from '@grpc/grpc-js';
+import { makeCertificates, type TestCertificates } from '@syncline/testkit';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createEchoClient, say } from './testing/echo-client.js';
+import { EchoSlice } from './testing/echo-slice.js';
+import { openRawClient } from './testing/raw-client.js';
+import { startTestServer, type TestServer } from './testing/test-server.js';
+
+let certificates: TestCertificates;
+beforeAll(async () => {
+  certificates = await makeCertificates();
+});
+afterAll(() => certificates[Symbol.asyncDispose]());
+
+interface Identity {
+  readonly cert?: string;
+  readonly key?: string;
+}
+
+/** Sends a request that each listener answers, and gives back what came. Empty: refused. */
+async function ask(server: TestServer, listener: 'http' | 'resp' | 'mesh', identity: Identity) {
+  const { ca } = certificates;
+  await using client = await openRawClient(server.port(listener), { ca: ca.cert, ...identity });
+  const isHttp = listener === 'http';
+  client.send(
+    isHttp ? 'GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n' : 'QUIT',
+  );
+  if (listener === 'mesh') client.end();
+  await client.closed;
+  return isHttp ? client.text().slice(0, 12) : client.text();
+}
+
+async function call(server: TestServer, { cert, key }: Identity): Promise<string | undefined> {
+  const pem = (text: string | undefined): Buffer | null =>
+    text === undefined ? null : Buffer.from(text);
+  const echo = createEchoClient(server.port('grpc'), {
+    credentials: credentials.createSsl(pem(certificates.ca.cert), pem(key), pem(cert)),
+  });
+  const { text } = await say(echo, 'hello');
+  echo.close();
+  return text;
+}
+
+const ANSWERS = { http: 'HTTP/1.1 200', resp: 'QUIT', mesh: 'QUIT' } as const;
+const LISTENERS = ['http', 'resp', 'mesh'] as const;
+
+describe('TLS', () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    const { cert, key } = certificates.server;
+    server = await startTestServer([new EchoSlice()], {
+      credentials: { tls: { cert, key, ca: undefined } },
+    });
+  });
+  afterAll(() => server.stop());
+
+  test.each(LISTENERS)('%s answers a client that trusts the authority', async (listener) => {
+    expect(await ask(server, listener, {})).toBe(ANSWERS[listener]);
+  });
+
+  test('gRPC answers a client that trusts the authority', async () => {
+    expect(await call(server, {})).toBe('hello');
+  });
+
+  test.each([...LISTENERS, 'grpc'] as const)('%s says nothing to plain bytes', async (listener) => {
+    await using client = await openRawClient(server.port(listener));
+    client.send('GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    await client.closed;
+    expect(client.text()).not.toContain('200');
+  });
+
+  test('gRPC refuses a client that does not speak HTTP/2', async () => {
+    const options = { ca: certificates.ca.cert, ALPNProtocols: ['http/1.1'] };
+    await expect(openRawClient(server.port('grpc'), options)).rejects.toThrow();
+  });
+
+  test('a TLS version below 1.2 is refused', async () => {
+    const options = {
+      ca: certificates.ca.cert,
+      minVersion: 'TLSv1',
+      maxVersion: 'TLSv1.1',
+    } as const;
+    for (const listener of [...LISTENERS, 'grpc'] as const) {
+      await expect(openRawClient(server.port(listener), options)).rejects.toThrow();
+    }
+  });
+});
+
+describe('mutual TLS', () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    const { cert, key } = certificates.server;
+    server = await startTestServer([new EchoSlice()], {
+      credentials: { tls: { cert, key, ca: certificates.ca.cert } },
+    });
+  });
+  afterAll(() => server.stop());
+
+  test.each(LISTENERS)('%s answers a client with a certificate', async (listener) => {
+    expect(await ask(server, listener, certificates.client)).toBe(ANSWERS[listener]);
+  });
+
+  test.each(LISTENERS)('%s refuses strangers and those without a certificate', async (listener) => {
+    expect(await ask(server, listener, {}).catch(() => '')).toBe('');
+    expect(await ask(server, listener, certificates.stranger).catch(() => '')).toBe('');
+    expect(await ask(server, listener, certificates.expired).catch(() => '')).toBe('');
+  });
+
+  test('gRPC takes a client with a certificate, and no other', async () => {
+    expect(await call(server, certificates.client)).toBe('hello');
+    expect(await call(server, {})).toBeUndefined();
+    expect(await call(server, certificates.stranger)).toBeUndefined();
+  });
+});

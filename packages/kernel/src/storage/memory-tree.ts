@@ -111,18 +111,13 @@ export class MemoryTree {
   #joinWithNext(branch: MemoryBranch, place: number): void {
     const left = branch.children[place] as MemoryNode;
     const right = branch.children[place + 1] as MemoryNode;
-    const isSmall = left.keys.length === 0 || right.keys.length === 0;
-    if (!isSmall && left.keys.length + right.keys.length > ENTRIES_MAX - ENTRIES_MIN) return;
+    const isEmpty = left.keys.length === 0 || right.keys.length === 0;
+    if (!isEmpty && left.keys.length + right.keys.length > ENTRIES_MAX - ENTRIES_MIN) return;
     const target = this.#ownedChild(branch, place);
-    // A branch's first key is only a lower bound; between two joined halves it must be the true one.
-    const keys = [branch.keys[place + 1] as string, ...right.keys.slice(1)];
-    if (target.kind === 'leaf' && right.kind === 'leaf') {
-      target.keys.push(...right.keys);
-      target.values.push(...right.values);
-    } else if (target.kind === 'branch' && right.kind === 'branch') {
-      target.keys.push(...keys);
+    target.keys.push(...right.keys);
+    if (target.kind === 'leaf' && right.kind === 'leaf') target.values.push(...right.values);
+    if (target.kind === 'branch' && right.kind === 'branch')
       target.children.push(...right.children);
-    }
     branch.keys.splice(place + 1, 1);
     branch.children.splice(place + 1, 1);
   }

@@ -46,6 +46,7 @@ test('three nodes; one dies and the rest goes on; Ctrl-C stops all and leaves no
   await using dev = start(directory.path);
   const nodes = await nodesOf(dev, 3);
   expect(nodes.map(({ node }) => node)).toEqual([1, 2, 3]);
+  expect(dev.stderr).toContain('These nodes are separate');
   for (const node of nodes) expect((await statusOf(node))?.nodeId).toBe(node.node);
 
   const [first, second] = nodes;

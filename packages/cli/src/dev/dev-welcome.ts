@@ -15,8 +15,14 @@ export interface DevWelcomeFacts {
   }[];
 }
 
-const SEPARATE =
-  'These nodes are separate: Syncline has no mesh yet, so nothing passes between them.';
+/** Said only while it is true: a node that has a mesh listens for its peers. */
+export function separateNodesText(nodes: DevWelcomeFacts['nodes']): string | undefined {
+  const hasMesh = nodes.some(({ listeners }) =>
+    listeners.some(({ listener }) => listener === 'mesh'),
+  );
+  if (hasMesh || nodes.length === 1) return undefined;
+  return 'These nodes are separate: Syncline has no mesh yet, so nothing passes between them.';
+}
 
 export function renderDevWelcome(facts: DevWelcomeFacts, paint: Paint): string {
   const { nodes, isTls } = facts;
@@ -27,12 +33,13 @@ export function renderDevWelcome(facts: DevWelcomeFacts, paint: Paint): string {
     String(nodeId),
     ...names.map((name) => paint('cyan', shownAddress(listeners, name, isTls))),
   ]);
+  const separate = separateNodesText(nodes);
   const count = nodes.length === 1 ? 'one node' : `${nodes.length} nodes`;
   const data = `Data in ${facts.directory}${facts.isKept ? '' : ', removed at the end'}.`;
   return [
     `\n${paint('bold', `Syncline ${facts.version}`)}, ${count} on this machine. ${data}\n\n`,
     renderColumns([['node', ...names].map((title) => paint('dim', title)), ...rows], '  '),
-    names.includes('mesh') || nodes.length === 1 ? '' : `\n${paint('yellow', SEPARATE)}\n`,
+    separate === undefined ? '' : `\n${paint('yellow', separate)}\n`,
     '\nTry in another terminal:\n',
     ...linesToPaste(facts).map((line) => `  ${paint('green', line)}\n`),
     `\n${paint('dim', 'Ctrl-C stops all.')}\n\n`,

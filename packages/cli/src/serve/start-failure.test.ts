@@ -17,6 +17,13 @@ test('a taken port names the flag that helps, and is a conflict', () => {
   expect(exitCodeOf(explained)).toBe(5);
 });
 
+test('an address that is not ours is wrong usage, not an unreachable server', () => {
+  const foreign = new SynclineError('unavailable', 'cannot listen on 10.9.9.9:7400', {
+    details: { reason: 'not-local', address: { host: '10.9.9.9', port: 7400 } },
+  });
+  expect(exitCodeOf(explainStartFailure(foreign, config) as SynclineError)).toBe(2);
+});
+
 test('anything else passes unchanged', () => {
   const locked = new SynclineError('locked', 'held by process 7');
   expect(explainStartFailure(locked, config)).toBe(locked);

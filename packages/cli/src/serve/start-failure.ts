@@ -1,13 +1,17 @@
 // Adds to a failed start what only the command line knows: which flag to change.
+//
+// A listener that cannot open is `unavailable` to the server. At a shell it is no other server that
+// could not be reached, so the exit code must not say so.
 import { SynclineError } from '@syncline/kernel';
 import type { ServerConfig } from '@syncline/server';
 
 const LISTENERS = ['http', 'grpc', 'resp', 'mesh'] as const;
 
 export function explainStartFailure(thrown: unknown, config: ServerConfig): unknown {
-  if (!(thrown instanceof SynclineError)) return thrown;
+  if (!(thrown instanceof SynclineError) || thrown.code !== 'unavailable') return thrown;
   const { reason, address } = thrown.details;
-  if (reason !== 'address-in-use') return thrown;
+  if (reason !== 'address-in-use')
+    return new SynclineError('invalid-argument', thrown.message, { cause: thrown });
   const { port } = address as { readonly port: number };
   const listener = LISTENERS.find((name) => config[name].port === port);
   const advice = listener === undefined ? '' : ` For any free one: --${listener}-port 0.`;

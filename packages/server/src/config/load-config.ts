@@ -6,7 +6,7 @@ import { SECRETS } from './secret-list.js';
 import { readSecret } from './secret-value.js';
 import type { ServerConfig } from './server-config.js';
 import type { Environment } from './settings-environment.js';
-import { readTlsMaterial } from './tls-material.js';
+import { readTlsFiles } from './tls-files.js';
 
 export interface ConfigSources {
   /** The TOML file. Default: the one that SYNCLINE_CONFIG names, or none. */
@@ -34,7 +34,7 @@ export function loadSettings(sources: ConfigSources): ResolvedSettings {
 
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const { settings, list } = loadSettings(sources);
-  const { tls, warnings } = readTlsMaterial(list, Date.now());
+  const { tls, warnings } = readTlsFiles(list);
   const token = readSecret(SECRETS.token, list, sources.environment);
   const respPassword = readSecret(SECRETS.respPassword, list, sources.environment);
   const meshSecret = readSecret(SECRETS.meshSecret, list, sources.environment);

@@ -1,6 +1,6 @@
 export { type ClockSubject, clockSuite } from './conformance/clock-suite.js';
 export type { ConformanceCase } from './conformance/conformance-case.js';
-export { type FilesSubject, filesSuite } from './conformance/files-suite.js';
+export { type FilesAbilities, type FilesSubject, filesSuite } from './conformance/files-suite.js';
 export type { NetworkSubject } from './conformance/network-pair.js';
 export { networkSuite } from './conformance/network-suite.js';
 export { type RandomSubject, randomSuite } from './conformance/random-suite.js';

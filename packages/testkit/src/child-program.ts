@@ -1,6 +1,5 @@
 // Runs one of the compiled programs in children/ as a process of its own, to be killed or asked.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
@@ -48,7 +47,8 @@ export function startChild(name: string, ...args: readonly string[]): ChildProgr
   };
 }
 
-async function endOf(child: ChildProcess): Promise<number | string> {
-  const [code, signal] = await once(child, 'exit');
-  return code ?? signal;
+function endOf(child: ChildProcess): Promise<number | string> {
+  return new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve(code ?? signal ?? 'unknown'));
+  });
 }

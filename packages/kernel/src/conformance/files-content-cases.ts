@@ -1,6 +1,7 @@
 // What is in a file: reading at a place, appending, syncing.
 //
 // K30  An append adds at the end.
+// K33  An error of a sync is final for its file.
 import assert from 'node:assert/strict';
 import type { FilesSubject } from './files-suite.js';
 import { bytes, text } from './storage-samples.js';
@@ -16,6 +17,10 @@ export const fileContentCases = {
   'a place that is no whole number from 0 up is refused': badPlaces,
   'a sync of a file or directory that is there resolves': syncResolves,
   'a sync of what is not there is not-found': syncMissing,
+};
+
+export const failedSyncCases = {
+  'K33 a failed sync is final, and its outcome unknown': failedSync,
 };
 
 async function appendAdds({ files }: FilesSubject): Promise<void> {
@@ -95,4 +100,12 @@ async function syncResolves({ files }: FilesSubject): Promise<void> {
 async function syncMissing({ files }: FilesSubject): Promise<void> {
   await assert.rejects(files.sync('none'), { code: 'not-found' });
   await assert.rejects(files.syncDir('none'), { code: 'not-found' });
+}
+
+async function failedSync(subject: FilesSubject): Promise<void> {
+  const { files } = subject;
+  await files.append('file', bytes('x'));
+  await subject.breakDisk?.();
+  await assert.rejects(files.sync('file'), { code: 'storage-failed', outcome: 'unknown' });
+  await assert.rejects(files.sync('file'), { code: 'storage-failed', retryable: false });
 }

@@ -6,8 +6,8 @@ export const BUFFERED = { durability: 'buffered' } as const;
 export const SYNCED = { durability: 'synced' } as const;
 
 /** Text as bytes, one per character: `\xff` is the highest. */
-export function bytes(text: string): Uint8Array {
-  return new Uint8Array(Buffer.from(text, 'latin1'));
+export function bytes(from: string): Uint8Array {
+  return new Uint8Array(Buffer.from(from, 'latin1'));
 }
 
 export function text(from: Uint8Array | undefined): string | undefined {

@@ -77,7 +77,7 @@ async function batchIsSeenWhole({ storage }: StorageSubject): Promise<void> {
   do {
     using snapshot = storage.snapshot();
     const seen = Object.values(await entriesOf(snapshot));
-    assert.ok(new Set(seen).size <= 1, `versions seen together: ${seen}`);
+    assert.ok(new Set(seen).size <= 1, `versions seen together: ${seen.join()}`);
     assert.ok(seen.length === 0 || seen.length === 3);
   } while (!isDone);
   await done;

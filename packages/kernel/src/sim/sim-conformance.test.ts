@@ -3,8 +3,10 @@
 import { describe, test } from 'vitest';
 import { clockSuite } from '../conformance/clock-suite.js';
 import type { ConformanceCase } from '../conformance/conformance-case.js';
+import { filesSuite } from '../conformance/files-suite.js';
 import { networkSuite } from '../conformance/network-suite.js';
 import { randomSuite } from '../conformance/random-suite.js';
+import { storageSuite } from '../conformance/storage-suite.js';
 import { kernelLimits } from '../limits.js';
 import { runInSimulation, type SimulatedBody } from './run-in-simulation.js';
 
@@ -48,4 +50,31 @@ runSuite('simulated network', (world) =>
     transitBytesMax: 128 * 1024, // twice the window of a pipe
     ...nothingToClose,
   })),
+);
+runSuite('simulated files', (world) =>
+  filesSuite(
+    async () => ({
+      files: world().files,
+      breakDisk: async () => world().node.disk.adjust({ syncFailureProbability: 1 }),
+      ...nothingToClose,
+    }),
+    { canBreakDisk: true },
+  ),
+);
+runSuite('simulated storage', (world) =>
+  storageSuite(
+    async () => {
+      const { disk } = world().node;
+      const storage = await world().openStorage('store');
+      return {
+        storage,
+        reopen: () => world().openStorage('store'),
+        fillDisk: async () => disk.adjust({ isFull: true }),
+        freeDisk: async () => disk.adjust({ isFull: false }),
+        breakDisk: async () => disk.adjust({ syncFailureProbability: 1 }),
+        [Symbol.asyncDispose]: () => storage.close(),
+      };
+    },
+    { isPersistent: true, canFillDisk: true, canBreakDisk: true },
+  ),
 );

@@ -2,7 +2,7 @@
 //
 //   node storage-writer.js DIRECTORY buffered|synced VALUE_BYTES_MAX
 //
-// Lines: `ready N` (the last number found), `ack N`, `full N FREE NEEDED`, `resumed N`. After a full
+// Lines: `ready N` (the last number found), `ack N`, `full N`, `resumed N`. After a full
 // disk it reads, and tries the same number again. Anything else that fails ends it with exit code 1.
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -36,7 +36,7 @@ for (let isFull = false; ; ) {
   if (refused.code !== 'storage-full' || refused.outcome !== 'not-applied') throw refused;
   if (!isFull) await checkLedger(storage); // reads go on
   isFull = true;
-  say(`full ${next} ${refused.details['bytesFree']} ${refused.details['bytesNeeded']}`);
+  say(`full ${next}`);
   await sleep(PAUSE_MS);
 }
 

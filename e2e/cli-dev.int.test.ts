@@ -9,7 +9,8 @@ import { CliProcess, runCli } from './cli-process.js';
 const FREE_PORTS = ['--http-port', '0', '--grpc-port', '0', '--resp-port', '0', '--mesh-port', '0'];
 
 function start(directory: string, ...args: readonly string[]): CliProcess {
-  return new CliProcess(['dev', ...FREE_PORTS, ...args], { environment: { TMPDIR: directory } });
+  const environment = { TMPDIR: directory };
+  return new CliProcess(['dev', ...FREE_PORTS, ...args], { environment, isGroup: true });
 }
 
 interface Node {
@@ -55,8 +56,9 @@ test('three nodes; one dies and the rest goes on; Ctrl-C stops all and leaves no
   await dev.until('report', () => /node 2 ended \(SIGKILL\)/.exec(dev.stderr) ?? undefined);
   expect((await statusOf(first))?.nodeId).toBe(1);
 
-  dev.child.kill('SIGINT');
+  dev.pressControlC();
   expect(await dev.end()).toEqual({ code: 0, signal: undefined });
+  expect(dev.stderr).not.toContain('ended without waiting'); // each node was asked once
   for (const node of nodes) expect(await statusOf(node)).toBeUndefined();
   expect(await readdir(directory.path)).toEqual([]);
   expect(dev.stderr).toMatch(/^1 \| .*listening/m);

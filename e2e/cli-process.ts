@@ -10,6 +10,8 @@ const DEADLINE_MS = 30_000;
 export interface CliOptions {
   readonly cwd?: string;
   readonly environment?: Readonly<Record<string, string>>;
+  /** Default false. With a process group of its own it can be signalled as a terminal does. */
+  readonly isGroup?: boolean;
 }
 
 export interface CliEnd {
@@ -33,13 +35,17 @@ export class CliProcess implements AsyncDisposable {
   #end: CliEnd | undefined;
   #wake: () => void = () => {};
 
-  constructor(args: readonly string[], { cwd, environment = {} }: CliOptions = {}) {
+  constructor(
+    args: readonly string[],
+    { cwd, environment = {}, isGroup = false }: CliOptions = {},
+  ) {
     // Nothing of the tester's own settings may leak in.
     const own = Object.entries(process.env).filter(([name]) => !name.startsWith('SYNCLINE_'));
     this.child = spawn(process.execPath, [COMMAND, ...args], {
       cwd,
       env: { ...Object.fromEntries(own), ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
+      detached: isGroup,
     });
     for (const name of ['stdout', 'stderr'] as const) {
       this.child[name]?.setEncoding('utf8').on('data', (text: string) => {
@@ -82,6 +88,11 @@ export class CliProcess implements AsyncDisposable {
       this.listeners().find(({ listener }) => listener === 'http'),
     );
     return `http://${host}:${port}`;
+  }
+
+  /** Ctrl-C: every process of the group gets the signal. */
+  pressControlC(): void {
+    if (this.child.pid !== undefined) process.kill(-this.child.pid, 'SIGINT');
   }
 
   /** How it ended, within the deadline. */

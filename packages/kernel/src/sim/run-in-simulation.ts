@@ -1,10 +1,12 @@
 // Runs one test body inside a simulated world, on the ports of one node.
-import type { SimPorts } from './sim-node.js';
+import type { SimNode, SimPorts } from './sim-node.js';
 import { Simulation } from './simulation.js';
 
 export interface SimulatedBody extends SimPorts {
   /** The world around: add nodes, cause faults. */
   readonly simulation: Simulation;
+  /** The machine that the body runs on. */
+  readonly node: SimNode;
 }
 
 /** The body's node is called `test`. Throws SimulationFailure, which names the seed. */
@@ -17,9 +19,10 @@ export async function runInSimulation<T>(
     () =>
       new Promise((resolve, reject) => {
         const boot = (ports: SimPorts) => {
-          body({ ...ports, simulation }).then(resolve, reject);
+          body({ ...ports, simulation, node }).then(resolve, reject);
         };
-        simulation.addNode('test', boot).start();
+        const node = simulation.addNode('test', boot);
+        node.start();
       }),
   );
 }

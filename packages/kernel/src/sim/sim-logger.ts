@@ -18,6 +18,6 @@ export function createSimLogger(scheduler: Scheduler, name: string, bound: LogFi
 function formatFields(fields: LogFields): string {
   return Object.entries(fields)
     .filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value))
-    .map(([name, value]) => ` ${name}=${value}`)
+    .map(([name, value]) => ` ${name}=${String(value)}`)
     .join('');
 }

@@ -4,7 +4,9 @@
 // body, causes faults and looks at the outcome; the same seed gives the same run.
 import type { Clock } from '../clock.js';
 import { createSeededRandom, type SeededRandom } from '../seeded-random.js';
+import { calmDisk } from './disk/disk-plan.js';
 import { Fabric } from './network/fabric.js';
+import { calmLink } from './network/link-profile.js';
 import { MessageLink } from './network/message-link.js';
 import { ProcessLife } from './process-life.js';
 import { RejectionWatch } from './rejection-watch.js';
@@ -94,10 +96,10 @@ export class Simulation {
   /** Ends every fault: links open and calm, disks healthy, no rare branches, every node running. */
   calm(): void {
     this.chaos.calm();
-    this.network.setProfile({});
+    this.network.adjust(calmLink);
     this.network.heal();
     for (const node of this.#nodes.values()) {
-      node.disk.setProfile({});
+      node.disk.adjust(calmDisk);
       node.resume();
       node.start();
     }

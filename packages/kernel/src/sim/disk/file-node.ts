@@ -17,6 +17,8 @@ export interface DirectoryNode {
   entries: Map<string, TreeNode>;
   readonly durable: Map<string, TreeNode>;
   readonly modifiedMs: number;
+  /** As for files. */
+  hasFailed: boolean;
 }
 
 export type TreeNode = FileNode | DirectoryNode;
@@ -33,6 +35,7 @@ export function createDirectoryNode(inode: string, nowMs: number): DirectoryNode
     entries: new Map(),
     durable: new Map(),
     modifiedMs: nowMs,
+    hasFailed: false,
   };
 }
 

@@ -5,11 +5,11 @@
 // subset of them. A rename is one change: it never leaves a file without any name.
 //
 // K84  Synced content under a synced name survives a loss of power.
-import { SynclineError } from '../../error.js';
+import { splitPath } from '../../files/file-path.js';
+import { fileSystemError } from '../../files/file-system-error.js';
 import type { PowerLoss } from './disk-plan.js';
 import type { DirectoryNode, FileNode, TreeNode } from './file-node.js';
 import { createDirectoryNode, createFileNode } from './file-node.js';
-import { splitPath } from './file-path.js';
 
 type NameChange =
   | { readonly kind: 'link'; readonly place: Place; readonly node: TreeNode }
@@ -46,15 +46,15 @@ export class FileTree {
 
   file(path: string): FileNode {
     const node = this.find(path);
-    if (node === undefined) throw notFound(path);
-    if (node.kind !== 'file') throw invalidPath(path, 'it is a directory');
+    if (node === undefined) throw problem(path, 'ENOENT');
+    if (node.kind !== 'file') throw problem(path, 'EISDIR');
     return node;
   }
 
   directory(path: string): DirectoryNode {
     const node = this.find(path);
-    if (node === undefined) throw notFound(path);
-    if (node.kind !== 'directory') throw invalidPath(path, 'it is a file');
+    if (node === undefined) throw problem(path, 'ENOENT');
+    if (node.kind !== 'directory') throw problem(path, 'ENOTDIR');
     return node;
   }
 
@@ -79,20 +79,25 @@ export class FileTree {
 
   rename(fromPath: string, toPath: string): void {
     const node = this.find(fromPath);
-    if (node === undefined) throw notFound(fromPath);
+    if (node === undefined) throw problem(fromPath, 'ENOENT');
     const replaced = this.find(toPath);
     if (replaced === node) return;
+    const isIntoItself = `${splitPath(toPath).join('/')}/`.startsWith(
+      `${splitPath(fromPath).join('/')}/`,
+    );
+    if (isIntoItself) throw problem(toPath, 'EINVAL');
     if (replaced !== undefined && replaced.kind !== node.kind) {
-      throw invalidPath(toPath, `it is a ${replaced.kind}`);
+      throw problem(toPath, replaced.kind === 'file' ? 'ENOTDIR' : 'EISDIR');
     }
-    if (replaced?.kind === 'directory' && replaced.entries.size > 0) throw notEmpty(toPath);
+    if (replaced?.kind === 'directory' && replaced.entries.size > 0)
+      throw problem(toPath, 'ENOTEMPTY');
     this.#change({ kind: 'rename', from: this.#place(fromPath), place: this.#place(toPath), node });
   }
 
   remove(path: string): void {
     const node = this.find(path);
-    if (node === undefined) throw notFound(path);
-    if (node.kind === 'directory' && node.entries.size > 0) throw notEmpty(path);
+    if (node === undefined) throw problem(path, 'ENOENT');
+    if (node.kind === 'directory' && node.entries.size > 0) throw problem(path, 'ENOTEMPTY');
     this.#change({ kind: 'unlink', place: this.#place(path), node });
   }
 
@@ -103,13 +108,33 @@ export class FileTree {
     this.#unsynced = this.#unsynced.filter((change) => !isHere(change));
   }
 
+  /** The process has ended. Of what a failed sync has left in doubt, a part may be gone. */
+  endProcess(survivingBytes: (unsyncedBytes: number) => number): void {
+    for (const { node } of this.#walk()) {
+      if (node.hasFailed && node.kind === 'file') truncate(node, survivingBytes);
+      node.hasFailed = false;
+    }
+  }
+
   losePower(loss: PowerLoss): void {
     for (const change of this.#unsynced) {
       const subject = change.place.name;
       if (loss.survives({ kind: 'name', subject })) apply(change, 'durable');
     }
     this.#unsynced = [];
-    restore(this.#root, '', loss);
+    for (const { path, node } of this.#walk()) {
+      if (node.kind === 'directory')
+        node.entries = new Map(node.durable); // before we go into it
+      else truncate(node, (unsyncedBytes) => loss.survivingBytes(unsyncedBytes, path));
+      node.hasFailed = false;
+    }
+  }
+
+  /** Everything there is, directories before what is in them. */
+  *#walk(path = '', node: TreeNode = this.#root): Generator<{ path: string; node: TreeNode }> {
+    yield { path, node };
+    if (node.kind === 'file') return;
+    for (const [name, child] of node.entries) yield* this.#walk(`${path}/${name}`, child);
   }
 
   #change(change: NameChange): void {
@@ -122,7 +147,7 @@ export class FileTree {
   #place(path: string): Place {
     const names = splitPath(path);
     const name = names.at(-1);
-    if (name === undefined) throw invalidPath(path, 'it is the root');
+    if (name === undefined) throw problem(path, 'EINVAL');
     return { directory: this.directory(names.slice(0, -1).join('/')), name };
   }
 
@@ -146,34 +171,15 @@ function apply(change: NameChange, view: 'entries' | 'durable'): void {
   }
 }
 
-/** What is durable is all there is. */
-function restore(directory: DirectoryNode, path: string, loss: PowerLoss): void {
-  directory.entries = new Map(directory.durable);
-  for (const [name, node] of directory.entries) {
-    const nodePath = path === '' ? name : `${path}/${name}`;
-    if (node.kind === 'directory') restore(node, nodePath, loss);
-    else {
-      const unsyncedBytes = node.content.length - node.syncedBytes;
-      const kept = unsyncedBytes === 0 ? 0 : loss.survivingBytes(unsyncedBytes, nodePath);
-      node.content = node.content.slice(0, node.syncedBytes + kept);
-      node.syncedBytes = node.content.length;
-      node.hasFailed = false;
-    }
-  }
+/** Leaves a part of what was not synced; all that is left counts as synced. */
+function truncate(file: FileNode, survivingBytes: (unsyncedBytes: number) => number): void {
+  const unsyncedBytes = file.content.length - file.syncedBytes;
+  if (unsyncedBytes === 0) return;
+  file.content = file.content.slice(0, file.syncedBytes + survivingBytes(unsyncedBytes));
+  file.syncedBytes = file.content.length;
 }
 
-function notFound(path: string): SynclineError {
-  return new SynclineError('not-found', `there is nothing at ${path}`, { details: { path } });
-}
-
-function notEmpty(path: string): SynclineError {
-  return new SynclineError('conflict', `the directory ${path} is not empty`, {
-    details: { path, reason: 'not-empty' },
-  });
-}
-
-function invalidPath(path: string, why: string): SynclineError {
-  return new SynclineError('invalid-argument', `cannot use the path ${path}: ${why}`, {
-    details: { field: 'path', path },
-  });
+function problem(path: string, errno: 'EISDIR' | 'EINVAL' | 'ENOENT' | 'ENOTDIR' | 'ENOTEMPTY') {
+  const cause = new Error(`${errno} (simulated)`);
+  return fileSystemError({ action: 'use', path, errno, cause });
 }

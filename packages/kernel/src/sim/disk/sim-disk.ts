@@ -6,7 +6,7 @@ import type { Storage } from '../../storage/storage.js';
 import type { ProcessLife } from '../process-life.js';
 import type { Scheduler } from '../scheduler.js';
 import { DiskAccess } from './disk-access.js';
-import { calmDisk, type DiskPlan, type DiskProfile, SeededDiskPlan } from './disk-plan.js';
+import { type DiskPlan, type DiskProfile, SeededDiskPlan } from './disk-plan.js';
 import { FileTree } from './file-tree.js';
 import { SimFiles } from './sim-files.js';
 import { SimStorage } from './sim-storage.js';
@@ -38,9 +38,9 @@ export class SimDisk {
     return this.#counter.count;
   }
 
-  /** Makes the disk slow, full or failing. What is left out becomes calm. */
-  setProfile(profile: Partial<DiskProfile>): void {
-    this.#seededPlan.profile = { ...calmDisk, ...profile };
+  /** Makes the disk slow, full or failing. What is left out stays as it is. */
+  adjust(profile: Partial<DiskProfile>): void {
+    this.#seededPlan.profile = { ...this.#seededPlan.profile, ...profile };
   }
 
   /** `locked` while this process has it open already. */
@@ -60,11 +60,12 @@ export class SimDisk {
     return new SimFiles({ tree: this.#tree, disk, wallMs: this.#deps.wallMs });
   }
 
-  /** The process was killed: all that it handed over is there. */
+  /** The process has ended: all that the disk had acknowledged is there. */
   endProcess(): void {
     for (const image of this.#stores.values()) {
       image.endProcess(this.plan.survivingWrites(image.uncertainCount));
     }
+    this.#tree.endProcess((unsyncedBytes) => this.plan.survivingWrites(unsyncedBytes));
   }
 
   /** What was not synced may be gone, each change for itself. */

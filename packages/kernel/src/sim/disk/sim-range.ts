@@ -1,5 +1,5 @@
 // Range reads of a simulated store. The content is fixed when iteration starts; each batch takes time,
-// so that writes really happen between two of them.
+// so that writes really happen between two of them. An empty range takes time as well.
 import { kernelLimits } from '../../limits.js';
 import type { RangeOptions, StorageEntry, StorageRange } from '../../storage/storage.js';
 import {
@@ -13,28 +13,29 @@ import type { StoreContent } from './store-content.js';
 
 export interface SimRangeDeps {
   readonly disk: DiskAccess;
-  readonly storeName: string;
-  /** The content to read. Throws when the store cannot be read. */
-  readonly content: () => StoreContent;
+  /** Fixes the content to read. What it returns throws when the store cannot be read any more. */
+  readonly view: () => () => StoreContent;
 }
 
-export function createSimRange(deps: SimRangeDeps, options: RangeOptions): StorageRange {
+export function createSimRange(deps: SimRangeDeps, options?: RangeOptions): StorageRange {
   const plan = planRange(options);
   return rangeOfBatches(() => readBatches(deps, plan));
 }
 
 async function* readBatches(
-  { disk, storeName, content }: SimRangeDeps,
+  { disk, view }: SimRangeDeps,
   plan: RangePlan,
 ): AsyncGenerator<readonly StorageEntry[]> {
+  const content = view();
   const entries = content().select(plan);
-  for (let start = 0; start < entries.length; ) {
+  let start = 0;
+  do {
     throwIfAborted(plan.signal);
     const end = batchEnd(entries, start);
-    await disk.perform('read', storeName, content); // throws when it was closed meanwhile
-    yield entries.slice(start, end).map(copied);
+    await disk.perform('read', 'range', content); // throws when it was closed meanwhile
+    if (end > start) yield entries.slice(start, end).map(copied);
     start = end;
-  }
+  } while (start < entries.length);
 }
 
 function batchEnd(entries: readonly StorageEntry[], start: number): number {

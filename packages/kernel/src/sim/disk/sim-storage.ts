@@ -1,7 +1,12 @@
-// The Storage port over a simulated disk, as one process sees it: reads here, writes in CommitQueue.
+// The Storage port over a simulated disk, as one process sees it. It behaves like the one on LevelDB and
+// shares its order of writes (WriteQueue):
 //
-// While the store is being reopened `get` throws, as a real one's does, so that shells learn to wait
-// for `whenReadable`.
+// A full disk refuses a write, and the store is opened anew. During that `get` throws, and afterwards
+// older snapshots and ranges end with `unavailable`, so that shells learn to cope with it. A failed sync
+// is final for the process: nobody can say what became of the write.
+import { SynclineError } from '../../error.js';
+import { fileSystemError } from '../../files/file-system-error.js';
+import { kernelLimits } from '../../limits.js';
 import type {
   Durability,
   RangeOptions,
@@ -10,13 +15,13 @@ import type {
   StorageRange,
   StorageSnapshot,
 } from '../../storage/storage.js';
-import type { StorageBatch, StorageOperation } from '../../storage/storage-batch.js';
-import { CommitQueue } from './commit-queue.js';
-import type { DiskAccess } from './disk-access.js';
-import { closedStore, reopeningStore } from './disk-errors.js';
+import type { StorageBatch } from '../../storage/storage-batch.js';
+import { copyBatch, type WriteGroup, WriteQueue } from '../../storage/write-queue.js';
+import type { DiskAccess, Verdict } from './disk-access.js';
 import { createSimRange } from './sim-range.js';
+import { SimSnapshot } from './sim-snapshot.js';
 import type { StoreContent } from './store-content.js';
-import type { StoreImage } from './store-image.js';
+import { hashOperations, type StoreImage } from './store-image.js';
 
 export interface SimStorageDeps {
   readonly image: StoreImage;
@@ -24,108 +29,137 @@ export interface SimStorageDeps {
 }
 
 export class SimStorage implements Storage {
-  readonly #deps: SimStorageDeps;
-  readonly #commits: CommitQueue;
-  readonly #snapshots = new Set<SimSnapshot>();
+  readonly #image: StoreImage;
+  readonly #disk: DiskAccess;
+  readonly #queue: WriteQueue;
+  #health: StorageHealth = { kind: 'ok' };
+  #openingsCount = 1;
+  #reopening: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
 
   constructor(deps: SimStorageDeps) {
-    this.#deps = deps;
-    this.#commits = new CommitQueue(deps);
+    this.#image = deps.image;
+    this.#disk = deps.disk;
+    this.#queue = new WriteQueue(
+      { commit: (group) => this.#commit(group) },
+      {
+        groupBytesMax: kernelLimits.storageGroupBytesMax.value,
+        queueBytesMax: kernelLimits.storageQueueBytesMax.value,
+      },
+    );
   }
 
   get(key: Uint8Array): Uint8Array | undefined {
     return this.#content().get(key)?.slice();
   }
 
-  range(options: RangeOptions = {}): StorageRange {
-    const { disk, image } = this.#deps;
-    return createSimRange({ disk, storeName: image.name, content: () => this.#content() }, options);
+  range(options?: RangeOptions): StorageRange {
+    return createSimRange({ disk: this.#disk, view: () => this.#view() }, options);
   }
 
   snapshot(): StorageSnapshot {
-    const snapshot: SimSnapshot = new SimSnapshot(this.#deps, this.#content(), () => {
-      this.#snapshots.delete(snapshot);
-    });
-    this.#snapshots.add(snapshot);
-    return snapshot;
+    return new SimSnapshot({ disk: this.#disk, view: this.#view() });
   }
 
   write(batch: StorageBatch, options: { readonly durability: Durability }): Promise<void> {
-    const { life } = this.#deps.disk;
-    if (life.isDead) return life.never();
-    const operations = batch.operations.map(copied);
-    return this.#commits.add({ operations, durability: options.durability });
+    if (this.#disk.life.isDead) return this.#disk.life.never();
+    if (this.#closing !== undefined) return Promise.reject(this.#closedError());
+    return this.#queue.push(copyBatch(batch), options.durability);
   }
 
   health(): StorageHealth {
-    return this.#commits.health;
+    return this.#closing === undefined ? this.#health : { kind: 'closed' };
   }
 
   async whenReadable(): Promise<void> {
-    if (this.health().kind === 'reopening') await this.#commits.idle();
+    if (this.#closing !== undefined) throw this.#closedError();
+    await this.#reopening;
   }
 
-  async close(): Promise<void> {
-    const { disk, image } = this.#deps;
-    if (disk.life.isDead) return disk.life.never();
-    await this.#commits.idle();
-    if (this.health().kind === 'closed') return;
-    this.#commits.close();
-    for (const snapshot of this.#snapshots) snapshot.close();
-    if (image.holder === disk.life) image.holder = undefined;
+  close(): Promise<void> {
+    if (this.#disk.life.isDead) return this.#disk.life.never();
+    this.#closing ??= this.#close();
+    return this.#closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
+  async #close(): Promise<void> {
+    await this.#queue.drained();
+    await this.#reopening;
+    if (this.#image.holder === this.#disk.life) this.#image.holder = undefined;
+  }
+
+  async #commit(group: WriteGroup): Promise<void> {
+    await this.#reopening;
+    if (this.#health.kind === 'failed') throw this.#diskError('EIO', 'not-applied');
+    const { durability } = group;
+    this.#image.begin(group.batches.map(({ operations }) => ({ operations, durability })));
+    const kind = durability === 'synced' ? 'synced-write' : 'buffered-write';
+    const verdict = await this.#disk.perform(kind, this.#image.name, (at) => this.#land(group, at));
+    if (verdict === 'failed') throw this.#diskError('EIO', 'unknown');
+    if (verdict === 'full') throw this.#diskError('ENOSPC', 'not-applied');
+  }
+
+  /** The group reaches the disk, or does not. */
+  #land(group: WriteGroup, verdict: Verdict): Verdict {
+    for (const { operations } of group.batches) {
+      this.#disk.note(verdict, this.#image.name, hashOperations(operations));
+    }
+    if (verdict === 'ok') {
+      this.#image.commit();
+      this.#health = { kind: 'ok' };
+    } else if (verdict === 'full') {
+      this.#image.discard();
+      if (this.#health.kind === 'ok') this.#reopening = this.#reopen();
+    } else {
+      this.#health = { kind: 'failed', reason: 'a sync failed (simulated)' };
+    }
+    return verdict;
+  }
+
+  /** Only the first refusal reopens: later writes are refused before they could do harm. */
+  async #reopen(): Promise<void> {
+    this.#health = { kind: 'reopening' };
+    await this.#disk.perform('reopen', this.#image.name, () => {});
+    this.#openingsCount += 1;
+    this.#health = { kind: 'full', reason: 'no space left on the device (simulated)' };
+    this.#reopening = undefined;
+  }
+
   #content(): StoreContent {
-    const { kind } = this.health();
-    const { name, content } = this.#deps.image;
-    if (kind === 'closed') throw closedStore(name);
-    if (kind === 'reopening') throw reopeningStore(name);
-    return content;
-  }
-}
-
-class SimSnapshot implements StorageSnapshot {
-  readonly #deps: SimStorageDeps;
-  readonly #onClose: () => void;
-  #content: StoreContent | undefined;
-
-  constructor(deps: SimStorageDeps, content: StoreContent, onClose: () => void) {
-    this.#deps = deps;
-    this.#content = content;
-    this.#onClose = onClose;
+    if (this.#closing !== undefined) throw this.#closedError();
+    if (this.#health.kind === 'reopening') throw this.#reopeningError();
+    return this.#image.content;
   }
 
-  get(key: Uint8Array): Uint8Array | undefined {
-    return this.#open().get(key)?.slice();
+  /** The content of this moment, readable for as long as the store is not opened anew. */
+  #view(): () => StoreContent {
+    const content = this.#content();
+    const openingsCount = this.#openingsCount;
+    return () => {
+      this.#content();
+      if (this.#openingsCount !== openingsCount) throw this.#reopeningError();
+      return content;
+    };
   }
 
-  range(options: RangeOptions = {}): StorageRange {
-    const { disk, image } = this.#deps;
-    return createSimRange({ disk, storeName: image.name, content: () => this.#open() }, options);
+  #diskError(errno: 'EIO' | 'ENOSPC', outcome: 'not-applied' | 'unknown'): SynclineError {
+    const cause = new Error(`${errno} (simulated)`);
+    const { name: path } = this.#image;
+    return fileSystemError({ action: 'write to the store', path, errno, cause, outcome });
   }
 
-  close(): void {
-    this.#content = undefined;
-    this.#onClose();
+  #closedError(): SynclineError {
+    return new SynclineError('closed', `the store ${this.#image.name} was closed`);
   }
 
-  [Symbol.dispose](): void {
-    this.close();
+  #reopeningError(): SynclineError {
+    return new SynclineError(
+      'unavailable',
+      `the store ${this.#image.name} was opened anew after a full disk. Wait for whenReadable()`,
+    );
   }
-
-  #open(): StoreContent {
-    if (this.#content === undefined) throw closedStore(`${this.#deps.image.name} (snapshot)`);
-    return this.#content;
-  }
-}
-
-function copied(operation: StorageOperation): StorageOperation {
-  const key = operation.key.slice();
-  return operation.kind === 'put'
-    ? { kind: 'put', key, value: operation.value.slice() }
-    : { kind: 'delete', key };
 }

@@ -9,6 +9,7 @@
 import type { Durability } from '../../storage/storage.js';
 import type { StorageOperation } from '../../storage/storage-batch.js';
 import type { ProcessLife } from '../process-life.js';
+import { hashBytes } from '../trace.js';
 import type { PowerLoss } from './disk-plan.js';
 import { StoreContent } from './store-content.js';
 
@@ -93,4 +94,14 @@ export class StoreImage {
     const written = this.#log.splice(0, count);
     this.#base = this.#base.apply(written.flatMap((record) => record.operations));
   }
+}
+
+/** For the trace. */
+export function hashOperations(operations: readonly StorageOperation[]): number {
+  let hash = operations.length;
+  for (const operation of operations) {
+    hash = hashBytes(operation.key, hash);
+    if (operation.kind === 'put') hash = hashBytes(operation.value, hash);
+  }
+  return hash;
 }

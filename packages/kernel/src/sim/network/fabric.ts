@@ -47,17 +47,18 @@ export class Fabric {
     return link;
   }
 
-  /** How all links between machines behave. What is left out is calm. */
-  setProfile(profile: Partial<LinkProfile>): void {
-    this.#profile = { ...calmLink, ...profile };
+  /** How all links between machines behave. What is left out stays as it is. */
+  adjust(profile: Partial<LinkProfile>): void {
+    this.#profile = { ...this.#profile, ...profile };
     for (const link of this.#links.values()) {
-      if (link.from !== link.to) link.profile = this.#profile;
+      if (link.from !== link.to) link.profile = { ...link.profile, ...profile };
     }
   }
 
-  /** How one link behaves, until the next `setProfile`. */
-  setLinkProfile(from: string, to: string, profile: Partial<LinkProfile>): void {
-    this.link(from, to).profile = { ...calmLink, ...profile };
+  /** How one link behaves. */
+  adjustLink(from: string, to: string, profile: Partial<LinkProfile>): void {
+    const link = this.link(from, to);
+    link.profile = { ...link.profile, ...profile };
   }
 
   /** Nothing passes from any of `from` to any of `to`. The other way stays open. */

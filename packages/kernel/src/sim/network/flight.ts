@@ -44,7 +44,7 @@ const GIVE_UP_MS_MAX = 60_000;
 
 export class Flight {
   readonly #deps: FlightDeps;
-  #segments: FlyingSegment[] = [];
+  readonly #segments: FlyingSegment[] = [];
   #lastDueMs = 0;
   #isStalled = false;
   #isGivingUp = false;

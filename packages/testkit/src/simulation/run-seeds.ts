@@ -1,0 +1,66 @@
+// Runs a workload under many seeds and sums up: what failed, which rare paths were never reached, and
+// how fast it went.
+import { runSeed, type SeedResult } from './run-seed.js';
+import type { WorkloadEntry } from './workload.js';
+
+export interface RunSeedsOptions {
+  readonly firstSeed: number;
+  readonly seedsCount: number;
+  readonly bug?: string | undefined;
+  /** Runs each seed twice and compares the traces. Default false. */
+  readonly isTwice?: boolean;
+  /** Called after each seed. */
+  readonly onSeed?: (done: number, result: SeedResult) => void;
+}
+
+export interface SeedsReport {
+  readonly workload: string;
+  readonly bug: string | undefined;
+  /** Seeds that were run: all of them, or up to the first that failed. */
+  readonly seedsCount: number;
+  readonly failed: SeedResult | undefined;
+  /** A seed whose two runs differ: something real has leaked into the simulation. */
+  readonly unrepeatableSeed: number | undefined;
+  readonly events: number;
+  readonly simulatedMs: number;
+  readonly elapsedMs: number;
+  readonly probes: ReadonlyMap<string, number>;
+  /** Rare paths that no seed has reached. */
+  readonly missedProbes: readonly string[];
+}
+
+/** Stops at the first seed that fails or does not repeat. */
+export async function runSeeds(
+  entry: WorkloadEntry,
+  options: RunSeedsOptions,
+): Promise<SeedsReport> {
+  const probes = new Map<string, number>();
+  const sums = { events: 0, simulatedMs: 0 };
+  const startMs = performance.now();
+  let failed: SeedResult | undefined;
+  let unrepeatableSeed: number | undefined;
+  let done = 0;
+  while (done < options.seedsCount && failed === undefined && unrepeatableSeed === undefined) {
+    const seed = options.firstSeed + done;
+    const result = await runSeed(entry, { seed, bug: options.bug });
+    const again = options.isTwice ? await runSeed(entry, { seed, bug: options.bug }) : result;
+    if (again.traceHash !== result.traceHash) unrepeatableSeed = seed;
+    if (result.failure !== undefined) failed = result;
+    sums.events += options.isTwice ? result.events + again.events : result.events;
+    sums.simulatedMs += result.simulatedMs;
+    for (const [name, hits] of result.probes) probes.set(name, (probes.get(name) ?? 0) + hits);
+    done += 1;
+    options.onSeed?.(done, result);
+  }
+  return {
+    workload: entry.name,
+    bug: options.bug,
+    seedsCount: done,
+    failed,
+    unrepeatableSeed,
+    ...sums,
+    elapsedMs: performance.now() - startMs,
+    probes,
+    missedProbes: entry.probes.filter((name) => !probes.has(name)),
+  };
+}

@@ -1,0 +1,52 @@
+// What a person and a program read about a run over many seeds.
+import type { SeedResult } from './run-seed.js';
+import type { SeedsReport } from './run-seeds.js';
+
+/** A run of fewer seeds says nothing about paths that were not reached. */
+const SEEDS_FOR_PROBES = 100;
+
+/** Undefined when all is well. */
+export function problemOf(report: SeedsReport): string | undefined {
+  const { failed, unrepeatableSeed, seedsCount, bug, missedProbes } = report;
+  if (failed?.failure !== undefined) return failed.failure.message;
+  if (unrepeatableSeed !== undefined) {
+    return `seed ${unrepeatableSeed} gave two different traces: something real leaks in`;
+  }
+  const isLong = seedsCount >= SEEDS_FOR_PROBES && bug === undefined;
+  if (isLong && missedProbes.length > 0) {
+    return `${seedsCount} seeds never reached ${missedProbes.join(', ')}`;
+  }
+  return undefined;
+}
+
+export function formatFailure(report: SeedsReport, failed: SeedResult, commit: string): string {
+  const { workload, bug } = report;
+  const bugOption = bug === undefined ? '' : ` --bug ${bug}`;
+  return [
+    `${workload} failed after ${report.seedsCount} seeds: ${failed.failure?.message}`,
+    `commit ${commit}, seed ${failed.seed}, faults: ${failed.faults.join(', ') || 'none'}`,
+    `replay: npm run test:sim -- --workload ${workload} --seed ${failed.seed}${bugOption}`,
+  ].join('\n');
+}
+
+export function formatSummary(report: SeedsReport): string {
+  const { workload, seedsCount, events, simulatedMs, elapsedMs } = report;
+  const seconds = elapsedMs / 1000;
+  const rates = `${(seedsCount / seconds).toFixed(1)} seeds/s, ${Math.round(events / seconds)} events/s`;
+  const hours = (simulatedMs / 3_600_000).toFixed(1);
+  return `${workload}: ${seedsCount} seeds in ${seconds.toFixed(1)} s (${rates}), ${hours} h simulated`;
+}
+
+/** One line for programs. */
+export function formatJson(report: SeedsReport, commit: string): string {
+  const { failed, probes, elapsedMs, ...rest } = report;
+  return JSON.stringify({
+    ...rest,
+    commit,
+    elapsedMs: Math.round(elapsedMs),
+    eventsPerSecond: Math.round((report.events / elapsedMs) * 1000),
+    problem: problemOf(report) ?? null,
+    failedSeed: failed?.seed ?? null,
+    probes: Object.fromEntries(probes),
+  });
+}

@@ -42,6 +42,7 @@ export default defineConfig({
         testTimeout: 60_000,
         hookTimeout: 30_000,
         fileParallelism: false,
+        globalSetup: 'scripts/test/build-programs.mjs',
         sequence: { groupOrder: 1 },
       }),
     ],

@@ -24,7 +24,7 @@ export async function bootstrap(project) {
   await orExplain(() =>
     withBootstrapLock(async () => {
       await ensureInstalled();
-      if (project !== undefined) await ensureBuilt(project);
+      if (project !== undefined) await ensureBuilt([project]);
     }),
   );
 }

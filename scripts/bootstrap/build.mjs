@@ -1,15 +1,15 @@
-// Builds a project and what it refers to. `tsc -b` finds out by itself what is up to date, in well
+// Builds projects and what they refer to. `tsc -b` finds out by itself what is up to date, in well
 // under half a second, so there is no stamp of our own that could be wrong.
 import { runStep } from './step.mjs';
 
-/** @param {string} project A folder with a tsconfig.json, relative to the repository. */
-export async function ensureBuilt(project) {
+/** @param {readonly string[]} projects Folders with a tsconfig.json, relative to the repository. */
+export async function ensureBuilt(projects) {
   await runStep({
     name: 'build',
-    title: `Building (tsc -b ${project}) …`,
+    title: `Building (tsc -b ${projects.join(' ')}) …`,
     silentMs: 700,
     command: process.execPath,
-    args: ['node_modules/typescript/bin/tsc', '-b', project],
+    args: ['node_modules/typescript/bin/tsc', '-b', ...projects],
     hint: 'The sources do not compile.',
   });
 }

@@ -1,0 +1,64 @@
+// Answers that are not the status of a Syncline server: each is a clear error and never a stack.
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import { cliLimits } from '../limits.js';
+import { fetchStatus } from './fetch-status.js';
+import { statusTarget } from './status-target.js';
+
+async function answerOf(listener: RequestListener): Promise<unknown> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  try {
+    return await fetchStatus(statusTarget({ url: `http://127.0.0.1:${port}` }, {}));
+  } catch (thrown) {
+    return thrown;
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+test('a page of another server', async () => {
+  const error = await answerOf((_, response) => response.end('<html>hello</html>'));
+  expect(error).toMatchObject({
+    code: 'unavailable',
+    message: expect.stringContaining('not as a Syncline server does. Check --url.'),
+  });
+});
+
+test('an error of a Syncline server arrives as it was', async () => {
+  const body = { detail: 'stopping', code: 'closed', retryable: false, outcome: 'not-applied' };
+  const error = await answerOf((_, response) => {
+    response.writeHead(503, { 'content-type': 'application/problem+json' });
+    response.end(JSON.stringify(body));
+  });
+  expect(error).toMatchObject({ code: 'closed', message: 'stopping' });
+});
+
+test('an answer without end is not read to its end', async () => {
+  const piece = Buffer.alloc(64 * 1024, 32);
+  let sentBytes = 0;
+  const error = await answerOf((_, response) => {
+    const send = (): void => {
+      sentBytes += piece.length;
+      if (!response.destroyed) response.write(piece, send);
+    };
+    send();
+  });
+  expect(error).toMatchObject({ code: 'unavailable', outcome: 'not-applied' });
+  expect(sentBytes).toBeLessThan(4 * cliLimits.answerBytesMax.value);
+});
+
+test('a connection that is dropped in the middle', async () => {
+  const error = await answerOf((_, response) => {
+    response.writeHead(200, { 'content-length': 100 });
+    response.write('{', () => response.destroy());
+  });
+  expect(error).toMatchObject({
+    code: 'unavailable',
+    message: expect.stringMatching(/cannot reach/),
+  });
+});

@@ -1,6 +1,5 @@
 export { renderConfigDoc } from './config/config-doc.js';
 export { readInputFile } from './config/config-input-file.js';
-export { checkExposure, isLoopback } from './config/exposure.js';
 export {
   type ConfigSources,
   type LoadedConfig,

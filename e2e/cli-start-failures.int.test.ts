@@ -60,10 +60,9 @@ test('a data directory below a file', async () => {
   expect(line).toContain('is a file, not a directory');
 });
 
-const disk = mountSmallDisk(1024 * 1024);
-
-test.skipIf('reason' in disk)('a data directory on a read-only mount', async () => {
-  if ('reason' in disk) return;
+test('a data directory on a read-only mount', async ({ skip }) => {
+  const disk = mountSmallDisk(1024 * 1024);
+  if ('reason' in disk) return skip(disk.reason);
   using mounted = disk;
   mounted.makeReadOnly();
   for (const path of [mounted.path, join(mounted.path, 'deeper', 'data')]) {

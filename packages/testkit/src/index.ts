@@ -1,5 +1,10 @@
 export { type CertificatePair, makeCertificates, type TestCertificates } from './certificates.js';
 export { type ChildProgram, startChild } from './child-program.js';
+export { type Cluster, type ClusterOptions, startCluster } from './cluster/cluster.js';
+export type { ClusterNode } from './cluster/cluster-node.js';
+export type { ListenerName } from './cluster/listener-line.js';
+export type { ProcessExit, ProcessOptions, RunningProcess } from './cluster/running-process.js';
+export { startProcess } from './cluster/start-process.js';
 export {
   type FaultProxy,
   type FaultProxyOptions,

@@ -1,0 +1,77 @@
+// Starts a cluster of real Syncline processes on one machine, and cleans up whatever happens.
+//
+//   await using cluster = await startCluster({ nodes: 3 });
+//   await fetch(`${cluster.node(1).url('http')}/api/status`);
+//   await cluster.node(2).kill();
+//   await cluster.node(2).restart();
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { makeTempDirectory, type TempDirectory } from '../temp-directory.js';
+import { ClusterNode } from './cluster-node.js';
+
+export interface ClusterOptions {
+  /** Their ids are 1 to `nodes`. */
+  readonly nodes: number;
+  /** Further arguments of `serve`, the same for all or by node id. */
+  readonly args?: readonly string[] | ((nodeId: number) => readonly string[]);
+  readonly env?: Readonly<Record<string, string>>;
+  /** For each start of a node. Default 20 s. */
+  readonly readyTimeoutMs?: number;
+  /** What runs instead of the command line: a program that takes and prints the same. */
+  readonly program?: string;
+}
+
+export interface Cluster extends AsyncDisposable {
+  readonly nodes: readonly ClusterNode[];
+  /** Throws when there is no node of that id. */
+  node(id: number): ClusterNode;
+  /** The last output of all nodes, for a person: `onTestFailed(() => console.error(cluster.logs()))`. */
+  logs(): string;
+}
+
+/** From src/ and from dist/ alike. */
+const COMMAND_LINE = fileURLToPath(new URL('../../../cli/bin/syncline.js', import.meta.url));
+
+/** Resolves when all nodes are ready. If one fails, none is left and the error holds its last output. */
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  const directory = await makeTempDirectory('cluster');
+  const nodes = Array.from({ length: options.nodes }, (_, index) =>
+    createNode(index + 1, directory, options),
+  );
+  const cluster: Cluster = {
+    nodes,
+    node(id) {
+      const node = nodes[id - 1];
+      if (!node) throw new Error(`the cluster has nodes 1 to ${nodes.length}, not ${id}`);
+      return node;
+    },
+    logs: () => nodes.map((node) => node.tail()).join('\n'),
+    [Symbol.asyncDispose]: () => dispose(nodes, directory),
+  };
+  const starts = await Promise.allSettled(nodes.map((node) => node.start()));
+  const failure = starts.find((start) => start.status === 'rejected');
+  if (!failure) return cluster;
+  await dispose(nodes, directory).catch(() => {}); // the first failure says more
+  throw failure.reason;
+}
+
+function createNode(id: number, directory: TempDirectory, options: ClusterOptions): ClusterNode {
+  const { args = [], env = {}, readyTimeoutMs = 20_000, program = COMMAND_LINE } = options;
+  return new ClusterNode({
+    id,
+    program,
+    directory: directory.path,
+    dataDir: join(directory.path, `node-${id}`),
+    args: typeof args === 'function' ? args(id) : args,
+    env,
+    readyTimeoutMs,
+  });
+}
+
+/** Every node and the directory go, also when one of them complains. */
+async function dispose(nodes: readonly ClusterNode[], directory: TempDirectory): Promise<void> {
+  const ends = await Promise.allSettled(nodes.map((node) => node.dispose()));
+  await directory[Symbol.asyncDispose]();
+  const failure = ends.find((end) => end.status === 'rejected');
+  if (failure) throw failure.reason;
+}

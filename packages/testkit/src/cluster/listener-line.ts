@@ -1,0 +1,26 @@
+// The line that `syncline serve` prints when a listener accepts:
+// {"listener":"http","host":"127.0.0.1","port":7400}
+import type { Address } from '@syncline/kernel';
+
+export const LISTENER_NAMES = ['http', 'grpc', 'resp', 'mesh'] as const;
+export type ListenerName = (typeof LISTENER_NAMES)[number];
+
+export interface ListenerLine {
+  readonly listener: ListenerName;
+  readonly address: Address;
+}
+
+/** Undefined for any other line. */
+export function parseListenerLine(line: string): ListenerLine | undefined {
+  if (!line.startsWith('{')) return undefined;
+  let value: Partial<Record<string, unknown>>;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  const { listener, host, port } = value;
+  const name = LISTENER_NAMES.find((known) => known === listener);
+  if (!name || typeof host !== 'string' || typeof port !== 'number') return undefined;
+  return { listener: name, address: { host, port } };
+}

@@ -1,14 +1,12 @@
 export { type ClockSubject, clockSuite } from './conformance/clock-suite.js';
 export type { ConformanceCase } from './conformance/conformance-case.js';
-export { type FilesAbilities, type FilesSubject, filesSuite } from './conformance/files-suite.js';
+export type { FilesAbilities, FilesSubject } from './conformance/files-subject.js';
+export { filesSuite } from './conformance/files-suite.js';
 export type { NetworkSubject } from './conformance/network-pair.js';
 export { networkSuite } from './conformance/network-suite.js';
 export { type RandomSubject, randomSuite } from './conformance/random-suite.js';
-export {
-  type StorageAbilities,
-  type StorageSubject,
-  storageSuite,
-} from './conformance/storage-suite.js';
+export type { StorageAbilities, StorageSubject } from './conformance/storage-subject.js';
+export { storageSuite } from './conformance/storage-suite.js';
 export { checkFeedComplete, checkFeedStream } from './feed/feed-checker.js';
 export { createSeededRandom, type SeededRandom } from './seeded-random.js';
 export type {

@@ -3,7 +3,7 @@
 // K30  An append adds at the end.
 // K33  An error of a sync is final for its file.
 import assert from 'node:assert/strict';
-import type { FilesSubject } from './files-suite.js';
+import type { FilesSubject } from './files-subject.js';
 import { bytes, text } from './storage-samples.js';
 
 export const fileContentCases = {

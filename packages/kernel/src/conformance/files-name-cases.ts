@@ -3,7 +3,7 @@
 // K31  A rename replaces its target in one step and keeps the inode.
 // K32  A path that would leave the root is refused.
 import assert from 'node:assert/strict';
-import type { FilesSubject } from './files-suite.js';
+import type { FilesSubject } from './files-subject.js';
 import { bytes, text } from './storage-samples.js';
 
 export const fileNameCases = {

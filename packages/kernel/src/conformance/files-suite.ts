@@ -1,22 +1,10 @@
 // What every Files keeps: the system's, the simulated disk, and yours.
 //
 // The promises are K30 to K33 of SPEC.md. What a loss of power leaves is for the simulated disk to show.
-import type { Files } from '../files/files.js';
 import { type ConformanceCase, casesFor } from './conformance-case.js';
 import { failedSyncCases, fileContentCases } from './files-content-cases.js';
 import { fileNameCases } from './files-name-cases.js';
-
-export interface FilesSubject {
-  /** An empty root. */
-  readonly files: Files;
-  /** From now on every sync fails. Needed for `canBreakDisk`. */
-  breakDisk?(): Promise<void>;
-}
-
-export interface FilesAbilities {
-  /** Default false: few can break a real disk. */
-  readonly canBreakDisk?: boolean;
-}
+import type { FilesAbilities, FilesSubject } from './files-subject.js';
 
 /** `create` is called once per case, and what it made is disposed of after it. */
 export function filesSuite(

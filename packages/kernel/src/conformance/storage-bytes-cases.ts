@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { StorageBatch } from '../storage/storage-batch.js';
 import { BUFFERED, bytes, entriesOf, put, text, valueAt } from './storage-samples.js';
-import type { StorageSubject } from './storage-suite.js';
+import type { StorageSubject } from './storage-subject.js';
 
 export const bytesCases = {
   'K13 keys, values and batches may be reused once write was called': reuseAfterWrite,

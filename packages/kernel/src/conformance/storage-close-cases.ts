@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { kernelLimits } from '../limits.js';
 import { BUFFERED, batchOf, bytes, keysOf, put, putNumbered } from './storage-samples.js';
-import type { StorageSubject } from './storage-suite.js';
+import type { StorageSubject } from './storage-subject.js';
 
 export const closeCases = {
   'an open store is healthy and readable': healthyWhenOpen,

@@ -3,7 +3,7 @@
 // K17  A write whose sync fails is `storage-failed` with an unknown outcome. Later writes are not tried.
 import assert from 'node:assert/strict';
 import { batchOf, put, SYNCED, valueAt } from './storage-samples.js';
-import type { StorageSubject } from './storage-suite.js';
+import type { StorageSubject } from './storage-subject.js';
 
 export const failedDiskCases = {
   'K17 a write whose sync fails is storage-failed, its outcome unknown': writeFails,

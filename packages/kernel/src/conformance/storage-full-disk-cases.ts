@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import type { Storage } from '../storage/storage.js';
 import { StorageBatch } from '../storage/storage-batch.js';
 import { bytes, entriesOf, keysOf, put, SYNCED, valueAt } from './storage-samples.js';
-import type { StorageSubject } from './storage-suite.js';
+import type { StorageSubject } from './storage-subject.js';
 
 export const fullDiskCases = {
   'K16 a write on a full disk is storage-full and not applied': writeIsRefused,

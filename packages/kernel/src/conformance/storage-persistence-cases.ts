@@ -11,7 +11,7 @@ import {
   numbered,
   SYNCED,
 } from './storage-samples.js';
-import type { StorageSubject } from './storage-suite.js';
+import type { StorageSubject } from './storage-subject.js';
 
 export const persistenceCases = {
   'writes of both durabilities are there after a reopening': writesAreThere,

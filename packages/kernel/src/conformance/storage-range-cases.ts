@@ -6,7 +6,7 @@ import { kernelLimits } from '../limits.js';
 import type { RangeOptions } from '../storage/storage.js';
 import { StorageBatch } from '../storage/storage-batch.js';
 import { BUFFERED, bytes, keysOf, numbered, put, putNumbered, text } from './storage-samples.js';
-import type { StorageSubject } from './storage-suite.js';
+import type { StorageSubject } from './storage-subject.js';
 
 export const rangeCases = {
   'K10 keys are ordered by unsigned bytes, shorter first': unsignedOrder,

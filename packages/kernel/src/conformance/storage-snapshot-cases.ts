@@ -15,7 +15,7 @@ import {
   text,
   valueAt,
 } from './storage-samples.js';
-import type { StorageSubject } from './storage-suite.js';
+import type { StorageSubject } from './storage-subject.js';
 
 export const snapshotCases = {
   'K12 a snapshot does not see later writes': snapshotIsFixed,

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { StorageBatch } from '../storage/storage-batch.js';
 import { BUFFERED, batchOf, bytes, entriesOf, put, SYNCED, valueAt } from './storage-samples.js';
-import type { StorageSubject } from './storage-suite.js';
+import type { StorageSubject } from './storage-subject.js';
 
 export const writeCases = {
   'a put is read, a second one replaces it, a delete removes it': putReplaceDelete,

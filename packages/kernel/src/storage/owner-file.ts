@@ -37,7 +37,7 @@ export async function removeOwner(directory: string): Promise<void> {
 }
 
 /** The name in the file, or undefined if there is none that one can read. */
-export async function readOwner(directory: string): Promise<DirectoryOwner | undefined> {
+async function readOwner(directory: string): Promise<DirectoryOwner | undefined> {
   try {
     return parseOwner(await readFile(join(directory, OWNER_FILE), 'utf8'));
   } catch (thrown) {

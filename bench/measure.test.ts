@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import type { Bench } from './bench.js';
+import { parseBenchArguments } from './bench-arguments.js';
+import { ratioProblems } from './expected-ratios.js';
+import { compare, defineBench, median, spread } from './measure.js';
+import { benchTable } from './report.js';
+
+/** A bench whose contestants do nothing but say that they were called. */
+function tracedBench(calls: string[]): Bench<{ name: string }> {
+  const contestant = (name: string) => ({
+    name,
+    open: async () => ({
+      name,
+      async [Symbol.asyncDispose]() {
+        calls.push(`close ${name}`);
+      },
+    }),
+  });
+  return {
+    name: 'traced',
+    unit: 'calls/s',
+    about: 'nothing',
+    contestants: [contestant('ours'), contestant('peer')],
+    async prepare(subject) {
+      calls.push(`prepare ${subject.name}`);
+    },
+    async run(subject, round) {
+      calls.push(`${subject.name} ${round}`);
+      return 1;
+    },
+  };
+}
+
+describe('measuring', () => {
+  it('lets the contestants take turns, and does not count the first', async () => {
+    const calls: string[] = [];
+    const measured = await defineBench(tracedBench(calls)).measure(2);
+    expect(calls.join(', ')).toBe(
+      'prepare ours, prepare peer, ours 0, peer 0, ours 1, peer 1, ours 2, peer 2, close ours, close peer',
+    );
+    expect(measured.map(({ contestant, rates }) => [contestant, rates.length])).toEqual([
+      ['ours', 2],
+      ['peer', 2],
+    ]);
+  });
+
+  it('closes everyone when one of them fails', async () => {
+    const calls: string[] = [];
+    const bench = { ...tracedBench(calls), run: () => Promise.reject(new Error('broken')) };
+    await expect(defineBench(bench).measure(1)).rejects.toThrow('broken');
+    expect(calls.slice(2)).toEqual(['close ours', 'close peer']);
+  });
+
+  it('compares medians and tells the spread', () => {
+    expect([median([3, 1, 2]), median([4, 1, 2, 3])]).toEqual([2, 2.5]);
+    expect(spread([90, 100, 120])).toBeCloseTo(0.3);
+    const measured = [
+      { contestant: 'ours', rates: [100, 101, 99] },
+      { contestant: 'peer', rates: [400, 300, 500] },
+    ];
+    const bench = defineBench(tracedBench([]));
+    expect(compare(bench, measured)).toEqual([
+      {
+        bench: 'traced',
+        unit: 'calls/s',
+        value: 100,
+        peer: 'peer',
+        peerValue: 400,
+        ratio: 0.25,
+        n: 3,
+      },
+    ]);
+    expect(benchTable(bench, measured)).toBe(
+      [
+        'traced: nothing',
+        '  ours  100 calls/s   ± 1 %',
+        '  peer  400 calls/s  ± 25 %  ours is 0.25 of it',
+      ].join('\n'),
+    );
+  });
+});
+
+describe('the command line', () => {
+  it('takes what the help names', () => {
+    const args = ['--json', '--check', '--only', 'a', '--only', 'b', '--runs', '9'];
+    const expected = { isJson: true, isCheck: true, isHelp: false, only: ['a', 'b'], runs: 9 };
+    expect(parseBenchArguments(args)).toEqual(expected);
+  });
+
+  it('refuses what it does not know', () => {
+    expect(() => parseBenchArguments(['--jsn'])).toThrow("Unknown option '--jsn'");
+    expect(() => parseBenchArguments(['--runs', '2'])).toThrow(
+      '--runs is a whole number from 5 up',
+    );
+  });
+});
+
+describe('--check', () => {
+  it('names ratios that are too low and benches without an expectation', () => {
+    const line = { unit: 'x/s', value: 1, peerValue: 1, n: 5 };
+    const comparisons = [
+      { ...line, bench: 'good', peer: 'p', ratio: 0.5 },
+      { ...line, bench: 'slow', peer: 'p', ratio: 0.4 },
+      { ...line, bench: 'new', peer: 'p', ratio: 9 },
+    ];
+    expect(ratioProblems(comparisons, { good: { p: 0.5 }, slow: { p: 0.5 } })).toEqual([
+      'slow is 0.4 of p, expected at least 0.5',
+      'new against p is not in bench/expected.json',
+    ]);
+  });
+});

@@ -7,6 +7,7 @@ import type { Timer } from '../clock.js';
 import type { SeededRandom } from '../seeded-random.js';
 import { type EventOwner, EventQueue, type SimEvent } from './event-queue.js';
 import { runStepsDrained } from './microtask-drain.js';
+import { TICKS_PER_MS } from './ticks.js';
 import type { Trace } from './trace.js';
 
 /** What is to happen, and how the trace names it. */
@@ -25,9 +26,6 @@ export interface Budget {
 }
 
 export type RunEnd = 'done' | 'deadlock' | 'time-budget' | 'event-budget';
-
-/** A power of two, so that sums and differences of times are exact: a sleep never seems short. */
-const TICKS_PER_MS = 1024;
 
 /** Above every seeded tie: what is deferred comes after all else of its moment. */
 const DEFERRED_TIE = 2 ** 32;

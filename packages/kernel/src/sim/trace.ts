@@ -3,6 +3,8 @@
 // Every event, message and disk operation is noted. Two runs of one seed must end with the same hash;
 // if they do not, something outside the simulation (a real clock, a real random number, the order of a
 // hash table that was fed from them) has leaked in. The tail is printed when a run fails.
+import { TICKS_PER_MS } from './ticks.js';
+
 const TAIL_LINES = 256;
 
 interface TraceEntry {
@@ -18,16 +20,22 @@ export class Trace {
   #low = 0x9e3779b9;
   #high = 0x243f6a88;
 
-  /** Times are hashed to the microsecond. `detail` is a size, a count or a hash of bytes. */
+  /** `detail` is a size, a count or a hash of bytes. */
   note(timeMs: number, kind: string, subject: string, detail: number): void {
-    this.#mix(Math.floor(timeMs * 1000));
+    this.#mix(Math.floor(timeMs * TICKS_PER_MS));
     this.#mixText(kind);
     this.#mixText(subject);
     this.#mix(detail);
     const slot = this.#noted % TAIL_LINES;
     const entry = this.#tail[slot];
-    if (entry === undefined) this.#tail.push({ timeMs, kind, subject, detail });
-    else Object.assign(entry, { timeMs, kind, subject, detail });
+    if (entry === undefined) {
+      this.#tail.push({ timeMs, kind, subject, detail });
+    } else {
+      entry.timeMs = timeMs;
+      entry.kind = kind;
+      entry.subject = subject;
+      entry.detail = detail;
+    }
     this.#noted += 1;
   }
 

@@ -61,15 +61,16 @@ export class PeerSender {
     const { ports, store } = this.#deps;
     let counter = firstCounter;
     for (let isOpen = true; isOpen; ) {
+      if ((store.state.applied.get(ports.nodeName) ?? 0) <= counter) {
+        const closed = connection.closed.then(() => false);
+        isOpen = await Promise.race([store.nextCommit().then(() => true), closed]);
+        continue;
+      }
       for await (const update of store.updatesAfter(ports.nodeName, counter)) {
         counter = update.counter;
         this.#sentCounter = counter;
         if (!connection.write(encodeFrame({ kind: 'update', update }))) await connection.drained();
       }
-      const hasMore = (store.state.applied.get(ports.nodeName) ?? 0) > counter;
-      if (hasMore) continue; // committed while we were reading: its wake-up is over
-      const closed = connection.closed.then(() => false);
-      isOpen = await Promise.race([store.nextCommit().then(() => true), closed]);
     }
   }
 }

@@ -40,9 +40,9 @@ export function logRange(node: string, counter: number): RangeOptions {
 }
 
 function bytes(text: string): Uint8Array {
-  return new TextEncoder().encode(text);
+  return Buffer.from(text);
 }
 
 function parse(value: Uint8Array): unknown {
-  return JSON.parse(new TextDecoder().decode(value));
+  return JSON.parse(Buffer.from(value).toString());
 }

@@ -73,8 +73,8 @@ export class RegisterStore {
   /** What this register has of a node's updates after `counter`, in order. */
   async *updatesAfter(node: string, counter: number): AsyncGenerator<Update> {
     await this.#storage.whenReadable();
-    for await (const { value } of this.#storage.range(logRange(node, counter))) {
-      yield decodeUpdate(value);
+    for await (const batch of this.#storage.range(logRange(node, counter)).batches()) {
+      for (const { value } of batch) yield decodeUpdate(value);
     }
   }
 

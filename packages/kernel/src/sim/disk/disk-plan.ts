@@ -112,7 +112,7 @@ export class SeededDiskPlan implements DiskPlan {
     return this.#faults.float() < syncFailureProbability ? 'failed' : 'ok';
   }
 
-  done(): void {}
+  done(_operation: DiskOperation): void {}
 
   survivingWrites(count: number): number {
     return Math.floor(this.#losses.float() * (count + 1));

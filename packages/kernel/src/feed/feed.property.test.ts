@@ -108,20 +108,20 @@ const settle = () => new Promise((resolve) => setImmediate(resolve));
 const readerIndex = fc.nat({ max: 3 });
 const commands = fc.array(
   fc.oneof(
-    { weight: 4, arbitrary: command('commit', { key: fc.constantFrom('a', 'b', 'c') }) },
-    { weight: 3, arbitrary: command('publish', {}) },
-    { weight: 2, arbitrary: command('burst', { count: fc.integer({ min: 2, max: 6 }) }) },
-    { weight: 6, arbitrary: command('pull', { reader: readerIndex }) },
-    { weight: 4, arbitrary: command('drain', { reader: readerIndex }) },
-    { weight: 1, arbitrary: command('reconnect', { reader: readerIndex }) },
-    { weight: 1, arbitrary: command('compact', { keep: fc.nat({ max: 4 }) }) },
-    { weight: 1, arbitrary: command('expire', {}) },
-    { weight: 3, arbitrary: command('settle', {}) },
+    { weight: 4, arbitrary: step('commit', { key: fc.constantFrom('a', 'b', 'c') }) },
+    { weight: 3, arbitrary: step('publish', {}) },
+    { weight: 2, arbitrary: step('burst', { count: fc.integer({ min: 2, max: 6 }) }) },
+    { weight: 6, arbitrary: step('pull', { reader: readerIndex }) },
+    { weight: 4, arbitrary: step('drain', { reader: readerIndex }) },
+    { weight: 1, arbitrary: step('reconnect', { reader: readerIndex }) },
+    { weight: 1, arbitrary: step('compact', { keep: fc.nat({ max: 4 }) }) },
+    { weight: 1, arbitrary: step('expire', {}) },
+    { weight: 3, arbitrary: step('settle', {}) },
   ),
   { maxLength: 80, size: 'max' },
 );
 
-function command<Name extends string, Model extends object>(
+function step<Name extends string, Model extends object>(
   name: Name,
   model: { [K in keyof Model]: fc.Arbitrary<Model[K]> },
 ): fc.Arbitrary<Model & { readonly do: Name }> {

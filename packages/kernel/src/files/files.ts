@@ -15,7 +15,10 @@ export interface FileStat {
 export interface Files {
   /** Up to `length` bytes from `offset`; fewer at the end of the file, none beyond it. */
   readAt(path: string, offset: number, length: number): Promise<Uint8Array>;
-  /** Appends, creating the file if needed. A failed append may leave a prefix: check with `stat`. */
+  /**
+   * Appends, creating the file if needed. A failed append may leave a prefix: its outcome is then
+   * `unknown`, and `stat` tells. Calls for one file must not overlap.
+   */
   append(path: string, bytes: Uint8Array): Promise<void>;
   /** Makes the content durable. An error is final: what was appended since the last sync is unknown. */
   sync(path: string): Promise<void>;

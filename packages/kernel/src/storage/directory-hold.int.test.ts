@@ -1,5 +1,5 @@
 // One holder per directory, for real processes: who comes second is told who the first one is.
-import { readFile, symlink, writeFile } from 'node:fs/promises';
+import { readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeTempDirectory, mountSmallDisk, startChild } from '@syncline/testkit';
 import { describe, expect, it } from 'vitest';
@@ -63,6 +63,17 @@ for (const mode of ['claim', 'open'] as const) {
         code: 'locked',
         details: { holder: { pid: process.pid } },
       });
+    });
+
+    it.each(['missing', 'garbled'])('is refused also when its owner.json is %s', async (state) => {
+      await using directory = await makeTempDirectory('hold');
+      await using child = startChild('storage-holder', mode, directory.path);
+      expect(await child.nextLine()).toBe('{"holds":true}');
+      const path = join(directory.path, 'owner.json');
+      await (state === 'missing' ? rm(path) : writeFile(path, '{"pid":"?"'));
+      const error = await hold(directory.path).catch((thrown) => thrown);
+      expect(error).toMatchObject({ code: 'locked', details: { directory: directory.path } });
+      expect(error.message).toContain('another process, which has not said who it is');
     });
 
     it('can be taken again once it was released, and names nobody meanwhile', async () => {

@@ -46,8 +46,11 @@ export async function holdDirectory<Database extends { close(): Promise<void> }>
       owner,
       async release(close) {
         await removeOwner(directory); // while the lock is still ours, so that it is our name we remove
-        await close();
-        heldPaths.delete(path);
+        try {
+          await close();
+        } finally {
+          heldPaths.delete(path);
+        }
       },
     };
   } catch (thrown) {

@@ -17,6 +17,7 @@ it(`K15 ${ROUNDS} kills lose nothing that was acknowledged and tear nothing`, as
     const valueBytesMax = round % 2 === 0 ? '300' : '50000';
     await using writer = startChild('storage-writer', directory.path, 'buffered', valueBytesMax);
     expect(await writer.lineThatStarts('ready')).toBe(`ready ${last}`);
+    writer.send('write 1000000000');
     const acked = await killAfter(writer, 20 + ((round * 37) % 200));
     const storage = await openLevelStorage(deps, { directory: directory.path });
     last = lastInLedger(storage);

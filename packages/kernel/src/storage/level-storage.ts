@@ -97,7 +97,7 @@ class LevelStorage implements Storage {
   ): Promise<void> {
     if (this.#closing) throw closedStore(this.#directory);
     // An idle queue hands the batch to LevelDB, which copies it, before `push` returns.
-    const isTakenAtOnce = this.#queue.isIdle && this.#life.health().kind === 'ok';
+    const isTakenAtOnce = this.#queue.isIdle && this.#life.ready !== undefined;
     return this.#queue.push(isTakenAtOnce ? batch : copyBatch(batch), durability);
   }
 

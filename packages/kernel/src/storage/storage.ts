@@ -37,12 +37,18 @@ export interface StorageRange extends AsyncIterable<StorageEntry> {
 }
 
 export interface StorageReads {
-  /** The value, or undefined. Synchronous. Throws `corrupt` when the stored checksum does not match. */
+  /**
+   * The value, or undefined. Synchronous; the bytes are the caller's own. Throws `corrupt` when the
+   * stored checksum does not match.
+   */
   get(key: Uint8Array): Uint8Array | undefined;
   range(options?: RangeOptions): StorageRange;
 }
 
-/** A view of one moment. It must be closed; a store closes what is left open. */
+/**
+ * A view of one moment. It must be closed; a store closes what is left open. A store that is opened anew
+ * after a full disk loses its snapshots: they answer `unavailable`, and a new one can be taken.
+ */
 export interface StorageSnapshot extends StorageReads, Disposable {
   close(): void;
 }
@@ -59,11 +65,17 @@ export type StorageHealth =
   | { readonly kind: 'closed' };
 
 export interface Storage extends StorageReads, AsyncDisposable {
-  /** Applies all of the batch or none of it, and resolves once it is as durable as asked. */
+  /**
+   * Applies all of the batch or none of it, and resolves once it is as durable as asked. Writes take
+   * effect in the order of their calls; when one fails, those that were queued behind it fail too.
+   */
   write(batch: StorageBatch, options: { readonly durability: Durability }): Promise<void>;
   snapshot(): StorageSnapshot;
   health(): StorageHealth;
-  /** Resolves at once unless the store is reopening. Shells wait here so that `get` need not throw. */
+  /**
+   * Resolves at once unless the store is reopening. Shells wait here so that `get` need not throw.
+   * Rejects when there is nothing to wait for: the store was closed, or could not be opened anew.
+   */
   whenReadable(): Promise<void>;
   /** Waits for writes under way, then frees everything. A second call does nothing. */
   close(): Promise<void>;

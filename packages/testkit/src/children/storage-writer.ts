@@ -1,10 +1,12 @@
-// Writes a ledger to a LevelDB store until it is killed, and says what was acknowledged.
+// Writes a ledger to a LevelDB store as it is told, and says what was acknowledged.
 //
 //   node storage-writer.js DIRECTORY buffered|synced VALUE_BYTES_MAX
 //
-// Lines: `ready N` (the last number found), `ack N`, `full N`, `resumed N`. After a full
-// disk it reads, and tries the same number again. Anything else that fails ends it with exit code 1.
+// It takes lines `write COUNT`, and says `ready N` (the last number found), `ack N`, `full N`, `resumed N`
+// and, after COUNT acknowledgements, `done N`. After a full disk it reads, and tries the same number
+// again. Anything else that fails ends it with exit code 1.
 import { writeSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   createSystemClock,
@@ -26,18 +28,24 @@ const storage = await openLevelStorage(
 );
 let next = lastInLedger(storage) + 1;
 say(`ready ${next - 1}`);
-for (let isFull = false; ; ) {
-  const refused = await writeWindow(storage);
-  if (!refused) {
-    if (isFull) say(`resumed ${next}`);
-    isFull = false;
-    continue;
+for await (const line of createInterface({ input: process.stdin })) {
+  await writeUpTo(next + Number(line.split(' ')[1]));
+  say(`done ${next - 1}`);
+}
+
+async function writeUpTo(end: number): Promise<void> {
+  let isFull = false;
+  while (next < end) {
+    const refused = await writeWindow(storage);
+    if (refused && (refused.code !== 'storage-full' || refused.outcome !== 'not-applied')) {
+      throw refused;
+    }
+    if (refused && !isFull) await checkLedger(storage); // reads go on
+    if (refused) say(`full ${next}`);
+    else if (isFull) say(`resumed ${next}`);
+    isFull = refused !== undefined;
+    if (isFull) await sleep(PAUSE_MS);
   }
-  if (refused.code !== 'storage-full' || refused.outcome !== 'not-applied') throw refused;
-  if (!isFull) await checkLedger(storage); // reads go on
-  isFull = true;
-  say(`full ${next}`);
-  await sleep(PAUSE_MS);
 }
 
 /** Returns the error of the first write that was refused. Those behind it must be refused as well. */

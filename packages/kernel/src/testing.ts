@@ -32,4 +32,4 @@ export {
   type SimulationFailureFacts,
   type SimulationFailureKind,
 } from './sim/simulation-failure.js';
-export type { Trace } from './sim/trace.js';
+export { formatTraceEntry, type Trace, type TraceEntry } from './sim/trace.js';

@@ -42,10 +42,12 @@ test.each(['kill', 'losePower'] as const)('K80 after %s no port of the process a
     };
     ports.clock.setTimer(5, note('timer before'));
     node[how]();
+    const { operationsCount } = node.disk;
     act();
     ports.exit('already dead');
     await simulation.clock.sleep(60_000);
     expect(acted).toEqual([]);
+    expect(node.disk.operationsCount).toBe(operationsCount);
     expect(node.state).toBe('down');
 
     const next = await startNode();

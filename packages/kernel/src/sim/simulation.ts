@@ -15,7 +15,7 @@ import { SimChaos } from './sim-chaos.js';
 import { MachineClock, SimClock } from './sim-clock.js';
 import { type Boot, SimNode } from './sim-node.js';
 import { SimulationFailure, type SimulationFailureKind } from './simulation-failure.js';
-import { Trace } from './trace.js';
+import { Trace, type TraceEntry } from './trace.js';
 
 export interface SimulationOptions {
   readonly seed: number | string;
@@ -23,6 +23,8 @@ export interface SimulationOptions {
   readonly timeMsMax?: number;
   /** Events after which a run has failed. Default 5 million. */
   readonly eventsMax?: number;
+  /** Sees every entry of the trace, in order. Default: nobody does. */
+  readonly onTrace?: (entry: TraceEntry) => void;
 }
 
 const TIME_MS_MAX = 3_600_000;
@@ -32,7 +34,7 @@ export class Simulation {
   readonly seed: number | string;
   /** Fork it by name: `random.fork('my-workload')`. */
   readonly random: SeededRandom;
-  readonly trace = new Trace();
+  readonly trace: Trace;
   readonly network: Fabric;
   readonly chaos: SimChaos;
   /** The clock of the test itself: no skew, never paused. */
@@ -49,6 +51,7 @@ export class Simulation {
       timeMsMax: options.timeMsMax ?? TIME_MS_MAX,
       eventsMax: options.eventsMax ?? EVENTS_MAX,
     };
+    this.trace = new Trace(options.onTrace);
     const { random, trace } = this;
     const scheduler = new Scheduler({ random, trace });
     this.#scheduler = scheduler;

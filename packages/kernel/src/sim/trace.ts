@@ -7,36 +7,37 @@ import { TICKS_PER_MS } from './ticks.js';
 
 const TAIL_LINES = 256;
 
-interface TraceEntry {
-  timeMs: number;
-  kind: string;
-  subject: string;
-  detail: number;
+export interface TraceEntry {
+  readonly timeMs: number;
+  /** `timer`, `arrive`, `synced-write`, `kill`… */
+  readonly kind: string;
+  /** Whom it concerns: a node, a store, the two ends of a connection. */
+  readonly subject: string;
+  /** A size, a count or a hash of bytes. */
+  readonly detail: number;
 }
 
 export class Trace {
   readonly #tail: TraceEntry[] = [];
+  readonly #onEntry: ((entry: TraceEntry) => void) | undefined;
   #noted = 0;
   #low = 0x9e3779b9;
   #high = 0x243f6a88;
 
-  /** `detail` is a size, a count or a hash of bytes. */
+  /** `onEntry` sees everything, for checkers of what happened in which order. */
+  constructor(onEntry?: (entry: TraceEntry) => void) {
+    this.#onEntry = onEntry;
+  }
+
   note(timeMs: number, kind: string, subject: string, detail: number): void {
     this.#mix(Math.floor(timeMs * TICKS_PER_MS));
     this.#mixText(kind);
     this.#mixText(subject);
     this.#mix(detail);
-    const slot = this.#noted % TAIL_LINES;
-    const entry = this.#tail[slot];
-    if (entry === undefined) {
-      this.#tail.push({ timeMs, kind, subject, detail });
-    } else {
-      entry.timeMs = timeMs;
-      entry.kind = kind;
-      entry.subject = subject;
-      entry.detail = detail;
-    }
+    const entry = { timeMs, kind, subject, detail };
+    this.#tail[this.#noted % TAIL_LINES] = entry;
     this.#noted += 1;
+    this.#onEntry?.(entry);
   }
 
   /** Sixteen hexadecimal digits over everything noted so far. */
@@ -49,7 +50,7 @@ export class Trace {
   tail(linesMax = TAIL_LINES): readonly string[] {
     const start = this.#noted % this.#tail.length || 0;
     const ordered = [...this.#tail.slice(start), ...this.#tail.slice(0, start)];
-    return ordered.slice(-linesMax).map(formatEntry);
+    return ordered.slice(-linesMax).map(formatTraceEntry);
   }
 
   #mix(value: number): void {
@@ -77,7 +78,7 @@ export function hashBytes(bytes: Uint8Array, start = 0x811c9dc5): number {
   return hash;
 }
 
-function formatEntry(entry: TraceEntry): string {
+export function formatTraceEntry(entry: TraceEntry): string {
   const time = entry.timeMs.toFixed(3).padStart(12);
   return `${time} ms  ${entry.kind.padEnd(14)} ${entry.subject} ${entry.detail}`;
 }

@@ -77,14 +77,15 @@ class RegisterWorkload implements Workload {
 
   async check({ simulation }: WorkloadContext): Promise<void> {
     const deadlineMs = simulation.nowMs + CONVERGE_MS_MAX;
-    let views: readonly RegisterView[];
     let difference: string | undefined;
     do {
       assert(simulation.nowMs < deadlineMs, `the nodes do not converge: ${difference}`);
       await simulation.clock.sleep(POLL_MS); // first of all, so that those that were down come up
-      views = await this.#views();
-      difference = differenceBetween(NODES, views);
+      difference = differenceBetween(
+        NODES.map((node) => ({ node, state: this.#nodes.get(node)?.store.state })),
+      );
     } while (difference !== undefined);
+    const views = await this.#views();
     checkNothingAcknowledgedIsLost(this.#history, views);
     checkEachUpdateCountsOnce(this.#history, views);
   }

@@ -2,13 +2,14 @@
 //
 // Each fault is on in half of the runs. So some runs have a single fault, in which its bugs are not
 // hidden by others, and some have all of them at once.
-import { Simulation, SimulationFailure } from '@syncline/kernel/testing';
+import { Simulation, SimulationFailure, type SimulationOptions } from '@syncline/kernel/testing';
 import type { Workload, WorkloadContext, WorkloadEntry } from './workload.js';
 
 export interface SeedOptions {
   readonly seed: number;
   /** A bug to plant, by name. */
   readonly bug?: string | undefined;
+  readonly onTrace?: SimulationOptions['onTrace'] | undefined;
 }
 
 export interface SeedResult {
@@ -25,7 +26,8 @@ export interface SeedResult {
 const FAULT_PROBABILITY = 0.5;
 
 export async function runSeed(entry: WorkloadEntry, options: SeedOptions): Promise<SeedResult> {
-  const simulation = new Simulation({ seed: options.seed });
+  const { seed, onTrace } = options;
+  const simulation = new Simulation({ seed, ...(onTrace && { onTrace }) });
   const swarm = simulation.random.fork('swarm');
   const faults = entry.faults.filter(() => swarm.float() < FAULT_PROBABILITY);
   const honest = entry.create(options.bug);
@@ -33,7 +35,7 @@ export async function runSeed(entry: WorkloadEntry, options: SeedOptions): Promi
     .run(() => runWorkloads(simulation, honest, faults))
     .then(() => undefined, toFailure);
   return {
-    seed: options.seed,
+    seed,
     failure,
     faults: faults.map((fault) => fault.name),
     traceHash: simulation.trace.hash(),

@@ -1,12 +1,14 @@
 // Runs a workload under many seeds and sums up: what failed, which rare paths were never reached, and
 // how fast it went.
-import { runSeed, type SeedResult } from './run-seed.js';
+import { runSeed, type SeedOptions, type SeedResult } from './run-seed.js';
 import type { WorkloadEntry } from './workload.js';
 
 export interface RunSeedsOptions {
   readonly firstSeed: number;
   readonly seedsCount: number;
   readonly bug?: string | undefined;
+  /** Sees the trace of every run. */
+  readonly onTrace?: SeedOptions['onTrace'];
   /** Runs each seed twice and compares the traces. Default false. */
   readonly isTwice?: boolean;
   /** Called after each seed. */
@@ -42,8 +44,9 @@ export async function runSeeds(
   let done = 0;
   while (done < options.seedsCount && failed === undefined && unrepeatableSeed === undefined) {
     const seed = options.firstSeed + done;
-    const result = await runSeed(entry, { seed, bug: options.bug });
-    const again = options.isTwice ? await runSeed(entry, { seed, bug: options.bug }) : result;
+    const run = { seed, bug: options.bug, onTrace: options.onTrace };
+    const result = await runSeed(entry, run);
+    const again = options.isTwice ? await runSeed(entry, run) : result;
     if (again.traceHash !== result.traceHash) unrepeatableSeed = seed;
     if (result.failure !== undefined) failed = result;
     sums.events += options.isTwice ? result.events + again.events : result.events;

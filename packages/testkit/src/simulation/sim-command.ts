@@ -1,24 +1,25 @@
 // `npm run test:sim`: runs workloads under many seeds, or one seed again.
 import { parseArgs } from 'node:util';
-import { registerWorkload } from '../register/register-workload.js';
+import { formatTraceEntry } from '@syncline/kernel/testing';
 import { runSeeds, type SeedsReport } from './run-seeds.js';
 import { formatFailure, formatJson, formatSummary, problemOf } from './seeds-report.js';
 import type { WorkloadEntry } from './workload.js';
-
-const WORKLOADS: readonly WorkloadEntry[] = [registerWorkload];
+import { workloads as allWorkloads } from './workloads.js';
 
 const HELP = `Runs simulated clusters, each from one seed.
 
   npm run test:sim -- --seeds 2000              many seeds of every workload
   npm run test:sim -- --seed 17                 one seed again, with the end of its trace
+  npm run test:sim -- --seed 17 --trace         and with all of it
   npm run test:sim -- --seeds 100 --twice       each seed twice: are the traces equal?
   npm run test:sim -- --seeds 200 --bug duplicate-apply --workload register
 
   --seeds N        how many seeds (default 200)
   --first S        the first of them (default 1)
   --seed S         this one only
-  --workload W     ${WORKLOADS.map(({ name }) => name).join(', ')} (default: all)
-  --bug B          plant a bug: ${WORKLOADS.flatMap(({ bugs }) => bugs).join(', ')}
+  --workload W     ${allWorkloads.map(({ name }) => name).join(', ')} (default: all)
+  --bug B          plant a bug: ${allWorkloads.flatMap(({ bugs }) => bugs).join(', ')}
+  --trace          print every event on standard error
   --twice          run each seed twice and compare the traces
   --json           one line of JSON per workload on standard output
 
@@ -37,6 +38,7 @@ interface SimCommandOptions {
   readonly firstSeed: number;
   readonly isReplay: boolean;
   readonly bug: string | undefined;
+  readonly isTraced: boolean;
   readonly isTwice: boolean;
   readonly isJson: boolean;
   readonly workloads: readonly WorkloadEntry[];
@@ -61,6 +63,9 @@ export async function runSimCommand(
     const report = await runSeeds(workload, {
       ...options,
       onSeed: progress(workload, options, deps),
+      onTrace: options.isTraced
+        ? (entry) => deps.writeError(`${formatTraceEntry(entry)}\n`)
+        : undefined,
     });
     if (problemOf(report) !== undefined) exitCode = 1;
     tell(report, options, deps);
@@ -72,7 +77,9 @@ function tell(report: SeedsReport, options: SimCommandOptions, deps: SimCommandD
   const { failed } = report;
   const problem = problemOf(report);
   if (failed !== undefined) {
-    if (options.isReplay) deps.writeError(`${failed.failure?.facts.traceTail.join('\n')}\n`);
+    if (options.isReplay && !options.isTraced) {
+      deps.writeError(`${failed.failure?.facts.traceTail.join('\n')}\n`);
+    }
     deps.writeError(`${formatFailure(report, failed, deps.commit)}\n`);
   } else if (problem !== undefined) {
     deps.writeError(`${report.workload}: ${problem}\n`);
@@ -100,7 +107,7 @@ function readOptions(args: readonly string[]): SimCommandOptions | string {
     return `--seeds ${values.seeds} is no count`;
   if (!Number.isSafeInteger(firstSeed)) return `${firstSeed} is no seed`;
   const { bug } = values;
-  const named = WORKLOADS.filter(({ name }) => name === (values.workload ?? name));
+  const named = allWorkloads.filter(({ name }) => name === (values.workload ?? name));
   if (named.length === 0) return `there is no workload "${values.workload}"`;
   const workloads = named.filter(({ bugs }) => bug === undefined || bugs.includes(bug));
   if (workloads.length === 0) return `there is no bug "${bug}" to plant`;
@@ -109,6 +116,7 @@ function readOptions(args: readonly string[]): SimCommandOptions | string {
     firstSeed,
     isReplay: values.seed !== undefined,
     bug,
+    isTraced: values.trace,
     isTwice: values.twice,
     isJson: values.json,
     workloads,
@@ -125,6 +133,7 @@ function parse(args: readonly string[]) {
         seed: { type: 'string' },
         workload: { type: 'string' },
         bug: { type: 'string' },
+        trace: { type: 'boolean', default: false },
         twice: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },

@@ -1,0 +1,5 @@
+// Every workload that `npm run test:sim` knows. A slice adds its own here.
+import { registerWorkload } from '../register/register-workload.js';
+import type { WorkloadEntry } from './workload.js';
+
+export const workloads: readonly WorkloadEntry[] = [registerWorkload];

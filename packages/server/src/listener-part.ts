@@ -19,8 +19,14 @@ export class ListenerPart implements LifecyclePart {
   }
 
   async start(): Promise<void> {
-    this.#listener = await this.#deps.open();
-    this.#deps.opened(this.#listener.address);
+    const listener = await this.#deps.open();
+    try {
+      this.#deps.opened(listener.address);
+    } catch (thrown) {
+      await listener.close(AbortSignal.abort());
+      throw thrown;
+    }
+    this.#listener = listener;
   }
 
   async drain(signal: AbortSignal): Promise<void> {

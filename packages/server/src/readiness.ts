@@ -86,10 +86,15 @@ export class Readiness {
       hasChanged = true;
       this.#seen.set(name, ok);
       this.#deps.metrics.set('syncline_server_ready', ok ? 1 : 0, { check: name });
-      if (ok) this.#deps.logger.info('check holds', { check: name });
-      else this.#deps.logger.warn('check fails', { check: name, reason });
+      this.#log(name, ok, reason);
     }
     if (hasChanged) for (const watcher of this.#watchers) watcher();
+  }
+
+  /** During a stop the checks fail as they should; that is no news. */
+  #log(check: string, ok: boolean, reason: string | undefined): void {
+    if (ok) this.#deps.logger.debug('check holds', { check });
+    else if (!this.#deps.draining.aborted) this.#deps.logger.warn('check fails', { check, reason });
   }
 
   #serverCheck(): Check {

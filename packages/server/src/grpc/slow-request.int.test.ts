@@ -4,7 +4,7 @@ import { createSystemClock, silentLogger, silentMetrics } from '@syncline/kernel
 import { expect, test } from 'vitest';
 import { LimitWatch } from '../limit-watch.js';
 import { Readiness } from '../readiness.js';
-import { ECHO_SERVICE, echoDefinition, echoDescriptor } from '../testing/echo-service.js';
+import { ECHO_SERVICE, echoDefinition, echoDescriptors } from '../testing/echo-service.js';
 import { openGrpcListener } from './grpc-listener.js';
 
 test('a single request that does not arrive in time is DEADLINE_EXCEEDED', async () => {
@@ -25,7 +25,7 @@ test('a single request that does not arrive in time is DEADLINE_EXCEEDED', async
             name: ECHO_SERVICE,
             definition: echoDefinition,
             implementation: {},
-            fileDescriptors: [echoDescriptor],
+            fileDescriptors: echoDescriptors,
           },
         },
       ],

@@ -134,6 +134,7 @@ function answerThrown(
   const where = { method: request.method, route: request.routeOptions?.url ?? 'none' };
   const problem = problemFrom(thrown, deps.logger, where);
   if (problem.status === 413) deps.limits.reached('server', 'httpBodyBytesMax');
+  reply.headers(SECURITY_HEADERS); // a path that cannot be decoded fails before `admit`
   if (reply.raw.headersSent) reply.raw.destroy();
   else sendProblem(reply, problem);
 }

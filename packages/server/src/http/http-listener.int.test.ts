@@ -186,6 +186,13 @@ describe('without a token', () => {
     expect(client.text()).toContain(`HTTP/1.1 ${status} `);
   });
 
+  test('a path that cannot be decoded is 400, with the same headers', async () => {
+    const broken = await get('/api/%zz');
+    expect(broken.status).toBe(400);
+    expect(broken.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(await broken.json()).toMatchObject({ code: 'invalid-argument' });
+  });
+
   test('a URL above 4 KiB is 414', async () => {
     expect((await get(`/healthz?${'x'.repeat(4 * 1024)}`)).status).toBe(414);
   });

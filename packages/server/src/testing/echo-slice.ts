@@ -14,7 +14,7 @@ import {
 } from '@syncline/kernel';
 import type { HttpReply, HttpRoute, ServerSentEvent } from '../http/http-route.js';
 import type { RunningSlice, Slice, SliceDeps, SliceHealth } from '../slice.js';
-import { ECHO_SERVICE, type Echo, echoDefinition, echoDescriptor } from './echo-service.js';
+import { ECHO_SERVICE, type Echo, echoDefinition, echoDescriptors } from './echo-service.js';
 import { createEchoSession } from './echo-session.js';
 
 export interface EchoSliceOptions {
@@ -74,7 +74,7 @@ export class EchoSlice implements Slice {
           name: ECHO_SERVICE,
           definition: echoDefinition,
           implementation: this.#grpc(),
-          fileDescriptors: [echoDescriptor],
+          fileDescriptors: echoDescriptors,
         },
       ],
       resp: { connect: () => createEchoSession(() => this.#wait()) },

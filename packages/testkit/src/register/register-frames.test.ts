@@ -1,3 +1,4 @@
+import type { Connection } from '@syncline/kernel';
 import { runInSimulation } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { encodeFrame, type Frame, readFrames } from './register-frames.js';
@@ -13,12 +14,15 @@ const whole = Buffer.concat(frames.map((frame) => encodeFrame(frame)));
 /** What is read when `pieces` are written one by one and the connection is ended. */
 function readBack(pieces: readonly Uint8Array[]): Promise<Frame[]> {
   return runInSimulation(1, async ({ network, clock }) => {
-    const listener = await network.listen({ host: 'test', port: 0 }, async (connection) => {
+    const writePieces = async (connection: Connection) => {
       for (const piece of pieces) {
         connection.write(piece);
         await clock.sleep(1);
       }
       connection.end();
+    };
+    const listener = await network.listen({ host: 'test', port: 0 }, (accepted) => {
+      void writePieces(accepted);
     });
     const connection = await network.connect(listener.address);
     const read: Frame[] = [];

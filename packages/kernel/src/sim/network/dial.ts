@@ -65,7 +65,7 @@ export class Dial {
       if (link.isOpen) this.#arriveAtTarget();
       else link.whenOpen(() => this.#knock());
     };
-    fabric.scheduler.after(link.delayMs(0), { kind: 'connect', subject: this.#subject(), run });
+    fabric.scheduler.after(link.delayMs(), { kind: 'connect', subject: this.#subject(), run });
   }
 
   #arriveAtTarget(): void {
@@ -127,7 +127,7 @@ export class Dial {
       else back.whenOpen(() => this.#answer(run));
     };
     const work = { kind: 'connected', subject: this.#subject(), owner: life, run: arrive };
-    fabric.scheduler.after(back.delayMs(0), work);
+    fabric.scheduler.after(back.delayMs(), work);
   }
 
   #succeed(connection: SimConnection): void {

@@ -67,8 +67,9 @@ export class Flight {
   launch(segment: Segment): void {
     if (this.#isMerged(segment)) return;
     const { scheduler, link } = this.#deps;
-    const delayMs = link.delayMs(segment.kind === 'data' ? segment.bytes.length : 0);
-    this.#lastDueMs = Math.max(this.#lastDueMs, scheduler.nowMs + delayMs);
+    const bytes = segment.kind === 'data' ? segment.bytes.length : 0;
+    const startMs = Math.max(this.#lastDueMs, scheduler.nowMs + link.delayMs());
+    this.#lastDueMs = startMs + bytes / link.profile.bytesPerMs; // one after the other
     this.#segments.push({ segment, sentMs: scheduler.nowMs, dueMs: this.#lastDueMs });
     this.#schedule();
   }
@@ -78,8 +79,8 @@ export class Flight {
     this.#segments.length = Math.min(count, this.#segments.length);
   }
 
-  /** Somebody else handles what arrives from now on. */
-  receiverChanged(): void {
+  /** Somebody else handles what arrives from now on, or it comes later. */
+  reschedule(): void {
     this.#arrival?.cancel();
     this.#arrival = undefined;
     this.#schedule();
@@ -103,8 +104,10 @@ export class Flight {
     if (segment.kind !== 'data' || last?.segment.kind !== 'data') return false;
     const { scheduler, link } = this.#deps;
     if (last.sentMs !== scheduler.nowMs || !link.happens(MERGE_PROBABILITY)) return false;
-    const bytes = Buffer.concat([last.segment.bytes, segment.bytes]);
-    last.segment = { kind: 'data', bytes };
+    last.segment = { kind: 'data', bytes: Buffer.concat([last.segment.bytes, segment.bytes]) };
+    this.#lastDueMs += segment.bytes.length / link.profile.bytesPerMs;
+    last.dueMs = this.#lastDueMs;
+    this.reschedule();
     return true;
   }
 

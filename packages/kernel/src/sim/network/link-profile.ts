@@ -12,6 +12,7 @@ export interface LinkProfile {
   /** Part of the packets that take far longer, as after a retransmission, and how long at most. */
   readonly tailProbability: number;
   readonly tailMsMax: number;
+  /** Of each connection. */
   readonly bytesPerMs: number;
   /** Part of the chunks that arrive in two pieces. In half of them one piece is a single byte. */
   readonly cutProbability: number;

@@ -52,10 +52,10 @@ export class Link {
     return probability > 0 && this.random.float() < probability;
   }
 
-  /** How long the next packet takes. */
-  delayMs(bytes: number): number {
-    const { delayMs, jitterMs, tailProbability, tailMsMax, bytesPerMs } = this.profile;
-    const usualMs = delayMs + jitterMs * this.random.float() + bytes / bytesPerMs;
+  /** How long the next packet is on its way. */
+  delayMs(): number {
+    const { delayMs, jitterMs, tailProbability, tailMsMax } = this.profile;
+    const usualMs = delayMs + jitterMs * this.random.float();
     return this.happens(tailProbability) ? usualMs + tailMsMax * this.random.float() ** 3 : usualMs;
   }
 

@@ -39,6 +39,6 @@ export class MessageLink<Message> {
       if (owner === undefined || !link.isOpen) return;
       scheduler.after(0, { kind: 'message', subject, owner, run: () => deliver(message) });
     };
-    scheduler.after(link.delayMs(0), { kind: 'message-sent', subject, run: arrive });
+    scheduler.after(link.delayMs(), { kind: 'message-sent', subject, run: arrive });
   }
 }

@@ -95,7 +95,7 @@ export class Pipe {
   receiverLeft(): void {
     if (this.#isReceiverGone) return;
     this.#isReceiverGone = true;
-    this.#flight.receiverChanged();
+    this.#flight.reschedule();
   }
 
   /** As above, but nobody says so: the sender finds out by asking after some silence. */
@@ -188,6 +188,6 @@ export class Pipe {
   #tellSender(kind: string, tell: (sender: PipeEnd) => void): void {
     const { scheduler, back, sender, label } = this.#deps;
     const run = () => tell(sender);
-    scheduler.after(back.delayMs(0), { kind, subject: label, owner: sender.life, run });
+    scheduler.after(back.delayMs(), { kind, subject: label, owner: sender.life, run });
   }
 }

@@ -234,6 +234,17 @@ test('a paused reader stops its writer, and gets everything later', () =>
     expect(got.bytes.length).toBe(written);
   }));
 
+test('a connection carries no more than its bandwidth', () =>
+  withPair(1, async ({ simulation, client, server }) => {
+    simulation.network.adjust({ bytesPerMs: 100 });
+    const got = collect(server);
+    const startMs = simulation.nowMs;
+    for (let count = 0; count < 10; count += 1) client.write(new Uint8Array(10_000));
+    while (got.bytes.length < 100_000) await simulation.clock.sleep(10);
+    expect(simulation.nowMs - startMs).toBeGreaterThanOrEqual(1000);
+    expect(simulation.nowMs - startMs).toBeLessThan(1200);
+  }));
+
 test('a listener on the loopback is for its own machine', () =>
   withPair(1, async ({ portsOf }) => {
     await portsOf('b').network.listen({ host: '127.0.0.1', port: 80 }, () => {});

@@ -19,9 +19,9 @@ export type {
 } from './sim/disk/disk-plan.js';
 export { SeededDiskPlan } from './sim/disk/disk-plan.js';
 export type { SimDisk } from './sim/disk/sim-disk.js';
-export type { Fabric } from './sim/network/fabric.js';
 export { calmLink, type LinkProfile, roughLink } from './sim/network/link-profile.js';
 export type { MessageLink } from './sim/network/message-link.js';
+export type { NetworkControls } from './sim/network/network-controls.js';
 export { runInSimulation, type SimulatedBody } from './sim/run-in-simulation.js';
 export type { SimChaos } from './sim/sim-chaos.js';
 export type { MachineClock } from './sim/sim-clock.js';

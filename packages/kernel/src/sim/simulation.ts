@@ -2,12 +2,14 @@
 //
 // Everything runs in this process and thread, at the speed of its events. A test adds nodes, runs a
 // body, causes faults and looks at the outcome; the same seed gives the same run.
+import { assert } from '../assert.js';
 import type { Clock } from '../clock.js';
 import { createSeededRandom, type SeededRandom } from '../seeded-random.js';
 import { calmDisk } from './disk/disk-plan.js';
 import { Fabric } from './network/fabric.js';
 import { calmLink } from './network/link-profile.js';
 import { MessageLink } from './network/message-link.js';
+import type { NetworkControls } from './network/network-controls.js';
 import { ProcessLife } from './process-life.js';
 import { RejectionWatch } from './rejection-watch.js';
 import { type Budget, Scheduler } from './scheduler.js';
@@ -35,11 +37,12 @@ export class Simulation {
   /** Fork it by name: `random.fork('my-workload')`. */
   readonly random: SeededRandom;
   readonly trace: Trace;
-  readonly network: Fabric;
+  readonly network: NetworkControls;
   readonly chaos: SimChaos;
   /** The clock of the test itself: no skew, never paused. */
   readonly clock: Clock;
   readonly #scheduler: Scheduler;
+  readonly #fabric: Fabric;
   readonly #nodes = new Map<string, SimNode>();
   readonly #budget: Budget;
   #uncaught: { readonly error: unknown } | undefined;
@@ -55,7 +58,8 @@ export class Simulation {
     const { random, trace } = this;
     const scheduler = new Scheduler({ random, trace });
     this.#scheduler = scheduler;
-    this.network = new Fabric({ scheduler, random });
+    this.#fabric = new Fabric({ scheduler, random });
+    this.network = this.#fabric;
     this.chaos = new SimChaos(random);
     const life = new ProcessLife('test', 1);
     this.clock = new SimClock({ scheduler, machine: new MachineClock(scheduler), life });
@@ -80,7 +84,7 @@ export class Simulation {
     const onUncaught = (error: unknown) => {
       this.#uncaught ??= { error };
     };
-    const deps = { scheduler, fabric: this.network, random, chaos, onUncaught };
+    const deps = { scheduler, fabric: this.#fabric, random, chaos, onUncaught };
     const node = new SimNode(deps, { name, boot, ...options });
     this.#nodes.set(name, node);
     return node;
@@ -92,7 +96,7 @@ export class Simulation {
     to: SimNode,
     deliver: (message: Message) => void,
   ): MessageLink<Message> {
-    const link = this.network.link(from.name, to.name);
+    const link = this.#fabric.link(from.name, to.name);
     return new MessageLink({ scheduler: this.#scheduler, link, receiver: () => to.life, deliver });
   }
 
@@ -131,8 +135,9 @@ export class Simulation {
     });
     if (this.#uncaught !== undefined) throw this.#failure('thrown', this.#uncaught.error);
     if (watch.reasons.length > 0) throw this.#failure('unhandled-rejection', watch.reasons[0]);
-    if (result === undefined) throw this.#failure(end === 'done' ? 'thrown' : end);
-    return result.value;
+    if (result !== undefined) return result.value;
+    assert(end !== 'done', 'a run is done when its body is, or something failed');
+    throw this.#failure(end);
   }
 
   #failure(kind: SimulationFailureKind, cause?: unknown): SimulationFailure {

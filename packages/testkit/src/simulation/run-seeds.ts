@@ -26,6 +26,8 @@ export interface SeedsReport {
   readonly events: number;
   readonly simulatedMs: number;
   readonly elapsedMs: number;
+  /** Of one core, without the time that others used it. */
+  readonly cpuMs: number;
   readonly probes: ReadonlyMap<string, number>;
   /** Rare paths that no seed has reached. */
   readonly missedProbes: readonly string[];
@@ -39,6 +41,7 @@ export async function runSeeds(
   const probes = new Map<string, number>();
   const sums = { events: 0, simulatedMs: 0 };
   const startMs = performance.now();
+  const startCpu = process.cpuUsage();
   let failed: SeedResult | undefined;
   let unrepeatableSeed: number | undefined;
   let done = 0;
@@ -55,6 +58,7 @@ export async function runSeeds(
     done += 1;
     options.onSeed?.(done, result);
   }
+  const cpu = process.cpuUsage(startCpu);
   return {
     workload: entry.name,
     bug: options.bug,
@@ -63,6 +67,7 @@ export async function runSeeds(
     unrepeatableSeed,
     ...sums,
     elapsedMs: performance.now() - startMs,
+    cpuMs: (cpu.user + cpu.system) / 1000,
     probes,
     missedProbes: entry.probes.filter((name) => !probes.has(name)),
   };

@@ -30,23 +30,29 @@ export function formatFailure(report: SeedsReport, failed: SeedResult, commit: s
 }
 
 export function formatSummary(report: SeedsReport): string {
-  const { workload, seedsCount, events, simulatedMs, elapsedMs } = report;
+  const { workload, seedsCount, simulatedMs, elapsedMs } = report;
   const seconds = elapsedMs / 1000;
-  const rates = `${(seedsCount / seconds).toFixed(1)} seeds/s, ${Math.round(events / seconds)} events/s`;
+  const seedsRate = (seedsCount / seconds).toFixed(1);
+  const rates = `${seedsRate} seeds/s, ${eventsPerCpuSecond(report)} events per second of one core`;
   const hours = (simulatedMs / 3_600_000).toFixed(1);
   return `${workload}: ${seedsCount} seeds in ${seconds.toFixed(1)} s (${rates}), ${hours} h simulated`;
 }
 
 /** One line for programs. */
 export function formatJson(report: SeedsReport, commit: string): string {
-  const { failed, probes, elapsedMs, ...rest } = report;
+  const { failed, probes, elapsedMs, cpuMs, ...rest } = report;
   return JSON.stringify({
     ...rest,
     commit,
     elapsedMs: Math.round(elapsedMs),
-    eventsPerSecond: Math.round((report.events / elapsedMs) * 1000),
+    cpuMs: Math.round(cpuMs),
+    eventsPerCpuSecond: eventsPerCpuSecond(report),
     problem: problemOf(report) ?? null,
     failedSeed: failed?.seed ?? null,
     probes: Object.fromEntries(probes),
   });
+}
+
+function eventsPerCpuSecond({ events, cpuMs }: SeedsReport): number {
+  return Math.round((events / cpuMs) * 1000);
 }

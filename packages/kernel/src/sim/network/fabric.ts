@@ -1,4 +1,4 @@
-// The simulated network as a whole: links between machines, and the faults that a test may cause.
+// The simulated network as a whole: machines, the links between them, who listens, what is open.
 //
 // A machine's name is its host name. The loopback of each machine is its own and stays calm.
 import type { SeededRandom } from '../../seeded-random.js';
@@ -6,6 +6,7 @@ import type { ProcessLife } from '../process-life.js';
 import type { Scheduler } from '../scheduler.js';
 import { Link } from './link.js';
 import { calmLink, type LinkProfile } from './link-profile.js';
+import type { NetworkControls } from './network-controls.js';
 import type { SimConnection } from './sim-connection.js';
 import type { SimListener } from './sim-listener.js';
 
@@ -14,7 +15,7 @@ export interface FabricDeps {
   readonly random: SeededRandom;
 }
 
-export class Fabric {
+export class Fabric implements NetworkControls {
   readonly scheduler: Scheduler;
   /** `machine:port` of everything that listens. */
   readonly listeners = new Map<string, SimListener>();
@@ -47,7 +48,6 @@ export class Fabric {
     return link;
   }
 
-  /** How all links between machines behave. What is left out stays as it is. */
   adjust(profile: Partial<LinkProfile>): void {
     this.#profile = { ...this.#profile, ...profile };
     for (const link of this.#links.values()) {
@@ -55,13 +55,11 @@ export class Fabric {
     }
   }
 
-  /** How one link behaves. */
   adjustLink(from: string, to: string, profile: Partial<LinkProfile>): void {
     const link = this.link(from, to);
     link.profile = { ...link.profile, ...profile };
   }
 
-  /** Nothing passes from any of `from` to any of `to`. The other way stays open. */
   block(from: readonly string[], to: readonly string[]): void {
     for (const link of this.#linksBetween(from, to)) link.block();
   }
@@ -70,18 +68,15 @@ export class Fabric {
     for (const link of this.#linksBetween(from, to)) link.unblock();
   }
 
-  /** Nothing passes between the two groups, in either direction. */
   partition(left: readonly string[], right: readonly string[]): void {
     this.block(left, right);
     this.block(right, left);
   }
 
-  /** Opens every link. Connections that had bytes under way go on, or turn out to be dead. */
   heal(): void {
     for (const link of this.#links.values()) link.unblock();
   }
 
-  /** Cuts connections in the middle of what they are sending. */
   resetConnections(isWanted: (from: string, to: string) => boolean): void {
     for (const [connection, life] of this.#connections) {
       if (isWanted(life.nodeName, connection.remote.host)) connection.cut();

@@ -234,6 +234,18 @@ test('a paused reader stops its writer, and gets everything later', () =>
     expect(got.bytes.length).toBe(written);
   }));
 
+test('a link can be slow in one direction only', () =>
+  withPair(1, async ({ simulation, client, server }) => {
+    simulation.network.adjustLink('a', 'b', { delayMs: 500 });
+    const [atServer, atClient] = [collect(server), collect(client)];
+    client.write(text('slow'));
+    server.write(text('quick'));
+    await simulation.clock.sleep(100);
+    expect([atServer.bytes.length, atClient.bytes.toString()]).toEqual([0, 'quick']);
+    await simulation.clock.sleep(500);
+    expect(atServer.bytes.toString()).toBe('slow');
+  }));
+
 test('a connection carries no more than its bandwidth', () =>
   withPair(1, async ({ simulation, client, server }) => {
     simulation.network.adjust({ bytesPerMs: 100 });

@@ -1,0 +1,21 @@
+// What a test can do to the simulated network, and see of it.
+import type { Link } from './link.js';
+import type { LinkProfile } from './link-profile.js';
+
+export interface NetworkControls {
+  /** How all links between machines behave. What is left out stays as it is. */
+  adjust(profile: Partial<LinkProfile>): void;
+  /** How one link behaves. The way back is another one. */
+  adjustLink(from: string, to: string, profile: Partial<LinkProfile>): void;
+  /** Nothing passes from any of `from` to any of `to`. The other way stays open. */
+  block(from: readonly string[], to: readonly string[]): void;
+  unblock(from: readonly string[], to: readonly string[]): void;
+  /** Nothing passes between the two groups, in either direction. */
+  partition(left: readonly string[], right: readonly string[]): void;
+  /** Opens every link. Connections that had bytes under way go on, or turn out to be dead. */
+  heal(): void;
+  /** Cuts connections in the middle of what they are sending. */
+  resetConnections(isWanted: (from: string, to: string) => boolean): void;
+  /** The way from one machine to another. */
+  link(from: string, to: string): Pick<Link, 'isOpen' | 'profile'>;
+}

@@ -50,5 +50,5 @@ test('bytes has the asked length and fills the last word too', () => {
 test('randomBelow stays below its bound and reaches each value', () => {
   const random = createSeededRandom('below');
   const seen = new Set(Array.from({ length: 200 }, () => randomBelow(random, 6)));
-  expect([...seen].sort()).toEqual([0, 1, 2, 3, 4, 5]);
+  expect([...seen].toSorted((left, right) => left - right)).toEqual([0, 1, 2, 3, 4, 5]);
 });

@@ -2,11 +2,12 @@
 // Never a wrong value. LevelDB alone serves some, since it does not verify its tables on read.
 //
 // That keys can go missing is LevelDB's doing: it drops damaged records of its log in silence, and a
-// damaged key in a table is another key. A slice that must know keeps a chain of its own.
+// damaged key in a table is another key. A slice that must know keeps a chain of its own. Now and then (1
+// of 2,176 flips over a whole table) LevelDB meets an assertion of its own and ends the process.
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ChildProgram, ledgerBatch, makeTempDirectory, startChild } from '@syncline/testkit';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { silentLogger } from '../logger.js';
 import { createSystemClock } from '../system-clock.js';
 import { openLevelStorage } from './level-storage.js';
@@ -25,19 +26,21 @@ interface Found {
   readonly range: string;
 }
 
+let reader = startReader();
+afterAll(() => reader.kill());
+
 describe('K18 a single flipped bit', () => {
   for (const kind of ['.ldb', '.log'] as const) {
     it(`in a ${kind} file never gives a wrong value (${FLIPS} flips)`, async () => {
       await using directory = await makeTempDirectory('damage');
       await writeLedger(directory.path, kind);
-      await using reader = startChild('storage-reader', String(COUNT), String(VALUE_BYTES));
-      const intact = await readDamaged(reader, directory.path, (content) => content);
+      const intact = await readDamaged(directory.path, (content) => content);
       expect(intact).toMatchObject({ right: ENTRIES, opening: 'ok', range: 'ok' });
       let noticed = 0;
       for (let flip = 0; flip < FLIPS; flip += 1) {
         const damage = (content: Buffer, name: string) =>
           name.endsWith(kind) ? flipped(content, (flip + 0.5) / FLIPS, flip % 8) : content;
-        const found = await readDamaged(reader, directory.path, damage);
+        const found = await readDamaged(directory.path, damage);
         expect(found, `flip ${flip}`).toMatchObject({ wrong: 0 });
         expect(found.range, `flip ${flip}`).not.toBe('wrong');
         if (found.opening !== 'ok' || found.range !== 'ok') noticed += 1;
@@ -59,7 +62,6 @@ async function writeLedger(directory: string, kind: '.ldb' | '.log'): Promise<vo
 
 /** Reads a copy of the store, since reading changes it, in a child, since damage may end it. */
 async function readDamaged(
-  reader: ChildProgram,
   directory: string,
   damage: (content: Buffer, name: string) => Buffer,
 ): Promise<Found> {
@@ -69,8 +71,14 @@ async function readDamaged(
   }
   reader.send(copy.path);
   const line = await reader.nextLine();
-  if (line === undefined) throw new Error(`the reader crashed: ${await reader.ended}`);
-  return JSON.parse(line);
+  if (line !== undefined) return JSON.parse(line);
+  expect(await reader.ended).toBe('SIGABRT');
+  reader = startReader();
+  return { right: 0, wrong: 0, opening: 'ended', range: 'ended' };
+}
+
+function startReader(): ChildProgram {
+  return startChild('storage-reader', String(COUNT), String(VALUE_BYTES));
 }
 
 /** `at` is a place in the file from 0 to 1. An empty file stays as it is. */

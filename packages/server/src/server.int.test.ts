@@ -142,6 +142,18 @@ test('a stop drains: not ready, no new work, what is in flight is answered, slic
   grpc.close();
 });
 
+test('a stop waits for an HTTP request though nothing else is in flight', async () => {
+  const slice = new EchoSlice({ listeners: [] });
+  const server = await startTestServer([slice]);
+  const answer = fetch(`http://127.0.0.1:${server.port('http')}/api/echo/say/wait`);
+  await until(() => slice.waitingCount === 1, 'it waits');
+  const stopped = server.stop();
+  await until(() => slice.journal.includes('draining'), 'the drain has begun');
+  setTimeout(() => slice.release(), 50);
+  expect(await (await answer).json()).toEqual({ text: 'wait' });
+  expect(await stopped).toEqual({ inTime: true, failures: [] });
+});
+
 test('what does not finish in time is cut, and the slices still stop well', async () => {
   const slice = new EchoSlice();
   const server = await startTestServer([slice], { settings: { shutdown: { graceMs: 1_500 } } });

@@ -36,6 +36,7 @@ async function call(server: TestServer, { cert, key }: Identity): Promise<string
     text === undefined ? null : Buffer.from(text);
   const echo = createEchoClient(server.port('grpc'), {
     credentials: credentials.createSsl(pem(certificates.ca.cert), pem(key), pem(cert)),
+    channel: { 'grpc.ssl_target_name_override': 'localhost' },
   });
   const { text } = await say(echo, 'hello');
   echo.close();

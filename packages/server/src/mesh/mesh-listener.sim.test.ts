@@ -66,6 +66,8 @@ test('a drain stops accepting and leaves what stands; the end of the slices cuts
       expect([...chunk]).toEqual([7]);
       break;
     }
+    const startMs = world.clock.monotonicMs();
     end.abort();
     expect((await peer.closed).kind).toBe('reset');
+    expect(world.clock.monotonicMs() - startMs).toBeLessThan(5_000); // and not for its idleness
   }));

@@ -1,5 +1,5 @@
 // A RESP-like toy protocol: each chunk comes back as it is. `QUIT` ends, `WAIT` waits for the test,
-// `FLOOD` answers a megabyte, `BUG` throws.
+// `BUG` throws.
 import { BoundedQueue } from '@syncline/kernel';
 import type { RespSession } from '../resp/resp-session.js';
 
@@ -12,8 +12,7 @@ export function createEchoSession(wait: () => Promise<void>): RespSession {
     push(chunk) {
       const text = Buffer.from(chunk).toString('latin1').trim();
       if (text === 'BUG') throw new TypeError('secret insides');
-      if (text === 'FLOOD') output.offer(new Uint8Array(1024 * 1024));
-      else output.offer(chunk);
+      output.offer(chunk);
       if (text === 'QUIT') output.close();
       if (text !== 'WAIT') return undefined;
       busy = wait().then(() => {

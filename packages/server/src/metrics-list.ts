@@ -45,7 +45,7 @@ export const serverMetrics = {
   },
   syncline_server_http_requests_total: {
     kind: 'counter',
-    help: 'Answered requests, by route pattern.',
+    help: 'Requests, by route pattern; without status when the client left before the answer.',
     labels: ['method', 'route', 'status'],
   },
   syncline_server_http_request_seconds: {

@@ -33,7 +33,8 @@ export class TrafficPart implements LifecyclePart {
     const early = new AbortController();
     const timer = clock.setTimer((this.#graceMs * 2) / 3, () => early.abort());
     const cut = AbortSignal.any([signal, early.signal]);
-    await Promise.all(listeners.map((listener) => listener.drain(cut)));
+    const drains = await Promise.allSettled(listeners.map((listener) => listener.drain(cut)));
     timer.cancel();
+    for (const drained of drains) if (drained.status === 'rejected') throw drained.reason;
   }
 }

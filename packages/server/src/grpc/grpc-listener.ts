@@ -49,14 +49,10 @@ export async function openGrpcListener(
   addReflection(server, services);
   // Sockets arrive decrypted, whence the insecure credentials.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const sockets = new Set<Socket>();
-  const { connectionsMax } = options;
+  const { connectionsMax, tls } = options;
   const count = new ConnectionCount(deps, { listener: 'grpc', connectionsMax });
-  const acceptor = createAcceptor(options, count, (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-    injector.injectConnection(socket);
-  });
+  const acceptor = createAcceptor(tls, (socket) => injector.injectConnection(socket));
+  const sockets = countSockets(acceptor, count);
   const address = await listenOn(acceptor, options.address, deps.logger);
   return new GrpcListener({ acceptor, count, sockets, server, health }, address);
 }
@@ -89,21 +85,24 @@ class GrpcListener implements ServerListener {
   }
 
   async #drain(signal: AbortSignal): Promise<void> {
-    const { acceptor, count, sockets, server, health } = this.#parts;
+    const { acceptor, server, health } = this.#parts;
     acceptor.close();
     health.close();
     const finished = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
-    // grpc-js's own forceShutdown finds no session while channelz is off.
-    const force = (): void => {
-      for (const socket of sockets) {
-        count.cut('drain');
-        socket.destroy();
-      }
-    };
+    const force = (): void => this.#cutAll();
     if (signal.aborted) force();
     else signal.addEventListener('abort', force, { once: true });
     await finished;
     signal.removeEventListener('abort', force);
+    force(); // whoever was still in a TLS handshake
+  }
+
+  /** grpc-js's own forceShutdown finds no session while channelz is off. */
+  #cutAll(): void {
+    for (const socket of this.#parts.sockets) {
+      this.#parts.count.cut('drain');
+      socket.destroy();
+    }
   }
 }
 
@@ -120,18 +119,24 @@ function createGrpcServer(deps: CallGuardDeps, timeouts: GrpcTimeouts): Server {
   });
 }
 
-function createAcceptor(
-  { tls }: GrpcListenerOptions,
-  count: ConnectionCount,
-  accept: (socket: Socket) => void,
-): NetServer {
-  const acceptor =
-    tls === undefined
-      ? createServer({ noDelay: true }, accept)
-      : createTlsServer({ noDelay: true, ...tlsServerOptions(tls, 'h2') }, accept);
+function createAcceptor(tls: TlsMaterial | undefined, inject: (socket: Socket) => void): NetServer {
+  const accept = (socket: Socket): void => {
+    if (!socket.destroyed) inject(socket);
+  };
+  if (tls === undefined) return createServer({ noDelay: true }, accept);
+  return createTlsServer({ noDelay: true, ...tlsServerOptions(tls, 'h2') }, accept);
+}
+
+/** The sockets that stand, those in their TLS handshake included. Further ones are closed at once. */
+function countSockets(acceptor: NetServer, count: ConnectionCount): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>();
   acceptor.prependListener('connection', (socket: Socket) => {
     if (!count.opened()) return void socket.destroy();
-    socket.once('close', () => count.closed());
+    sockets.add(socket);
+    socket.once('close', () => {
+      sockets.delete(socket);
+      count.closed();
+    });
   });
-  return acceptor;
+  return sockets;
 }

@@ -169,7 +169,7 @@ function measure(
   const startMs = deps.clock.monotonicMs();
   const method = METHODS.has(request.method) ? request.method : 'other';
   reply.raw.once('close', () => {
-    const status = String(reply.raw.statusCode);
+    const status = reply.raw.headersSent ? String(reply.raw.statusCode) : 'none';
     deps.metrics.add('syncline_server_http_requests_total', 1, { method, route, status });
     const isStream = String(reply.raw.getHeader('content-type')).startsWith('text/event-stream');
     if (isStream) return;

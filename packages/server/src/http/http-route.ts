@@ -18,7 +18,7 @@ export interface HttpRequest {
   readonly headers: IncomingHttpHeaders;
   /** Parsed JSON; undefined without a body. */
   readonly body: unknown;
-  /** Fires when the client is gone. */
+  /** Fires when the client is gone, and when the answer is complete. */
   readonly signal: AbortSignal;
 }
 

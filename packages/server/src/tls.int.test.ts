@@ -88,6 +88,21 @@ describe('TLS', () => {
   });
 });
 
+test('a client that never begins its handshake does not hold up a stop', async () => {
+  const { cert, key } = certificates.server;
+  const server = await startTestServer([new EchoSlice()], {
+    credentials: { tls: { cert, key, ca: undefined } },
+  });
+  const silent = [];
+  for (const listener of [...LISTENERS, 'grpc'] as const) {
+    silent.push(await openRawClient(server.port(listener)));
+  }
+  const startMs = performance.now();
+  expect(await server.stop()).toEqual({ inTime: true, failures: [] });
+  expect(performance.now() - startMs).toBeLessThan(2_000);
+  await Promise.all(silent.map((client) => client.closed));
+});
+
 describe('mutual TLS', () => {
   let server: TestServer;
   beforeAll(async () => {

@@ -6,6 +6,7 @@ import { Server, ServerCredentials } from '@grpc/grpc-js';
 import type { Address, Logger } from '@syncline/kernel';
 import type { TlsMaterial } from '../config/server-config.js';
 import { ConnectionCount } from '../connection-count.js';
+import { countSockets } from '../counted-sockets.js';
 import { serverLimits } from '../limits.js';
 import type { ListeningAddress, ServerListener } from '../listener.js';
 import { listenOn, tlsServerOptions } from '../node-listen.js';
@@ -125,18 +126,4 @@ function createAcceptor(tls: TlsMaterial | undefined, inject: (socket: Socket) =
   };
   if (tls === undefined) return createServer({ noDelay: true }, accept);
   return createTlsServer({ noDelay: true, ...tlsServerOptions(tls, 'h2') }, accept);
-}
-
-/** The sockets that stand, those in their TLS handshake included. Further ones are closed at once. */
-function countSockets(acceptor: NetServer, count: ConnectionCount): ReadonlySet<Socket> {
-  const sockets = new Set<Socket>();
-  acceptor.prependListener('connection', (socket: Socket) => {
-    if (!count.opened()) return void socket.destroy();
-    sockets.add(socket);
-    socket.once('close', () => {
-      sockets.delete(socket);
-      count.closed();
-    });
-  });
-  return sockets;
 }

@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import type { Address } from '@syncline/kernel';
 import type { TlsMaterial } from '../config/server-config.js';
 import { ConnectionCount } from '../connection-count.js';
+import { countSockets } from '../counted-sockets.js';
 import type { ListeningAddress, ServerListener } from '../listener.js';
 import { listenOn } from '../node-listen.js';
 import { answerClientError, clientErrorOf } from './client-error.js';
@@ -42,13 +43,18 @@ export async function openHttpListener(
   );
   await app.ready();
   const { server } = app;
-  countSockets(server, count, inFlight);
+  const sockets = countSockets(server, count);
+  server.on('timeout', (socket: Socket) => {
+    count.cut(inFlight.has(socket) ? 'stalled' : 'idle');
+    socket.destroy();
+  });
   const address = await listenOn(server, options.address, deps.logger);
-  return new HttpListener({ server, inFlight }, address);
+  return new HttpListener({ server, sockets, inFlight }, address);
 }
 
 interface HttpListenerParts {
   readonly server: Server;
+  readonly sockets: ReadonlySet<Socket>;
   readonly inFlight: InFlight;
 }
 
@@ -68,26 +74,15 @@ class HttpListener implements ServerListener {
 
   /** Stops accepting. Connections end after the answers that they wait for; at the signal all do. */
   async close(signal: AbortSignal): Promise<void> {
-    const { server, inFlight } = this.#parts;
+    const { server, sockets, inFlight } = this.#parts;
     const closed = new Promise<void>((resolve) => {
       server.close(() => resolve());
     });
     await inFlight.settled(signal);
-    // What is left is idle or has sent half a request: nothing was promised to it.
-    server.closeAllConnections();
+    // What is left is idle, shakes hands or has sent half a request: nothing was promised to it.
+    for (const socket of sockets) socket.destroy();
     await closed;
   }
-}
-
-function countSockets(server: Server, count: ConnectionCount, inFlight: InFlight): void {
-  server.prependListener('connection', (socket: Socket) => {
-    if (!count.opened()) return void socket.destroy();
-    socket.once('close', () => count.closed());
-  });
-  server.on('timeout', (socket: Socket) => {
-    count.cut(inFlight.has(socket) ? 'stalled' : 'idle');
-    socket.destroy();
-  });
 }
 
 function refuseBytes(

@@ -1,0 +1,56 @@
+// RESP and mesh over real sockets: the simulated tests have the corners, these the operating system.
+import { expect, test } from 'vitest';
+import { EchoSlice } from '../testing/echo-slice.js';
+import { openRawClient } from '../testing/raw-client.js';
+import { startTestServer } from '../testing/test-server.js';
+import { until } from '../testing/until.js';
+
+test('bytes come back, QUIT ends behind the last one', async () => {
+  await using server = await startTestServer([new EchoSlice()]);
+  await using client = await openRawClient(server.port('resp'));
+  client.send('hello');
+  await until(() => client.text() === 'hello', 'the echo');
+  client.send('QUIT');
+  await client.closed;
+  expect(client.text()).toBe('helloQUIT');
+  await using peer = await openRawClient(server.port('mesh'));
+  peer.send('frame');
+  await until(() => peer.text() === 'frame', 'the echo of the mesh');
+});
+
+test('the connection beyond the limit is answered, and does not stay', async () => {
+  await using server = await startTestServer([new EchoSlice()], {
+    settings: { resp: { connectionsMax: 1 }, mesh: { connectionsMax: 1 } },
+  });
+  await using first = await openRawClient(server.port('resp'));
+  await using second = await openRawClient(server.port('resp'));
+  second.send('*1\r\n$4\r\nPING\r\n');
+  await second.closed;
+  expect(second.text()).toBe('-ERR max number of clients reached\r\n');
+  first.send('still here');
+  await until(() => first.text() === 'still here', 'the first one goes on');
+  await using _peer = await openRawClient(server.port('mesh'));
+  await using stranger = await openRawClient(server.port('mesh'));
+  await stranger.closed;
+});
+
+test('an idle connection is cut', async () => {
+  await using server = await startTestServer([new EchoSlice()], {
+    settings: { resp: { idleTimeoutMs: 100 } },
+  });
+  await using client = await openRawClient(server.port('resp'));
+  await client.closed;
+});
+
+test('a session that throws costs its own connection only', async () => {
+  await using server = await startTestServer([new EchoSlice()]);
+  await using bad = await openRawClient(server.port('resp'));
+  await using good = await openRawClient(server.port('resp'));
+  bad.send('BUG');
+  await bad.closed;
+  good.send('fine');
+  await until(() => good.text() === 'fine', 'the other one goes on');
+  expect(server.log.find(({ msg }) => msg === 'handler failed')?.fields).toMatchObject({
+    listener: 'resp',
+  });
+});

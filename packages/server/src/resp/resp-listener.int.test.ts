@@ -30,8 +30,8 @@ test('the connection beyond the limit is answered, and does not stay', async () 
   first.send('still here');
   await until(() => first.text() === 'still here', 'the first one goes on');
   await using _peer = await openRawClient(server.port('mesh'));
-  await using stranger = await openRawClient(server.port('mesh'));
-  await stranger.closed;
+  const stranger = openRawClient(server.port('mesh')).then((client) => client.closed);
+  await stranger.catch(() => 'reset before it could connect');
 });
 
 test('an idle connection is cut', async () => {

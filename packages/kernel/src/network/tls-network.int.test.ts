@@ -154,7 +154,7 @@ describe('handshakes', () => {
 
   it('K69 a handshake under way when the listener closes is dropped', async () => {
     const accepted: Connection[] = [];
-    const network = createTlsNetwork(pair('server'));
+    const network = createTlsNetwork({ ...pair('server'), handshakeTimeoutMs: 600_000 });
     const listener = await network.listen(anyPort, (connection) => accepted.push(connection));
     const socket = connectPlain(listener.address);
     await once(socket, 'connect');

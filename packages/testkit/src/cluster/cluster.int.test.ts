@@ -59,6 +59,18 @@ describe('a cluster', () => {
   });
 });
 
+it('runs the real command line', async () => {
+  await using cluster = await startCluster({ nodes: 2 });
+  const [first, second] = [cluster.node(1), cluster.node(2)];
+  for (const node of cluster.nodes)
+    expect((await fetch(`${node.url('http')}/healthz`)).status).toBe(200);
+  const url = first.url('http');
+  await first.kill();
+  await first.restart();
+  expect(first.url('http')).toBe(url);
+  await Promise.all([first.stop(), second.stop()]);
+});
+
 describe('what goes wrong is told with the last output', () => {
   it('a node that fails at start', async () => {
     await expect(start(misbehave('fail'))).rejects.toThrow(

@@ -10,7 +10,7 @@ export interface ListenerLine {
   readonly address: Address;
 }
 
-/** Undefined for any other line. */
+/** Undefined for any other line; a line of the log may hold the same facts and more. */
 export function parseListenerLine(line: string): ListenerLine | undefined {
   if (!line.startsWith('{')) return undefined;
   let value: Partial<Record<string, unknown>>;
@@ -19,7 +19,8 @@ export function parseListenerLine(line: string): ListenerLine | undefined {
   } catch {
     return undefined;
   }
-  const { listener, host, port } = value;
+  const { listener, host, port, ...others } = value;
+  if (Object.keys(others).length > 0) return undefined;
   const name = LISTENER_NAMES.find((known) => known === listener);
   if (!name || typeof host !== 'string' || typeof port !== 'number') return undefined;
   return { listener: name, address: { host, port } };

@@ -28,7 +28,6 @@ export interface FaultLineDeps {
 export class FaultLine {
   readonly #deps: FaultLineDeps;
   #heldBytes = 0;
-  #lastDueMs = 0;
   #freeAtMs = 0;
   #isHoled = false;
   #count: { readonly faults: ProxyFaults; bytes: number } = { faults: {}, bytes: 0 };
@@ -64,13 +63,11 @@ export class FaultLine {
   #dueMs(): number {
     const { clock, random, faults } = this.#deps;
     const { latencyMs = 0, jitterMs = 0 } = faults();
-    const dueMs = clock.monotonicMs() + latencyMs + jitterMs * random.float();
-    this.#lastDueMs = Math.max(this.#lastDueMs, dueMs); // no chunk overtakes another
-    return this.#lastDueMs;
+    return clock.monotonicMs() + latencyMs + jitterMs * random.float();
   }
 
   async #deliver(chunk: Uint8Array, dueMs: number, before: Promise<void>): Promise<void> {
-    await before;
+    await before; // no chunk overtakes another
     await this.#sleepUntil(dueMs);
     for (let rest = chunk; rest.length > 0; ) {
       const faults = this.#deps.faults();

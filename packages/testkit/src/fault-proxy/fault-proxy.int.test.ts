@@ -310,6 +310,8 @@ it('refuses new connections and accepts them again on the same port', async () =
 
 it('leaves nothing behind when it is disposed of', async () => {
   await using echoServer = await startEcho();
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+  const timersBefore = timers();
   const proxy = await startFaultProxy({
     target: echoServer.address,
     faults: { latencyMs: 60_000 },
@@ -317,8 +319,10 @@ it('leaves nothing behind when it is disposed of', async () => {
   await using client = await startClient(proxy);
   client.send('on its way');
   await expect.poll(() => echoServer.accepted.length).toBe(1);
+  await expect.poll(timers).toBeGreaterThan(timersBefore);
   await proxy[Symbol.asyncDispose]();
   expect(proxy.connectionCount).toBe(0);
+  expect(timers()).toBeLessThanOrEqual(timersBefore);
   expect(await client.over).toBe('reset');
   await expect(network.connect(proxy.address)).rejects.toMatchObject({ code: 'unavailable' });
 });

@@ -42,7 +42,7 @@ export function mountSmallDisk(bytes: number): SmallDisk | NoSmallDisk {
     },
     makeReadOnly: () => run('mount', '-o', 'remount,ro', path),
     [Symbol.dispose]() {
-      run('umount', path);
+      run('umount', '--lazy', path); // also when a killed test has left a process on it
       rmdirSync(path);
     },
   };

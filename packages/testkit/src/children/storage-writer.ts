@@ -26,6 +26,7 @@ const storage = await openLevelStorage(
   { clock: createSystemClock(), logger: silentLogger },
   { directory },
 );
+process.stdin.once('end', () => process.exit()); // whoever started it is gone
 let next = lastInLedger(storage) + 1;
 say(`ready ${next - 1}`);
 for await (const line of createInterface({ input: process.stdin })) {

@@ -24,6 +24,7 @@ export const snapshotCases = {
   'K12 a range shows the moment its iteration started': rangeIsFixedAtStart,
   'K12 a range does not see writes between its batches': rangeUnderWrites,
   'a closed snapshot says so, and may be closed again': closedSnapshot,
+  'closing a snapshot ends its ranges': closeEndsRanges,
 };
 
 async function snapshotIsFixed({ storage }: StorageSubject): Promise<void> {
@@ -95,4 +96,13 @@ async function closedSnapshot({ storage }: StorageSubject): Promise<void> {
   assert.throws(() => snapshot.get(bytes('a')), { code: 'closed' });
   await assert.rejects(async () => keysOf(snapshot), { code: 'closed' });
   assert.equal(valueAt(storage, 'a'), '1');
+}
+
+async function closeEndsRanges({ storage }: StorageSubject): Promise<void> {
+  await putNumbered(storage, 3 * kernelLimits.rangeBatchEntriesMax.value, 'v');
+  const snapshot = storage.snapshot();
+  const batches = snapshot.range().batches()[Symbol.asyncIterator]();
+  await batches.next();
+  snapshot.close();
+  await assert.rejects(async () => batches.next(), { code: 'closed' });
 }

@@ -48,7 +48,10 @@ export function levelOpenError(thrown: unknown, directory: string): SynclineErro
 
 export function levelReadError(thrown: unknown, directory: string): SynclineError {
   const root = rootOf(thrown);
-  if (errnoOf(root) === 'LEVEL_CORRUPTION') return corruptStore(root, directory);
+  const code = errnoOf(root);
+  if (code === 'LEVEL_CORRUPTION') return corruptStore(root, directory);
+  if (code === 'LEVEL_SNAPSHOT_NOT_OPEN')
+    return new SynclineError('closed', 'the snapshot was closed');
   return new SynclineError('storage-failed', `cannot read from ${directory}: ${root.message}`, {
     details: { directory },
     cause: thrown,

@@ -13,9 +13,9 @@ export interface ListenerLine {
 /** Undefined for any other line; a line of the log may hold the same facts and more. */
 export function parseListenerLine(line: string): ListenerLine | undefined {
   if (!line.startsWith('{')) return undefined;
-  let value: Partial<Record<string, unknown>>;
+  let value: Readonly<Record<string, unknown>>;
   try {
-    value = JSON.parse(line);
+    value = JSON.parse(line) as Readonly<Record<string, unknown>>; // it starts as an object does
   } catch {
     return undefined;
   }

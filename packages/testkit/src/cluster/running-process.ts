@@ -43,5 +43,5 @@ export interface RunningProcess extends AsyncDisposable {
 }
 
 export function describeExit({ code, signal }: ProcessExit): string {
-  return signal === null ? `exit code ${code}` : signal;
+  return signal ?? `exit code ${code}`;
 }

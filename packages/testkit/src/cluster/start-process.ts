@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as afterMs } from 'node:timers/promises';
 import { testkitLimits } from '../limits.js';
 import { OutputTail } from './output-tail.js';
-import { guardProcess } from './process-guard.js';
+import { guardProcess, type ProcessGuard } from './process-guard.js';
 import {
   describeExit,
   type ProcessExit,
@@ -43,19 +43,7 @@ class StartedProcess implements RunningProcess {
     this.name = name;
     this.pid = child.pid ?? 0;
     this.#child = child;
-    const guard = guardProcess(this.pid, directory);
-    const outputs = [follow(child.stdout, this.stdout), follow(child.stderr, this.stderr)];
-    this.exited = new Promise((resolve) => {
-      child.once('exit', async (code, signal) => {
-        guard.release();
-        await Promise.race([
-          Promise.all(outputs),
-          afterMs(OUTPUT_WAIT_MS, undefined, UNREFERENCED),
-        ]);
-        this.#exit = { code, signal };
-        resolve(this.#exit);
-      });
-    });
+    this.exited = this.#awaitEnd(guardProcess(this.pid, directory));
   }
 
   get exit(): ProcessExit | undefined {
@@ -85,12 +73,11 @@ class StartedProcess implements RunningProcess {
   }
 
   signal(signal: NodeJS.Signals): void {
-    if (this.#child.exitCode === null && this.#child.signalCode === null)
-      process.kill(this.pid, signal);
+    if (this.#isRunning()) process.kill(this.pid, signal);
   }
 
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<ProcessExit> {
-    killGroup(this.pid, signal);
+    if (this.#isRunning()) process.kill(-this.pid, signal); // once it is gone its number may be another's
     return await this.exited;
   }
 
@@ -112,6 +99,22 @@ class StartedProcess implements RunningProcess {
     await this.kill();
   }
 
+  async #awaitEnd(guard: ProcessGuard): Promise<ProcessExit> {
+    const child = this.#child;
+    const outputs = [follow(child.stdout, this.stdout), follow(child.stderr, this.stderr)];
+    const exit = await new Promise<ProcessExit>((resolve) => {
+      child.once('exit', (code, signal) => resolve({ code, signal }));
+    });
+    guard.release();
+    await Promise.race([Promise.all(outputs), afterMs(OUTPUT_WAIT_MS, undefined, UNREFERENCED)]);
+    this.#exit = exit;
+    return exit;
+  }
+
+  #isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
   #error(what: string): Error {
     return new Error(`${this.name} ${what}\n${this.tail()}`);
   }
@@ -120,12 +123,4 @@ class StartedProcess implements RunningProcess {
 async function follow(stream: Readable | null, tail: OutputTail): Promise<void> {
   for await (const chunk of stream ?? []) tail.push(chunk as Uint8Array);
   tail.end();
-}
-
-function killGroup(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(-pid, signal);
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
-  }
 }

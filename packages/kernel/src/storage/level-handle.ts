@@ -24,7 +24,8 @@ export class LevelHandle {
     return new LevelHandle(directory, await openLevel(directory));
   }
 
-  private constructor(directory: string, database: LevelDatabase) {
+  /** `database` is open, and belongs to the handle from now on. */
+  constructor(directory: string, database: LevelDatabase) {
     this.directory = directory;
     this.#database = database;
   }

@@ -19,9 +19,8 @@ await bootstrap('.');
 await orExplain(ensureServices);
 const failedChecks = args.length === 0 ? await runStaticChecks() : 0;
 if (failedChecks > 0) {
-  say(
-    `${failedChecks} checks failed, so no test was run. "npm run check" repeats only the checks.`,
-  );
+  const what = failedChecks === 1 ? 'A check' : `${failedChecks} checks`;
+  say(`${what} failed, so no test was run. "npm run check" repeats only the checks.`);
   counts = { passed: 0, failed: failedChecks, skipped: 0 };
 } else {
   counts = await runVitest(args);

@@ -95,14 +95,14 @@ export class SocketConnection implements Connection {
   }
 
   destroy(reason?: Error): void {
-    if (this.#isGone()) return;
-    const isFinishing =
-      this.#socket.writableEnded && !this.#socket.writableFinished && this.unsentBytes === 0;
-    this.#failure = SynclineError.from(reason ?? this.#closedError('was destroyed'), 'closed');
+    if (this.#socket.destroyed) return;
+    this.#failure ??= SynclineError.from(reason ?? this.#closedError('was destroyed'), 'closed');
     while (this.#arrived.takeNow()); // nobody gets what is unread
     this.#arrived.fail(this.#failure);
     this.#drainWaiters.settle(this.#failure);
     // While its last packet is on the way libuv refuses to reset a socket, and does not close it either.
+    const { writableEnded, writableFinished, writableLength } = this.#socket;
+    const isFinishing = writableEnded && !writableFinished && writableLength === 0;
     if (!isFinishing) resetWhenDestroyed(this.#transport);
     this.#socket.destroy();
   }

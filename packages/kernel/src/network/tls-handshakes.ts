@@ -2,9 +2,9 @@
 //
 // Node's own handshake timeout starts anew with each byte, so that a client could hold a place for ever
 // by sending one at a time. Here the whole handshake has one time. Node does not tell which TCP socket
-// lies below a new TLS stream either; both know the peer's address, and that is unique per listener.
+// lies below a new TLS stream either; both know the peer's address, which is unique per listener. A peer
+// that has reset the connection has no address any more, at any moment: then there is nobody to talk to.
 import type { Socket } from 'node:net';
-import { assert } from '../assert.js';
 
 interface Handshake {
   readonly transport: Socket;
@@ -20,22 +20,25 @@ export class TlsHandshakes {
   }
 
   begin(transport: Socket): void {
+    transport.on('error', () => {}); // the listener is told through the TLS stream
     const peer = peerOf(transport);
+    if (peer === undefined) {
+      transport.destroy();
+      return;
+    }
     const timer = setTimeout(() => {
       transport.destroy(new Error(`no TLS handshake within ${this.#timeoutMs} ms`));
     }, this.#timeoutMs);
     this.#byPeer.set(peer, { transport, timer });
-    transport.on('error', () => {}); // the listener is told through the TLS stream
     transport.once('close', () => this.#remove(peer, transport));
   }
 
-  /** Gives the TCP socket whose handshake is done. */
-  finish(secure: Socket): Socket {
+  /** Gives the TCP socket whose handshake is done; undefined when the peer has left meanwhile. */
+  finish(secure: Socket): Socket | undefined {
     const peer = peerOf(secure);
-    const handshake = this.#byPeer.get(peer);
-    assert(handshake !== undefined, 'a TLS stream has its TCP socket');
-    this.#remove(peer, handshake.transport);
-    return handshake.transport;
+    const transport = peer === undefined ? undefined : this.#byPeer.get(peer)?.transport;
+    if (peer !== undefined && transport) this.#remove(peer, transport);
+    return transport;
   }
 
   /** A listener that is closed accepts none of them any more. */
@@ -51,6 +54,6 @@ export class TlsHandshakes {
   }
 }
 
-function peerOf(socket: Socket): string {
-  return `${socket.remoteAddress} ${socket.remotePort}`;
+function peerOf({ remoteAddress, remotePort }: Socket): string | undefined {
+  return remoteAddress === undefined ? undefined : `${remoteAddress} ${remotePort}`;
 }

@@ -28,7 +28,11 @@ export function startListeningTls(
   });
   const handshakes = new TlsHandshakes(handshakeTimeoutMs);
   server.on('connection', (transport: Socket) => handshakes.begin(transport));
-  server.on('secureConnection', (secure) => accept(secure, handshakes.finish(secure)));
+  server.on('secureConnection', (secure) => {
+    const transport = handshakes.finish(secure);
+    if (transport) accept(secure, transport);
+    else secure.destroy();
+  });
   server.on('tlsClientError', (error, secure) => {
     const cause = secure.authorizationError;
     settings.onRefused({

@@ -29,16 +29,18 @@ export class TlsHandshakes {
     const timer = setTimeout(() => {
       transport.destroy(new Error(`no TLS handshake within ${this.#timeoutMs} ms`));
     }, this.#timeoutMs);
-    this.#byPeer.set(peer, { transport, timer });
-    transport.once('close', () => this.#remove(peer, transport));
+    const handshake: Handshake = { transport, timer };
+    this.#byPeer.set(peer, handshake);
+    transport.once('close', () => this.#remove(peer, handshake));
   }
 
   /** Gives the TCP socket whose handshake is done; undefined when the peer has left meanwhile. */
   finish(secure: Socket): Socket | undefined {
     const peer = peerOf(secure);
-    const transport = peer === undefined ? undefined : this.#byPeer.get(peer)?.transport;
-    if (peer !== undefined && transport) this.#remove(peer, transport);
-    return transport;
+    const handshake = peer === undefined ? undefined : this.#byPeer.get(peer);
+    if (peer === undefined || handshake === undefined) return undefined;
+    this.#remove(peer, handshake);
+    return handshake.transport;
   }
 
   /** A listener that is closed accepts none of them any more. */
@@ -46,11 +48,9 @@ export class TlsHandshakes {
     for (const { transport } of this.#byPeer.values()) transport.destroy();
   }
 
-  #remove(peer: string, transport: Socket): void {
-    const handshake = this.#byPeer.get(peer);
-    if (handshake?.transport !== transport) return; // a later connection from the same address
+  #remove(peer: string, handshake: Handshake): void {
     clearTimeout(handshake.timer);
-    this.#byPeer.delete(peer);
+    if (this.#byPeer.get(peer) === handshake) this.#byPeer.delete(peer); // or one came after it
   }
 }
 

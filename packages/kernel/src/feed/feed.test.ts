@@ -122,6 +122,11 @@ describe('a subscriber', () => {
     expect((await take(stream, 12)).slice(-2)).toEqual(['change l12', 'change x13']);
   });
 
+  test('K22 sees nothing that the store does not have: publishing it first is our mistake', () => {
+    const { feed } = createFeed();
+    expect(() => feed.publish([{ revision: 1, key: 'a' }])).toThrow('first the store');
+  });
+
   test('K23 that stalls is served from the store again (block) or coalesced', async () => {
     for (const overflow of ['block', 'coalesce'] as const) {
       const { commit, subscribe } = createFeed();

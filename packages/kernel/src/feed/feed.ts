@@ -65,6 +65,7 @@ export class Feed<C extends FeedChange, Scope = void> {
       assert(revision > this.#published, 'K20: revisions are published in order, each once');
       this.#published = revision;
     }
+    assert(this.#published <= this.#deps.store.revision(), 'K22: first the store, then the feed');
     for (const subscription of this.#subscriptions) subscription.publish(changes);
   }
 

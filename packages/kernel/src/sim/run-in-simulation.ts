@@ -1,6 +1,6 @@
 // Runs one test body inside a simulated world, on the ports of one node.
 import type { SimNode, SimPorts } from './sim-node.js';
-import { Simulation } from './simulation.js';
+import { Simulation, type SimulationOptions } from './simulation.js';
 
 export interface SimulatedBody extends SimPorts {
   /** The world around: add nodes, cause faults. */
@@ -13,8 +13,9 @@ export interface SimulatedBody extends SimPorts {
 export async function runInSimulation<T>(
   seed: number | string,
   body: (world: SimulatedBody) => Promise<T>,
+  options: Omit<SimulationOptions, 'seed'> = {},
 ): Promise<T> {
-  const simulation = new Simulation({ seed });
+  const simulation = new Simulation({ ...options, seed });
   return simulation.run(
     () =>
       new Promise((resolve, reject) => {

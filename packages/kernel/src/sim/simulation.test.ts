@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
 import { runInSimulation } from './run-in-simulation.js';
 import { Simulation } from './simulation.js';
@@ -20,6 +21,15 @@ test('a simulated day passes at once', async () => {
   await simulation.run(() => simulation.clock.sleep(24 * HOUR_MS));
   expect(simulation.nowMs).toBe(24 * HOUR_MS);
   expect(simulation.eventsCount).toBe(2);
+});
+
+test('the body of runInSimulation may take a day, too', async () => {
+  const body = ({ clock }: { clock: Clock }) => clock.sleep(24 * HOUR_MS);
+  await runInSimulation(1, body, { timeMsMax: 25 * HOUR_MS });
+  const failure = await failureOf(runInSimulation(1, body));
+  expect(failure.message).toMatch(
+    /next event lies beyond timeMsMax, which is 3600000 ms \(seed 1, /,
+  );
 });
 
 test('a body that waits for nothing simulated is a deadlock', async () => {

@@ -143,13 +143,14 @@ export class Simulation {
   #failure(kind: SimulationFailureKind, cause?: unknown): SimulationFailure {
     const facts = { kind, seed: this.seed, timeMs: this.nowMs, traceTail: this.trace.tail() };
     const reason = cause instanceof Error ? cause.message : String(cause);
+    const { timeMsMax, eventsMax } = this.#budget;
     const message: Record<SimulationFailureKind, string> = {
       thrown: reason,
       'unhandled-rejection': `a promise rejected and nobody handled it: ${reason}`,
       deadlock:
         'nothing is left to happen and the body still waits, perhaps for a real timer, socket or file',
-      'time-budget': `not done after ${this.#budget.timeMsMax} ms of simulated time`,
-      'event-budget': `not done after ${this.#budget.eventsMax} events`,
+      'time-budget': `not done, and the next event lies beyond timeMsMax, which is ${timeMsMax} ms`,
+      'event-budget': `not done after as many events as eventsMax allows, which are ${eventsMax}`,
     };
     return new SimulationFailure(message[kind], cause === undefined ? facts : { ...facts, cause });
   }

@@ -1,14 +1,14 @@
-// Runs the programs of the READMEs against the build: what a reader copies must work. They are
+// Runs the programs of the documents against the build: what a reader copies must work. They are
 // compiled together, inside the repository, so that they resolve the packages as a user's would.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readRepository, repositoryRoot } from '../repository/read-repository.js';
-import { findReadmePrograms } from './readme-programs.js';
+import { findDocumentPrograms } from './document-programs.js';
 
-const folder = join(repositoryRoot, '.cache/readme-programs');
-const programs = findReadmePrograms(readRepository());
+const folder = join(repositoryRoot, '.cache/document-programs');
+const programs = findDocumentPrograms(readRepository());
 
 /** What a program printed, and how it ended when that was not well. */
 function run(command: string, args: readonly string[]): { failure: string | undefined } {
@@ -22,7 +22,7 @@ function run(command: string, args: readonly string[]): { failure: string | unde
   return { failure: status === 0 ? undefined : failure };
 }
 
-describe('README programs', () => {
+describe('programs in documents', () => {
   beforeAll(() => {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });

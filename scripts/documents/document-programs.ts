@@ -1,9 +1,10 @@
-// The code blocks of the READMEs that run. Every `ts` block is a whole program; of the `sh` blocks
-// only those marked `sh run` are, because the others start servers or install things.
+// The code blocks of the READMEs and of the pages in docs/ that run. Every `ts` block is a whole
+// program; of the `sh` blocks only those marked `sh run` are, because the others start servers or
+// install things.
 import type { Repository } from '../repository/repository.js';
 import { findCodeBlocks } from './code-blocks.js';
 
-export interface ReadmeProgram {
+export interface DocumentProgram {
   /** `README.md:12`, for messages. */
   readonly place: string;
   readonly language: 'ts' | 'sh';
@@ -12,15 +13,17 @@ export interface ReadmeProgram {
   readonly fileName: string;
 }
 
-export function findReadmePrograms(repository: Repository): ReadmeProgram[] {
+const DOCUMENT = /^((packages\/[^/]+\/)?README|docs\/[^/]+)\.md$/;
+
+export function findDocumentPrograms(repository: Repository): DocumentProgram[] {
   return repository.paths
-    .filter((path) => /^(packages\/[^/]+\/)?README\.md$/.test(path))
+    .filter((path) => DOCUMENT.test(path))
     .flatMap((path) =>
       findCodeBlocks(repository.textOf(path) ?? '').flatMap(({ info, code, line }) => {
         const language = info === 'ts' ? 'ts' : info === 'sh run' ? 'sh' : undefined;
         if (language === undefined) return [];
-        const owner = path.split('/').at(-2) ?? 'workspace';
-        const fileName = `${owner}-line-${line}.${language}`;
+        const document = path.slice(0, -'.md'.length).replaceAll('/', '-').toLowerCase();
+        const fileName = `${document}-line-${line}.${language}`;
         return [{ place: `${path}:${line}`, language, code, fileName }];
       }),
     );

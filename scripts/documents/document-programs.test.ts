@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Repository } from '../repository/repository.js';
-import { findReadmePrograms } from './readme-programs.js';
+import { findDocumentPrograms } from './document-programs.js';
 
 const fence = '```';
 
@@ -21,21 +21,28 @@ test('whole programs are found, fragments are not', () => {
   const repository = Repository.of({
     'README.md': readme,
     'packages/kernel/README.md': `# B\n${fence}ts\nrest();\n${fence}\n`,
-    'docs/ARCHITECTURE.md': readme,
+    'docs/GUIDE.md': `${fence}ts\nguide();\n${fence}\n`,
+    'docs/adr/0001-a-choice.md': readme,
   });
-  expect(findReadmePrograms(repository)).toEqual([
-    { place: 'README.md:2', language: 'ts', code: 'work();\n', fileName: 'workspace-line-2.ts' },
+  expect(findDocumentPrograms(repository)).toEqual([
+    { place: 'README.md:2', language: 'ts', code: 'work();\n', fileName: 'readme-line-2.ts' },
     {
       place: 'README.md:8',
       language: 'sh',
       code: 'true\nfalse\n',
-      fileName: 'workspace-line-8.sh',
+      fileName: 'readme-line-8.sh',
     },
     {
       place: 'packages/kernel/README.md:2',
       language: 'ts',
       code: 'rest();\n',
-      fileName: 'kernel-line-2.ts',
+      fileName: 'packages-kernel-readme-line-2.ts',
+    },
+    {
+      place: 'docs/GUIDE.md:1',
+      language: 'ts',
+      code: 'guide();\n',
+      fileName: 'docs-guide-line-1.ts',
     },
   ]);
 });

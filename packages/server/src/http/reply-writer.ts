@@ -1,6 +1,7 @@
 // A route's plain reply, written to the client.
 import { type Clock, type Logger, SynclineError, unreachable } from '@syncline/kernel';
 import type { FastifyReply } from 'fastify';
+import { EitherAbort } from '../either-abort.js';
 import { reportBug } from '../handler-bug.js';
 import type { ServerSentEvent } from './http-route.js';
 import type { ServerReply } from './route-table.js';
@@ -54,9 +55,9 @@ async function writeEvents(
     if (value !== undefined) response.setHeader(name, value);
   }
   response.flushHeaders();
-  const signal = AbortSignal.any([stream.signal, deps.draining]);
+  const over = new EitherAbort(stream.signal, deps.draining);
   try {
-    await sendEvents({ clock: deps.clock, response }, stream.events, { signal });
+    await sendEvents({ clock: deps.clock, response }, stream.events, over);
   } catch (thrown) {
     const where = { route: reply.request.routeOptions.url };
     if (thrown instanceof SynclineError) {
@@ -64,5 +65,7 @@ async function writeEvents(
     } else {
       reportBug(deps.logger, thrown, where);
     }
+  } finally {
+    over.release();
   }
 }

@@ -1,6 +1,8 @@
 // An event stream against a client that reads, stalls or goes, in virtual time.
-import { EventEmitter } from 'node:events';
+import { EventEmitter, getEventListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { runInSimulation } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import type { ServerSentEvent } from './http-route.js';
@@ -87,3 +89,33 @@ test('a source that fails ends the response and throws', () =>
     await expect(sent).rejects.toThrow('source is gone');
     expect(response.hasEnded).toBe(true);
   }));
+
+test('an event that was sent is let go, however long the stream lives', () =>
+  runInSimulation('memory', async ({ clock }) => {
+    const response = new FakeResponse();
+    const { signal } = new AbortController();
+    const sentEvents: WeakRef<ServerSentEvent>[] = [];
+    async function* source(): AsyncGenerator<ServerSentEvent> {
+      for (let n = 0; n < 100; n += 1) {
+        const event = tick(n);
+        sentEvents.push(new WeakRef(event));
+        yield event;
+      }
+      await clock.sleep(10_000);
+    }
+    const sent = sendEvents({ clock, response: response.asResponse() }, source(), { signal });
+    await clock.sleep(1_000);
+    expect(response.written).toHaveLength(100);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    await new Promise((resolve) => setImmediate(resolve)); // a WeakRef lasts until its turn is over
+    collectGarbage();
+    const held = sentEvents.filter((event) => event.deref() !== undefined);
+    expect(held.length).toBeLessThan(5);
+    await sent;
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  }));
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+}

@@ -21,11 +21,10 @@ export async function sendEvents(
   const { response } = deps;
   const { signal } = options;
   const iterator = events[Symbol.asyncIterator]();
-  const aborted = untilAborted(signal);
   const comments = new CommentTimer(deps.clock, response);
   try {
     while (!signal.aborted) {
-      const next = await Promise.race([iterator.next(), aborted]);
+      const next = await nextOrAborted(iterator, signal);
       if (next === 'aborted' || next.done === true) break;
       if (!response.write(formatEvent(next.value))) await untilDrained(response, signal);
       comments.restart();
@@ -77,10 +76,19 @@ class CommentTimer {
   }
 }
 
-function untilAborted(signal: AbortSignal): Promise<'aborted'> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve('aborted');
-    else signal.addEventListener('abort', () => resolve('aborted'), { once: true });
+/**
+ * One listener per wait, taken off again. A race against one promise for the whole stream would keep
+ * each event alive until the stream ends.
+ */
+function nextOrAborted(
+  iterator: AsyncIterator<ServerSentEvent>,
+  signal: AbortSignal,
+): Promise<IteratorResult<ServerSentEvent> | 'aborted'> {
+  return new Promise((resolve, reject) => {
+    const aborted = (): void => resolve('aborted');
+    signal.addEventListener('abort', aborted, { once: true });
+    const settled = (): void => signal.removeEventListener('abort', aborted);
+    iterator.next().then(resolve, reject).finally(settled);
   });
 }
 

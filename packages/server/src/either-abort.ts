@@ -1,0 +1,27 @@
+// A signal that fires with either of two, of which one may outlive it by far.
+//
+// `AbortSignal.any` leaves a trace on each of its sources for as long as that lives: one per stream on
+// a signal of the whole server is a leak. Here `release` takes everything off again.
+
+export class EitherAbort {
+  readonly #controller = new AbortController();
+  readonly #sources: readonly AbortSignal[];
+
+  constructor(...sources: readonly [AbortSignal, AbortSignal]) {
+    this.#sources = sources;
+    for (const source of sources) {
+      if (source.aborted) this.#abort();
+      else source.addEventListener('abort', this.#abort, { once: true });
+    }
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  release(): void {
+    for (const source of this.#sources) source.removeEventListener('abort', this.#abort);
+  }
+
+  readonly #abort = (): void => this.#controller.abort();
+}

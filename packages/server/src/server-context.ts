@@ -1,4 +1,5 @@
 // What the parts of one server share. It holds nothing open.
+import { setMaxListeners } from 'node:events';
 import {
   type Clock,
   createTcpNetwork,
@@ -63,6 +64,7 @@ export function createServerContext(
   const metrics = new PromMetrics([serverMetrics, ...slices.map((slice) => slice.metrics)]);
   const limits = new LimitWatch({ ...deps, logger, metrics });
   const drain = new AbortController();
+  setMaxListeners(0, drain.signal); // every event stream listens; Node would take them for a leak
   const version = readVersion();
   metrics.set('syncline_build_info', 1, { version, node_version: process.version });
   limits.declare('kernel', kernelLimits);

@@ -1,4 +1,5 @@
 // HTTP over real sockets: what is answered, what is refused, and what is cut.
+import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../config/secret.js';
 import type { ServerStatus } from '../server-status.js';
@@ -232,6 +233,22 @@ describe('without a token', () => {
     expect((await reader?.read())?.value).toBe('event: tick\ndata: {"line":"one\\ntwo"}\n\n');
     gone.abort();
     await until(() => slice.journal.includes('client gone'), 'the slice hears of it');
+    slice.release();
+  });
+
+  test('many event streams at once leave nothing on the signal of the drain', async () => {
+    const warnings: string[] = [];
+    const warn = ({ name }: Error): void => void warnings.push(name);
+    process.on('warning', warn);
+    const listeners = (): number =>
+      slice.deps === undefined ? 0 : getEventListeners(slice.deps.draining, 'abort').length;
+    await until(() => listeners() === 1, 'the streams before are over');
+    const streams = await Promise.all(Array.from({ length: 12 }, () => get('/api/echo/events')));
+    expect(listeners()).toBe(13);
+    await Promise.all(streams.map((stream) => stream.body?.cancel()));
+    await until(() => listeners() === 1, 'all are taken off');
+    process.off('warning', warn);
+    expect(warnings).toEqual([]);
     slice.release();
   });
 

@@ -5,6 +5,7 @@ import type { SeededRandom } from '../../seeded-random.js';
 
 export type DiskOperationKind =
   | 'open'
+  | 'find-room'
   | 'reopen'
   | 'read'
   | 'buffered-write'
@@ -66,6 +67,7 @@ export const calmDisk: DiskProfile = {
 /** Usual times in ms, from and to. */
 const USUAL_MS: Readonly<Record<DiskOperationKind, readonly [number, number]>> = {
   open: [1, 20],
+  'find-room': [1, 50],
   reopen: [1, 50],
   read: [0.01, 0.2],
   'buffered-write': [0.01, 0.3],
@@ -77,6 +79,8 @@ const USUAL_MS: Readonly<Record<DiskOperationKind, readonly [number, number]>> =
 };
 
 const ADDS: ReadonlySet<DiskOperationKind> = new Set([
+  'find-room',
+  'reopen',
   'buffered-write',
   'synced-write',
   'append',

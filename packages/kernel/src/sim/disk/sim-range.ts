@@ -1,38 +1,27 @@
 // Range reads of a simulated store. The content is fixed when iteration starts; each batch takes time,
 // so that writes really happen between two of them. An empty range takes time as well.
 import { kernelLimits } from '../../limits.js';
-import type { RangeOptions, StorageEntry, StorageRange } from '../../storage/storage.js';
-import {
-  planRange,
-  type RangePlan,
-  rangeOfBatches,
-  throwIfAborted,
-} from '../../storage/storage-range.js';
+import type { StorageEntry } from '../../storage/storage.js';
+import { type RangePlan, throwIfAborted } from '../../storage/storage-range.js';
 import type { DiskAccess } from './disk-access.js';
 import type { StoreContent } from './store-content.js';
 
 export interface SimRangeDeps {
   readonly disk: DiskAccess;
-  /** Fixes the content to read. What it returns throws when the store cannot be read any more. */
-  readonly view: () => () => StoreContent;
+  /** The content to read, always the same. Throws when the store cannot be read any more. */
+  readonly view: () => StoreContent;
 }
 
-export function createSimRange(deps: SimRangeDeps, options?: RangeOptions): StorageRange {
-  const plan = planRange(options);
-  return rangeOfBatches(() => readBatches(deps, plan));
-}
-
-async function* readBatches(
+export async function* readSimBatches(
   { disk, view }: SimRangeDeps,
   plan: RangePlan,
 ): AsyncGenerator<readonly StorageEntry[]> {
-  const content = view();
-  const entries = content().select(plan);
+  const entries = view().select(plan);
   let start = 0;
   do {
     throwIfAborted(plan.signal);
     const end = batchEnd(entries, start);
-    await disk.perform('read', 'range', content); // throws when it was closed meanwhile
+    await disk.perform('read', 'range', view); // throws when it was closed meanwhile
     if (end > start) yield entries.slice(start, end).map(copied);
     start = end;
   } while (start < entries.length);

@@ -1,8 +1,9 @@
 // A snapshot of a simulated store: the content of one moment, until it or the store is closed.
 import { SynclineError } from '../../error.js';
 import type { RangeOptions, StorageRange, StorageSnapshot } from '../../storage/storage.js';
+import { planRange, rangeOfBatches } from '../../storage/storage-range.js';
 import type { DiskAccess } from './disk-access.js';
-import { createSimRange } from './sim-range.js';
+import { readSimBatches } from './sim-range.js';
 import type { StoreContent } from './store-content.js';
 
 export interface SimSnapshotDeps {
@@ -24,11 +25,9 @@ export class SimSnapshot implements StorageSnapshot {
   }
 
   range(options?: RangeOptions): StorageRange {
-    const view = () => {
-      this.#content();
-      return () => this.#content();
-    };
-    return createSimRange({ disk: this.#deps.disk, view }, options);
+    const plan = planRange(options);
+    const deps = { disk: this.#deps.disk, view: () => this.#content() };
+    return rangeOfBatches(() => readSimBatches(deps, plan));
   }
 
   close(): void {

@@ -1,27 +1,32 @@
-// The Storage port over a simulated disk, as one process sees it. It behaves like the one on LevelDB and
-// shares its order of writes (WriteQueue):
+// The Storage port over a simulated disk, as one process sees it. It is the one on LevelDB with the disk
+// exchanged: the order of writes (WriteQueue) and what a failed write makes of the store (LevelLife) are
+// the same code, so that shells meet here every moment that they meet in production.
 //
-// A full disk refuses a write, and the store is opened anew. During that `get` throws, and afterwards
-// older snapshots and ranges end with `unavailable`, so that shells learn to cope with it. A failed sync
-// is final for the process: nobody can say what became of the write.
-import { SynclineError } from '../../error.js';
-import { fileSystemError } from '../../files/file-system-error.js';
+// While the disk is full reads go on. The first write that finds room opens the store anew: during that
+// `get` throws, and afterwards older snapshots and ranges end with `unavailable`. A failed sync is final
+// for the process: nobody can say what became of the write.
 import { kernelLimits } from '../../limits.js';
+import { silentLogger } from '../../logger.js';
+import { closedStore } from '../../storage/level-handle.js';
+import { LevelLife } from '../../storage/level-life.js';
+import { fullStore, type Room } from '../../storage/level-room.js';
 import type {
   Durability,
   RangeOptions,
   Storage,
+  StorageEntry,
   StorageHealth,
   StorageRange,
   StorageSnapshot,
 } from '../../storage/storage.js';
 import type { StorageBatch } from '../../storage/storage-batch.js';
+import { planRange, type RangePlan, rangeOfBatches } from '../../storage/storage-range.js';
 import { copyBatch, type WriteGroup, WriteQueue } from '../../storage/write-queue.js';
-import type { DiskAccess, Verdict } from './disk-access.js';
-import { createSimRange } from './sim-range.js';
+import type { DiskAccess } from './disk-access.js';
+import { reopenSimHandle, SimHandle } from './sim-handle.js';
+import { readSimBatches } from './sim-range.js';
 import { SimSnapshot } from './sim-snapshot.js';
-import type { StoreContent } from './store-content.js';
-import { hashOperations, type StoreImage } from './store-image.js';
+import type { StoreImage } from './store-image.js';
 
 export interface SimStorageDeps {
   readonly image: StoreImage;
@@ -31,15 +36,22 @@ export interface SimStorageDeps {
 export class SimStorage implements Storage {
   readonly #image: StoreImage;
   readonly #disk: DiskAccess;
+  readonly #life: LevelLife<SimHandle>;
   readonly #queue: WriteQueue;
-  #health: StorageHealth = { kind: 'ok' };
-  #openingsCount = 1;
-  #reopening: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(deps: SimStorageDeps) {
     this.#image = deps.image;
     this.#disk = deps.disk;
+    this.#life = new LevelLife(
+      {
+        logger: silentLogger,
+        openHandle: () => reopenSimHandle(deps),
+        measureRoom: async (writeBytes) => ({ bytesFree: 0, bytesNeeded: writeBytes }),
+        provideRoom: (room) => this.#provideRoom(room),
+      },
+      new SimHandle(deps),
+    );
     this.#queue = new WriteQueue(
       { commit: (group) => this.#commit(group) },
       {
@@ -50,30 +62,31 @@ export class SimStorage implements Storage {
   }
 
   get(key: Uint8Array): Uint8Array | undefined {
-    return this.#content().get(key)?.slice();
+    return this.#readable().content.get(key)?.slice();
   }
 
   range(options?: RangeOptions): StorageRange {
-    return createSimRange({ disk: this.#disk, view: () => this.#view() }, options);
+    const plan = planRange(options);
+    return rangeOfBatches(() => this.#batches(plan));
   }
 
   snapshot(): StorageSnapshot {
-    return new SimSnapshot({ disk: this.#disk, view: this.#view() });
+    return new SimSnapshot({ disk: this.#disk, view: this.#readable().view() });
   }
 
   write(batch: StorageBatch, options: { readonly durability: Durability }): Promise<void> {
     if (this.#disk.life.isDead) return this.#disk.life.never();
-    if (this.#closing !== undefined) return Promise.reject(this.#closedError());
+    if (this.#closing !== undefined) return Promise.reject(closedStore(this.#image.name));
     return this.#queue.push(copyBatch(batch), options.durability);
   }
 
   health(): StorageHealth {
-    return this.#closing === undefined ? this.#health : { kind: 'closed' };
+    return this.#closing === undefined ? this.#life.health() : { kind: 'closed' };
   }
 
   async whenReadable(): Promise<void> {
-    if (this.#closing !== undefined) throw this.#closedError();
-    await this.#reopening;
+    if (this.#closing !== undefined) throw closedStore(this.#image.name);
+    await this.#life.whenReadable();
   }
 
   close(): Promise<void> {
@@ -88,78 +101,34 @@ export class SimStorage implements Storage {
 
   async #close(): Promise<void> {
     await this.#queue.drained();
-    await this.#reopening;
+    await this.#life.close();
     if (this.#image.holder === this.#disk.life) this.#image.holder = undefined;
   }
 
   async #commit(group: WriteGroup): Promise<void> {
-    await this.#reopening;
-    if (this.#health.kind === 'failed') throw this.#diskError('EIO', 'not-applied');
-    const { durability } = group;
-    this.#image.begin(group.batches.map(({ operations }) => ({ operations, durability })));
-    const kind = durability === 'synced' ? 'synced-write' : 'buffered-write';
-    const verdict = await this.#disk.perform(kind, this.#image.name, (at) => this.#land(group, at));
-    if (verdict === 'failed') throw this.#diskError('EIO', 'unknown');
-    if (verdict === 'full') throw this.#diskError('ENOSPC', 'not-applied');
-  }
-
-  /** The group reaches the disk, or does not. */
-  #land(group: WriteGroup, verdict: Verdict): Verdict {
-    for (const { operations } of group.batches) {
-      this.#disk.note(verdict, this.#image.name, hashOperations(operations));
+    const handle = this.#life.ready ?? (await this.#life.writable(group.bytes));
+    try {
+      await handle.write(group);
+    } catch (thrown) {
+      throw await this.#life.writeFailed(thrown, group.bytes);
     }
-    if (verdict === 'ok') {
-      this.#image.commit();
-      this.#health = { kind: 'ok' };
-    } else if (verdict === 'full') {
-      this.#image.discard();
-      if (this.#health.kind === 'ok') this.#reopening = this.#reopen();
-    } else {
-      this.#health = { kind: 'failed', reason: 'a sync failed (simulated)' };
-    }
-    return verdict;
   }
 
-  /** Only the first refusal reopens: later writes are refused before they could do harm. */
-  async #reopen(): Promise<void> {
-    this.#health = { kind: 'reopening' };
-    await this.#disk.perform('reopen', this.#image.name, () => {});
-    this.#openingsCount += 1;
-    this.#health = { kind: 'full', reason: 'no space left on the device (simulated)' };
-    this.#reopening = undefined;
+  /** The simulated disk counts no bytes: it is full or it is not. */
+  #provideRoom(room: Room): Promise<void> {
+    return this.#disk.perform('find-room', this.#image.name, (verdict) => {
+      if (verdict !== 'ok') throw fullStore(this.#image.name, room);
+    });
   }
 
-  #content(): StoreContent {
-    if (this.#closing !== undefined) throw this.#closedError();
-    if (this.#health.kind === 'reopening') throw this.#reopeningError();
-    return this.#image.content;
+  /** As with LevelDB: no `await` before the content is fixed unless it must wait. */
+  async *#batches(plan: RangePlan): AsyncGenerator<readonly StorageEntry[]> {
+    if (this.health().kind !== 'ok') await this.whenReadable();
+    yield* readSimBatches({ disk: this.#disk, view: this.#readable().view() }, plan);
   }
 
-  /** The content of this moment, readable for as long as the store is not opened anew. */
-  #view(): () => StoreContent {
-    const content = this.#content();
-    const openingsCount = this.#openingsCount;
-    return () => {
-      this.#content();
-      if (this.#openingsCount !== openingsCount) throw this.#reopeningError();
-      return content;
-    };
-  }
-
-  #diskError(errno: 'EIO' | 'ENOSPC', outcome: 'not-applied' | 'unknown'): SynclineError {
-    const cause = new Error(`${errno} (simulated)`);
-    const { name: path } = this.#image;
-    return fileSystemError({ action: 'write to the store', path, errno, cause, outcome });
-  }
-
-  #closedError(): SynclineError {
-    return new SynclineError('closed', `the store ${this.#image.name} was closed`);
-  }
-
-  #reopeningError(): SynclineError {
-    return new SynclineError(
-      'unavailable',
-      `the store ${this.#image.name} was opened anew after a full disk. Wait for whenReadable()`,
-    );
+  #readable(): SimHandle {
+    if (this.#closing !== undefined) throw closedStore(this.#image.name);
+    return this.#life.readable();
   }
 }

@@ -1,0 +1,87 @@
+// One opening of a simulated store, as a LevelHandle is one of a LevelDB. A store that found its disk full
+// is opened anew, and whoever still reads through the old opening (a snapshot, a range half way) is told.
+//
+// It fails in the words of LevelDB, so that the same code reads them.
+import type { SynclineError } from '../../error.js';
+import { levelOpenError } from '../../storage/level-error.js';
+import { closedStore } from '../../storage/level-handle.js';
+import type { LifeHandle } from '../../storage/level-life.js';
+import type { WriteGroup } from '../../storage/write-queue.js';
+import type { DiskAccess, Verdict } from './disk-access.js';
+import type { StoreContent } from './store-content.js';
+import { hashOperations, type StoreImage } from './store-image.js';
+
+export interface SimHandleDeps {
+  readonly image: StoreImage;
+  readonly disk: DiskAccess;
+}
+
+export class SimHandle implements LifeHandle {
+  readonly directory: string;
+  readonly #image: StoreImage;
+  readonly #disk: DiskAccess;
+  #closedError: (() => SynclineError) | undefined;
+
+  constructor(deps: SimHandleDeps) {
+    this.directory = deps.image.name;
+    this.#image = deps.image;
+    this.#disk = deps.disk;
+  }
+
+  get content(): StoreContent {
+    this.#checkOpen();
+    return this.#image.content;
+  }
+
+  /** Gives the content of this moment for as long as this opening lasts, and throws afterwards. */
+  view(): () => StoreContent {
+    const { content } = this;
+    return () => {
+      this.#checkOpen();
+      return content;
+    };
+  }
+
+  async write(group: WriteGroup): Promise<void> {
+    const { durability } = group;
+    this.#image.begin(group.batches.map(({ operations }) => ({ operations, durability })));
+    const kind = durability === 'synced' ? 'synced-write' : 'buffered-write';
+    await this.#disk.perform(kind, this.directory, (verdict) => this.#land(group, verdict));
+  }
+
+  async close(error: () => SynclineError = () => closedStore(this.directory)): Promise<void> {
+    this.#closedError ??= error;
+  }
+
+  /** The group reaches the disk, or does not. After a failed sync nobody can tell. */
+  #land(group: WriteGroup, verdict: Verdict): void {
+    for (const { operations } of group.batches) {
+      this.#disk.note(verdict, this.directory, hashOperations(operations));
+    }
+    if (verdict === 'ok') this.#image.commit();
+    if (verdict === 'full') this.#image.discard();
+    const error = levelTextOf(verdict, this.directory);
+    if (error !== undefined) throw error;
+  }
+
+  #checkOpen(): void {
+    if (this.#closedError) throw this.#closedError();
+  }
+}
+
+/** Opens a store anew, which takes time and room. */
+export function reopenSimHandle(deps: SimHandleDeps): Promise<SimHandle> {
+  const { disk, image } = deps;
+  return disk.perform('reopen', image.name, (verdict) => {
+    const error = levelTextOf(verdict, image.name);
+    if (error !== undefined) throw levelOpenError(error, image.name);
+    return new SimHandle(deps);
+  });
+}
+
+/** What LevelDB would say. */
+function levelTextOf(verdict: Verdict, name: string): Error | undefined {
+  if (verdict === 'ok') return undefined;
+  const reason = verdict === 'full' ? 'No space left on device' : 'Input/output error';
+  return new Error(`IO error: ${name} (simulated): ${reason}`);
+}

@@ -106,7 +106,7 @@ test('beyond loopback without authentication, with half of it, and with all of i
   for (const name of ['tls.cert_file', 'tls.key_file', 'auth.token_file'])
     expect(open.line).toContain(name);
 
-  const tokenOnly = await refusal(everywhere, { SYNCLINE_TOKEN: 'abc' });
+  const tokenOnly = await refusal(everywhere, { SYNCLINE_TOKEN: 'abcdefgh-12345678' });
   expect(tokenOnly.line).toContain('tls.cert_file');
   const tls = {
     SYNCLINE_TLS_CERT_FILE: certificates.server.certFile,
@@ -115,7 +115,7 @@ test('beyond loopback without authentication, with half of it, and with all of i
   const tlsOnly = await refusal(everywhere, tls);
   expect(tlsOnly.line).toContain('auth.token_file');
 
-  const environment = { ...tls, SYNCLINE_TOKEN: 'abc' };
+  const environment = { ...tls, SYNCLINE_TOKEN: 'abcdefgh-12345678' };
   const args = ['serve', '--memory', '--http-port', '0', ...everywhere];
   await using server = new CliProcess(args, { environment });
   expect(await server.url()).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);

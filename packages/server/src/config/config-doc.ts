@@ -1,13 +1,16 @@
 // docs/CONFIG.md, made from the settings.
+import { SECRET_CHARACTERS_MIN } from './exposure.js';
 import { SECRET_LIST } from './secret-list.js';
 import { SETTING_LIST, type SettingEntry } from './setting-list.js';
+import { OTHER_VARIABLES } from './settings-environment.js';
 
 const HEAD = `# Configuration
 
 Flags win over environment variables, these over the TOML file, and that over the defaults.
 \`syncline config show --origin\` prints every value that is in force and where it came from. The file
 is the one after \`--config\`, or in \`SYNCLINE_CONFIG\`; without either none is read. Unknown keys and
-unknown \`SYNCLINE_*\` variables are errors. Names of files are relative to the working directory.
+unknown \`SYNCLINE_*\` variables are errors; an empty variable counts as not set. In a variable the items
+of a list are separated by commas. Names of files are relative to the working directory.
 
 \`\`\`toml
 node_id = 2
@@ -24,7 +27,7 @@ secret_file = "/etc/syncline/mesh-secret"
 
 export function renderConfigDoc(): string {
   const sections = [...new Set(SETTING_LIST.map(sectionOf))];
-  return [HEAD, ...sections.map(renderSection), renderSecrets()].join('\n');
+  return [HEAD, ...sections.map(renderSection), renderSecrets(), renderOthers()].join('\n');
 }
 
 function sectionOf(entry: SettingEntry): string {
@@ -54,11 +57,24 @@ function renderSecrets(): string {
   return `## Secrets
 
 A secret comes from a file or from the environment, never from a flag, because every user of a machine
-can read the flags of its processes. One line end at the end of the file is dropped. \`config show\`
+can read the flags of its processes. One line end at the end of the file is dropped; a file that is
+empty then is an error. Beyond loopback a secret needs at least ${SECRET_CHARACTERS_MIN} characters. \`config show\`
 prints the name of the file, or \`***\`.
 
 | secret | setting that names its file | variable that holds it |
 | --- | --- | --- |
+${rows.join('\n')}
+`;
+}
+
+function renderOthers(): string {
+  const rows = Object.entries(OTHER_VARIABLES).map(
+    ([name, effect]) => `| \`${name}\` | ${effect} |`,
+  );
+  return `## Variables of the command line
+
+| variable | effect |
+| --- | --- |
 ${rows.join('\n')}
 `;
 }

@@ -7,9 +7,9 @@ import type { ServerConfig, ServerCredentials } from './server-config.js';
 
 const tls = { cert: 'cert', key: 'key', ca: undefined };
 const mutual = { ...tls, ca: 'ca' };
-const token = new Secret('t');
-const respPassword = new Secret('p');
-const meshSecret = new Secret('m');
+const token = new Secret('t'.repeat(16));
+const respPassword = new Secret('p'.repeat(16));
+const meshSecret = new Secret('m'.repeat(16));
 
 function configOf(listenHost: string, given: Partial<ServerCredentials>): ServerConfig {
   const { settings } = resolveSettings({
@@ -63,6 +63,17 @@ test.each(cases)('beyond loopback %s with %o is %s', (listener, given, expected)
 
 test('only listeners that will be opened count', () => {
   checkExposure(configOf('0.0.0.0', { tls, token }), ['http', 'grpc']);
+});
+
+test('beyond loopback a secret has at least 16 characters, and a short one is not shown', () => {
+  const check = (host: string, length: number) => () =>
+    checkExposure(configOf(host, { tls, token: new Secret('x'.repeat(length)) }), ['http']);
+  check('0.0.0.0', 16)();
+  check('127.0.0.1', 1)();
+  expect(check('0.0.0.0', 15)).toThrow(
+    'refusing to listen on 0.0.0.0: the bearer token has fewer than 16 characters and can be guessed.',
+  );
+  expect(check('0.0.0.0', 15)).not.toThrow(/xxx/);
 });
 
 test('the refusal says what to set, once for each need, and never shows a secret', () => {

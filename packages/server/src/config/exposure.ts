@@ -3,7 +3,11 @@
 import { BlockList, isIP } from 'node:net';
 import { SynclineError } from '@syncline/kernel';
 import type { ListenerName } from '../listener.js';
+import { SECRETS } from './secret-list.js';
 import type { ServerConfig } from './server-config.js';
+
+/** What a network can try is guessed, if it is short. */
+export const SECRET_CHARACTERS_MIN = 16;
 
 /** `listeners` are those that will be opened; a port that no slice uses needs no protection. */
 export function checkExposure(config: ServerConfig, listeners: readonly ListenerName[]): void {
@@ -12,7 +16,7 @@ export function checkExposure(config: ServerConfig, listeners: readonly Listener
     const what = NEEDS[listener](config);
     return what === undefined ? [] : [{ listener, what }];
   });
-  if (missing.length === 0) return;
+  if (missing.length === 0) return checkLengths(config);
   // HTTP and gRPC lack the same: say it once.
   const wants = [...new Set(missing.map(({ what }) => what))].map((what) => {
     const names = missing.filter((one) => one.what === what).map(({ listener }) => listener);
@@ -23,6 +27,18 @@ export function checkExposure(config: ServerConfig, listeners: readonly Listener
     `refusing to listen on ${config.listenHost} without authentication: ${wants.join('; ')}. Or listen on 127.0.0.1.`,
     { details: { field: 'listen_host', listeners: missing.map(({ listener }) => listener) } },
   );
+}
+
+function checkLengths({ credentials, listenHost }: ServerConfig): void {
+  for (const [name, { what, fileKey }] of Object.entries(SECRETS)) {
+    const length = credentials[name as keyof typeof SECRETS]?.reveal().length;
+    if (length === undefined || length >= SECRET_CHARACTERS_MIN) continue;
+    throw new SynclineError(
+      'invalid-argument',
+      `refusing to listen on ${listenHost}: ${what} has fewer than ${SECRET_CHARACTERS_MIN} characters and can be guessed. Make one with "openssl rand -hex 32".`,
+      { details: { field: fileKey } },
+    );
+  }
 }
 
 const TLS = 'TLS (set tls.cert_file and tls.key_file)';

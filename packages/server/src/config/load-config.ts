@@ -2,6 +2,7 @@
 // reads the credentials that they name.
 import { readInputFile } from './config-input-file.js';
 import { type FlagValue, type ResolvedSettings, resolveSettings } from './resolve-settings.js';
+import type { ResolvedList } from './resolved-setting.js';
 import { SECRETS } from './secret-list.js';
 import { readSecret } from './secret-value.js';
 import type { ServerConfig } from './server-config.js';
@@ -18,6 +19,8 @@ export interface ConfigSources {
 
 export interface LoadedConfig {
   readonly config: ServerConfig;
+  /** Every setting with its origin. */
+  readonly list: ResolvedList;
   /** For people: what works but should be mended. */
   readonly warnings: readonly string[];
 }
@@ -46,6 +49,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   };
   return {
     config: { ...settings, credentials },
+    list,
     warnings: [warnings, token.warnings, respPassword.warnings, meshSecret.warnings].flat(),
   };
 }

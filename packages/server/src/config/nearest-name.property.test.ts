@@ -29,6 +29,18 @@ test.each(Object.entries(slips))('%s is seen through', (_, slip) => {
   );
 });
 
+test('whole words that are missing are seen through', () => {
+  expect(nearestName('tls.cert', keys)).toBe('tls.cert_file');
+  expect(nearestName('port', keys)).toBe('http.port');
+  expect(nearestName('--port', ['--help', '--http-port'])).toBe('--http-port');
+});
+
+test('what all names begin with does not make them alike', () => {
+  expect(nearestName('SYNCLINE_FOO', ['SYNCLINE_URL', 'SYNCLINE_MEMORY'])).toBeUndefined();
+  expect(nearestName('--memory', ['--help', '--http-port'])).toBeUndefined();
+  expect(nearestName('help', ['serve', 'dev', 'status'])).toBeUndefined();
+});
+
 test('a name unlike all others gets no guess', () => {
   expect(nearestName('completely.different', keys)).toBeUndefined();
   expect(nearestName('', keys)).toBeUndefined();

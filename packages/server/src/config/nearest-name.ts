@@ -1,10 +1,33 @@
 // The known name that a mistyped one was probably meant to be.
 //
-// Distance counts inserted, removed, replaced and swapped neighbouring letters. Beyond a third of
-// the name's length a guess would mislead, and none is made.
+// A known name of which whole words are missing comes first: `auth.token` for `auth.token_file`, `port`
+// for `http.port`. Else the distance decides: inserted, removed, replaced and swapped neighbouring
+// letters. Beyond a third of the name's length a guess would mislead, and none is made. What all names
+// begin with, like `--`, tells nothing and does not count.
 
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
-  return closestName(name, known, Math.max(2, Math.floor(name.length / 3)));
+  const names = [...known];
+  const start = commonStart([name, ...names]);
+  const rest = name.slice(start);
+  const rests = names.map((candidate) => candidate.slice(start));
+  const longer = rests.find((candidate) => lacksWordsOf(rest, candidate));
+  const nearest = longer ?? closestName(rest, rests, Math.max(1, Math.floor(rest.length / 3)));
+  return nearest === undefined ? undefined : names[rests.indexOf(nearest)];
+}
+
+function commonStart([first = '', ...others]: readonly string[]): number {
+  let length = 0;
+  while (length < first.length && others.every((other) => other[length] === first[length]))
+    length += 1;
+  return length;
+}
+
+function lacksWordsOf(name: string, whole: string): boolean {
+  if (name === '') return false;
+  const [short, long] = [name.toLowerCase(), whole.toLowerCase()];
+  return ['.', '_', '-'].some(
+    (mark) => long.startsWith(short + mark) || long.endsWith(mark + short),
+  );
 }
 
 /** The same for a list that is short enough to name one of it in any case. */

@@ -7,8 +7,12 @@ import { SETTING_LIST } from './setting-list.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Read by the command line itself, not by the server. */
-const OTHER_VARIABLES = ['SYNCLINE_CONFIG', 'SYNCLINE_DEBUG', 'SYNCLINE_URL'] as const;
+/** Read by the command line itself, not by the server; each with its effect. */
+export const OTHER_VARIABLES = {
+  SYNCLINE_CONFIG: 'The TOML file, where `--config` names none.',
+  SYNCLINE_URL: 'The server that `status` asks, where `--url` names none.',
+  SYNCLINE_DEBUG: 'Anything but `0`: an error comes with its stack, as with `--debug`.',
+} as const;
 
 export function parseSettingsEnvironment(environment: Environment): ReadonlyMap<string, unknown> {
   checkNames(environment);
@@ -24,7 +28,7 @@ function checkNames(environment: Environment): void {
   const known = new Set<string>([
     ...SETTING_LIST.map((entry) => entry.env),
     ...SECRET_LIST.map((secret) => secret.env),
-    ...OTHER_VARIABLES,
+    ...Object.keys(OTHER_VARIABLES),
   ]);
   for (const name of Object.keys(environment)) {
     if (!name.startsWith('SYNCLINE_') || known.has(name)) continue;

@@ -3,6 +3,7 @@
 import { SynclineError } from '@syncline/kernel';
 import { parse, TomlError } from 'smol-toml';
 import { suggestion } from './nearest-name.js';
+import { SECRET_LIST } from './secret-list.js';
 import { SETTING_LIST } from './setting-list.js';
 
 const KEYS: ReadonlySet<string> = new Set(SETTING_LIST.map((entry) => entry.key));
@@ -60,8 +61,12 @@ function notASection(key: string, file: string): SynclineError {
 }
 
 function unknownKey(key: string, file: string): SynclineError {
+  const secret = SECRET_LIST.find(({ fileKey }) => fileKey === `${key}_file`);
   const hint =
-    suggestion(key, [...KEYS, ...SECTIONS]) || ' See "syncline config show" for those that exist.';
+    secret === undefined
+      ? suggestion(key, [...KEYS, ...SECTIONS]) ||
+        ' See "syncline config show" for those that exist.'
+      : ` Write ${secret.what} into a file of its own and name that by "${secret.fileKey}", or set ${secret.env}.`;
   return new SynclineError('invalid-argument', `${file}: unknown key "${key}".${hint}`, {
     details: { file, field: key },
   });

@@ -17,6 +17,8 @@ export interface SeedResult {
   readonly failure: SimulationFailure | undefined;
   readonly faults: readonly string[];
   readonly traceHash: string;
+  /** The last lines of the trace. */
+  readonly traceTail: readonly string[];
   readonly events: number;
   readonly simulatedMs: number;
   readonly probes: ReadonlyMap<string, number>;
@@ -39,6 +41,7 @@ export async function runSeed(entry: WorkloadEntry, options: SeedOptions): Promi
     failure,
     faults: faults.map((fault) => fault.name),
     traceHash: simulation.trace.hash(),
+    traceTail: simulation.trace.tail(),
     events: simulation.eventsCount,
     simulatedMs: simulation.nowMs,
     probes: simulation.chaos.probes,

@@ -1,5 +1,6 @@
 // Runs a workload under many seeds and sums up: what failed, which rare paths were never reached, and
 // how fast it went.
+import { createHash } from 'node:crypto';
 import { runSeed, type SeedOptions, type SeedResult } from './run-seed.js';
 import type { WorkloadEntry } from './workload.js';
 
@@ -23,6 +24,9 @@ export interface SeedsReport {
   readonly failed: SeedResult | undefined;
   /** A seed whose two runs differ: something real has leaked into the simulation. */
   readonly unrepeatableSeed: number | undefined;
+  readonly isTwice: boolean;
+  /** Over the traces of all seeds: equal runs have equal ones, on any machine. */
+  readonly traceHash: string;
   readonly events: number;
   readonly simulatedMs: number;
   readonly elapsedMs: number;
@@ -40,6 +44,7 @@ export async function runSeeds(
 ): Promise<SeedsReport> {
   const probes = new Map<string, number>();
   const sums = { events: 0, simulatedMs: 0 };
+  const traces = createHash('sha256');
   const startMs = performance.now();
   const startCpu = process.cpuUsage();
   let failed: SeedResult | undefined;
@@ -54,6 +59,7 @@ export async function runSeeds(
     if (result.failure !== undefined) failed = result;
     sums.events += options.isTwice ? result.events + again.events : result.events;
     sums.simulatedMs += result.simulatedMs;
+    traces.update(result.traceHash);
     for (const [name, hits] of result.probes) probes.set(name, (probes.get(name) ?? 0) + hits);
     done += 1;
     options.onSeed?.(done, result);
@@ -65,6 +71,8 @@ export async function runSeeds(
     seedsCount: done,
     failed,
     unrepeatableSeed,
+    isTwice: options.isTwice ?? false,
+    traceHash: traces.digest('hex').slice(0, 16),
     ...sums,
     elapsedMs: performance.now() - startMs,
     cpuMs: (cpu.user + cpu.system) / 1000,

@@ -23,19 +23,23 @@ export function formatFailure(report: SeedsReport, failed: SeedResult, commit: s
   const { workload, bug } = report;
   const bugOption = bug === undefined ? '' : ` --bug ${bug}`;
   return [
-    `${workload} failed after ${report.seedsCount} seeds: ${failed.failure?.message}`,
+    `${workload} failed after ${countOf(report.seedsCount)}: ${failed.failure?.message}`,
     `commit ${commit}, seed ${failed.seed}, faults: ${failed.faults.join(', ') || 'none'}`,
     `replay: npm run test:sim -- --workload ${workload} --seed ${failed.seed}${bugOption}`,
   ].join('\n');
 }
 
+/** Two lines: what was run, and how to see whether another run was the same. */
 export function formatSummary(report: SeedsReport): string {
-  const { workload, seedsCount, simulatedMs, elapsedMs } = report;
+  const { workload, seedsCount, simulatedMs, elapsedMs, traceHash } = report;
   const seconds = elapsedMs / 1000;
   const seedsRate = (seedsCount / seconds).toFixed(1);
   const rates = `${seedsRate} seeds/s, ${eventsPerCpuSecond(report)} events per second of one core`;
-  const hours = (simulatedMs / 3_600_000).toFixed(1);
-  return `${workload}: ${seedsCount} seeds in ${seconds.toFixed(1)} s (${rates}), ${hours} h simulated`;
+  const isRepeated = report.isTwice && report.unrepeatableSeed === undefined;
+  return [
+    `${workload}: ${countOf(seedsCount)} in ${seconds.toFixed(1)} s (${rates}), ${simulatedTime(simulatedMs)} simulated`,
+    `${workload}: trace ${traceHash}${isRepeated ? ', the same in both runs of each seed' : ''}`,
+  ].join('\n');
 }
 
 /** One line for programs. */
@@ -55,4 +59,12 @@ export function formatJson(report: SeedsReport, commit: string): string {
 
 function eventsPerCpuSecond({ events, cpuMs }: SeedsReport): number {
   return Math.round((events / cpuMs) * 1000);
+}
+
+function countOf(seeds: number): string {
+  return seeds === 1 ? '1 seed' : `${seeds} seeds`;
+}
+
+function simulatedTime(ms: number): string {
+  return ms < 360_000 ? `${(ms / 1000).toFixed(1)} s` : `${(ms / 3_600_000).toFixed(1)} h`;
 }

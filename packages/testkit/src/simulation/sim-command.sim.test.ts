@@ -34,19 +34,37 @@ test('a seed that fails: exit 1, the trace when it was asked for by number', asy
   expect(again.error).toContain(error.split('\n')[1]); // the same finding
 });
 
+test('one seed by number shows the end of its trace; twice says that both were equal', async () => {
+  const { exitCode, error } = await run('--seed', '17', '--twice');
+  expect(exitCode).toBe(0);
+  expect(error).toMatch(/^ +\d+\.\d+ ms +\w/m);
+  expect(error).toMatch(/^register: 1 seed in .* \d+\.\d s simulated$/m);
+  expect(error).toMatch(/^register: trace [0-9a-f]{16}, the same in both runs of each seed$/m);
+});
+
+test('equal seeds have equal trace hashes', async () => {
+  const hashOf = async (seed: string) =>
+    (JSON.parse((await run('--seed', seed, '--json')).out) as { traceHash: string }).traceHash;
+  expect(await hashOf('3')).toBe(await hashOf('3'));
+  expect(await hashOf('3')).not.toBe(await hashOf('4'));
+});
+
 test('wrong usage: exit 2 and one line that says what', async () => {
   for (const [args, message] of [
-    [['--seeds', 'many'], /--seeds many is no count/],
-    [['--seeds', '0'], /no count/],
-    [['--seed', 'x'], /no seed/],
-    [['--bug', 'none'], /no bug "none"/],
-    [['--workload', 'none'], /no workload "none"/],
-    [['--unknown'], /unknown/i],
+    [['--seeds', 'many'], /--seeds is a whole number from 1 up, not "many"/],
+    [['--seeds', '0'], /from 1 up/],
+    [['--seed', 'x'], /--seed is a whole number from 0 up, not "x"/],
+    [['--seed', '-1'], /--seed takes no value that begins with a dash/],
+    [['--seed', '1', '--seeds', '3'], /leave out/],
+    [['--bug', 'none'], /no bug "none" to plant. There are: .*duplicate-apply/],
+    [['--workload', 'none'], /no workload "none". There are: register/],
+    [['--unknown'], /unknown option '--unknown'\. See/i],
   ] as const) {
     const { exitCode, out, error } = await run(...args);
     expect(exitCode).toBe(2);
     expect(out).toBe('');
     expect(error).toMatch(message);
+    expect(error).toMatch(/^.* See "npm run test:sim -- --help".\n$/);
   }
 });
 
@@ -54,4 +72,6 @@ test('help goes to standard output', async () => {
   const { exitCode, out } = await run('--help');
   expect(exitCode).toBe(0);
   expect(out).toMatch(/npm run test:sim -- --seed 17/);
+  expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  expect(await run('-h')).toMatchObject({ exitCode: 0, out });
 });

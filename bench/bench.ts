@@ -45,4 +45,6 @@ export interface Comparison {
   readonly ratio: number;
   /** Runs of each side. */
   readonly n: number;
+  /** Half of the way from the lowest to the highest run, as a part of the median; of the wider side. */
+  readonly spread: number;
 }

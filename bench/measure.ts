@@ -52,6 +52,7 @@ export function compare(bench: AnyBench, measured: readonly Measured[]): readonl
       peerValue: significant(peerValue),
       ratio: significant(value / peerValue),
       n: ours.rates.length,
+      spread: significant(Math.max(spread(ours.rates), spread(peer.rates))),
     };
   });
 }
@@ -63,9 +64,9 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 }
 
-/** From the lowest to the highest run, as a part of the median. */
+/** The ± of the median: half of the way from the lowest to the highest run, as a part of it. */
 export function spread(values: readonly number[]): number {
-  return (Math.max(...values) - Math.min(...values)) / median(values);
+  return (Math.max(...values) - Math.min(...values)) / 2 / median(values);
 }
 
 /** Three digits are more than a bench can promise. */

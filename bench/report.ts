@@ -15,7 +15,7 @@ export function benchTable(bench: AnyBench, measured: readonly Measured[]): stri
     `  ${contestant}`,
     rateText(median(rates)),
     bench.unit,
-    `± ${Math.round(spread(rates) * 50)} %`,
+    `± ${Math.round(spread(rates) * 100)} %`,
     index === 0 ? '' : `ours is ${(ours / median(rates)).toPrecision(2)} of it`,
   ]);
   const widest = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));

@@ -1,6 +1,6 @@
 // `npm run bench`: runs the benches and prints tables, or JSON lines. See bench-arguments.ts.
 import type { AnyBench, Comparison } from './bench.js';
-import { type BenchArguments, HELP, parseBenchArguments } from './bench-arguments.js';
+import { type BenchArguments, benchHelp, parseBenchArguments } from './bench-arguments.js';
 import { ratioProblems, readExpectedRatios } from './expected-ratios.js';
 import { compare } from './measure.js';
 import { benchTable, machineLine } from './report.js';
@@ -16,14 +16,16 @@ export async function runBenches(args: readonly string[]): Promise<number> {
     return 2;
   }
   if (wanted.isHelp) {
-    const list = benches.map(({ name, about }) => `  ${name}: ${about}`).join('\n');
-    process.stdout.write(`${HELP}\nBenches:\n${list}\n`);
+    process.stdout.write(benchHelp(benches));
     return 0;
   }
   const comparisons = await measureAll(wanted);
   if (!wanted.isCheck) return 0;
   const problems = ratioProblems(comparisons, await readExpectedRatios());
   for (const problem of problems) process.stderr.write(`${problem}\n`);
+  if (problems.length === 0) {
+    process.stderr.write(`All ${comparisons.length} ratios are as bench/expected.json demands.\n`);
+  }
   return problems.length === 0 ? 0 : 1;
 }
 
@@ -50,10 +52,13 @@ async function readWanted(args: readonly string[]): Promise<BenchArguments | str
     const names = benches.map(({ name }) => name);
     const unknown = wanted.only.find((name) => !names.includes(name));
     if (unknown === undefined) return wanted;
-    const { closestName } = await import('@syncline/server');
-    return `There is no bench "${unknown}". Did you mean "${closestName(unknown, names)}"?`;
+    const { nearestName } = await import('@syncline/server');
+    const nearest = nearestName(unknown, names);
+    const hint =
+      nearest === undefined ? `There are: ${names.join(', ')}.` : `Did you mean "${nearest}"?`;
+    return `There is no bench "${unknown}". ${hint}`;
   } catch (thrown) {
     if (!(thrown instanceof Error)) throw thrown;
-    return `${thrown.message.replace(/\.$/, '')}.`;
+    return thrown.message;
   }
 }

@@ -18,6 +18,9 @@ if (names.includes(name)) {
   process.argv = [process.execPath, program, ...args];
   await import(pathToFileURL(program).href);
 } else {
-  say(`${name === '' ? 'Name an example' : `There is no example "${name}"`}: ${names.join(', ')}`);
-  process.exitCode = 2;
+  const isAsked = name === '' || name === '-h' || name === '--help';
+  if (!isAsked) say(`There is no example "${name}".`);
+  say('Run one of these:');
+  for (const each of names) say(`  npm run example -- ${each}`);
+  process.exitCode = isAsked ? 0 : 2;
 }

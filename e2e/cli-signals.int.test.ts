@@ -6,14 +6,40 @@ import { CliProcess } from './cli-process.js';
 
 const SERVE = ['serve', '--http-port', '0'];
 
-/** A request whose head never ends: the server must wait for it, or give it up. */
-async function holdRequest(url: string): Promise<Socket> {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
-  socket.on('error', () => {}); // it will be cut
-  const head = `GET /healthz HTTP/1.1\r\nHost: ${hostname}:${port}\r\nAccept: `;
-  await new Promise<void>((resolve) => socket.write(head, () => resolve()));
-  return socket;
+interface OpenRequest {
+  readonly socket: Socket;
+  /** Sends the rest. Resolves with all that came back until the server closed. */
+  finish(): Promise<string>;
+}
+
+/** A request with half of its body: the server is at work on it, and must wait or give it up. */
+async function beginRequest(url: string): Promise<OpenRequest> {
+  const { hostname, port, host } = new URL(url);
+  const socket = connect(Number(port), hostname).setEncoding('utf8');
+  socket.on('error', () => {}); // it may be cut
+  let received = '';
+  socket.on('data', (text: string) => {
+    received += text;
+  });
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  const head = `POST /nowhere HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json`;
+  const part = `${head}\r\nContent-Length: 2\r\n\r\n{`;
+  await new Promise<void>((resolve) => socket.write(part, () => resolve()));
+  const finish = async (): Promise<string> => {
+    socket.write('}');
+    await closed;
+    return received;
+  };
+  return { socket, finish };
+}
+
+/** Waits until the server says that it stops. */
+async function stopBegins(url: string): Promise<void> {
+  const deadlineMs = Date.now() + 10_000;
+  while (Date.now() < deadlineMs) {
+    if ((await fetch(`${url}/readyz`)).status === 503) return;
+  }
+  throw new Error(`${url} is still ready`);
 }
 
 interface Load {
@@ -22,7 +48,10 @@ interface Load {
   readonly cut: number;
 }
 
-/** Asks without pause until the server takes no more. */
+/**
+ * Asks without pause until the server takes no more. A reset before an answer began is not counted: the
+ * server may have closed the connection before it saw the request.
+ */
 async function loadUntilGone(url: string): Promise<Load> {
   let [answered, cut] = [0, 0];
   const client = async (): Promise<void> => {
@@ -48,11 +77,16 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   async (signal) => {
     await using server = new CliProcess([...SERVE, '--memory']);
     const url = await server.url();
+    const open = await Promise.all(Array.from({ length: 4 }, () => beginRequest(url)));
     const load = loadUntilGone(url);
     const idle = await fetch(`${url}/healthz`); // and a connection that stays open without a request
-    expect(idle.status).toBe(200);
+    expect(idle.status).toBe(200); // so what was sent before has been read
     const startMs = Date.now();
     server.child.kill(signal);
+    await stopBegins(url);
+    for (const answer of await Promise.all(open.map(({ finish }) => finish()))) {
+      expect(answer).toMatch(/^HTTP\/1\.1 404 .*\r\n\r\n\{.*\}$/s); // the whole answer
+    }
     expect(await server.end()).toEqual({ code: 0, signal: undefined });
     expect(Date.now() - startMs).toBeLessThan(10_000);
     const { answered, cut } = await load;
@@ -64,11 +98,15 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
 test('a client that holds its request is cut, and the exit is in time all the same', async () => {
   const environment = { SYNCLINE_SHUTDOWN_GRACE_MS: '1500' };
   await using server = new CliProcess([...SERVE, '--memory'], { environment });
-  const socket = await holdRequest(await server.url());
+  const url = await server.url();
+  const { socket } = await beginRequest(url);
+  expect((await fetch(`${url}/healthz`)).status).toBe(200); // so what was sent before has been read
   const startMs = Date.now();
   server.child.kill('SIGTERM');
   expect(await server.end()).toEqual({ code: 0, signal: undefined });
-  expect(Date.now() - startMs).toBeLessThan(1_500 + 1_500); // the rest is for a busy machine
+  const stopMs = Date.now() - startMs;
+  expect(stopMs).toBeGreaterThan(500); // it was given time
+  expect(stopMs).toBeLessThan(1_500 + 1_500); // the rest is for a busy machine
   socket.destroy();
 });
 

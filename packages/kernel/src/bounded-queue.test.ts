@@ -1,6 +1,11 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BoundedQueue, SynclineError } from './index.js';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
 
 describe('K7 BoundedQueue', () => {
   test('holds itemsMax items and refuses the next', () => {
@@ -40,6 +45,20 @@ describe('K7 BoundedQueue', () => {
     for (let i = 0; i < 5000; i += 1) queue.offer(i);
     for (let i = 0; i < 5000; i += 1) expect(queue.takeNow()?.item).toBe(i);
     expect(queue.length).toBe(0);
+  });
+
+  test('holds on to nothing that was taken', async () => {
+    const queue = new BoundedQueue<object>({ itemsMax: 10 });
+    const taken: WeakRef<object>[] = [];
+    for (let i = 0; i < 100; i += 1) {
+      queue.offer({ i });
+      if (i < 5) continue; // some stay in, so that the queue is never empty
+      const item = queue.takeNow()?.item;
+      if (item) taken.push(new WeakRef(item));
+    }
+    await new Promise((resolve) => setImmediate(resolve)); // a WeakRef holds its target for one job
+    collectGarbage();
+    expect(taken.filter((ref) => ref.deref() !== undefined).length).toBeLessThan(3);
   });
 
   test('a waiting taker gets the next item; close ends the loop after what is held', async () => {

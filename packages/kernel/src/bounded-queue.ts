@@ -16,12 +16,17 @@ export interface BoundedQueueOptions<T> {
   readonly bytesOf?: (item: T) => number;
 }
 
+interface Held<T> {
+  readonly item: T;
+  readonly bytes: number;
+}
+
 type End = { readonly kind: 'closed' } | { readonly kind: 'failed'; readonly error: SynclineError };
 
 export class BoundedQueue<T> implements AsyncIterable<T> {
   readonly #options: Required<BoundedQueueOptions<T>>;
-  // Items before #head were taken. They are cut off in bulk, since shifting each would cost its length.
-  #items: { readonly item: T; readonly bytes: number }[] = [];
+  // Slots before #head are empty. They are cut off in bulk, since shifting each would cost its length.
+  #items: (Held<T> | undefined)[] = [];
   #head = 0;
   #bytes = 0;
   #end: End | undefined;
@@ -71,6 +76,7 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
   takeNow(): { readonly item: T } | undefined {
     const next = this.#items[this.#head];
     if (!next) return undefined;
+    this.#items[this.#head] = undefined; // what was taken is the taker's alone
     this.#head += 1;
     this.#bytes -= next.bytes;
     if (this.#head === this.#items.length || this.#head >= 1024) {

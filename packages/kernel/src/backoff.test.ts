@@ -60,6 +60,29 @@ describe('K8 retry', () => {
     await expect(answer).rejects.toMatchObject({ code: 'unavailable', outcome: 'unknown' });
   });
 
+  test('an abort in the pause keeps what is known of the attempts before it', async () => {
+    const abort = new AbortController();
+    const { deps } = createDeps();
+    const clock = {
+      sleep: async () => {
+        abort.abort();
+        throw new SynclineError('aborted', 'the pause was aborted');
+      },
+    } as unknown as Clock;
+    const answer = retry({ ...deps, clock }, { ...options, attempts: 5 }, failing(unknown));
+    await expect(answer).rejects.toMatchObject({ code: 'aborted', outcome: 'unknown' });
+  });
+
+  test('a mistake of ours is not tried again', async () => {
+    const { deps, slept } = createDeps();
+    const mistake = new TypeError('undefined is not a function');
+    const attempt = async () => {
+      throw mistake;
+    };
+    await expect(retry(deps, { ...options, attempts: 5 }, attempt)).rejects.toBe(mistake);
+    expect(slept).toEqual([]);
+  });
+
   test('an abort ends it without another attempt', async () => {
     const { deps } = createDeps();
     const abort = new AbortController();

@@ -30,7 +30,7 @@ export function backoffMs(attempt: number, options: BackoffOptions, random: Rand
 
 /**
  * Tries until it works, the error is not retryable, or the attempts are used up; then throws the last
- * error. If any attempt may have been applied the thrown error says `outcome: 'unknown'`.
+ * error. Only a SynclineError is tried again: anything else is a mistake that trying cannot mend.
  */
 export async function retry<T>(
   deps: { readonly clock: Clock; readonly random: Random },
@@ -42,12 +42,17 @@ export async function retry<T>(
     try {
       return await attempt(number);
     } catch (thrown) {
-      const error = SynclineError.from(thrown);
-      isOutcomeUnknown ||= error.outcome === 'unknown';
+      if (!(thrown instanceof SynclineError)) throw thrown;
+      isOutcomeUnknown ||= thrown.outcome === 'unknown';
       const isLast = number + 1 >= options.attempts || options.signal?.aborted === true;
-      if (isLast || !error.retryable) throw isOutcomeUnknown ? withUnknownOutcome(error) : error;
+      if (isLast || !thrown.retryable) throw isOutcomeUnknown ? withUnknownOutcome(thrown) : thrown;
     }
-    await deps.clock.sleep(backoffMs(number, options, deps.random), options.signal);
+    try {
+      await deps.clock.sleep(backoffMs(number, options, deps.random), options.signal);
+    } catch (thrown) {
+      const aborted = SynclineError.from(thrown);
+      throw isOutcomeUnknown ? withUnknownOutcome(aborted) : aborted;
+    }
   }
 }
 

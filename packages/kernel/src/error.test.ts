@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ERROR_CODES, isErrorCode, SynclineError } from './index.js';
+import { AssertionError, ERROR_CODES, isErrorCode, SynclineError } from './index.js';
 
 describe('K1 SynclineError', () => {
   test('takes retryable from its code, says not-applied, and can be told otherwise', () => {
@@ -22,6 +22,7 @@ describe('K1 SynclineError', () => {
     expect(SynclineError.from(abort)).toMatchObject({ code: 'aborted', cause: abort });
     const other = new TypeError('bad');
     expect(SynclineError.from(other, 'corrupt')).toMatchObject({ code: 'corrupt', cause: other });
+    expect(() => SynclineError.from(new AssertionError('ours'))).toThrow(AssertionError);
     expect(SynclineError.from('text')).toMatchObject({ code: 'unavailable', message: 'text' });
   });
 

@@ -3,6 +3,8 @@
 //
 // K1  Every code has a default for `retryable`; whether a failed write was applied is always said.
 
+import { AssertionError } from './assert.js';
+
 /** A code exists only where a caller can react to it. A slice adds its own when it lands. */
 export const ERROR_CODES = {
   'invalid-argument': {
@@ -77,9 +79,13 @@ export class SynclineError extends Error {
     this.details = options.details ?? {};
   }
 
-  /** What was thrown, as a SynclineError. An abort stays an abort; anything else becomes `fallback`. */
+  /**
+   * What was thrown, as a SynclineError. An abort stays an abort; anything else becomes `fallback`. A
+   * failed assert is thrown on: it is our own mistake, and nobody's to handle.
+   */
   static from(thrown: unknown, fallback: ErrorCode = 'unavailable'): SynclineError {
     if (thrown instanceof SynclineError) return thrown;
+    if (thrown instanceof AssertionError) throw thrown;
     if (!(thrown instanceof Error))
       return new SynclineError(fallback, String(thrown), { cause: thrown });
     const code = thrown.name === 'AbortError' ? 'aborted' : fallback;
@@ -92,10 +98,6 @@ export function isErrorCode(code: string): code is ErrorCode {
 }
 
 /** Rejects a waiting call whose signal fired. */
-export function abortedError(
-  what: string,
-  signal: AbortSignal,
-  outcome: Outcome = 'not-applied',
-): SynclineError {
-  return new SynclineError('aborted', `${what} was aborted`, { outcome, cause: signal.reason });
+export function abortedError(what: string, signal: AbortSignal): SynclineError {
+  return new SynclineError('aborted', `${what} was aborted`, { cause: signal.reason });
 }

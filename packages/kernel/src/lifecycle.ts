@@ -22,7 +22,7 @@ export interface LifecyclePart {
 export interface StopReport {
   /** False when the grace time ended before everything had stopped by itself. */
   readonly inTime: boolean;
-  readonly failures: readonly { readonly part: string; readonly error: SynclineError }[];
+  readonly failures: readonly { readonly part: string; readonly error: Error }[];
 }
 
 export interface LifecycleDeps {
@@ -70,12 +70,12 @@ export class Lifecycle {
   async #stopAll(graceMs: number): Promise<StopReport> {
     const grace = new AbortController();
     const timer = this.#deps.clock.setTimer(graceMs, () => grace.abort());
-    const failures: { part: string; error: SynclineError }[] = [];
+    const failures: { part: string; error: Error }[] = [];
     for (let part = this.#started.pop(); part; part = this.#started.pop()) {
       try {
         await part.stop(grace.signal);
       } catch (thrown) {
-        const error = SynclineError.from(thrown, 'aborted');
+        const error = thrown instanceof Error ? thrown : new Error(String(thrown));
         failures.push({ part: part.name, error });
         this.#deps.logger.error('part failed to stop', { part: part.name, error: error.message });
       }

@@ -28,7 +28,10 @@ export interface ActorClaim {
   readonly actor: ActorId;
   /** True when the run before ended with `release`: its counters go on. */
   readonly wasClean: boolean;
-  /** Marks a clean stop. Call it when nothing will make a dot any more, and all dots are stored. */
+  /**
+   * Marks a clean stop: the next start goes on with this actor's counters. Call it when nothing will
+   * make a dot any more and every dot is synced; a dot that is only buffered may be lost and made again.
+   */
   release(): Promise<void>;
 }
 

@@ -15,7 +15,8 @@ export {
 export { Feed, type FeedDeps, type FeedOptions, type FeedSubscribeOptions } from './feed/feed.js';
 export type { FeedChange, FeedEvent, FeedGap } from './feed/feed-event.js';
 export type { FeedStore, FeedView } from './feed/feed-store.js';
-export type { FeedOverflow, FeedSubscription } from './feed/feed-subscription.js';
+export type { FeedSubscription } from './feed/feed-subscription.js';
+export type { FeedOverflow } from './feed/live-buffer.js';
 export { MemoryFeedStore, type MemoryFeedStoreOptions } from './feed/memory-feed-store.js';
 export type { FileStat, Files } from './files/files.js';
 export { createSystemFiles } from './files/system-files.js';

@@ -58,6 +58,8 @@ function after<C extends FeedChange>(event: FeedEvent<C>, position: Position): P
       return { ...position, revision: event.change.revision };
     case 'synced':
       return { ...position, revision: event.revision, isSynced: true };
+    case 'live':
+      return { ...position, revision: event.revision };
     case 'gap':
       return event.reason === 'reset'
         ? { revision: 0, isSynced: false, coveredTo: 0 }
@@ -83,7 +85,7 @@ function problemWith<C extends FeedChange>(
       );
     case 'synced':
       if (position.isSynced) return 'synced twice';
-      if (event.resumed) return badResume(history, position, event.revision);
+      if (event.resumed) return notThrough(history, position, event.revision);
       return differences(
         latestOf(history, event.revision),
         folded,
@@ -91,16 +93,19 @@ function problemWith<C extends FeedChange>(
       )[0];
     case 'gap':
       return undefined;
+    case 'live':
+      if (!position.isSynced) return 'live before synced';
+      return notThrough(history, position, event.revision);
   }
 }
 
-/** A resume may be ahead of the last event, by changes that are out of scope; never behind it. */
-function badResume<C extends FeedChange>(
+/** It may be ahead of the last event, by changes that are out of scope; never behind it. */
+function notThrough<C extends FeedChange>(
   history: readonly C[],
   position: Position,
   revision: number,
 ): string | undefined {
-  if (revision < position.revision) return `resumed at ${revision}, before ${position.revision}`;
+  if (revision < position.revision) return `${revision} is said after ${position.revision}`;
   return hole(history, position, revision + 1);
 }
 

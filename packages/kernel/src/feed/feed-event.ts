@@ -1,10 +1,11 @@
 // What a subscriber sees: first what is there, then a marker, then what happens.
 //
-//   (gap reset)? snapshot* synced (change | gap)*
+//   (gap reset)? snapshot* synced (change | gap | live)*
 //
 // `snapshot` events come in the order of their revisions, all at most R; `synced` carries R and always
 // comes, also when there is nothing; `change` events have revisions above R, in order. A `gap` says
-// that revisions were left out; what follows it is the latest change of each key since.
+// that revisions were left out; what follows it is the latest change of each key since. After a resume
+// and after a gap `live` says that the reader has caught up.
 
 /** One committed change. The store gives revisions; they rise strictly. */
 export interface FeedChange {
@@ -18,7 +19,9 @@ export type FeedEvent<C extends FeedChange> =
   /** `resumed`: the subscriber named a revision to go on from, and it was good. */
   | { readonly kind: 'synced'; readonly revision: number; readonly resumed: boolean }
   | { readonly kind: 'change'; readonly change: C }
-  | FeedGap;
+  | FeedGap
+  /** Everything in scope up to `revision` was handed out. */
+  | { readonly kind: 'live'; readonly revision: number };
 
 /**
  * Revisions above `fromRevision` up to `toRevision` may be missing.

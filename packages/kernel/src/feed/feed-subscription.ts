@@ -12,24 +12,21 @@
 // K21  `synced` comes exactly once per replay, at the revision of the view that ended it.
 // K22  Every committed change in scope comes, or a `gap` covers it.
 // K23  The buffer never passes its bounds, and publishing never waits for a subscriber.
-import type { BoundedQueue } from '../bounded-queue.js';
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
 import { kernelLimits } from '../limits.js';
 import type { FeedChange, FeedEvent, FeedGap } from './feed-event.js';
 import type { FeedView } from './feed-store.js';
+import { type FeedOverflow, LiveBuffer, type LiveBufferDeps } from './live-buffer.js';
 import { PinnedView } from './pinned-view.js';
 
-export type FeedOverflow = 'block' | 'coalesce' | 'fail';
-
 /** What a subscription needs of its feed. */
-export interface FeedSubscriptionDeps<C extends FeedChange> {
+export interface FeedSubscriptionDeps<C extends FeedChange> extends LiveBufferDeps<C> {
   readonly clock: Clock;
   openView(): FeedView<C>;
-  isInScope(change: C): boolean;
+  whenReadable(): Promise<void>;
   storeRevision(): number;
   publishedRevision(): number;
-  createBuffer(): BoundedQueue<C>;
   /** The subscription has ended and takes nothing more. */
   onEnd(): void;
 }
@@ -51,45 +48,35 @@ export class FeedSubscription<C extends FeedChange>
   readonly #deps: FeedSubscriptionDeps<C>;
   readonly #options: FeedSubscriptionOptions;
   readonly #stop = new AbortController();
-  #buffer: BoundedQueue<C>;
+  readonly #buffer: LiveBuffer<C>;
   #pinned: PinnedView<C> | undefined;
   #isTaken = false;
-  #isLive = false;
-  #hasDropped = false;
+  /** Set by a resume and by a gap: say when the reader has caught up. */
+  #owesLive = false;
   /** Everything in scope up to here was handed out, the open batch included. */
   #delivered: number;
   /** A batch was made and not yet handed out whole: only `#cursor` says how far the reader came. */
   #isBatchOpen = false;
   #cursor = 0;
-  /** Everything in scope up to here was handed out or is in the buffer. */
-  #buffered = 0;
 
   constructor(deps: FeedSubscriptionDeps<C>, options: FeedSubscriptionOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#buffer = deps.createBuffer();
+    this.#buffer = new LiveBuffer(deps, options.overflow);
     this.#delivered = options.after ?? 0;
-    if (options.signal?.aborted) this.close();
-    else options.signal?.addEventListener('abort', this.#closeOnAbort);
+    if (options.signal?.aborted) this.#stop.abort();
+    options.signal?.addEventListener('abort', this.#closeOnAbort);
   }
 
   /** Where to resume: pass it as `after` to go on behind the last event that was handed out. */
   get revision(): number {
     if (this.#isBatchOpen) return this.#cursor;
-    return this.#isLive && this.#buffer.length === 0 ? this.#buffered : this.#delivered;
+    return this.#buffer.levelRevision ?? this.#delivered;
   }
 
   /** Takes what was committed. Called by the feed, in order of revisions. */
   publish(changes: readonly C[]): void {
-    if (!this.#isLive) return; // it reads the store, and will find them there
-    for (const change of changes) {
-      if (change.revision <= this.#buffered) continue; // its view had it already
-      if (this.#deps.isInScope(change) && this.#buffer.offer(change) === 'full') {
-        this.#overflow();
-        return;
-      }
-      this.#buffered = change.revision;
-    }
+    this.#buffer.publish(changes);
   }
 
   /** One event at a time. Leaving the loop ends the subscription. */
@@ -114,7 +101,7 @@ export class FeedSubscription<C extends FeedChange>
 
   /** Ends the loop without an error and drops what is buffered. */
   close(): void {
-    this.#isLive = false;
+    this.#buffer.stop();
     this.#stop.abort();
     this.#pinned?.release(); // nobody may ever pull again
     this.#options.signal?.removeEventListener('abort', this.#closeOnAbort);
@@ -135,7 +122,8 @@ export class FeedSubscription<C extends FeedChange>
     if (this.#isTaken) throw new SynclineError('conflict', 'a subscription can be read once');
     this.#isTaken = true;
     try {
-      yield* this.#options.after === undefined ? this.#replay() : this.#resume(this.#options.after);
+      const { after } = this.#options;
+      if (!this.#isStopped()) yield* after === undefined ? this.#replay() : this.#resume(after);
       while (!this.#isStopped()) {
         yield* this.#catchUp();
         yield* this.#live();
@@ -152,6 +140,7 @@ export class FeedSubscription<C extends FeedChange>
       yield* this.#replay();
       return;
     }
+    this.#owesLive = true;
     yield [{ kind: 'synced', revision: after, resumed: true }];
   }
 
@@ -159,7 +148,7 @@ export class FeedSubscription<C extends FeedChange>
   async *#replay(): AsyncGenerator<Batch<C>> {
     let end: ReadEnd = 'expired';
     while (end === 'expired') {
-      const view = this.#deps.openView();
+      const view = await this.#openView();
       end = yield* this.#read(view, view.latest(this.#delivered), 'snapshot');
       if (end === 'done') {
         this.#delivered = view.revision;
@@ -171,21 +160,31 @@ export class FeedSubscription<C extends FeedChange>
   /** Reads the store until it is level with what was published, then turns live in the same tick. */
   async *#catchUp(): AsyncGenerator<Batch<C>> {
     while (this.#deps.publishedRevision() > this.#delivered && !this.#isStopped()) {
-      const view = this.#deps.openView();
+      const view = await this.#openView();
       const gap = this.#gapBefore(view);
       const pages = gap ? view.latest(this.#delivered) : view.changes(this.#delivered);
       const end = yield* this.#read(view, pages, 'change', gap);
       if (end === 'done') this.#delivered = view.revision;
     }
-    this.#buffered = this.#delivered;
-    this.#isLive = !this.#isStopped();
+    if (this.#isStopped()) return;
+    this.#buffer.start(this.#delivered);
+    if (!this.#owesLive) return;
+    this.#owesLive = false;
+    yield [{ kind: 'live', revision: this.#delivered }];
+  }
+
+  /** A store that was opened anew has closed its views: we wait for it and go on from a new one. */
+  async #openView(): Promise<FeedView<C>> {
+    await this.#deps.whenReadable();
+    return this.#deps.openView();
   }
 
   #gapBefore(view: FeedView<C>): FeedGap | undefined {
-    const coalesces = this.#hasDropped && this.#options.overflow === 'coalesce';
-    this.#hasDropped = false;
+    const coalesces = this.#buffer.hasDropped && this.#options.overflow === 'coalesce';
+    this.#buffer.stop(); // said once, also if this view expires
     const isCompacted = this.#delivered < view.compactedTo;
     if (!isCompacted && !coalesces) return undefined;
+    this.#owesLive = true;
     const reason = isCompacted ? 'compacted' : 'overflow';
     return { kind: 'gap', reason, fromRevision: this.#delivered, toRevision: view.revision };
   }
@@ -217,25 +216,11 @@ export class FeedSubscription<C extends FeedChange>
   }
 
   async *#live(): AsyncGenerator<Batch<C>> {
-    while (this.#isLive) {
-      const first = await this.#nextBuffered();
-      if (!first) return;
-      const changes = [first.item];
-      while (changes.length < kernelLimits.feedBatchEventsMax.value) {
-        const next = this.#buffer.takeNow();
-        if (!next) break;
-        changes.push(next.item);
-      }
+    while (this.#buffer.isServing) {
+      const countMax = kernelLimits.feedBatchEventsMax.value;
+      const changes = await this.#buffer.take(countMax, this.#stop.signal);
+      if (!changes) return;
       yield this.#handOut(changes, 'change');
-    }
-  }
-
-  async #nextBuffered(): Promise<{ readonly item: C } | undefined> {
-    try {
-      return await this.#buffer.take(this.#stop.signal);
-    } catch (thrown) {
-      if (this.#isStopped()) return undefined; // closing ends the loop, it is not an error
-      throw thrown;
     }
   }
 
@@ -244,19 +229,5 @@ export class FeedSubscription<C extends FeedChange>
     this.#delivered = changes.at(-1)?.revision ?? this.#delivered;
     this.#isBatchOpen = true;
     return changes.map((change) => ({ kind, change }));
-  }
-
-  #overflow(): void {
-    if (this.#options.overflow === 'fail') {
-      const message =
-        'the subscriber was too slow and its buffer is full. Resume after details.revision';
-      this.#buffer.fail(
-        new SynclineError('overflow', message, { details: { revision: this.#buffered } }),
-      );
-      return; // still live: what is buffered is handed out first
-    }
-    this.#isLive = false;
-    this.#hasDropped = true;
-    this.#buffer = this.#deps.createBuffer();
   }
 }

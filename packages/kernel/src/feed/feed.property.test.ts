@@ -6,7 +6,9 @@ import {
   type FeedEvent,
   type FeedOverflow,
   type FeedSubscription,
+  type FeedView,
   MemoryFeedStore,
+  SynclineError,
 } from '../index.js';
 import { checkFeedComplete, checkFeedStream } from '../testing.js';
 
@@ -15,6 +17,7 @@ interface Change {
   readonly key: string;
 }
 type Scope = 'all' | 'only-a';
+type ReaderKind = readonly [Scope, FeedOverflow, 'events' | 'batches'];
 
 /** Timers that fire when the test says so. Nothing else of a clock is used by a feed. */
 class ManualTimers {
@@ -43,14 +46,16 @@ class Reader {
   readonly parts: FeedEvent<Change>[][] = [];
   readonly scope: Scope;
   readonly overflow: FeedOverflow;
+  readonly reads: 'events' | 'batches';
   #isFailed = false;
   #subscription: FeedSubscription<Change>;
-  #iterator: AsyncIterator<FeedEvent<Change>>;
+  #iterator: AsyncIterator<readonly FeedEvent<Change>[]>;
   #isPulling = false;
 
-  constructor(feed: Feed<Change, Scope>, scope: Scope, overflow: FeedOverflow) {
+  constructor(feed: Feed<Change, Scope>, [scope, overflow, reads]: ReaderKind) {
     this.scope = scope;
     this.overflow = overflow;
+    this.reads = reads;
     [this.#subscription, this.#iterator] = this.#open(feed);
   }
 
@@ -60,7 +65,7 @@ class Reader {
     const part = this.parts.at(-1);
     this.#iterator.next().then(
       ({ value }) => {
-        if (value) part?.push(value);
+        if (value) part?.push(...value);
         this.#isPulling = false;
       },
       (error: { code: string; details: { revision: number } }) => {
@@ -99,8 +104,13 @@ class Reader {
       buffer: { eventsMax: 3, bytesMax: 30 },
       ...(after === undefined ? {} : { after }),
     });
-    return [subscription, subscription[Symbol.asyncIterator]()] as const;
+    const stream = this.reads === 'batches' ? subscription.batches() : oneByOne(subscription);
+    return [subscription, stream] as const;
   }
+}
+
+async function* oneByOne(events: AsyncIterable<FeedEvent<Change>>) {
+  for await (const event of events) yield [event];
 }
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
@@ -116,6 +126,7 @@ const commands = fc.array(
     { weight: 1, arbitrary: step('reconnect', { reader: readerIndex }) },
     { weight: 1, arbitrary: step('compact', { keep: fc.nat({ max: 4 }) }) },
     { weight: 1, arbitrary: step('expire', {}) },
+    { weight: 1, arbitrary: step('reopen', {}) },
     { weight: 3, arbitrary: step('settle', {}) },
   ),
   { maxLength: 80, size: 'max' },
@@ -132,24 +143,53 @@ const readerKinds = fc.array(
   fc.tuple(
     fc.constantFrom<Scope>('all', 'only-a'),
     fc.constantFrom<FeedOverflow>('block', 'coalesce', 'fail'),
+    fc.constantFrom('events' as const, 'batches' as const),
   ),
   { minLength: 1, maxLength: 4 },
 );
 
-const createStore = () =>
-  new MemoryFeedStore<Change, Scope>({
-    logMax: 1000,
-    pageMax: 2,
-    isInScope: (scope, { key }) => scope === 'all' || key === 'a',
-    bytesOf: () => 10,
-  });
+/** Opening a store anew closes its views, as on a disk that was full. */
+class ReopeningStore extends MemoryFeedStore<Change, Scope> {
+  #openings = 0;
+
+  constructor() {
+    super({
+      logMax: 1000,
+      pageMax: 2,
+      isInScope: (scope, { key }) => scope === 'all' || key === 'a',
+      bytesOf: () => 10,
+    });
+  }
+
+  reopen(): void {
+    this.#openings += 1;
+  }
+
+  override view(scope: Scope): FeedView<Change> {
+    const { latest, changes, ...view } = super.view(scope);
+    const opening = this.#openings;
+    const lost = () => this.#openings !== opening;
+    return {
+      ...view,
+      latest: (after) => pagesUntil(lost, latest(after)),
+      changes: (after) => pagesUntil(lost, changes(after)),
+    };
+  }
+}
+
+async function* pagesUntil(lost: () => boolean, pages: AsyncIterable<readonly Change[]>) {
+  for await (const page of pages) {
+    if (lost()) throw new SynclineError('unavailable', 'the store was opened anew');
+    yield page;
+  }
+}
 
 describe('the feed under random schedules', () => {
   test('K20 K21 K22 no gap, no duplicate, synced at its place, whatever happens when', async () => {
     const reached = new Set<string>();
     await fc.assert(
       fc.asyncProperty(commands, readerKinds, fc.nat({ max: 6 }), async (list, kinds, before) => {
-        const store = createStore();
+        const store = new ReopeningStore();
         const history: Change[] = [];
         const unpublished: Change[] = [];
         const commit = (key: string) => {
@@ -162,7 +202,7 @@ describe('the feed under random schedules', () => {
         unpublished.length = 0; // the feed starts on a store that has a past
         const timers = new ManualTimers();
         const feed = new Feed({ clock: timers.clock, store }, {});
-        const readers = kinds.map(([scope, overflow]) => new Reader(feed, scope, overflow));
+        const readers = kinds.map((kind) => new Reader(feed, kind));
         for (const command of list) {
           const reader = 'reader' in command ? readers[command.reader % readers.length] : undefined;
           if (command.do === 'commit') commit(command.key);
@@ -176,6 +216,7 @@ describe('the feed under random schedules', () => {
           if (command.do === 'reconnect') await reader?.reconnect(feed);
           if (command.do === 'compact') store.compact(command.keep);
           if (command.do === 'expire') timers.fireAll();
+          if (command.do === 'reopen') store.reopen();
           if (command.do === 'settle') await settle();
         }
         await settle();
@@ -198,8 +239,13 @@ describe('the feed under random schedules', () => {
       }),
       { numRuns: 1000 },
     );
-    expect([...reached].sort()).toEqual(
-      ['change', 'gap compacted', 'gap overflow', 'snapshot', 'synced'].sort(),
-    );
+    expect([...reached].toSorted((a, b) => a.localeCompare(b))).toEqual([
+      'change',
+      'gap compacted',
+      'gap overflow',
+      'live',
+      'snapshot',
+      'synced',
+    ]);
   });
 });

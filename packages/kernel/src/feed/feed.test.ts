@@ -61,6 +61,8 @@ function line(event: FeedEvent<Change>): string {
       return `${event.kind} ${event.change.key}${event.change.revision}`;
     case 'synced':
       return `synced ${event.revision}${event.resumed ? ' resumed' : ''}`;
+    case 'live':
+      return `live ${event.revision}`;
     case 'gap':
       return `gap ${event.reason} ${event.fromRevision}-${event.toRevision}`;
   }
@@ -86,9 +88,9 @@ describe('a subscriber', () => {
     const { commit, subscribe } = createFeed();
     commit('a', 'b', 'c', 'a');
     for (let after = 0; after <= 4; after += 1) {
-      const seen = await take(subscribe({ after })[Symbol.asyncIterator](), 5 - after);
+      const seen = await take(subscribe({ after })[Symbol.asyncIterator](), 6 - after);
       const rest = ['a1', 'b2', 'c3', 'a4'].slice(after).map((change) => `change ${change}`);
-      expect(seen).toEqual([`synced ${after} resumed`, ...rest]);
+      expect(seen).toEqual([`synced ${after} resumed`, ...rest, 'live 4']);
     }
   });
 
@@ -97,12 +99,13 @@ describe('a subscriber', () => {
     commit('a', 'b', 'a', 'b', 'c');
     store.compact(1);
     const stream = subscribe({ after: 1 })[Symbol.asyncIterator]();
-    expect(await take(stream, 5)).toEqual([
+    expect(await take(stream, 6)).toEqual([
       'synced 1 resumed',
       'gap compacted 1-5',
       'change a3',
       'change b4',
       'change c5',
+      'live 5',
     ]);
   });
 
@@ -119,7 +122,7 @@ describe('a subscriber', () => {
     const stream = subscribe({ after: 0 })[Symbol.asyncIterator]();
     await take(stream, 2);
     commit('x');
-    expect((await take(stream, 12)).slice(-2)).toEqual(['change l12', 'change x13']);
+    expect((await take(stream, 13)).slice(-3)).toEqual(['change l12', 'change x13', 'live 13']);
   });
 
   test('K22 sees nothing that the store does not have: publishing it first is our mistake', () => {
@@ -177,6 +180,35 @@ describe('a subscriber', () => {
     subscription.close();
     expect(await take(stream, 1)).toEqual(['end']);
     expect(subscription.revision).toBe(1);
+  });
+
+  test('K23 that reads batches under fail can resume from its cursor after the error', async () => {
+    const { commit, subscribe } = createFeed();
+    const subscription = subscribe({ overflow: 'fail', buffer: { eventsMax: 2 } });
+    const batches = subscription.batches();
+    const next = async () => (await batches.next()).value?.map(line);
+    expect(await next()).toEqual(['synced 0']);
+    const first = next();
+    await new Promise((resolve) => setImmediate(resolve));
+    commit('a');
+    expect(await first).toEqual(['change a1']);
+    commit('b', 'c', 'd', 'e');
+    commit('f');
+    expect(await next()).toEqual(['change b2', 'change c3']);
+    expect(subscription.revision).toBe(3);
+    await expect(batches.next()).rejects.toMatchObject({ details: { revision: 3 } });
+    expect(subscription.revision).toBe(3);
+  });
+
+  test('ends at once when its signal has fired before', async () => {
+    const { subscribe, feed } = createFeed();
+    const subscription = subscribe({ signal: AbortSignal.abort() });
+    expect(feed.subscribersCount).toBe(0);
+    expect(await take(subscription[Symbol.asyncIterator](), 1)).toEqual(['end']);
+  });
+
+  test.each([Number.NaN, -1, 0.5, 2 ** 53])('cannot resume after %d', (after) => {
+    expect(() => createFeed().subscribe({ after })).toThrow('whole number');
   });
 
   test('ends without an error when its signal fires or the feed closes', async () => {

@@ -9,7 +9,8 @@ import { SynclineError } from '../error.js';
 import { kernelLimits } from '../limits.js';
 import type { FeedChange } from './feed-event.js';
 import type { FeedStore } from './feed-store.js';
-import { type FeedOverflow, FeedSubscription } from './feed-subscription.js';
+import { FeedSubscription } from './feed-subscription.js';
+import type { FeedOverflow } from './live-buffer.js';
 
 export interface FeedDeps<C extends FeedChange, Scope> {
   readonly clock: Clock;
@@ -73,15 +74,17 @@ export class Feed<C extends FeedChange, Scope = void> {
     const { store, clock } = this.#deps;
     const { scope, overflow = 'block', buffer = {} } = options;
     if (this.#isClosed) throw new SynclineError('closed', 'the feed is closed');
+    checkRevision(options.after);
     this.#checkRoom();
     const subscription: FeedSubscription<C> = new FeedSubscription(
       {
         clock,
         openView: () => store.view(scope),
         isInScope: (change) => store.isInScope(scope, change),
+        whenReadable: () => store.whenReadable(),
         storeRevision: () => store.revision(),
         publishedRevision: () => this.#published,
-        createBuffer: () =>
+        createQueue: () =>
           new BoundedQueue({
             itemsMax: buffer.eventsMax ?? kernelLimits.feedBufferEventsMax.value,
             bytesMax: buffer.bytesMax ?? kernelLimits.feedBufferBytesMax.value,
@@ -96,7 +99,7 @@ export class Feed<C extends FeedChange, Scope = void> {
         viewAgeMaxMs: this.#options.viewAgeMaxMs,
       },
     );
-    this.#subscriptions.add(subscription);
+    if (!options.signal?.aborted) this.#subscriptions.add(subscription);
     return subscription;
   }
 
@@ -117,4 +120,15 @@ export class Feed<C extends FeedChange, Scope = void> {
       },
     );
   }
+}
+
+function checkRevision(after: number | undefined): void {
+  if (after === undefined || (Number.isSafeInteger(after) && after >= 0)) return;
+  throw new SynclineError(
+    'invalid-argument',
+    `cannot resume after ${after}: a revision is a whole number from 0`,
+    {
+      details: { field: 'after' },
+    },
+  );
 }

@@ -28,6 +28,8 @@ export class MemoryFeedStore<C extends FeedChange, Scope = void> implements Feed
     return this.#revision;
   }
 
+  async whenReadable(): Promise<void> {}
+
   isInScope(scope: Scope, change: C): boolean {
     return this.#options.isInScope(scope, change);
   }

@@ -3,13 +3,14 @@
 // A view pins resources of the store (a snapshot keeps old data on disk). A subscriber that stalls in
 // the middle of a replay must not hold them for ever, so a timer closes the view even if nobody pulls.
 import type { Clock, Timer } from '../clock.js';
+import { SynclineError } from '../error.js';
 import type { FeedChange } from './feed-event.js';
 import type { FeedView } from './feed-store.js';
 
 export type Page<C> =
   | { readonly kind: 'page'; readonly changes: readonly C[] }
   | { readonly kind: 'done' }
-  /** Too old: open a new view and go on after what was delivered. */
+  /** Too old, or gone with its store: open a new view and go on after what was delivered. */
   | { readonly kind: 'expired' };
 
 export class PinnedView<C extends FeedChange> {
@@ -36,6 +37,11 @@ export class PinnedView<C extends FeedChange> {
     try {
       const next = await this.#pages.next();
       return next.done ? { kind: 'done' } : { kind: 'page', changes: next.value };
+    } catch (thrown) {
+      // A store that was opened anew has closed its views. What was read so far counts.
+      if (!(thrown instanceof SynclineError && thrown.code === 'unavailable')) throw thrown;
+      this.#isExpired = true;
+      return { kind: 'expired' };
     } finally {
       this.#isReading = false;
       if (this.#isExpired) await this.close();

@@ -1,13 +1,14 @@
 // How many connections a listener has, against how many it may have.
-import { assert, type Metrics, type TcpNetworkOptions } from '@syncline/kernel';
+import { assert, type Logger, type Metrics, type TcpNetworkOptions } from '@syncline/kernel';
 import type { LimitWatch } from './limit-watch.js';
 import { serverLimits } from './limits.js';
 import type { ListenerName } from './listener.js';
 import type { ServerMetricName } from './metrics-list.js';
 
-export type CutReason = 'idle' | 'stalled' | 'drain' | 'failed';
+export type CutReason = 'idle' | 'stalled' | 'session' | 'drain' | 'failed';
 
 export interface ConnectionCountDeps {
+  readonly logger: Logger;
   readonly metrics: Metrics<ServerMetricName>;
   readonly limits: LimitWatch;
 }
@@ -30,16 +31,28 @@ export class ConnectionCount {
     this.#show();
   }
 
-  /** False when there are too many: the caller refuses it, and must not call `closed` for it. */
+  /**
+   * False when there are too many: the caller refuses it, and must not call `closed` for it. Otherwise it
+   * has a place, and turns out to be `taken` or, in its TLS handshake, `failed`.
+   */
   opened(): boolean {
     if (this.#open >= this.connectionsMax) {
       this.refused();
       return false;
     }
     this.#open += 1;
-    this.#count('taken');
     this.#show();
     return true;
+  }
+
+  taken(): void {
+    this.#count('taken');
+  }
+
+  /** Strangers can cause it at any rate, so the log has it only for those who look for it. */
+  failed(reason: string): void {
+    this.#count('failed');
+    this.#deps.logger.debug('connection failed', { listener: this.#listener, reason });
   }
 
   closed(): void {
@@ -52,9 +65,9 @@ export class ConnectionCount {
   networkOptions(): Pick<TcpNetworkOptions, 'connectionsMax' | 'onRefused'> {
     return {
       connectionsMax: this.connectionsMax + serverLimits.refusalsAtOnceMax.value,
-      onRefused: ({ reason }) => {
+      onRefused: ({ reason, error }) => {
         if (reason === 'connections-max') this.refused();
-        else this.#count('failed');
+        else this.failed(error?.message ?? reason);
       },
     };
   }

@@ -14,6 +14,7 @@ export class ConnectionSet {
   /** False when there are too many. It leaves by itself when it is closed. */
   add(connection: Connection): boolean {
     if (!this.#count.opened()) return false;
+    this.#count.taken();
     this.#open.add(connection);
     void connection.closed.then(() => this.#remove(connection));
     return true;

@@ -20,7 +20,7 @@ export const serverMetrics = {
   },
   syncline_server_ready: {
     kind: 'gauge',
-    help: '1 while the check holds, else 0.',
+    help: '1 while the check holds, else 0. /readyz has the same checks, with reasons.',
     labels: ['check'],
   },
   syncline_server_connections: {
@@ -30,12 +30,12 @@ export const serverMetrics = {
   },
   syncline_server_connections_total: {
     kind: 'counter',
-    help: 'Connections that were opened: taken, refused beyond the limit, or failed in the TLS handshake.',
+    help: 'Connections by `result`: taken, refused (beyond the limit) or failed (in the TLS handshake; the log says why at level debug).',
     labels: ['listener', 'result'],
   },
   syncline_server_connections_cut_total: {
     kind: 'counter',
-    help: 'Connections that the server ended: idle, slow, or not done when the grace time was over.',
+    help: 'Connections that the server ended, by `reason`: idle, stalled (too slow), drain (not done when the grace time was over) or failed (a bug of ours).',
     labels: ['listener', 'reason'],
   },
   syncline_server_auth_failures_total: {
@@ -45,7 +45,7 @@ export const serverMetrics = {
   },
   syncline_server_http_requests_total: {
     kind: 'counter',
-    help: 'Requests, by route pattern; without status when the client left before the answer.',
+    help: 'Requests, by route pattern. `status` is none when the client left before the answer; `route` is none, and `method` other, for those that we do not have.',
     labels: ['method', 'route', 'status'],
   },
   syncline_server_http_request_seconds: {

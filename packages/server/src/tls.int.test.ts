@@ -6,6 +6,7 @@ import { createEchoClient, say } from './testing/echo-client.js';
 import { EchoSlice } from './testing/echo-slice.js';
 import { openRawClient } from './testing/raw-client.js';
 import { startTestServer, type TestServer } from './testing/test-server.js';
+import { until } from './testing/until.js';
 
 let certificates: TestCertificates;
 beforeAll(async () => {
@@ -128,4 +129,39 @@ describe('mutual TLS', () => {
     expect(await call(server, {})).toBeUndefined();
     expect(await call(server, certificates.stranger)).toBeUndefined();
   });
+});
+
+test('failed handshakes are counted as such on every listener, and the log says why', async () => {
+  const { cert, key } = certificates.server;
+  await using server = await startTestServer([new EchoSlice()], {
+    credentials: { tls: { cert, key, ca: certificates.ca.cert } },
+  });
+  const listeners = [...LISTENERS, 'grpc'] as const;
+  for (const listener of listeners) {
+    const ALPNProtocols = [listener === 'grpc' ? 'h2' : 'http/1.1'];
+    const identity = { ca: certificates.ca.cert, ALPNProtocols, ...certificates.stranger };
+    await openRawClient(server.port(listener), identity).then(
+      (client) => client.closed,
+      () => undefined,
+    );
+  }
+  const failures = () => server.log.filter(({ msg }) => msg === 'connection failed');
+  await until(() => failures().length === listeners.length, 'every failure is logged');
+  expect(failures().map(({ fields }) => fields['listener'])).toEqual(listeners);
+  for (const { level, fields } of failures()) {
+    expect(level).toBe('debug');
+    expect(fields['reason']).toMatch(/the client's certificate is not trusted/);
+  }
+  const identity = { ca: certificates.ca.cert, ...certificates.client };
+  await using client = await openRawClient(server.port('http'), identity);
+  client.send('GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n');
+  await client.closed;
+  const counted = client.text().match(/^syncline_server_connections_total\{.*$/gm);
+  const line = (listener: string, result: string) =>
+    `syncline_server_connections_total{listener="${listener}",result="${result}"} 1`;
+  const expected = [
+    ...listeners.map((listener) => line(listener, 'failed')),
+    line('http', 'taken'),
+  ];
+  expect(counted?.toSorted()).toEqual(expected.toSorted());
 });

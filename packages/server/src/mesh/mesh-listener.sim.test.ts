@@ -12,6 +12,7 @@ async function listen(world: SimulatedBody) {
   const listener = await openMeshListener(
     {
       clock,
+      logger,
       metrics: silentMetrics,
       limits: new LimitWatch({ clock, logger, metrics: silentMetrics }),
       createNetwork: () => network,

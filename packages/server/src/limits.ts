@@ -88,6 +88,11 @@ export const serverLimits = defineLimits({
     unit: 'entries',
     why: 'Health is open to all, so its watchers are counted. Beyond it: RESOURCE_EXHAUSTED.',
   },
+  respStallTimeoutMs: {
+    value: 60_000,
+    unit: 'ms',
+    why: 'A client that takes nothing of its replies for this long, while more wait, is cut.',
+  },
   meshIdleTimeoutMs: {
     value: 30_000,
     unit: 'ms',

@@ -4,6 +4,7 @@
 // does not read nothing more is written, and the HTTP server's stall timeout ends it.
 import type { ServerResponse } from 'node:http';
 import type { Clock, Timer } from '@syncline/kernel';
+import { AbortableWaits } from '../abortable-waits.js';
 import { serverLimits } from '../limits.js';
 import type { ServerSentEvent } from './http-route.js';
 
@@ -21,10 +22,11 @@ export async function sendEvents(
   const { response } = deps;
   const { signal } = options;
   const iterator = events[Symbol.asyncIterator]();
+  const waits = new AbortableWaits(signal);
   const comments = new CommentTimer(deps.clock, response);
   try {
     while (!signal.aborted) {
-      const next = await nextOrAborted(iterator, signal);
+      const next = await waits.wait(iterator.next());
       if (next === 'aborted' || next.done === true) break;
       if (!response.write(formatEvent(next.value))) await untilDrained(response, signal);
       comments.restart();
@@ -74,22 +76,6 @@ class CommentTimer {
       this.#timer = this.#start();
     });
   }
-}
-
-/**
- * One listener per wait, taken off again. A race against one promise for the whole stream would keep
- * each event alive until the stream ends.
- */
-function nextOrAborted(
-  iterator: AsyncIterator<ServerSentEvent>,
-  signal: AbortSignal,
-): Promise<IteratorResult<ServerSentEvent> | 'aborted'> {
-  return new Promise((resolve, reject) => {
-    const aborted = (): void => resolve('aborted');
-    signal.addEventListener('abort', aborted, { once: true });
-    const settled = (): void => signal.removeEventListener('abort', aborted);
-    iterator.next().then(resolve, reject).finally(settled);
-  });
 }
 
 function untilDrained(response: ServerResponse, signal: AbortSignal): Promise<void> {

@@ -5,12 +5,12 @@ import { expect, test } from 'vitest';
 import { LimitWatch } from '../limit-watch.js';
 import { createEchoSession } from '../testing/echo-session.js';
 import { openRespListener, type RespListenerOptions } from './resp-listener.js';
-import type { RespSession } from './resp-session.js';
+import type { RespPeer, RespSession } from './resp-session.js';
 
 async function listen(
   world: SimulatedBody,
   options: Partial<RespListenerOptions> = {},
-  createSession: (wait: () => Promise<void>) => RespSession = createEchoSession,
+  createSession: (wait: () => Promise<void>, peer: RespPeer) => RespSession = createEchoSession,
 ) {
   const waiting: (() => void)[] = [];
   const wait = (): Promise<void> => new Promise((resolve) => waiting.push(resolve));
@@ -24,9 +24,9 @@ async function listen(
       limits: new LimitWatch({ clock, logger, metrics: silentMetrics }),
       createNetwork: () => network,
       sessions: {
-        connect: () => {
+        connect: (peer) => {
           sessions += 1;
-          return createSession(wait);
+          return createSession(wait, peer);
         },
       },
     },
@@ -99,12 +99,97 @@ test('a client that does not read costs the high water mark, not all of its repl
     const session = { push: () => undefined, output: replies(), close: () => undefined };
     const { dial } = await listen(world, {}, () => session);
     const client = await dial();
-    await world.clock.sleep(60_000);
+    await world.clock.sleep(30_000);
     expect(pulled).toBeLessThan(5);
     let arrivedBytes = 0;
     for await (const chunk of client.incoming) arrivedBytes += chunk.length;
     expect(arrivedBytes).toBe(20 * 1024 * 1024);
     client.end();
+  }));
+
+test('a client that takes nothing of its replies is cut, one that takes a little is kept', () =>
+  runInSimulation('stalled', async (world) => {
+    async function* replies(): AsyncGenerator<Uint8Array> {
+      for (;;) yield new Uint8Array(4 * 1024 * 1024);
+    }
+    const createSession = () => ({
+      push: () => undefined,
+      output: replies(),
+      close: () => undefined,
+    });
+    const { dial } = await listen(world, {}, createSession);
+    const [stalled, slow] = [await dial(), await dial()];
+    const startMs = world.clock.monotonicMs();
+    const cutAfterMs = stalled.closed.then(() => world.clock.monotonicMs() - startMs);
+    const reader = slow.incoming[Symbol.asyncIterator]();
+    for (let beat = 0; beat < 10; beat += 1) {
+      for (let bytes = 0; bytes < 512 * 1024; ) bytes += (await reader.next()).value?.length ?? 0;
+      await world.clock.sleep(30_000);
+    }
+    expect(await cutAfterMs).toBeGreaterThan(59_000);
+    expect(await cutAfterMs).toBeLessThan(65_000);
+    expect((await reader.next()).done).toBe(false);
+    slow.destroy();
+  }));
+
+test('a session learns that its client went while it waits, and nothing waits for it', () =>
+  runInSimulation('gone', async (world) => {
+    const journal: string[] = [];
+    const createSession = (_wait: unknown, { gone }: RespPeer): RespSession => ({
+      push: () => new Promise(() => gone.addEventListener('abort', () => journal.push('gone'))),
+      output: {
+        [Symbol.asyncIterator]: () => ({
+          next: () => new Promise(() => undefined),
+          return: async () => {
+            journal.push('left');
+            return { done: true, value: undefined };
+          },
+        }),
+      },
+      close: () => void journal.push('close'),
+    });
+    const { dial, listener } = await listen(world, {}, createSession);
+    const client = await dial();
+    client.write(bytes('WAIT 1 0'));
+    await world.clock.sleep(1_000);
+    expect(journal).toEqual([]);
+    client.destroy();
+    await world.clock.sleep(1_000);
+    expect(journal.toSorted()).toEqual(['close', 'gone', 'left']);
+    await listener.drain(new AbortController().signal);
+    expect(journal).toHaveLength(3);
+  }));
+
+test('a session knows where its client is, and can cut it', () =>
+  runInSimulation('cut', async (world) => {
+    const peers: RespPeer[] = [];
+    const { dial } = await listen(world, {}, (wait, peer) => {
+      peers.push(peer);
+      return createEchoSession(wait);
+    });
+    const client = await dial();
+    await world.clock.sleep(1_000);
+    expect(peers).toMatchObject([{ address: client.local, loopback: false }]);
+    expect(peers[0]?.gone.aborted).toBe(false);
+    peers[0]?.cut();
+    expect((await client.closed).kind).toBe('reset');
+    expect(peers[0]?.gone.aborted).toBe(true);
+    peers[0]?.cut(); // a second time is nothing
+  }));
+
+test('a session that cannot be made costs its own connection only', () =>
+  runInSimulation('no session', async (world) => {
+    let isBroken = true;
+    const { dial } = await listen(world, {}, (wait) => {
+      if (isBroken) throw new TypeError('secret insides');
+      return createEchoSession(wait);
+    });
+    expect((await (await dial()).closed).kind).toBe('reset');
+    isBroken = false;
+    const good = await dial();
+    good.write(bytes('QUIT'));
+    expect(await readAll(good)).toBe('QUIT');
+    good.end();
   }));
 
 test('a silent connection is cut after the idle time, a busy one is not', () =>

@@ -1,6 +1,5 @@
 // The RESP listener: accepts, counts, refuses and drains. The protocol is the session's.
 import type { Address, Clock, Connection, Logger } from '@syncline/kernel';
-import { isLoopback } from '../config/exposure.js';
 import { ConnectionCount, type ConnectionCountDeps } from '../connection-count.js';
 import { ConnectionSet } from '../connection-set.js';
 import { reportBug } from '../handler-bug.js';
@@ -73,21 +72,34 @@ class RespClients {
   }
 
   async #serve(connection: Connection): Promise<void> {
-    const { clock, logger, sessions } = this.#deps;
-    const session = sessions.connect({ loopback: isLoopback(connection.remote.host) });
-    const client = new RespConnection(
-      { clock, connection, session },
-      { lingerTimeoutMs: serverLimits.lingerTimeoutMs.value },
-    );
-    this.#served.add(client);
+    let client: RespConnection | undefined;
     try {
+      client = this.#createClient(connection);
+      this.#served.add(client);
       await client.serve();
     } catch (thrown) {
       this.#count.cut('failed');
-      reportBug(logger, thrown, { listener: 'resp' });
+      connection.destroy();
+      reportBug(this.#deps.logger, thrown, { listener: 'resp' });
     } finally {
-      this.#served.delete(client);
+      if (client !== undefined) this.#served.delete(client);
     }
+  }
+
+  #createClient(connection: Connection): RespConnection {
+    const { clock, sessions, limits } = this.#deps;
+    const onCut = (reason: 'stalled' | 'session'): void => {
+      this.#count.cut(reason);
+      if (reason === 'stalled') limits.reached('server', 'respStallTimeoutMs');
+    };
+    return new RespConnection(
+      { clock, connection, sessions },
+      {
+        lingerTimeoutMs: serverLimits.lingerTimeoutMs.value,
+        stallTimeoutMs: serverLimits.respStallTimeoutMs.value,
+        onCut,
+      },
+    );
   }
 
   /** Without a limit the connection is not wrapped: most are not, and each layer costs a little. */

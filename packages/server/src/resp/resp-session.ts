@@ -1,12 +1,19 @@
 // RESP without a socket: the server moves bytes, a session is the protocol.
+import type { Address } from '@syncline/kernel';
 
 export interface RespSessions {
   connect(peer: RespPeer): RespSession;
 }
 
 export interface RespPeer {
+  /** Where the client is. */
+  readonly address: Address;
   /** The client is on this machine. */
   readonly loopback: boolean;
+  /** Fires when the connection is gone, whoever ended it: nobody takes replies any more. */
+  readonly gone: AbortSignal;
+  /** Drops the connection at once, with the replies that are not sent. */
+  cut(): void;
 }
 
 export interface RespSession {
@@ -20,6 +27,9 @@ export interface RespSession {
    * closed behind the last byte; leaving the loop early means that the client is gone.
    */
   readonly output: AsyncIterable<Uint8Array>;
-  /** No more bytes come. What was pushed is answered, then `output` ends. */
+  /**
+   * Called once for every session: no more bytes come. What was pushed is answered, then `output`
+   * ends; if the client is gone there is nothing to answer.
+   */
   close(): void;
 }

@@ -50,6 +50,16 @@ export async function provideRoom(directory: string, room: Room): Promise<void> 
   }
 }
 
+/** What a process that was killed in the middle of a probe has left takes up room. */
+export async function removeProbe(directory: string): Promise<void> {
+  const path = join(directory, PROBE_FILE);
+  try {
+    await rm(path, { force: true });
+  } catch (cause) {
+    throw fileSystemError({ action: 'remove', path, errno: errnoOf(cause), cause });
+  }
+}
+
 export function fullStore(directory: string, room: Room, cause?: unknown): SynclineError {
   const { bytesFree, bytesNeeded } = room;
   return new SynclineError(

@@ -1,7 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { storageSuite } from '../conformance/storage-suite.js';
 import { silentLogger } from '../logger.js';
 import { createSystemClock } from '../system-clock.js';
@@ -25,4 +25,14 @@ describe('LevelDB storage', () => {
   };
   for (const { name, run } of storageSuite(create, { isPersistent: true, canFillDisk: false }))
     it(name, run);
+
+  it('removes what a process killed while it looked for room has left', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'syncline-level-'));
+    const probe = join(directory, 'room.tmp');
+    await writeFile(probe, 'left over');
+    const storage = await openLevelStorage(deps, { directory });
+    await expect(access(probe)).rejects.toThrow('ENOENT');
+    await storage.close();
+    await rm(directory, { recursive: true });
+  });
 });

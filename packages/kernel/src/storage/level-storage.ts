@@ -13,7 +13,7 @@ import type { Logger } from '../logger.js';
 import { type DirectoryHold, holdDirectory } from './directory-hold.js';
 import { closedStore, LevelHandle } from './level-handle.js';
 import { LevelLife } from './level-life.js';
-import { measureRoom, provideRoom } from './level-room.js';
+import { measureRoom, provideRoom, removeProbe } from './level-room.js';
 import type {
   Durability,
   RangeOptions,
@@ -43,7 +43,10 @@ export async function openLevelStorage(
   options: LevelStorageOptions,
 ): Promise<Storage> {
   const directory = resolve(options.directory);
-  const openHandle = () => LevelHandle.open(directory);
+  const openHandle = async () => {
+    await removeProbe(directory);
+    return LevelHandle.open(directory);
+  };
   const hold = await holdDirectory(deps.clock, directory, openHandle);
   const life = new LevelLife(
     {

@@ -1,6 +1,7 @@
 // docs/ERRORS.md: each error code, what it means, and what every protocol calls it.
 import { ERROR_CODES, type ErrorCode } from '@syncline/kernel';
 import { ERROR_TABLE, EXIT_CODES } from '@syncline/protocol';
+import { httpStatuses } from '@syncline/server';
 import { renderTable } from './markdown-table.js';
 
 export function renderErrorsPage(): string {
@@ -13,6 +14,11 @@ export function renderErrorsPage(): string {
     const { grpc, http, resp, exit } = ERROR_TABLE[code];
     return [`\`${code}\``, `\`${grpc}\``, String(http), `\`${resp}\``, String(exit)];
   });
+  const httpRows = Object.entries(httpStatuses).map(([status, { code, when }]) => [
+    status,
+    `\`${code}\``,
+    when,
+  ]);
   return `# Errors
 
 Everything that can go wrong arrives as a \`SynclineError\` with a \`code\` from this list. Branch on the
@@ -29,6 +35,10 @@ ${renderTable(['code', 'meaning', 'worth a retry'], meanings)}
 The code itself travels beside these, so that our own clients get it back unchanged.
 
 ${renderTable(['code', 'gRPC', 'HTTP', 'RESP', 'exit code'], wireNames)}
+
+HTTP has a status of its own for some refusals of the server:
+
+${renderTable(['HTTP', 'code', 'when'], httpRows)}
 
 ## Exit codes of the command line
 

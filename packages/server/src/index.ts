@@ -1,5 +1,6 @@
 export { renderConfigDoc } from './config/config-doc.js';
 export { readInputFile } from './config/config-input-file.js';
+export { checkExposure, isLoopback } from './config/exposure.js';
 export {
   type ConfigSources,
   type LoadedConfig,
@@ -17,6 +18,7 @@ export { describeOrigin, type SettingOrigin } from './config/setting-origin.js';
 export type { ServerSettings } from './config/settings-schema.js';
 export type { GrpcService } from './grpc/grpc-service.js';
 export type { HttpReply, HttpRequest, HttpRoute, ServerSentEvent } from './http/http-route.js';
+export { httpStatuses } from './http/http-statuses.js';
 export type { ReachedLimit } from './limit-watch.js';
 export { serverLimits } from './limits.js';
 export type { ListenerName, ListeningAddress } from './listener.js';
@@ -33,4 +35,4 @@ export type { RespPeer, RespSession, RespSessions } from './resp/resp-session.js
 export { type RunningServer, type ServerDeps, startServer } from './server.js';
 export type { ServerStatus, SliceReport } from './server-status.js';
 export type { RunningSlice, Slice, SliceDeps, SliceHealth, SliceStatus } from './slice.js';
-export { readVersion } from './version.js';
+export { usedListeners } from './slice-set.js';

@@ -1,6 +1,7 @@
 // The bearer token of HTTP and gRPC. Both are compared as SHA-256 and in constant time, so that
 // neither content nor length of the right one can be learned by measuring.
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { SynclineError } from '@syncline/kernel';
 import type { Secret } from '../config/secret.js';
 
 /** True when the value of an `authorization` header carries the token. */
@@ -16,6 +17,16 @@ export function createTokenCheck(token: Secret | undefined): TokenCheck {
     if (authorization.slice(0, SCHEME.length).toLowerCase() !== SCHEME) return false;
     return timingSafeEqual(digest(authorization.slice(SCHEME.length).trim()), expected);
   };
+}
+
+/** For a call that the check refused. It may have sent none, or another one, or another scheme. */
+export function tokenError(authorization: string | undefined): SynclineError {
+  const what =
+    authorization === undefined
+      ? 'a bearer token is needed'
+      : 'the authorization that was sent is not the right bearer token';
+  const next = 'Send "authorization: Bearer <token>" with the one in auth.token_file.';
+  return new SynclineError('unauthenticated', `${what}. ${next}`);
 }
 
 function digest(text: string): Buffer {

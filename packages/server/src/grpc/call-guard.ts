@@ -11,7 +11,7 @@ import {
 } from '@grpc/grpc-js';
 import { type Clock, type Metrics, SynclineError, type Timer } from '@syncline/kernel';
 import { GRPC_STATUS } from '@syncline/protocol';
-import type { TokenCheck } from '../auth/bearer-token.js';
+import { type TokenCheck, tokenError } from '../auth/bearer-token.js';
 import type { LimitWatch } from '../limit-watch.js';
 import type { ServerMetricName } from '../metrics-list.js';
 import { statusOf } from './grpc-status.js';
@@ -84,11 +84,10 @@ function refusalOf(
     return { ...statusOf(error), code: GRPC_STATUS.UNIMPLEMENTED };
   }
   if (method.path.startsWith(OPEN_SERVICE)) return undefined;
-  if (deps.isTokenRight(metadata.get('authorization')[0]?.toString())) return undefined;
+  const authorization = metadata.get('authorization')[0]?.toString();
+  if (deps.isTokenRight(authorization)) return undefined;
   deps.metrics.add('syncline_server_auth_failures_total', 1, { listener: 'grpc' });
-  const message =
-    'a bearer token is needed. Send the metadata "authorization: Bearer <token>" with the one in auth.token_file.';
-  return statusOf(new SynclineError('unauthenticated', message));
+  return statusOf(tokenError(authorization));
 }
 
 /** grpc-js takes the header away before we see it and keeps it in this field; a test watches that. */

@@ -5,9 +5,10 @@ import { SynclineError } from '@syncline/kernel';
 import { PROBLEM_MEDIA_TYPE } from '@syncline/protocol';
 import type { serverLimits } from '../limits.js';
 import { problemWith } from './http-problem.js';
+import type { OwnHttpStatus } from './http-statuses.js';
 
 export interface ClientError {
-  readonly status: number;
+  readonly status: OwnHttpStatus | 400;
   readonly error: SynclineError;
   readonly limit?: keyof typeof serverLimits;
 }
@@ -24,7 +25,11 @@ export function clientErrorOf(systemCode: string): ClientError | undefined {
   return { status: 400, error: new SynclineError('invalid-argument', 'this is no HTTP request') };
 }
 
-function tooMuch(limit: keyof typeof serverLimits, status: number, message: string): ClientError {
+function tooMuch(
+  limit: keyof typeof serverLimits,
+  status: OwnHttpStatus,
+  message: string,
+): ClientError {
   return {
     status,
     limit,

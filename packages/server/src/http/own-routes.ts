@@ -35,7 +35,7 @@ export function ownRoutes(
     handle: () => ServerReply | Promise<ServerReply>,
   ): ServerRoute => ({ method: 'GET', path, access, handle });
   return [
-    get('/', 'open', () => renderPage({ ...identity, links })),
+    get('/', 'open', () => renderPage(links)),
     get('/healthz', 'open', () => health(readiness)),
     get('/readyz', 'open', () => ready(readiness)),
     get('/metrics', 'token', async () => ({

@@ -1,5 +1,5 @@
 // The plain page at /: where everything is. No script, nothing from elsewhere, and what comes from
-// slices is escaped.
+// slices is escaped. It needs no token, so it says nothing about this server.
 import { createHash } from 'node:crypto';
 import type { TextReply } from './route-table.js';
 
@@ -25,28 +25,21 @@ export interface PageLink {
   readonly text: string;
 }
 
-export interface PageContent {
-  readonly version: string;
-  readonly nodeId: number;
-  readonly links: readonly PageLink[];
-}
-
-export function renderPage(content: PageContent): TextReply {
-  const items = content.links.map(
+export function renderPage(links: readonly PageLink[]): TextReply {
+  const items = links.map(
     ({ path, text }) =>
       `<dt><a href="${escapeHtml(path)}"><code>${escapeHtml(path)}</code></a></dt>\n<dd>${escapeHtml(text)}</dd>`,
   );
-  const title = escapeHtml(`Syncline ${content.version}, node ${content.nodeId}`);
   const body = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title}</title>
+<title>Syncline</title>
 <style>${STYLE}</style>
 </head>
 <body>
-<h1>${title}</h1>
+<h1>Syncline</h1>
 <dl>
 ${items.join('\n')}
 </dl>

@@ -56,6 +56,15 @@ test('while draining work is refused, and the server still tells about itself', 
   expect(statusOf({ access: 'open' }, { isDraining: true })).toBeUndefined();
 });
 
+test('refusals say what was wrong', () => {
+  const messageOf = (facts: Partial<RequestFacts>) =>
+    guardRequest({ ...good, ...facts }, rules)?.error.message;
+  expect(messageOf({ url: 'x'.repeat(21) })).toBe('the URL has 21 bytes, and 20 are allowed');
+  expect(messageOf({ headersCount: 11 })).toBe('the request has 11 headers, and 10 are allowed');
+  expect(messageOf({ authorization: undefined })).toMatch(/^a bearer token is needed\. Send /);
+  expect(messageOf({ authorization: 'Bearer wrong' })).toMatch(/is not the right bearer token\. /);
+});
+
 test('a hostile host does not blow up the message', () => {
   const refusal = guardRequest({ ...good, host: 'x'.repeat(10_000) }, rules);
   expect(refusal?.error.message.length).toBeLessThan(300);

@@ -4,9 +4,10 @@
 // probes carry no token, and the reasons in them name no data. The page at / is open since it holds
 // links only. Everything else needs the token where one is configured.
 import { SynclineError } from '@syncline/kernel';
-import type { TokenCheck } from '../auth/bearer-token.js';
+import { type TokenCheck, tokenError } from '../auth/bearer-token.js';
 import type { serverLimits } from '../limits.js';
 import { type HostCheck, originHost } from './host-check.js';
+import type { OwnHttpStatus } from './http-statuses.js';
 
 export interface RequestFacts {
   readonly method: string;
@@ -31,19 +32,21 @@ export interface GuardRules {
 }
 
 export interface Refusal {
-  readonly status: number;
+  readonly status: OwnHttpStatus | 401 | 503;
   readonly error: SynclineError;
   readonly limit?: keyof typeof serverLimits;
 }
 
 export function guardRequest(facts: RequestFacts, rules: GuardRules): Refusal | undefined {
   if (facts.url.length > rules.urlBytesMax)
-    return tooLong('httpUrlBytesMax', 414, facts.url.length, rules.urlBytesMax);
+    return tooLong('httpUrlBytesMax', facts.url.length, rules.urlBytesMax);
   if (facts.headersCount > rules.headersMax)
-    return tooLong('httpHeadersMax', 431, facts.headersCount, rules.headersMax);
+    return tooLong('httpHeadersMax', facts.headersCount, rules.headersMax);
   if (!rules.isHostAllowed(facts.host)) return wrongHost(facts.host);
   if (isForeignWrite(facts, rules.isHostAllowed)) return foreignOrigin();
-  if (facts.access !== 'open' && !rules.isTokenRight(facts.authorization)) return noToken();
+  if (facts.access !== 'open' && !rules.isTokenRight(facts.authorization)) {
+    return { status: 401, error: tokenError(facts.authorization) };
+  }
   if (facts.access === 'work' && rules.isDraining) return draining();
   return undefined;
 }
@@ -54,16 +57,12 @@ function isForeignWrite({ method, origin }: RequestFacts, isHostAllowed: HostChe
   return !isHostAllowed(originHost(origin));
 }
 
-function tooLong(
-  limit: 'httpUrlBytesMax' | 'httpHeadersMax',
-  status: number,
-  value: number,
-  max: number,
-): Refusal {
-  const what = limit === 'httpUrlBytesMax' ? 'the URL has bytes' : 'the request has headers';
-  const message = `${what}: ${value}, allowed are ${max}`;
+function tooLong(limit: 'httpUrlBytesMax' | 'httpHeadersMax', value: number, max: number): Refusal {
+  const isUrl = limit === 'httpUrlBytesMax';
+  const what = isUrl ? `the URL has ${value} bytes` : `the request has ${value} headers`;
+  const message = `${what}, and ${max} are allowed`;
   return {
-    status,
+    status: isUrl ? 414 : 431,
     limit,
     error: new SynclineError('limit-exceeded', message, { details: { limit } }),
   };
@@ -80,12 +79,6 @@ function foreignOrigin(): Refusal {
   const message = 'a page of another origin may not change anything here';
   const details = { field: 'origin' };
   return { status: 403, error: new SynclineError('invalid-argument', message, { details }) };
-}
-
-function noToken(): Refusal {
-  const message =
-    'a bearer token is needed. Send "Authorization: Bearer <token>" with the one in auth.token_file.';
-  return { status: 401, error: new SynclineError('unauthenticated', message) };
 }
 
 function draining(): Refusal {

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { withBootstrapLock } from './lock.mjs';
+import { removeStale, withBootstrapLock } from './lock.mjs';
 import { runStep, StepError } from './step.mjs';
 
 describe('the lock', () => {
@@ -36,6 +36,37 @@ describe('the lock', () => {
     const { pid } = spawnSync(process.execPath, ['--version']);
     writeFileSync(lockPath, String(pid));
     expect(await withBootstrapLock(async () => 'taken', lockPath)).toBe('taken');
+  });
+
+  test('that nobody touches is taken over, though a process with its number runs', async () => {
+    writeFileSync(lockPath, String(process.ppid));
+    const options = { untouchedMs: 400 };
+    expect(await withBootstrapLock(async () => 'taken', lockPath, options)).toBe('taken');
+  });
+
+  test('of one who works for long is left alone', async () => {
+    const options = { untouchedMs: 400 };
+    const events: string[] = [];
+    const long = withBootstrapLock(
+      async () => {
+        await new Promise((resolve) => setTimeout(resolve, 1_500));
+        events.push('long ends');
+      },
+      lockPath,
+      options,
+    );
+    const next = withBootstrapLock(async () => void events.push('next'), lockPath, options);
+    await Promise.all([long, next]);
+    expect(events).toEqual(['long ends', 'next']);
+  });
+
+  test('that another waiter has just taken over is put back', () => {
+    writeFileSync(lockPath, 'new');
+    removeStale(lockPath, 'old');
+    expect(readdirSync(folder)).toEqual(['bootstrap.lock']);
+    removeStale(lockPath, 'new');
+    expect(readdirSync(folder)).toEqual([]);
+    removeStale(lockPath, 'new'); // gone meanwhile
   });
 });
 

@@ -1,9 +1,20 @@
 // One bootstrap at a time. Two `npm ci` in one checkout delete each other's files, so the second
 // start waits for the first and then finds nothing left to do.
 //
-// The lock is a file that holds its owner's pid. It is made whole under another name and linked into
-// place: nobody can read it half written. A lock whose owner is gone is taken over.
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+// The lock is a file that holds its owner's pid and a word of its own. It is made whole under another
+// name and linked into place: nobody can read it half written. Its owner touches it while it works. A
+// lock whose owner is gone is taken over, and so is one that nobody touches: its pid may be another's.
+import { randomUUID } from 'node:crypto';
+import {
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cacheDirectory } from './root.mjs';
@@ -11,15 +22,28 @@ import { say } from './say.mjs';
 
 const pollMs = 200;
 
+/** Without a touch for this long a lock is nobody's. Its owner has ten chances in that time. */
+const untouchedMsMax = 30_000;
+
 /**
  * @template T
  * @param {() => Promise<T>} work
  * @param {string} [lockPath]
+ * @param {{ untouchedMs?: number }} [options]
  * @returns {Promise<T>}
  */
-export async function withBootstrapLock(work, lockPath = join(cacheDirectory, 'bootstrap.lock')) {
-  await takeLock(lockPath);
-  const release = () => rmSync(lockPath, { force: true });
+export async function withBootstrapLock(
+  work,
+  lockPath = join(cacheDirectory, 'bootstrap.lock'),
+  { untouchedMs = untouchedMsMax } = {},
+) {
+  const mark = `${process.pid} ${randomUUID()}`;
+  await takeLock(lockPath, mark, untouchedMs);
+  const touches = setInterval(() => touch(lockPath, mark), untouchedMs / 10).unref();
+  const release = () => {
+    clearInterval(touches);
+    if (readLock(lockPath)?.mark === mark) rmSync(lockPath, { force: true });
+  };
   process.once('exit', release);
   try {
     return await work();
@@ -29,15 +53,27 @@ export async function withBootstrapLock(work, lockPath = join(cacheDirectory, 'b
   }
 }
 
-/** @param {string} lockPath */
-async function takeLock(lockPath) {
+/**
+ * Time is counted in polls, not read from a clock: it must stand still while the machine sleeps.
+ *
+ * @param {string} lockPath
+ * @param {string} mark
+ * @param {number} untouchedMs
+ */
+async function takeLock(lockPath, mark, untouchedMs) {
   mkdirSync(dirname(lockPath), { recursive: true });
   let hasSpoken = false;
-  while (!tryLock(lockPath)) {
-    const holder = readHolder(lockPath);
-    if (holder === undefined) continue;
-    if (!isAlive(holder)) {
-      rmSync(lockPath, { force: true });
+  let seen = '';
+  let unchangedMs = 0;
+  while (!tryLock(lockPath, mark)) {
+    const lock = readLock(lockPath);
+    if (lock === undefined) continue;
+    const now = `${lock.mark} ${lock.touchedMs}`;
+    unchangedMs = now === seen ? unchangedMs + pollMs : 0;
+    seen = now;
+    const holder = Number(lock.mark.split(' ')[0]);
+    if (!isAlive(holder) || unchangedMs >= untouchedMs) {
+      removeStale(lockPath, lock.mark);
       continue;
     }
     if (!hasSpoken) say(`Waiting for process ${holder}, which installs or builds here already …`);
@@ -46,10 +82,33 @@ async function takeLock(lockPath) {
   }
 }
 
-/** @param {string} lockPath */
-function tryLock(lockPath) {
+/**
+ * Moves the lock away before it is removed. Another waiter may have been faster: if what was moved is
+ * not what was found stale, it is that waiter's lock and goes back.
+ *
+ * @param {string} lockPath
+ * @param {string} staleMark
+ */
+export function removeStale(lockPath, staleMark) {
+  const moved = `${lockPath}.${process.pid}.stale`;
+  try {
+    renameSync(lockPath, moved);
+    if (readFileSync(moved, 'utf8') !== staleMark) linkSync(moved, lockPath);
+  } catch (error) {
+    // The other one has removed it, or a third has a lock in this very moment: ask again.
+    if (errorCode(error) !== 'ENOENT' && errorCode(error) !== 'EEXIST') throw error;
+  } finally {
+    rmSync(moved, { force: true });
+  }
+}
+
+/**
+ * @param {string} lockPath
+ * @param {string} mark
+ */
+function tryLock(lockPath, mark) {
   const draft = `${lockPath}.${process.pid}`;
-  writeFileSync(draft, String(process.pid));
+  writeFileSync(draft, mark);
   try {
     linkSync(draft, lockPath);
     return true;
@@ -63,11 +122,19 @@ function tryLock(lockPath) {
 
 /**
  * @param {string} lockPath
- * @returns {number | undefined} Nothing when the lock was released meanwhile.
+ * @param {string} mark
  */
-function readHolder(lockPath) {
+function touch(lockPath, mark) {
+  if (readLock(lockPath)?.mark === mark) utimesSync(lockPath, new Date(), new Date());
+}
+
+/**
+ * @param {string} lockPath
+ * @returns {{ mark: string, touchedMs: number } | undefined} Nothing when it was released meanwhile.
+ */
+function readLock(lockPath) {
   try {
-    return Number(readFileSync(lockPath, 'utf8'));
+    return { mark: readFileSync(lockPath, 'utf8'), touchedMs: statSync(lockPath).mtimeMs };
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined;
     throw error;

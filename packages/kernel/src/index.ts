@@ -65,6 +65,7 @@ export type { Address, CloseReason, Connection, Listener, Network } from './netw
 export { type ConnectFailure, type ListenFailure, listenError } from './network/network-error.js';
 export { createTcpNetwork } from './network/tcp-network.js';
 export type { Refusal, TcpNetworkOptions } from './network/tcp-settings.js';
+export { TlsHandshakes } from './network/tls-handshakes.js';
 export {
   checkTlsMaterial,
   type Pem,

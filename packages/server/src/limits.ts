@@ -13,11 +13,6 @@ export const serverLimits = defineLimits({
     unit: 'bytes',
     why: 'A larger token, password or secret is refused at start: it must fit into one header.',
   },
-  tlsHandshakeTimeoutMs: {
-    value: 10_000,
-    unit: 'ms',
-    why: 'A client that has not finished its TLS handshake by then is cut.',
-  },
   httpHeaderBytesMax: {
     value: 16 * 1024,
     unit: 'bytes',

@@ -1,12 +1,18 @@
 // Node's own servers (HTTP and gRPC need them), with the kernel's errors and one place for TLS.
-import type { Server } from 'node:net';
-import type { TlsOptions } from 'node:tls';
-import { type Address, type Logger, listenError } from '@syncline/kernel';
+import type { Server, Socket } from 'node:net';
+import { type TLSSocket, type TlsOptions, Server as TlsServer } from 'node:tls';
+import {
+  type Address,
+  kernelLimits,
+  type Logger,
+  listenError,
+  TlsHandshakes,
+} from '@syncline/kernel';
 import type { TlsMaterial } from './config/server-config.js';
-import { serverLimits } from './limits.js';
 
 /** Resolves once it accepts, with the address that it got. Rejects with `unavailable`. */
 export function listenOn(server: Server, address: Address, logger: Logger): Promise<Address> {
+  if (server instanceof TlsServer) limitHandshakes(server);
   return new Promise((resolve, reject) => {
     const fail = (cause: Error): void => reject(listenError(address, cause));
     server.once('error', fail);
@@ -30,6 +36,12 @@ export function tlsServerOptions(material: TlsMaterial, protocol: 'h2' | 'http/1
     ...(ca === undefined ? {} : { ca, requestCert: true, rejectUnauthorized: true }),
     minVersion: 'TLSv1.2',
     ALPNProtocols: [protocol],
-    handshakeTimeout: serverLimits.tlsHandshakeTimeoutMs.value,
   };
+}
+
+/** One time for the whole handshake. Node's own starts anew with each byte. */
+function limitHandshakes(server: TlsServer): void {
+  const handshakes = new TlsHandshakes(kernelLimits.tlsHandshakeTimeoutMs.value);
+  server.on('connection', (transport: Socket) => handshakes.begin(transport));
+  server.on('secureConnection', (secure: TLSSocket) => handshakes.finish(secure));
 }

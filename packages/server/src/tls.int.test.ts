@@ -1,5 +1,6 @@
 // TLS and mutual TLS on every listener, with certificates made for the test.
 import { credentials } from '@grpc/grpc-js';
+import { kernelLimits } from '@syncline/kernel';
 import { makeCertificates, type TestCertificates } from '@syncline/testkit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEchoClient, say } from './testing/echo-client.js';
@@ -102,6 +103,27 @@ test('a client that never begins its handshake does not hold up a stop', async (
   expect(await server.stop()).toEqual({ inTime: true, failures: [] });
   expect(performance.now() - startMs).toBeLessThan(2_000);
   await Promise.all(silent.map((client) => client.closed));
+});
+
+test('a handshake that trickles is cut on every listener, at the same time', async () => {
+  const { cert, key } = certificates.server;
+  await using server = await startTestServer([new EchoSlice()], {
+    credentials: { tls: { cert, key, ca: undefined } },
+  });
+  const startMs = performance.now();
+  const cutAfterMs = [...LISTENERS, 'grpc' as const].map(async (listener) => {
+    await using client = await openRawClient(server.port(listener));
+    client.send('\u0016\u0003\u0001\u0002'); // the head of a long greeting
+    const trickle = setInterval(() => client.send('\u0001'), 500);
+    await client.closed;
+    clearInterval(trickle);
+    return performance.now() - startMs;
+  });
+  const { value } = kernelLimits.tlsHandshakeTimeoutMs;
+  for (const ms of await Promise.all(cutAfterMs)) {
+    expect(ms).toBeGreaterThan(value - 500);
+    expect(ms).toBeLessThan(value + 4_000);
+  }
 });
 
 describe('mutual TLS', () => {

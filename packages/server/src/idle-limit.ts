@@ -1,4 +1,5 @@
-// A connection that ends when it has been silent for too long: no byte in either direction.
+// A connection that ends when it has been silent for too long: no byte in either direction. It is for
+// clients, which may listen to a long reply; to find out that a peer is dead takes more.
 import type { Address, Clock, CloseReason, Connection, Timer } from '@syncline/kernel';
 
 export interface IdleLimitOptions {

@@ -88,11 +88,6 @@ export const serverLimits = defineLimits({
     unit: 'ms',
     why: 'A client that takes nothing of its replies for this long, while more wait, is cut.',
   },
-  meshIdleTimeoutMs: {
-    value: 30_000,
-    unit: 'ms',
-    why: 'Peers send a heartbeat each second; a connection that is silent for so long is cut.',
-  },
   refusalsAtOnceMax: {
     value: 64,
     unit: 'connections',

@@ -85,11 +85,7 @@ function openMesh(context: ServerContext, slices: readonly SlicePart[]): Promise
   assert(acceptor !== undefined, 'the mesh is opened for a slice that owns it');
   return openMeshListener(
     { ...context, acceptor, ended: context.end.signal },
-    {
-      address: addressOf(context, port),
-      connectionsMax,
-      idleTimeoutMs: serverLimits.meshIdleTimeoutMs.value,
-    },
+    { address: addressOf(context, port), connectionsMax },
   );
 }
 

@@ -1,17 +1,16 @@
 // The mesh listener: accepts and counts the connections of peers, and hands them to the slice.
 //
-// A drain only stops accepting. What stands carries the last changes to the peers, and is closed by
+// Whether a peer still lives is the slice's to find out: it knows what it has sent and when an answer
+// is due. A drain only stops accepting. What stands carries the last changes to the peers, and is closed by
 // the slice when it stops; what is left after that is cut.
-import type { Address, Clock, Connection } from '@syncline/kernel';
+import type { Address, Connection } from '@syncline/kernel';
 import { ConnectionCount, type ConnectionCountDeps } from '../connection-count.js';
 import { ConnectionSet } from '../connection-set.js';
-import { IdleLimitedConnection } from '../idle-limit.js';
 import type { ServerListener } from '../listener.js';
 import type { CreateNetwork } from '../server-context.js';
 import type { MeshAcceptor } from './mesh-acceptor.js';
 
 export interface MeshListenerDeps extends ConnectionCountDeps {
-  readonly clock: Clock;
   readonly createNetwork: CreateNetwork;
   readonly acceptor: MeshAcceptor;
   /** Fires when the slices have stopped. */
@@ -21,25 +20,19 @@ export interface MeshListenerDeps extends ConnectionCountDeps {
 export interface MeshListenerOptions {
   readonly address: Address;
   readonly connectionsMax: number;
-  readonly idleTimeoutMs: number;
 }
 
 export async function openMeshListener(
   deps: MeshListenerDeps,
   options: MeshListenerOptions,
 ): Promise<ServerListener> {
-  const { clock, acceptor } = deps;
-  const { connectionsMax, idleTimeoutMs } = options;
+  const { connectionsMax } = options;
   const count = new ConnectionCount(deps, { listener: 'mesh', connectionsMax });
   const connections = new ConnectionSet(count);
   deps.ended.addEventListener('abort', () => connections.cutAll(), { once: true });
-  const idleLimit = { idleTimeoutMs, onIdle: () => count.cut('idle') };
   const accept = (connection: Connection): void => {
-    if (connections.add(connection)) {
-      acceptor.accept(new IdleLimitedConnection({ connection, clock }, idleLimit));
-    } else {
-      connection.destroy();
-    }
+    if (connections.add(connection)) deps.acceptor.accept(connection);
+    else connection.destroy();
   };
   const network = deps.createNetwork(count.networkOptions());
   const listener = await network.listen(options.address, accept);

@@ -1,6 +1,6 @@
 // What is in a file: reading at a place, appending, syncing.
 //
-// K30  An append adds at the end.
+// K30  An append adds at the end. Without room it leaves a prefix.
 // K33  An error of a sync is final for its file.
 import assert from 'node:assert/strict';
 import type { FilesSubject } from './files-subject.js';
@@ -17,6 +17,10 @@ export const fileContentCases = {
   'a place that is no whole number from 0 up is refused': badPlaces,
   'a sync of a file or directory that is there resolves': syncResolves,
   'a sync of what is not there is not-found': syncMissing,
+};
+
+export const fullDiskFileCases = {
+  'K30 an append without room is storage-full and leaves a prefix': appendWithoutRoom,
 };
 
 export const failedSyncCases = {
@@ -100,6 +104,23 @@ async function syncResolves({ files }: FilesSubject): Promise<void> {
 async function syncMissing({ files }: FilesSubject): Promise<void> {
   await assert.rejects(files.sync('none'), { code: 'not-found' });
   await assert.rejects(files.syncDir('none'), { code: 'not-found' });
+}
+
+async function appendWithoutRoom(subject: FilesSubject): Promise<void> {
+  const { files } = subject;
+  await files.append('log', bytes('before'));
+  await subject.fillDisk?.();
+  const large = new Uint8Array(1024 * 1024).fill(1);
+  const full = { code: 'storage-full', retryable: true };
+  await assert.rejects(files.append('log', large), full);
+  const length = (await files.stat('log'))?.bytes ?? 0;
+  assert.ok(length >= 6 && length < 6 + large.length, `${length} bytes are there`);
+  await subject.freeDisk?.();
+  await files.append('log', bytes('after'));
+  const content = await files.readAt('log', 0, length + 100);
+  assert.equal(text(content.subarray(0, 6)), 'before');
+  assert.ok(content.subarray(6, length).every((byte) => byte === 1));
+  assert.equal(text(content.subarray(length)), 'after');
 }
 
 async function failedSync(subject: FilesSubject): Promise<void> {

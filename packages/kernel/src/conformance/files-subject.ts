@@ -4,11 +4,16 @@ import type { Files } from '../files/files.js';
 export interface FilesSubject {
   /** An empty root. */
   readonly files: Files;
+  /** Makes an append of 1 MiB fail for want of room. Needed for `canFillDisk`. */
+  fillDisk?(): Promise<void>;
+  freeDisk?(): Promise<void>;
   /** From now on every sync fails. Needed for `canBreakDisk`. */
   breakDisk?(): Promise<void>;
 }
 
 export interface FilesAbilities {
+  /** Default false. */
+  readonly canFillDisk?: boolean;
   /** Default false: few can break a real disk. */
   readonly canBreakDisk?: boolean;
 }

@@ -2,7 +2,7 @@
 //
 // The promises are K30 to K33 of SPEC.md. What a loss of power leaves is for the simulated disk to show.
 import { type ConformanceCase, casesFor } from './conformance-case.js';
-import { failedSyncCases, fileContentCases } from './files-content-cases.js';
+import { failedSyncCases, fileContentCases, fullDiskFileCases } from './files-content-cases.js';
 import { fileNameCases } from './files-name-cases.js';
 import type { FilesAbilities, FilesSubject } from './files-subject.js';
 
@@ -14,6 +14,7 @@ export function filesSuite(
   return casesFor(create, {
     ...fileContentCases,
     ...fileNameCases,
+    ...(abilities.canFillDisk && fullDiskFileCases),
     ...(abilities.canBreakDisk && failedSyncCases),
   });
 }

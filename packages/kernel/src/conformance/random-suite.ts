@@ -5,6 +5,8 @@ import { casesFor } from './conformance-case.js';
 
 export interface RandomSubject {
   readonly random: Random;
+  /** A second one, made in the same way. */
+  readonly other: Random;
 }
 
 /** `create` is called once per case. */
@@ -16,6 +18,7 @@ export function randomSuite(create: () => Promise<RandomSubject & AsyncDisposabl
     'float uses 53 bits': floatUses53Bits,
     'K62 bytes gives as many bytes as asked': bytesHaveLength,
     'bytes differ from call to call': bytesDiffer,
+    'K62 two streams differ': streamsDiffer,
     'randomBelow stays below its bound and reaches each value': belowReachesEachValue,
   });
 }
@@ -73,6 +76,11 @@ async function bytesDiffer({ random }: RandomSubject): Promise<void> {
   for (let draw = 0; draw < 100; draw += 1) seen.add(Buffer.from(random.bytes(16)).toString('hex'));
   assert.equal(seen.size, 100);
   assert.equal(new Set(random.bytes(DRAWS)).size, 256);
+}
+
+async function streamsDiffer({ random, other }: RandomSubject): Promise<void> {
+  const drawn = (source: Random) => [source.u32(), source.float(), ...source.bytes(16)];
+  for (let draw = 0; draw < 10; draw += 1) assert.notDeepEqual(drawn(random), drawn(other));
 }
 
 async function belowReachesEachValue({ random }: RandomSubject): Promise<void> {

@@ -22,6 +22,7 @@ import { join, resolve } from 'node:path';
 import type { Outcome } from '../error.js';
 import { SynclineError } from '../error.js';
 import { splitPath } from './file-path.js';
+import { checkPlace } from './file-place.js';
 import { errnoOf, fileSystemError } from './file-system-error.js';
 import type { FileStat, Files } from './files.js';
 
@@ -40,8 +41,7 @@ class SystemFiles implements Files {
   }
 
   async readAt(path: string, offset: number, length: number): Promise<Uint8Array> {
-    checkCount('offset', offset);
-    checkCount('length', length);
+    checkPlace(offset, length);
     return this.#try('read', path, async (place) => {
       await using file = await open(place, 'r');
       const { size } = await file.stat();
@@ -147,17 +147,6 @@ async function readFully(file: FileHandle, bytes: Uint8Array, offset: number): P
     read += bytesRead;
   }
   return read;
-}
-
-function checkCount(field: string, value: number): void {
-  if (Number.isSafeInteger(value) && value >= 0) return;
-  throw new SynclineError(
-    'invalid-argument',
-    `${field} is a whole number from 0 up, not ${value}`,
-    {
-      details: { field, value },
-    },
-  );
 }
 
 function problem(action: string, path: string, cause: unknown, outcome?: Outcome): SynclineError {

@@ -39,7 +39,10 @@ runSuite('simulated clock', (world) =>
   clockSuite(async () => ({ clock: world().clock, ...nothingToClose })),
 );
 runSuite('simulated random', (world) =>
-  randomSuite(async () => ({ random: world().random, ...nothingToClose })),
+  randomSuite(async () => {
+    const { random } = world();
+    return { random: random.fork('one'), other: random.fork('other'), ...nothingToClose };
+  }),
 );
 runSuite('simulated network', (world) =>
   networkSuite(async () => ({
@@ -55,10 +58,12 @@ runSuite('simulated files', (world) =>
   filesSuite(
     async () => ({
       files: world().files,
+      fillDisk: async () => world().node.disk.adjust({ isFull: true }),
+      freeDisk: async () => world().node.disk.adjust({ isFull: false }),
       breakDisk: async () => world().node.disk.adjust({ syncFailureProbability: 1 }),
       ...nothingToClose,
     }),
-    { canBreakDisk: true },
+    { canFillDisk: true, canBreakDisk: true },
   ),
 );
 runSuite('simulated storage', (world) =>

@@ -9,6 +9,7 @@ import {
   startChild,
 } from '@syncline/testkit';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { filesSuite } from '../conformance/files-suite.js';
 import { storageSuite } from '../conformance/storage-suite.js';
 import { createSystemFiles } from '../files/system-files.js';
 import { silentLogger } from '../logger.js';
@@ -101,21 +102,27 @@ function trials(disk: SmallDisk): void {
     );
   });
 
-  it('K30 an append that finds no room leaves a prefix and says storage-full', async () => {
-    const files = createSystemFiles(disk.path);
-    await files.append('log', new Uint8Array(1000).fill(1));
-    await disk.fill(20_000);
-    const error = await files.append('log', new Uint8Array(MIB).fill(2)).catch((thrown) => thrown);
-    expect(error).toMatchObject({ code: 'storage-full', outcome: 'unknown', retryable: true });
-    const { bytes = 0 } = (await files.stat('log')) ?? {};
-    expect(bytes).toBeGreaterThan(1000);
-    expect(bytes).toBeLessThan(MIB);
-    const none = await files.append('log', new Uint8Array(MIB)).catch((thrown) => thrown);
-    expect(none).toMatchObject({ code: 'storage-full', outcome: 'not-applied' });
-    await disk.free();
-    await files.append('log', Uint8Array.of(3));
-    const tail = await files.readAt('log', bytes - 1, 10);
-    expect(Array.from(tail)).toEqual([2, 3]);
+  describe('system files on a full disk', () => {
+    const create = async () => ({
+      files: createSystemFiles(disk.path),
+      fillDisk: () => disk.fill(20_000),
+      freeDisk: () => disk.free(),
+      [Symbol.asyncDispose]: () => disk.free(),
+    });
+    const cases = filesSuite(create, { canFillDisk: true });
+    for (const { name, run } of cases.filter((each) => each.name.includes('room'))) it(name, run);
+
+    it('K30 an append says whether it left something', async () => {
+      await using subject = await create();
+      const { files } = subject;
+      await disk.fill(20_000);
+      const large = new Uint8Array(MIB);
+      const part = await files.append('log', large).catch((thrown) => thrown);
+      expect(part).toMatchObject({ code: 'storage-full', outcome: 'unknown' });
+      expect((await files.stat('log'))?.bytes).toBeGreaterThan(0);
+      const none = await files.append('log', large).catch((thrown) => thrown);
+      expect(none).toMatchObject({ code: 'storage-full', outcome: 'not-applied' });
+    });
   });
 }
 

@@ -1,6 +1,7 @@
 // The Files port over a simulated disk, as one process sees it.
-import { SynclineError } from '../../error.js';
+import type { SynclineError } from '../../error.js';
 import { splitPath } from '../../files/file-path.js';
+import { checkPlace } from '../../files/file-place.js';
 import { fileSystemError } from '../../files/file-system-error.js';
 import type { FileStat, Files } from '../../files/files.js';
 import { hashBytes } from '../trace.js';
@@ -27,12 +28,11 @@ export class SimFiles implements Files {
     this.#wallMs = deps.wallMs;
   }
 
-  readAt(path: string, offset: number, length: number): Promise<Uint8Array> {
-    return this.#perform('read', path, () => {
-      checkCount('offset', offset);
-      checkCount('length', length);
-      return this.#tree.file(path).content.slice(offset, offset + length);
-    });
+  async readAt(path: string, offset: number, length: number): Promise<Uint8Array> {
+    checkPlace(offset, length);
+    return this.#perform('read', path, () =>
+      this.#tree.file(path).content.slice(offset, offset + length),
+    );
   }
 
   append(path: string, bytes: Uint8Array): Promise<void> {
@@ -116,15 +116,4 @@ function checkSync(path: string, node: TreeNode, verdict: Verdict): void {
 function diskError(action: string, path: string, errno: 'EIO' | 'ENOSPC'): SynclineError {
   const cause = new Error(`${errno} (simulated)`);
   return fileSystemError({ action, path, errno, cause, outcome: 'unknown' });
-}
-
-function checkCount(field: string, value: number): void {
-  if (Number.isSafeInteger(value) && value >= 0) return;
-  throw new SynclineError(
-    'invalid-argument',
-    `${field} is a whole number from 0 up, not ${value}`,
-    {
-      details: { field, value },
-    },
-  );
 }

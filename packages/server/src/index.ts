@@ -12,7 +12,7 @@ export type { FlagValue, ResolvedSettings } from './config/resolve-settings.js';
 export type { ResolvedSetting } from './config/resolved-setting.js';
 export { Secret } from './config/secret.js';
 export { SECRET_LIST, type SecretSource } from './config/secret-list.js';
-export type { ServerConfig, ServerCredentials, TlsMaterial } from './config/server-config.js';
+export type { ServerConfig, ServerCredentials, TlsCredentials } from './config/server-config.js';
 export { SETTING_LIST, type SettingEntry } from './config/setting-list.js';
 export { describeOrigin, type SettingOrigin } from './config/setting-origin.js';
 export type { ServerSettings } from './config/settings-schema.js';

@@ -8,7 +8,7 @@ import {
   listenError,
   TlsHandshakes,
 } from '@syncline/kernel';
-import type { TlsMaterial } from './config/server-config.js';
+import type { TlsCredentials } from './config/server-config.js';
 
 /** Resolves once it accepts, with the address that it got. Rejects with `unavailable`. */
 export function listenOn(server: Server, address: Address, logger: Logger): Promise<Address> {
@@ -28,7 +28,10 @@ export function listenOn(server: Server, address: Address, logger: Logger): Prom
 }
 
 /** With authorities configured a client must show a certificate that one of them has signed. */
-export function tlsServerOptions(material: TlsMaterial, protocol: 'h2' | 'http/1.1'): TlsOptions {
+export function tlsServerOptions(
+  material: TlsCredentials,
+  protocol: 'h2' | 'http/1.1',
+): TlsOptions {
   const { cert, key, ca } = material;
   return {
     cert,

@@ -4,7 +4,7 @@ import type { Secret } from './secret.js';
 import type { ServerSettings } from './settings-schema.js';
 
 /** PEM texts, checked to be readable and to belong together. */
-export interface TlsMaterial {
+export interface TlsCredentials {
   readonly cert: string;
   readonly key: string;
   /** With it, clients must show a certificate that one of these authorities has signed. */
@@ -12,7 +12,7 @@ export interface TlsMaterial {
 }
 
 export interface ServerCredentials {
-  readonly tls: TlsMaterial | undefined;
+  readonly tls: TlsCredentials | undefined;
   /** Bearer token of gRPC and HTTP. */
   readonly token: Secret | undefined;
   readonly respPassword: Secret | undefined;

@@ -3,11 +3,11 @@
 import { checkTlsMaterial, SynclineError } from '@syncline/kernel';
 import { readInputFile } from './config-input-file.js';
 import { findSetting, type ResolvedList } from './resolved-setting.js';
-import type { TlsMaterial } from './server-config.js';
+import type { TlsCredentials } from './server-config.js';
 import { describeOrigin } from './setting-origin.js';
 
 export interface TlsFound {
-  readonly tls: TlsMaterial | undefined;
+  readonly tls: TlsCredentials | undefined;
   readonly warnings: readonly string[];
 }
 

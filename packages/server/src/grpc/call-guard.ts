@@ -14,7 +14,7 @@ import { GRPC_STATUS } from '@syncline/protocol';
 import { type TokenCheck, tokenError } from '../auth/bearer-token.js';
 import type { LimitWatch } from '../limit-watch.js';
 import type { ServerMetricName } from '../metrics-list.js';
-import { statusOf } from './grpc-status.js';
+import { statusOf } from './call-status.js';
 
 export interface CallGuardDeps {
   readonly clock: Clock;

@@ -4,7 +4,7 @@ import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import type { Address, Logger } from '@syncline/kernel';
-import type { TlsMaterial } from '../config/server-config.js';
+import type { TlsCredentials } from '../config/server-config.js';
 import { ConnectionCount } from '../connection-count.js';
 import { countSockets } from '../counted-sockets.js';
 import { serverLimits } from '../limits.js';
@@ -30,7 +30,7 @@ export interface GrpcTimeouts {
 
 export interface GrpcListenerOptions {
   readonly address: Address;
-  readonly tls: TlsMaterial | undefined;
+  readonly tls: TlsCredentials | undefined;
   readonly connectionsMax: number;
   readonly timeouts: GrpcTimeouts;
   readonly services: readonly { readonly slice: string; readonly service: GrpcService }[];
@@ -120,7 +120,10 @@ function createGrpcServer(deps: CallGuardDeps, timeouts: GrpcTimeouts): Server {
   });
 }
 
-function createAcceptor(tls: TlsMaterial | undefined, inject: (socket: Socket) => void): NetServer {
+function createAcceptor(
+  tls: TlsCredentials | undefined,
+  inject: (socket: Socket) => void,
+): NetServer {
   const accept = (socket: Socket): void => {
     if (!socket.destroyed) inject(socket);
   };

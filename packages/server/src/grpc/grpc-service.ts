@@ -7,7 +7,8 @@ export interface GrpcService {
   readonly definition: ServiceDefinition;
   /**
    * Handlers as grpc-js calls them; they may be async. What they throw, reject with or hand to the
-   * callback becomes a status by the error table. To fail a stream from elsewhere use `failCall`.
+   * callback becomes a status by the error table. A stream that may fail later is a handler whose
+   * promise lasts until then.
    */
   readonly implementation: UntypedServiceImplementation;
   /** Serialized FileDescriptorProtos of the service's file and of all that it imports. */

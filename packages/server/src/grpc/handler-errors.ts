@@ -11,8 +11,8 @@ import type {
   UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import type { Logger } from '@syncline/kernel';
+import { statusFrom } from './call-status.js';
 import type { GrpcService } from './grpc-service.js';
-import { statusFrom } from './grpc-status.js';
 
 type Callback = (error: unknown, value?: unknown, trailer?: Metadata, flags?: number) => void;
 type Handler = (call: unknown, callback: Callback) => unknown;

@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 import { SynclineError } from '@syncline/kernel';
 import { PROBLEM_MEDIA_TYPE } from '@syncline/protocol';
 import type { serverLimits } from '../limits.js';
-import { problemWith } from './http-problem.js';
 import type { OwnHttpStatus } from './http-statuses.js';
+import { problemWith } from './problem-reply.js';
 
 export interface ClientError {
   readonly status: OwnHttpStatus | 400;

@@ -8,8 +8,8 @@ import type { LimitWatch } from '../limit-watch.js';
 import { serverLimits } from '../limits.js';
 import type { ServerMetricName } from '../metrics-list.js';
 import type { HostCheck } from './host-check.js';
-import { problemFrom, problemWith, sendProblem } from './http-problem.js';
 import type { InFlight } from './in-flight.js';
+import { problemFrom, problemWith, sendProblem } from './problem-reply.js';
 import { writeReply } from './reply-writer.js';
 import { guardRequest, type RequestFacts } from './request-guard.js';
 import { methodsOf, type ServerRoute, suggestPaths } from './route-table.js';
@@ -47,7 +47,10 @@ export function createHttpApp(deps: HttpAppDeps, options: HttpAppOptions): Fasti
     bodyLimit: serverLimits.httpBodyBytesMax.value,
     clientErrorHandler: (error, socket) => options.onClientError(error.code ?? '', socket),
     frameworkErrors: (error, request, reply) => answerThrown(deps, error, request, reply),
-    routerOptions: { querystringParser: () => ({}), maxParamLength: 512 },
+    routerOptions: {
+      querystringParser: () => ({}),
+      maxParamLength: serverLimits.httpHeaderBytesMax.value, // so the limit of URLs is met before it
+    },
   });
   app.removeContentTypeParser('text/plain'); // a page elsewhere can send that without asking us
   app.addHook('onRequest', async (request, reply) => admit(deps, routes, request, reply));

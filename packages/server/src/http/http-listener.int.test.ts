@@ -196,6 +196,12 @@ describe('without a token', () => {
 
   test('a URL above 4 KiB is 414', async () => {
     expect((await get(`/healthz?${'x'.repeat(4 * 1024)}`)).status).toBe(414);
+    const path = '/api/echo/say/';
+    const longest = await get(path.padEnd(4 * 1024, 'x'));
+    expect(longest.status).toBe(200);
+    const tooLong = await get(path.padEnd(4 * 1024 + 1, 'x'));
+    expect(tooLong.status).toBe(414);
+    expect(await tooLong.json()).toMatchObject({ details: { limit: 'httpUrlBytesMax' } });
   });
 
   test('bytes that are no HTTP get 400 and the connection ends', async () => {

@@ -5,7 +5,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Address } from '@syncline/kernel';
-import type { TlsMaterial } from '../config/server-config.js';
+import type { TlsCredentials } from '../config/server-config.js';
 import { ConnectionCount } from '../connection-count.js';
 import { countSockets } from '../counted-sockets.js';
 import type { ListeningAddress, ServerListener } from '../listener.js';
@@ -20,7 +20,7 @@ export type HttpListenerDeps = Omit<HttpAppDeps, 'inFlight'>;
 
 export interface HttpListenerOptions {
   readonly address: Address;
-  readonly tls: TlsMaterial | undefined;
+  readonly tls: TlsCredentials | undefined;
   readonly connectionsMax: number;
   readonly timeouts: HttpTimeouts;
   readonly routes: readonly ServerRoute[];

@@ -1,7 +1,7 @@
 // The Node server below fastify, with every limit that Node itself can hold.
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import type { TlsMaterial } from '../config/server-config.js';
+import type { TlsCredentials } from '../config/server-config.js';
 import { serverLimits } from '../limits.js';
 import { tlsServerOptions } from '../node-listen.js';
 
@@ -14,7 +14,7 @@ export interface HttpTimeouts {
 }
 
 export interface NodeHttpServerOptions {
-  readonly tls: TlsMaterial | undefined;
+  readonly tls: TlsCredentials | undefined;
   readonly timeouts: HttpTimeouts;
 }
 

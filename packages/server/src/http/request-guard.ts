@@ -31,13 +31,13 @@ export interface GuardRules {
   readonly isDraining: boolean;
 }
 
-export interface Refusal {
+export interface RequestRefusal {
   readonly status: OwnHttpStatus | 401 | 503;
   readonly error: SynclineError;
   readonly limit?: keyof typeof serverLimits;
 }
 
-export function guardRequest(facts: RequestFacts, rules: GuardRules): Refusal | undefined {
+export function guardRequest(facts: RequestFacts, rules: GuardRules): RequestRefusal | undefined {
   if (facts.url.length > rules.urlBytesMax)
     return tooLong('httpUrlBytesMax', facts.url.length, rules.urlBytesMax);
   if (facts.headersCount > rules.headersMax)
@@ -57,7 +57,11 @@ function isForeignWrite({ method, origin }: RequestFacts, isHostAllowed: HostChe
   return !isHostAllowed(originHost(origin));
 }
 
-function tooLong(limit: 'httpUrlBytesMax' | 'httpHeadersMax', value: number, max: number): Refusal {
+function tooLong(
+  limit: 'httpUrlBytesMax' | 'httpHeadersMax',
+  value: number,
+  max: number,
+): RequestRefusal {
   const isUrl = limit === 'httpUrlBytesMax';
   const what = isUrl ? `the URL has ${value} bytes` : `the request has ${value} headers`;
   const message = `${what}, and ${max} are allowed`;
@@ -68,20 +72,20 @@ function tooLong(limit: 'httpUrlBytesMax' | 'httpHeadersMax', value: number, max
   };
 }
 
-function wrongHost(host: string | undefined): Refusal {
+function wrongHost(host: string | undefined): RequestRefusal {
   const name = JSON.stringify((host ?? '').slice(0, 100));
   const message = `the Host header ${name} is not one of this server. If it should be, add it to http.allowed_hosts.`;
   const details = { field: 'host' };
   return { status: 421, error: new SynclineError('invalid-argument', message, { details }) };
 }
 
-function foreignOrigin(): Refusal {
+function foreignOrigin(): RequestRefusal {
   const message = 'a page of another origin may not change anything here';
   const details = { field: 'origin' };
   return { status: 403, error: new SynclineError('invalid-argument', message, { details }) };
 }
 
-function draining(): Refusal {
+function draining(): RequestRefusal {
   const message = 'the server is stopping. Try again, or another node.';
   return { status: 503, error: new SynclineError('unavailable', message) };
 }

@@ -11,22 +11,23 @@ export function statusOf(error: SynclineError): StatusObject {
   return { code, details, metadata: trailer };
 }
 
-/** What a handler has thrown. One that speaks gRPC itself (a numeric `code`) is passed on. */
+/** What a handler has thrown. One that speaks gRPC itself (`code` is one of its numbers) is passed on. */
 export function statusFrom(
   thrown: unknown,
   logger: Logger,
   where: LogFields,
 ): Partial<StatusObject> {
   if (thrown instanceof SynclineError) return statusOf(thrown);
+  if (thrown instanceof DOMException && thrown.name === 'AbortError')
+    return statusOf(SynclineError.from(thrown));
   if (isStatus(thrown)) return thrown;
   return { ...statusOf(reportBug(logger, thrown, where)), code: GRPC_STATUS.INTERNAL };
 }
 
+const STATUSES: ReadonlySet<unknown> = new Set(Object.values(GRPC_STATUS));
+
+/** A DOMException has numbers of its own, which mean something else. */
 function isStatus(thrown: unknown): thrown is Partial<StatusObject> {
-  return (
-    typeof thrown === 'object' &&
-    thrown !== null &&
-    'code' in thrown &&
-    typeof thrown.code === 'number'
-  );
+  if (typeof thrown !== 'object' || thrown === null || thrown instanceof DOMException) return false;
+  return 'code' in thrown && STATUSES.has(thrown.code);
 }

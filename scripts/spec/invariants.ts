@@ -18,17 +18,22 @@ export interface Invariant {
   readonly id: string;
   readonly line: number;
   readonly isEnforced: boolean;
+  /** Names of files that it is said to be enforced by: `feed.test.ts`. */
+  readonly files: readonly string[];
 }
 
 export function parseInvariants(spec: string): Invariant[] {
   const found: Invariant[] = [];
-  for (const [index, text] of spec.split('\n').entries()) {
-    const id = /^[\s\-*|]*\*\*([A-Z]\d+)\*\*/.exec(text)?.[1];
-    if (id !== undefined) found.push({ id, line: index + 1, isEnforced: false });
-    const last = found.at(-1);
-    if (last !== undefined && /enforced by/i.test(text)) {
-      found[found.length - 1] = { ...last, isEnforced: true };
+  let line = 1;
+  for (const block of spec.split(/\n(?=#|[\s\-*|]*\*\*[A-Z]\d+\*\*)/)) {
+    const id = /^[\s\-*|]*\*\*([A-Z]\d+)\*\*/.exec(block)?.[1];
+    if (id !== undefined) {
+      const [, enforcedBy] = block.split(/enforced by/i);
+      const names = enforcedBy?.matchAll(/`([\w./-]+\.ts)`/g) ?? [];
+      const files = Array.from(names, ([, name = '']) => name);
+      found.push({ id, line, isEnforced: enforcedBy !== undefined, files });
     }
+    line += block.split('\n').length;
   }
   return found;
 }

@@ -1,9 +1,10 @@
 // SPEC.md and the code name the same invariants: each number of a SPEC is held up by a test or an
-// assert that carries it, and each number in the code is known to the SPEC of its letter.
+// assert that carries it, in each file that the SPEC names for it, and each number in the code is known
+// to the SPEC of its letter.
 import type { Repository } from '../repository/repository.js';
 import type { Rule, Violation } from '../repository/rule.js';
 import { type Invariant, invariantLetters, parseInvariants } from './invariants.js';
-import { findMentions } from './mentions.js';
+import { findMentions, type Mention } from './mentions.js';
 
 export const specInvariants: Rule = {
   name: 'spec-invariants',
@@ -18,6 +19,7 @@ export const specInvariants: Rule = {
       for (const { id, line } of invariants.filter((invariant) => !enforced.has(invariant.id))) {
         yield { path, line, message: `no test title and no assert carries ${id}` };
       }
+      yield* judgeFiles(path, invariants, repository.paths, mentions);
       const known = new Set(invariants.map(({ id }) => id));
       for (const mention of mentions.filter(({ id }) => id.startsWith(letter))) {
         if (known.has(mention.id)) continue;
@@ -42,6 +44,28 @@ function* judgeSpec(
     if (seen.has(id)) yield { path, line, message: `${id} stands here twice` };
     if (!isEnforced) yield { path, line, message: `${id} does not say "Enforced by"` };
     seen.add(id);
+  }
+}
+
+/** A file that a SPEC names must be there, and carry the number that it is named for. */
+function* judgeFiles(
+  path: string,
+  invariants: readonly Invariant[],
+  paths: readonly string[],
+  mentions: readonly Mention[],
+): Iterable<Violation> {
+  const folder = path.replace(/SPEC\.md$/, '');
+  for (const { id, line, files } of invariants) {
+    for (const name of files) {
+      const file = paths.find((known) => known.startsWith(folder) && known.endsWith(`/${name}`));
+      const isCarried = mentions.some(
+        (mention) => mention.enforces && mention.id === id && mention.path === file,
+      );
+      if (file === undefined)
+        yield { path, line, message: `${id} names ${name}, which is not there` };
+      else if (!isCarried)
+        yield { path, line, message: `${id} names ${name}, which does not carry it` };
+    }
   }
 }
 

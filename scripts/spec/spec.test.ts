@@ -8,8 +8,8 @@ import { specInvariants } from './spec-rules.js';
 const code = 'packages/kernel/src/feed.test.ts';
 
 /** A SPEC with these invariants and a file that speaks of some. */
-function kernel(invariants: readonly string[], text: string): Files {
-  const list = invariants.map((id) => `- **${id}** Something holds.\n  Enforced by a test.\n`);
+function kernel(invariants: readonly string[], text: string, by = 'a test'): Files {
+  const list = invariants.map((id) => `- **${id}** Something holds.\n  Enforced by ${by}.\n`);
   return { 'packages/kernel/SPEC.md': `# Kernel\n\n${list.join('')}`, [code]: text };
 }
 
@@ -28,11 +28,18 @@ test('a difference between SPEC and code is found in both directions', () => {
       kernel(['K1', 'K1'], "test('K1 holds', () => {});"),
       kernel(['K1', 'M1'], "test('K1 holds', () => {}); test('M1 holds', () => {});"),
       kernel([], ''),
+      kernel(['K1'], "test('K1 holds', () => {});", '`gone.test.ts`'),
+      kernel(['K1'], "test('K1 holds', () => {});", '`feed.test.ts`, and\n  `gone.test.ts`'),
+      {
+        ...kernel(['K1'], "test('it holds', () => {});", '`feed.test.ts`'),
+        'packages/kernel/src/other.test.ts': "test('K1 holds', () => {});",
+      },
       { 'packages/kernel/SPEC.md': '', [code]: '' },
       { 'packages/kernel/SPEC.md': '- **K1** Holds.\n', [code]: "test('K1 holds');" },
     ],
     good: [
       kernel(['K1', 'K2'], "test('K1, K2: both hold', () => {});"),
+      kernel(['K1'], "test('K1 holds', () => {});", '`feed.test.ts`'),
       kernel(['K1'], "assert(isRight, 'K1');"),
       kernel(['K1'], 'assert(isRight, `K1: it is wrong`);'),
       kernel(['K1'], "export const suite = [{ name: 'K1 holds', run }];"),

@@ -251,7 +251,7 @@ describe('without a token', () => {
     await until(() => listeners() === 1, 'the streams before are over');
     const streams = await Promise.all(Array.from({ length: 12 }, () => get('/api/echo/events')));
     expect(listeners()).toBe(13);
-    await Promise.all(streams.map((stream) => stream.body?.cancel()));
+    for (const stream of streams) await stream.body?.cancel();
     await until(() => listeners() === 1, 'all are taken off');
     process.off('warning', warn);
     expect(warnings).toEqual([]);

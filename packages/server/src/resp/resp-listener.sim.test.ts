@@ -123,7 +123,7 @@ test('a client that takes nothing of its replies is cut, one that takes a little
     const cutAfterMs = stalled.closed.then(() => world.clock.monotonicMs() - startMs);
     const reader = slow.incoming[Symbol.asyncIterator]();
     for (let beat = 0; beat < 10; beat += 1) {
-      for (let bytes = 0; bytes < 512 * 1024; ) bytes += (await reader.next()).value?.length ?? 0;
+      for (let taken = 0; taken < 512 * 1024; ) taken += (await reader.next()).value?.length ?? 0;
       await world.clock.sleep(30_000);
     }
     expect(await cutAfterMs).toBeGreaterThan(59_000);

@@ -36,8 +36,11 @@ test('every listener that a slice uses is announced as soon as it accepts', asyn
 test('data lies in one store per slice, and survives a restart', async () => {
   await using directory = await makeTempDirectory('server');
   const settings = { dataDir: directory.path };
-  for (let run = 0; run < 2; run += 1) {
-    await using server = await startTestServer([new EchoSlice()], { settings });
+  for (const starts of [{ echo: 1 }, { echo: 2, second: 1 }, { echo: 3, second: 2 }]) {
+    const slices = Object.keys(starts).map((name) => new EchoSlice({ name, listeners: [] }));
+    await using server = await startTestServer(slices, { settings });
+    const counted = slices.map(({ name, startsCount }) => [name, startsCount]);
+    expect(Object.fromEntries(counted)).toEqual(starts);
     const owner = JSON.parse(await readFile(join(directory.path, 'owner.json'), 'utf8'));
     expect(owner).toMatchObject({ pid: process.pid });
     expect(await readFile(join(directory.path, 'echo', 'db', 'CURRENT'), 'utf8')).toMatch(

@@ -233,9 +233,7 @@ describe('limits', () => {
       return /syncline_server_connections\{listener="grpc"\} (\d+)/.exec(text)?.[1];
     };
     expect(await connections()).toBe('1');
-    let open = await connections();
-    for (let attempt = 0; attempt < 100 && open !== '0'; attempt += 1) open = await connections();
-    expect(open).toBe('0');
+    await until(async () => (await connections()) === '0', 'the idle connection is closed');
     expect(await say(echo, 'and connects again')).toEqual({ text: 'and connects again' });
     echo.close();
   });

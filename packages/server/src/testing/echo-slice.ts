@@ -9,6 +9,7 @@ import {
   type Connection,
   isErrorCode,
   type MetricDefinitions,
+  type Storage,
   StorageBatch,
   SynclineError,
 } from '@syncline/kernel';
@@ -38,6 +39,8 @@ export class EchoSlice implements Slice {
   readonly journal: string[] = [];
   health: SliceHealth = { kind: 'ready' };
   deps: SliceDeps | undefined;
+  /** How often a slice was started on this store, by what the store says. */
+  startsCount = 0;
   readonly #options: EchoSliceOptions;
   readonly #said: `syncline_${string}`;
   #waiting: (() => void)[] = [];
@@ -64,8 +67,7 @@ export class EchoSlice implements Slice {
     this.deps = deps;
     this.journal.push('start');
     const storage = this.#options.storeless === true ? undefined : await deps.openStorage();
-    const key = new TextEncoder().encode('started');
-    await storage?.write(new StorageBatch().put(key, key), { durability: 'buffered' });
+    if (storage !== undefined) await this.#countStart(storage);
     if (this.#options.startError) throw this.#options.startError;
     deps.draining.addEventListener('abort', () => this.journal.push('draining'));
     const all = {
@@ -90,6 +92,13 @@ export class EchoSlice implements Slice {
         await this.#options.stopWhen;
       },
     };
+  }
+
+  async #countStart(storage: Storage): Promise<void> {
+    const key = new TextEncoder().encode('starts');
+    this.startsCount = (storage.get(key)?.[0] ?? 0) + 1;
+    const batch = new StorageBatch().put(key, new Uint8Array([this.startsCount]));
+    await storage.write(batch, { durability: 'buffered' });
   }
 
   async #say(text: string): Promise<string> {

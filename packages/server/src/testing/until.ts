@@ -1,12 +1,12 @@
 // Waits for a condition, with a deadline instead of a guess at how long it takes.
 
 export async function until(
-  isTrue: () => boolean,
+  isTrue: () => boolean | Promise<boolean>,
   what: string,
   deadlineMs = 5_000,
 ): Promise<void> {
   const endMs = performance.now() + deadlineMs;
-  while (!isTrue()) {
+  while (!(await isTrue())) {
     if (performance.now() > endMs) throw new Error(`not within ${deadlineMs} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

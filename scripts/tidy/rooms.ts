@@ -2,7 +2,15 @@
 // system implementations of the kernel, the composition root and the command line, and everything
 // that only developers run. The first room that fits a path decides; elsewhere nothing is allowed.
 
-export type WorldPart = 'clock' | 'timer' | 'turn' | 'random' | 'environment' | 'console' | 'io';
+export type WorldPart =
+  | 'clock'
+  | 'timer'
+  | 'turn'
+  | 'random'
+  | 'environment'
+  | 'console'
+  | 'io'
+  | 'globals';
 
 interface Room {
   readonly paths: RegExp;
@@ -17,18 +25,22 @@ const everything: readonly WorldPart[] = [
   'environment',
   'console',
   'io',
+  'globals',
 ];
 
 const rooms: readonly Room[] = [
   // A deadline needs a real clock and a seed comes from the environment, but chance and prints do not
   // belong in a test: the first cannot be repeated and the second nobody reads.
-  { paths: /\.int\.test\.ts$/, allows: ['clock', 'timer', 'turn', 'environment', 'io'] },
-  // Golden data is on disk; `setImmediate` lets pending promises settle without waiting.
-  { paths: /\.test\.ts$/, allows: ['turn', 'io'] },
+  { paths: /\.int\.test\.ts$/, allows: ['clock', 'timer', 'turn', 'environment', 'io', 'globals'] },
+  // Golden data is on disk; `setImmediate` lets pending promises settle without waiting; a spy is set
+  // on `globalThis`.
+  { paths: /\.test\.ts$/, allows: ['turn', 'io', 'globals'] },
   {
     paths: /^packages\/kernel\/src\/(.*\/)?(system|tcp|tls|level)-[^/]+\.ts$/,
     allows: ['clock', 'timer', 'turn', 'random', 'environment', 'io'],
   },
+  // It hands all writes of one turn to the system together.
+  { paths: /^packages\/kernel\/src\/network\/socket-connection\.ts$/, allows: ['turn', 'io'] },
   // Beside the system implementations lie the files that they share.
   { paths: /^packages\/kernel\/src\/(storage|files|network)\//, allows: ['io'] },
   // The simulator turns the real event loop once between two simulated events.

@@ -82,8 +82,8 @@ export class SimDisk {
 }
 
 function lockedStore(name: string, holder: ProcessLife): SynclineError {
-  const process = `${holder.nodeName}#${holder.generation}`;
-  return new SynclineError('locked', `the store ${name} is open in process ${process}`, {
-    details: { holder: process },
+  const holderName = `${holder.nodeName}#${holder.generation}`;
+  return new SynclineError('locked', `the store ${name} is open in process ${holderName}`, {
+    details: { holder: holderName },
   });
 }

@@ -88,12 +88,19 @@ export class Dial {
     const { scheduler } = fabric;
     const here: Address = { host: life.nodeName, port: fabric.freePort() };
     const there: Address = { host: address.host, port: address.port };
-    const ours = new SimConnection({ scheduler, life, local: here, remote: there });
+    const ours = new SimConnection({
+      scheduler,
+      life,
+      local: here,
+      remote: there,
+      peerUris: fabric.urisOf(target),
+    });
     const theirs = new SimConnection({
       scheduler,
       life: listener.life,
       local: there,
       remote: here,
+      peerUris: fabric.urisOf(life.nodeName),
     });
     const link = fabric.link(life.nodeName, target);
     const back = fabric.link(target, life.nodeName);

@@ -21,6 +21,7 @@ export class Fabric implements NetworkControls {
   readonly listeners = new Map<string, SimListener>();
   readonly #random: SeededRandom;
   readonly #machines = new Set<string>();
+  readonly #uris = new Map<string, readonly string[]>();
   readonly #links = new Map<string, Link>();
   readonly #connections = new Map<SimConnection, ProcessLife>();
   #profile: LinkProfile = calmLink;
@@ -37,6 +38,14 @@ export class Fabric implements NetworkControls {
 
   hasMachine(name: string): boolean {
     return this.#machines.has(name);
+  }
+
+  certify(machine: string, uris: readonly string[]): void {
+    this.#uris.set(machine, [...uris]);
+  }
+
+  urisOf(machine: string): readonly string[] {
+    return this.#uris.get(machine) ?? [];
   }
 
   link(from: string, to: string): Link {

@@ -16,6 +16,11 @@ export interface NetworkControls {
   heal(): void;
   /** Cuts connections in the middle of what they are sending. */
   resetConnections(isWanted: (from: string, to: string) => boolean): void;
+  /**
+   * The URI names of a machine's certificate: the `peerUris` of those whom it is connected to from now
+   * on. A machine has none until then, as without mutual TLS.
+   */
+  certify(machine: string, uris: readonly string[]): void;
   /** The way from one machine to another. */
   link(from: string, to: string): Pick<Link, 'isOpen' | 'profile'>;
 }

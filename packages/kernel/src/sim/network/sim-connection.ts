@@ -19,6 +19,7 @@ export interface SimConnectionDeps {
   readonly life: ProcessLife;
   readonly local: Address;
   readonly remote: Address;
+  readonly peerUris: readonly string[];
 }
 
 export interface PipePair {
@@ -29,7 +30,7 @@ export interface PipePair {
 export class SimConnection implements Connection {
   readonly local: Address;
   readonly remote: Address;
-  readonly peerUris: readonly string[] = [];
+  readonly peerUris: readonly string[];
   readonly closed: Promise<CloseReason>;
   readonly incoming: AsyncIterable<Uint8Array> = {
     [Symbol.asyncIterator]: () => this.#startReading(),
@@ -54,6 +55,7 @@ export class SimConnection implements Connection {
   constructor(deps: SimConnectionDeps) {
     this.local = deps.local;
     this.remote = deps.remote;
+    this.peerUris = deps.peerUris;
     this.#scheduler = deps.scheduler;
     this.#life = deps.life;
     this.closed = new Promise((resolve) => {

@@ -84,6 +84,21 @@ test('a partition holds bytes back, and they arrive once it has healed, or the c
   expect(ends).toEqual(new Set(['held open', ' reset']));
 });
 
+test('each side sees the names of the other one, as with mutual TLS', () =>
+  withPair(1, async ({ simulation, client, server, portsOf }) => {
+    expect([client.peerUris, server.peerUris]).toEqual([[], []]);
+    simulation.network.certify('a', ['syncline://test/node/1']);
+    simulation.network.certify('b', ['syncline://test/node/2']);
+    expect(client.peerUris).toEqual([]); // its handshake is over
+    const accepted: Connection[] = [];
+    const address = { host: 'b', port: PORT + 1 };
+    await portsOf('b').network.listen(address, (each) => accepted.push(each));
+    const again = await portsOf('a').network.connect(address);
+    await simulation.clock.sleep(1);
+    expect(again.peerUris).toEqual(['syncline://test/node/2']);
+    expect(accepted[0]?.peerUris).toEqual(['syncline://test/node/1']);
+  }));
+
 test('a one-way partition stops one direction only', () =>
   withPair(1, async ({ simulation, client, server }) => {
     const [atServer, atClient] = [collect(server), collect(client)];

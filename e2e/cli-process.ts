@@ -12,6 +12,8 @@ export interface CliOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Default false. With a process group of its own it can be signalled as a terminal does. */
   readonly isGroup?: boolean;
+  /** Default false. With a shell between, as npm puts one; `child` is then the shell. */
+  readonly isInShell?: boolean;
 }
 
 export interface CliEnd {
@@ -37,11 +39,14 @@ export class CliProcess implements AsyncDisposable {
 
   constructor(
     args: readonly string[],
-    { cwd, environment = {}, isGroup = false }: CliOptions = {},
+    { cwd, environment = {}, isGroup = false, isInShell = false }: CliOptions = {},
   ) {
     // Nothing of the tester's own settings may leak in.
     const own = Object.entries(process.env).filter(([name]) => !name.startsWith('SYNCLINE_'));
-    this.child = spawn(process.execPath, [COMMAND, ...args], {
+    const command: [string, ...string[]] = [process.execPath, COMMAND, ...args];
+    // The shell must have something left to do, or it becomes the command.
+    const [program, ...rest] = isInShell ? ['sh', '-c', '"$@"; exit', 'sh', ...command] : command;
+    this.child = spawn(program, rest, {
       cwd,
       env: { ...Object.fromEntries(own), ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -120,6 +120,18 @@ test('a second signal ends it at once, with a non-zero exit', async () => {
   expect(server.stderr).toMatch(/^syncline: SIG(INT|TERM) again: ended without waiting/m);
 });
 
+test('under npm it stops when the shell between has died of the signal', async () => {
+  await using shell = new CliProcess([...SERVE, '--memory'], {
+    environment: { npm_execpath: 'npm-cli.js' },
+    isInShell: true,
+  });
+  await shell.url();
+  shell.child.kill('SIGKILL'); // its streams stay open until the server has ended too
+  expect(await shell.end()).toEqual({ code: undefined, signal: 'SIGKILL' });
+  expect(shell.stderr).toContain('"because":"disconnect"');
+  expect(shell.stderr).toContain('server stopped');
+});
+
 test('kill -9 and restart on the same data', async () => {
   await using directory = await makeTempDirectory('signals');
   const options = { cwd: directory.path };

@@ -6,7 +6,7 @@ export interface OutputStream {
   readonly isTTY?: boolean;
 }
 
-/** `disconnect`: the process that started this one, and holds a channel to it, has gone. */
+/** `disconnect`: the process that started this one, and holds a channel to it or is npm, has gone. */
 export type StopEvent = 'SIGINT' | 'SIGTERM' | 'disconnect';
 
 export interface CliWorld {

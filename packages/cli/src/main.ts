@@ -5,7 +5,10 @@ import { runCli } from './run-cli.js';
 /** What is left open after a command has ended may not hold the process longer than this. */
 const LINGER_MS = 500;
 
+const PARENT_POLL_MS = 500;
+
 export async function main(host: NodeJS.Process): Promise<void> {
+  const { ppid: parentId } = host; // before anything else is loaded, which takes a while
   for (const stream of [host.stdout, host.stderr]) stream.on('error', ignoreBrokenPipe);
   const world: CliWorld = {
     stdout: host.stdout,
@@ -14,6 +17,8 @@ export async function main(host: NodeJS.Process): Promise<void> {
     onStopEvent(listener) {
       for (const event of ['SIGINT', 'SIGTERM', 'disconnect'] as const)
         host.on(event, () => listener(event));
+      if (host.env['npm_execpath'] !== undefined)
+        whenParentChanges(host, parentId, () => listener('disconnect'));
     },
     reportStarted: () => void host.send?.('started'),
     exitNow: (code) => host.exit(code),
@@ -21,6 +26,19 @@ export async function main(host: NodeJS.Process): Promise<void> {
   host.exitCode = await runCli(world, host.argv.slice(2));
   if (host.connected) host.disconnect();
   setTimeout(() => host.exit(), LINGER_MS).unref();
+}
+
+/**
+ * Between npm or npx and us stands a shell that dies of a signal and does not pass it on. Without this
+ * `kill` of npm would leave a server that nobody sees.
+ */
+function whenParentChanges(host: NodeJS.Process, parentId: number, listener: () => void): void {
+  const timer = setInterval(() => {
+    if (host.ppid === parentId) return;
+    clearInterval(timer);
+    listener();
+  }, PARENT_POLL_MS);
+  timer.unref();
 }
 
 /** The reader of our output has gone, as after `| head`. A server goes on without it. */

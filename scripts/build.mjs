@@ -1,0 +1,4 @@
+// `npm run build`: installs what is missing, then compiles everything.
+import { bootstrap } from './bootstrap/bootstrap.mjs';
+
+await bootstrap('.');

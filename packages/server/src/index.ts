@@ -7,7 +7,7 @@ export {
   loadConfig,
   loadSettings,
 } from './config/load-config.js';
-export { closestName, nearestName } from './config/nearest-name.js';
+export { nearestName } from './config/nearest-name.js';
 export type { FlagValue, ResolvedSettings } from './config/resolve-settings.js';
 export type { ResolvedSetting } from './config/resolved-setting.js';
 export { Secret } from './config/secret.js';

@@ -12,11 +12,16 @@ export const SECRET_CHARACTERS_MIN = 16;
 /** `listeners` are those that will be opened; a port that no slice uses needs no protection. */
 export function checkExposure(config: ServerConfig, listeners: readonly ListenerName[]): void {
   if (isLoopback(config.listenHost)) return;
+  checkAuthentication(config, listeners);
+  checkLengths(config);
+}
+
+function checkAuthentication(config: ServerConfig, listeners: readonly ListenerName[]): void {
   const missing = listeners.flatMap((listener) => {
     const what = NEEDS[listener](config);
     return what === undefined ? [] : [{ listener, what }];
   });
-  if (missing.length === 0) return checkLengths(config);
+  if (missing.length === 0) return;
   // HTTP and gRPC lack the same: say it once.
   const wants = [...new Set(missing.map(({ what }) => what))].map((what) => {
     const names = missing.filter((one) => one.what === what).map(({ listener }) => listener);

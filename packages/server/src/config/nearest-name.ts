@@ -30,11 +30,10 @@ function lacksWordsOf(name: string, whole: string): boolean {
   );
 }
 
-/** The same for a list that is short enough to name one of it in any case. */
-export function closestName(
+function closestName(
   name: string,
-  known: Iterable<string>,
-  distanceMax = Number.POSITIVE_INFINITY,
+  known: readonly string[],
+  distanceMax: number,
 ): string | undefined {
   let closest: string | undefined;
   let least = distanceMax + 1;

@@ -1,6 +1,6 @@
 // `syncline dev`: a local cluster of real processes.
 import { once } from 'node:events';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { makeTempDirectory } from '@syncline/testkit';
 import { expect, test } from 'vitest';
@@ -62,6 +62,7 @@ test('three nodes; one dies and the rest goes on; Ctrl-C stops all and leaves no
   for (const node of nodes) expect(await statusOf(node)).toBeUndefined();
   expect(await readdir(directory.path)).toEqual([]);
   expect(dev.stderr).toMatch(/^1 \| .*listening/m);
+  expect(dev.stderr).not.toContain('node=');
 });
 
 test('nodes end by themselves when dev is killed', async () => {
@@ -103,5 +104,15 @@ test('a taken port is named, and nothing is left running or lying about', async 
   expect(stderr).toMatch(
     new RegExp(`^syncline: node 1 did not start: cannot listen on 127.0.0.1:${port}`, 'm'),
   );
+  expect(stderr.match(/cannot listen/g)).toHaveLength(1);
   expect(await readdir(directory.path)).toEqual([]);
+});
+
+test('a directory that cannot be has the exit code that serve gives it', async () => {
+  await using directory = await makeTempDirectory('dev');
+  await writeFile(`${directory.path}/file`, '');
+  const args = ['dev', ...FREE_PORTS, '-n', '1', '--keep-data', `${directory.path}/file/x`];
+  const { code, stderr } = await runCli(args);
+  expect(code).toBe(2);
+  expect(stderr.match(/is a file, not a directory/g)).toHaveLength(1);
 });

@@ -26,6 +26,15 @@ test('no server there: exit 3, why, and the next step', async () => {
   );
 });
 
+test('https to a server that speaks plain HTTP', async () => {
+  await using server = new CliProcess(SERVE);
+  const url = (await server.url()).replace('http:', 'https:');
+  expect(await runCli(['status', '--url', url])).toMatchObject({
+    code: 3,
+    stderr: `syncline: cannot reach ${url} (it speaks no TLS). Write http:// in --url.\n`,
+  });
+});
+
 test('a token from its file, and what happens without it', async () => {
   await using directory = await makeTempDirectory('status');
   const file = join(directory.path, 'token');
@@ -55,7 +64,10 @@ test('TLS: the authority is a flag or stands in the configuration', async () => 
   expect(plain.stderr).toContain('If it speaks TLS, write https://');
   const untrusted = await runCli(['status', '--url', url]);
   expect(untrusted).toMatchObject({ code: 3 });
-  expect(untrusted.stderr).toContain('--ca-file');
+  expect(untrusted.stderr).toContain('Pass the authority that signed it with --ca-file.');
+  const noPem = await runCli(['status', '--url', url, '--ca-file', file]);
+  expect(noPem).toMatchObject({ code: 2 });
+  expect(noPem.stderr).toContain(`--ca-file: cannot use ${file}: `);
   expect(await runCli(['status', '--url', url, '--ca-file', ca.certFile])).toMatchObject({
     code: 0,
   });
@@ -65,7 +77,10 @@ test('TLS: the authority is a flag or stands in the configuration', async () => 
   await using mutual = new CliProcess([...SERVE, '--config', mutualFile]);
   const mutualUrl = (await mutual.url()).replace('http:', 'https:');
   const nameless = await runCli(['status', '--url', mutualUrl, '--ca-file', ca.certFile]);
-  expect(nameless).toMatchObject({ code: 3 });
+  expect(nameless).toMatchObject({
+    code: 3,
+    stderr: `syncline: cannot reach ${mutualUrl} (it demands a client certificate). Pass --config with tls.cert_file and tls.key_file.\n`,
+  });
   const named = await runCli(['status', '--url', mutualUrl, '--config', mutualFile]);
   expect(named).toMatchObject({ code: 0, stderr: '' });
 });

@@ -8,9 +8,19 @@ import { CliProcess, runCli } from './cli-process.js';
 test('an unknown flag exits 2 and suggests', async () => {
   const unknown = await runCli(['serve', '--no-such-flag']);
   expect(unknown).toMatchObject({ code: 2, stdout: '' });
-  expect(unknown.stderr).toMatch(/^syncline: unknown option "--no-such-flag"\. .*"--\w+.*\n$/);
+  expect(unknown.stderr).toMatch(/^syncline: unknown option "--no-such-flag"\. .*--config, .*\n$/);
   const near = await runCli(['serve', '--htp-port', '0']);
   expect(near.stderr).toContain('Did you mean "--http-port"?');
+});
+
+test('the version does not wait for the server to be loaded', async () => {
+  await using directory = await makeTempDirectory('usage');
+  const file = join(directory.path, 'list-modules.cjs');
+  await writeFile(file, 'process.on("exit", () => console.error(Object.keys(require.cache)));');
+  const environment = { NODE_OPTIONS: `--require=${file}` };
+  const { stderr } = await runCli(['--version'], { environment });
+  expect(stderr).toContain('commander');
+  expect(stderr).not.toMatch(/fastify|grpc|prom-client/);
 });
 
 test('an unknown key in the file names the file, the key and the nearest one', async () => {

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const built = new URL('../dist/index.js', import.meta.url);
+const built = new URL('../dist/main.js', import.meta.url);
 if (existsSync(built)) {
   const { main } = await import(built.href);
   await main(process);

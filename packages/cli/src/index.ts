@@ -1,2 +1,1 @@
 export { cliLimits } from './limits.js';
-export { main } from './main.js';

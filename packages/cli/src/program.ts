@@ -1,29 +1,57 @@
 // The command line as a whole: its commands, its help, and how wrong usage is told.
-import { readVersion } from '@syncline/server';
+//
+// A command is loaded when it is asked for. The server behind most of them takes half a second to
+// load, and neither `--version` nor `--help` should wait for it.
 import { Command } from 'commander';
 import type { CliWorld } from './cli-world.js';
-import { addConfigCommand } from './commands/config.js';
-import { addDevCommand } from './commands/dev.js';
-import { addServeCommand } from './commands/serve.js';
-import { addStatusCommand } from './commands/status.js';
 import { addExamples } from './examples.js';
 import { paintFor } from './paint.js';
-import { usageError } from './usage-error.js';
+import { readVersion } from './version.js';
+import { WrongUsage } from './wrong-usage.js';
+
+interface LazyCommand {
+  readonly description: string;
+  /** Gives what adds the options and the action. */
+  load(): Promise<(command: Command, world: CliWorld) => void>;
+}
+
+const COMMANDS: Readonly<Record<string, LazyCommand>> = {
+  serve: {
+    description: 'Run one node until it is stopped',
+    load: async () => (await import('./commands/serve.js')).fillServeCommand,
+  },
+  dev: {
+    description: 'Run a local cluster in this terminal',
+    load: async () => (await import('./commands/dev.js')).fillDevCommand,
+  },
+  status: {
+    description: 'Show what a server is and how it is',
+    load: async () => (await import('./commands/status.js')).fillStatusCommand,
+  },
+  config: {
+    description: 'Look at the configuration',
+    load: async () => (await import('./commands/config.js')).fillConfigCommand,
+  },
+};
 
 export function createProgram(world: CliWorld): Command {
   const program = new Command('syncline')
     .description('State that many processes write and all must agree on.')
-    .version(readVersion(), '-V, --version', 'Print the version')
+    .version(readVersion(), '-v, --version', 'Print the version')
     .option('--debug', 'Show the stack of an error (or set SYNCLINE_DEBUG=1)');
   addExamples(program, [
     ['syncline serve', 'a server on this machine, data in ./syncline-data'],
     ['syncline status', 'what runs there, and how it is'],
     ['syncline dev -n 3', 'three nodes in this terminal'],
+    ['syncline help serve', 'all about one command'],
   ]);
-  addServeCommand(program, world);
-  addDevCommand(program, world);
-  addStatusCommand(program, world);
-  addConfigCommand(program, world);
+  for (const [name, { description }] of Object.entries(COMMANDS))
+    program.command(name).description(description);
+  program.hook('preSubcommand', async (_, command) => {
+    const fill = await COMMANDS[command.name()]?.load();
+    fill?.(command, world);
+    settle(command, world);
+  });
   settle(program, world);
   return program;
 }
@@ -40,11 +68,11 @@ function settle(command: Command, world: CliWorld): void {
     })
     .configureHelp({ styleTitle: (title) => paint('bold', title) })
     .showSuggestionAfterError(false)
-    .helpCommand(false)
+    .helpCommand(false) // `runCli` turns it into --help, which loads the command first
     .helpOption('-h, --help', 'Show this help')
     .exitOverride((error) => {
       if (/^commander\.(help|version)/.test(error.code)) throw error;
-      throw usageError(command, error);
+      throw new WrongUsage(command, error);
     });
   for (const child of command.commands) settle(child, world);
 }

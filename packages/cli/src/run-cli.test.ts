@@ -1,5 +1,6 @@
 // The command line from arguments to output and exit code, with a world made of values. The texts are
 // golden data: `vitest -u` rewrites them, and the diff is reviewed.
+import '@syncline/server'; // loaded by the first command, and no test should pay for it
 import { expect, test } from 'vitest';
 import type { CliWorld } from './cli-world.js';
 import { runCli } from './run-cli.js';
@@ -49,6 +50,12 @@ test('the help opens with examples', async () => {
   const text = await transcript(commands);
   await expect(text).toMatchFileSnapshot('../testdata/help.txt');
   for (const line of commands) expect((await run(line)).stdout).toMatch(/^Examples:\n/);
+  expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]);
+});
+
+test('help is a command too', async () => {
+  expect(await run('help')).toEqual(await run('--help'));
+  expect(await run('help config show')).toEqual(await run('config show --help'));
 });
 
 test('wrong usage is one line that names the nearest and the way to the help', async () => {
@@ -58,13 +65,17 @@ test('wrong usage is one line that names the nearest and the way to the help', a
     'serve --http-port',
     'serve more',
     'srve',
+    'stop',
     'config shw',
+    'dev --memory',
     'serve --http-port 99999',
     'serve --memory --data-dir /data',
     'serve --config no-such-file.toml',
     'dev -n 0',
     'dev -n 17',
+    'dev -n 3 --http-port 65530',
     'status --url 127.0.0.1:7400',
+    'status --url http://127.0.0.1:7400/api',
     'status --ca-file no-such-file.pem',
   ];
   const text = await transcript(lines);
@@ -83,7 +94,8 @@ test('nothing asked: the help on standard error, exit 2', async () => {
 });
 
 test('--version is data', async () => {
-  expect(await run('--version')).toEqual({ stdout: '0.1.0\n', stderr: '', exit: 0 });
+  for (const line of ['--version', '-v'])
+    expect(await run(line)).toEqual({ stdout: '0.1.0\n', stderr: '', exit: 0 });
 });
 
 test('the stack needs --debug or SYNCLINE_DEBUG', async () => {
@@ -115,6 +127,18 @@ test('config show: TOML with origins, secrets hidden', async () => {
   expect(exit).toBe(0);
   expect(stdout).not.toContain('s3cret');
   await expect(stdout).toMatchFileSnapshot('../testdata/config-show.txt');
+});
+
+test('config show tells what serve would refuse, and shows the settings all the same', async () => {
+  const open = await run('config show --listen-host 0.0.0.0');
+  expect(open.stdout).toContain('listen_host = "0.0.0.0"');
+  expect(open.stderr).toMatch(
+    /^syncline: "serve" would not start: refusing to listen on 0\.0\.0\.0/,
+  );
+  expect(open.exit).toBe(2);
+  const missing = await run('config show', { SYNCLINE_TOKEN_FILE: 'no-such-file' });
+  expect(missing.stderr).toContain('cannot read no-such-file (no such file)');
+  expect(missing.exit).toBe(2);
 });
 
 test('config show --json: the same facts for a program', async () => {

@@ -1,23 +1,22 @@
-// Turns what commander says about wrong usage into our kind of error: one line, the nearest name, the
-// way to the help.
+// Turns what commander says about wrong usage into our kind of error: one line, the nearest name or
+// all there are, the way to the help.
 import { SynclineError } from '@syncline/kernel';
-import { closestName, nearestName } from '@syncline/server';
-import type { Command, CommanderError } from 'commander';
+import { nearestName } from '@syncline/server';
+import type { Command } from 'commander';
+import type { WrongUsage } from './wrong-usage.js';
 
-export function usageError(command: Command, error: CommanderError): SynclineError {
-  const text = error.message.replace(/^error: /, '').replace(/\.?(\s*\n.*)?$/s, '');
+export function usageError({ command, said }: WrongUsage): SynclineError {
+  const text = said.message.replace(/^error: /, '').replace(/\.?(\s*\n.*)?$/s, '');
   const given = /'([^'\s]+)/.exec(text)?.[1] ?? '';
-  const hint = suggest(given, knownNames(command, error.code));
+  const hint = suggest(given, knownNames(command, said.code));
   const message = `${text.replaceAll("'", '"')}.${hint} See "${pathOf(command)} --help".`;
-  return new SynclineError('invalid-argument', message, { cause: error });
+  return new SynclineError('invalid-argument', message, { cause: said });
 }
 
-/** A far-off name is still named, but as what it is. */
 function suggest(given: string, known: readonly string[]): string {
+  if (known.length === 0) return '';
   const near = nearestName(given, known);
-  if (near !== undefined) return ` Did you mean "${near}"?`;
-  const closest = closestName(given, known);
-  return closest === undefined ? '' : ` The closest is "${closest}".`;
+  return near === undefined ? ` There are ${known.join(', ')}.` : ` Did you mean "${near}"?`;
 }
 
 function knownNames(command: Command, code: string): readonly string[] {

@@ -1,15 +1,21 @@
 // `syncline config show`: the settings in force, and where each came from.
-import { loadSettings } from '@syncline/server';
+import { SynclineError } from '@syncline/kernel';
+import {
+  type ConfigSources,
+  checkExposure,
+  loadConfig,
+  loadSettings,
+  usedListeners,
+} from '@syncline/server';
 import type { Command } from 'commander';
-import type { CliWorld } from '../cli-world.js';
+import { type CliWorld, say } from '../cli-world.js';
 import { configFacts } from '../config/config-facts.js';
 import { renderConfigJson, renderConfigToml } from '../config/render-config.js';
 import { addExamples } from '../examples.js';
 import { paintFor } from '../paint.js';
 import { addSettingFlags, settingFlags } from '../setting-flags.js';
 
-export function addConfigCommand(program: Command, world: CliWorld): void {
-  const config = program.command('config').description('Look at the configuration');
+export function fillConfigCommand(config: Command, world: CliWorld): void {
   const show = config.command('show').description('Print the settings in force, as TOML');
   addExamples(show, [
     ['syncline config show --origin', 'and where each value came from'],
@@ -28,14 +34,29 @@ export function addConfigCommand(program: Command, world: CliWorld): void {
 function showConfig(world: CliWorld, options: Readonly<Record<string, unknown>>): void {
   const { config: file, json, origin } = options;
   const { stdout, environment } = world;
-  const { list } = loadSettings({
+  const sources = {
     ...(typeof file === 'string' ? { file } : {}),
     flags: settingFlags(options),
     environment,
-  });
+  };
+  const { list } = loadSettings(sources);
   const facts = configFacts(list, environment);
   const withOrigin = origin === true;
   const paint = paintFor(stdout, environment);
   const render = json === true ? renderConfigJson : renderConfigToml;
   stdout.write(render(facts, { withOrigin, paint }));
+  tryToServe(world, sources);
+}
+
+/** The settings are shown in any case; whoever looks at them wants to know whether they work. */
+function tryToServe(world: CliWorld, sources: ConfigSources): void {
+  try {
+    const { config, warnings } = loadConfig(sources);
+    checkExposure(config, usedListeners([]));
+    for (const warning of warnings) say(world, `Warning: ${warning}`);
+  } catch (thrown) {
+    if (!(thrown instanceof SynclineError)) throw thrown;
+    const message = `"serve" would not start: ${thrown.message}`;
+    throw new SynclineError(thrown.code, message, { cause: thrown });
+  }
 }

@@ -7,11 +7,13 @@ import { loadSettings, type SettingEntry } from '@syncline/server';
 import type { Command } from 'commander';
 import { type CliWorld, say } from '../cli-world.js';
 import { announceCluster } from '../dev/announce-cluster.js';
+import { checkPorts } from '../dev/dev-plan.js';
 import type { LocalCluster } from '../dev/local-cluster.js';
 import { startCluster } from '../dev/start-cluster.js';
 import { addExamples } from '../examples.js';
 import { cliLimits } from '../limits.js';
 import { listenForStop } from '../serve/stop-request.js';
+import { sayStopping } from '../serve/stopping-text.js';
 import { addSettingFlags, settingFlags } from '../setting-flags.js';
 
 type DevOptions = Readonly<Record<string, unknown>> & {
@@ -22,14 +24,19 @@ type DevOptions = Readonly<Record<string, unknown>> & {
 /** A node ends by itself within its grace time; what takes longer hangs. */
 const LATE_MS = 2_000;
 
-export function addDevCommand(program: Command, world: CliWorld): void {
-  const command = program.command('dev').description('Run a local cluster in this terminal');
+const OTHER_SETTINGS = `
+Each node has its own id, directory and ports on 127.0.0.1. Other settings come
+from SYNCLINE_* variables and the file in SYNCLINE_CONFIG; SYNCLINE_NODE_ID,
+_DATA_DIR, _MEMORY and _LISTEN_HOST are passed over.`;
+
+export function fillDevCommand(command: Command, world: CliWorld): void {
   addExamples(command, [
     ['syncline dev', 'three nodes, data removed at the end'],
     ['syncline dev -n 5 --keep-data ./cluster', 'five nodes, data kept'],
     ['syncline dev --http-port 8400', 'node 1 on 8400, node 2 on 8410, …'],
   ]);
   command
+    .addHelpText('after', OTHER_SETTINGS)
     .option('-n <count>', 'How many nodes (3)')
     .option('--keep-data <dir>', 'Keep the data of the nodes in this directory');
   const wanted = ({ key }: SettingEntry) => key.endsWith('.port') || key === 'log.level';
@@ -38,11 +45,10 @@ export function addDevCommand(program: Command, world: CliWorld): void {
 
 async function dev(world: CliWorld, options: DevOptions): Promise<void> {
   const nodesCount = parseCount(options.n ?? '3');
-  const { settings } = loadSettings({
-    flags: settingFlags(options),
-    environment: world.environment,
-  });
-  const isTls = settings.tls.certFile !== undefined;
+  const { environment } = world;
+  const loaded = loadSettings({ flags: settingFlags(options), environment });
+  const { settings } = loaded;
+  checkPorts(settings, nodesCount);
   const { keepData } = options;
   const isKept = keepData !== undefined;
   const directory = isKept ? resolve(keepData) : mkdtempSync(join(tmpdir(), 'syncline-dev-'));
@@ -58,8 +64,10 @@ async function dev(world: CliWorld, options: DevOptions): Promise<void> {
       stopRequest.then(() => false),
     ]);
     if (!isUp) return;
-    announceCluster(world, cluster.nodes, { directory, isKept, isTls });
+    const hintSources = { ...loaded, file: undefined, environment };
+    announceCluster(world, cluster.nodes, { directory, isKept, hintSources });
     await runUntilStopped(world, cluster, stopRequest);
+    sayStopping(world, settings.shutdown.graceMs);
   } finally {
     await cluster.stop(settings.shutdown.graceMs + LATE_MS);
     cleanUp();
@@ -88,5 +96,4 @@ async function runUntilStopped(
   const isAsked = await Promise.race([stopRequest.then(() => true), allEnded.then(() => false)]);
   isStopping = true;
   if (!isAsked) throw new SynclineError('closed', 'no node is left, so there is nothing to run.');
-  say(world, 'syncline: stopping all nodes. Once more ends them at once.');
 }

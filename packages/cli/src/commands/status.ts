@@ -1,8 +1,11 @@
 // `syncline status`: asks a running server what it is and how it is.
+import { SynclineError } from '@syncline/kernel';
+import type { ServerStatus } from '@syncline/server';
 import type { Command } from 'commander';
 import type { CliWorld } from '../cli-world.js';
 import { addExamples } from '../examples.js';
 import { paintFor } from '../paint.js';
+import { printable } from '../printable.js';
 import { fetchStatus } from '../status/fetch-status.js';
 import { renderStatus } from '../status/render-status.js';
 import { type StatusTargetOptions, statusTarget } from '../status/status-target.js';
@@ -11,11 +14,10 @@ interface StatusOptions extends StatusTargetOptions {
   readonly json?: true;
 }
 
-export function addStatusCommand(program: Command, world: CliWorld): void {
-  const command = program.command('status').description('Show what a server is and how it is');
+export function fillStatusCommand(command: Command, world: CliWorld): void {
   addExamples(command, [
-    ['syncline status', 'the server on this machine'],
-    ['syncline status --url https://node-2:7400 --ca-file ca.pem', 'another one, over TLS'],
+    ['syncline status', 'the server here'],
+    ['syncline status --url https://n2:7400 --ca-file ca.pem', 'another, over TLS'],
     ['syncline status --json', 'for a program'],
   ]);
   command
@@ -28,7 +30,16 @@ export function addStatusCommand(program: Command, world: CliWorld): void {
 
 async function status(world: CliWorld, options: StatusOptions): Promise<void> {
   const { stdout, environment } = world;
-  const answer = await fetchStatus(statusTarget(options, environment));
+  const target = statusTarget(options, environment);
+  const answer = await fetchStatus(target);
   if (options.json) stdout.write(`${JSON.stringify(answer, null, 2)}\n`);
   else stdout.write(renderStatus(answer, paintFor(stdout, environment)));
+  if (!answer.isReady)
+    throw new SynclineError('unavailable', `${target.shownUrl} is not ready: ${reasons(answer)}.`);
+}
+
+/** A program that waits for a server goes by the exit code. */
+function reasons({ checks }: ServerStatus): string {
+  const failing = checks.filter(({ ok }) => !ok);
+  return failing.map(({ name, reason = 'failed' }) => printable(`${name} (${reason})`)).join(', ');
 }

@@ -1,17 +1,26 @@
 // Tells where the nodes listen: one line of JSON for each listener, or a table on a terminal.
-import { readVersion } from '@syncline/server';
 import { type CliWorld, say } from '../cli-world.js';
 import { paintFor } from '../paint.js';
+import { type StatusHintSources, statusHint } from '../serve/status-hint.js';
+import { readVersion } from '../version.js';
 import { type DevWelcomeFacts, renderDevWelcome, separateNodesText } from './dev-welcome.js';
 
 export function announceCluster(
   world: CliWorld,
   nodes: DevWelcomeFacts['nodes'],
-  facts: Pick<DevWelcomeFacts, 'directory' | 'isKept' | 'isTls'>,
+  options: Pick<DevWelcomeFacts, 'directory' | 'isKept'> & {
+    readonly hintSources: StatusHintSources;
+  },
 ): void {
   const { stdout, environment } = world;
   if (stdout.isTTY === true) {
-    const welcome = { ...facts, version: readVersion(), nodes };
+    const { directory, isKept, hintSources } = options;
+    const isTls = hintSources.settings.tls.certFile !== undefined;
+    const hints = nodes
+      .slice(0, 2)
+      .flatMap(({ listeners }) => listeners.filter(({ listener }) => listener === 'http'))
+      .map((http) => statusHint(http, hintSources));
+    const welcome = { directory, isKept, isTls, hints, version: readVersion(), nodes };
     stdout.write(renderDevWelcome(welcome, paintFor(stdout, environment)));
     return;
   }

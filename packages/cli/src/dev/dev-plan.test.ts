@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { planNodes } from './dev-plan.js';
+import { checkPorts, planNodes } from './dev-plan.js';
 
 const ports = { http: 7400, grpc: 7401, resp: 7402, mesh: 7403 };
 
@@ -25,4 +25,14 @@ test('a port of 0 stays 0, and peers without an address are not named', () => {
     expect(valuesOf(args, '--http-port')).toEqual(['0']);
     expect(valuesOf(args, '--peer')).toEqual([]);
   }
+});
+
+test('the port of the last node must exist', () => {
+  const [usual, free] = [{ port: 7400 }, { port: 0 }];
+  const check = (port: number) => () =>
+    checkPorts({ http: { port }, grpc: usual, resp: free, mesh: usual }, 3);
+  check(65_515)();
+  expect(check(65_516)).toThrow(
+    'http.port is 65516; with 3 nodes, each 10 ports on, it may be 65515 at most.',
+  );
 });

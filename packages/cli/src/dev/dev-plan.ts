@@ -1,8 +1,14 @@
 // The nodes of a local cluster: each adds 10 to every port of the one before it and has its own
 // directory. A port of 0 stays 0, and the system chooses.
 import { join } from 'node:path';
+import { SynclineError } from '@syncline/kernel';
 
-export type DevPorts = Readonly<Record<'http' | 'grpc' | 'resp' | 'mesh', number>>;
+const LISTENERS = ['http', 'grpc', 'resp', 'mesh'] as const;
+
+export type DevPorts = Readonly<Record<(typeof LISTENERS)[number], number>>;
+
+/** As in the settings. */
+export type DevSettings = Readonly<Record<(typeof LISTENERS)[number], { readonly port: number }>>;
 
 export interface DevNode {
   readonly nodeId: number;
@@ -19,7 +25,22 @@ export interface DevPlanOptions {
 }
 
 const PORT_STEP = 10;
+const PORT_MAX = 65_535;
 const HOST = '127.0.0.1';
+
+/** A node must not be the first to find that there is no port for it. */
+export function checkPorts(ports: DevSettings, nodesCount: number): void {
+  const highest = PORT_MAX - PORT_STEP * (nodesCount - 1);
+  for (const name of LISTENERS) {
+    const { port } = ports[name];
+    if (port <= highest) continue;
+    throw new SynclineError(
+      'invalid-argument',
+      `${name}.port is ${port}; with ${nodesCount} nodes, each ${PORT_STEP} ports on, it may be ${highest} at most.`,
+      { details: { field: `${name}.port`, value: port } },
+    );
+  }
+}
 
 export function planNodes(options: DevPlanOptions): readonly DevNode[] {
   const { nodesCount, ports, directory, logLevel } = options;
@@ -36,10 +57,7 @@ export function planNodes(options: DevPlanOptions): readonly DevNode[] {
       ...['--listen-host', HOST],
       ...['--data-dir', join(directory, `node-${nodeId}`)],
       ...['--log-level', logLevel],
-      ...(['http', 'grpc', 'resp', 'mesh'] as const).flatMap((name) => [
-        `--${name}-port`,
-        String(portOf(name, nodeId)),
-      ]),
+      ...LISTENERS.flatMap((name) => [`--${name}-port`, String(portOf(name, nodeId))]),
       ...peers.flatMap((peer) => ['--peer', peer]),
     ],
   }));

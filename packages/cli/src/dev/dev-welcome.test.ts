@@ -13,7 +13,16 @@ function nodesWith(names: readonly ('http' | 'grpc' | 'mesh')[]): DevWelcomeFact
   }));
 }
 
-const facts = { version: '0.1.0', directory: '/tmp/syncline-dev-x', isKept: false, isTls: false };
+const facts = {
+  version: '0.1.0',
+  directory: '/tmp/syncline-dev-x',
+  isKept: false,
+  isTls: false,
+  hints: ['', ' --url http://127.0.0.1:7410'].map((more) => ({
+    command: `npx syncline status${more}`,
+    remarks: [],
+  })),
+};
 
 test('addresses, honest words about the mesh, lines to paste', async () => {
   const separate = renderDevWelcome({ ...facts, nodes: nodesWith(['http', 'grpc']) }, plainPaint);

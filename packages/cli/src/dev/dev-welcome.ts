@@ -2,7 +2,8 @@
 import type { ListenerName, ListeningAddress } from '@syncline/server';
 import { renderColumns } from '../columns.js';
 import type { Paint } from '../paint.js';
-import { urlOf } from '../serve/welcome.js';
+import type { StatusHint } from '../serve/status-hint.js';
+import { renderHints, urlOf } from '../serve/welcome.js';
 
 export interface DevWelcomeFacts {
   readonly version: string;
@@ -13,6 +14,7 @@ export interface DevWelcomeFacts {
     readonly nodeId: number;
     readonly listeners: readonly ListeningAddress[];
   }[];
+  readonly hints: readonly StatusHint[];
 }
 
 /** Said only while it is true: a node that has a mesh listens for its peers. */
@@ -21,7 +23,7 @@ export function separateNodesText(nodes: DevWelcomeFacts['nodes']): string | und
     listeners.some(({ listener }) => listener === 'mesh'),
   );
   if (hasMesh || nodes.length === 1) return undefined;
-  return 'These nodes are separate: Syncline has no mesh yet, so nothing passes between them.';
+  return 'These nodes are separate: there is no mesh yet that connects them.';
 }
 
 export function renderDevWelcome(facts: DevWelcomeFacts, paint: Paint): string {
@@ -37,11 +39,11 @@ export function renderDevWelcome(facts: DevWelcomeFacts, paint: Paint): string {
   const count = nodes.length === 1 ? 'one node' : `${nodes.length} nodes`;
   const data = `Data in ${facts.directory}${facts.isKept ? '' : ', removed at the end'}.`;
   return [
-    `\n${paint('bold', `Syncline ${facts.version}`)}, ${count} on this machine. ${data}\n\n`,
+    `\n${paint('bold', `Syncline ${facts.version}`)}, ${count} on this machine.\n${data}\n\n`,
     renderColumns([['node', ...names].map((title) => paint('dim', title)), ...rows], '  '),
     separate === undefined ? '' : `\n${paint('yellow', separate)}\n`,
     '\nTry in another terminal:\n',
-    ...linesToPaste(facts).map((line) => `  ${paint('green', line)}\n`),
+    renderHints(facts.hints, paint),
     `\n${paint('dim', 'Ctrl-C stops all.')}\n\n`,
   ].join('');
 }
@@ -53,11 +55,4 @@ function shownAddress(
 ): string {
   const found = listeners.find(({ listener }) => listener === name);
   return found === undefined ? '' : urlOf(found, isTls);
-}
-
-function linesToPaste({ nodes, isTls }: DevWelcomeFacts): readonly string[] {
-  const urls = nodes.slice(0, 2).map(({ listeners }) => shownAddress(listeners, 'http', isTls));
-  return urls.map((url) =>
-    url === 'http://127.0.0.1:7400' ? 'npx syncline status' : `npx syncline status --url ${url}`,
-  );
 }

@@ -1,7 +1,7 @@
 // The nodes of a local cluster from start to end. A node that dies is told of and the rest goes on;
 // one that never starts ends them all.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SynclineError } from '@syncline/kernel';
+import { type ErrorCode, SynclineError } from '@syncline/kernel';
 import type { NodeEnd, NodeProcess } from './node-process.js';
 
 export class LocalCluster {
@@ -57,10 +57,11 @@ function describeEnd({ code, signal }: NodeEnd): string {
   return signal ?? `exit code ${code}`;
 }
 
+/** So that our exit code is that of the node. */
+const CODE_BY_EXIT: Readonly<Record<number, ErrorCode>> = { 2: 'invalid-argument', 5: 'conflict' };
+
 function startFailure(node: NodeProcess, end: NodeEnd): SynclineError {
   const why = node.lastFailure === '' ? describeEnd(end) : node.lastFailure;
-  return new SynclineError(
-    end.code === 5 ? 'conflict' : 'closed',
-    `node ${node.nodeId} did not start: ${why}`,
-  );
+  const code = CODE_BY_EXIT[end.code ?? 0] ?? 'closed';
+  return new SynclineError(code, `node ${node.nodeId} did not start: ${why}`);
 }

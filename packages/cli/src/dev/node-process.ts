@@ -30,7 +30,7 @@ export class NodeProcess {
   /** Resolves when every listener accepts; never if the node does not come so far. */
   readonly started: Promise<void>;
   readonly ended: Promise<NodeEnd>;
-  /** What the node said last as `syncline: …`: why it did not start. */
+  /** What the node said last as `syncline: …` before it was up: why it did not start. */
   lastFailure = '';
   readonly #child: ChildProcess;
 
@@ -41,14 +41,19 @@ export class NodeProcess {
       env: { ...deps.environment },
       detached: true,
     });
-    this.started = once(this.#child, 'message').then(() => {});
+    let isUp = false;
+    this.started = once(this.#child, 'message').then(() => {
+      isUp = true;
+    });
     this.ended = new Promise((resolve) => {
       this.#child.once('close', (code, signal) => resolve({ code, signal }));
     });
     this.#readLines('stdout', (line) => this.listeners.push(JSON.parse(line) as ListeningAddress));
     this.#readLines('stderr', (line) => {
-      if (line.startsWith('syncline: ')) this.lastFailure = line.slice('syncline: '.length);
-      deps.onLine(line);
+      // Whoever started the cluster tells why it failed; twice would be once too often.
+      if (line.startsWith('syncline: ') && !isUp)
+        this.lastFailure = line.slice('syncline: '.length);
+      else deps.onLine(line);
     });
   }
 

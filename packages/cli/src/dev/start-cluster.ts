@@ -23,7 +23,10 @@ export function startCluster(
   const nodes = planNodes({ ...options, ports, logLevel: log.level }).map((node) => {
     const color = NODE_COLORS[(node.nodeId - 1) % NODE_COLORS.length] ?? 'cyan';
     const prefix = paint(color, `${node.nodeId} |`);
-    const onLine = (line: string) => say(world, `${prefix} ${formatLogLine(line).trimEnd()}`);
+    // The prefix says which node it is.
+    const known = new RegExp(` node=${node.nodeId}(?= |$)`);
+    const onLine = (line: string) =>
+      say(world, `${prefix} ${formatLogLine(line).trimEnd().replace(known, '')}`);
     return new NodeProcess({ environment: world.environment, onLine }, node);
   });
   return new LocalCluster(nodes);

@@ -1,17 +1,25 @@
 // Tells where the server listens: one line of JSON for each listener as soon as it accepts, or, on a
 // terminal, a short table with lines to paste once everything is up.
-import { type ListeningAddress, readVersion, type ServerConfig } from '@syncline/server';
+import { assert } from '@syncline/kernel';
+import type { ListeningAddress, ServerConfig } from '@syncline/server';
 import type { CliWorld } from '../cli-world.js';
 import { paintFor } from '../paint.js';
+import { readVersion } from '../version.js';
+import { type StatusHintSources, statusHint } from './status-hint.js';
 import { renderWelcome } from './welcome.js';
 
 export class Announcer {
   readonly #world: CliWorld;
+  readonly #hintSources: StatusHintSources;
   readonly #config: ServerConfig;
   readonly #listeners: ListeningAddress[] = [];
 
-  constructor(deps: { readonly world: CliWorld }, config: ServerConfig) {
+  constructor(
+    deps: { readonly world: CliWorld; readonly hintSources: StatusHintSources },
+    config: ServerConfig,
+  ) {
     this.#world = deps.world;
+    this.#hintSources = deps.hintSources;
     this.#config = config;
   }
 
@@ -25,12 +33,15 @@ export class Announcer {
     const { stdout, environment } = this.#world;
     if (stdout.isTTY !== true) return;
     const { nodeId, memory, dataDir, credentials } = this.#config;
+    const http = this.#listeners.find(({ listener }) => listener === 'http');
+    assert(http !== undefined, 'every server has an HTTP listener');
     const facts = {
       version: readVersion(),
       nodeId,
       dataDir: memory ? undefined : dataDir,
       isTls: credentials.tls !== undefined,
       listeners: this.#listeners,
+      hint: statusHint(http, this.#hintSources),
     };
     stdout.write(renderWelcome(facts, paintFor(stdout, environment)));
   }

@@ -2,7 +2,9 @@
 // them shows a result.
 import type { ListenerName, ListeningAddress } from '@syncline/server';
 import { renderColumns } from '../columns.js';
+import { bracketed, httpUrl, reachableHost } from '../own-url.js';
 import type { Paint } from '../paint.js';
+import type { StatusHint } from './status-hint.js';
 
 export interface WelcomeFacts {
   readonly version: string;
@@ -11,6 +13,7 @@ export interface WelcomeFacts {
   readonly dataDir: string | undefined;
   readonly isTls: boolean;
   readonly listeners: readonly ListeningAddress[];
+  readonly hint: StatusHint;
 }
 
 const PURPOSES: Readonly<Record<ListenerName, string>> = {
@@ -28,31 +31,35 @@ export function renderWelcome(facts: WelcomeFacts, paint: Paint): string {
     paint('cyan', urlOf(one, facts.isTls)),
     paint('dim', PURPOSES[one.listener]),
   ]);
-  const paste = linesToPaste(facts).map((line) => `  ${paint('green', line)}\n`);
   return [
     `\n${paint('bold', `Syncline ${facts.version}`)}, node ${facts.nodeId}, data ${data}\n\n`,
     renderColumns(rows, '  '),
     '\nTry in another terminal:\n',
-    ...paste,
+    renderHints([facts.hint], paint),
+    ...redisLines(facts).map((line) => `  ${paint('green', line)}\n`),
     `\n${paint('dim', 'Ctrl-C stops it.')}\n\n`,
+  ].join('');
+}
+
+/** The commands to paste; all of one server need the same besides, so that is told once. */
+export function renderHints(hints: readonly StatusHint[], paint: Paint): string {
+  const remarks = hints[0]?.remarks ?? [];
+  return [
+    ...hints.map(({ command }) => `  ${paint('green', command)}\n`),
+    ...remarks.map((remark) => `    ${paint('dim', remark)}\n`),
   ].join('');
 }
 
 /** A URL where a browser or client takes one, else host and port. */
 export function urlOf({ listener, host, port }: ListeningAddress, isTls: boolean): string {
-  const shown = host.includes(':') ? `[${host}]` : host;
-  if (listener !== 'http') return `${shown}:${port}`;
-  return `${isTls ? 'https' : 'http'}://${shown}:${port}`;
+  return listener === 'http' ? httpUrl(host, port, isTls) : `${bracketed(host)}:${port}`;
 }
 
-function linesToPaste({ listeners, isTls }: WelcomeFacts): readonly string[] {
-  return listeners.flatMap((one) => {
-    const url = urlOf(one, isTls);
-    if (one.listener === 'http') {
-      const isDefault = url === 'http://127.0.0.1:7400';
-      return [isDefault ? 'npx syncline status' : `npx syncline status --url ${url}`];
-    }
-    if (one.listener !== 'resp') return [];
-    return [`redis-cli${isTls ? ' --tls' : ''} -h ${one.host} -p ${one.port} sadd fruits apple`];
-  });
+function redisLines({ listeners, isTls }: WelcomeFacts): readonly string[] {
+  return listeners
+    .filter(({ listener }) => listener === 'resp')
+    .map(({ host, port }) => {
+      const place = `-h ${reachableHost(host)} -p ${port}`;
+      return `redis-cli${isTls ? ' --tls' : ''} ${place} sadd fruits apple`;
+    });
 }

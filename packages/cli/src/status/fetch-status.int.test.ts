@@ -29,6 +29,14 @@ test('a page of another server', async () => {
   });
 });
 
+test('a path that another server does not know', async () => {
+  const error = await answerOf((_, response) => response.writeHead(404).end('<html>none</html>'));
+  expect(error).toMatchObject({
+    code: 'unavailable',
+    message: expect.stringContaining('not as a Syncline server does. Check --url.'),
+  });
+});
+
 test('an error of a Syncline server arrives as it was', async () => {
   const body = { detail: 'stopping', code: 'closed', retryable: false, outcome: 'not-applied' };
   const error = await answerOf((_, response) => {

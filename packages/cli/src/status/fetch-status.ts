@@ -13,8 +13,8 @@ export async function fetchStatus(target: StatusTarget): Promise<ServerStatus> {
   const { status, text } = await get(target);
   const body = parseJson(text);
   if (status === 401) throw unauthenticated(target);
-  if (status !== 200) throw errorFromProblem(status, body);
-  if (isStatus(body)) return body;
+  if (status === 200 && isStatus(body)) return body;
+  if (status !== 200 && isProblem(body)) throw errorFromProblem(status, body);
   throw new SynclineError(
     'unavailable',
     `${target.shownUrl} answered, but not as a Syncline server does. Check --url.`,
@@ -67,6 +67,10 @@ function parseJson(text: string): unknown {
 
 function isStatus(body: unknown): body is ServerStatus {
   return typeof body === 'object' && body !== null && 'nodeId' in body && 'checks' in body;
+}
+
+function isProblem(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && 'code' in body && 'detail' in body;
 }
 
 function unauthenticated({ shownUrl, token }: StatusTarget): SynclineError {

@@ -24,3 +24,18 @@ test('a wrong URL says where it came from', () => {
     /^SYNCLINE_URL is "ftp:\/\/b"/,
   );
 });
+
+test('a path, which would be dropped, is refused', () => {
+  for (const url of ['http://a:1/api', 'http://a:1/?x', 'http://user@a:1'])
+    expect(() => statusTarget({ url }, {})).toThrow(/^--url is .* without a path\.$/);
+  expect(statusTarget({ url: 'http://a:1/' }, {}).url.host).toBe('a:1');
+});
+
+test('the token goes over loopback or TLS, and nowhere else', () => {
+  const environment = { SYNCLINE_TOKEN: 's3cret' };
+  const tokenFor = (url: string) => statusTarget({ url }, environment).token;
+  for (const url of ['http://127.0.0.1:1', 'http://[::1]:1', 'http://localhost:1', 'https://a:1'])
+    expect(tokenFor(url)).toBe('s3cret');
+  for (const url of ['http://a:1', 'http://10.0.0.1:1', 'http://[fe80::1]:1'])
+    expect(() => tokenFor(url)).toThrow(`refusing to send the token to ${url} without TLS.`);
+});

@@ -1,7 +1,8 @@
 // Where to ask, and how to be let in. A server and the command line beside it read the same settings,
 // so the address, the token and the certificates follow from them unless a flag says otherwise.
-import { SynclineError } from '@syncline/kernel';
-import { loadConfig, readInputFile, type ServerConfig } from '@syncline/server';
+import { checkTlsMaterial, SynclineError } from '@syncline/kernel';
+import { isLoopback, loadConfig, readInputFile } from '@syncline/server';
+import { ownUrl } from '../own-url.js';
 
 export interface StatusTargetOptions {
   readonly url?: string;
@@ -28,29 +29,45 @@ export function statusTarget(options: StatusTargetOptions, environment: Environm
   const { SYNCLINE_URL: variable = '' } = environment;
   const shownUrl = options.url ?? (variable === '' ? ownUrl(config) : variable);
   const { tls, token } = config.credentials;
+  const url = parseUrl(shownUrl, options.url === undefined ? 'SYNCLINE_URL' : '--url');
+  if (token !== undefined) refuseToTell(url, shownUrl);
   return {
-    url: parseUrl(shownUrl, options.url === undefined ? 'SYNCLINE_URL' : '--url'),
+    url,
     shownUrl,
     token: token?.reveal(),
-    ca: options.caFile === undefined ? tls?.ca : readInputFile(options.caFile, '--ca-file').text,
+    ca: options.caFile === undefined ? tls?.ca : readAuthority(options.caFile),
     cert: tls?.cert,
     key: tls?.key,
   };
 }
 
-/** A server that listens on every address is asked on loopback. */
-function ownUrl({ listenHost, http, credentials }: ServerConfig): string {
-  const isEverywhere = listenHost === '0.0.0.0' || listenHost === '::';
-  const host = isEverywhere ? '127.0.0.1' : listenHost;
-  const shown = host.includes(':') ? `[${host}]` : host;
-  return `${credentials.tls === undefined ? 'http' : 'https'}://${shown}:${http.port}`;
+/** Whoever reads along on a network would have the token from then on. */
+function refuseToTell({ protocol, hostname }: URL, shownUrl: string): void {
+  if (protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return;
+  throw new SynclineError(
+    'invalid-argument',
+    `refusing to send the token to ${shownUrl} without TLS. Write https:// in --url, or ask without the token.`,
+  );
+}
+
+function readAuthority(file: string): string {
+  const { text } = readInputFile(file, '--ca-file');
+  try {
+    checkTlsMaterial({ ca: text });
+  } catch (thrown) {
+    if (!(thrown instanceof SynclineError)) throw thrown;
+    const message = `--ca-file: cannot use ${file}: ${thrown.message}.`;
+    throw new SynclineError('invalid-argument', message, { cause: thrown });
+  }
+  return text;
 }
 
 function parseUrl(text: string, origin: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url !== undefined && (url.protocol === 'http:' || url.protocol === 'https:')) return url;
+  const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:';
+  if (url !== undefined && isHttp && url.href === `${url.origin}/`) return url;
   throw new SynclineError(
     'invalid-argument',
-    `${origin} is ${JSON.stringify(text)}; allowed is a URL like http://127.0.0.1:7400.`,
+    `${origin} is ${JSON.stringify(text)}; allowed is a URL like http://127.0.0.1:7400, without a path.`,
   );
 }

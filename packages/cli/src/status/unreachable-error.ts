@@ -15,6 +15,14 @@ const BY_CODE: Readonly<Record<string, Explanation>> = {
   EAI_AGAIN: { reason: 'the name is unknown', advice: 'Check the host in --url.' },
   EHOSTUNREACH: { reason: 'no way to that host', advice: 'Check the host in --url.' },
   ENETUNREACH: { reason: 'no way to that host', advice: 'Check the host in --url.' },
+  ERR_TLS_CERT_ALTNAME_INVALID: {
+    reason: 'its certificate is for other hosts',
+    advice: 'Write a host in --url that the certificate names.',
+  },
+  CERT_HAS_EXPIRED: {
+    reason: 'its certificate has expired',
+    advice: 'Give the server a new one.',
+  },
   ABORT_ERR: { reason: 'no answer in time', advice: 'The server is down, or far too busy.' },
   ETIMEDOUT: { reason: 'no answer in time', advice: 'The server is down, or far too busy.' },
 };
@@ -34,28 +42,45 @@ export function unreachableError(
 
 function explain(target: StatusTarget, cause: NodeJS.ErrnoException): Explanation {
   const code = causeCode(cause);
+  const reason = cause.message.split('\n')[0] ?? '';
   const known = BY_CODE[code];
   if (known !== undefined) return known;
-  if (isCertificateProblem(code))
-    return {
-      reason: `its certificate is not trusted: ${cause.message}`,
-      advice: 'Pass the authority that signed it with --ca-file.',
-    };
+  if (/_ALERT_/.test(code)) return explainAlert(target, reason);
+  if (/CERT|SELF_SIGNED|UNABLE_TO_/.test(code)) return explainDistrust(target, reason);
+  if (/wrong version number|packet length too long/.test(cause.message))
+    return { reason: 'it speaks no TLS', advice: 'Write http:// in --url.' };
   if (target.url.protocol === 'http:')
-    return { reason: cause.message, advice: 'If it speaks TLS, write https:// in --url.' };
-  const advice =
-    target.cert === undefined
-      ? 'If it speaks no TLS, write http:// in --url. If it demands a client certificate, pass --config with tls.cert_file.'
-      : 'If it speaks no TLS, write http:// in --url.';
-  return { reason: cause.message, advice };
+    return { reason, advice: 'If it speaks TLS, write https:// in --url.' };
+  return { reason, advice: `If it speaks no TLS, write http:// in --url. ${CLIENT_CERTIFICATE}` };
+}
+
+const CLIENT_CERTIFICATE =
+  'If it demands a client certificate, pass --config with tls.cert_file and tls.key_file.';
+
+/** The server has ended the handshake; it does so over the certificate of the client. */
+function explainAlert({ cert }: StatusTarget, reason: string): Explanation {
+  if (cert === undefined)
+    return {
+      reason: 'it demands a client certificate',
+      advice: 'Pass --config with tls.cert_file and tls.key_file.',
+    };
+  const alert = /alert [a-z ]+/.exec(reason)?.[0] ?? 'alert';
+  return {
+    reason: `it refuses the TLS handshake: ${alert}`,
+    advice: 'Probably its tls.ca_file has not signed the certificate in tls.cert_file.',
+  };
+}
+
+function explainDistrust({ ca }: StatusTarget, reason: string): Explanation {
+  const signer =
+    ca === undefined
+      ? 'Pass the authority that signed it with --ca-file.'
+      : 'The authority that was given has not signed it.';
+  return { reason: `its certificate is not trusted: ${reason}`, advice: signer };
 }
 
 /** Node tries every address of a name and then throws all failures at once; the first tells enough. */
 function causeCode(cause: NodeJS.ErrnoException): string {
   const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
   return (first as NodeJS.ErrnoException | undefined)?.code ?? '';
-}
-
-function isCertificateProblem(code: string): boolean {
-  return /CERT|SELF_SIGNED|ERR_TLS_CERT|UNABLE_TO_/.test(code);
 }

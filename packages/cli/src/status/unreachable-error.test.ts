@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import type { StatusTarget } from './status-target.js';
+import { unreachableError } from './unreachable-error.js';
+
+const target: StatusTarget = {
+  url: new URL('https://a:1'),
+  shownUrl: 'https://a:1',
+  token: undefined,
+  ca: undefined,
+  cert: undefined,
+  key: undefined,
+};
+
+function say(code: string, message = 'raw', given: Partial<StatusTarget> = {}): string {
+  const cause = Object.assign(new Error(message), { code });
+  return unreachableError({ ...target, ...given }, cause).message;
+}
+
+test('an authority is asked for only where it would help', () => {
+  expect(say('SELF_SIGNED_CERT_IN_CHAIN')).toMatch(
+    /not trusted: raw\)\. Pass .* with --ca-file\.$/,
+  );
+  expect(say('SELF_SIGNED_CERT_IN_CHAIN', 'raw', { ca: 'pem' })).toMatch(/has not signed it\.$/);
+  for (const code of ['ERR_TLS_CERT_ALTNAME_INVALID', 'CERT_HAS_EXPIRED'])
+    expect(say(code)).not.toContain('--ca-file');
+  expect(say('ERR_TLS_CERT_ALTNAME_INVALID')).toContain('is for other hosts');
+});
+
+test('an alert is about the certificate of the client', () => {
+  const code = 'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA';
+  const raw = '80:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:rec.c:1:\n';
+  expect(say(code, raw)).toContain('(it demands a client certificate)');
+  expect(say(code, raw, { cert: 'pem', key: 'pem' })).toContain(
+    '(it refuses the TLS handshake: alert unknown ca). Probably its tls.ca_file',
+  );
+});
+
+test('it is one line, whatever OpenSSL says', () => {
+  for (const code of ['EPROTO', 'CERT_UNTRUSTED', 'OTHER'])
+    expect(say(code, 'first\nsecond\n')).not.toMatch(/\n|second/);
+});

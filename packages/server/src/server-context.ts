@@ -8,6 +8,7 @@ import {
   type Logger,
   type Network,
   type Random,
+  type SynclineError,
   type TcpNetworkOptions,
 } from '@syncline/kernel';
 import { protocolLimits } from '@syncline/protocol';
@@ -42,6 +43,9 @@ export interface ServerContext {
   /** Those that accept, in the order they were opened. */
   readonly listeners: ListeningAddress[];
   readonly createNetwork: CreateNetwork;
+  readonly fail: (error: SynclineError) => void;
+  /** Resolves with the first error that a slice failed with. */
+  readonly failed: Promise<SynclineError>;
 }
 
 /** TCP, or TLS with this node's certificate. */
@@ -65,6 +69,10 @@ export function createServerContext(
   const limits = new LimitWatch({ ...deps, logger, metrics });
   const drain = new AbortController();
   setMaxListeners(0, drain.signal); // every event stream listens; Node would take them for a leak
+  let fail: ServerContext['fail'] = () => {};
+  const failed = new Promise<SynclineError>((resolve) => {
+    fail = resolve;
+  });
   const version = readVersion();
   metrics.set('syncline_build_info', 1, { version, node_version: process.version });
   limits.declare('kernel', kernelLimits);
@@ -92,6 +100,8 @@ export function createServerContext(
     startedMonotonicMs: deps.clock.monotonicMs(),
     listeners: [],
     createNetwork: networkFactory(config),
+    fail,
+    failed,
   };
 }
 

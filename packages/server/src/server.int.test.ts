@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { SynclineError } from '@syncline/kernel';
 import { makeTempDirectory } from '@syncline/testkit';
 import { expect, test } from 'vitest';
 import { collect, createEchoClient, say, withToken } from './testing/echo-client.js';
@@ -178,6 +179,28 @@ test('what does not finish in time is cut, and the slices still stop well', asyn
   await resp.closed;
   expect(slice.journal).toEqual(['start', 'draining', 'stop']);
   grpc.close();
+});
+
+test('a slice that cannot go on tells the owner of the server, and /healthz until it is stopped', async () => {
+  const slice = new EchoSlice({ listeners: [] });
+  const other = new EchoSlice({ name: 'second', listeners: [] });
+  await using server = await startTestServer([slice, other]);
+  const copied = new SynclineError('conflict', 'the data directory is a copy');
+  slice.deps?.fail(copied);
+  slice.deps?.fail(new SynclineError('corrupt', 'too late'));
+  other.deps?.fail(new SynclineError('corrupt', 'too late as well'));
+  expect(await server.failed).toBe(copied);
+  const health = await fetch(`http://127.0.0.1:${server.port('http')}/healthz`);
+  expect(health.status).toBe(503);
+  expect(await health.json()).toMatchObject({
+    checks: [{ name: 'slice:echo', reason: 'the data directory is a copy' }, {}],
+  });
+  const logged = server.log.filter(({ msg }) => msg === 'slice failed');
+  expect(logged.map(({ fields }) => [fields['slice'], fields['code']])).toEqual([
+    ['echo', 'conflict'],
+    ['second', 'corrupt'],
+  ]);
+  expect(await server.stop()).toEqual({ inTime: true, failures: [] });
 });
 
 test('a slice that never stops is left behind, and the directory is free again', async () => {

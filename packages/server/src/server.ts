@@ -17,6 +17,7 @@ import {
   type Logger,
   type Random,
   type StopReport,
+  type SynclineError,
 } from '@syncline/kernel';
 import { checkExposure } from './config/exposure.js';
 import type { ServerConfig } from './config/server-config.js';
@@ -40,6 +41,8 @@ export interface ServerDeps {
 
 export interface RunningServer {
   readonly listeners: readonly ListeningAddress[];
+  /** Resolves when a slice cannot go on. The server still runs: stop it, then report the error. */
+  readonly failed: Promise<SynclineError>;
   /** Drains and stops everything within `shutdown.graceMs`. A second call joins the first. */
   stop(): Promise<StopReport>;
 }
@@ -75,7 +78,7 @@ export async function startServer(
     stopped ??= stopAndReport(lifecycle, context);
     return stopped;
   };
-  return { listeners: context.listeners, stop };
+  return { listeners: context.listeners, failed: context.failed, stop };
 }
 
 function createSlicePart(context: ServerContext, data: DataPart, slice: Slice): SlicePart {

@@ -24,6 +24,7 @@ function depsOf(
     network: createTcpNetwork(),
     draining: new AbortController().signal,
     limitReached: () => undefined,
+    fail: () => undefined,
     openStorage: () => Promise.resolve(storage),
     storage,
   };

@@ -24,6 +24,7 @@ export class SlicePart implements LifecyclePart, CheckedSlice {
   readonly #deps: SlicePartDeps;
   #storage: Storage | undefined;
   #running: RunningSlice | undefined;
+  #failure: SynclineError | undefined;
 
   constructor(deps: SlicePartDeps, slice: Slice) {
     this.name = slice.name;
@@ -40,7 +41,8 @@ export class SlicePart implements LifecyclePart, CheckedSlice {
   async start(): Promise<void> {
     try {
       const openStorage = () => this.#openStorage();
-      this.#running = await this.#slice.start({ ...this.#deps, openStorage });
+      const fail = (error: SynclineError) => this.#fail(error);
+      this.#running = await this.#slice.start({ ...this.#deps, openStorage, fail });
     } catch (thrown) {
       await this.#storage?.close();
       throw thrown;
@@ -68,8 +70,14 @@ export class SlicePart implements LifecyclePart, CheckedSlice {
     return { name: this.name, storage: this.storageHealth(), ...this.#status() };
   }
 
-  /** A status that throws must not take /readyz and /api/status with it. */
   #status(): SliceStatus {
+    const status = this.#ownStatus();
+    if (this.#failure === undefined) return status;
+    return { ...status, health: { kind: 'failed', reason: this.#failure.message } };
+  }
+
+  /** A status that throws must not take /readyz and /api/status with it. */
+  #ownStatus(): SliceStatus {
     if (this.#running === undefined) return notReady('starting');
     try {
       return this.#running.status();
@@ -77,6 +85,13 @@ export class SlicePart implements LifecyclePart, CheckedSlice {
       this.#deps.logger.error('status failed', { error: thrown });
       return notReady('its status cannot be read');
     }
+  }
+
+  #fail(error: SynclineError): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#deps.logger.error('slice failed', { code: error.code, error });
+    this.#deps.fail(error);
   }
 
   async #openStorage(): Promise<Storage> {

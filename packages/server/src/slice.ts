@@ -22,6 +22,7 @@ import type {
   Network,
   Random,
   Storage,
+  SynclineError,
 } from '@syncline/kernel';
 import type { ServerConfig } from './config/server-config.js';
 import type { GrpcService } from './grpc/grpc-service.js';
@@ -53,6 +54,11 @@ export interface SliceDeps {
   readonly draining: AbortSignal;
   /** The slice's own store, in memory with `--memory`. Call it once at most; the server closes it. */
   openStorage(): Promise<Storage>;
+  /**
+   * Ends the whole server in good order: the slice can neither go on nor mend itself, and going on would
+   * do harm. The first error is what the process ends with; a failed `start` rejects instead.
+   */
+  fail(error: SynclineError): void;
   /** Counts that one of the slice's limits was met. It shows in the log, /metrics and /api/status. */
   limitReached(limit: string): void;
 }

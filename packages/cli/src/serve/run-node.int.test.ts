@@ -1,0 +1,65 @@
+// A node with a slice that cannot go on, and one that can, until it ends.
+import { SynclineError } from '@syncline/kernel';
+import { loadConfig, type Slice, type SliceDeps } from '@syncline/server';
+import { expect, test } from 'vitest';
+import type { CliWorld, StopEvent } from '../cli-world.js';
+import { reportFailure } from '../failure.js';
+import { runNode } from './run-node.js';
+
+/** Runs until the node has ended. `act` is called when it is up. */
+async function run(act: (deps: SliceDeps, send: (event: StopEvent) => void) => void) {
+  const journal: string[] = [];
+  let started: SliceDeps | undefined;
+  let stderr = '';
+  let send: (event: StopEvent) => void = () => expect.unreachable();
+  const slice: Slice = {
+    name: 'toy',
+    metrics: {},
+    limits: {},
+    listeners: [],
+    async start(deps) {
+      started = deps;
+      deps.draining.addEventListener('abort', () => journal.push('draining'));
+      return {
+        status: () => ({ health: { kind: 'ready' }, details: {} }),
+        stop: async () => void journal.push('stop'),
+      };
+    },
+  };
+  const world: CliWorld = {
+    stdout: { write() {} },
+    stderr: { write: (text) => (stderr += text) },
+    environment: {},
+    onStopEvent: (listener) => {
+      send = listener;
+    },
+    reportStarted: () => started && act(started, send),
+    exitNow: () => expect.unreachable(),
+  };
+  const flags = new Map<string, string>([
+    ['memory', 'true'],
+    ['http.port', '0'],
+  ]);
+  const loaded = loadConfig({ flags, environment: {} });
+  const exit = await runNode(world, { ...loaded, file: undefined, slices: [slice] }).then(
+    () => 0,
+    (thrown: unknown) => reportFailure(world, thrown, false),
+  );
+  return { exit, journal, stderr };
+}
+
+test('a signal ends it well', async () => {
+  const { exit, journal } = await run((_deps, send) => send('SIGTERM'));
+  expect(exit).toBe(0);
+  expect(journal).toEqual(['draining', 'stop']);
+});
+
+test('a slice that cannot go on ends it in good order, with the exit code of its error', async () => {
+  const { exit, journal, stderr } = await run((deps) => {
+    deps.fail(new SynclineError('conflict', 'the data directory is a copy of one in use'));
+  });
+  expect(exit).toBe(5);
+  expect(journal).toEqual(['draining', 'stop']);
+  expect(stderr).toMatch(/syncline: the data directory is a copy of one in use\n$/);
+  expect(stderr).toContain('"msg":"slice failed"');
+});

@@ -3,8 +3,10 @@
 
 /** One who does the task. The first of a bench is ours, the others are its peers. */
 export interface Contestant<Subject> {
-  /** With the settings that matter, such as `memory` or `classic-level 3.0.0`. */
+  /** With the settings that matter. It is the `peer` of the JSON lines, so without a version. */
   readonly name: string;
+  /** Of a program or library that is not ours: `3.0.0`. */
+  readonly version?: string;
   open(): Promise<Subject & AsyncDisposable>;
 }
 
@@ -26,12 +28,15 @@ export interface AnyBench {
   readonly name: string;
   readonly unit: string;
   readonly about: string;
+  /** Peers that are not ours, with their versions: `classic-level 3.0.0`. */
+  readonly versions: readonly string[];
   /** Rates per contestant, in the order of the contestants; `runs` of each. */
   measure(runs: number): Promise<readonly Measured[]>;
 }
 
 export interface Measured {
   readonly contestant: string;
+  readonly version?: string;
   readonly rates: readonly number[];
 }
 

@@ -3,7 +3,7 @@ import type { Bench } from './bench.js';
 import { benchHelp, parseBenchArguments } from './bench-arguments.js';
 import { ratioProblems } from './expected-ratios.js';
 import { compare, defineBench, median, spread } from './measure.js';
-import { benchTable } from './report.js';
+import { benchTable, factsLines } from './report.js';
 
 /** A bench whose contestants do nothing but say that they were called. */
 function tracedBench(calls: string[]): Bench<{ name: string }> {
@@ -56,7 +56,7 @@ describe('measuring', () => {
     expect(spread([90, 100, 120])).toBeCloseTo(0.15);
     const measured = [
       { contestant: 'ours', rates: [100, 101, 99] },
-      { contestant: 'peer', rates: [400, 300, 500] },
+      { contestant: 'peer', version: '1.2.3', rates: [400, 300, 500] },
     ];
     const bench = defineBench(tracedBench([]));
     expect(compare(bench, measured)).toEqual([
@@ -74,9 +74,19 @@ describe('measuring', () => {
     expect(benchTable(bench, measured)).toBe(
       [
         'traced: nothing',
-        '  ours  100 calls/s   ± 1 %',
-        '  peer  400 calls/s  ± 25 %  ours is 0.25 of it',
+        '  ours        100 calls/s   ± 1 %',
+        '  peer 1.2.3  400 calls/s  ± 25 %  ours is 0.25 of it',
       ].join('\n'),
+    );
+  });
+
+  it('names the commit, the machine and the versions of the peers, each once', () => {
+    const traced = tracedBench([]);
+    const [ours] = traced.contestants;
+    const peer = { ...ours, name: 'peer', version: '1.2.3' };
+    const bench = defineBench({ ...traced, contestants: [ours, peer] });
+    expect(factsLines('1cad289', [bench, bench])).toMatch(
+      /^Commit 1cad289\. Node \d+\.\d+\.\d+, \w+ \w+, \d+ × .+\nPeers: peer 1\.2\.3\n$/,
     );
   });
 });

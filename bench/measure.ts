@@ -2,22 +2,29 @@
 //
 // Taking turns spreads what else the machine does over all of them alike. The first turn warms up and
 // does not count.
-import type { AnyBench, Bench, Comparison, Measured } from './bench.js';
+import type { AnyBench, Bench, Comparison, Contestant, Measured } from './bench.js';
 
 export function defineBench<Subject>(bench: Bench<Subject>): AnyBench {
-  const { name, unit, about } = bench;
-  return { name, unit, about, measure: (runs) => measureBench(bench, runs) };
+  const { name, unit, about, contestants } = bench;
+  const versions = contestants.flatMap((each) =>
+    each.version === undefined ? [] : [`${each.name} ${each.version}`],
+  );
+  return { name, unit, about, versions, measure: (runs) => measureBench(bench, runs) };
 }
 
 async function measureBench<Subject>(
   bench: Bench<Subject>,
   runs: number,
 ): Promise<readonly Measured[]> {
-  const opened: { name: string; subject: Subject & AsyncDisposable; rates: number[] }[] = [];
+  const opened: {
+    readonly contestant: Contestant<Subject>;
+    readonly subject: Subject & AsyncDisposable;
+    readonly rates: number[];
+  }[] = [];
   try {
-    for (const { name, open } of bench.contestants) {
-      const subject = await open();
-      opened.push({ name, subject, rates: [] });
+    for (const contestant of bench.contestants) {
+      const subject = await contestant.open();
+      opened.push({ contestant, subject, rates: [] });
       await bench.prepare?.(subject);
     }
     for (let round = 0; round <= runs; round += 1) {
@@ -26,7 +33,11 @@ async function measureBench<Subject>(
         if (round > 0) rates.push(rate);
       }
     }
-    return opened.map(({ name, rates }) => ({ contestant: name, rates }));
+    return opened.map(({ contestant: { name, version }, rates }) => ({
+      contestant: name,
+      ...(version !== undefined && { version }),
+      rates,
+    }));
   } finally {
     for (const { subject } of opened) await subject[Symbol.asyncDispose]();
   }

@@ -3,16 +3,19 @@ import { arch, cpus, platform } from 'node:os';
 import type { AnyBench, Measured } from './bench.js';
 import { median, spread } from './measure.js';
 
-/** A figure means nothing without these. */
-export function machineLine(): string {
+/** A figure means nothing without these: commit, machine, and the versions of the peers. */
+export function factsLines(commit: string, benches: readonly AnyBench[]): string {
   const [cpu] = cpus();
-  return `Node ${process.versions.node}, ${platform()} ${arch()}, ${cpus().length} × ${cpu?.model ?? 'unknown'}`;
+  const node = `Node ${process.versions.node}, ${platform()} ${arch()}`;
+  const versions = new Set(benches.flatMap((bench) => bench.versions));
+  const peers = versions.size === 0 ? '' : `Peers: ${[...versions].join(', ')}\n`;
+  return `Commit ${commit}. ${node}, ${cpus().length} × ${cpu?.model ?? 'unknown'}\n${peers}`;
 }
 
 export function benchTable(bench: AnyBench, measured: readonly Measured[]): string {
   const ours = median(measured[0]?.rates ?? []);
-  const rows = measured.map(({ contestant, rates }, index) => [
-    `  ${contestant}`,
+  const rows = measured.map(({ contestant, version, rates }, index) => [
+    `  ${contestant}${version === undefined ? '' : ` ${version}`}`,
     rateText(median(rates)),
     bench.unit,
     `± ${Math.round(spread(rates) * 100)} %`,

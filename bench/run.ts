@@ -3,14 +3,19 @@ import type { AnyBench, Comparison } from './bench.js';
 import { type BenchArguments, benchHelp, parseBenchArguments } from './bench-arguments.js';
 import { ratioProblems, readExpectedRatios } from './expected-ratios.js';
 import { compare } from './measure.js';
-import { benchTable, machineLine } from './report.js';
+import { benchTable, factsLines } from './report.js';
 import { storageBenches } from './storage.js';
 
 const benches: readonly AnyBench[] = [...storageBenches];
 
+export interface BenchDeps {
+  /** The commit that is measured, for people. */
+  readonly commit: string;
+}
+
 /** Returns the exit code: 0, 1 for a ratio that is too low, 2 for wrong usage. */
-export async function runBenches(args: readonly string[]): Promise<number> {
-  const wanted = await readWanted(args);
+export async function runBenches(args: readonly string[], deps: BenchDeps): Promise<number> {
+  const wanted = readWanted(args);
   if (typeof wanted === 'string') {
     process.stderr.write(`${wanted} See "npm run bench -- --help".\n`);
     return 2;
@@ -19,7 +24,7 @@ export async function runBenches(args: readonly string[]): Promise<number> {
     process.stdout.write(benchHelp(benches));
     return 0;
   }
-  const comparisons = await measureAll(wanted);
+  const comparisons = await measureAll(wanted, deps);
   if (!wanted.isCheck) return 0;
   const problems = ratioProblems(comparisons, await readExpectedRatios());
   for (const problem of problems) process.stderr.write(`${problem}\n`);
@@ -29,11 +34,15 @@ export async function runBenches(args: readonly string[]): Promise<number> {
   return problems.length === 0 ? 0 : 1;
 }
 
-async function measureAll({ isJson, only, runs }: BenchArguments): Promise<readonly Comparison[]> {
+/** With `--json` the facts go to standard error, so that standard output is JSON alone. */
+async function measureAll(
+  { isJson, only, runs }: BenchArguments,
+  { commit }: BenchDeps,
+): Promise<readonly Comparison[]> {
   const comparisons: Comparison[] = [];
-  process.stderr.write(`${machineLine()}\n`);
-  for (const bench of benches) {
-    if (only.length > 0 && !only.includes(bench.name)) continue;
+  const wanted = benches.filter(({ name }) => only.length === 0 || only.includes(name));
+  (isJson ? process.stderr : process.stdout).write(factsLines(commit, wanted));
+  for (const bench of wanted) {
     const measured = await bench.measure(runs);
     const compared = compare(bench, measured);
     comparisons.push(...compared);
@@ -46,17 +55,13 @@ async function measureAll({ isJson, only, runs }: BenchArguments): Promise<reado
 }
 
 /** The arguments, or what is wrong with them. */
-async function readWanted(args: readonly string[]): Promise<BenchArguments | string> {
+function readWanted(args: readonly string[]): BenchArguments | string {
   try {
     const wanted = parseBenchArguments(args);
     const names = benches.map(({ name }) => name);
     const unknown = wanted.only.find((name) => !names.includes(name));
     if (unknown === undefined) return wanted;
-    const { nearestName } = await import('@syncline/server');
-    const nearest = nearestName(unknown, names);
-    const hint =
-      nearest === undefined ? `There are: ${names.join(', ')}.` : `Did you mean "${nearest}"?`;
-    return `There is no bench "${unknown}". ${hint}`;
+    return `There is no bench "${unknown}". There are: ${names.join(', ')}.`;
   } catch (thrown) {
     if (!(thrown instanceof Error)) throw thrown;
     return thrown.message;

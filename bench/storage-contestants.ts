@@ -3,6 +3,7 @@
 // The plain one does what the adapter does for its callers, chained batches and ranges read in batches of
 // the same size, but keeps no checksums, orders no writes, and survives no full disk.
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -17,6 +18,10 @@ import {
 } from '@syncline/kernel';
 import { ClassicLevel } from 'classic-level';
 import type { Contestant } from './bench.js';
+
+const { version: classicLevelVersion } = createRequire(import.meta.url)(
+  'classic-level/package.json',
+) as { readonly version: string };
 
 export type BenchEntries = readonly (readonly [key: Uint8Array, value: Uint8Array])[];
 
@@ -43,6 +48,7 @@ export const memoryContestant: Contestant<StoreSubject> = {
 
 export const plainLevelContestant: Contestant<StoreSubject> = {
   name: 'classic-level',
+  version: classicLevelVersion,
   async open() {
     const directory = await mkdtemp(join(tmpdir(), 'syncline-bench-'));
     const database = new ClassicLevel<Uint8Array, Uint8Array>(directory, {

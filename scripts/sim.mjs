@@ -1,8 +1,8 @@
 // `npm run test:sim -- --seeds N`: simulated clusters, each from one seed. See docs/SIMULATION.md.
-import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { bootstrap } from './bootstrap/bootstrap.mjs';
+import { currentCommit } from './bootstrap/current-commit.mjs';
 import { root } from './bootstrap/root.mjs';
 
 await bootstrap('packages/testkit');
@@ -15,14 +15,3 @@ process.exitCode = await runSimCommand(process.argv.slice(2), {
   writeError: (text) => process.stderr.write(text),
   commit: currentCommit(),
 });
-
-function currentCommit() {
-  try {
-    const git = (/** @type {string[]} */ ...args) =>
-      execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
-    const isDirty = git('status', '--porcelain', '--untracked-files=no') !== '';
-    return git('rev-parse', '--short', 'HEAD') + (isDirty ? ' with changes' : '');
-  } catch {
-    return 'unknown'; // not a checkout
-  }
-}

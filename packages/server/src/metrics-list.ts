@@ -35,7 +35,7 @@ export const serverMetrics = {
   },
   syncline_server_connections_cut_total: {
     kind: 'counter',
-    help: 'Connections that the server ended, by `reason`: idle, stalled (too slow), drain (not done when the grace time was over) or failed (a bug of ours).',
+    help: 'Connections that the server ended, by `reason`: idle, stalled (too slow), drain (not done when the grace time was over), session (its protocol dropped it) or failed (a bug of ours).',
     labels: ['listener', 'reason'],
   },
   syncline_server_auth_failures_total: {

@@ -47,6 +47,10 @@ export const ERROR_CODES = {
     meaning: 'The disk failed. The store takes no more writes in this process.',
   },
   corrupt: { retryable: false, meaning: 'Stored bytes do not match their checksum.' },
+  throttled: {
+    retryable: true,
+    meaning: 'This caller takes more than its fair share. Wait for `details.retryAfterMs`.',
+  },
 } as const satisfies Record<string, { readonly retryable: boolean; readonly meaning: string }>;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

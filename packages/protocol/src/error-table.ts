@@ -35,6 +35,7 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorRow>> = {
   'storage-full': { grpc: 'RESOURCE_EXHAUSTED', http: 507, resp: 'MISCONF', exit: 1 },
   'storage-failed': { grpc: 'INTERNAL', http: 500, resp: 'MISCONF', exit: 1 },
   corrupt: { grpc: 'DATA_LOSS', http: 500, resp: 'ERR', exit: 1 },
+  throttled: { grpc: 'RESOURCE_EXHAUSTED', http: 429, resp: 'ERR', exit: 1 },
 };
 
 /** A script must not take "maybe applied" for "failed", whatever the code was. */

@@ -1,6 +1,7 @@
 // The pages that are made from the code, and the lists that they are made of. A package that declares
 // limits or metrics adds a line here.
 import { cliLimits } from '@syncline/cli';
+import { fairLimits, fairMetrics } from '@syncline/fair';
 import { kernelLimits } from '@syncline/kernel';
 import { protocolLimits } from '@syncline/protocol';
 import { renderConfigDoc, serverLimits, serverMetrics } from '@syncline/server';
@@ -11,10 +12,11 @@ import { renderMetricsPage } from './metrics-page.js';
 const limits = {
   kernel: kernelLimits,
   protocol: protocolLimits,
+  fair: fairLimits,
   server: serverLimits,
   cli: cliLimits,
 };
-const metrics = { server: serverMetrics };
+const metrics = { server: serverMetrics, fair: fairMetrics };
 
 const mark = '<!-- Made from the code by "npm run docs"; edits are lost. -->';
 

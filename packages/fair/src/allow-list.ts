@@ -1,0 +1,40 @@
+// Keys that are never throttled and never counted: health checks, an operator's own tools.
+import { type Logger, SynclineError } from '@syncline/kernel';
+import type { FlowKey } from './flow-key.js';
+import { fairLimits } from './limits.js';
+
+/** Keys, compared whole, or a function that says whether a key is allowed. */
+export type AllowList = readonly FlowKey[] | ((key: FlowKey) => boolean);
+
+/** Never throws, since `register` must not: a predicate that does has not allowed the key. */
+export function createAllowTest(list: AllowList, logger: Logger): (key: FlowKey) => boolean {
+  if (typeof list === 'function') return guarded(list, logger);
+  const { value: keysMax } = fairLimits.allowListKeysMax;
+  if (list.length > keysMax) {
+    const message = `an allow list of ${list.length} keys, at most ${keysMax}; give a predicate instead`;
+    const details = { limit: 'allowListKeysMax', field: 'allowList' };
+    throw new SynclineError('limit-exceeded', message, { details });
+  }
+  const texts = new Set(list.map((key) => Buffer.from(key).toString()));
+  const bytes = new Set(list.map(latin1Of));
+  return (key) => (typeof key === 'string' ? texts.has(key) : bytes.has(latin1Of(key)));
+}
+
+/** Latin-1 gives each byte its own character, so that no two keys fall together. */
+function latin1Of(key: FlowKey): string {
+  return Buffer.from(key).toString('latin1');
+}
+
+function guarded(predicate: (key: FlowKey) => boolean, logger: Logger): (key: FlowKey) => boolean {
+  let hasFailed = false;
+  return (key) => {
+    try {
+      const answer: unknown = predicate(key);
+      return answer === true; // a promise, from an async predicate, is no answer
+    } catch (cause) {
+      if (!hasFailed) logger.error('the allow list predicate threw; the key is tracked', { cause });
+      hasFailed = true;
+      return false;
+    }
+  };
+}

@@ -1,0 +1,23 @@
+// How fair a division was: what each client got, over what it was entitled to.
+
+/** Max-min: nobody gets more than it wants, and what one leaves is shared by the others. */
+export function maxMinShares(amount: number, wants: readonly number[]): number[] {
+  const shares = new Array<number>(wants.length).fill(0);
+  const poorestFirst = wants
+    .map((want, index) => ({ want, index }))
+    .sort((left, right) => left.want - right.want);
+  let left = amount;
+  for (const [rank, { want, index }] of poorestFirst.entries()) {
+    const share = Math.min(want, left / (wants.length - rank));
+    shares[index] = share;
+    left -= share;
+  }
+  return shares;
+}
+
+/** Jain's index: 1 when all are equal, 1/n when one has everything. */
+export function jainIndex(values: readonly number[]): number {
+  const sum = values.reduce((total, value) => total + value, 0);
+  const squares = values.reduce((total, value) => total + value * value, 0);
+  return sum ** 2 / (values.length * squares);
+}

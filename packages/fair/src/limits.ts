@@ -1,0 +1,50 @@
+// Every limit of the fair slice. docs/LIMITS.md is made from this list.
+import { defineLimits } from '@syncline/kernel';
+
+export const fairLimits = defineLimits({
+  levelsMax: {
+    value: 16,
+    unit: 'levels',
+    why: 'Rows of a structure; each is read at every decision. More is refused at construction.',
+  },
+  columnsMax: {
+    value: 65_536,
+    unit: 'entries',
+    why: 'Cells of a row. More is refused at construction.',
+  },
+  cellsMax: {
+    value: 262_144,
+    unit: 'entries',
+    why: 'Levels times columns: 8 MiB for the two structures. More is refused at construction.',
+  },
+  windowMsMin: {
+    value: 10_000,
+    unit: 'ms',
+    why: 'A shorter window would forget a flow before it has learned anything of it.',
+  },
+  windowMsMax: {
+    value: 86_400_000,
+    unit: 'ms',
+    why: 'Two flows that share their cells are parted at the next window; a day is long enough to wait.',
+  },
+  keyUnitsHashedMax: {
+    value: 4_096,
+    unit: 'entries',
+    why: 'UTF-16 units, or bytes, of a flow key that are hashed. The rest is ignored, so that a long key costs no more.',
+  },
+  allowListKeysMax: {
+    value: 10_000,
+    unit: 'entries',
+    why: 'Keys on an allow list. More is refused at construction; use a predicate.',
+  },
+  secretBytesMin: {
+    value: 16,
+    unit: 'bytes',
+    why: 'A shorter secret could be guessed, and with it keys that collide with a victim.',
+  },
+  costMax: {
+    value: 1_000,
+    unit: 'entries',
+    why: 'Requests that one call may count as. Anything outside (0, 1000] counts as 1.',
+  },
+});

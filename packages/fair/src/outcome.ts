@@ -1,0 +1,30 @@
+// Whether the protected resource was had, and nothing else: a request that was wrong, or that failed for
+// another reason, says nothing about who takes how much.
+import { SynclineError } from '@syncline/kernel';
+import { ERROR_TABLE, GRPC_STATUS } from '@syncline/protocol';
+
+export type Outcome = 'success' | 'failure' | 'ignore';
+
+export type Settled<T> = PromiseSettledResult<T>;
+
+const EXHAUSTED_HTTP_STATUSES: readonly unknown[] = [429, 503];
+
+/** The default of `run`. */
+export function classifySettled(settled: Settled<unknown>): Outcome {
+  if (settled.status === 'fulfilled') return 'success';
+  return isExhaustion(settled.reason) ? 'failure' : 'ignore';
+}
+
+/** An error that says "too many": HTTP 429 or 503, or gRPC's RESOURCE_EXHAUSTED. */
+function isExhaustion(reason: unknown): boolean {
+  if (typeof reason !== 'object' || reason === null) return false;
+  if (reason instanceof SynclineError) {
+    return ERROR_TABLE[reason.code].grpc === 'RESOURCE_EXHAUSTED';
+  }
+  const { status, statusCode, code } = reason as Readonly<Record<string, unknown>>;
+  return (
+    EXHAUSTED_HTTP_STATUSES.includes(status) ||
+    EXHAUSTED_HTTP_STATUSES.includes(statusCode) ||
+    code === GRPC_STATUS.RESOURCE_EXHAUSTED
+  );
+}

@@ -1,0 +1,61 @@
+import { SynclineError } from '@syncline/kernel';
+import { describe, expect, test } from 'vitest';
+import { createFairTracker, type FairTracker } from './index.js';
+
+/** How often a function must fail before the flow is blocked for sure. */
+async function block(tracker: FairTracker, key: string): Promise<void> {
+  for (let index = 0; index < 25; index += 1) tracker.report(key, 'failure');
+}
+
+const options = { lambdaPerSecond: 0 };
+
+describe('run', () => {
+  test('gives back what the function gives', async () => {
+    const tracker = createFairTracker(options);
+    expect(await tracker.run('a', () => 42)).toBe(42);
+    expect(await tracker.run('a', async () => 'later')).toBe('later');
+    const broken = new Error('broken');
+    await expect(tracker.run('a', () => Promise.reject(broken))).rejects.toBe(broken);
+  });
+
+  test.each([
+    ['HTTP 429', { status: 429 }, 0.04],
+    ['HTTP 503', Object.assign(new Error('busy'), { statusCode: 503 }), 0.04],
+    ['gRPC RESOURCE_EXHAUSTED', Object.assign(new Error('full'), { code: 8 }), 0.04],
+    ['our overloaded', new SynclineError('overloaded', 'full'), 0.04],
+    ['our unavailable', new SynclineError('unavailable', 'gone'), 0],
+    ['HTTP 500', { status: 500 }, 0],
+    ['another error', new TypeError('bug'), 0],
+    ['no error at all', undefined, 0],
+  ])('%s moves the probability to %d', async (_name, thrown, probability) => {
+    const tracker = createFairTracker(options);
+    await expect(tracker.run('a', () => Promise.reject(thrown as Error))).rejects.toBe(thrown);
+    expect(tracker.peek('a').probability).toBe(probability);
+  });
+
+  test('a classifier of one’s own decides, with the cost', async () => {
+    const tracker = createFairTracker(options);
+    const classify = (settled: PromiseSettledResult<number>) =>
+      settled.status === 'fulfilled' && settled.value > 400 ? 'failure' : 'success';
+    await tracker.run('a', () => 429, { classify, cost: 5 });
+    expect(tracker.peek('a').probability).toBe(0.2);
+  });
+
+  test('a throttled flow gets an error with the wait, and the function is not called', async () => {
+    const tracker = createFairTracker(options);
+    await block(tracker, 'a');
+    const call = tracker.run('a', () => expect.unreachable());
+    await expect(call).rejects.toMatchObject({
+      code: 'throttled',
+      retryable: true,
+      details: { retryAfterMs: 30_000 },
+    });
+  });
+
+  test('in shadow mode the function is called and its outcome is left out', async () => {
+    const tracker = createFairTracker({ ...options, shadow: true });
+    await block(tracker, 'a');
+    expect(await tracker.run('a', () => 'served')).toBe('served');
+    expect(tracker.peek('a').probability).toBe(1);
+  });
+});

@@ -2,11 +2,12 @@
 import type { AnyBench, Comparison } from './bench.js';
 import { type BenchArguments, benchHelp, parseBenchArguments } from './bench-arguments.js';
 import { ratioProblems, readExpectedRatios } from './expected-ratios.js';
+import { fairBenches } from './fair.js';
 import { compare } from './measure.js';
 import { benchTable, factsLines } from './report.js';
 import { storageBenches } from './storage.js';
 
-const benches: readonly AnyBench[] = [...storageBenches];
+const benches: readonly AnyBench[] = [...storageBenches, ...fairBenches];
 
 export interface BenchDeps {
   /** The commit that is measured, for people. */

@@ -30,14 +30,15 @@ export class KeyBytes {
       this.length = unitsCount;
       return;
     }
-    this.bytes = this.#encoded;
+    const encoded = this.#encoded;
+    this.bytes = encoded;
     for (let index = 0; index < unitsCount; index += 1) {
       const unit = key.charCodeAt(index);
       if (unit > 0x7f) {
-        this.length = this.#encoder.encodeInto(key.slice(0, unitsCount), this.#encoded).written;
+        this.length = this.#encoder.encodeInto(key.slice(0, unitsCount), encoded).written;
         return;
       }
-      this.#encoded[index] = unit;
+      encoded[index] = unit;
     }
     this.length = unitsCount;
   }

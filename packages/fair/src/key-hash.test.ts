@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { columnAt, createKeyedHash, createMurmurHash, type KeyHash } from './key-hash.js';
+import { columnAt, KeyedHash, type KeyHash, MurmurHash } from './key-hash.js';
 import { fairLimits } from './limits.js';
 
 const secret = Uint8Array.from({ length: 32 }, (_, index) => index);
@@ -16,7 +16,7 @@ function located(hash: KeyHash, key: string | Uint8Array, seed: number) {
 }
 
 test('F20 the keyed hash gives the published words and columns', () => {
-  const hash = createKeyedHash(secret);
+  const hash = new KeyedHash(secret);
   expect(located(hash, 'tenant-1', 1_700_000_100_000)).toEqual({
     words: '95e16f4a ba7fd145',
     columns: [274, 799, 324],
@@ -28,7 +28,7 @@ test('F20 the keyed hash gives the published words and columns', () => {
 });
 
 test('F20 murmur3 gives the published words and columns', () => {
-  const hash = createMurmurHash((seed) => Uint32Array.of(seed));
+  const hash = new MurmurHash((seed) => Uint32Array.of(seed));
   expect(located(hash, 'steady-000', 42)).toEqual({
     words: 'a34f645f 349f48bc',
     columns: [247, 323, 103],
@@ -36,7 +36,7 @@ test('F20 murmur3 gives the published words and columns', () => {
 });
 
 test('F20 text and its UTF-8 bytes are one key', () => {
-  const hash = createKeyedHash(secret);
+  const hash = new KeyedHash(secret);
   for (const key of ['tenant-1', 'Grüße', '東京', '🦊']) {
     const bytes = new TextEncoder().encode(key);
     expect(located(hash, key, 0), key).toEqual(located(hash, bytes, 0));
@@ -44,7 +44,7 @@ test('F20 text and its UTF-8 bytes are one key', () => {
 });
 
 test('only the first part of a long key is hashed', () => {
-  const hash = createKeyedHash(secret);
+  const hash = new KeyedHash(secret);
   const most = fairLimits.keyUnitsHashedMax.value;
   for (const unit of ['a', 'ü']) {
     const whole = located(hash, unit.repeat(most), 0);
@@ -54,8 +54,8 @@ test('only the first part of a long key is hashed', () => {
 });
 
 test('another secret, or another window, gives other columns', () => {
-  const hash = createKeyedHash(secret);
+  const hash = new KeyedHash(secret);
   const here = located(hash, 'tenant-1', 0).words;
   expect(located(hash, 'tenant-1', 300_000).words).not.toBe(here);
-  expect(located(createKeyedHash(secret.toReversed()), 'tenant-1', 0).words).not.toBe(here);
+  expect(located(new KeyedHash(secret.toReversed()), 'tenant-1', 0).words).not.toBe(here);
 });

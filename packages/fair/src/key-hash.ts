@@ -5,7 +5,13 @@
 // could make keys that share all cells with a victim's. It digests a key once for both windows.
 // Murmur3 is there for parity with FAIR and runs on BigInt.
 import { createHmac } from 'node:crypto';
-import { fmix32, halfSipHash13, halfSipKey, murmur3x64x128 } from '@syncline/kernel';
+import {
+  fmix32,
+  type HalfSipKey,
+  halfSipHash13,
+  halfSipKey,
+  murmur3x64x128,
+} from '@syncline/kernel';
 import { type FlowKey, KeyBytes } from './flow-key.js';
 
 /** Four words that move every flow of a window. */
@@ -19,37 +25,54 @@ export interface KeyHash {
   locate(salt: WindowSalt, words: Uint32Array): void;
 }
 
-export function createKeyedHash(secret: Uint8Array): KeyHash {
-  const key = halfSipKey(createHmac('sha256', secret).update('syncline/fair/base/1').digest());
-  const keyBytes = new KeyBytes();
-  const digest = new Uint32Array(2);
-  return {
-    saltOf: (seed) => keyedSalt(secret, seed),
-    digest(flowKey) {
-      keyBytes.take(flowKey);
-      halfSipHash13(key, keyBytes.bytes, keyBytes.length, digest);
-    },
-    locate(salt, words) {
-      const first = digest[0] ?? 0;
-      const second = digest[1] ?? 0;
-      const h1 = fmix32((first + (salt[0] ?? 0) + Math.imul(second, (salt[1] ?? 0) | 1)) | 0);
-      words[0] = h1;
-      words[1] = fmix32((second + (salt[2] ?? 0) + Math.imul(h1, (salt[3] ?? 0) | 1)) | 0);
-    },
-  };
+export class KeyedHash implements KeyHash {
+  readonly #secret: Uint8Array;
+  readonly #key: HalfSipKey;
+  readonly #keyBytes = new KeyBytes();
+  readonly #digest = new Uint32Array(2);
+
+  constructor(secret: Uint8Array) {
+    this.#secret = secret;
+    this.#key = halfSipKey(createHmac('sha256', secret).update('syncline/fair/base/1').digest());
+  }
+
+  saltOf(seed: number): WindowSalt {
+    return keyedSalt(this.#secret, seed);
+  }
+
+  digest(key: FlowKey): void {
+    this.#keyBytes.take(key);
+    halfSipHash13(this.#key, this.#keyBytes.bytes, this.#keyBytes.length, this.#digest);
+  }
+
+  locate(salt: WindowSalt, words: Uint32Array): void {
+    const first = this.#digest[0] ?? 0;
+    const second = this.#digest[1] ?? 0;
+    const h1 = fmix32((first + (salt[0] ?? 0) + Math.imul(second, (salt[1] ?? 0) | 1)) | 0);
+    words[0] = h1;
+    words[1] = fmix32((second + (salt[2] ?? 0) + Math.imul(h1, (salt[3] ?? 0) | 1)) | 0);
+  }
 }
 
-export function createMurmurHash(saltOf: (seed: number) => WindowSalt): KeyHash {
-  const keyBytes = new KeyBytes();
-  return {
-    saltOf,
-    digest: (flowKey) => keyBytes.take(flowKey),
-    locate(salt, words) {
-      const [low] = murmur3x64x128(keyBytes.bytes.subarray(0, keyBytes.length), salt[0]);
-      words[0] = Number(low & 0xffff_ffffn);
-      words[1] = Number(low >> 32n);
-    },
-  };
+export class MurmurHash implements KeyHash {
+  readonly #keyBytes = new KeyBytes();
+  readonly saltOf: (seed: number) => WindowSalt;
+
+  /** Only the first word of a salt counts. */
+  constructor(saltOf: (seed: number) => WindowSalt) {
+    this.saltOf = saltOf;
+  }
+
+  digest(key: FlowKey): void {
+    this.#keyBytes.take(key);
+  }
+
+  locate(salt: WindowSalt, words: Uint32Array): void {
+    const { bytes, length } = this.#keyBytes;
+    const [low] = murmur3x64x128(bytes.subarray(0, length), salt[0]);
+    words[0] = Number(low & 0xffff_ffffn);
+    words[1] = Number(low >> 32n);
+  }
 }
 
 /** Instances with one secret get one salt for a window, without talking to each other. */

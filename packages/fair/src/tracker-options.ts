@@ -3,7 +3,7 @@ import type { Random } from '@syncline/kernel';
 import type { AllowList } from './allow-list.js';
 import type { Decay, DecayPolicy } from './decay.js';
 import type { Combine } from './flow-table.js';
-import { createKeyedHash, createMurmurHash, type KeyHash, keyedSalt } from './key-hash.js';
+import { KeyedHash, type KeyHash, keyedSalt, MurmurHash } from './key-hash.js';
 import { fairLimits } from './limits.js';
 import { type FairShape, type FairTuning, refuseUnless, shapeOf } from './tuning.js';
 
@@ -96,6 +96,6 @@ function hashOf(options: FairTrackerOptions, random: Random): KeyHash {
     value: hash,
     wanted: "'keyed' or 'murmur3'",
   });
-  if (hash === 'keyed') return createKeyedHash(secret);
-  return createMurmurHash((seed) => keyedSalt(secret, seed));
+  if (hash === 'keyed') return new KeyedHash(secret);
+  return new MurmurHash((seed) => keyedSalt(secret, seed));
 }

@@ -4,7 +4,7 @@
 // without rotation, two draws per request of which the first decides, and `u <= p` where we say `u < p`.
 // The flow table under it is the tracker's own.
 import { FlowTable } from '../flow-table.js';
-import { createMurmurHash } from '../key-hash.js';
+import { MurmurHash } from '../key-hash.js';
 import { type FairTuning, tuneFair } from '../tuning.js';
 import { type Arrival, drawArrivals } from './arrivals.js';
 import { jainIndex, maxMinShares } from './fairness.js';
@@ -73,7 +73,7 @@ function parityGate(
     columns,
     decay: { policy: 'exponential', ratePerSecond: lambdaPerSecond },
     combine: 'min',
-    hash: createMurmurHash((seed) => Uint32Array.of(seed)),
+    hash: new MurmurHash((seed) => Uint32Array.of(seed)),
   });
   const mainSeed = random.uint32();
   table.restart(mainSeed, random.uint32());

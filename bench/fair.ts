@@ -3,10 +3,15 @@
 // Keys have 20 bytes and there are 1,000 of them, what the default tuning expects. The limiter counts one
 // number per key and answers with a promise; the tracker hashes the key, reads the clock and works on 3 cells
 // (`register`) or 6 (`report`), however many keys there are. Nanoseconds per call are 10^9 over the rate.
+import { createRequire } from 'node:module';
 import { createFairTracker } from '@syncline/fair';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import type { AnyBench, Contestant } from './bench.js';
 import { defineBench } from './measure.js';
+
+const { version: limiterVersion } = createRequire(import.meta.url)(
+  'rate-limiter-flexible/package.json',
+) as { readonly version: string };
 
 const CALLS_PER_RUN = 200_000;
 /** With a failure among so many successes probabilities stay where they are, and above 0. */
@@ -46,6 +51,7 @@ function trackerContestant(calls: Calls): Contestant<DecisionSubject> {
 
 const limiterContestant: Contestant<DecisionSubject> = {
   name: 'rate-limiter-flexible',
+  version: limiterVersion,
   async open() {
     const limiter = new RateLimiterMemory({ points: 1e9, duration: 3600 });
     return {

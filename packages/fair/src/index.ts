@@ -1,17 +1,17 @@
 export type { AllowList } from './allow-list.js';
 export type { DecayPolicy } from './decay.js';
 export type { Decision, Explanation } from './decision.js';
-export {
-  type CostOptions,
-  createFairTracker,
-  type FairTracker,
-  type FairTrackerDeps,
-  type RunOptions,
-  type TrackerStatus,
+export type {
+  CostOptions,
+  FairTracker,
+  FairTrackerDeps,
+  RunOptions,
+  TrackerStatus,
 } from './fair-tracker.js';
 export type { FlowKey } from './flow-key.js';
 export type { Combine, LevelExplanation } from './flow-table.js';
 export { fairLimits } from './limits.js';
+export { createFairTracker } from './local-tracker.js';
 export { type FairMetricName, fairMetrics } from './metrics-list.js';
 export type { Outcome, Settled } from './outcome.js';
 export type { FairTrackerOptions } from './tracker-options.js';

@@ -14,6 +14,8 @@ export interface CliOptions {
   readonly isGroup?: boolean;
   /** Default false. With a shell between, as npm puts one; `child` is then the shell. */
   readonly isInShell?: boolean;
+  /** Default is a pipe that `stderr` shows. Else an open file. */
+  readonly stderrFile?: number;
 }
 
 export interface CliEnd {
@@ -39,7 +41,7 @@ export class CliProcess implements AsyncDisposable {
 
   constructor(
     args: readonly string[],
-    { cwd, environment = {}, isGroup = false, isInShell = false }: CliOptions = {},
+    { cwd, environment = {}, isGroup = false, isInShell = false, stderrFile }: CliOptions = {},
   ) {
     // Nothing of the tester's own settings may leak in.
     const own = Object.entries(process.env).filter(([name]) => !name.startsWith('SYNCLINE_'));
@@ -49,7 +51,7 @@ export class CliProcess implements AsyncDisposable {
     this.child = spawn(program, rest, {
       cwd,
       env: { ...Object.fromEntries(own), ...environment },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', stderrFile ?? 'pipe'],
       detached: isGroup,
     });
     for (const name of ['stdout', 'stderr'] as const) {

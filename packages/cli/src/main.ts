@@ -9,7 +9,8 @@ const PARENT_POLL_MS = 500;
 
 export async function main(host: NodeJS.Process): Promise<void> {
   const { ppid: parentId } = host; // before anything else is loaded, which takes a while
-  for (const stream of [host.stdout, host.stderr]) stream.on('error', ignoreBrokenPipe);
+  host.stdout.on('error', ignoreBrokenPipe);
+  host.stderr.on('error', ignoreFailedLog);
   const world: CliWorld = {
     stdout: host.stdout,
     stderr: host.stderr,
@@ -45,3 +46,6 @@ function whenParentChanges(host: NodeJS.Process, parentId: number, listener: () 
 function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
 }
+
+/** A log on a full disk or on a lost terminal: there is nowhere to tell it, and a server serves without. */
+function ignoreFailedLog(): void {}

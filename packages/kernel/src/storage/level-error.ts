@@ -35,6 +35,7 @@ export function isNoRoom(thrown: unknown): boolean {
 }
 
 export function levelOpenError(thrown: unknown, directory: string): SynclineError {
+  if (thrown instanceof SynclineError) return thrown;
   const root = rootOf(thrown);
   const code = errnoOf(root);
   if (code === 'LEVEL_LOCKED' && !/no locks available/i.test(root.message)) {
@@ -69,7 +70,7 @@ export function levelWriteError(thrown: unknown, directory: string): SynclineErr
   );
 }
 
-function corruptStore(root: Error, directory: string): SynclineError {
+export function corruptStore(root: Error, directory: string): SynclineError {
   return new SynclineError(
     'corrupt',
     `the store in ${directory} is damaged (${root.message}). ` +

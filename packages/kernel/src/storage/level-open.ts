@@ -1,21 +1,52 @@
 // Opens a LevelDB with the settings that trials have shown to matter, and words its refusals.
+//
+// LevelDB takes a directory without the file CURRENT for a new one: it starts an empty store there and
+// deletes the tables and logs that it finds. So what a lost CURRENT leaves behind is looked for first.
+//
+// K18  A store that has lost its CURRENT is `corrupt`, and nothing in it is touched.
+import { access, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
+import { errnoOf } from '../files/file-system-error.js';
 import { kernelLimits } from '../limits.js';
-import { levelOpenError } from './level-error.js';
+import { corruptStore, levelOpenError } from './level-error.js';
 
 export type LevelDatabase = ClassicLevel<Uint8Array, Uint8Array>;
 
+/** MANIFEST-000001 names no data: an opening that was cut off before it wrote CURRENT leaves it. */
+const FILE_WITH_DATA = /^(\d+\.(ldb|sst|log)|MANIFEST-(?!0*1$)\d+)$/;
+
 export async function openLevel(directory: string): Promise<LevelDatabase> {
-  const database: LevelDatabase = new ClassicLevel(directory, {
-    keyEncoding: 'view',
-    valueEncoding: 'view',
-    writeBufferSize: kernelLimits.storageWriteBufferBytes.value,
-    cacheSize: kernelLimits.storageCacheBytes.value,
-  });
   try {
+    await checkCurrent(directory);
+    // Not before: a new ClassicLevel opens itself on the next tick.
+    const database: LevelDatabase = new ClassicLevel(directory, {
+      keyEncoding: 'view',
+      valueEncoding: 'view',
+      writeBufferSize: kernelLimits.storageWriteBufferBytes.value,
+      cacheSize: kernelLimits.storageCacheBytes.value,
+    });
     await database.open();
     return database;
   } catch (thrown) {
     throw levelOpenError(thrown, directory);
   }
+}
+
+/** In this order, since another process may make the store meanwhile: it writes CURRENT before data. */
+async function checkCurrent(directory: string): Promise<void> {
+  const names = await readdir(directory).catch(emptyIfMissing);
+  const orphan = names.find((name) => FILE_WITH_DATA.test(name));
+  if (orphan === undefined) return;
+  try {
+    await access(join(directory, 'CURRENT'));
+  } catch (thrown) {
+    if (errnoOf(thrown) !== 'ENOENT') throw thrown;
+    throw corruptStore(new Error(`it has ${orphan} but no file CURRENT`), directory);
+  }
+}
+
+function emptyIfMissing(thrown: unknown): readonly string[] {
+  if (errnoOf(thrown) === 'ENOENT') return [];
+  throw thrown;
 }

@@ -1,5 +1,5 @@
 // Reads a small file that the configuration names, and says clearly why it cannot.
-import { readFileSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { SynclineError } from '@syncline/kernel';
 import { serverLimits } from '../limits.js';
 
@@ -24,10 +24,7 @@ export function readInputFile(
   bytesMax: number = serverLimits.configFileBytesMax.value,
 ): InputFile {
   try {
-    // Sizes of pipes are 0, so `<(command)` works too; what comes out is checked below.
-    const { size, mode } = statSync(path);
-    if (size > bytesMax) throw tooLarge(path, what, bytesMax);
-    const bytes = readFileSync(path);
+    const { bytes, mode } = readStart(path, bytesMax + 1);
     if (bytes.length > bytesMax) throw tooLarge(path, what, bytesMax);
     return { text: bytes.toString('utf8'), isWorldReadable: (mode & 0o004) !== 0 };
   } catch (thrown) {
@@ -38,6 +35,23 @@ export function readInputFile(
       `${what}: cannot read ${path} (${REASONS[code ?? ''] ?? message}).`,
       { details: { file: path }, cause: thrown },
     );
+  }
+}
+
+/** Goes by no size: a pipe, as `<(command)` gives one, shows 0, and a device may never end. */
+function readStart(path: string, bytesMax: number): { bytes: Buffer; mode: number } {
+  const file = openSync(path, 'r');
+  try {
+    const buffer = Buffer.alloc(bytesMax);
+    let length = 0;
+    for (;;) {
+      const count = readSync(file, buffer, length, bytesMax - length, null);
+      length += count;
+      if (count === 0 || length === bytesMax) break;
+    }
+    return { bytes: buffer.subarray(0, length), mode: fstatSync(file).mode };
+  } finally {
+    closeSync(file);
   }
 }
 

@@ -143,3 +143,10 @@ test('the configuration file is named by the flag or by its variable', () => {
     `the configuration: cannot read ${at('none.toml')} (no such file).`,
   );
 });
+
+test('a file without an end is read no further than its limit; an empty device is an empty file', () => {
+  expect(() => loadConfig({ file: '/dev/zero', environment: {} })).toThrow(
+    'the configuration: /dev/zero is larger than 1048576 bytes.',
+  );
+  expect(loadConfig({ file: '/dev/null', environment: {} }).config.nodeId).toBe(1);
+});

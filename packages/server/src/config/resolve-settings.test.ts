@@ -119,6 +119,12 @@ test('what is wrong is said in one line that names key, value, origin and what i
   await expect(lines.join('\n')).toMatchFileSnapshot('../../testdata/config-errors.txt');
 });
 
+test('keys that stand too deep are refused before anything walks through them', () => {
+  const deep = Array.from({ length: 20_000 }, () => 'a').join('.');
+  for (const file of [`${deep} = 1`, `http.port.${deep} = 1`, `mesh.peers = [{ ${deep} = 1 }]`])
+    expect(refusal({ file })).toMatch(/: keys stand within each other more than 16 deep\./);
+});
+
 function refusal(given: Given): string {
   try {
     resolve(given);

@@ -11,9 +11,14 @@ const SECTIONS: ReadonlySet<string> = new Set(
   [...KEYS].filter((key) => key.includes('.')).map((key) => key.slice(0, key.lastIndexOf('.'))),
 );
 
+/** No setting stands nearly as deep. What is deeper would take the stack of whoever walks through it. */
+const DEPTH_MAX = 16;
+
 export function parseSettingsFile(text: string, file: string): ReadonlyMap<string, unknown> {
   const values = new Map<string, unknown>();
-  collect(parseToml(text, file), '', { file, values });
+  const root = parseToml(text, file);
+  if (isDeeper(root, DEPTH_MAX)) throw tooDeep(file);
+  collect(root, '', { file, values });
   return values;
 }
 
@@ -47,9 +52,22 @@ function collect(table: Record<string, unknown>, prefix: string, into: Collected
   }
 }
 
+function isDeeper(value: unknown, depthMax: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return depthMax === 0 || Object.values(value).some((inner) => isDeeper(inner, depthMax - 1));
+}
+
 function isTable(value: unknown): value is Record<string, unknown> {
   const isObject = typeof value === 'object' && value !== null;
   return isObject && !Array.isArray(value) && !(value instanceof Date);
+}
+
+function tooDeep(file: string): SynclineError {
+  return new SynclineError(
+    'invalid-argument',
+    `${file}: keys stand within each other more than ${DEPTH_MAX} deep. See "syncline config show" for those that exist.`,
+    { details: { file } },
+  );
 }
 
 function notASection(key: string, file: string): SynclineError {

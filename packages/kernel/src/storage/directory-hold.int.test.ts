@@ -86,6 +86,17 @@ for (const mode of ['claim', 'open'] as const) {
       }
     });
 
+    it('keeps the name of who holds it after it was deleted and made anew', async () => {
+      await using directory = await makeTempDirectory('hold');
+      const path = join(directory.path, 'data');
+      const first = await hold(path);
+      await rm(path, { recursive: true });
+      await using child = startChild('storage-holder', mode, path);
+      expect(await child.nextLine()).toBe('{"holds":true}');
+      await first[Symbol.asyncDispose]();
+      expect((await ownerIn(path)).pid).toBe(child.pid);
+    });
+
     it('goes to exactly one of many that start at the same moment', async () => {
       await using directory = await makeTempDirectory('hold');
       const children = Array.from({ length: 5 }, () =>

@@ -45,7 +45,7 @@ export async function holdDirectory<Database extends { close(): Promise<void> }>
       database,
       owner,
       async release(close) {
-        await removeOwner(directory); // while the lock is still ours, so that it is our name we remove
+        await removeOwner(directory, owner); // while the lock is ours: who takes it next may write a name
         try {
           await close();
         } finally {

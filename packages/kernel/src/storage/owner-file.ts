@@ -6,6 +6,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../clock.js';
 import { errnoOf } from '../files/file-system-error.js';
 import { kernelLimits } from '../limits.js';
@@ -32,8 +33,13 @@ export async function writeOwner(directory: string, owner: DirectoryOwner): Prom
   await rename(`${path}.tmp`, path);
 }
 
-/** Never fails: on a broken disk the name stays, and nobody is misled once the lock is free. */
-export async function removeOwner(directory: string): Promise<void> {
+/**
+ * Removes the file if it names `owner`. It may name another: a directory that was deleted under its holder
+ * can be made and held anew meanwhile. Never fails: on a broken disk the name stays, and nobody is misled
+ * once the lock is free.
+ */
+export async function removeOwner(directory: string, owner: DirectoryOwner): Promise<void> {
+  if (!isDeepStrictEqual(await readOwner(directory), owner)) return;
   await rm(join(directory, OWNER_FILE), { force: true }).catch(() => {});
 }
 

@@ -45,7 +45,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
 };
 
 function noRoom(reason: string): Meaning {
-  return { code: 'storage-full', reason, nextStep: 'Free some space; no restart is needed' };
+  return { code: 'storage-full', reason, nextStep: 'Free some space, then try again' };
 }
 
 function wrongPath(reason: string, nextStep = CHOOSE_ANOTHER): Meaning {

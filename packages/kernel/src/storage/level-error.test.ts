@@ -45,8 +45,10 @@ describe('levelOpenError', () => {
   it.each([
     ['LEVEL_LOCKED', 'IO error: lock /d/LOCK: Resource temporarily unavailable', 'locked'],
     ['LEVEL_LOCKED', 'IO error: lock /d/LOCK: already held by process', 'locked'],
-    ['LEVEL_LOCKED', 'IO error: lock /d/LOCK: No locks available', 'storage-failed'],
     ['LEVEL_CORRUPTION', 'Corruption: 1 missing files; e.g.: /d/000005.ldb', 'corrupt'],
+    ['LEVEL_IO_ERROR', 'IO error: /d/MANIFEST-000004: No such file or directory', 'corrupt'],
+    ['LEVEL_IO_ERROR', 'IO error: /d/LOCK: No such file or directory', 'not-found'],
+    ['LEVEL_LOCKED', 'IO error: lock /d/LOCK: No locks available', 'storage-failed'],
     ['LEVEL_IO_ERROR', 'IO error: /d/000007.ldb: No space left on device', 'storage-full'],
     ['LEVEL_IO_ERROR', 'IO error: /d/LOCK: Read-only file system', 'invalid-argument'],
     ['LEVEL_IO_ERROR', 'IO error: /d/000003.log: Too many open files', 'unavailable'],
@@ -58,6 +60,13 @@ describe('levelOpenError', () => {
     expect(error.code).toBe(expected);
     expect(error.message).toContain('/d');
   });
+
+  it('of a full disk promises nothing about a process that could not start', () => {
+    const thrown = wrapped('LEVEL_IO_ERROR', 'IO error: /d/000003.log: No space left on device');
+    expect(levelOpenError(thrown, '/d').message).toBe(
+      'cannot open the store in /d: no space left on the device. Free some space, then try again.',
+    );
+  });
 });
 
 describe('errors of reads and writes', () => {
@@ -65,6 +74,14 @@ describe('errors of reads and writes', () => {
     const error = levelWriteError(new Error('IO error: /d/000003.log: Input/output error'), '/d');
     expect(error).toMatchObject({ code: 'storage-failed', outcome: 'unknown', retryable: false });
     expect(error.message).toContain('Input/output error');
+  });
+
+  it.each([
+    ['IO error: /d/000005.ldb: Invalid argument', 'corrupt'],
+    ['IO error: /d/000005.sst: No such file or directory', 'corrupt'],
+    ['IO error: /d/000005.ldb: Input/output error', 'storage-failed'],
+  ])('K18 a read that meets "%s" is %s', (message, code) => {
+    expect(levelReadError(new Error(message), '/d').code).toBe(code);
   });
 
   it('K18 a damaged block is corrupt', () => {

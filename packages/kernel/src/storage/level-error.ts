@@ -1,6 +1,9 @@
 // What LevelDB said, as a SynclineError. It has no error numbers, only text: `IO error: FILE: REASON`,
 // where REASON is the C library's message, which this file turns back into the error's name.
 //
+// LevelDB speaks of corruption only where a checksum or a format is wrong. A file of the store that is gone
+// or cut short is an IO error to it, though it is damage too, and the remedy is the same.
+//
 // K16  No room is `storage-full`: nothing was applied, and writing resumes with room.
 // K17  Any other error of a write is `storage-failed`, final, with an unknown outcome.
 import { SynclineError } from '../error.js';
@@ -22,6 +25,9 @@ const ERRNO_TEXTS: readonly (readonly [RegExp, string])[] = [
   [/(input\/output|i\/o) error/i, 'EIO'],
 ];
 
+/** A missing manifest or table, and a table that ends early. A missing LOCK is a missing directory. */
+const DAMAGE_TEXT = /(?<!\/LOCK): no such file or directory$|\.(ldb|sst): invalid argument$/i;
+
 /** The name of the system's error inside a message of LevelDB, such as `ENOSPC`. */
 export function errnoOfLevelText(message: string): string | undefined {
   const reason = message.slice(message.lastIndexOf(': ') + 2);
@@ -41,7 +47,7 @@ export function levelOpenError(thrown: unknown, directory: string): SynclineErro
   if (code === 'LEVEL_LOCKED' && !/no locks available/i.test(root.message)) {
     return new SynclineError('locked', `${directory} is in use`, { cause: thrown });
   }
-  if (code === 'LEVEL_CORRUPTION') return corruptStore(root, directory);
+  if (isDamage(root)) return corruptStore(root, directory);
   const isLevel = code === undefined || code.startsWith('LEVEL_');
   const errno = isLevel ? errnoOfLevelText(root.message) : code;
   return fileSystemError({ action: 'open the store in', path: directory, errno, cause: root });
@@ -50,7 +56,7 @@ export function levelOpenError(thrown: unknown, directory: string): SynclineErro
 export function levelReadError(thrown: unknown, directory: string): SynclineError {
   const root = rootOf(thrown);
   const code = errnoOf(root);
-  if (code === 'LEVEL_CORRUPTION') return corruptStore(root, directory);
+  if (isDamage(root)) return corruptStore(root, directory);
   if (code === 'LEVEL_SNAPSHOT_NOT_OPEN')
     return new SynclineError('closed', 'the snapshot was closed');
   return new SynclineError('storage-failed', `cannot read from ${directory}: ${root.message}`, {
@@ -77,6 +83,10 @@ export function corruptStore(root: Error, directory: string): SynclineError {
       'Restore the directory from a copy, or move it away and let this node load from a peer.',
     { details: { directory }, cause: root },
   );
+}
+
+function isDamage(root: Error): boolean {
+  return errnoOf(root) === 'LEVEL_CORRUPTION' || DAMAGE_TEXT.test(root.message);
 }
 
 /** LevelDB's own error: classic-level wraps what happened while it opened. */

@@ -1,5 +1,5 @@
 // What openLevel makes of a directory that is not whole: nothing of value may be taken for a new store.
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeTempDirectory } from '@syncline/testkit';
 import { describe, expect, it } from 'vitest';
@@ -69,3 +69,34 @@ describe('K18 a store without CURRENT', () => {
     expect(storage.get(KEY)).toBeUndefined();
   });
 });
+
+describe('K18 a store whose files do not fit together', () => {
+  it('is corrupt when the manifest is missing', async () => {
+    await using directory = await makeTempDirectory('open');
+    await writeStore(directory.path, 2);
+    await rm(await findFile(directory.path, /^MANIFEST-/));
+    const error = await openLevelStorage(deps, { directory: directory.path }).catch((e) => e);
+    expect(error.code).toBe('corrupt');
+    expect(error.message).toContain('Restore the directory from a copy');
+  });
+
+  it.each([0, 0.5, 0.9])(
+    'is corrupt to readers of a table cut to %f of its length',
+    async (part) => {
+      await using directory = await makeTempDirectory('open');
+      await writeStore(directory.path, 2);
+      const table = await findFile(directory.path, /\.ldb$/);
+      await truncate(table, Math.floor((await stat(table)).size * part));
+      await using storage = await openLevelStorage(deps, { directory: directory.path });
+      expect(() => storage.get(KEY)).toThrow(expect.objectContaining({ code: 'corrupt' }));
+      await expect(storage.range()[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+        code: 'corrupt',
+      });
+    },
+  );
+});
+
+async function findFile(directory: string, pattern: RegExp): Promise<string> {
+  const name = (await readdir(directory)).find((each) => pattern.test(each));
+  return join(directory, name ?? `no file is like ${pattern}`);
+}

@@ -33,6 +33,11 @@ export const serverLimits = defineLimits({
     unit: 'bytes',
     why: 'Body of a request. Beyond it: 413, and the rest is not read.',
   },
+  httpRequestsPerConnectionMax: {
+    value: 8,
+    unit: 'entries',
+    why: 'Requests at once on one connection, sent before their answers. Beyond it: the connection is cut.',
+  },
   httpHeadersTimeoutMs: {
     value: 10_000,
     unit: 'ms',

@@ -8,7 +8,6 @@ import type { LimitWatch } from '../limit-watch.js';
 import { serverLimits } from '../limits.js';
 import type { ServerMetricName } from '../metrics-list.js';
 import type { HostCheck } from './host-check.js';
-import type { InFlight } from './in-flight.js';
 import { problemFrom, problemWith, sendProblem } from './problem-reply.js';
 import { writeReply } from './reply-writer.js';
 import { guardRequest, type RequestFacts } from './request-guard.js';
@@ -20,7 +19,6 @@ export interface HttpAppDeps {
   readonly metrics: Metrics<ServerMetricName>;
   readonly limits: LimitWatch;
   readonly draining: AbortSignal;
-  readonly inFlight: InFlight;
   readonly isTokenRight: TokenCheck;
   readonly isHostAllowed: HostCheck;
 }
@@ -75,7 +73,6 @@ async function admit(
 ): Promise<FastifyReply | undefined> {
   const pattern = request.routeOptions.url;
   const route = routes.find((candidate) => candidate.path === pattern);
-  deps.inFlight.add(reply.raw);
   measure(deps, request, reply, pattern ?? 'none');
   reply.headers(SECURITY_HEADERS);
   if (deps.draining.aborted) reply.header('connection', 'close');

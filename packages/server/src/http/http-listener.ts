@@ -16,8 +16,6 @@ import { InFlight } from './in-flight.js';
 import { createNodeHttpServer, type HttpTimeouts } from './node-http-server.js';
 import type { ServerRoute } from './route-table.js';
 
-export type HttpListenerDeps = Omit<HttpAppDeps, 'inFlight'>;
-
 export interface HttpListenerOptions {
   readonly address: Address;
   readonly tls: TlsCredentials | undefined;
@@ -27,20 +25,20 @@ export interface HttpListenerOptions {
 }
 
 export async function openHttpListener(
-  deps: HttpListenerDeps,
+  deps: HttpAppDeps,
   options: HttpListenerOptions,
 ): Promise<HttpListener> {
   const { connectionsMax, routes } = options;
   const count = new ConnectionCount(deps, { listener: 'http', connectionsMax });
-  const inFlight = new InFlight(count);
-  const app = createHttpApp(
-    { ...deps, inFlight },
-    {
-      routes,
-      createServer: (handler) => createNodeHttpServer(handler, options),
-      onClientError: (systemCode, socket) => refuseBytes(deps, count, systemCode, socket),
-    },
-  );
+  const inFlight = new InFlight({ count, limits: deps.limits });
+  const app = createHttpApp(deps, {
+    routes,
+    createServer: (handler) =>
+      createNodeHttpServer((request, response) => {
+        if (inFlight.add(request, response)) handler(request, response);
+      }, options),
+    onClientError: (systemCode, socket) => refuseBytes(deps, count, systemCode, socket),
+  });
   await app.ready();
   const { server } = app;
   const sockets = countSockets(server, count);
@@ -86,7 +84,7 @@ class HttpListener implements ServerListener {
 }
 
 function refuseBytes(
-  deps: HttpListenerDeps,
+  deps: HttpAppDeps,
   count: ConnectionCount,
   systemCode: string,
   socket: Socket,

@@ -1,32 +1,53 @@
 // The requests that are being answered: a drain waits for them, and a timeout asks whether a socket
 // was waiting for its client or only idle.
-import type { ServerResponse } from 'node:http';
+//
+// A client may send requests before it has its answers. Node starts them all at once, but only the
+// first response has the socket: the others wait in line, and Node does not tell them when the socket
+// closes. So they are counted by the socket of the request, they are few, and we tell them.
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ConnectionCount } from '../connection-count.js';
+import type { LimitWatch } from '../limit-watch.js';
+import { serverLimits } from '../limits.js';
+
+export interface InFlightDeps {
+  readonly count: ConnectionCount;
+  readonly limits: LimitWatch;
+}
 
 export class InFlight {
-  readonly #count: ConnectionCount;
-  readonly #responses = new Map<Socket, number>();
+  readonly #deps: InFlightDeps;
+  readonly #bySocket = new Map<Socket, Set<ServerResponse>>(); // until the socket closes
+  #responsesCount = 0;
   #whenEmpty: (() => void)[] = [];
 
-  constructor(count: ConnectionCount) {
-    this.#count = count;
+  constructor(deps: InFlightDeps) {
+    this.#deps = deps;
   }
 
-  add(response: ServerResponse): void {
-    const { socket } = response;
-    if (socket === null) return; // gone already
-    this.#responses.set(socket, (this.#responses.get(socket) ?? 0) + 1);
-    response.once('close', () => this.#remove(socket));
+  /** False when there is nobody to answer: the connection is gone, or was cut for asking too much. */
+  add({ socket }: IncomingMessage, response: ServerResponse): boolean {
+    if (socket.destroyed) return false; // what was sent along with the request that cut it
+    const responses = this.#responsesOf(socket);
+    if (responses.size >= serverLimits.httpRequestsPerConnectionMax.value) {
+      this.#deps.limits.reached('server', 'httpRequestsPerConnectionMax');
+      this.#deps.count.cut('session');
+      socket.destroy();
+      return false;
+    }
+    responses.add(response);
+    this.#responsesCount += 1;
+    response.once('close', () => this.#remove(responses, response));
+    return true;
   }
 
   has(socket: Socket): boolean {
-    return this.#responses.has(socket);
+    return (this.#bySocket.get(socket)?.size ?? 0) > 0;
   }
 
   /** Resolves when nothing is in flight; when the signal fires, the rest is cut with its connection. */
   async settled(signal: AbortSignal): Promise<void> {
-    if (this.#responses.size === 0) return;
+    if (this.#responsesCount === 0) return;
     const empty = new Promise<void>((resolve) => this.#whenEmpty.push(resolve));
     const cutAll = (): void => this.#cutAll();
     if (signal.aborted) cutAll();
@@ -35,19 +56,38 @@ export class InFlight {
     signal.removeEventListener('abort', cutAll);
   }
 
+  #responsesOf(socket: Socket): Set<ServerResponse> {
+    const known = this.#bySocket.get(socket);
+    if (known !== undefined) return known;
+    const responses = new Set<ServerResponse>();
+    this.#bySocket.set(socket, responses);
+    socket.once('close', () => {
+      this.#bySocket.delete(socket);
+      for (const response of responses) tellWaiting(response);
+    });
+    return responses;
+  }
+
   #cutAll(): void {
-    for (const socket of this.#responses.keys()) {
-      this.#count.cut('drain');
+    for (const [socket, responses] of this.#bySocket) {
+      if (responses.size === 0) continue;
+      this.#deps.count.cut('drain');
       socket.destroy();
     }
   }
 
-  #remove(socket: Socket): void {
-    const left = (this.#responses.get(socket) ?? 1) - 1;
-    if (left > 0) this.#responses.set(socket, left);
-    else this.#responses.delete(socket);
-    if (this.#responses.size > 0) return;
+  #remove(responses: Set<ServerResponse>, response: ServerResponse): void {
+    if (!responses.delete(response)) return;
+    this.#responsesCount -= 1;
+    if (this.#responsesCount > 0) return;
     for (const resolve of this.#whenEmpty) resolve();
     this.#whenEmpty = [];
   }
+}
+
+/** The response that has the socket hears of its end from Node. */
+function tellWaiting(response: ServerResponse): void {
+  if (response.socket !== null) return;
+  response.destroy();
+  response.emit('close');
 }

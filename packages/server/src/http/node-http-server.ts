@@ -33,6 +33,7 @@ export function createNodeHttpServer(
     keepAliveTimeout: idleTimeoutMs === 0 ? NEVER_MS : idleTimeoutMs,
     // Node looks for late requests this often; its default of 30 s would make the limits a guess.
     connectionsCheckingInterval: Math.min(1_000, headersTimeoutMs / 4),
+    requireHostHeader: false, // the guard refuses it; Node would answer past the handler, uncounted
   };
   const server =
     options.tls === undefined
@@ -44,5 +45,6 @@ export function createNodeHttpServer(
   // Node would drop headers beyond a count in silence. The guard refuses such a request instead.
   server.maxHeadersCount = 0;
   server.timeout = stallTimeoutMs;
+  server.on('checkExpectation', handler); // without it Node answers 417 past the handler, uncounted
   return server;
 }

@@ -6,9 +6,8 @@ export function renderColumns(rows: readonly (readonly string[])[], indent = '')
   for (const row of rows) {
     for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, visible(cell));
   }
-  const lines = rows.map((row) =>
-    row.map((cell, at) => cell + ' '.repeat((widths[at] ?? 0) - visible(cell))).join('  '),
-  );
+  const padded = (cell: string, at: number) => cell + ' '.repeat((widths[at] ?? 0) - visible(cell));
+  const lines = rows.map((row) => [...row.slice(0, -1).map(padded), row.at(-1) ?? ''].join('  '));
   return lines.map((line) => `${indent}${line.trimEnd()}\n`).join('');
 }
 

@@ -5,13 +5,18 @@ import { SynclineError } from '@syncline/kernel';
 import { type ExitCode, exitCodeOf } from '@syncline/protocol';
 import type { CliWorld } from './cli-world.js';
 import { paintFor } from './paint.js';
+import { printable } from './printable.js';
 
 export function reportFailure(world: CliWorld, thrown: unknown, isDebug: boolean): ExitCode {
   const paint = paintFor(world.stderr, world.environment);
   const isExpected = thrown instanceof SynclineError;
   const message = isExpected ? thrown.message : `internal error: ${String(thrown)}`;
   const hint = isExpected || isDebug ? '' : ' This is a bug in Syncline; --debug shows where.';
-  world.stderr.write(`${paint('red', 'syncline:')} ${message}${hint}\n`);
-  if (isDebug) world.stderr.write(`${inspect(thrown, { depth: 6 })}\n`);
+  // The words may be those of a server that was asked.
+  world.stderr.write(`${paint('red', 'syncline:')} ${printable(message)}${hint}\n`);
+  if (isDebug) {
+    const lines = inspect(thrown, { depth: 6 }).split('\n');
+    world.stderr.write(`${lines.map(printable).join('\n')}\n`);
+  }
   return isExpected ? exitCodeOf(thrown) : 1;
 }

@@ -12,6 +12,21 @@ export const cliLimits = defineLimits({
     unit: 'bytes',
     why: 'An answer that is longer is not read further: it is surely not one of ours.',
   },
+  statusDepthMax: {
+    value: 32,
+    unit: 'levels',
+    why: 'Values within each other in an answer to `status`. A deeper one is surely not one of ours.',
+  },
+  statusEntriesMax: {
+    value: 1_024,
+    unit: 'entries',
+    why: 'Entries of each list in an answer to `status`. A longer one is surely not one of ours.',
+  },
+  statusTextBytesMax: {
+    value: 4_096,
+    unit: 'bytes',
+    why: 'A name or reason in an answer to `status`. A longer one is surely not one of ours.',
+  },
   logLineBytesMax: {
     value: 64 * 1024,
     unit: 'bytes',

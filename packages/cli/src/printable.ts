@@ -9,3 +9,11 @@ export function printable(text: string): string {
     (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
   );
 }
+
+/** JSON escapes the lower control characters itself; those above are commands to some terminals. */
+export function printableJson(value: unknown): string {
+  return JSON.stringify(value, null, 2).replace(
+    /[\u007f-\u009f]/g,
+    (character) => `\\u00${character.charCodeAt(0).toString(16)}`,
+  );
+}

@@ -22,8 +22,10 @@ const status: ServerStatus = {
   limitsReached: [],
 };
 
-test('not ready: shown, and exit 3', async () => {
-  const server = createServer((_, response) => response.end(JSON.stringify(status)));
+async function ask(code: number, body: unknown, ...flags: readonly string[]) {
+  const server = createServer((_, response) => {
+    response.writeHead(code).end(JSON.stringify(body));
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -36,8 +38,33 @@ test('not ready: shown, and exit 3', async () => {
     reportStarted() {},
     exitNow: () => expect.unreachable(),
   };
-  expect(await runCli(world, ['status', '--url', url])).toBe(3);
+  const exit = await runCli(world, ['status', '--url', url, ...flags]);
   server.close();
+  return { exit, url, stdout, stderr };
+}
+
+test('not ready: shown, and exit 3', async () => {
+  const { exit, url, stdout, stderr } = await ask(200, status);
+  expect(exit).toBe(3);
   expect(stdout).toMatch(/^node 1 of syncline {2}not ready\n/);
   expect(stderr).toBe(`syncline: ${url} is not ready: slice:sets (loading).\n`);
+});
+
+test('control characters of a server reach the terminal on no way', async () => {
+  const evil = '\u001b[2J\u009b2J';
+  const problem = { detail: evil, code: 'closed', retryable: false, outcome: 'not-applied' };
+  const checks = [{ name: evil, ok: false, isFatal: false, reason: evil }];
+  const hostile = { ...status, clusterId: evil, checks };
+  for (const [code, body] of [
+    [503, problem],
+    [200, hostile],
+  ] as const) {
+    for (const flags of [[], ['--json'], ['--debug']]) {
+      const { exit, stdout, stderr } = await ask(code, body, ...flags);
+      expect(exit).not.toBe(0);
+      expect(`${stdout}${stderr}`.match(/[^\P{Cc}\n]/gu)).toBeNull();
+    }
+  }
+  const { stdout } = await ask(200, hostile, '--json');
+  expect(JSON.parse(stdout)).toMatchObject({ clusterId: evil }); // a program gets it as it is
 });

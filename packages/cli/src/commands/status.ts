@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import type { CliWorld } from '../cli-world.js';
 import { addExamples } from '../examples.js';
 import { paintFor } from '../paint.js';
-import { printable } from '../printable.js';
+import { printableJson } from '../printable.js';
 import { fetchStatus } from '../status/fetch-status.js';
 import { renderStatus } from '../status/render-status.js';
 import { type StatusTargetOptions, statusTarget } from '../status/status-target.js';
@@ -32,7 +32,7 @@ async function status(world: CliWorld, options: StatusOptions): Promise<void> {
   const { stdout, environment } = world;
   const target = statusTarget(options, environment);
   const answer = await fetchStatus(target);
-  if (options.json) stdout.write(`${JSON.stringify(answer, null, 2)}\n`);
+  if (options.json) stdout.write(`${printableJson(answer)}\n`);
   else stdout.write(renderStatus(answer, paintFor(stdout, environment)));
   if (!answer.isReady)
     throw new SynclineError('unavailable', `${target.shownUrl} is not ready: ${reasons(answer)}.`);
@@ -41,5 +41,5 @@ async function status(world: CliWorld, options: StatusOptions): Promise<void> {
 /** A program that waits for a server goes by the exit code. */
 function reasons({ checks }: ServerStatus): string {
   const failing = checks.filter(({ ok }) => !ok);
-  return failing.map(({ name, reason = 'failed' }) => printable(`${name} (${reason})`)).join(', ');
+  return failing.map(({ name, reason = 'failed' }) => `${name} (${reason})`).join(', ');
 }

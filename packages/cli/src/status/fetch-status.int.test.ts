@@ -29,6 +29,37 @@ test('a page of another server', async () => {
   });
 });
 
+test('an answer that only begins as ours does', async () => {
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+  const whole = {
+    nodeId: 1,
+    clusterId: 'c',
+    version: '1',
+    nodeVersion: 'v20',
+    uptimeMs: 1,
+    isReady: true,
+    checks: [],
+    listeners: [],
+    slices: [],
+    limitsReached: [],
+  };
+  const good = JSON.stringify(whole);
+  expect(await answerOf((_, response) => response.end(good))).toEqual(whole);
+  for (const body of [
+    '{"nodeId":1,"checks":1}',
+    good.replace('"checks":[]', '"checks":[1]'),
+    good.replace('"slices":[]', '"slices":[{"name":"a"}]'),
+    good.replace('"c"', JSON.stringify('c'.repeat(100_000))),
+    good.replace('{', `{"more":${deep},`),
+  ]) {
+    const error = await answerOf((_, response) => response.end(body));
+    expect(error).toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('not as a Syncline server does. Check --url.'),
+    });
+  }
+});
+
 test('a path that another server does not know', async () => {
   const error = await answerOf((_, response) => response.writeHead(404).end('<html>none</html>'));
   expect(error).toMatchObject({

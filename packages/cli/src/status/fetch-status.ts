@@ -6,6 +6,7 @@ import { SynclineError } from '@syncline/kernel';
 import { errorFromProblem } from '@syncline/protocol';
 import type { ServerStatus } from '@syncline/server';
 import { cliLimits } from '../limits.js';
+import { isStatus } from './status-shape.js';
 import type { StatusTarget } from './status-target.js';
 import { unreachableError } from './unreachable-error.js';
 
@@ -63,10 +64,6 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isStatus(body: unknown): body is ServerStatus {
-  return typeof body === 'object' && body !== null && 'nodeId' in body && 'checks' in body;
 }
 
 function isProblem(body: unknown): boolean {

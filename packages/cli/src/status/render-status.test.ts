@@ -54,3 +54,23 @@ test('facts first, then what is wrong; control characters do not reach the termi
   expect(text).not.toContain('\u001b');
   await expect(text).toMatchFileSnapshot('../../testdata/status.txt');
 });
+
+test('no text of a server reaches the terminal as a command', () => {
+  const evil = '\u001b]0;x\u0007\u009b2J';
+  const status = {
+    ...troubled,
+    clusterId: evil,
+    version: evil,
+    nodeVersion: evil,
+    dataDir: evil,
+    listeners: [{ listener: evil, host: evil, port: 1 }],
+    checks: [{ name: evil, ok: false, isFatal: false, reason: evil }],
+    slices: [
+      { name: evil, health: { kind: evil }, storage: { kind: evil }, details: { [evil]: [evil] } },
+    ],
+    limitsReached: [{ package: evil, limit: evil, count: 1, lastMs: 1 }],
+  } as unknown as ServerStatus;
+  const text = renderStatus(status, plainPaint);
+  expect(text.match(/[^\P{Cc}\n]/gu)).toBeNull();
+  expect(text.split('\\x9b2J')).toHaveLength(16); // shown 15 times
+});

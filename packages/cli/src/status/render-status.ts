@@ -1,5 +1,5 @@
 // The status of a server for people. Facts first, then what is wrong; nothing is said about what is
-// as it should be.
+// as it should be. Every text of the server is made printable: it may be anyone's.
 import type { ServerStatus } from '@syncline/server';
 import { renderColumns } from '../columns.js';
 import { formatDuration } from '../duration.js';
@@ -8,12 +8,16 @@ import { printable } from '../printable.js';
 
 export function renderStatus(status: ServerStatus, paint: Paint): string {
   const state = status.isReady ? paint('green', 'ready') : paint('red', 'not ready');
-  const head = `${paint('bold', `node ${status.nodeId}`)} of ${status.clusterId}  ${state}\n\n`;
+  const name = paint('bold', `node ${status.nodeId}`);
+  const head = `${name} of ${printable(status.clusterId)}  ${state}\n\n`;
   const facts = [
-    ['version', `${status.version} on Node ${status.nodeVersion}`],
+    ['version', printable(`${status.version} on Node ${status.nodeVersion}`)],
     ['up', formatDuration(status.uptimeMs)],
     ['data', printable(status.dataDir ?? 'in memory, gone at the end')],
-    ...status.listeners.map(({ listener, host, port }) => [listener, `${host}:${port}`]),
+    ...status.listeners.map(({ listener, host, port }) => [
+      printable(listener),
+      printable(`${host}:${port}`),
+    ]),
   ];
   return [
     head,
@@ -26,9 +30,9 @@ export function renderStatus(status: ServerStatus, paint: Paint): string {
 function renderSlices({ slices }: ServerStatus, paint: Paint): string {
   if (slices.length === 0) return '\nNo slice is enabled: this server keeps no state yet.\n';
   const rows = slices.map(({ name, health, storage, details }) => [
-    name,
-    health.kind === 'ready' ? paint('green', 'ready') : paint('red', health.kind),
-    storage === undefined ? '' : `storage ${storage.kind}`,
+    printable(name),
+    health.kind === 'ready' ? paint('green', 'ready') : paint('red', printable(health.kind)),
+    storage === undefined ? '' : printable(`storage ${storage.kind}`),
     Object.entries(details)
       .map(([label, value]) =>
         printable(`${label} ${typeof value === 'string' ? value : JSON.stringify(value)}`),
@@ -41,9 +45,9 @@ function renderSlices({ slices }: ServerStatus, paint: Paint): string {
 function renderProblems({ checks, limitsReached }: ServerStatus, paint: Paint): string {
   const failing = checks.filter(({ ok }) => !ok);
   const rows = [
-    ...failing.map(({ name, reason = '' }) => [paint('red', name), printable(reason)]),
+    ...failing.map(({ name, reason = '' }) => [paint('red', printable(name)), printable(reason)]),
     ...limitsReached.map(({ package: owner, limit, count }) => [
-      paint('yellow', `${owner}.${limit}`),
+      paint('yellow', printable(`${owner}.${limit}`)),
       `limit reached ${count === 1 ? 'once' : `${count} times`}`,
     ]),
   ];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createHostCheck, originHost } from './host-check.js';
+import { createHostCheck, isSameHost, originHost } from './host-check.js';
 
 const isAllowed = createHostCheck(['Sync.Example', '0.0.0.0']);
 
@@ -14,7 +14,7 @@ test.each([
   '[fe80::1]',
   'sync.example:7400',
 ])('%s is answered', (host) => {
-  expect(isAllowed(host)).toBe(true);
+  expect(isAllowed(host, 'host')).toBe(true);
 });
 
 test.each([
@@ -29,7 +29,29 @@ test.each([
   '[evil]:80',
   'a:1:2',
 ])('%s is refused', (host) => {
-  expect(isAllowed(host)).toBe(false);
+  expect(isAllowed(host, 'host')).toBe(false);
+  expect(isAllowed(host, 'origin')).toBe(false);
+});
+
+test.each([
+  ['localhost:3000', true],
+  ['127.0.0.1:3000', true],
+  ['127.1.2.3', true],
+  ['[::1]:3000', true],
+  ['sync.example', true],
+  ['0.0.0.0', true],
+  ['203.0.113.5', false],
+  ['10.1.2.3:7400', false],
+  ['[2001:db8::1]', false],
+  ['127.evil.example', false],
+])('a page of %s may change things: %s', (host, expected) => {
+  expect(isAllowed(host, 'origin')).toBe(expected);
+});
+
+test('one host has many spellings', () => {
+  expect(isSameHost('10.1.2.3', '10.1.2.3:7400')).toBe(true);
+  expect(isSameHost('[fe80::1]:80', '[FE80::1]')).toBe(true);
+  expect(isSameHost('10.1.2.3', '10.1.2.33')).toBe(false);
 });
 
 test('the host of a page', () => {

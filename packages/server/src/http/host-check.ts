@@ -1,24 +1,36 @@
 // Which Host headers are answered: the defence against DNS rebinding.
 //
 // A web page anywhere can point a name of its own at 127.0.0.1 and then talk to us as if we were its
-// own server. Its Host header still holds that name. Addresses are safe to answer: a page whose origin
-// is an address was served from there.
+// own server. Its Host header still holds that name. Any address is safe as a Host: a page that talks
+// to it as its own server was served from there. As an Origin it is not: it may be anybody's server, so
+// only this machine's own addresses pass, and those that are allowed by name.
 import { isIP } from 'node:net';
 
-export type HostCheck = (host: string | undefined) => boolean;
+/** `header` is the one that the host was taken from. */
+export type HostCheck = (host: string | undefined, header: 'host' | 'origin') => boolean;
 
 export function createHostCheck(names: readonly string[]): HostCheck {
   const allowed = new Set(['localhost', ...names.map((name) => hostOf(name.toLowerCase()))]);
-  return (header) => {
-    if (header === undefined) return false;
-    const host = hostOf(header.toLowerCase());
-    return isIP(host) !== 0 || allowed.has(host) || host.endsWith('.localhost');
+  return (value, header) => {
+    if (value === undefined) return false;
+    const host = hostOf(value.toLowerCase());
+    if (allowed.has(host) || host.endsWith('.localhost')) return true;
+    return header === 'host' ? isIP(host) !== 0 : isLoopback(host);
   };
+}
+
+/** Whether both name one host, on whichever ports. */
+export function isSameHost(one: string, other: string): boolean {
+  return hostOf(one.toLowerCase()) === hostOf(other.toLowerCase());
 }
 
 /** The host of the page that a request was made by, as its Origin header has it. */
 export function originHost(origin: string): string | undefined {
   return URL.canParse(origin) ? new URL(origin).host : undefined;
+}
+
+function isLoopback(host: string): boolean {
+  return host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
 /** Without port, brackets and the dot that ends a full name. */

@@ -44,6 +44,14 @@ test('a page elsewhere may read what it may, and change nothing', () => {
   expect(statusOf({ origin: 'http://localhost:7400', method: 'DELETE' })).toBeUndefined();
 });
 
+test('the address of a page elsewhere is no better than its name', () => {
+  const post = { host: '127.0.0.1:7400', method: 'POST' };
+  expect(statusOf({ ...post, origin: 'http://203.0.113.5' })).toBe(403);
+  expect(statusOf({ ...post, origin: 'http://[2001:db8::5]' })).toBe(403);
+  expect(statusOf({ ...post, origin: 'http://127.0.0.1:3000' })).toBeUndefined();
+  expect(statusOf({ ...post, host: '10.1.2.3:7400', origin: 'http://10.1.2.3' })).toBeUndefined();
+});
+
 test('the token is needed except where a route is open', () => {
   expect(statusOf({ authorization: undefined })).toBe(401);
   expect(statusOf({ authorization: undefined, access: 'token' })).toBe(401);

@@ -6,7 +6,7 @@
 import { SynclineError } from '@syncline/kernel';
 import { type TokenCheck, tokenError } from '../auth/bearer-token.js';
 import type { serverLimits } from '../limits.js';
-import { type HostCheck, originHost } from './host-check.js';
+import { type HostCheck, isSameHost, originHost } from './host-check.js';
 import type { OwnHttpStatus } from './http-statuses.js';
 
 export interface RequestFacts {
@@ -42,7 +42,7 @@ export function guardRequest(facts: RequestFacts, rules: GuardRules): RequestRef
     return tooLong('httpUrlBytesMax', facts.url.length, rules.urlBytesMax);
   if (facts.headersCount > rules.headersMax)
     return tooLong('httpHeadersMax', facts.headersCount, rules.headersMax);
-  if (!rules.isHostAllowed(facts.host)) return wrongHost(facts.host);
+  if (!rules.isHostAllowed(facts.host, 'host')) return wrongHost(facts.host);
   if (isForeignWrite(facts, rules.isHostAllowed)) return foreignOrigin();
   if (facts.access !== 'open' && !rules.isTokenRight(facts.authorization)) {
     return { status: 401, error: tokenError(facts.authorization) };
@@ -52,9 +52,12 @@ export function guardRequest(facts: RequestFacts, rules: GuardRules): RequestRef
 }
 
 /** A page elsewhere may send some requests without asking first. None of them may change anything. */
-function isForeignWrite({ method, origin }: RequestFacts, isHostAllowed: HostCheck): boolean {
+function isForeignWrite(facts: RequestFacts, isHostAllowed: HostCheck): boolean {
+  const { method, host = '', origin } = facts;
   if (origin === undefined || method === 'GET' || method === 'HEAD') return false;
-  return !isHostAllowed(originHost(origin));
+  const page = originHost(origin);
+  if (page === undefined) return true;
+  return !isSameHost(page, host) && !isHostAllowed(page, 'origin');
 }
 
 function tooLong(

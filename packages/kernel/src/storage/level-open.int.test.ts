@@ -1,5 +1,14 @@
 // What openLevel makes of a directory that is not whole: nothing of value may be taken for a new store.
-import { readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import {
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeTempDirectory } from '@syncline/testkit';
 import { describe, expect, it } from 'vitest';
@@ -94,6 +103,21 @@ describe('K18 a store whose files do not fit together', () => {
       });
     },
   );
+});
+
+it('K15 a log that cannot be opened keeps the store closed, and its writes are there afterwards', async () => {
+  await using directory = await makeTempDirectory('open');
+  await writeStore(directory.path, 1);
+  const log = await findFile(directory.path, /\.log$/);
+  await rename(log, `${log}.aside`);
+  await symlink(log, log); // a link to itself, since nothing is forbidden to root
+  await expect(openLevelStorage(deps, { directory: directory.path })).rejects.toMatchObject({
+    code: 'invalid-argument',
+    details: { errno: 'ELOOP' },
+  });
+  await rename(`${log}.aside`, log);
+  await using storage = await openLevelStorage(deps, { directory: directory.path });
+  expect(storage.get(KEY)).toEqual(VALUE);
 });
 
 async function findFile(directory: string, pattern: RegExp): Promise<string> {

@@ -2,9 +2,12 @@
 //
 // LevelDB takes a directory without the file CURRENT for a new one: it starts an empty store there and
 // deletes the tables and logs that it finds. So what a lost CURRENT leaves behind is looked for first.
+// It also passes over a log that it cannot open, and deletes it later with the writes that it holds. So
+// each log must be readable.
 //
+// K15  A log that cannot be read keeps the store closed.
 // K18  A store that has lost its CURRENT is `corrupt`, and nothing in it is touched.
-import { access, readdir } from 'node:fs/promises';
+import { access, constants, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
 import { errnoOf } from '../files/file-system-error.js';
@@ -15,10 +18,13 @@ export type LevelDatabase = ClassicLevel<Uint8Array, Uint8Array>;
 
 /** MANIFEST-000001 names no data: an opening that was cut off before it wrote CURRENT leaves it. */
 const FILE_WITH_DATA = /^(\d+\.(ldb|sst|log)|MANIFEST-(?!0*1$)\d+)$/;
+const LOG_FILE = /^\d+\.log$/;
 
 export async function openLevel(directory: string): Promise<LevelDatabase> {
   try {
-    await checkCurrent(directory);
+    const names = await readdir(directory).catch(emptyIfMissing);
+    await checkCurrent(directory, names);
+    await checkLogs(directory, names);
     // Not before: a new ClassicLevel opens itself on the next tick.
     const database: LevelDatabase = new ClassicLevel(directory, {
       keyEncoding: 'view',
@@ -33,9 +39,8 @@ export async function openLevel(directory: string): Promise<LevelDatabase> {
   }
 }
 
-/** In this order, since another process may make the store meanwhile: it writes CURRENT before data. */
-async function checkCurrent(directory: string): Promise<void> {
-  const names = await readdir(directory).catch(emptyIfMissing);
+/** Looks after `names` were listed: another process that makes the store writes CURRENT before data. */
+async function checkCurrent(directory: string, names: readonly string[]): Promise<void> {
   const orphan = names.find((name) => FILE_WITH_DATA.test(name));
   if (orphan === undefined) return;
   try {
@@ -43,6 +48,13 @@ async function checkCurrent(directory: string): Promise<void> {
   } catch (thrown) {
     if (errnoOf(thrown) !== 'ENOENT') throw thrown;
     throw corruptStore(new Error(`it has ${orphan} but no file CURRENT`), directory);
+  }
+}
+
+/** One that is gone by now was removed by a process that holds the store. */
+async function checkLogs(directory: string, names: readonly string[]): Promise<void> {
+  for (const name of names.filter((each) => LOG_FILE.test(each))) {
+    await access(join(directory, name), constants.R_OK).catch(emptyIfMissing);
   }
 }
 

@@ -45,10 +45,10 @@ describe('levelOpenError', () => {
   it.each([
     ['LEVEL_LOCKED', 'IO error: lock /d/LOCK: Resource temporarily unavailable', 'locked'],
     ['LEVEL_LOCKED', 'IO error: lock /d/LOCK: already held by process', 'locked'],
+    ['LEVEL_LOCKED', 'IO error: lock /d/LOCK: No locks available', 'storage-failed'],
     ['LEVEL_CORRUPTION', 'Corruption: 1 missing files; e.g.: /d/000005.ldb', 'corrupt'],
     ['LEVEL_IO_ERROR', 'IO error: /d/MANIFEST-000004: No such file or directory', 'corrupt'],
     ['LEVEL_IO_ERROR', 'IO error: /d/LOCK: No such file or directory', 'not-found'],
-    ['LEVEL_LOCKED', 'IO error: lock /d/LOCK: No locks available', 'storage-failed'],
     ['LEVEL_IO_ERROR', 'IO error: /d/000007.ldb: No space left on device', 'storage-full'],
     ['LEVEL_IO_ERROR', 'IO error: /d/LOCK: Read-only file system', 'invalid-argument'],
     ['LEVEL_IO_ERROR', 'IO error: /d/000003.log: Too many open files', 'unavailable'],
@@ -74,11 +74,19 @@ describe('errors of reads and writes', () => {
     const error = levelWriteError(new Error('IO error: /d/000003.log: Input/output error'), '/d');
     expect(error).toMatchObject({ code: 'storage-failed', outcome: 'unknown', retryable: false });
     expect(error.message).toContain('Input/output error');
+    expect(error.message).toContain("Check the disk and the system's log, then restart");
+  });
+
+  it('K17 a write that lacks open files says which limit to raise', () => {
+    const error = levelWriteError(new Error('IO error: /d/000003.log: Too many open files'), '/d');
+    expect(error.message).toContain('Raise the limit of open files (ulimit -n), then restart');
   });
 
   it.each([
     ['IO error: /d/000005.ldb: Invalid argument', 'corrupt'],
     ['IO error: /d/000005.sst: No such file or directory', 'corrupt'],
+    ['IO error: /d/000005.ldb: Too many open files', 'unavailable'],
+    ['IO error: /d/000005.ldb: Too many open files in system', 'unavailable'],
     ['IO error: /d/000005.ldb: Input/output error', 'storage-failed'],
   ])('K18 a read that meets "%s" is %s', (message, code) => {
     expect(levelReadError(new Error(message), '/d').code).toBe(code);

@@ -59,19 +59,29 @@ export function levelReadError(thrown: unknown, directory: string): SynclineErro
   if (isDamage(root)) return corruptStore(root, directory);
   if (code === 'LEVEL_SNAPSHOT_NOT_OPEN')
     return new SynclineError('closed', 'the snapshot was closed');
+  const errno = errnoOfLevelText(root.message);
+  if (isOutOfFiles(errno)) {
+    return fileSystemError({ action: 'read from', path: directory, errno, cause: root });
+  }
   return new SynclineError('storage-failed', `cannot read from ${directory}: ${root.message}`, {
     details: { directory },
     cause: thrown,
   });
 }
 
-/** For all but a full disk. What the failed write left on disk nobody can tell. */
+/**
+ * For all but a full disk. What the failed write left on disk nobody can tell. Want of open files is final
+ * too: opening anew while they are short is no cure, since LevelDB drops a log that it cannot open.
+ */
 export function levelWriteError(thrown: unknown, directory: string): SynclineError {
   const { message } = rootOf(thrown);
+  const remedy = isOutOfFiles(errnoOfLevelText(message))
+    ? 'Raise the limit of open files (ulimit -n)'
+    : "Check the disk and the system's log";
   return new SynclineError(
     'storage-failed',
     `cannot write to ${directory}: ${message}. This store takes no more writes; reads go on. ` +
-      "Check the disk and the system's log, then restart the process.",
+      `${remedy}, then restart the process.`,
     { outcome: 'unknown', details: { directory }, cause: thrown },
   );
 }
@@ -83,6 +93,10 @@ export function corruptStore(root: Error, directory: string): SynclineError {
       'Restore the directory from a copy, or move it away and let this node load from a peer.',
     { details: { directory }, cause: root },
   );
+}
+
+function isOutOfFiles(errno: string | undefined): boolean {
+  return errno === 'EMFILE' || errno === 'ENFILE';
 }
 
 function isDamage(root: Error): boolean {

@@ -31,7 +31,7 @@ export const serverLimits = defineLimits({
   httpBodyBytesMax: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'Body of a request. Beyond it: 413, and the rest is not read.',
+    why: 'Body of a request. Beyond it: 413. So much more may follow an answer, then the connection is cut.',
   },
   httpRequestsPerConnectionMax: {
     value: 8,

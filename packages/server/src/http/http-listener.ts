@@ -15,6 +15,7 @@ import { createHttpApp, type HttpAppDeps } from './http-app.js';
 import { InFlight } from './in-flight.js';
 import { createNodeHttpServer, type HttpTimeouts } from './node-http-server.js';
 import type { ServerRoute } from './route-table.js';
+import { boundUnreadBody } from './unread-body.js';
 
 export interface HttpListenerOptions {
   readonly address: Address;
@@ -35,7 +36,9 @@ export async function openHttpListener(
     routes,
     createServer: (handler) =>
       createNodeHttpServer((request, response) => {
-        if (inFlight.add(request, response)) handler(request, response);
+        if (!inFlight.add(request, response)) return;
+        boundUnreadBody(request, response, () => cutBody(deps, count));
+        handler(request, response);
       }, options),
     onClientError: (systemCode, socket) => refuseBytes(deps, count, systemCode, socket),
   });
@@ -81,6 +84,11 @@ class HttpListener implements ServerListener {
     for (const socket of sockets) socket.destroy();
     await closed;
   }
+}
+
+function cutBody(deps: HttpAppDeps, count: ConnectionCount): void {
+  deps.limits.reached('server', 'httpBodyBytesMax');
+  count.cut('session');
 }
 
 function refuseBytes(

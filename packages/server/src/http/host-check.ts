@@ -5,6 +5,7 @@
 // to it as its own server was served from there. As an Origin it is not: it may be anybody's server, so
 // only this machine's own addresses pass, and those that are allowed by name.
 import { isIP } from 'node:net';
+import { isLoopback } from '../config/exposure.js';
 
 /** `header` is the one that the host was taken from. */
 export type HostCheck = (host: string | undefined, header: 'host' | 'origin') => boolean;
@@ -27,10 +28,6 @@ export function isSameHost(one: string, other: string): boolean {
 /** The host of the page that a request was made by, as its Origin header has it. */
 export function originHost(origin: string): string | undefined {
   return URL.canParse(origin) ? new URL(origin).host : undefined;
-}
-
-function isLoopback(host: string): boolean {
-  return host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
 /** Without port, brackets and the dot that ends a full name. */

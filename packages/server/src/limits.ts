@@ -34,7 +34,7 @@ export const serverLimits = defineLimits({
     why: 'Body of a request. Beyond it: 413. So much more may follow an answer, then the connection is cut.',
   },
   httpRequestsPerConnectionMax: {
-    value: 8,
+    value: 4,
     unit: 'entries',
     why: 'Requests at once on one connection, sent before their answers. Beyond it: the connection is cut.',
   },

@@ -5,7 +5,7 @@ import { openRawClient } from '../testing/raw-client.js';
 import { startTestServer, type TestServer } from '../testing/test-server.js';
 import { until } from '../testing/until.js';
 
-const REQUESTS_MAX = 8;
+const REQUESTS_MAX = 4;
 const get = (path: string, headers = ''): string =>
   `GET ${path} HTTP/1.1\r\nhost: localhost\r\n${headers}\r\n`;
 const WAIT = get('/api/echo/say/wait');

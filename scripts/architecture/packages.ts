@@ -22,7 +22,10 @@ export const packageRoles: ReadonlyMap<string, PackageRole> = new Map(
     riblt: { mayImport: [], doors: ['./testing'] },
     protocol: { mayImport: ['kernel'], doors: ['./testing'] },
     mesh: { mayImport: ['kernel', 'protocol'], doors: ['./testing'] },
-    fair: { mayImport: ground, doors: ['./testing', './redis', './express'] },
+    fair: {
+      mayImport: ground,
+      doors: ['./testing', './express', './fastify', './fetch', './grpc', './redis'],
+    },
     jobs: { mayImport: ground, doors: ['./testing', './firestore'] },
     sets: { mayImport: [...ground, 'riblt'], doors: ['./testing'] },
     streams: { mayImport: ground, doors: ['./testing', './redis', './nats'] },

@@ -14,6 +14,11 @@ import { runStep, StepError } from './step.mjs';
 const services = [
   { probe: ['openssl', 'version'], debianPackage: 'openssl', use: 'certificates for TLS' },
   { probe: ['mount', '--version'], debianPackage: 'mount', use: 'a small disk that fills up' },
+  {
+    probe: ['redis-server', '--version'],
+    debianPackage: 'redis-server',
+    use: 'a real Redis beside ours',
+  },
 ];
 
 export async function ensureServices() {

@@ -47,4 +47,39 @@ export const fairLimits = defineLimits({
     unit: 'entries',
     why: 'Requests that one call may count as. Anything outside (0, 1000] counts as 1.',
   },
+  elementsPerMessageMax: {
+    value: 8_192,
+    unit: 'entries',
+    why: 'Deltas or buckets of one message, counted while it is decoded. A client that sends more is refused; answers are split.',
+  },
+  streamsMax: {
+    value: 1_024,
+    unit: 'entries',
+    why: 'Streams of the state service. One more ends with RESOURCE_EXHAUSTED.',
+  },
+  trackersMax: {
+    value: 64,
+    unit: 'entries',
+    why: 'Named trackers of a service, and values of the metric label `tracker`. One more is refused.',
+  },
+  defaultSeedsMax: {
+    value: 64,
+    unit: 'entries',
+    why: 'Seeds of the default namespace. A delta for one more is refused.',
+  },
+  defaultCellsMax: {
+    value: 262_144,
+    unit: 'entries',
+    why: 'Cells of the default namespace over all seeds. A message that would add more is refused.',
+  },
+  clientIdsMax: {
+    value: 4_096,
+    unit: 'entries',
+    why: 'Clients whose sequence numbers a tracker remembers. The longest idle disconnected one is forgotten.',
+  },
+  nameLengthMax: {
+    value: 64,
+    unit: 'entries',
+    why: 'Characters of a tracker name or a client id.',
+  },
 });

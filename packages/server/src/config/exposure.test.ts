@@ -17,7 +17,13 @@ function configOf(listenHost: string, given: Partial<ServerCredentials>): Server
     environment: {},
     file: undefined,
   });
-  const none = { tls: undefined, token: undefined, respPassword: undefined, meshSecret: undefined };
+  const none = {
+    tls: undefined,
+    token: undefined,
+    respPassword: undefined,
+    meshSecret: undefined,
+    fairRedisPassword: undefined,
+  };
   return { ...settings, credentials: { ...none, ...given } };
 }
 

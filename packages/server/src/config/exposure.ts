@@ -35,7 +35,8 @@ function checkAuthentication(config: ServerConfig, listeners: readonly ListenerN
 }
 
 function checkLengths({ credentials, listenHost }: ServerConfig): void {
-  for (const [name, { what, fileKey }] of Object.entries(SECRETS)) {
+  for (const [name, { what, fileKey, isAskedHere }] of Object.entries(SECRETS)) {
+    if (!isAskedHere) continue;
     const length = credentials[name as keyof typeof SECRETS]?.reveal().length;
     if (length === undefined || length >= SECRET_CHARACTERS_MIN) continue;
     throw new SynclineError(

@@ -37,19 +37,22 @@ export function loadSettings(sources: ConfigSources): ResolvedSettings {
 
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const { settings, list } = loadSettings(sources);
-  const { tls, warnings } = readTlsFiles(list);
+  const { tls, warnings: tlsWarnings } = readTlsFiles(list);
   const token = readSecret(SECRETS.token, list, sources.environment);
   const respPassword = readSecret(SECRETS.respPassword, list, sources.environment);
   const meshSecret = readSecret(SECRETS.meshSecret, list, sources.environment);
+  const redisPassword = readSecret(SECRETS.fairRedisPassword, list, sources.environment);
   const credentials = {
     tls,
     token: token.secret,
     respPassword: respPassword.secret,
     meshSecret: meshSecret.secret,
+    fairRedisPassword: redisPassword.secret,
   };
+  const secrets = [token, respPassword, meshSecret, redisPassword];
   return {
     config: { ...settings, credentials },
     list,
-    warnings: [warnings, token.warnings, respPassword.warnings, meshSecret.warnings].flat(),
+    warnings: [tlsWarnings, ...secrets.map(({ warnings }) => warnings)].flat(),
   };
 }

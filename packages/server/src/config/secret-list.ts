@@ -8,6 +8,8 @@ export interface SecretSource {
   readonly env: string;
   /** The setting that names its file. */
   readonly fileKey: string;
+  /** Whether clients must show it to us. One that we show to others is theirs to judge. */
+  readonly isAskedHere: boolean;
 }
 
 export const SECRETS = {
@@ -15,16 +17,25 @@ export const SECRETS = {
     what: 'the bearer token',
     env: 'SYNCLINE_TOKEN',
     fileKey: 'auth.token_file',
+    isAskedHere: true,
   },
   respPassword: {
     what: 'the RESP password',
     env: 'SYNCLINE_RESP_PASSWORD',
     fileKey: 'resp.password_file',
+    isAskedHere: true,
   },
   meshSecret: {
     what: 'the mesh secret',
     env: 'SYNCLINE_MESH_SECRET',
     fileKey: 'mesh.secret_file',
+    isAskedHere: true,
+  },
+  fairRedisPassword: {
+    what: 'the password of Redis',
+    env: 'SYNCLINE_FAIR_REDIS_PASSWORD',
+    fileKey: 'fair.redis.password_file',
+    isAskedHere: false,
   },
 } as const satisfies Readonly<Record<string, SecretSource>>;
 

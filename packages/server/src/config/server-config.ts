@@ -17,6 +17,7 @@ export interface ServerCredentials {
   readonly token: Secret | undefined;
   readonly respPassword: Secret | undefined;
   readonly meshSecret: Secret | undefined;
+  readonly fairRedisPassword: Secret | undefined;
 }
 
 export interface ServerConfig extends ServerSettings {

@@ -31,6 +31,7 @@ test('every default is a value that the schema allows, and every help is a sente
     auth: {},
     log: {},
     shutdown: {},
+    fair: { redis: {} },
   };
   expect(settingsSchema.safeParse(sections).success).toBe(true);
   for (const { meta } of SETTING_LIST) expect(meta.help).toMatch(/^(gRPC|[A-Z]).*\.$/);

@@ -28,6 +28,7 @@ export function chooseDataPlace(list: ResolvedList): ResolvedList {
 
 export function checkTogether(settings: ServerSettings, list: ResolvedList): void {
   checkTls(settings);
+  checkFairStore(settings, list);
   const ids = settings.mesh.peers.map((peer) => peer.nodeId);
   const twice = ids.find((id, at) => ids.indexOf(id) !== at);
   if (twice === undefined) return;
@@ -50,6 +51,33 @@ function incompleteTls(given: string, missing: string): SynclineError {
     `tls.${missing}`,
     `tls.${given} is set but tls.${missing} is not. TLS needs a certificate and its key: set both.`,
   );
+}
+
+function checkFairStore({ fair: { store, redis } }: ServerSettings, list: ResolvedList): void {
+  const { origin } = findSetting(list, 'fair.redis.url');
+  if (redis.url === undefined) {
+    if (store !== 'redis') return;
+    throw invalid(
+      'fair.redis.url',
+      'fair.store is "redis" but fair.redis.url is not set. Set it to where Redis is, like "redis://127.0.0.1:6379".',
+    );
+  }
+  const url = URL.canParse(redis.url) ? new URL(redis.url) : undefined;
+  if (url?.password || url?.username)
+    throw invalid(
+      'fair.redis.url',
+      `fair.redis.url (from ${describeOrigin(origin)}) holds a user or a password. Write the password into a file of its own and name that by fair.redis.password_file, or set SYNCLINE_FAIR_REDIS_PASSWORD.`,
+    );
+  if (url !== undefined && isRedisUrl(url)) return;
+  throw invalid(
+    'fair.redis.url',
+    `fair.redis.url is ${JSON.stringify(redis.url)} (from ${describeOrigin(origin)}); allowed is redis://HOST:PORT or rediss://HOST:PORT, with /DATABASE after it for another database than 0.`,
+  );
+}
+
+function isRedisUrl({ protocol, hostname, pathname, search, hash }: URL): boolean {
+  const isRedis = protocol === 'redis:' || protocol === 'rediss:';
+  return isRedis && hostname !== '' && /^\/?\d{0,3}$/.test(pathname) && search + hash === '';
 }
 
 function invalid(field: string, message: string): SynclineError {

@@ -84,6 +84,17 @@ export function choiceSetting<const T extends readonly [string, ...string[]]>(
   });
 }
 
+/** A text, or nothing. */
+export function optionalTextSetting(
+  description: SettingDescription & { readonly allowed: string },
+) {
+  return z
+    .string()
+    .min(1)
+    .optional()
+    .register(settingMeta, { ...description, parse: (text) => text, isList: false });
+}
+
 /** The name of a file, or nothing. */
 export function fileSetting(description: SettingDescription) {
   return z

@@ -10,6 +10,7 @@ import {
   fileSetting,
   integerSetting,
   listSetting,
+  optionalTextSetting,
   portSetting,
   textSetting,
 } from './setting.js';
@@ -93,6 +94,45 @@ const mesh = {
   ),
 };
 
+const fair = {
+  store: choiceSetting(['embedded', 'memory', 'redis'], 'embedded', {
+    help: 'Where the shared cells of fair live. `embedded`: in memory, and on disk within a second or so; with `memory` set there is no disk. `redis`: several servers share them.',
+  }),
+  broadcastIntervalMs: integerSetting(
+    { min: 0, max: 60_000, default: 0 },
+    {
+      help: 'How long changed cells are collected before they are sent to all clients. 0 sends at once; 250 saves messages where many clients change much.',
+    },
+  ),
+  broadcastBudgetCells: integerSetting(
+    { min: 0, max: 262_144, default: 0 },
+    {
+      help: 'Cells of one broadcast at most; those that changed most go first, and none waits for more than 4 broadcasts. 0 sends all.',
+    },
+  ),
+  defaultWindowMs: integerSetting(
+    { min: 10_000, max: 86_400_000, default: 300_000 },
+    {
+      help: 'Window of clients that name no tracker. Their seeds are dropped after three of these.',
+    },
+  ),
+  defaultSeedUnit: choiceSetting(['auto', 's', 'ms', 'us', 'ns', 'opaque'], 'auto', {
+    help: 'What the seeds of clients that name no tracker count since 1970. `auto` goes by their size; `opaque` takes them for plain numbers, which are dropped when nobody uses them.',
+  }),
+  redis: z.strictObject({
+    url: optionalTextSetting({
+      help: 'Where Redis is, for the store `redis`: `redis://127.0.0.1:6379`, or with a database `redis://127.0.0.1:6379/2`. No password in here.',
+      allowed: 'a URL that begins with redis:// or rediss://',
+    }),
+    passwordFile: fileSetting({
+      help: 'File with the password of Redis. Instead of it SYNCLINE_FAIR_REDIS_PASSWORD may hold the password itself.',
+    }),
+    tls: booleanSetting(false, {
+      help: 'Speak TLS with Redis. A URL that begins with `rediss://` does so too.',
+    }),
+  }),
+};
+
 const tls = {
   certFile: fileSetting({
     help: 'PEM file with the certificate chain of this node. With it every listener speaks TLS.',
@@ -145,6 +185,7 @@ export const settingsSchema = z.strictObject({
   grpc: z.strictObject(grpc),
   resp: z.strictObject(resp),
   mesh: z.strictObject(mesh),
+  fair: z.strictObject(fair),
   tls: z.strictObject(tls),
   auth: z.strictObject(auth),
   log: z.strictObject(log),

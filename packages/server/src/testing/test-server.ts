@@ -47,8 +47,15 @@ export function testConfig({ settings = {}, credentials = {} }: TestServerOption
     grpc: section('grpc'),
     resp: section('resp'),
     mesh: section('mesh'),
+    fair: { redis: {}, ...(settings['fair'] as Section | undefined) },
   });
-  const none = { tls: undefined, token: undefined, respPassword: undefined, meshSecret: undefined };
+  const none = {
+    tls: undefined,
+    token: undefined,
+    respPassword: undefined,
+    meshSecret: undefined,
+    fairRedisPassword: undefined,
+  };
   return { ...parsed, credentials: { ...none, ...credentials } };
 }
 

@@ -17,7 +17,9 @@ export function maxMinShares(amount: number, wants: readonly number[]): number[]
 
 /** Jain's index: 1 when all are equal, 1/n when one has everything. */
 export function jainIndex(values: readonly number[]): number {
-  const sum = values.reduce((total, value) => total + value, 0);
-  const squares = values.reduce((total, value) => total + value * value, 0);
-  return sum ** 2 / (values.length * squares);
+  return sum(values) ** 2 / (values.length * sum(values.map((value) => value * value)));
+}
+
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

@@ -1,0 +1,58 @@
+// The instances that take a scenario's requests, as a balancer in front of them sees them: a list of
+// trackers that may share what they learn. How they share is the fleet's own affair.
+import { type Clock, silentLogger, silentMetrics } from '@syncline/kernel';
+import type { SeededRandom } from '@syncline/kernel/testing';
+import type { DecayPolicy } from '../decay.js';
+import type { FairTracker } from '../fair-tracker.js';
+import { createFairTracker } from '../local-tracker.js';
+import type { FairTrackerOptions } from '../tracker-options.js';
+import type { ManualClock } from './manual-clock.js';
+
+export interface Fleet {
+  readonly trackers: readonly FairTracker[];
+  /** Called at the end of each interval: resolves when every instance knows what the others learned. */
+  share(): Promise<void> | undefined;
+  close(): Promise<void>;
+}
+
+export interface FleetSettings {
+  readonly instances: number;
+  readonly policy: DecayPolicy;
+  readonly intervalMs: number;
+  readonly clock: ManualClock;
+  readonly random: SeededRandom;
+}
+
+export type OpenFleet = (settings: FleetSettings) => Promise<Fleet>;
+
+/** Instances that know nothing of each other: a fleet of one, or the contrast to a fleet that shares. */
+export const openIsolatedFleet: OpenFleet = async (settings) => {
+  const trackers = createTrackers(settings, () => ({}));
+  return {
+    trackers,
+    share: () => undefined,
+    async close() {
+      for (const tracker of trackers) await tracker.close();
+    },
+  };
+};
+
+/** All of one secret, each with random numbers and, if need be, a clock of its own. */
+export function createTrackers(
+  { instances, policy, clock, random }: FleetSettings,
+  special: (instance: number) => FairTrackerOptions & { readonly clock?: Clock },
+): readonly FairTracker[] {
+  const secret = random.fork('secret').bytes(32);
+  return Array.from({ length: instances }, (_, instance) => {
+    const { clock: ownClock = clock, ...options } = special(instance);
+    return createFairTracker(
+      { policy, secret, ...options },
+      {
+        clock: ownClock,
+        random: random.fork(`tracker ${instance}`),
+        logger: silentLogger,
+        metrics: silentMetrics,
+      },
+    );
+  });
+}

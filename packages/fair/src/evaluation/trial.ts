@@ -1,0 +1,79 @@
+// The requests of a scenario under one seed, drawn once and then played without throttling and against any
+// number of fleets: what is compared differs in nothing else.
+//
+// The trial owns time. Between two intervals it moves the clock from request to request; at the end of
+// each it waits until the fleet has shared, while the clock stands still. So sockets may take as long as
+// they like: the result is the same.
+import { randomBelow } from '@syncline/kernel';
+import { createSeededRandom, type SeededRandom } from '@syncline/kernel/testing';
+import { type Arrival, drawArrivals } from './arrivals.js';
+import { Contest, type Gate, openGate, playThrough } from './contest.js';
+import type { Fleet, FleetSettings, OpenFleet } from './fleet.js';
+import { ManualClock, type ManualClockOptions } from './manual-clock.js';
+import type { Scenario } from './scenario.js';
+import type { Tally } from './tally.js';
+
+export interface TrialOptions extends Pick<FleetSettings, 'instances' | 'policy' | 'intervalMs'> {
+  readonly defer?: ManualClockOptions['defer'];
+  readonly signal?: AbortSignal;
+}
+
+/** Windows begin at multiples of it, so that a trial starts anywhere in one and rotates on its way. */
+const WINDOW_MS = 300_000;
+const EPOCH_MS = 1_700_000_100_000;
+
+export class Trial {
+  readonly #scenario: Scenario;
+  readonly #random: SeededRandom;
+  readonly #arrivals: readonly Arrival[];
+
+  constructor(scenario: Scenario, seed: number) {
+    this.#scenario = scenario;
+    this.#random = createSeededRandom(`${scenario.name}/${seed}`);
+    const random = this.#random.fork('arrivals');
+    this.#arrivals = drawArrivals(scenario, () => random.float());
+  }
+
+  playOpen(): Tally {
+    return playThrough(this.#scenario, this.#arrivals, openGate);
+  }
+
+  /** Rejects with the reason of the signal when that fires. */
+  async play(openFleet: OpenFleet, options: TrialOptions): Promise<Tally> {
+    const { defer, signal, ...settings } = options;
+    const wallMs = EPOCH_MS + randomBelow(this.#random.fork('start'), WINDOW_MS);
+    const clock = new ManualClock({ wallMs, ...(defer && { defer }) });
+    const fleet = await openFleet({ ...settings, clock, random: this.#random.fork('fleet') });
+    const contest = new Contest(this.#scenario, this.#balance(fleet, clock));
+    const startMs = clock.monotonicMs(); // connecting may have taken time
+    try {
+      let shareAtMs = options.intervalMs;
+      for (const arrival of this.#arrivals) {
+        for (; arrival.atNs >= shareAtMs * 1e6; shareAtMs += options.intervalMs) {
+          signal?.throwIfAborted();
+          clock.advanceTo(startMs + shareAtMs);
+          await fleet.share();
+        }
+        contest.serve(arrival);
+      }
+    } finally {
+      await fleet.close();
+    }
+    return contest.tally;
+  }
+
+  /** Each request goes to an instance by chance. */
+  #balance({ trackers }: Fleet, clock: ManualClock): Gate {
+    const random = this.#random.fork('balancer');
+    const startMs = clock.monotonicMs();
+    let chosen = trackers[0];
+    return {
+      admits(client, nowMs) {
+        clock.advanceTo(startMs + nowMs);
+        chosen = trackers[randomBelow(random, trackers.length)];
+        return chosen?.register(client).throttled === false;
+      },
+      learn: (client, isSuccess) => chosen?.report(client, isSuccess ? 'success' : 'failure'),
+    };
+  }
+}

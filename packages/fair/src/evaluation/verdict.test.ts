@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { classSeries, meanSeries } from './class-series.js';
+import type { Scenario } from './scenario.js';
+import { Tally } from './tally.js';
+import { judge, meanVerdict } from './verdict.js';
+
+/** One minute, one token per second: a light client that wants 15, and a heavy one that wants 120. */
+const scenario: Scenario = {
+  name: 'small',
+  seed: 1,
+  durationSeconds: 60,
+  capacityPerSecond: 1,
+  classes: [
+    { name: 'light', clients: 1, requestsPerSecond: 0.25 },
+    { name: 'heavy', clients: 1, requestsPerSecond: 2 },
+  ],
+};
+
+/** Asks in the middle of each of `count` equal parts of the time; those for which `isServed` are served. */
+function ask(tally: Tally, client: number, count: number, isServed: (atSecond: number) => boolean) {
+  for (let request = 0; request < count; request += 1) {
+    const second = ((request + 0.5) * 60) / count;
+    tally.countRequest(client, second * 1e9);
+    if (isServed(second)) tally.countSuccess(client, second * 1e9);
+  }
+}
+
+test('all get their max-min share: 1, and everything that there was', () => {
+  const tally = new Tally(scenario);
+  ask(tally, 0, 15, () => true);
+  ask(tally, 1, 120, (second) => second < 23); // 46 = 61 - 15
+  expect(judge(tally)).toMatchObject({ requests: 135, successes: 61, jain: 1, used: 1, worst: 1 });
+});
+
+test('the windowed index sees who was served late', () => {
+  const tally = new Tally(scenario);
+  ask(tally, 0, 60, (second) => second < 30);
+  ask(tally, 1, 60, (second) => second >= 30);
+  const { jain, jain30 } = judge(tally);
+  expect(jain).toBeCloseTo(1, 12);
+  expect(jain30).toBeCloseTo(0.5, 12);
+});
+
+test('a client that asks for nothing is left out', () => {
+  const tally = new Tally(scenario);
+  ask(tally, 1, 30, () => true);
+  expect(judge(tally)).toMatchObject({ jain: 1, jain30: 1, used: 1, worst: 1 });
+});
+
+test('a mean is taken field by field', () => {
+  const tally = new Tally(scenario);
+  ask(tally, 0, 15, () => true);
+  const one = judge(tally);
+  const mean = meanVerdict([one, { ...one, jain: 0.5, failures: 3 }]);
+  expect(mean).toEqual({ ...one, jain: 0.75, failures: 1.5 });
+});
+
+test('a series gives rates per class, with the fair share of each bin', () => {
+  const tally = new Tally(scenario);
+  ask(tally, 0, 15, () => true);
+  ask(tally, 1, 120, (second) => second < 30);
+  const series = classSeries(tally, 30);
+  expect(series).toEqual([
+    { name: 'light', wanted: [7 / 30, 8 / 30], share: [7 / 30, 8 / 30], served: [7 / 30, 8 / 30] },
+    { name: 'heavy', wanted: [2, 2], share: [23 / 30, 22 / 30], served: [2, 0] },
+  ]);
+  expect(meanSeries([series, series])).toEqual(series);
+});

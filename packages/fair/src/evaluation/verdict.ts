@@ -1,0 +1,80 @@
+// How fairly and how fully a resource was used: one run, or the mean of several.
+//
+// A client's share is what max-min division would have given it of what could be had. Over a whole run
+// that forgives a client who got nothing for a minute and was paid back later; the windowed index does not.
+import { jainIndex, maxMinShares, sum } from './fairness.js';
+import type { Tally, Usage } from './tally.js';
+
+export interface Verdict {
+  readonly requests: number;
+  readonly successes: number;
+  /** Admitted, and then there was no token. */
+  readonly failures: number;
+  readonly throttled: number;
+  /** Jain's index of successes over entitlement, per client. */
+  readonly jain: number;
+  /** The mean of that index over windows of 30 s. */
+  readonly jain30: number;
+  /** Successes over what could be had: 1 when nothing was wasted. */
+  readonly used: number;
+  /** The lowest of the clients' successes over entitlement. */
+  readonly worst: number;
+  /** Requests that were let through in vain, for each that was served. */
+  readonly failuresPerSuccess: number;
+}
+
+const WINDOW_SECONDS = 30;
+
+export function judge(tally: Tally): Verdict {
+  const { scenario, failures, throttled } = tally;
+  const { durationSeconds, capacityPerSecond } = scenario;
+  const usage = tally.total();
+  const available = capacityPerSecond * (durationSeconds + 1); // the bucket starts full
+  const ratios = ratiosOf(usage, available);
+  const requests = sum(usage.wants);
+  const successes = sum(usage.gains);
+  return {
+    requests,
+    successes,
+    failures,
+    throttled,
+    jain: jainIndex(ratios),
+    jain30: windowedJain(tally),
+    used: successes / Math.min(available, requests),
+    worst: Math.min(...ratios),
+    failuresPerSuccess: failures / successes,
+  };
+}
+
+/** Field by field. There is at least one. */
+export function meanVerdict(verdicts: readonly Verdict[]): Verdict {
+  const mean = (field: keyof Verdict) =>
+    sum(verdicts.map((verdict) => verdict[field])) / verdicts.length;
+  return {
+    requests: mean('requests'),
+    successes: mean('successes'),
+    failures: mean('failures'),
+    throttled: mean('throttled'),
+    jain: mean('jain'),
+    jain30: mean('jain30'),
+    used: mean('used'),
+    worst: mean('worst'),
+    failuresPerSuccess: mean('failuresPerSuccess'),
+  };
+}
+
+function windowedJain(tally: Tally): number {
+  const { durationSeconds, capacityPerSecond } = tally.scenario;
+  const indices = tally.windows(WINDOW_SECONDS).map((usage, window) => {
+    const seconds = Math.min(WINDOW_SECONDS, durationSeconds - window * WINDOW_SECONDS);
+    const available = capacityPerSecond * (window === 0 ? seconds + 1 : seconds);
+    return jainIndex(ratiosOf(usage, available));
+  });
+  return sum(indices) / indices.length;
+}
+
+/** Clients that are entitled to nothing are left out. */
+function ratiosOf({ wants, gains }: Usage, available: number): number[] {
+  const shares = maxMinShares(Math.min(available, sum(wants)), wants);
+  return shares.flatMap((share, client) => (share > 0 ? [(gains[client] ?? 0) / share] : []));
+}

@@ -9,7 +9,7 @@
 export interface PackageRole {
   /** The packages that its sources may import. */
   readonly mayImport: readonly string[];
-  /** Second doors beside `.`: test suites, and adapters whose client is an optional peer. */
+  /** Second doors beside `.`: test suites, and what only some users should have to load. */
   readonly doors: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export const packageRoles: ReadonlyMap<string, PackageRole> = new Map(
   Object.entries({
     kernel: { mayImport: [], doors: ['./testing'] },
     riblt: { mayImport: [], doors: ['./testing'] },
-    protocol: { mayImport: ['kernel'], doors: ['./testing'] },
+    protocol: { mayImport: ['kernel'], doors: ['./testing', './fair-state'] },
     mesh: { mayImport: ['kernel', 'protocol'], doors: ['./testing'] },
     fair: {
       mayImport: ground,

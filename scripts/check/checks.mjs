@@ -16,6 +16,7 @@ import { runCheck } from './run-check.mjs';
 export const checks = [
   { name: 'types', program: 'typescript/bin/tsc', args: ['-b', '--pretty', 'false'] },
   { name: 'format', program: '@biomejs/biome/bin/biome', args: ['check', '--error-on-warnings'] },
+  { name: 'contracts', program: '@bufbuild/buf/bin/buf', args: ['lint'] },
   { name: 'dead code', program: 'knip/bin/knip.js', args: ['--no-progress'] },
   {
     name: 'rules',

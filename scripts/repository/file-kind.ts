@@ -1,7 +1,12 @@
-// What kind of file a path names, by its ending alone.
+// What kind of file a path names, by the path alone.
 
 export function isTest(path: string): boolean {
   return path.endsWith('.test.ts');
+}
+
+/** Written by a program (`npm run proto`), whose habits are its own. */
+export function isGenerated(path: string): boolean {
+  return /^packages\/[^/]+\/src\/generated\//.test(path);
 }
 
 /** A public entry of a package: named exports, no logic. */

@@ -5,6 +5,7 @@ import type { Files, Planted } from '../repository/planted.js';
 const core = 'packages/fair/src/bucket.ts';
 const system = 'packages/kernel/src/system-clock.ts';
 const unitTest = 'packages/fair/src/bucket.test.ts';
+const generated = 'packages/protocol/src/generated/fair/v1/state_pb.ts';
 const integrationTest = 'packages/fair/src/bucket.int.test.ts';
 
 const at = (path: string, texts: readonly string[]): Files[] =>
@@ -84,12 +85,14 @@ export const plantedUntidiness: Readonly<Record<string, Planted>> = {
       { 'packages/fair/src/types.ts': '' },
       { 'packages/fair/src/bucketStore.ts': '' },
       { 'packages/fair/src/Bucket.ts': '' },
+      { 'packages/fair/src/state_pb.ts': '' },
+      { 'scripts/generated/state_pb.ts': '' },
     ],
-    good: [{ 'packages/fair/src/bucket-store.property.test.ts': '' }],
+    good: [{ 'packages/fair/src/bucket-store.property.test.ts': '' }, { [generated]: '' }],
   },
   'file-size': {
     bad: [{ [core]: lines(401) }],
-    good: [{ [core]: lines(400) }, { [unitTest]: lines(401) }],
+    good: [{ [core]: lines(400) }, { [unitTest]: lines(401) }, { [generated]: lines(401) }],
   },
   'function-size': {
     bad: at(core, [
@@ -152,7 +155,10 @@ export const plantedUntidiness: Readonly<Record<string, Planted>> = {
   },
   'median-file-size': {
     bad: [{ [core]: lines(151), 'packages/fair/src/tracker.ts': lines(151) }],
-    good: [{ [core]: lines(150), 'packages/fair/src/tracker.ts': lines(150) }],
+    good: [
+      { [core]: lines(150), 'packages/fair/src/tracker.ts': lines(150) },
+      { [core]: lines(150), [generated]: lines(401) },
+    ],
   },
   'one-heading': {
     bad: [{ 'docs/A.md': '# A\n# B\n' }, { 'docs/A.md': 'Only prose.\n' }],

@@ -1,6 +1,6 @@
 // The hard stops for size. They are far above what feels right (a file near 100 lines, a function
 // that fits a screen), so whoever meets one has two subjects in one place.
-import { isTest } from '../repository/file-kind.js';
+import { isGenerated, isTest } from '../repository/file-kind.js';
 import { type Rule, sourceRule } from '../repository/rule.js';
 import { nodesOf } from '../repository/source-file.js';
 
@@ -16,7 +16,7 @@ const functionTypes = new Set([
 ]);
 
 export const fileSize = sourceRule('file-size', function* ({ path, linesCount }) {
-  if (isTest(path) || linesCount <= fileLinesMax) return;
+  if (isTest(path) || isGenerated(path) || linesCount <= fileLinesMax) return;
   const message = `${linesCount} lines, at most ${fileLinesMax}; split it by subject`;
   yield { line: fileLinesMax, message };
 });
@@ -25,7 +25,7 @@ export const medianFileSize: Rule = {
   name: 'median-file-size',
   *find(repository) {
     const sizes = repository.sources
-      .filter((file) => !isTest(file.path))
+      .filter((file) => !isTest(file.path) && !isGenerated(file.path))
       .map((file) => file.linesCount)
       .sort((left, right) => left - right);
     const median = sizes[Math.floor(sizes.length / 2)] ?? 0;

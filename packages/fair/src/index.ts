@@ -13,6 +13,7 @@ export type { Combine, LevelExplanation } from './flow-table.js';
 export { fairLimits } from './limits.js';
 export { createFairTracker } from './local-tracker.js';
 export { type FairMetricName, fairMetrics } from './metrics-list.js';
+export { addressKey } from './middleware/address-key.js';
 export type { Outcome, Settled } from './outcome.js';
 export type { FairTrackerOptions } from './tracker-options.js';
 export { type FairShape, type FairTuning, tuneFair } from './tuning.js';

@@ -1,0 +1,2 @@
+export { type FairExpressOptions, fairExpress } from './middleware/express-middleware.js';
+export type { FairProblem, FairRejection } from './middleware/http-rejection.js';

@@ -1,0 +1,2 @@
+export { type FairFetchOptions, type FetchHandler, withFair } from './middleware/fetch-handler.js';
+export type { FairProblem, FairRejection } from './middleware/http-rejection.js';

@@ -1,0 +1,6 @@
+export {
+  type FairInterceptorOptions,
+  fairServerInterceptor,
+  type GrpcRequest,
+} from './middleware/grpc-interceptor.js';
+export type { GrpcStatus } from './middleware/grpc-rejection.js';

@@ -1,0 +1,89 @@
+// What all doors share: it asks the tracker before a request and tells it the outcome afterwards. It knows no
+// framework; a door translates its requests and answers.
+//
+// F41  An error of `keyGenerator`, `skip` or `cost` reaches the caller of `ask` and nothing is counted; one of
+//      `classifyOutcome` is told once and the outcome is ignored.
+import type { Decision } from '../decision.js';
+import type { FairTracker } from '../fair-tracker.js';
+import type { Outcome } from '../outcome.js';
+import { type Admission, CountedAdmission, UNCOUNTED } from './admission.js';
+import { createLostErrors, type LostErrors } from './lost-error.js';
+import {
+  checkMiddlewareOptions,
+  type KeyGenerator,
+  type MiddlewareOptions,
+  type RequestCost,
+} from './middleware-options.js';
+
+/** What a door decides where the user did not. */
+export interface GateDefaults<
+  Asked extends readonly unknown[],
+  Answered extends readonly unknown[],
+> {
+  readonly keyGenerator: KeyGenerator<Asked>;
+  readonly classifyOutcome: (...answered: Answered) => Outcome;
+}
+
+/** What a route may set for itself. */
+export interface RouteOverrides<Asked extends readonly unknown[]> {
+  readonly keyGenerator?: KeyGenerator<Asked>;
+  readonly cost?: RequestCost<Asked>;
+}
+
+export type Verdict<Answered extends readonly unknown[]> =
+  | { readonly kind: 'admitted'; readonly admission: Admission<Answered> }
+  | { readonly kind: 'rejected'; readonly decision: Decision };
+
+export class FairGate<Asked extends readonly unknown[], Answered extends readonly unknown[]> {
+  readonly #tracker: FairTracker;
+  readonly #options: MiddlewareOptions<Asked, Answered>;
+  readonly #defaults: GateDefaults<Asked, Answered>;
+  readonly #lost: LostErrors;
+
+  /** Throws `invalid-argument`, with `details.field`, for options that cannot work. */
+  constructor(
+    tracker: FairTracker,
+    options: MiddlewareOptions<Asked, Answered>,
+    defaults: GateDefaults<Asked, Answered>,
+  ) {
+    checkMiddlewareOptions(options);
+    this.#tracker = tracker;
+    this.#options = options;
+    this.#defaults = defaults;
+    this.#lost = createLostErrors(options.logger);
+  }
+
+  /** Rejects with what the user's functions throw. */
+  async ask(asked: Asked, overrides: RouteOverrides<Asked> = {}): Promise<Verdict<Answered>> {
+    const { skip } = this.#options;
+    if (skip !== undefined && (await skip(...asked))) return UNCOUNTED_VERDICT;
+    const keyGenerator =
+      overrides.keyGenerator ?? this.#options.keyGenerator ?? this.#defaults.keyGenerator;
+    const key = (await keyGenerator(...asked)) ?? ''; // an empty key is untracked
+    const cost = await costOf(overrides.cost ?? this.#options.cost ?? 1, asked);
+    const decision = this.#tracker.register(key, { cost });
+    if (decision.throttled) return { kind: 'rejected', decision };
+    if (decision.wouldThrottle) return UNCOUNTED_VERDICT; // shadow mode
+    const report = (outcome: Outcome) => this.#tracker.report(key, outcome, { cost });
+    const classify = (answered: Answered) => this.#classify(answered);
+    return { kind: 'admitted', admission: new CountedAdmission(report, classify) };
+  }
+
+  #classify(answered: Answered): Outcome {
+    try {
+      return (this.#options.classifyOutcome ?? this.#defaults.classifyOutcome)(...answered);
+    } catch (cause) {
+      this.#lost('classifyOutcome threw; the outcome is ignored', cause);
+      return 'ignore';
+    }
+  }
+}
+
+const UNCOUNTED_VERDICT: Verdict<readonly unknown[]> = { kind: 'admitted', admission: UNCOUNTED };
+
+async function costOf<Asked extends readonly unknown[]>(
+  cost: RequestCost<Asked>,
+  asked: Asked,
+): Promise<number> {
+  return typeof cost === 'function' ? await cost(...asked) : cost;
+}

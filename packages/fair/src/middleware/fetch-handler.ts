@@ -1,0 +1,71 @@
+// For servers that turn a Request into a Response: Deno, Bun, Workers, Hono, service workers.
+//
+// A Request does not carry the address of its peer, and the headers that claim one are anyone's to write, so
+// there is no default key: `keyGenerator` must be given. The outcome is taken when the handler has answered;
+// how far a streamed body came is not visible from here. A request whose signal is aborted by then is ignored.
+import type { FairTracker } from '../fair-tracker.js';
+import { classifySettled } from '../outcome.js';
+import { refuseUnless } from '../tuning.js';
+import { FairGate } from './fair-gate.js';
+import { type FairRejection, problemAnswer, rejectionOf } from './http-rejection.js';
+import type { HttpMiddlewareOptions, KeyGenerator } from './middleware-options.js';
+import { isOwnRejection, markOwnRejection } from './own-rejection.js';
+import { outcomeOfHttp } from './status-outcome.js';
+
+/** `Rest` is what the server passes beside the request: an environment, a context, connection info. */
+export type FetchHandler<Rest extends readonly unknown[]> = (
+  request: Request,
+  ...rest: Rest
+) => Response | Promise<Response>;
+
+type Asked<Rest extends readonly unknown[]> = readonly [request: Request, ...rest: Rest];
+type Answered = readonly [request: Request, response: Response];
+
+export interface FairFetchOptions<Rest extends readonly unknown[]>
+  extends HttpMiddlewareOptions<Asked<Rest>, Answered> {
+  /** Who asks. Required: a Request does not know its peer. */
+  readonly keyGenerator: KeyGenerator<Asked<Rest>>;
+  /** Answers a throttled request. Spread `rejection.headers` into yours. */
+  readonly handler?: (request: Request, rejection: FairRejection) => Response | Promise<Response>;
+}
+
+/** The same handler, throttled. It rejects with what `handler` or the options' functions throw. */
+export function withFair<Rest extends readonly unknown[]>(
+  tracker: FairTracker,
+  handler: FetchHandler<Rest>,
+  options: FairFetchOptions<Rest>,
+): (request: Request, ...rest: Rest) => Promise<Response> {
+  const { keyGenerator } = options;
+  refuseUnless(typeof keyGenerator === 'function', 'keyGenerator', {
+    value: keyGenerator,
+    wanted: 'a function: a Request does not know the address of its peer',
+  });
+  const gate = new FairGate<Asked<Rest>, Answered>(tracker, options, {
+    keyGenerator,
+    classifyOutcome: (_request, response) => outcomeOfHttp(response.status),
+  });
+  return async (request, ...rest) => {
+    const verdict = await gate.ask([request, ...rest]);
+    if (verdict.kind === 'rejected') {
+      const rejection = rejectionOf(verdict.decision, options);
+      const refusal = (await options.handler?.(request, rejection)) ?? problemResponse(rejection);
+      markOwnRejection(refusal);
+      return refusal;
+    }
+    const { admission } = verdict;
+    try {
+      const response = await handler(request, ...rest);
+      if (request.signal.aborted || isOwnRejection(response)) admission.abandon();
+      else admission.finish(request, response);
+      return response;
+    } catch (reason) {
+      admission.settle(classifySettled({ status: 'rejected', reason }));
+      throw reason;
+    }
+  };
+}
+
+function problemResponse(rejection: FairRejection): Response {
+  const { headers, body } = problemAnswer(rejection);
+  return new Response(body, { status: rejection.statusCode, headers });
+}

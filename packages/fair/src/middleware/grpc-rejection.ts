@@ -1,0 +1,41 @@
+// The statuses that the interceptor itself sends: to a throttled call, and to one whose options' functions
+// threw.
+import { Metadata, type StatusObject, status } from '@grpc/grpc-js';
+import { SynclineError } from '@syncline/kernel';
+import { type GrpcFailure, grpcFailureOf } from '@syncline/protocol';
+import type { Decision } from '../decision.js';
+import { encodeRetryStatus } from './retry-info.js';
+
+/** What ends a call; the metadata are its trailers. */
+export type GrpcStatus = Pick<StatusObject, 'code' | 'details'> & {
+  readonly metadata?: Metadata | null | undefined;
+};
+
+/** RESOURCE_EXHAUSTED. A client with a retry policy obeys `grpc-retry-pushback-ms` by itself. */
+export function throttledStatus({ retryAfterMs }: Decision): GrpcStatus {
+  const message = `This caller takes more than its fair share. Try again in ${retryAfterMs / 1000} s.`;
+  const error = new SynclineError('throttled', message, { details: { retryAfterMs } });
+  const answer = statusOfFailure(grpcFailureOf(error));
+  const bytes = encodeRetryStatus({ code: answer.code, message, retryAfterMs });
+  answer.metadata.set('grpc-status-details-bin', bytes);
+  answer.metadata.set('grpc-retry-pushback-ms', String(retryAfterMs));
+  return answer;
+}
+
+/** As grpc-js treats what a method throws: an error with a status keeps it, any other is UNKNOWN. */
+export function statusOfThrown(reason: unknown): GrpcStatus {
+  if (reason instanceof SynclineError) return statusOfFailure(grpcFailureOf(reason));
+  const { code, details, message, metadata } = Object(reason) as Readonly<Record<string, unknown>>;
+  const text = typeof details === 'string' ? details : message;
+  return {
+    code: typeof code === 'number' && Number.isInteger(code) ? code : status.UNKNOWN,
+    details: typeof text === 'string' ? text : 'Unknown Error',
+    ...(metadata instanceof Metadata ? { metadata } : {}),
+  };
+}
+
+function statusOfFailure(failure: GrpcFailure): GrpcStatus & { readonly metadata: Metadata } {
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(failure.metadata)) metadata.set(name, value);
+  return { code: failure.code, details: failure.details, metadata };
+}

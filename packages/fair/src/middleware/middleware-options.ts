@@ -1,0 +1,64 @@
+// What all doors take. Names are those that users of other limiters know: keyGenerator, skip, handler.
+//
+// `keyGenerator`, `skip` and `cost` may answer with a promise. If one of them throws, the request goes the
+// way of the framework's errors: it is neither served nor counted, and the error keeps its status. Letting it
+// through instead would let anyone past the throttle who can make them throw.
+import type { Logger } from '@syncline/kernel';
+import type { FlowKey } from '../flow-key.js';
+import type { Outcome } from '../outcome.js';
+import { refuseUnless } from '../tuning.js';
+
+type MaybePromise<T> = T | Promise<T>;
+
+/** Without a key the request is let through and counted as untracked. */
+export type KeyGenerator<Asked extends readonly unknown[]> = (
+  ...asked: Asked
+) => MaybePromise<FlowKey | null | undefined>;
+
+/** A number, or what a request costs: see `register`. */
+export type RequestCost<Asked extends readonly unknown[]> =
+  | number
+  | ((...asked: Asked) => MaybePromise<number>);
+
+export interface MiddlewareOptions<
+  Asked extends readonly unknown[],
+  Answered extends readonly unknown[],
+> {
+  /** Who asks. Default: the address of the peer, IPv6 cut to /56. */
+  readonly keyGenerator?: KeyGenerator<Asked>;
+  /** How many requests this one counts as, in (0, 1000]. Default 1. */
+  readonly cost?: RequestCost<Asked>;
+  /** Requests to leave alone: neither throttled nor counted. Default: none. */
+  readonly skip?: (...asked: Asked) => MaybePromise<boolean>;
+  /** Whether the protected resource was had. Default: by status. If it throws, the outcome is ignored. */
+  readonly classifyOutcome?: (...answered: Answered) => Outcome;
+  /** Gets what no answer can tell any more: a `classifyOutcome` that threw. Default: a warning of Node. */
+  readonly logger?: Pick<Logger, 'error'>;
+}
+
+export interface HttpMiddlewareOptions<
+  Asked extends readonly unknown[],
+  Answered extends readonly unknown[],
+> extends MiddlewareOptions<Asked, Answered> {
+  /** Of a rejection. Default 429; 503 blames the service instead of the caller. */
+  readonly statusCode?: 429 | 503;
+  /** Adds `RateLimit: "fair";r=0;t=…` to a rejection. Default false. */
+  readonly standardHeaders?: boolean;
+}
+
+const FUNCTIONS = ['keyGenerator', 'skip', 'classifyOutcome', 'handler'] as const;
+
+/** Callers in JavaScript hear at construction what would otherwise fail at each request. */
+export function checkMiddlewareOptions(options: object): void {
+  const given = options as Readonly<Record<string, unknown>>;
+  for (const field of FUNCTIONS) {
+    const value = given[field];
+    const isFunction = value === undefined || typeof value === 'function';
+    refuseUnless(isFunction, field, { value, wanted: 'a function' });
+  }
+  const { cost = 1, statusCode = 429 } = given;
+  const isCost = typeof cost === 'number' || typeof cost === 'function';
+  refuseUnless(isCost, 'cost', { value: cost, wanted: 'a number or a function' });
+  const isStatus = statusCode === 429 || statusCode === 503;
+  refuseUnless(isStatus, 'statusCode', { value: statusCode, wanted: '429 or 503' });
+}

@@ -1,0 +1,170 @@
+// The exchange of a named tracker: hello, Welcome, views or the round in flight, snapshots, then rounds
+// and their acknowledgements.
+//
+// Our own outcomes are in the view at once and at the service later. So a value of the service is never
+// taken as it is: the folds that it cannot contain yet are put on top of it.
+//
+// F5  A round is sent again under the same sequence numbers and within its epoch only.
+import type { Clock } from '@syncline/kernel';
+import { fairLimits } from '../limits.js';
+import type { Hello, SyncResponse, Welcome } from '../wire/sync-messages.js';
+import type { ClientMetrics } from './client-metrics.js';
+import type { Exchange, ExchangeEvent, SendRequest } from './exchange.js';
+import { OutgoingRound } from './outgoing-round.js';
+import { hasUnsent, type SharedView, structureOf, structuresOf } from './shared-view.js';
+import { eachCell, rebase, SnapshotIntake } from './snapshot-intake.js';
+import { uploadView } from './view-upload.js';
+
+const ELEMENTS_MAX: number = fairLimits.elementsPerMessageMax.value;
+
+export interface ExchangeDeps {
+  readonly view: SharedView;
+  readonly clock: Clock;
+  readonly metrics: ClientMetrics;
+}
+
+export class NamedExchange implements Exchange {
+  readonly #deps: ExchangeDeps;
+  readonly #greeting: Omit<Hello, 'lastEpoch'>;
+  readonly #round: OutgoingRound;
+  /** Seeds that were asked for on this stream, and whether their snapshot is complete. */
+  readonly #asked = new Map<number, 'asked' | 'answered'>();
+  readonly #intakes = new Map<number, SnapshotIntake>();
+  #epoch = 0;
+  /** Of the state that the view is made of; 0 for none. */
+  #heldEpoch = 0;
+  #activeInstances = 1;
+  #elementsMax = ELEMENTS_MAX;
+
+  constructor(deps: ExchangeDeps, greeting: Omit<Hello, 'lastEpoch'>) {
+    const { levels, columns } = deps.view;
+    this.#deps = deps;
+    this.#greeting = greeting;
+    this.#round = new OutgoingRound(deps.view, Math.min(ELEMENTS_MAX, levels * columns));
+  }
+
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  get activeInstances(): number {
+    return this.#activeInstances;
+  }
+
+  begin(send: SendRequest): readonly ExchangeEvent[] {
+    this.#epoch = 0;
+    this.#asked.clear();
+    this.#intakes.clear();
+    send({ kind: 'hello', ...this.#greeting, lastEpoch: this.#heldEpoch });
+    return [];
+  }
+
+  receive(response: SyncResponse, send: SendRequest): readonly ExchangeEvent[] {
+    const { welcome, epoch, ackedSeq, activeInstances } = response;
+    if (this.#epoch === 0) return isUsable(welcome) ? this.#welcomed(welcome, send) : [];
+    if (epoch !== this.#epoch) return [{ kind: 'stale' }];
+    if (activeInstances > 0) this.#activeInstances = activeInstances;
+    const nowMs = this.#deps.view.rotate();
+    const events: ExchangeEvent[] = [];
+    if (this.#round.acknowledge(ackedSeq, nowMs)) {
+      this.#deps.metrics.round('acked');
+      events.push({ kind: 'acked' });
+    }
+    return response.isSnapshot
+      ? [...events, ...this.#takeSnapshot(response, nowMs)]
+      : [...events, ...this.#takeValues(response, nowMs)];
+  }
+
+  fetchNew(send: SendRequest): void {
+    const { view } = this.#deps;
+    for (const seed of this.#asked.keys()) {
+      if (structureOf(view, seed)) continue;
+      this.#asked.delete(seed);
+      this.#intakes.delete(seed);
+    }
+    for (const { seed } of structuresOf(view)) {
+      if (this.#asked.has(seed)) continue;
+      this.#asked.set(seed, 'asked');
+      send({ kind: 'state-request', seed: BigInt(seed) });
+    }
+  }
+
+  flush(send: SendRequest): void {
+    const { view, clock } = this.#deps;
+    if (this.#round.isInFlight || !hasUnsent(view)) return;
+    this.#round.take(this.#epoch, this.#elementsMax);
+    this.#round.send(send, clock.nowMs());
+  }
+
+  rejectRound(): void {
+    if (!this.#round.isInFlight) return;
+    this.#deps.metrics.round('dropped');
+    this.#deps.metrics.dropped('rejected', this.#round.drop());
+  }
+
+  dropAll(): number {
+    if (this.#round.isInFlight) this.#deps.metrics.round('dropped');
+    return this.#forgetPending();
+  }
+
+  #forgetPending(): number {
+    const { main, secondary } = this.#deps.view;
+    const count = main.pending.dropAll() + secondary.pending.dropAll();
+    this.#round.drop();
+    return count;
+  }
+
+  #welcomed(welcome: Welcome, send: SendRequest): readonly ExchangeEvent[] {
+    const { metrics, clock, view } = this.#deps;
+    const nowMs = view.rotate();
+    this.#epoch = welcome.epoch;
+    if (welcome.activeInstances > 0) this.#activeInstances = welcome.activeInstances;
+    this.#elementsMax = Math.min(ELEMENTS_MAX, Math.max(1, welcome.maxElements || ELEMENTS_MAX));
+    if (this.#heldEpoch !== 0 && this.#heldEpoch !== welcome.epoch) metrics.epochChange();
+    if (welcome.wantView) {
+      const upload = { nowMs, wallMs: clock.nowMs(), elementsMax: this.#elementsMax };
+      for (const structure of structuresOf(view)) uploadView(view, structure, upload, send);
+      this.#forgetPending(); // it is in what we have just sent
+    } else if (this.#round.isInFlight && this.#round.epoch === welcome.epoch) {
+      metrics.round('resent');
+      this.#round.send(send, clock.nowMs());
+    } else {
+      this.rejectRound();
+    }
+    this.fetchNew(send);
+    return [{ kind: 'welcomed', welcome }];
+  }
+
+  #takeValues({ seed, cells }: SyncResponse, nowMs: number): readonly ExchangeEvent[] {
+    const { view } = this.#deps;
+    const structure = structureOf(view, Number(seed));
+    if (structure) {
+      eachCell(view, cells, (cell, probability) => rebase(structure, cell, probability, nowMs));
+    }
+    return [];
+  }
+
+  #takeSnapshot(response: SyncResponse, nowMs: number): readonly ExchangeEvent[] {
+    const { view } = this.#deps;
+    const seed = Number(response.seed);
+    const structure = structureOf(view, seed);
+    if (structure === undefined) return [];
+    const intake =
+      this.#intakes.get(seed) ?? new SnapshotIntake(structure, view.levels * view.columns);
+    this.#intakes.set(seed, intake);
+    eachCell(view, response.cells, (cell, probability) => intake.take(cell, probability, nowMs));
+    if (!response.snapshotEnd) return [];
+    intake.finish(nowMs);
+    this.#intakes.delete(seed);
+    this.#asked.set(seed, 'answered');
+    const isSynced = structuresOf(view).every((each) => this.#asked.get(each.seed) === 'answered');
+    if (!isSynced) return [{ kind: 'snapshot' }];
+    this.#heldEpoch = this.#epoch;
+    return [{ kind: 'snapshot' }, { kind: 'synced' }];
+  }
+}
+
+/** Epochs are 1 to 2^53 - 1; anything else would never match what follows. */
+function isUsable(welcome: Welcome | undefined): welcome is Welcome {
+  return welcome !== undefined && Number.isSafeInteger(welcome.epoch) && welcome.epoch > 0;
+}

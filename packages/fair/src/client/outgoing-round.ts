@@ -1,0 +1,120 @@
+// The round in flight: which folds were sent under which sequence numbers. There is one at a time, so a
+// client never has more under way than its structures have cells, and a resent round is the same bytes.
+//
+// F5  A sequence number stands for the same folds for ever: a round changes only by losing parts.
+import { type CellDeltas, createCellDeltas } from '../cells.js';
+import type { SendRequest } from './exchange.js';
+import type { FoldSet } from './fold-set.js';
+import { type SharedStructure, type SharedView, structureOf, structuresOf } from './shared-view.js';
+
+/** One DeltaUpdate: a part of a structure's list of cells in flight. */
+interface RoundPart {
+  readonly seed: number;
+  readonly seq: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+export class OutgoingRound {
+  readonly #view: SharedView;
+  readonly #deltas: CellDeltas & { count: number };
+  #parts: readonly RoundPart[] = [];
+  #lastSeq = 0;
+  #epoch = 0;
+
+  constructor(view: SharedView, elementsMax: number) {
+    this.#view = view;
+    this.#deltas = createCellDeltas(elementsMax);
+  }
+
+  get isInFlight(): boolean {
+    return this.#parts.length > 0;
+  }
+
+  /** Of the state that the round was made for. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** Takes all that is unsent. There must be no round in flight. */
+  take(epoch: number, elementsMax: number): void {
+    this.#epoch = epoch;
+    this.#parts = structuresOf(this.#view).flatMap(({ seed, pending }) => {
+      const { count } = pending.take();
+      return Array.from({ length: Math.ceil(count / elementsMax) }, (_, index): RoundPart => {
+        this.#lastSeq += 1;
+        const from = index * elementsMax;
+        return { seed, seq: this.#lastSeq, from, to: Math.min(count, from + elementsMax) };
+      });
+    });
+  }
+
+  /** For the first time or again. */
+  send(send: SendRequest, wallMs: number): void {
+    for (const part of this.#parts) {
+      const folds = this.#structureOf(part)?.pending.inFlight;
+      if (folds === undefined) continue;
+      const deltas = this.#write(folds, part);
+      deltas.timesMs.fill(wallMs, 0, deltas.count);
+      const { seed, seq } = part;
+      send({ kind: 'delta-update', seed: BigInt(seed), deltas, seq, epoch: this.#epoch });
+    }
+  }
+
+  /** Forgets the folds up to a sequence number. Returns whether that ended the round. */
+  acknowledge(ackedSeq: number, nowMs: number): boolean {
+    if (!this.isInFlight) return false;
+    const acked = this.#parts.filter((part) => part.seq <= ackedSeq);
+    this.#parts = this.#parts.filter((part) => part.seq > ackedSeq);
+    for (const part of acked) this.#settle(part, nowMs);
+    if (!this.isInFlight) this.#clear();
+    return !this.isInFlight;
+  }
+
+  /** Gives the round up. Returns how many folds it still had. */
+  drop(): number {
+    const kept = this.#parts.filter((part) => this.#structureOf(part) !== undefined);
+    this.#parts = [];
+    this.#clear();
+    return kept.reduce((sum, { from, to }) => sum + to - from, 0);
+  }
+
+  /** The service's last word on these cells, if it has spoken since, includes the folds now. */
+  #settle(part: RoundPart, nowMs: number): void {
+    const structure = this.#structureOf(part);
+    if (structure === undefined) return;
+    const { inFlight, unsent } = structure.pending;
+    inFlight.drop(part.from, part.to);
+    for (let index = part.from; index < part.to; index += 1) {
+      const cell = inFlight.cells[index] ?? 0;
+      const saidTimeMs = structure.pending.saidTimeMs(cell);
+      if (Number.isNaN(saidTimeMs)) continue;
+      structure.overwrite(cell, structure.pending.saidProbability(cell), saidTimeMs);
+      const probability = structure.probabilityAt(cell, nowMs);
+      structure.overwrite(cell, unsent.applied(cell, probability), nowMs);
+    }
+  }
+
+  #write(folds: FoldSet, { from, to }: RoundPart): CellDeltas & { count: number } {
+    const { columns } = this.#view;
+    const deltas = this.#deltas;
+    deltas.count = to - from;
+    for (let index = 0; index < deltas.count; index += 1) {
+      const cell = folds.cells[from + index] ?? 0;
+      deltas.rows[index] = Math.floor(cell / columns);
+      deltas.columns[index] = cell % columns;
+      folds.write(cell, deltas, index);
+    }
+    return deltas;
+  }
+
+  /** Undefined if the structure, and with it these folds, has rotated away since. */
+  #structureOf({ seed, to }: RoundPart): SharedStructure | undefined {
+    const structure = structureOf(this.#view, seed);
+    return structure && structure.pending.inFlight.count >= to ? structure : undefined;
+  }
+
+  #clear(): void {
+    for (const { pending } of structuresOf(this.#view)) pending.inFlight.clear();
+  }
+}

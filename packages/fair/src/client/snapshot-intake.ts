@@ -1,0 +1,52 @@
+// What a client makes of values that the service sends. A snapshot may come in several messages; cells
+// that none of them lists are 0. Nothing else of its seed comes between them.
+//
+// F3  Every probability stored is in [0, 1], whatever arrives: a cell that the structure does not have, or
+// a value that is no probability, is left out.
+import type { Cells } from '../cells.js';
+import { cellAt, type SharedStructure, type SharedView } from './shared-view.js';
+
+/** Calls back for each value that can be used. */
+export function eachCell(
+  view: SharedView,
+  cells: Cells,
+  visit: (cell: number, probability: number) => void,
+): void {
+  for (let index = 0; index < cells.count; index += 1) {
+    const cell = cellAt(view, cells.rows[index] ?? -1, cells.columns[index] ?? -1);
+    const probability = cells.probabilities[index] ?? Number.NaN;
+    if (cell >= 0 && probability >= 0 && probability <= 1) visit(cell, probability);
+  }
+}
+
+/** Puts our own outcomes, which the service may not know yet, on top of what it says. */
+export function rebase(
+  structure: SharedStructure,
+  cell: number,
+  probability: number,
+  nowMs: number,
+): void {
+  structure.overwrite(cell, structure.pending.rebase(cell, probability, nowMs), nowMs);
+}
+
+export class SnapshotIntake {
+  readonly #structure: SharedStructure;
+  readonly #isListed: Uint8Array;
+
+  constructor(structure: SharedStructure, cellsCount: number) {
+    this.#structure = structure;
+    this.#isListed = new Uint8Array(cellsCount);
+  }
+
+  take(cell: number, probability: number, nowMs: number): void {
+    this.#isListed[cell] = 1;
+    rebase(this.#structure, cell, probability, nowMs);
+  }
+
+  /** The last message is in. */
+  finish(nowMs: number): void {
+    this.#isListed.forEach((listed, cell) => {
+      if (listed === 0) rebase(this.#structure, cell, 0, nowMs);
+    });
+  }
+}

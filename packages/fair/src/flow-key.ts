@@ -14,32 +14,41 @@ export function isTrackable(key: unknown): key is FlowKey {
 
 /** Holds the hashed part of one key at a time. */
 export class KeyBytes {
-  bytes: Uint8Array;
+  readonly bytes = new Uint8Array(UNITS_MAX * UTF8_BYTES_PER_UNIT_MAX);
+  readonly view = new DataView(this.bytes.buffer);
   length = 0;
-  readonly #encoded = new Uint8Array(UNITS_MAX * UTF8_BYTES_PER_UNIT_MAX);
   readonly #encoder = new TextEncoder();
-
-  constructor() {
-    this.bytes = this.#encoded;
-  }
 
   take(key: FlowKey): void {
     const unitsCount = Math.min(key.length, UNITS_MAX);
     if (typeof key !== 'string') {
-      this.bytes = key;
+      this.bytes.set(key.length > UNITS_MAX ? key.subarray(0, UNITS_MAX) : key);
       this.length = unitsCount;
-      return;
+    } else if (this.#takeAscii(key, unitsCount)) {
+      this.length = unitsCount;
+    } else {
+      this.length = this.#encoder.encodeInto(key.slice(0, unitsCount), this.bytes).written;
     }
-    const encoded = this.#encoded;
-    this.bytes = encoded;
-    for (let index = 0; index < unitsCount; index += 1) {
-      const unit = key.charCodeAt(index);
-      if (unit > 0x7f) {
-        this.length = this.#encoder.encodeInto(key.slice(0, unitsCount), encoded).written;
-        return;
-      }
-      encoded[index] = unit;
+  }
+
+  /** Four units at a time; false if they are not all ASCII. */
+  #takeAscii(key: string, unitsCount: number): boolean {
+    const { view } = this;
+    let all = 0;
+    let at = 0;
+    for (; at + 4 <= unitsCount; at += 4) {
+      const first = key.charCodeAt(at);
+      const second = key.charCodeAt(at + 1);
+      const third = key.charCodeAt(at + 2);
+      const fourth = key.charCodeAt(at + 3);
+      all |= first | second | third | fourth;
+      view.setInt32(at, first | (second << 8) | (third << 16) | (fourth << 24), true);
     }
-    this.length = unitsCount;
+    for (; at < unitsCount; at += 1) {
+      const unit = key.charCodeAt(at);
+      all |= unit;
+      view.setUint8(at, unit);
+    }
+    return all <= 0x7f;
   }
 }

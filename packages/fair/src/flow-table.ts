@@ -7,9 +7,11 @@
 // that it is warm when it becomes main.
 //
 // F18  Reads never write.
+import { CellFinder } from './cell-finder.js';
 import type { Decay } from './decay.js';
+import { DecayTable } from './decay-table.js';
 import type { FlowKey } from './flow-key.js';
-import { columnAt, type KeyHash } from './key-hash.js';
+import type { KeyHash } from './key-hash.js';
 import { Structure } from './structure.js';
 
 /** How the probabilities of the levels become one. */
@@ -33,13 +35,15 @@ export interface LevelExplanation {
 
 export class FlowTable {
   readonly #options: FlowTableOptions;
-  readonly #words = new Uint32Array(2);
+  readonly #finder: CellFinder;
   #main: Structure;
   #secondary: Structure;
 
   constructor(options: FlowTableOptions) {
     this.#options = options;
-    const { levels, columns, decay } = options;
+    this.#finder = new CellFinder(options);
+    const { levels, columns } = options;
+    const decay = new DecayTable(options.decay);
     this.#main = new Structure(levels * columns, decay);
     this.#secondary = new Structure(levels * columns, decay);
   }
@@ -56,38 +60,44 @@ export class FlowTable {
   restart(mainSeed: number, secondarySeed: number): void {
     this.#main.restart(mainSeed, this.#options.hash);
     this.#secondary.restart(secondarySeed, this.#options.hash);
+    this.#finder.enter(this.#main.salt, this.#secondary.salt);
   }
 
   /** The secondary becomes main, and an empty one starts. */
   advance(secondarySeed: number): void {
     [this.#main, this.#secondary] = [this.#secondary, this.#main];
     this.#secondary.restart(secondarySeed, this.#options.hash);
+    this.#finder.enter(this.#main.salt, this.#secondary.salt);
   }
 
   /** The probability with which the flow is throttled now. */
   probabilityOf(key: FlowKey, nowMs: number): number {
-    this.#options.hash.digest(key);
-    return this.#combined(this.#main, nowMs);
+    return this.#combined(this.#main, this.#finder.find(key), nowMs);
   }
 
   /** Adds an outcome to the cells of the flow, in both structures. */
   add(key: FlowKey, delta: number, nowMs: number): void {
-    this.#options.hash.digest(key);
-    this.#addTo(this.#main, delta, nowMs);
-    this.#addTo(this.#secondary, delta, nowMs);
+    const { levels } = this.#options;
+    const main = this.#main;
+    const secondary = this.#secondary;
+    const { cells } = this.#finder;
+    const start = this.#finder.find(key);
+    for (let at = start; at < start + levels; at += 1) {
+      main.add(cells[at] ?? 0, delta, nowMs);
+      secondary.add(cells[at + levels] ?? 0, delta, nowMs);
+    }
   }
 
   explain(key: FlowKey, nowMs: number) {
-    const { hash, levels, columns, combine } = this.#options;
-    hash.digest(key);
-    const secondaryProbability = this.#combined(this.#secondary, nowMs);
-    const probability = this.#combined(this.#main, nowMs); // leaves the words of the main structure
+    const { levels, columns, combine } = this.#options;
+    const start = this.#finder.find(key);
+    const probability = this.#combined(this.#main, start, nowMs);
+    const secondaryProbability = this.#combined(this.#secondary, start + levels, nowMs);
     const explained = Array.from({ length: levels }, (_, level): LevelExplanation => {
-      const column = columnAt(this.#words, level, columns);
-      const cell = level * columns + column;
+      const cell = this.#finder.cells[start + level] ?? 0;
       return {
         level,
-        column,
+        column: cell - level * columns,
         probability: this.#main.probabilityAt(cell, nowMs),
         ageMs: this.#main.ageMsAt(cell, nowMs),
       };
@@ -97,25 +107,17 @@ export class FlowTable {
     return { probability, levels: explained, decidingLevel, secondaryProbability };
   }
 
-  #combined(structure: Structure, nowMs: number): number {
-    const { hash, levels, columns, combine } = this.#options;
-    hash.locate(structure.salt, this.#words);
+  /** `start`: where the cells of the flow in this structure start in those that were found. */
+  #combined(structure: Structure, start: number, nowMs: number): number {
+    const { levels, combine } = this.#options;
+    const { cells } = this.#finder;
     let lowest = 1;
     let sum = 0;
-    for (let level = 0; level < levels; level += 1) {
-      const cell = level * columns + columnAt(this.#words, level, columns);
-      const probability = structure.probabilityAt(cell, nowMs);
+    for (let at = start; at < start + levels; at += 1) {
+      const probability = structure.probabilityAt(cells[at] ?? 0, nowMs);
       if (probability < lowest) lowest = probability;
       sum += probability;
     }
     return combine === 'min' ? lowest : Math.min(1, sum / levels);
-  }
-
-  #addTo(structure: Structure, delta: number, nowMs: number): void {
-    const { hash, levels, columns } = this.#options;
-    hash.locate(structure.salt, this.#words);
-    for (let level = 0; level < levels; level += 1) {
-      structure.add(level * columns + columnAt(this.#words, level, columns), delta, nowMs);
-    }
   }
 }

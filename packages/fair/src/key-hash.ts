@@ -42,7 +42,7 @@ export class KeyedHash implements KeyHash {
 
   digest(key: FlowKey): void {
     this.#keyBytes.take(key);
-    halfSipHash13(this.#key, this.#keyBytes.bytes, this.#keyBytes.length, this.#digest);
+    halfSipHash13(this.#key, this.#keyBytes.view, this.#keyBytes.length, this.#digest);
   }
 
   locate(salt: WindowSalt, words: Uint32Array): void {

@@ -32,6 +32,16 @@ export const fairLimits = defineLimits({
     unit: 'entries',
     why: 'UTF-16 units, or bytes, of a flow key that are hashed. The rest is ignored, so that a long key costs no more.',
   },
+  keysRememberedMax: {
+    value: 1_024,
+    unit: 'entries',
+    why: 'Keys whose cells a tracker remembers, a power of two. Another key takes the place of one.',
+  },
+  keyUnitsRememberedMax: {
+    value: 64,
+    unit: 'entries',
+    why: 'UTF-16 units of a key that is remembered. A longer one is hashed at every call.',
+  },
   allowListKeysMax: {
     value: 10_000,
     unit: 'entries',
@@ -81,5 +91,50 @@ export const fairLimits = defineLimits({
     value: 64,
     unit: 'entries',
     why: 'Characters of a tracker name or a client id.',
+  },
+  persistIntervalMs: {
+    value: 1_000,
+    unit: 'ms',
+    why: 'How often the embedded store writes the cells that changed. A crash loses about as much.',
+  },
+  persistBatchCells: {
+    value: 500,
+    unit: 'entries',
+    why: 'Cells of one write of the embedded store: each costs 1 to 2 µs in which nothing else runs.',
+  },
+  persistPauseMs: {
+    value: 5,
+    unit: 'ms',
+    why: 'Between two such writes, so that even the largest tracker leaves most of the time to others.',
+  },
+  redisDeltasPerCallMax: {
+    value: 500,
+    unit: 'entries',
+    why: 'Cells that one call of the script changes: about 5 ms in which Redis serves nobody else. A larger message becomes several calls.',
+  },
+  redisCallTimeoutMs: {
+    value: 500,
+    unit: 'ms',
+    why: 'A call to Redis that is not answered by then is of unknown outcome, and repeated under its sequence number.',
+  },
+  redisConnectTimeoutMs: {
+    value: 2_000,
+    unit: 'ms',
+    why: 'A connection to Redis that does not stand by then is tried anew.',
+  },
+  redisGapWaitMs: {
+    value: 100,
+    unit: 'ms',
+    why: 'How long a change that was published out of turn waits for the one before it. Then the seed is read again.',
+  },
+  redisHeldChangesMax: {
+    value: 1_024,
+    unit: 'entries',
+    why: 'Changes of a seed that wait for an earlier one. Beyond, they are dropped and the seed is read again.',
+  },
+  redisInstanceExpiryMs: {
+    value: 15_000,
+    unit: 'ms',
+    why: 'A client that no service or instance has named for so long does not count as live.',
   },
 });

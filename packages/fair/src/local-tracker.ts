@@ -67,7 +67,8 @@ class LocalTracker implements FairTracker {
   readonly #table: FlowTable;
   readonly #rotation: Rotation;
   readonly #refusals: readonly Decision[];
-  readonly #isShadow: boolean;
+  /** Labels of a refusal. */
+  readonly #refused: (typeof DECIDED)['throttled' | 'shadow'];
   readonly #isExplaining: boolean;
   readonly #isAllowed: ((key: FlowKey) => boolean) | undefined;
   #isClosed = false;
@@ -80,7 +81,7 @@ class LocalTracker implements FairTracker {
     this.#table = new FlowTable({ ...this.#settings, ...this.#settings.shape });
     const rotationDeps = { table: this.#table, clock, logger };
     this.#rotation = new Rotation(rotationDeps, this.#settings.windowMs);
-    this.#isShadow = shadow;
+    this.#refused = shadow ? DECIDED.shadow : DECIDED.throttled;
     this.#isExplaining = explain;
     this.#refusals = createRefusals(shadow);
     this.#isAllowed = allowList && createAllowTest(allowList, logger);
@@ -98,8 +99,7 @@ class LocalTracker implements FairTracker {
     const draw = random.float();
     const isRefused = draw < effective;
     const decision = isRefused ? this.#refusal(probability, draw / effective) : ADMITTED;
-    const decided = isRefused ? (this.#isShadow ? 'shadow' : 'throttled') : 'admitted';
-    metrics.add('syncline_fair_decisions_total', 1, DECIDED[decided]);
+    metrics.add('syncline_fair_decisions_total', 1, isRefused ? this.#refused : DECIDED.admitted);
     if (!this.#isExplaining) return decision;
     return { ...decision, explanation: this.#explain(key, cost, nowMs) };
   }
@@ -108,8 +108,8 @@ class LocalTracker implements FairTracker {
     if (this.#isClosed || !isTrackable(key) || this.#isAllowed?.(key)) return;
     const { increment, decrement } = this.#settings.shape;
     const step = outcome === 'failure' ? increment : outcome === 'success' ? -decrement : 0;
-    const counted = step === 0 ? 'ignore' : outcome; // what is no outcome is ignored
-    this.#deps.metrics.add('syncline_fair_outcomes_total', 1, REPORTED[counted]);
+    const counted = step > 0 ? REPORTED.failure : step < 0 ? REPORTED.success : REPORTED.ignore;
+    this.#deps.metrics.add('syncline_fair_outcomes_total', 1, counted);
     if (step === 0) return;
     const nowMs = this.#rotate();
     this.#table.add(key, costOf(options) * step, nowMs);
@@ -151,9 +151,9 @@ class LocalTracker implements FairTracker {
     await this.close();
   }
 
-  /** Moves to the window under way and returns the time that decay goes by. */
+  /** Moves to the window under way and returns the time that decay goes by: whole ms, as services count. */
   #rotate(): number {
-    const monotonicMs = this.#deps.clock.monotonicMs();
+    const monotonicMs = Math.floor(this.#deps.clock.monotonicMs());
     this.#rotation.advance(monotonicMs);
     return monotonicMs;
   }

@@ -1,47 +1,63 @@
-// Levels times columns of cells, in typed arrays: a throttling probability and the time of its last
-// change. A seed names the structure; it is the start of the time window that it belongs to.
+// Levels times columns of cells: a throttling probability and the time of its last change. A seed names
+// the structure; it is the start of the time window that it belongs to.
+//
+// Both numbers of a cell lie side by side in one typed array, so that touching a cell is one line of
+// the processor's cache.
 //
 // F3  Every probability is finite and in [0, 1].
 import { assert } from '@syncline/kernel';
-import { type Decay, decayed } from './decay.js';
+import type { DecayTable } from './decay-table.js';
 import type { KeyHash, WindowSalt } from './key-hash.js';
 
 export class Structure {
-  readonly #decay: Decay;
-  readonly #probabilities: Float64Array;
-  /** Monotonic ms; -Infinity in a cell that was never touched. */
-  readonly #times: Float64Array;
+  readonly #decay: DecayTable;
+  /** Of cell i the probability at 2·i, and the time in monotonic ms after it. */
+  readonly #cells: Float64Array;
   seed = 0;
   salt: WindowSalt = new Uint32Array(4);
 
-  constructor(cellsCount: number, decay: Decay) {
+  constructor(cellsCount: number, decay: DecayTable) {
     this.#decay = decay;
-    this.#probabilities = new Float64Array(cellsCount);
-    this.#times = new Float64Array(cellsCount).fill(Number.NEGATIVE_INFINITY);
+    this.#cells = new Float64Array(2 * cellsCount);
+    this.#empty();
   }
 
   /** Empties it for another window. */
   restart(seed: number, hash: KeyHash): void {
     this.seed = seed;
     this.salt = hash.saltOf(seed);
-    this.#probabilities.fill(0);
-    this.#times.fill(Number.NEGATIVE_INFINITY);
+    this.#empty();
   }
 
   probabilityAt(cell: number, nowMs: number): number {
-    return decayed(this.#decay, this.#probabilities[cell] ?? 0, nowMs - (this.#times[cell] ?? 0));
+    const cells = this.#cells;
+    const at = 2 * cell;
+    return this.#decay.decayed(cells[at] ?? 0, nowMs - (cells[at + 1] ?? 0));
   }
 
   add(cell: number, delta: number, nowMs: number): void {
     const sum = this.probabilityAt(cell, nowMs) + delta;
     assert(!Number.isNaN(sum), 'F3: a probability is a number');
-    this.#probabilities[cell] = Math.min(1, Math.max(0, sum));
-    this.#times[cell] = nowMs;
+    const cells = this.#cells;
+    const at = 2 * cell;
+    cells[at] = Math.min(1, Math.max(0, sum));
+    cells[at + 1] = nowMs;
   }
 
   /** Ms since the last change; undefined in a cell that was never touched. */
   ageMsAt(cell: number, nowMs: number): number | undefined {
-    const timeMs = this.#times[cell] ?? Number.NEGATIVE_INFINITY;
-    return timeMs === Number.NEGATIVE_INFINITY ? undefined : Math.max(0, nowMs - timeMs);
+    const timeMs = this.#cells[2 * cell + 1] ?? NEVER_MS;
+    return timeMs === NEVER_MS ? undefined : Math.max(0, nowMs - timeMs);
+  }
+
+  #empty(): void {
+    const cells = this.#cells;
+    for (let at = 0; at < cells.length; at += 2) {
+      cells[at] = 0;
+      cells[at + 1] = NEVER_MS;
+    }
   }
 }
+
+/** The time of a cell that was never touched. */
+const NEVER_MS = Number.NEGATIVE_INFINITY;

@@ -12,13 +12,13 @@ export interface HalfSipKey {
 /** Reads a key from the first 8 bytes, little endian. */
 export function halfSipKey(bytes: Uint8Array): HalfSipKey {
   const view = new DataView(bytes.buffer, bytes.byteOffset, 8);
-  return { k0: view.getUint32(0, true), k1: view.getUint32(4, true) };
+  return { k0: view.getInt32(0, true), k1: view.getInt32(4, true) };
 }
 
-/** Hashes the first `length` bytes into `out[0]` and `out[1]`. */
+/** Hashes the first `length` bytes into `out[0]` and `out[1]`. A view reads a word in one go. */
 export function halfSipHash13(
   key: HalfSipKey,
-  bytes: Uint8Array,
+  bytes: DataView,
   length: number,
   out: Uint32Array,
 ): void {
@@ -27,18 +27,11 @@ export function halfSipHash13(
   let v2 = key.k0 ^ 0x6c796765;
   let v3 = key.k1 ^ 0x74656462;
   const wordsEnd = length - (length % 4);
-  // Round 0 to `words` are compressions (the last takes the tail), then three and three finalise.
-  // The round is written once in a loop: V8 keeps the four words in registers.
-  let position = 0;
-  let message = 0;
-  let finalRounds = 0;
-  for (;;) {
-    if (position <= wordsEnd) {
-      message = position < wordsEnd ? wordAt(bytes, position) : tailWord(bytes, wordsEnd, length);
-      v3 ^= message;
-    } else {
-      finalRounds += 1;
-    }
+  // A round is written out where it is needed: V8 then keeps the four words in registers.
+  for (let position = 0; position <= wordsEnd; position += 4) {
+    const message =
+      position < wordsEnd ? bytes.getInt32(position, true) : tailWord(bytes, wordsEnd, length);
+    v3 ^= message;
     v0 = (v0 + v1) | 0;
     v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
     v0 = (v0 << 16) | (v0 >>> 16);
@@ -49,32 +42,31 @@ export function halfSipHash13(
     v2 = (v2 + v1) | 0;
     v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
     v2 = (v2 << 16) | (v2 >>> 16);
-    if (finalRounds === 0) {
-      v0 ^= message;
-      if (position === wordsEnd) v2 ^= 0xee;
-      position += 4;
-    } else if (finalRounds === 3) {
+    v0 ^= message;
+  }
+  v2 ^= 0xee;
+  for (let round = 1; round <= 6; round += 1) {
+    v0 = (v0 + v1) | 0;
+    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
+    v0 = (v0 << 16) | (v0 >>> 16);
+    v2 = (v2 + v3) | 0;
+    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2;
+    v0 = (v0 + v3) | 0;
+    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0;
+    v2 = (v2 + v1) | 0;
+    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
+    v2 = (v2 << 16) | (v2 >>> 16);
+    if (round === 3) {
       out[0] = v1 ^ v3;
       v1 ^= 0xdd;
-    } else if (finalRounds === 6) {
-      out[1] = v1 ^ v3;
-      return;
     }
   }
-}
-
-function wordAt(bytes: Uint8Array, at: number): number {
-  return (
-    (bytes[at] ?? 0) |
-    ((bytes[at + 1] ?? 0) << 8) |
-    ((bytes[at + 2] ?? 0) << 16) |
-    ((bytes[at + 3] ?? 0) << 24)
-  );
+  out[1] = v1 ^ v3;
 }
 
 /** The last 0 to 3 bytes, with the length in the top byte. */
-function tailWord(bytes: Uint8Array, wordsEnd: number, length: number): number {
+function tailWord(bytes: DataView, wordsEnd: number, length: number): number {
   let word = length << 24;
-  for (let at = wordsEnd; at < length; at += 1) word |= (bytes[at] ?? 0) << (8 * (at - wordsEnd));
+  for (let at = wordsEnd; at < length; at += 1) word |= bytes.getUint8(at) << (8 * (at - wordsEnd));
   return word;
 }

@@ -1,0 +1,97 @@
+// Where the cells of a key lie in both structures. Keys of late are remembered, since a request asks
+// twice (`register`, then `report`) and busy flows ask often: finding them again costs a fifth.
+//
+// The memory is a table in which a key has one place, so a key made to take another's place costs that
+// one a hash and nothing else. Only short strings are kept, and few, so that keys take no memory to speak
+// of, even those cut out of a longer text, which the engine then keeps whole.
+import type { FlowKey } from './flow-key.js';
+import type { KeyHash, WindowSalt } from './key-hash.js';
+import { fairLimits } from './limits.js';
+
+const PLACES = fairLimits.keysRememberedMax.value;
+const UNITS_MAX = fairLimits.keyUnitsRememberedMax.value;
+const PLACE_MASK = PLACES - 1;
+
+export interface CellFinderOptions {
+  readonly levels: number;
+  readonly columns: number;
+  readonly hash: KeyHash;
+}
+
+export class CellFinder {
+  readonly #options: CellFinderOptions;
+  readonly #keys: FlowKey[];
+  readonly #words = new Uint32Array(2);
+  readonly #perColumn: number;
+  #mainSalt: WindowSalt = new Uint32Array(4);
+  #secondarySalt: WindowSalt = new Uint32Array(4);
+  /**
+   * Per place the cells of the main structure by level, then those of the secondary. The last place is
+   * for keys that are not remembered.
+   */
+  readonly cells: Int32Array;
+
+  constructor(options: CellFinderOptions) {
+    this.#options = options;
+    this.#perColumn = 1 / options.columns;
+    this.#keys = new Array<FlowKey>(PLACES).fill('');
+    this.cells = new Int32Array((PLACES + 1) * 2 * options.levels);
+  }
+
+  /** Other windows have other cells: forgets all keys. */
+  enter(mainSalt: WindowSalt, secondarySalt: WindowSalt): void {
+    this.#mainSalt = mainSalt;
+    this.#secondarySalt = secondarySalt;
+    this.#keys.fill('');
+  }
+
+  /** The index in `cells` at which those of a key, which is not empty, start. */
+  find(key: FlowKey): number {
+    const cellsPerPlace = 2 * this.#options.levels;
+    if (typeof key !== 'string' || key.length > UNITS_MAX) {
+      return this.#locate(key, PLACES * cellsPerPlace);
+    }
+    const place = placeOf(key);
+    const start = place * cellsPerPlace;
+    if (this.#keys[place] === key) return start;
+    this.#locate(key, start);
+    this.#keys[place] = key;
+    return start;
+  }
+
+  #locate(key: FlowKey, start: number): number {
+    const { hash, levels } = this.#options;
+    hash.digest(key);
+    hash.locate(this.#mainSalt, this.#words);
+    this.#writeCells(start);
+    hash.locate(this.#secondarySalt, this.#words);
+    this.#writeCells(start + levels);
+    return start;
+  }
+
+  /** Double hashing: the column of a level is (h1 + level · h2) mod 2^32 mod columns. */
+  #writeCells(start: number): void {
+    const { levels, columns } = this.#options;
+    const perColumn = this.#perColumn;
+    const cells = this.cells;
+    const step = this.#words[1] ?? 0;
+    let word = this.#words[0] ?? 0;
+    for (let level = 0; level < levels; level += 1) {
+      // A division takes as long as three of these. The quotient may be off by one, so we look.
+      let column = word - ((word * perColumn) | 0) * columns;
+      if (column < 0) column += columns;
+      else if (column >= columns) column -= columns;
+      cells[start + level] = level * columns + column;
+      word = (word + step) >>> 0;
+    }
+  }
+}
+
+/** Keys that end in a number, which is common, lie side by side: each has a place of its own. */
+function placeOf(key: string): number {
+  const last = key.length - 1;
+  const ones = key.charCodeAt(last);
+  const tens = key.charCodeAt(last - 1); // NaN before the start
+  const hundreds = key.charCodeAt(last - 2);
+  return (ones + 10 * tens + 100 * hundreds + 37 * (key.charCodeAt(0) + last)) & PLACE_MASK;
+}

@@ -1,0 +1,165 @@
+// Shared cells in memory that survive a restart: the memory store, with what changed written behind it
+// (embedded-writer.ts) and read back at the start (embedded-restore.ts). Nobody waits for the disk.
+//
+// Cells that were read back belong to a tracker that has not said hello yet. Their record says what they
+// mean, so that they age meanwhile; if the tracker comes back with another shape, policy, rate or window,
+// they mean nothing any more and go. If it never comes back they go with their windows.
+//
+// F40  A restart gives every cell the value that was last written, less decay, and no cell more than that.
+import type { Clock, Logger, Metrics, Storage } from '@syncline/kernel';
+import { type CellDeltas, type Cells, createCellDeltas } from '../cells.js';
+import type { FairMetricName } from '../metrics-list.js';
+import { isSameMeaning } from './embedded-records.js';
+import { type Restored, restoreCells } from './embedded-restore.js';
+import { EmbeddedWriter } from './embedded-writer.js';
+import type { Applied, ChangeId, FairStore, Namespace, SeedInfo } from './fair-store.js';
+import { createMemoryFairStore, type MemoryFairStore } from './memory-fair-store.js';
+
+export interface EmbeddedFairStoreDeps {
+  /** The store's own. It is not closed with the store. */
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics<FairMetricName>;
+}
+
+/** Resolves when all that was kept is back in memory. */
+export async function createEmbeddedFairStore(deps: EmbeddedFairStoreDeps): Promise<FairStore> {
+  const memory = createMemoryFairStore(deps);
+  const restored = await restoreCells({
+    ...deps,
+    restore: (namespace, seed, cells) => putInto(memory, namespace, seed, cells),
+  });
+  const { cellsCount, skippedCount, namespaces } = restored;
+  if (skippedCount > 0) {
+    deps.metrics.add('syncline_fair_store_errors_total', skippedCount, { store: 'embedded' });
+    deps.logger.warn('entries of the fair store are damaged and were left out', { skippedCount });
+  }
+  if (cellsCount > 0)
+    deps.logger.info('fair state restored', { cells: cellsCount, trackers: namespaces.length });
+  return new EmbeddedFairStore(deps, memory, restored);
+}
+
+class EmbeddedFairStore implements FairStore {
+  readonly #clock: Clock;
+  readonly #memory: MemoryFairStore;
+  readonly #writer: EmbeddedWriter;
+  /** What the cells of a name mean, on disk and in memory. */
+  readonly #namespaces = new Map<string, Namespace>();
+  /** Read back, and not asked for since: nobody else evicts their seeds. */
+  readonly #waiting = new Set<Namespace>();
+
+  constructor(deps: EmbeddedFairStoreDeps, memory: MemoryFairStore, restored: Restored) {
+    this.#clock = deps.clock;
+    this.#memory = memory;
+    this.#writer = new EmbeddedWriter({
+      ...deps,
+      readCells: (namespace, seed) => memory.getSeed(namespace, seed),
+      hasCells: (namespace) => memory.seeds(namespace).length > 0,
+      beforeRound: () => this.#evictWaiting(),
+      onIdle: (namespace) => this.#forgetIdle(namespace),
+    });
+    for (const namespace of restored.namespaces) {
+      this.#namespaces.set(namespace.name, namespace);
+      this.#waiting.add(namespace);
+      this.#writer.recorded(namespace);
+    }
+    for (const { namespace, seed } of restored.expired) this.#writer.drop(namespace, seed);
+  }
+
+  applyDelta(namespace: Namespace, seed: bigint, deltas: CellDeltas, id?: ChangeId): Applied {
+    this.#use(namespace);
+    return this.#changed(namespace, this.#memory.applyDelta(namespace, seed, deltas, id));
+  }
+
+  joinView(namespace: Namespace, seed: bigint, cells: Cells): Applied {
+    this.#use(namespace);
+    return this.#changed(namespace, this.#memory.joinView(namespace, seed, cells));
+  }
+
+  getSeed(namespace: Namespace, seed: bigint): Cells {
+    this.#use(namespace);
+    return this.#memory.getSeed(namespace, seed);
+  }
+
+  evictBefore(namespace: Namespace, seed: bigint): number {
+    this.#use(namespace);
+    return this.#evict(namespace, seed);
+  }
+
+  seeds(namespace: Namespace): readonly SeedInfo[] {
+    this.#use(namespace);
+    return this.#memory.seeds(namespace);
+  }
+
+  forget(namespace: Namespace, seed: bigint): void {
+    this.#use(namespace);
+    this.#drop(namespace, seed);
+  }
+
+  async close(): Promise<void> {
+    await this.#writer.close();
+    await this.#memory.close();
+  }
+
+  #changed(namespace: Namespace, applied: Applied): Applied {
+    if (applied.cells.count === 0) return applied;
+    this.#namespaces.set(namespace.name, namespace);
+    this.#writer.mark(namespace, applied.seed, applied.cells);
+    return applied;
+  }
+
+  /** Sees to it that the cells of this name, if there are any, mean what the caller thinks. */
+  #use(namespace: Namespace): void {
+    const { name } = namespace;
+    const known = this.#namespaces.get(name);
+    if (known === namespace || known === undefined) return;
+    this.#waiting.delete(known);
+    if (isSameMeaning(known, namespace)) {
+      this.#namespaces.set(name, namespace);
+      this.#writer.adopt(namespace);
+      return;
+    }
+    this.#namespaces.delete(name);
+    for (const { seed } of this.#memory.seeds(known)) this.#drop(known, seed);
+  }
+
+  #drop(namespace: Namespace, seed: bigint): void {
+    this.#memory.forget(namespace, seed);
+    this.#writer.drop(namespace, seed);
+  }
+
+  #evict(namespace: Namespace, before: bigint): number {
+    for (const { seed } of this.#memory.seeds(namespace))
+      if (seed < before) this.#writer.drop(namespace, seed);
+    return this.#memory.evictBefore(namespace, before);
+  }
+
+  #forgetIdle(namespace: Namespace): void {
+    this.#waiting.delete(namespace);
+    if (this.#namespaces.get(namespace.name) === namespace) this.#namespaces.delete(namespace.name);
+  }
+
+  #evictWaiting(): void {
+    for (const namespace of this.#waiting) {
+      if (namespace.rule.policy === 'sum') continue; // its service evicts from the start
+      this.#evict(namespace, BigInt(this.#clock.nowMs() - 3 * namespace.windowMs));
+    }
+  }
+}
+
+/** A view would leave out cells of 0, which the default namespace tells of. */
+function putInto(memory: MemoryFairStore, namespace: Namespace, seed: bigint, cells: Cells): void {
+  if (namespace.rule.policy !== 'sum') {
+    memory.joinView(namespace, seed, cells);
+    return;
+  }
+  const deltas = createCellDeltas(cells.count);
+  deltas.count = cells.count;
+  deltas.rows.set(cells.rows.subarray(0, cells.count));
+  deltas.columns.set(cells.columns.subarray(0, cells.count));
+  deltas.amounts.set(cells.probabilities.subarray(0, cells.count));
+  deltas.timesMs.set(cells.timesMs.subarray(0, cells.count));
+  deltas.highs.fill(1);
+  memory.applyDelta(namespace, seed, deltas);
+}

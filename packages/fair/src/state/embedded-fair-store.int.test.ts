@@ -50,7 +50,7 @@ const cases = fairStoreSuite(async () => {
 
 test.each(cases)('$name', (one) => one.run());
 
-test('F40 a restart keeps the cells', async () => {
+test('F50 a restart keeps the cells', async () => {
   const directory = freshDirectory();
   const before = new ManualClock({ wallMs: WALL_MS });
   const cells = Array.from({ length: 50 }, (_, column) => ({ row: 2, column, amount: 0.5 }));

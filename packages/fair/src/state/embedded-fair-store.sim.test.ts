@@ -96,7 +96,7 @@ describe('as any store', () => {
   });
 });
 
-test('F40 a clean stop keeps all cells of all trackers, and they age by wall time', async () => {
+test('F50 a clean stop keeps all cells of all trackers, and they age by wall time', async () => {
   const machine = new Machine(1);
   await machine.simulation.run(async () => {
     const first = await machine.start();
@@ -129,7 +129,7 @@ test('F40 a clean stop keeps all cells of all trackers, and they age by wall tim
   });
 });
 
-test('F40 a clock that was set back makes no cell rise', async () => {
+test('F50 a clock that was set back makes no cell rise', async () => {
   const machine = new Machine(1);
   await machine.simulation.run(async () => {
     const first = await machine.start();
@@ -144,7 +144,7 @@ test('F40 a clock that was set back makes no cell rise', async () => {
   });
 });
 
-test('F40 F41 after a crash each cell has a value that it had, and an old one is the last', async () => {
+test('F50 F51 after a crash each cell has a value that it had, and an old one is the last', async () => {
   for (let world = 0; world < 25; world += 1) {
     const machine = new Machine(world);
     const random = createSeededRandom(world);
@@ -285,7 +285,7 @@ describe('what is of no use any more goes from the disk', () => {
       expect(await keysOf(started.storage)).toEqual(['fair/api@2']);
     }));
 
-  test('F41 a seed that was dropped while it was written, and came back', () =>
+  test('F51 a seed that was dropped while it was written, and came back', () =>
     run(async (_, started, seed) => {
       const { store, clock } = started;
       const wide = Array.from({ length: 50 }, (_, column) => ({ row: 0, column, amount: 0.5 }));

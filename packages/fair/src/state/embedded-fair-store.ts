@@ -5,7 +5,7 @@
 // mean, so that they age meanwhile; if the tracker comes back with another shape, policy, rate or window,
 // they mean nothing any more and go. If it never comes back they go with their windows.
 //
-// F40  A restart gives every cell the value that was last written, less decay, and no cell more than that.
+// F50  A restart gives every cell the value that was last written, less decay, and no cell more than that.
 import type { Clock, Logger, Metrics, Storage } from '@syncline/kernel';
 import { type CellDeltas, type Cells, createCellDeltas } from '../cells.js';
 import type { FairMetricName } from '../metrics-list.js';

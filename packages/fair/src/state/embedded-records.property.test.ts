@@ -37,7 +37,7 @@ const anyNamespace = fc.oneof(named, fc.constant(byDefault));
 const seed = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 const wide = fc.maxSafeNat();
 
-test('F40 a tracker and its cells are read back as they were written', () => {
+test('F50 a tracker and its cells are read back as they were written', () => {
   fc.assert(
     fc.property(
       anyNamespace,
@@ -62,7 +62,7 @@ test('F40 a tracker and its cells are read back as they were written', () => {
   );
 });
 
-test('F40 other bytes are no tracker and no cell', () => {
+test('F50 other bytes are no tracker and no cell', () => {
   const hostile = fc.oneof(
     fc.uint8Array({ maxLength: 40 }),
     fc.json().map((text) => new TextEncoder().encode(text)),

@@ -6,7 +6,7 @@
 // pauses between them. A disk that takes no writes stops the persisting and nothing else: cells stay
 // marked, one line is logged, and every second it is tried again.
 //
-// F41  What is on disk is a value that the cell had, and never of a seed that was dropped before it.
+// F51  What is on disk is a value that the cell had, and never of a seed that was dropped before it.
 import {
   type Clock,
   type Logger,

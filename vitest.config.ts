@@ -7,7 +7,8 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
 const roots = ['packages/*/src', 'scripts', 'bench', 'e2e', 'examples'];
-const conditions = ['syncline-source', 'node', 'import', 'default'];
+// Not `import`: it would reach Node itself, where `require` would then load modules made for `import`.
+const conditions = ['syncline-source', 'node'];
 
 const endingIn = (suffix: string) => roots.map((root) => `${root}/**/*${suffix}`);
 

@@ -21,7 +21,7 @@ export interface FairExpressOptions extends HttpMiddlewareOptions<Exchange, Exch
   ) => unknown;
 }
 
-/** `app.use(fairExpress(tracker))`. What the options' functions throw goes to `next(error)`. */
+/** `app.use(fairExpress(tracker))`. Express 5 hands what the options' functions throw to `next`. */
 export function fairExpress(
   tracker: FairTracker,
   options: FairExpressOptions = {},
@@ -30,7 +30,7 @@ export function fairExpress(
     keyGenerator: (request) => addressKey(request.ip),
     classifyOutcome: (_request, response) => outcomeOfHttp(response.statusCode),
   });
-  const pass = async (request: Request, response: Response, next: NextFunction) => {
+  return async (request, response, next) => {
     const verdict = await gate.ask([request, response]);
     if (verdict.kind === 'rejected') {
       const rejection = rejectionOf(verdict.decision, options);
@@ -48,9 +48,6 @@ export function fairExpress(
       } else admission.abandon();
     });
     next();
-  };
-  return (request, response, next) => {
-    pass(request, response, next).catch(next);
   };
 }
 

@@ -1,3 +1,4 @@
+import { createSystemRandom } from '@syncline/kernel';
 import { expect, test, vi } from 'vitest';
 import type { FairTracker } from '../fair-tracker.js';
 import { createFairTracker } from '../local-tracker.js';
@@ -6,13 +7,15 @@ import type { FairTrackerOptions } from '../tracker-options.js';
 import { FairGate } from './fair-gate.js';
 import type { HttpMiddlewareOptions, MiddlewareOptions } from './middleware-options.js';
 
+const random = { ...createSystemRandom(), float: () => 0.99 };
+
 type Asked = readonly [name: string];
 type Answered = readonly [name: string, outcome: Outcome];
 type Options = MiddlewareOptions<Asked, Answered>;
 
-/** Nothing decays, so that `noisy` stays blocked. */
+/** `noisy` is at 1 and nothing decays: it is throttled at each draw, and a few failures are at none. */
 function setUp(options: Options = {}, trackerOptions: FairTrackerOptions = {}) {
-  const tracker = createFairTracker({ ...trackerOptions, lambdaPerSecond: 0 });
+  const tracker = createFairTracker({ ...trackerOptions, lambdaPerSecond: 0 }, { random });
   block(tracker, 'noisy');
   const gate = new FairGate<Asked, Answered>(tracker, options, {
     keyGenerator: (name) => name,

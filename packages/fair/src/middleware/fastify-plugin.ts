@@ -76,15 +76,16 @@ export const fairFastify = Object.assign(plugin, {
 });
 
 /** Responses of HTTP/2 do not say whether they were finished. */
-function isCutShort(reply: FastifyReply): boolean {
-  return reply.raw.writableFinished === false;
+function isCutShort({ raw }: FastifyReply): boolean {
+  return 'writableFinished' in raw && !raw.writableFinished;
 }
 
 function logOf({ log }: FastifyInstance): Pick<Logger, 'error'> {
   return { error: (msg, fields) => log.error({ err: fields?.['cause'] }, msg) };
 }
 
+/** As bytes: to text Fastify would add a charset, which JSON does not have. */
 function sendProblem(reply: FastifyReply, rejection: FairRejection): void {
   const { headers, body } = problemAnswer(rejection);
-  reply.code(rejection.statusCode).headers(headers).send(body);
+  reply.code(rejection.statusCode).headers(headers).send(Buffer.from(body));
 }

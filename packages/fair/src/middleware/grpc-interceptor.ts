@@ -84,13 +84,7 @@ class GuardedCall {
     return {
       onReceiveMetadata: (metadata, next) => {
         const request = { path, metadata, call: this.#call };
-        this.#ask(request).then(
-          (rejection) => {
-            if (rejection === undefined) next(metadata);
-            else this.#call.sendStatus(rejection);
-          },
-          (reason: unknown) => this.#call.sendStatus(statusOfThrown(reason)),
-        );
+        void this.#receive(request, () => next(metadata));
       },
       onCancel: () => {
         this.#isCancelled = true;
@@ -104,6 +98,17 @@ class GuardedCall {
     const { request, admission } = this.#admitted;
     if (isOwnRejection(status)) admission.abandon();
     else admission.finish(request, status);
+  }
+
+  async #receive(request: GrpcRequest, proceed: () => void): Promise<void> {
+    let rejection: GrpcStatus | undefined;
+    try {
+      rejection = await this.#ask(request);
+    } catch (reason) {
+      rejection = statusOfThrown(reason);
+    }
+    if (rejection === undefined) proceed();
+    else this.#call.sendStatus(rejection);
   }
 
   /** The status of a rejection, or undefined for a call that goes on. */

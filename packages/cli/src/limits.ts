@@ -37,4 +37,14 @@ export const cliLimits = defineLimits({
     unit: 'entries',
     why: 'Nodes of a local cluster. The mesh takes as many peers.',
   },
+  evalInstancesMax: {
+    value: 64,
+    unit: 'entries',
+    why: 'Instances of a fleet that `fair eval` runs in one process. The goals end there.',
+  },
+  evalSeedsMax: {
+    value: 1_000,
+    unit: 'entries',
+    why: 'Seeds that `fair eval` takes the mean of. More would not change a shown digit.',
+  },
 });

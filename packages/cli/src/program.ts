@@ -28,6 +28,10 @@ const COMMANDS: Readonly<Record<string, LazyCommand>> = {
     description: 'Show what a server is and how it is',
     load: async () => (await import('./commands/status.js')).fillStatusCommand,
   },
+  fair: {
+    description: 'Evaluate fair throttling and watch it',
+    load: async () => (await import('./commands/fair.js')).fillFairCommand,
+  },
   config: {
     description: 'Look at the configuration',
     load: async () => (await import('./commands/config.js')).fillConfigCommand,

@@ -46,7 +46,14 @@ async function transcript(lines: readonly string[]): Promise<string> {
 }
 
 test('the help opens with examples', async () => {
-  const commands = ['--help', 'serve --help', 'dev --help', 'status --help', 'config show --help'];
+  const commands = [
+    '--help',
+    'serve --help',
+    'dev --help',
+    'status --help',
+    'fair eval --help',
+    'config show --help',
+  ];
   const text = await transcript(commands);
   await expect(text).toMatchFileSnapshot('../testdata/help.txt');
   for (const line of commands) expect((await run(line)).stdout).toMatch(/^Examples:\n/);
@@ -77,6 +84,9 @@ test('wrong usage is one line that names the nearest and the way to the help', a
     'status --url 127.0.0.1:7400',
     'status --url http://127.0.0.1:7400/api',
     'status --ca-file no-such-file.pem',
+    'fair eval --seeds none',
+    'fair eval --scenario noisy-neighbours',
+    'fair evl',
   ];
   const text = await transcript(lines);
   await expect(text).toMatchFileSnapshot('../testdata/usage.txt');

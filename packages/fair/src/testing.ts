@@ -1,9 +1,18 @@
 export type { FairStoreSubject } from './conformance/fair-store-subject.js';
 export { fairStoreSuite } from './conformance/fair-store-suite.js';
+export { type ClassSeries, classSeries, meanSeries } from './evaluation/class-series.js';
 export {
   createEvaluation,
   type Evaluation,
   type EvaluationOptions,
 } from './evaluation/evaluate.js';
+export {
+  type Fleet,
+  type FleetSettings,
+  type OpenFleet,
+  openIsolatedFleet,
+} from './evaluation/fleet.js';
 export { type ClientClass, type Scenario, scenarios } from './evaluation/scenario.js';
-export type { Verdict } from './evaluation/verdict.js';
+export type { Tally } from './evaluation/tally.js';
+export { Trial, type TrialOptions } from './evaluation/trial.js';
+export { judge, meanVerdict, type Verdict } from './evaluation/verdict.js';

@@ -1,12 +1,12 @@
-// A run over time, for a picture: what each class of clients asked for, was entitled to and was served.
+// A run over time, for a picture: what each class of clients was served, beside its fair share. The share is
+// that of the rates at which clients mean to ask: what they asked for in a few seconds is mostly chance.
 import { maxMinShares, sum } from './fairness.js';
-import type { Scenario } from './scenario.js';
+import type { ClientClass, Scenario } from './scenario.js';
 import type { Tally } from './tally.js';
 
 /** Requests per second, one number per bin. */
 export interface ClassSeries {
   readonly name: string;
-  readonly wanted: readonly number[];
   readonly share: readonly number[];
   readonly served: readonly number[];
 }
@@ -15,17 +15,25 @@ export interface ClassSeries {
 export function classSeries(tally: Tally, binSeconds: number): readonly ClassSeries[] {
   const { scenario } = tally;
   const bins = tally.windows(binSeconds);
-  const available = scenario.capacityPerSecond * binSeconds;
-  const shares = bins.map(({ wants }) => maxMinShares(Math.min(available, sum(wants)), wants));
+  const shares = bins.map((_, bin) => fairRates(scenario, (bin + 0.5) * binSeconds));
   return classRanges(scenario).map(({ name, from, to }) => {
-    const rate = (perClient: readonly number[]) => sum(perClient.slice(from, to)) / binSeconds;
+    const total = (perClient: readonly number[]) => sum(perClient.slice(from, to));
     return {
       name,
-      wanted: bins.map(({ wants }) => rate(wants)),
-      share: shares.map(rate),
-      served: bins.map(({ gains }) => rate(gains)),
+      share: shares.map(total),
+      served: bins.map(({ gains }) => total(gains) / binSeconds),
     };
   });
+}
+
+/** Per client. */
+function fairRates({ classes, capacityPerSecond }: Scenario, atSeconds: number): number[] {
+  const isAsking = ({ fromSeconds = 0, toSeconds = Number.POSITIVE_INFINITY }: ClientClass) =>
+    atSeconds >= fromSeconds && atSeconds < toSeconds;
+  const wants = classes.flatMap((each) =>
+    new Array<number>(each.clients).fill(isAsking(each) ? each.requestsPerSecond : 0),
+  );
+  return maxMinShares(capacityPerSecond, wants);
 }
 
 /** Bin by bin, of runs of one scenario. There is at least one. */
@@ -36,7 +44,6 @@ export function meanSeries(runs: readonly (readonly ClassSeries[])[]): readonly 
     const ofClass = runs.flatMap((run) => run[index] ?? []);
     return {
       name,
-      wanted: mean(ofClass.map(({ wanted }) => wanted)),
       share: mean(ofClass.map(({ share }) => share)),
       served: mean(ofClass.map(({ served }) => served)),
     };

@@ -55,14 +55,16 @@ test('a mean is taken field by field', () => {
   expect(mean).toEqual({ ...one, jain: 0.75, failures: 1.5 });
 });
 
-test('a series gives rates per class, with the fair share of each bin', () => {
-  const tally = new Tally(scenario);
+test('a series gives rates per class, beside the fair share of those who ask at the time', () => {
+  const late = { name: 'late', clients: 2, requestsPerSecond: 1, fromSeconds: 30 };
+  const tally = new Tally({ ...scenario, classes: [...scenario.classes, late] });
   ask(tally, 0, 15, () => true);
   ask(tally, 1, 120, (second) => second < 30);
   const series = classSeries(tally, 30);
   expect(series).toEqual([
-    { name: 'light', wanted: [7 / 30, 8 / 30], share: [7 / 30, 8 / 30], served: [7 / 30, 8 / 30] },
-    { name: 'heavy', wanted: [2, 2], share: [23 / 30, 22 / 30], served: [2, 0] },
+    { name: 'light', share: [0.25, 0.25], served: [7 / 30, 8 / 30] },
+    { name: 'heavy', share: [0.75, 0.25], served: [2, 0] },
+    { name: 'late', share: [0, 0.5], served: [0, 0] },
   ]);
   expect(meanSeries([series, series])).toEqual(series);
 });

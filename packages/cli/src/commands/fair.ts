@@ -1,0 +1,8 @@
+// `syncline fair …`: what one does with fair throttling from a terminal.
+import type { Command } from 'commander';
+import type { CliWorld } from '../cli-world.js';
+import { addEvalCommand } from '../fair/eval-command.js';
+
+export function fillFairCommand(fair: Command, world: CliWorld): void {
+  addEvalCommand(fair, world);
+}

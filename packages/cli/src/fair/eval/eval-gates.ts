@@ -1,0 +1,90 @@
+// The lines that a change must not fall below. They are set a little under what is reached, and only figures
+// that do not depend on the machine have one.
+import type { Verdict } from '@syncline/fair/testing';
+import { shortName } from './eval-plan.js';
+import { type EvalRow, isShared, type RowResult, rowTitle } from './eval-row.js';
+import type { ScenarioResult } from './eval-scenario.js';
+
+export interface GateReport {
+  readonly checked: number;
+  /** One text per figure that is not as it should be. */
+  readonly failures: readonly string[];
+}
+
+interface Floor {
+  readonly figure: 'jain' | 'jain30' | 'used';
+  readonly min: number;
+}
+
+/** Of one instance with the linear policy. */
+const LINEAR_FLOORS: Readonly<Record<string, readonly Floor[]>> = {
+  api_noisy_neighbors: [
+    { figure: 'jain', min: 0.86 },
+    { figure: 'used', min: 0.999 },
+  ],
+  batch_surge: [
+    { figure: 'jain30', min: 0.97 },
+    { figure: 'used', min: 0.915 },
+  ],
+  flash_crowd: [{ figure: 'jain', min: 0.96 }],
+};
+
+/** How far instances that share may be from one alone. */
+const JAIN_DISTANCE_MAX = 0.01;
+const FAILURES_RATIO_MAX = 0.05;
+
+export function checkScenario({ scenario, rows }: ScenarioResult): GateReport {
+  const gates = rows.flatMap((result) => [
+    ...floorGates(LINEAR_FLOORS[scenario.name] ?? [], result),
+    ...(scenario.name === 'api_noisy_neighbors' ? sharedGates(rows, result) : []),
+  ]);
+  const failures = gates.flatMap(({ title, isMet, text }) =>
+    isMet ? [] : [`${shortName(scenario)}, ${title}: ${text}`],
+  );
+  return { checked: gates.length, failures };
+}
+
+interface Gate {
+  readonly title: string;
+  readonly isMet: boolean;
+  readonly text: string;
+}
+
+function floorGates(floors: readonly Floor[], { row, verdict }: RowResult): readonly Gate[] {
+  if (row.kind === 'open' || row.policy !== 'linear' || row.instances > 1) return [];
+  return floors.map(({ figure, min }) => ({
+    title: rowTitle(row),
+    isMet: verdict[figure] >= min,
+    text: `${FIGURES[figure]} is ${verdict[figure].toFixed(4)}, below ${min}`,
+  }));
+}
+
+function sharedGates(rows: readonly RowResult[], { row, verdict }: RowResult): readonly Gate[] {
+  const alone = isShared(row) ? verdictOfOne(rows, row) : undefined;
+  if (alone === undefined) return [];
+  const distance = Math.abs(verdict.jain - alone.jain);
+  const ratio = verdict.failuresPerSuccess / alone.failuresPerSuccess;
+  return [
+    {
+      title: rowTitle(row),
+      isMet: distance <= JAIN_DISTANCE_MAX,
+      text: `J is ${distance.toFixed(4)} away from one instance, allowed is ${JAIN_DISTANCE_MAX}`,
+    },
+    {
+      title: rowTitle(row),
+      isMet: Math.abs(ratio - 1) <= FAILURES_RATIO_MAX,
+      text: `failures per success are ${ratio.toFixed(3)} times those of one instance, allowed is 5 % more or less`,
+    },
+  ];
+}
+
+function verdictOfOne(rows: readonly RowResult[], wanted: EvalRow): Verdict | undefined {
+  const isOne = ({ row }: RowResult) =>
+    row.kind === 'fleet' &&
+    wanted.kind === 'fleet' &&
+    row.instances === 1 &&
+    row.policy === wanted.policy;
+  return rows.find(isOne)?.verdict;
+}
+
+const FIGURES = { jain: 'J', jain30: 'J30', used: 'used' } as const;

@@ -1,0 +1,63 @@
+// Writes the picture of an evaluation: each scenario without throttling, and with each policy at its best.
+import { writeFileSync } from 'node:fs';
+import { SynclineError } from '@syncline/kernel';
+import type { PicturePanel } from '../picture/panel.js';
+import { drawPicture, type PictureChapter } from '../picture/picture.js';
+import { drawPage, type PageTable } from '../picture/picture-page.js';
+import { type PictureTarget, shortName } from './eval-plan.js';
+import { isShared, rowTitle } from './eval-row.js';
+import type { ScenarioResult, SeriesResult } from './eval-scenario.js';
+import { describeScenario, FIGURE_NAMES, figures } from './eval-table.js';
+
+/** Throws `invalid-argument` when the file cannot be written. */
+export function writePicture({ file, format }: PictureTarget, results: readonly ScenarioResult[]) {
+  const chapters = results.map(chapterOf);
+  const text = format === 'svg' ? drawPicture(chapters) : drawPage(chapters, results.map(tableOf));
+  try {
+    writeFileSync(file, text);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new SynclineError('invalid-argument', `cannot write --picture: ${reason}.`, { cause });
+  }
+}
+
+function chapterOf({ scenario, rows }: ScenarioResult): PictureChapter {
+  const { durationSeconds, capacityPerSecond } = scenario;
+  const panels = rows.filter((result) => isPictured(result, rows)).map(panelOf);
+  const subtitle = describeScenario(scenario);
+  return {
+    title: headline(shortName(scenario)),
+    subtitle,
+    durationSeconds,
+    capacityPerSecond,
+    panels,
+  };
+}
+
+/** No throttling; then per policy the largest fleet that shares, or the single instance. */
+function isPictured({ row }: SeriesResult, rows: readonly SeriesResult[]): boolean {
+  if (row.kind === 'open') return true;
+  const rivals = rows.filter(
+    ({ row: other }) => other.kind === 'fleet' && other.policy === row.policy,
+  );
+  const best = rivals.findLast(({ row: other }) => isShared(other)) ?? rivals[0];
+  return best?.row === row;
+}
+
+function panelOf({ row, verdict, series }: SeriesResult): PicturePanel {
+  const [jain, , used = ''] = figures(verdict);
+  return { title: headline(rowTitle(row)), figures: `J ${jain}, used ${used.trim()}`, series };
+}
+
+function tableOf({ scenario, rows }: ScenarioResult): PageTable {
+  return {
+    title: headline(shortName(scenario)),
+    head: ['', ...FIGURE_NAMES],
+    rows: rows.map(({ row, verdict }) => [rowTitle(row), ...figures(verdict)]),
+  };
+}
+
+function headline(text: string): string {
+  const words = text.replaceAll('-', ' ');
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
+}

@@ -1,0 +1,71 @@
+import { scenarios } from '@syncline/fair/testing';
+import { expect, test } from 'vitest';
+import { type EvalFlags, planEval } from './eval-plan.js';
+import { evalRows, rowTitle } from './eval-row.js';
+
+test('nothing asked: all scenarios, both policies, one instance', () => {
+  const plan = planEval({});
+  expect(plan.scenarios).toEqual(Object.values(scenarios));
+  expect(plan).toMatchObject({ seeds: 20, intervalMs: 250, via: 'service', instances: [] });
+  expect(evalRows(plan).map(rowTitle)).toEqual([
+    'no throttling',
+    'exponential, one instance',
+    'linear, one instance',
+  ]);
+});
+
+test('a fleet that shares is beside one of its size that does not', () => {
+  const plan = planEval({ policy: 'linear', instances: '1,2,8', via: 'redis' });
+  expect(evalRows(plan).map(rowTitle)).toEqual([
+    'no throttling',
+    'linear, one instance',
+    'linear, 2 × isolated',
+    'linear, 2 × Redis',
+    'linear, 8 × isolated',
+    'linear, 8 × Redis',
+  ]);
+  expect(evalRows({ ...plan, via: 'isolated' })).toHaveLength(4);
+});
+
+test('a check looks at the fleets of the goals, faults at one', () => {
+  expect(planEval({ check: true }).instances).toEqual([2, 4, 8]);
+  expect(planEval({ check: true, instances: '3' }).instances).toEqual([3]);
+  expect(planEval({ faults: true, check: true })).toMatchObject({
+    instances: [4],
+    scenarios: [scenarios.apiNoisyNeighbors],
+  });
+});
+
+test('a scenario has a short name and its own', () => {
+  for (const scenario of ['noisy-neighbors', 'api_noisy_neighbors', 'api-noisy-neighbors'])
+    expect(planEval({ scenario }).scenarios).toEqual([scenarios.apiNoisyNeighbors]);
+});
+
+test('what cannot be is refused, with what is allowed', () => {
+  const refusals: readonly (readonly [EvalFlags, RegExp])[] = [
+    [{ scenario: 'flash-crowds' }, /--scenario is "flash-crowds".*Did you mean "flash-crowd"/],
+    [{ policy: 'afd' }, /--policy is "afd"; allowed is one of exponential, linear/],
+    [{ via: 'mesh' }, /--via is "mesh"; allowed is one of isolated, service, redis/],
+    [{ instances: '0' }, /--instances is "0"; allowed is a whole number from 1 to 64/],
+    [{ instances: '2,,4' }, /--instances is ""/],
+    [{ instances: '65' }, /from 1 to 64/],
+    [{ intervalMs: '5' }, /--interval-ms is "5"; allowed is a whole number from 10 to 10000/],
+    [{ intervalMs: '1e3' }, /--interval-ms is "1e3"/],
+    [{ seeds: '-1' }, /--seeds is "-1"; allowed is a whole number from 1 to 1000/],
+    [{ picture: 'fair.png' }, /--picture is "fair.png".*\.svg or \.html/],
+    [{ redisUrl: 'redis://127.0.0.1' }, /--redis-url is only used with "--via redis"/],
+    [{ redisUrl: 'http://127.0.0.1', via: 'redis' }, /--redis-url is not a URL such as redis:/],
+    [{ faults: true, via: 'redis' }, /--faults are those of the state service/],
+    [{ faults: true, scenario: 'flash-crowd' }, /noisy-neighbors alone/],
+    [{ faults: true, picture: 'fair.svg' }, /no picture/],
+  ];
+  for (const [flags, text] of refusals) {
+    expect(() => planEval(flags)).toThrow(text);
+    expect(() => planEval(flags)).toThrow(expect.objectContaining({ code: 'invalid-argument' }));
+  }
+});
+
+test('a URL with a password is not repeated', () => {
+  const flags = { via: 'redis', redisUrl: 'http://user:s3cret@host' };
+  expect(() => planEval(flags)).toThrow(/^(?!.*s3cret)/);
+});

@@ -1,0 +1,133 @@
+// What `syncline fair eval` was asked to do, checked. A wrong value is told with what is allowed.
+import type { DecayPolicy } from '@syncline/fair';
+import { type Scenario, scenarios } from '@syncline/fair/testing';
+import { SynclineError } from '@syncline/kernel';
+import { nearestName } from '@syncline/server';
+import { cliLimits } from '../../limits.js';
+
+/** How instances share what they learn. */
+export type Via = 'isolated' | 'service' | 'redis';
+
+export interface EvalFlags {
+  readonly scenario?: string;
+  readonly policy?: string;
+  readonly instances?: string;
+  readonly intervalMs?: string;
+  readonly seeds?: string;
+  readonly via?: string;
+  readonly redisUrl?: string;
+  readonly picture?: string;
+  readonly faults?: true;
+  readonly check?: true;
+  readonly json?: true;
+}
+
+export interface EvalPlan {
+  readonly scenarios: readonly Scenario[];
+  readonly policies: readonly DecayPolicy[];
+  /** Of fleets beside the single instance: each 2 or more. */
+  readonly instances: readonly number[];
+  readonly intervalMs: number;
+  readonly seeds: number;
+  readonly via: Via;
+  readonly redisUrl: string | undefined;
+  readonly picture: PictureTarget | undefined;
+  readonly isFaulty: boolean;
+  readonly isChecked: boolean;
+}
+
+export interface PictureTarget {
+  readonly file: string;
+  readonly format: 'svg' | 'html';
+}
+
+const POLICIES = ['exponential', 'linear'] as const;
+const VIAS = ['isolated', 'service', 'redis'] as const;
+/** Of the goals: what a check looks at unless told otherwise. */
+const CHECKED_INSTANCES = [2, 4, 8];
+const FAULTY_INSTANCES = [4];
+
+/** Throws `invalid-argument`. */
+export function planEval(flags: EvalFlags): EvalPlan {
+  const isFaulty = flags.faults === true;
+  const isChecked = flags.check === true;
+  const byDefault = isFaulty ? FAULTY_INSTANCES : isChecked ? CHECKED_INSTANCES : [];
+  refuseConflicts(flags);
+  return {
+    scenarios: isFaulty ? [scenarios.apiNoisyNeighbors] : scenariosOf(flags.scenario),
+    policies: flags.policy === undefined ? POLICIES : [oneOf('--policy', flags.policy, POLICIES)],
+    instances: instancesOf(flags.instances) ?? byDefault,
+    intervalMs: wholeNumber('--interval-ms', flags.intervalMs ?? '250', [10, 10_000]),
+    seeds: wholeNumber('--seeds', flags.seeds ?? '20', [1, cliLimits.evalSeedsMax.value]),
+    via: flags.via === undefined ? 'service' : oneOf('--via', flags.via, VIAS),
+    redisUrl: flags.redisUrl === undefined ? undefined : redisUrl(flags.redisUrl),
+    picture: flags.picture === undefined ? undefined : pictureTarget(flags.picture),
+    isFaulty,
+    isChecked,
+  };
+}
+
+function refuseConflicts({ faults, via, scenario, picture, redisUrl: url }: EvalFlags): void {
+  if (url !== undefined && via !== 'redis')
+    throw refused('--redis-url is only used with "--via redis"; add that, or leave the URL out.');
+  if (faults === undefined) return;
+  if (via !== undefined && via !== 'service')
+    throw refused(`--faults are those of the state service; --via ${via} has no part in them.`);
+  if (scenario !== undefined && scenariosOf(scenario)[0] !== scenarios.apiNoisyNeighbors)
+    throw refused('--faults are tried on noisy-neighbors alone; leave --scenario out.');
+  if (picture !== undefined) throw refused('--faults have no picture; leave --picture out.');
+}
+
+/** `noisy-neighbors` and `api_noisy_neighbors` are the same. */
+function scenariosOf(text: string | undefined): readonly Scenario[] {
+  const all = Object.values(scenarios);
+  if (text === undefined) return all;
+  const names = all.map(shortName);
+  const wanted = oneOf('--scenario', text.replaceAll('_', '-').replace(/^api-/, ''), names);
+  return all.filter((scenario) => shortName(scenario) === wanted);
+}
+
+export function shortName({ name }: Scenario): string {
+  return name.replace(/^api_/, '').replaceAll('_', '-');
+}
+
+/** `2,4,8`; a fleet of one is the single instance, which is always there. */
+function instancesOf(text: string | undefined): readonly number[] | undefined {
+  if (text === undefined) return undefined;
+  const range = [1, cliLimits.evalInstancesMax.value] as const;
+  const counts = text.split(',').map((part) => wholeNumber('--instances', part, range));
+  return [...new Set(counts)].filter((count) => count > 1);
+}
+
+function oneOf<const T extends string>(flag: string, text: string, allowed: readonly T[]): T {
+  const found = allowed.find((each) => each === text);
+  if (found !== undefined) return found;
+  const near = nearestName(text, allowed);
+  const hint = near === undefined ? '' : ` Did you mean "${near}"?`;
+  throw refused(
+    `${flag} is ${JSON.stringify(text)}; allowed is one of ${allowed.join(', ')}.${hint}`,
+  );
+}
+
+function wholeNumber(flag: string, text: string, [min, max]: readonly [number, number]): number {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  const wanted = `a whole number from ${min} to ${max}`;
+  throw refused(`${flag} is ${JSON.stringify(text)}; allowed is ${wanted}.`);
+}
+
+function redisUrl(text: string): string {
+  if (URL.canParse(text) && /^rediss?:$/.test(new URL(text).protocol)) return text;
+  throw refused('--redis-url is not a URL such as redis://127.0.0.1:6379.');
+}
+
+function pictureTarget(file: string): PictureTarget {
+  const format = /\.(svg|html)$/.exec(file)?.[1];
+  if (format === 'svg' || format === 'html') return { file, format };
+  const wanted = 'a name that ends in .svg or .html';
+  throw refused(`--picture is ${JSON.stringify(file)}; allowed is ${wanted}.`);
+}
+
+function refused(message: string): SynclineError {
+  return new SynclineError('invalid-argument', message);
+}

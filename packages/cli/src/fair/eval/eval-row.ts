@@ -1,0 +1,44 @@
+// The lines of an evaluation: without throttling, with one instance, and with fleets. Every fleet that shares
+// has beside it one of the same size that does not.
+import type { DecayPolicy } from '@syncline/fair';
+import type { Verdict } from '@syncline/fair/testing';
+import type { EvalPlan, Via } from './eval-plan.js';
+
+export type EvalRow =
+  | { readonly kind: 'open' }
+  | {
+      readonly kind: 'fleet';
+      readonly policy: DecayPolicy;
+      readonly via: Via;
+      readonly instances: number;
+    };
+
+export interface RowResult {
+  readonly row: EvalRow;
+  readonly verdict: Verdict;
+}
+
+export const openRow: EvalRow = { kind: 'open' };
+
+export function evalRows({ policies, instances, via }: EvalPlan): readonly EvalRow[] {
+  const vias = via === 'isolated' ? [via] : (['isolated', via] as const);
+  const fleets = policies.flatMap((policy) => [
+    { kind: 'fleet', policy, via: 'isolated', instances: 1 } as const,
+    ...instances.flatMap((count) =>
+      vias.map((each) => ({ kind: 'fleet', policy, via: each, instances: count }) as const),
+    ),
+  ]);
+  return [openRow, ...fleets];
+}
+
+/** Whether instances share. One alone has nobody to share with. */
+export function isShared(row: EvalRow): boolean {
+  return row.kind === 'fleet' && row.via !== 'isolated';
+}
+
+export function rowTitle(row: EvalRow): string {
+  if (row.kind === 'open') return 'no throttling';
+  if (row.instances === 1) return `${row.policy}, one instance`;
+  const how = { isolated: 'isolated', service: 'state service', redis: 'Redis' }[row.via];
+  return `${row.policy}, ${row.instances} × ${how}`;
+}

@@ -1,0 +1,154 @@
+// A remote whose service is the test: it keeps what the client sends and says what it is told to. The
+// columns of a request are used again by the client, so they are copied.
+import type { SynclineError } from '@syncline/kernel';
+import { type CellDeltas, type Cells, createCells } from '../cells.js';
+import type {
+  ClientStream,
+  FairRemote,
+  StateStreamListener,
+  StateTransport,
+} from '../client/fair-remote.js';
+import type { SyncRequest, SyncResponse, Welcome } from '../wire/sync-messages.js';
+
+/** A cell as tests write it down. */
+export type CellValue = readonly [row: number, column: number, probability: number];
+
+export class ScriptedStream implements ClientStream {
+  readonly requests: SyncRequest[] = [];
+  readonly #listener: StateStreamListener;
+  isFull = false;
+  isEnded = false;
+  isCancelled = false;
+
+  constructor(listener: StateStreamListener) {
+    this.#listener = listener;
+  }
+
+  send(request: SyncRequest): boolean {
+    this.requests.push(structuredClone(request));
+    return !this.isFull;
+  }
+
+  end(): void {
+    this.isEnded = true;
+  }
+
+  cancel(): void {
+    this.isCancelled = true;
+  }
+
+  /** What was sent since the last call. */
+  take(): SyncRequest[] {
+    return this.requests.splice(0);
+  }
+
+  say(response: Partial<SyncResponse>): void {
+    this.#listener.onMessage({ ...NOTHING, ...response });
+  }
+
+  welcome(welcome: Partial<Welcome> = {}): void {
+    const { epoch = 1 } = welcome;
+    this.say({ epoch, welcome: { ...WELCOME, ...welcome } });
+  }
+
+  /** A snapshot in one message. */
+  snapshot(
+    seed: number,
+    values: readonly CellValue[] = [],
+    fields: Partial<SyncResponse> = {},
+  ): void {
+    const cells = cellsOf(values);
+    this.say({
+      seed: BigInt(seed),
+      cells,
+      epoch: 1,
+      isSnapshot: true,
+      snapshotEnd: true,
+      ...fields,
+    });
+  }
+
+  values(seed: number, values: readonly CellValue[], fields: Partial<SyncResponse> = {}): void {
+    this.say({ seed: BigInt(seed), cells: cellsOf(values), epoch: 1, ...fields });
+  }
+
+  drain(): void {
+    this.isFull = false;
+    this.#listener.onDrain();
+  }
+
+  fail(error?: SynclineError): void {
+    this.#listener.onEnd(error);
+  }
+}
+
+export class ScriptedRemote implements FairRemote, StateTransport {
+  readonly tracker: string;
+  readonly wire: 'named' | 'seed';
+  readonly streams: ScriptedStream[] = [];
+  isClosed = false;
+
+  constructor(wire: 'named' | 'seed' = 'named') {
+    this.wire = wire;
+    this.tracker = wire === 'named' ? 'api' : '';
+  }
+
+  createTransport(): StateTransport {
+    return this;
+  }
+
+  open(listener: StateStreamListener): ClientStream {
+    const stream = new ScriptedStream(listener);
+    this.streams.push(stream);
+    return stream;
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+  }
+
+  /** The newest. */
+  get stream(): ScriptedStream {
+    const stream = this.streams.at(-1);
+    if (stream === undefined) throw new Error('the client has opened no stream yet');
+    return stream;
+  }
+}
+
+export function cellsOf(values: readonly CellValue[]): Cells {
+  const cells = createCells(values.length);
+  values.forEach(([row, column, probability], index) => {
+    cells.rows[index] = row;
+    cells.columns[index] = column;
+    cells.probabilities[index] = probability;
+  });
+  cells.count = values.length;
+  return cells;
+}
+
+/** `row:column amount [low, high]` of each delta, for comparisons. */
+export function listDeltas(deltas: CellDeltas): readonly string[] {
+  return Array.from({ length: deltas.count }, (_, index) => {
+    const { rows, columns, amounts, lows, highs } = deltas;
+    return `${rows[index]}:${columns[index]} ${amounts[index]} [${lows[index]}, ${highs[index]}]`;
+  });
+}
+
+const NOTHING: SyncResponse = {
+  seed: 0n,
+  cells: createCells(0),
+  epoch: 0,
+  ackedSeq: 0,
+  isSnapshot: false,
+  activeInstances: 0,
+  welcome: undefined,
+  snapshotEnd: false,
+};
+
+const WELCOME: Welcome = {
+  epoch: 1,
+  activeInstances: 1,
+  serverTimeMs: 0,
+  wantView: false,
+  maxElements: 8_192,
+};

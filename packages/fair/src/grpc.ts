@@ -1,4 +1,9 @@
 export {
+  type GrpcRemoteOptions,
+  type GrpcRemoteTls,
+  grpcRemote,
+} from './grpc-remote/grpc-remote.js';
+export {
   type FairInterceptorOptions,
   fairServerInterceptor,
   type GrpcRequest,

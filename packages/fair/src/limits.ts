@@ -137,4 +137,24 @@ export const fairLimits = defineLimits({
     unit: 'ms',
     why: 'A client that no service or instance has named for so long does not count as live.',
   },
+  grpcConnectTimeoutMs: {
+    value: 5_000,
+    unit: 'ms',
+    why: 'A stream of grpcRemote that has no connection by then is given up, and opened anew.',
+  },
+  grpcKeepaliveIntervalMs: {
+    value: 30_000,
+    unit: 'ms',
+    why: 'How often grpcRemote asks a silent connection whether it is still there.',
+  },
+  grpcKeepaliveTimeoutMs: {
+    value: 10_000,
+    unit: 'ms',
+    why: 'A connection that has not answered by then counts as lost.',
+  },
+  grpcResponseBytesMax: {
+    value: 4 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'A message that grpcRemote takes. The largest of a Syncline server has 8 192 cells and 320 KiB.',
+  },
 });

@@ -1,0 +1,222 @@
+// Streams of fair.state.v1 over grpc-js. Messages are encoded and decoded here, by our own codec: grpc-js
+// sees bytes alone.
+//
+// Every stream has a channel of its own. A channel that lost its server waits longer and longer before it
+// tries again, and a connection that hangs would hang for the next stream too; the client above has its
+// own patience, and opens streams seldom.
+//
+// An open stream keeps the process alive, since grpc-js offers no other way: close the tracker at the end.
+import {
+  Client,
+  type ClientDuplexStream,
+  connectivityState,
+  credentials,
+  Metadata,
+  type StatusObject,
+} from '@grpc/grpc-js';
+import { type Clock, SynclineError, type Timer } from '@syncline/kernel';
+import { errorFromGrpc } from '@syncline/protocol';
+import type { ClientStream, StateStreamListener, StateTransport } from '../client/fair-remote.js';
+import { fairLimits } from '../limits.js';
+import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
+import type { SyncRequest } from '../wire/sync-messages.js';
+
+export interface GrpcTarget {
+  readonly address: string;
+  readonly tls:
+    | {
+        readonly ca?: string;
+        readonly cert?: string;
+        readonly key?: string;
+        readonly serverName?: string;
+      }
+    | undefined;
+  readonly token: string | undefined;
+}
+
+export interface GrpcTransportDeps {
+  readonly clock: Clock;
+}
+
+type Call = ClientDuplexStream<Uint8Array, Uint8Array>;
+
+const SYNC = '/fair.state.v1.StateService/Sync';
+const OK = 0;
+
+export class GrpcTransport implements StateTransport {
+  readonly #deps: GrpcTransportDeps;
+  readonly #target: GrpcTarget;
+  readonly #open = new Set<GrpcStream>();
+
+  constructor(deps: GrpcTransportDeps, target: GrpcTarget) {
+    this.#deps = deps;
+    this.#target = target;
+  }
+
+  open(listener: StateStreamListener): ClientStream {
+    const stream: GrpcStream = new GrpcStream(this.#deps, this.#target, {
+      ...listenerOf(listener),
+      onOver: () => void this.#open.delete(stream),
+    });
+    this.#open.add(stream);
+    return stream;
+  }
+
+  async close(): Promise<void> {
+    for (const stream of [...this.#open]) stream.cancel();
+  }
+}
+
+interface StreamEvents extends StateStreamListener {
+  onOver(): void;
+}
+
+class GrpcStream implements ClientStream {
+  readonly #target: GrpcTarget;
+  readonly #events: StreamEvents;
+  readonly #client: Client;
+  readonly #call: Call;
+  readonly #connectTimer: Timer;
+  #isOver = false;
+
+  constructor({ clock }: GrpcTransportDeps, target: GrpcTarget, events: StreamEvents) {
+    this.#target = target;
+    this.#events = events;
+    this.#client = createClient(target);
+    this.#call = startCall(this.#client, target);
+    this.#call.on('data', (bytes: Uint8Array) => this.#receive(bytes));
+    this.#call.on('drain', () => {
+      if (!this.#isOver) this.#events.onDrain();
+    });
+    this.#call.on('error', () => undefined); // the status tells the same
+    this.#call.on('status', (status: StatusObject) => this.#ended(errorOf(status, target)));
+    const { value } = fairLimits.grpcConnectTimeoutMs;
+    this.#connectTimer = clock.setTimer(value, () => this.#checkConnected(), { unref: true });
+  }
+
+  send(request: SyncRequest): boolean {
+    if (this.#isOver) return true;
+    return this.#call.write(encodeSyncRequest(request));
+  }
+
+  end(): void {
+    if (!this.#isOver) this.#call.end();
+  }
+
+  cancel(): void {
+    if (this.#isOver) return;
+    this.#free();
+    this.#call.cancel();
+  }
+
+  #receive(bytes: Uint8Array): void {
+    if (this.#isOver) return;
+    try {
+      this.#events.onMessage(decodeSyncResponse(bytes));
+    } catch (thrown) {
+      if (!(thrown instanceof SynclineError)) throw thrown;
+      this.#giveUp(notTheContract(this.#target, thrown));
+    }
+  }
+
+  #checkConnected(): void {
+    const isReady =
+      this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
+    if (!isReady) this.#giveUp(notConnected(this.#target));
+  }
+
+  #giveUp(error: SynclineError): void {
+    if (this.#isOver) return;
+    this.cancel();
+    this.#events.onEnd(error);
+  }
+
+  #ended(error: SynclineError | undefined): void {
+    if (this.#isOver) return;
+    this.#free();
+    this.#events.onEnd(error);
+  }
+
+  #free(): void {
+    this.#isOver = true;
+    this.#connectTimer.cancel();
+    this.#client.close(); // the call goes on to its end
+    this.#events.onOver();
+  }
+}
+
+/** The listener may be an object with methods of a class. */
+function listenerOf(listener: StateStreamListener): StateStreamListener {
+  return {
+    onMessage: (response) => listener.onMessage(response),
+    onDrain: () => listener.onDrain(),
+    onEnd: (error) => listener.onEnd(error),
+  };
+}
+
+function createClient({ address, tls }: GrpcTarget): Client {
+  const pem = (text: string | undefined) => (text === undefined ? null : Buffer.from(text));
+  const trust =
+    tls === undefined
+      ? credentials.createInsecure()
+      : credentials.createSsl(pem(tls.ca), pem(tls.key), pem(tls.cert));
+  return new Client(address, trust, {
+    'grpc.use_local_subchannel_pool': 1,
+    'grpc.enable_retries': 0,
+    'grpc.enable_http_proxy': 0,
+    'grpc.enable_channelz': 0,
+    'grpc.service_config_disable_resolution': 1,
+    'grpc.keepalive_time_ms': fairLimits.grpcKeepaliveIntervalMs.value,
+    'grpc.keepalive_timeout_ms': fairLimits.grpcKeepaliveTimeoutMs.value,
+    'grpc.max_receive_message_length': fairLimits.grpcResponseBytesMax.value,
+    ...(tls?.serverName === undefined
+      ? {}
+      : {
+          'grpc.ssl_target_name_override': tls.serverName,
+          'grpc.default_authority': tls.serverName,
+        }),
+  });
+}
+
+function startCall(client: Client, { token }: GrpcTarget): Call {
+  const metadata = new Metadata();
+  if (token !== undefined) metadata.set('authorization', `Bearer ${token}`);
+  return client.makeBidiStreamRequest(
+    SYNC,
+    (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
+    (bytes: Buffer) => bytes,
+    metadata,
+  );
+}
+
+function errorOf(status: StatusObject, { address }: GrpcTarget): SynclineError | undefined {
+  if (status.code === OK) return undefined;
+  const texts = Object.entries(status.metadata.getMap()).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string',
+  );
+  const metadata = Object.fromEntries(texts);
+  const error = errorFromGrpc({ code: status.code, details: status.details, metadata });
+  if (metadata['syncline-code'] !== undefined || error.code !== 'unavailable') return error;
+  return new SynclineError('unavailable', `no state service at ${address}: ${error.message}`, {
+    details: { address },
+    outcome: error.outcome,
+    cause: error,
+  });
+}
+
+function notConnected({ address }: GrpcTarget): SynclineError {
+  const { value } = fairLimits.grpcConnectTimeoutMs;
+  return new SynclineError(
+    'timeout',
+    `no connection to the state service at ${address} within ${value} ms. Check the address, and TLS on both sides.`,
+    { details: { address } },
+  );
+}
+
+function notTheContract({ address }: GrpcTarget, cause: SynclineError): SynclineError {
+  return new SynclineError(
+    'unavailable',
+    `${address} answers, but not as fair.state.v1 says: ${cause.message}`,
+    { details: { address }, cause },
+  );
+}

@@ -6,7 +6,6 @@
 //
 // K60  A timer or sleep never fires before its time, at any length.
 // K61  A sleep ends at once when its signal fires, and leaves no timer and no listener behind.
-import { performance } from 'node:perf_hooks'; // the global is a getter, and a sixth slower
 import { assert } from './assert.js';
 import type { Clock, Timer } from './clock.js';
 import { abortedError } from './error.js';

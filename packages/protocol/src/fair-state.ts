@@ -10,7 +10,9 @@ import { file_fair_state_v1_state as file } from './generated/fair/state/v1/stat
 
 export {
   StateService as FairStateServiceDescriptor,
+  type SyncRequest as FairSyncRequest,
   SyncRequestSchema as FairSyncRequestSchema,
+  type SyncResponse as FairSyncResponse,
   SyncResponseSchema as FairSyncResponseSchema,
 } from './generated/fair/state/v1/state_pb.js';
 

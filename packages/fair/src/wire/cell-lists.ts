@@ -108,7 +108,7 @@ export function writeDeltas(writer: WireWriter, field: number, deltas: CellDelta
     writer.integer(4, timesMs[index] as number);
     const low = lows[index] as number;
     const high = highs[index] as number;
-    if (low !== 0) writer.presentDouble(5, low);
+    if (!Object.is(low, 0)) writer.presentDouble(5, low);
     if (high !== 1) writer.presentDouble(6, high);
     writer.endShort(start);
   }

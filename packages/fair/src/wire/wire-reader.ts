@@ -5,7 +5,14 @@
 // off. What is malformed throws `invalid-argument` with the place.
 import { SynclineError } from '@syncline/kernel';
 
-const WIRE_TYPE = { varint: 0, fixed64: 1, delimited: 2, startGroup: 3, endGroup: 4, fixed32: 5 };
+// Wire types. 6 and 7 do not exist.
+const varint = 0;
+const fixed64 = 1;
+const delimited = 2;
+const startGroup = 3;
+const endGroup = 4;
+const fixed32 = 5;
+
 const fieldNumberShift = 3;
 const wireTypeMask = 7;
 const continues = 0x80; // a byte of a varint from here up is not its last
@@ -45,14 +52,10 @@ export class WireReader {
   field(): number {
     const start = this.#position;
     const tag = this.uint32();
-    const bytesCount = this.#position - start;
-    const overflows =
-      bytesCount > tagBytesMax ||
-      (bytesCount === tagBytesMax && (this.#bytes[this.#position - 1] as number) > 0x0f);
-    if (overflows) this.#fail('a tag is above 32 bits');
+    if (this.#position - start >= tagBytesMax) this.#checkLongTag(start);
     const number = tag >>> fieldNumberShift;
     if (number === 0) this.#fail('a field has number 0');
-    if ((tag & wireTypeMask) > WIRE_TYPE.fixed32) this.#fail('a tag has an unknown wire type');
+    if ((tag & wireTypeMask) > fixed32) this.#fail('a tag has an unknown wire type');
     this.#tag = tag;
     return number;
   }
@@ -82,25 +85,28 @@ export class WireReader {
 
   /** A uint64 as a number; Infinity above 2^53 - 1. */
   integer(): number {
-    let byte = this.#byte();
-    if (byte < continues) return byte;
-    let low = byte & 0x7f;
-    for (let shift = 7; shift < 28; shift += 7) {
-      byte = this.#byte();
+    const bytes = this.#bytes;
+    let at = this.#position;
+    let low = 0;
+    for (let shift = 0; shift < 28; shift += 7) {
+      const byte = bytes[at] ?? 0; // behind the end it is 0, and #moveTo refuses
+      at += 1;
       low |= (byte & 0x7f) << shift;
-      if (byte < continues) return low;
+      if (byte < continues) return this.#moveTo(at, low);
     }
     let middle = 0;
     for (let shift = 0; shift < 28; shift += 7) {
-      byte = this.#byte();
+      const byte = bytes[at] ?? 0;
+      at += 1;
       middle |= (byte & 0x7f) << shift;
-      if (byte < continues) return joined(low, middle, 0);
+      if (byte < continues) return this.#moveTo(at, joined(low, middle, 0));
     }
     let high = 0;
     for (let shift = 0; shift < 14; shift += 7) {
-      byte = this.#byte();
+      const byte = bytes[at] ?? 0;
+      at += 1;
       high |= (byte & 0x7f) << shift;
-      if (byte < continues) return joined(low, middle, high & 0xff);
+      if (byte < continues) return this.#moveTo(at, joined(low, middle, high & 0xff));
     }
     return this.#fail('a varint has more than 10 bytes');
   }
@@ -112,20 +118,21 @@ export class WireReader {
     if (value !== Number.POSITIVE_INFINITY) return BigInt(value);
     let whole = 0n;
     for (let at = this.#position - 1; at >= start; at -= 1) {
-      whole = (whole << 7n) | BigInt((this.#bytes[at] as number) & 0x7f);
+      whole = (whole << 7n) | BigInt((this.#bytes[at] ?? 0) & 0x7f);
     }
     return BigInt.asUintN(64, whole);
   }
 
   /** The low 32 bits of a varint. */
   uint32(): number {
-    let byte = this.#byte();
-    if (byte < continues) return byte;
-    let value = byte & 0x7f;
-    for (let index = 1; index < varintBytesMax; index += 1) {
-      byte = this.#byte();
-      if (index < tagBytesMax) value |= (byte & 0x7f) << (7 * index);
-      if (byte < continues) return value >>> 0;
+    const bytes = this.#bytes;
+    let at = this.#position;
+    let value = 0;
+    for (let shift = 0; shift < 7 * varintBytesMax; shift += 7) {
+      const byte = bytes[at] ?? 0;
+      at += 1;
+      if (shift < 32) value |= (byte & 0x7f) << shift;
+      if (byte < continues) return this.#moveTo(at, value >>> 0);
     }
     return this.#fail('a varint has more than 10 bytes');
   }
@@ -159,19 +166,19 @@ export class WireReader {
 
   #skip(tag: number, groupsLeft: number): void {
     switch (tag & wireTypeMask) {
-      case WIRE_TYPE.varint:
-        while (this.#byte() >= continues);
+      case varint:
+        this.#skipVarint();
         return;
-      case WIRE_TYPE.fixed64:
+      case fixed64:
         this.#take(8);
         return;
-      case WIRE_TYPE.delimited:
+      case delimited:
         this.#take(this.uint32());
         return;
-      case WIRE_TYPE.startGroup:
+      case startGroup:
         this.#skipGroup(tag, groupsLeft);
         return;
-      case WIRE_TYPE.fixed32:
+      case fixed32:
         this.#take(4);
         return;
       default:
@@ -179,9 +186,16 @@ export class WireReader {
     }
   }
 
+  /** Of any length: it is not looked at. */
+  #skipVarint(): void {
+    let at = this.#position;
+    while ((this.#bytes[at] ?? 0) >= continues) at += 1;
+    this.#moveTo(at + 1, 0);
+  }
+
   #skipGroup(tag: number, groupsLeft: number): void {
     if (groupsLeft <= 0) this.#fail(`more than ${depthMax} levels are nested`);
-    const endTag = ((tag & ~wireTypeMask) | WIRE_TYPE.endGroup) >>> 0;
+    const endTag = ((tag & ~wireTypeMask) | endGroup) >>> 0;
     for (;;) {
       this.field();
       if (this.#tag === endTag) return;
@@ -189,19 +203,24 @@ export class WireReader {
     }
   }
 
-  #byte(): number {
-    if (this.#position >= this.#bytes.length) this.#fail('it ends inside a field');
-    const byte = this.#bytes[this.#position] as number;
-    this.#position += 1;
-    return byte;
+  /** A tag of five bytes has room for 35 bits, and only 32 may be used. */
+  #checkLongTag(start: number): void {
+    const isLonger = this.#position - start > tagBytesMax;
+    const last = this.#bytes[this.#position - 1] ?? 0;
+    if (isLonger || last > 0x0f) this.#fail('a tag is above 32 bits');
+  }
+
+  /** Returns what was read on the way, unless the way led out of the bytes. */
+  #moveTo(position: number, value: number): number {
+    if (position > this.#bytes.length) this.#fail('it ends inside a field');
+    this.#position = position;
+    return value;
   }
 
   /** Passes over so many bytes and returns where they begin. */
   #take(bytesCount: number): number {
     const start = this.#position;
-    if (bytesCount > this.#bytes.length - start) this.#fail('it ends inside a field');
-    this.#position = start + bytesCount;
-    return start;
+    return this.#moveTo(start + bytesCount, start);
   }
 
   #fail(why: string, cause?: unknown): never {

@@ -28,6 +28,10 @@ export interface Explanation {
   readonly decidingLevel: number | undefined;
   /** The flow's probability in the structure that is main in the next window. */
   readonly secondaryProbability: number;
+  /** What outcomes are multiplied by now: above 1 while the shared state is out of reach. */
+  readonly gain: number;
+  /** Whether the cells are those of the shared state. */
+  readonly synced: boolean;
 }
 
 export const ADMITTED: Decision = Object.freeze({

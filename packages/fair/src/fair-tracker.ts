@@ -25,7 +25,24 @@ export interface RunOptions<T> extends CostOptions {
   classify?(settled: Settled<T>): Outcome;
 }
 
+export interface CloseOptions {
+  /** How long to wait for the last outcomes to be acknowledged. Default 1,000 ms. */
+  readonly timeoutMs?: number;
+}
+
 export interface TrackerStatus extends FairShape {
+  /** Whether this instance is in step with the shared state. Always false without a remote. */
+  readonly connected: boolean;
+  /** Names the life of the shared state that we are, or were last, in step with; 0 for none. */
+  readonly epoch: number;
+  /** Instances that share the state, this one included, as last heard. */
+  readonly activeInstances: number;
+  /** Cells with outcomes that the shared state has not acknowledged. */
+  readonly pendingCells: number;
+  /** Since the last message from the shared state; undefined if there was none. */
+  readonly msSinceSync: number | undefined;
+  /** What outcomes are multiplied by: above 1 while the shared state is out of reach. */
+  readonly gain: number;
   /** Starts of the windows of the two structures, in ms since 1970. */
   readonly seeds: { readonly main: number; readonly secondary: number };
 }
@@ -40,6 +57,6 @@ export interface FairTracker extends AsyncDisposable {
   /** How a request would be judged now. Draws no random number and changes no cell. */
   peek(key: FlowKey): Explanation;
   status(): TrackerStatus;
-  /** Afterwards `register` admits and `report` does nothing. */
-  close(): Promise<void>;
+  /** Sends what is pending. Afterwards `register` admits and `report` does nothing. */
+  close(options?: CloseOptions): Promise<void>;
 }

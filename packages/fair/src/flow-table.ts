@@ -23,6 +23,8 @@ export interface FlowTableOptions {
   readonly decay: Decay;
   readonly combine: Combine;
   readonly hash: KeyHash;
+  /** Whether outcomes are kept for a shared state. Default false. */
+  readonly isShared?: boolean;
 }
 
 export interface LevelExplanation {
@@ -42,32 +44,35 @@ export class FlowTable {
   constructor(options: FlowTableOptions) {
     this.#options = options;
     this.#finder = new CellFinder(options);
-    const { levels, columns } = options;
+    const { levels, columns, isShared = false } = options;
     const decay = new DecayTable(options.decay);
-    this.#main = new Structure(levels * columns, decay);
-    this.#secondary = new Structure(levels * columns, decay);
+    this.#main = new Structure(levels * columns, decay, isShared);
+    this.#secondary = new Structure(levels * columns, decay, isShared);
   }
 
-  get mainSeed(): number {
-    return this.#main.seed;
+  get main(): Structure {
+    return this.#main;
   }
 
-  get secondarySeed(): number {
-    return this.#secondary.seed;
+  get secondary(): Structure {
+    return this.#secondary;
   }
 
-  /** Two empty structures. */
-  restart(mainSeed: number, secondarySeed: number): void {
-    this.#main.restart(mainSeed, this.#options.hash);
-    this.#secondary.restart(secondarySeed, this.#options.hash);
+  /** Two empty structures. Returns how many cells lost outcomes that were pending. */
+  restart(mainSeed: number, secondarySeed: number): number {
+    const { hash } = this.#options;
+    const mainLost = this.#main.restart(mainSeed, hash);
+    const secondaryLost = this.#secondary.restart(secondarySeed, hash);
     this.#finder.enter(this.#main.salt, this.#secondary.salt);
+    return mainLost + secondaryLost;
   }
 
-  /** The secondary becomes main, and an empty one starts. */
-  advance(secondarySeed: number): void {
+  /** The secondary becomes main, and an empty one starts. Returns the same. */
+  advance(secondarySeed: number): number {
     [this.#main, this.#secondary] = [this.#secondary, this.#main];
-    this.#secondary.restart(secondarySeed, this.#options.hash);
+    const lost = this.#secondary.restart(secondarySeed, this.#options.hash);
     this.#finder.enter(this.#main.salt, this.#secondary.salt);
+    return lost;
   }
 
   /** The probability with which the flow is throttled now. */
@@ -85,6 +90,23 @@ export class FlowTable {
     for (let at = start; at < start + levels; at += 1) {
       main.add(cells[at] ?? 0, delta, nowMs);
       secondary.add(cells[at + levels] ?? 0, delta, nowMs);
+    }
+  }
+
+  /** The same for a shared table: with a gain in the view, without one in what is pending. */
+  addShared(key: FlowKey, delta: number, gain: number, nowMs: number): void {
+    const { levels } = this.#options;
+    const main = this.#main;
+    const secondary = this.#secondary;
+    const { cells } = this.#finder;
+    const start = this.#finder.find(key);
+    for (let at = start; at < start + levels; at += 1) {
+      const mainCell = cells[at] ?? 0;
+      const secondaryCell = cells[at + levels] ?? 0;
+      main.add(mainCell, delta * gain, nowMs);
+      main.pending.add(mainCell, delta);
+      secondary.add(secondaryCell, delta * gain, nowMs);
+      secondary.pending.add(secondaryCell, delta);
     }
   }
 

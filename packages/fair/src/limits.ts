@@ -157,4 +157,9 @@ export const fairLimits = defineLimits({
     unit: 'bytes',
     why: 'A message that grpcRemote takes. The largest of a Syncline server has 8 192 cells and 320 KiB.',
   },
+  timerMsMax: {
+    value: 3_600_000,
+    unit: 'ms',
+    why: 'Flush interval, retry budget and wait for the outage gain of a tracker. More is refused at construction.',
+  },
 });

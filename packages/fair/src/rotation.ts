@@ -19,6 +19,8 @@ export interface RotationDeps {
   readonly table: FlowTable;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** The windows have changed, and with them went outcomes of so many cells that were pending. */
+  onRotated?(lostCells: number): void;
 }
 
 export class Rotation {
@@ -59,9 +61,10 @@ export class Rotation {
     const { table, logger } = this.#deps;
     // An idle tracker skips windows too, but then monotonic time has moved with the wall clock.
     const isStep = seed < this.#startMs || stepMs > stepMsMax;
-    if (seed === this.#startMs + this.#windowMs) table.advance(seed);
-    else table.restart(seed - this.#windowMs, seed);
+    const isNext = seed === this.#startMs + this.#windowMs;
+    const lostCells = isNext ? table.advance(seed) : table.restart(seed - this.#windowMs, seed);
     this.#startMs = seed;
+    this.#deps.onRotated?.(lostCells);
     if (isStep) {
       logger.warn('the wall clock stepped; fair throttling starts anew', { stepMs });
     }

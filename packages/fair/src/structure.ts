@@ -6,6 +6,7 @@
 //
 // F3  Every probability is finite and in [0, 1].
 import { assert } from '@syncline/kernel';
+import { PendingFolds } from './client/pending-folds.js';
 import type { DecayTable } from './decay-table.js';
 import type { KeyHash, WindowSalt } from './key-hash.js';
 
@@ -13,20 +14,24 @@ export class Structure {
   readonly #decay: DecayTable;
   /** Of cell i the probability at 2·i, and the time in monotonic ms after it. */
   readonly #cells: Float64Array;
+  /** Outcomes that the shared state does not have yet. Of no cells in a structure that is not shared. */
+  readonly pending: PendingFolds;
   seed = 0;
   salt: WindowSalt = new Uint32Array(4);
 
-  constructor(cellsCount: number, decay: DecayTable) {
+  constructor(cellsCount: number, decay: DecayTable, isShared: boolean) {
     this.#decay = decay;
+    this.pending = new PendingFolds(isShared ? cellsCount : 0);
     this.#cells = new Float64Array(2 * cellsCount);
     this.#empty();
   }
 
-  /** Empties it for another window. */
-  restart(seed: number, hash: KeyHash): void {
+  /** Empties it for another window. Returns how many cells lost outcomes that were pending. */
+  restart(seed: number, hash: KeyHash): number {
     this.seed = seed;
     this.salt = hash.saltOf(seed);
     this.#empty();
+    return this.pending.restart();
   }
 
   probabilityAt(cell: number, nowMs: number): number {
@@ -42,6 +47,13 @@ export class Structure {
     const at = 2 * cell;
     cells[at] = Math.min(1, Math.max(0, sum));
     cells[at + 1] = nowMs;
+  }
+
+  /** Sets what the shared state says. */
+  overwrite(cell: number, probability: number, timeMs: number): void {
+    assert(probability >= 0 && probability <= 1, 'F3: a probability is in [0, 1]');
+    this.#cells[2 * cell] = probability;
+    this.#cells[2 * cell + 1] = timeMs;
   }
 
   /** Ms since the last change; undefined in a cell that was never touched. */

@@ -1,6 +1,7 @@
 // What a user may set, and the checked settings that a tracker runs on.
 import type { Random } from '@syncline/kernel';
 import type { AllowList } from './allow-list.js';
+import type { FairRemote } from './client/fair-remote.js';
 import type { Decay, DecayPolicy } from './decay.js';
 import type { Combine } from './flow-table.js';
 import { KeyedHash, type KeyHash, keyedSalt, MurmurHash } from './key-hash.js';
@@ -24,13 +25,23 @@ export interface FairTrackerOptions extends Partial<FairShape> {
   readonly windowMs?: number;
   /** Default `'keyed'`. `'murmur3'` is FAIR's: slow here, and open to keys made to collide. */
   readonly hash?: 'keyed' | 'murmur3';
-  /** At least 16 bytes. Default: random, fit for one process. */
+  /** At least 16 bytes, the same on all instances that share state. Default: random, without a remote. */
   readonly secret?: string | Uint8Array;
   /** Throttle nobody and say who would have been. Default false. */
   readonly shadow?: boolean;
   readonly allowList?: AllowList;
   /** Adds an explanation to every decision, which then allocates. Default false. */
   readonly explain?: boolean;
+  /** Where to share state with other instances: `grpcRemote` or `redisRemote`. Default: not at all. */
+  readonly remote?: FairRemote;
+  /** How often outcomes are sent, in ms. Default 100; 0 is at once, for more messages. */
+  readonly flushIntervalMs?: number;
+  /** How long outcomes may wait for an acknowledgement, in ms, before they are given up. Default 5,000. */
+  readonly retryBudgetMs?: number;
+  /** Whether an outcome counts for those that others see, while they are out of reach. Default true. */
+  readonly outageGain?: boolean;
+  /** How long they must have been out of reach, in ms. Default 1,000. */
+  readonly gainAfterMs?: number;
 }
 
 export interface TrackerSettings {
@@ -40,6 +51,20 @@ export interface TrackerSettings {
   readonly probabilityMax: number;
   readonly windowMs: number;
   readonly hash: KeyHash;
+  /** The value of the metric label `tracker`. */
+  readonly label: string;
+  /** Undefined for a tracker of one process. */
+  readonly shared: RemoteSettings | undefined;
+}
+
+export interface RemoteSettings {
+  readonly remote: FairRemote;
+  readonly secret: Uint8Array;
+  readonly hashName: 'keyed' | 'murmur3';
+  readonly flushIntervalMs: number;
+  readonly retryBudgetMs: number;
+  readonly outageGain: boolean;
+  readonly gainAfterMs: number;
 }
 
 /** Throws `invalid-argument`, with `details.field`, for what cannot work. */
@@ -59,13 +84,17 @@ export function checkOptions(options: FairTrackerOptions, random: Random): Track
     value: windowMs,
     wanted: `a whole number from ${windowMsMin.value} to ${windowMsMax.value}`,
   });
+  const secret = secretOf(options, random);
+  const { remote } = options;
   return {
     shape: shapeOf(options.tuning ?? {}, options),
     decay: decayOf(options),
     combine,
     probabilityMax,
     windowMs,
-    hash: hashOf(options, random),
+    hash: hashOf(options, secret),
+    label: remote === undefined ? 'local' : remote.tracker || 'default',
+    shared: remote && remoteOf(remote, options, secret),
   };
 }
 
@@ -84,18 +113,47 @@ function decayOf(options: FairTrackerOptions): Decay {
   return { policy, ratePerSecond: policy === 'linear' ? leakPerSecond : lambdaPerSecond };
 }
 
-function hashOf(options: FairTrackerOptions, random: Random): KeyHash {
-  const { hash = 'keyed' } = options;
-  const bytesMin = fairLimits.secretBytesMin.value;
-  const secret = Buffer.from(options.secret ?? random.bytes(2 * bytesMin));
-  refuseUnless(secret.length >= bytesMin, 'secret', {
-    value: `${secret.length} bytes`,
-    wanted: `at least ${bytesMin} bytes`,
-  });
+function hashOf({ hash = 'keyed' }: FairTrackerOptions, secret: Uint8Array): KeyHash {
   refuseUnless(['keyed', 'murmur3'].includes(hash), 'hash', {
     value: hash,
     wanted: "'keyed' or 'murmur3'",
   });
   if (hash === 'keyed') return new KeyedHash(secret);
   return new MurmurHash((seed) => keyedSalt(secret, seed));
+}
+
+function secretOf({ secret, remote }: FairTrackerOptions, random: Random): Uint8Array {
+  const bytesMin = fairLimits.secretBytesMin.value;
+  refuseUnless(secret !== undefined || remote === undefined, 'secret', {
+    value: secret,
+    wanted: `at least ${bytesMin} bytes, the same on all instances of the remote: they share nothing if they hash differently`,
+  });
+  const bytes = Buffer.from(secret ?? random.bytes(2 * bytesMin));
+  refuseUnless(bytes.length >= bytesMin, 'secret', {
+    value: `${bytes.length} bytes`,
+    wanted: `at least ${bytesMin} bytes`,
+  });
+  return bytes;
+}
+
+function remoteOf(
+  remote: FairRemote,
+  options: FairTrackerOptions,
+  secret: Uint8Array,
+): RemoteSettings {
+  const { flushIntervalMs = 100, retryBudgetMs = 5_000, gainAfterMs = 1_000 } = options;
+  const { timerMsMax } = fairLimits;
+  const isTime = (ms: number, least: number) => ms >= least && ms <= timerMsMax.value;
+  for (const [field, value] of Object.entries({ flushIntervalMs, gainAfterMs })) {
+    refuseUnless(isTime(value, 0), field, {
+      value,
+      wanted: `a number of ms from 0 to ${timerMsMax.value}`,
+    });
+  }
+  refuseUnless(isTime(retryBudgetMs, 1) && retryBudgetMs > flushIntervalMs, 'retryBudgetMs', {
+    value: retryBudgetMs,
+    wanted: `a number of ms above the flush interval, ${flushIntervalMs}, up to ${timerMsMax.value}`,
+  });
+  const { hash: hashName = 'keyed', outageGain = true } = options;
+  return { remote, secret, hashName, flushIntervalMs, retryBudgetMs, outageGain, gainAfterMs };
 }

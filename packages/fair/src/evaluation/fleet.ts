@@ -4,7 +4,7 @@ import { type Clock, silentLogger, silentMetrics } from '@syncline/kernel';
 import type { SeededRandom } from '@syncline/kernel/testing';
 import type { DecayPolicy } from '../decay.js';
 import type { FairTracker } from '../fair-tracker.js';
-import { createFairTracker } from '../local-tracker.js';
+import { createFairTracker } from '../tracker.js';
 import type { FairTrackerOptions } from '../tracker-options.js';
 import type { ManualClock } from './manual-clock.js';
 

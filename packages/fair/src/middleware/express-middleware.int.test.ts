@@ -5,7 +5,7 @@ import { createSystemRandom } from '@syncline/kernel';
 import express, { type ErrorRequestHandler, type Express } from 'express';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { FairTracker } from '../fair-tracker.js';
-import { createFairTracker } from '../local-tracker.js';
+import { createFairTracker } from '../tracker.js';
 import type { FairTrackerOptions } from '../tracker-options.js';
 import { type FairExpressOptions, fairExpress } from './express-middleware.js';
 

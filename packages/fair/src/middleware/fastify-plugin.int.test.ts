@@ -3,7 +3,7 @@ import { createSystemRandom } from '@syncline/kernel';
 import fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { FairTracker } from '../fair-tracker.js';
-import { createFairTracker } from '../local-tracker.js';
+import { createFairTracker } from '../tracker.js';
 import type { FairTrackerOptions } from '../tracker-options.js';
 import { type FairFastifyOptions, fairFastify } from './fastify-plugin.js';
 

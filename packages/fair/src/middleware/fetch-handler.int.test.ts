@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createSystemRandom } from '@syncline/kernel';
 import { afterEach, expect, test, vi } from 'vitest';
-import { createFairTracker } from '../local-tracker.js';
+import { createFairTracker } from '../tracker.js';
 import { addressKey } from './address-key.js';
 import { type FetchHandler, withFair } from './fetch-handler.js';
 

@@ -1,7 +1,7 @@
 import { createSystemRandom } from '@syncline/kernel';
 import { expect, test, vi } from 'vitest';
 import type { FairTracker } from '../fair-tracker.js';
-import { createFairTracker } from '../local-tracker.js';
+import { createFairTracker } from '../tracker.js';
 import type { FairTrackerOptions } from '../tracker-options.js';
 import { type FairFetchOptions, type FetchHandler, withFair } from './fetch-handler.js';
 

@@ -16,7 +16,7 @@ import {
 import { createSystemRandom } from '@syncline/kernel';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { FairTracker } from '../fair-tracker.js';
-import { createFairTracker } from '../local-tracker.js';
+import { createFairTracker } from '../tracker.js';
 import type { FairTrackerOptions } from '../tracker-options.js';
 import { type FairInterceptorOptions, fairServerInterceptor } from './grpc-interceptor.js';
 import { encodeRetryStatus } from './retry-info.js';

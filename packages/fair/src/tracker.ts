@@ -1,15 +1,19 @@
-// The tracker of one process: the thin shell around the flow table that knows the time, draws the random
-// number and counts.
+// The tracker: the thin shell around the flow table that knows the time, draws the random number and
+// counts. With a remote a client shares its cells with other instances; decisions never wait for it.
 //
 // F8  `register` and `report` are synchronous, do no I/O and never throw.
 import {
   createSystemClock,
   createSystemRandom,
+  type Labels,
   SynclineError,
   silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
 import { createAllowTest } from './allow-list.js';
+import { connectTracker } from './client/connect-tracker.js';
+import type { SharedView } from './client/shared-view.js';
+import type { ClientStatus, StateClient } from './client/state-client.js';
 import {
   ADMITTED,
   createRefusals,
@@ -17,7 +21,9 @@ import {
   type Explanation,
   retryAfterSeconds,
 } from './decision.js';
+import { decisionLabels, outcomeLabels } from './decision-labels.js';
 import type {
+  CloseOptions,
   CostOptions,
   FairTracker,
   FairTrackerDeps,
@@ -36,7 +42,7 @@ export function createFairTracker(
   options: FairTrackerOptions = {},
   deps: Partial<FairTrackerDeps> = {},
 ): FairTracker {
-  return new LocalTracker(
+  return new Tracker(
     {
       clock: deps.clock ?? createSystemClock(),
       random: deps.random ?? createSystemRandom(),
@@ -47,50 +53,47 @@ export function createFairTracker(
   );
 }
 
-const tracker = 'local';
-const DECIDED = {
-  admitted: { tracker, decision: 'admitted' },
-  throttled: { tracker, decision: 'throttled' },
-  shadow: { tracker, decision: 'shadow' },
-  allowed: { tracker, decision: 'allowed' },
-  untracked: { tracker, decision: 'untracked' },
-} as const;
-const REPORTED = {
-  success: { tracker, outcome: 'success' },
-  failure: { tracker, outcome: 'failure' },
-  ignore: { tracker, outcome: 'ignore' },
-} as const;
+const CLOSE_TIMEOUT_MS = 1_000;
 
-class LocalTracker implements FairTracker {
+class Tracker implements FairTracker {
   readonly #deps: FairTrackerDeps;
   readonly #settings: TrackerSettings;
   readonly #table: FlowTable;
   readonly #rotation: Rotation;
   readonly #refusals: readonly Decision[];
+  readonly #decided: ReturnType<typeof decisionLabels>;
+  readonly #reported: ReturnType<typeof outcomeLabels>;
   /** Labels of a refusal. */
-  readonly #refused: (typeof DECIDED)['throttled' | 'shadow'];
+  readonly #refused: Labels;
   readonly #isExplaining: boolean;
   readonly #isAllowed: ((key: FlowKey) => boolean) | undefined;
-  #isClosed = false;
+  /** Undefined for a tracker of one process. */
+  readonly #client: StateClient | undefined;
+  #closing: Promise<void> | undefined;
 
   constructor(deps: FairTrackerDeps, options: FairTrackerOptions) {
     const { clock, logger } = deps;
     const { allowList, shadow = false, explain = false } = options;
     this.#deps = deps;
     this.#settings = checkOptions(options, deps.random);
-    this.#table = new FlowTable({ ...this.#settings, ...this.#settings.shape });
-    const rotationDeps = { table: this.#table, clock, logger };
-    this.#rotation = new Rotation(rotationDeps, this.#settings.windowMs);
-    this.#refused = shadow ? DECIDED.shadow : DECIDED.throttled;
+    const { shape, windowMs, label, shared } = this.#settings;
+    this.#table = new FlowTable({ ...this.#settings, ...shape, isShared: shared !== undefined });
+    const onRotated = (lostCells: number) => this.#client?.rotated(lostCells);
+    this.#rotation = new Rotation({ table: this.#table, clock, logger, onRotated }, windowMs);
+    this.#decided = decisionLabels(label);
+    this.#reported = outcomeLabels(label);
+    this.#refused = shadow ? this.#decided.shadow : this.#decided.throttled;
     this.#isExplaining = explain;
     this.#refusals = createRefusals(shadow);
     this.#isAllowed = allowList && createAllowTest(allowList, logger);
+    this.#client = shared && connectTracker(deps, this.#view(), this.#settings, shared);
+    this.#client?.start();
   }
 
   register(key: FlowKey, options?: CostOptions): Decision {
-    if (!isTrackable(key)) return this.#letThrough(DECIDED.untracked);
-    if (this.#isClosed) return ADMITTED;
-    if (this.#isAllowed?.(key)) return this.#letThrough(DECIDED.allowed);
+    if (!isTrackable(key)) return this.#letThrough(this.#decided.untracked);
+    if (this.#closing) return ADMITTED;
+    if (this.#isAllowed?.(key)) return this.#letThrough(this.#decided.allowed);
     const { random, metrics } = this.#deps;
     const nowMs = this.#rotate();
     const probability = this.#table.probabilityOf(key, nowMs);
@@ -99,20 +102,29 @@ class LocalTracker implements FairTracker {
     const draw = random.float();
     const isRefused = draw < effective;
     const decision = isRefused ? this.#refusal(probability, draw / effective) : ADMITTED;
-    metrics.add('syncline_fair_decisions_total', 1, isRefused ? this.#refused : DECIDED.admitted);
+    const labels = isRefused ? this.#refused : this.#decided.admitted;
+    metrics.add('syncline_fair_decisions_total', 1, labels);
     if (!this.#isExplaining) return decision;
     return { ...decision, explanation: this.#explain(key, cost, nowMs) };
   }
 
   report(key: FlowKey, outcome: Outcome, options?: CostOptions): void {
-    if (this.#isClosed || !isTrackable(key) || this.#isAllowed?.(key)) return;
+    if (this.#closing || !isTrackable(key) || this.#isAllowed?.(key)) return;
     const { increment, decrement } = this.#settings.shape;
     const step = outcome === 'failure' ? increment : outcome === 'success' ? -decrement : 0;
-    const counted = step > 0 ? REPORTED.failure : step < 0 ? REPORTED.success : REPORTED.ignore;
-    this.#deps.metrics.add('syncline_fair_outcomes_total', 1, counted);
+    const { failure, success, ignore } = this.#reported;
+    const labels = step > 0 ? failure : step < 0 ? success : ignore;
+    this.#deps.metrics.add('syncline_fair_outcomes_total', 1, labels);
     if (step === 0) return;
     const nowMs = this.#rotate();
-    this.#table.add(key, costOf(options) * step, nowMs);
+    const delta = costOf(options) * step;
+    const client = this.#client;
+    if (client === undefined) {
+      this.#table.add(key, delta, nowMs);
+      return;
+    }
+    this.#table.addShared(key, delta, client.gain, nowMs);
+    client.noteOutcome();
   }
 
   async run<T>(key: FlowKey, fn: () => T | Promise<T>, options?: RunOptions<T>): Promise<T> {
@@ -139,12 +151,14 @@ class LocalTracker implements FairTracker {
 
   status(): TrackerStatus {
     this.#rotate();
-    const seeds = { main: this.#table.mainSeed, secondary: this.#table.secondarySeed };
-    return { ...this.#settings.shape, seeds };
+    const { main, secondary } = this.#table;
+    const seeds = { main: main.seed, secondary: secondary.seed };
+    return { ...this.#settings.shape, ...(this.#client?.status() ?? ALONE), seeds };
   }
 
-  async close(): Promise<void> {
-    this.#isClosed = true;
+  async close({ timeoutMs = CLOSE_TIMEOUT_MS }: CloseOptions = {}): Promise<void> {
+    this.#closing ??= this.#client?.close(timeoutMs) ?? Promise.resolve();
+    await this.#closing;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -158,6 +172,23 @@ class LocalTracker implements FairTracker {
     return monotonicMs;
   }
 
+  /** The table as the client sees it. */
+  #view(): SharedView {
+    const table = this.#table;
+    const { levels, columns } = this.#settings.shape;
+    return {
+      levels,
+      columns,
+      get main() {
+        return table.main;
+      },
+      get secondary() {
+        return table.secondary;
+      },
+      rotate: () => this.#rotate(),
+    };
+  }
+
   #effective(probability: number, cost: number): number {
     const all = cost === 1 ? probability : 1 - (1 - probability) ** cost;
     return Math.min(this.#settings.probabilityMax, all);
@@ -169,17 +200,33 @@ class LocalTracker implements FairTracker {
     return this.#refusals[seconds - 1] ?? ADMITTED;
   }
 
-  #letThrough(decided: (typeof DECIDED)['allowed' | 'untracked']): Decision {
-    if (!this.#isClosed) this.#deps.metrics.add('syncline_fair_decisions_total', 1, decided);
+  #letThrough(labels: Labels): Decision {
+    if (!this.#closing) this.#deps.metrics.add('syncline_fair_decisions_total', 1, labels);
     return ADMITTED;
   }
 
   #explain(key: FlowKey, cost: number, nowMs: number): Explanation {
     const explained = isTrackable(key) ? this.#table.explain(key, nowMs) : UNTRACKED;
     const effectiveProbability = this.#effective(explained.probability, cost);
-    return { ...explained, cost, effectiveProbability, seed: this.#table.mainSeed };
+    return {
+      ...explained,
+      cost,
+      effectiveProbability,
+      seed: this.#table.main.seed,
+      gain: this.#client?.gain ?? 1,
+      synced: this.#client?.isLive ?? false,
+    };
   }
 }
+
+const ALONE: ClientStatus = {
+  connected: false,
+  epoch: 0,
+  activeInstances: 1,
+  pendingCells: 0,
+  msSinceSync: undefined,
+  gain: 1,
+};
 
 const UNTRACKED = {
   probability: 0,

@@ -221,7 +221,7 @@ describe('windows', () => {
 
   test('status tells what tuning gave', () => {
     const { tracker } = trackerAt(0);
-    expect(tracker.status()).toEqual({
+    expect(tracker.status()).toMatchObject({
       levels: 3,
       columns: 1000,
       increment: 0.04,

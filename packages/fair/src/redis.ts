@@ -1,0 +1,7 @@
+export type { RedisSettings, RedisSource } from './redis/redis-client.js';
+export {
+  createRedisFairStore,
+  type RedisFairStore,
+  type RedisFairStoreDeps,
+  type RedisFairStoreOptions,
+} from './redis/redis-fair-store.js';

@@ -1,0 +1,98 @@
+// The one place where shared cells change: a script, so that a batch applies whole, alone and once.
+//
+// Guarantee: the changes of a batch are applied together or not at all; a batch whose (client, seq, part)
+// was seen changes nothing and answers with the values as they are. Time comes from Redis, never goes
+// back, and is the only clock that decay knows. Every change raises the counter `n`, and is published
+// with it, so that a listener can tell that it has missed one. `e` names the life of these keys: another
+// `e` says that Redis was flushed, and that `n` counts anew.
+//
+// A change is the fold p -> min(high, max(low, D(p) + amount)). Joining a view by max needs no rule of its
+// own: it is the fold (0, value, 1). Numbers are written with %.17g, which reads back as the same double.
+// Arguments and answers are MessagePack: one call into C instead of one per number.
+//
+// KEYS  1 meta, 2 rows, then the hash of each row, in the order of `places`
+// ARGV  1 places: per row id, count, columns…   2 changes: amount, low, high (sum: and time) per cell
+//       3 policy, 4 rate per second, 5 time to live in ms, 6 channel, 7 now in ms or '' for TIME
+//       8 client id, 9 seq, 10 part, 11 parts, 12 origin, 13 `e` if these keys are new
+import { defineScript } from './redis-script.js';
+
+export const applyScript = defineScript(`
+local places, changes = cmsgpack.unpack(ARGV[1]), cmsgpack.unpack(ARGV[2])
+local policy, rate, ttl = ARGV[3], tonumber(ARGV[4]) / 1000, ARGV[5]
+local isSum, isLinear = policy == 'sum', policy == 'linear'
+local call, format, exp = redis.call, string.format, math.exp
+local seqField, partField = 'c:' .. ARGV[8], 'k:' .. ARGV[8]
+local seq, part, parts = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
+
+local meta = call('HMGET', KEYS[1], 'n', 'e', 't', seqField, partField)
+local n, life = tonumber(meta[1] or 0), meta[2] or ARGV[13]
+local now = tonumber(ARGV[7])
+if not now then
+  local time = call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+now = math.max(now, tonumber(meta[3] or 0))
+local nowText = format('%.0f', now)
+
+local isSeen = seq <= tonumber(meta[4] or 0)
+if not isSeen and parts > 1 and meta[5] then
+  local partSeq, partDone = string.match(meta[5], '^(%d+):(%d+)$')
+  isSeen = tonumber(partSeq) == seq and part <= tonumber(partDone)
+end
+
+local values, times = {}, {}
+local stride = isSum and 4 or 3
+local place, change, cell = 1, 1, 1
+for key = 3, #KEYS do
+  local count = places[place + 1]
+  place = place + 2
+  local fields = {}
+  for index = 0, count - 1 do
+    local column = places[place + index]
+    fields[2 * index + 1] = column .. ':prob'
+    fields[2 * index + 2] = column .. ':time'
+  end
+  local stored = call('HMGET', KEYS[key], unpack(fields))
+  local written = {}
+  for index = 1, 2 * count, 2 do
+    local p, time = tonumber(stored[index] or 0), tonumber(stored[index + 1] or 0)
+    if p > 0 and not isSum and now > time then
+      local faded = rate * (now - time)
+      if isLinear then p = math.max(0, p - faded) else p = p * exp(-faded) end
+    end
+    if not isSeen then
+      p = math.min(changes[change + 2], math.max(changes[change + 1], p + changes[change]))
+      local timeText = nowText
+      if isSum then
+        time = math.max(time, changes[change + 3])
+        timeText = format('%.0f', time)
+      elseif time > now then
+        timeText = stored[index + 1]
+      end
+      written[2 * index - 1], written[2 * index] = fields[index], format('%.17g', p)
+      written[2 * index + 1], written[2 * index + 2] = fields[index + 1], timeText
+      change = change + stride
+    end
+    values[cell], times[cell] = p, time
+    cell = cell + 1
+  end
+  if not isSeen then
+    call('HSET', KEYS[key], unpack(written))
+    call('PEXPIRE', KEYS[key], ttl)
+    call('SADD', KEYS[2], (string.match(KEYS[key], '%d+$')))
+  end
+  place = place + count
+end
+
+local body = cmsgpack.pack(values)
+if isSum then body = body .. cmsgpack.pack(times) end
+if isSeen then return cmsgpack.pack('duplicate', n, life, now) .. ARGV[1] .. body end
+n = n + 1
+call('HSET', KEYS[1], 'n', n, 'e', life, 't', nowText,
+  part == parts and seqField or partField, part == parts and ARGV[9] or ARGV[9] .. ':' .. ARGV[10])
+call('PEXPIRE', KEYS[1], ttl)
+call('PEXPIRE', KEYS[2], ttl)
+local message = cmsgpack.pack(ARGV[12], n, life, now) .. ARGV[1] .. body
+call('PUBLISH', ARGV[6], message)
+return message
+`);

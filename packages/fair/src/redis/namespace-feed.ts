@@ -1,0 +1,178 @@
+// All changes of a namespace that others make, in order per seed, for one watcher. By news (`pubsub`), or by
+// asking every so often which counters have moved (`poll`), where Redis forbids subscriptions.
+import type { Metrics, Timer } from '@syncline/kernel';
+import type { Cells } from '../cells.js';
+import type { FairMetricName } from '../metrics-list.js';
+import type { Applied, Namespace } from '../state/fair-store.js';
+import type { RedisDeps } from './redis-connection.js';
+import { channelPattern, seedOfChannel } from './redis-keys.js';
+import type { RedisSubscriber } from './redis-subscriber.js';
+import { readSeedChange, type SeedChange } from './seed-change.js';
+import { type Delivery, SeedFeed } from './seed-feed.js';
+import type { SeedReading } from './seed-reader.js';
+
+export interface NamespaceFeedDeps extends RedisDeps {
+  readonly metrics: Metrics<FairMetricName>;
+  /** Undefined: poll. */
+  readonly subscriber: RedisSubscriber | undefined;
+  /** Names us in what we publish. */
+  readonly origin: string;
+  readSeed(seed: bigint): Promise<SeedReading>;
+  /** Counters of the seeds that exist. */
+  readCounters(): Promise<ReadonlyMap<bigint, { readonly n: number; readonly life: string }>>;
+  onNewLife(): void;
+}
+
+export interface NamespaceFeedOptions {
+  readonly namespace: Namespace;
+  readonly pollIntervalMs: number;
+  onChange(change: Applied): void;
+}
+
+export class NamespaceFeed {
+  readonly #deps: NamespaceFeedDeps;
+  readonly #options: NamespaceFeedOptions;
+  readonly #feeds = new Map<bigint, SeedFeed>();
+  readonly #mending = new Set<bigint>();
+  #subscription: { close(): void } | undefined;
+  #pollTimer: Timer | undefined;
+  #isLive = false;
+  #isClosed = false;
+
+  constructor(deps: NamespaceFeedDeps, options: NamespaceFeedOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#subscription = deps.subscriber?.listen(channelPattern(options.namespace), {
+      onNews: (channel, message) => this.#onNews(channel, message),
+      onLive: () => this.#setLive(true),
+      onLost: () => this.#setLive(false),
+    });
+    if (deps.subscriber === undefined) this.#schedulePoll();
+  }
+
+  /** Our own change: `deliver` is called when all before it was delivered. */
+  answered(seed: bigint, change: SeedChange, deliver: (isIncluded: boolean) => void): void {
+    this.#feed(seed).offer({ n: change.n, life: change.life, isAnswer: true, deliver });
+  }
+
+  /** The whole seed, for a caller of ours who waits for it. */
+  read(seed: bigint, { n, life }: SeedReading, deliver: () => void): void {
+    if (life === '') deliver();
+    else this.#feed(seed).snapshot({ n, life, isAnswer: true, deliver });
+  }
+
+  /** Reads the seed and delivers all of it as a change. */
+  async mend(seed: bigint): Promise<void> {
+    const { n, life, cells } = await this.#deps.readSeed(seed);
+    if (this.#isClosed || life === '') return;
+    const deliver = () => this.#tell(seed, cells);
+    this.#feed(seed).snapshot({ n, life, isAnswer: false, deliver });
+  }
+
+  drop(seed: bigint): void {
+    this.#feeds.get(seed)?.close();
+    this.#feeds.delete(seed);
+  }
+
+  dropBefore(seed: bigint): void {
+    for (const known of this.#feeds.keys()) if (known < seed) this.drop(known);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#subscription?.close();
+    this.#pollTimer?.cancel();
+    for (const seed of this.#feeds.keys()) this.drop(seed);
+  }
+
+  #feed(seed: bigint): SeedFeed {
+    const known = this.#feeds.get(seed);
+    if (known !== undefined) return known;
+    const feed = new SeedFeed(
+      {
+        clock: this.#deps.clock,
+        onGap: (kind) => {
+          if (kind === 'missed') this.#deps.metrics.add('syncline_fair_redis_gaps_total');
+          void this.#tryMend(seed);
+        },
+        onNewLife: () => this.#deps.onNewLife(),
+      },
+      this.#isLive,
+    );
+    this.#feeds.set(seed, feed);
+    return feed;
+  }
+
+  #onNews(channel: string, message: Buffer): void {
+    const { namespace } = this.#options;
+    const seed = seedOfChannel(namespace, channel);
+    if (seed === undefined) return;
+    const change = this.#readNews(message);
+    // Ours arrives as an answer. If that was lost, the repeated call mends.
+    if (change === undefined || change.origin === this.#deps.origin) return;
+    const delivery: Delivery = {
+      n: change.n,
+      life: change.life,
+      isAnswer: false,
+      deliver: () => this.#tell(seed, change.cells),
+    };
+    this.#feed(seed).offer(delivery);
+  }
+
+  /** Anyone may publish; what is no change of ours is left alone. */
+  #readNews(message: Buffer): SeedChange | undefined {
+    try {
+      return readSeedChange(message, this.#options.namespace.rule.policy === 'sum');
+    } catch (thrown) {
+      const error = thrown instanceof Error ? thrown.message : String(thrown);
+      this.#deps.logger.warn('news from redis cannot be read', { slice: 'fair', error });
+      return undefined;
+    }
+  }
+
+  #tell(seed: bigint, cells: Cells): void {
+    if (!this.#isClosed) this.#options.onChange({ result: 'applied', seed, cells });
+  }
+
+  #setLive(isLive: boolean): void {
+    this.#isLive = isLive;
+    for (const feed of this.#feeds.values()) feed.setOrdered(isLive);
+  }
+
+  async #tryMend(seed: bigint): Promise<void> {
+    if (this.#mending.has(seed)) return;
+    this.#mending.add(seed);
+    try {
+      await this.mend(seed);
+    } catch (thrown) {
+      // Redis is away. A feed that holds something asks again; the others do when news are back.
+      const error = thrown instanceof Error ? thrown.message : String(thrown);
+      this.#deps.logger.debug('a seed could not be read from redis', { slice: 'fair', error });
+    } finally {
+      this.#mending.delete(seed);
+    }
+  }
+
+  #schedulePoll(): void {
+    if (this.#isClosed) return;
+    const { pollIntervalMs } = this.#options;
+    this.#pollTimer = this.#deps.clock.setTimer(
+      pollIntervalMs,
+      () => void this.#poll().finally(() => this.#schedulePoll()),
+      { unref: true },
+    );
+  }
+
+  async #poll(): Promise<void> {
+    try {
+      const counters = await this.#deps.readCounters();
+      for (const [seed, { n, life }] of counters) {
+        const feed = this.#feeds.get(seed);
+        if (feed?.lastN !== n || feed.life !== life) await this.#tryMend(seed);
+      }
+    } catch (thrown) {
+      const error = thrown instanceof Error ? thrown.message : String(thrown);
+      this.#deps.logger.debug('redis could not be polled', { slice: 'fair', error });
+    }
+  }
+}

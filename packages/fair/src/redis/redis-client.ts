@@ -1,0 +1,63 @@
+// How our clients of Redis are set up, and how what they throw is told.
+//
+// ioredis would hold commands back while it is not connected, and send again what was cut off. Both hide
+// whether a change was applied, so both are off: we repeat, under the same sequence number.
+import { backoffMs, type Random, SynclineError } from '@syncline/kernel';
+import { Redis, type RedisOptions } from 'ioredis';
+import { fairLimits } from '../limits.js';
+
+/** What we insist on. */
+export type RedisSettings = Omit<RedisOptions, 'replyMapping'>;
+
+export type RedisSource =
+  | {
+      /** `redis://user:password@host:6379/0`, or `rediss://` for TLS. */
+      readonly url: string;
+    }
+  | {
+      /** Makes a client; called twice, for commands and for news. Spread `settings` last. */
+      readonly client: (settings: RedisSettings) => Redis;
+    };
+
+export function createClient(source: RedisSource, random: Random): Redis {
+  const settings: RedisSettings = {
+    protocol: 2,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    autoResubscribe: false,
+    maxRetriesPerRequest: 0,
+    connectTimeout: fairLimits.redisConnectTimeoutMs.value,
+    retryStrategy: (attempt) =>
+      20 + backoffMs(attempt - 1, { initialMs: 100, maxMs: 2_000 }, random),
+  };
+  if ('client' in source) return source.client(settings);
+  checkUrl(source.url);
+  return new Redis(source.url, settings);
+}
+
+function checkUrl(url: string): void {
+  if (/^rediss?:\/\/./.test(url)) return;
+  throw new SynclineError(
+    'invalid-argument',
+    'the address of Redis must begin with redis:// or rediss://, as in redis://127.0.0.1:6379. Passwords may be part of it, so it is not shown.',
+    { details: { field: 'url' } },
+  );
+}
+
+/** Refused by Redis itself, so nothing was applied. */
+export function replyError(thrown: Error): SynclineError {
+  const isLogin = /^(NOAUTH|WRONGPASS|NOPERM)\b/.test(thrown.message);
+  if (isLogin)
+    return new SynclineError(
+      'unauthenticated',
+      `Redis refused us (${thrown.message}). Check user and password in the address.`,
+      { cause: thrown },
+    );
+  const isPassing = /^(LOADING|BUSY|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|OOM|MISCONF)\b/.test(
+    thrown.message,
+  );
+  return new SynclineError('unavailable', `Redis refused a command: ${thrown.message}`, {
+    retryable: isPassing,
+    cause: thrown,
+  });
+}

@@ -1,0 +1,246 @@
+// Shared cells in Redis: any number of services, or of instances, over one state.
+//
+// Calls for a seed go one after another, each repeated under its sequence number until Redis has said
+// what became of it or the budget is used. If the namespace is watched, an answer is handed out when every
+// change before it was told to the watcher, so that a copy which is overwritten by both stays right.
+//
+// F5   Within an epoch no delta is applied twice, whatever is cut off and sent again.
+// F13  All stores give the same cells for the same operations.
+import { assert } from '@syncline/kernel';
+import { type CellDeltas, type Cells, createCells } from '../cells.js';
+import type { Applied, ChangeId, FairStore, Namespace, SeedInfo } from '../state/fair-store.js';
+import { type ChangePart, partsOfDeltas, partsOfView } from './change-batch.js';
+import { NamespaceFeed } from './namespace-feed.js';
+import type { RedisSource } from './redis-client.js';
+import { RedisConnection, type RedisDeps } from './redis-connection.js';
+import { trackerKeys } from './redis-keys.js';
+import { RedisSubscriber } from './redis-subscriber.js';
+import type { Answer } from './repeated-call.js';
+import { ScriptCalls } from './script-calls.js';
+import type { SeedChange } from './seed-change.js';
+import { readSeed, type SeedReading, visibleCells } from './seed-reader.js';
+import { SeedRegister } from './seed-register.js';
+import { SharedEpochs, timeToLiveMs } from './shared-epochs.js';
+
+export type RedisFairStoreOptions = RedisSource & {
+  /** How changes of others arrive. Default `pubsub`; `poll` asks every `pollIntervalMs`. */
+  readonly fanOut?: 'pubsub' | 'poll';
+  /** Default 1000. */
+  readonly pollIntervalMs?: number;
+  /** How long a change is repeated before its outcome is told as it is. Default 1000. */
+  readonly retryBudgetMs?: number;
+};
+
+export interface RedisFairStoreDeps extends RedisDeps {
+  /** Instead of the time of Redis, in whole ms: for tests and evaluations, which bring their own. */
+  readonly scriptNowMs?: () => number;
+}
+
+export interface RedisFairStore extends FairStore {
+  readonly shared: SharedEpochs;
+  watch(namespace: Namespace, onChange: (change: Applied) => void): { close(): void };
+  /** The newest seed that anyone has written; undefined if there is none. */
+  activeSeed(namespace: Namespace): Promise<bigint | undefined>;
+  /** Tells the others which seed we write now. It never goes back. */
+  raiseActiveSeed(namespace: Namespace, seed: bigint): Promise<void>;
+  /** Wall time of Redis, in ms since 1970. */
+  redisNowMs(): Promise<number>;
+}
+
+export function createRedisFairStore(
+  options: RedisFairStoreOptions,
+  deps: RedisFairStoreDeps,
+): RedisFairStore {
+  return new SeedsInRedis(deps, options);
+}
+
+class SeedsInRedis implements RedisFairStore {
+  readonly shared: SharedEpochs;
+  readonly #deps: RedisDeps & { readonly nowMs: (() => number) | undefined };
+  readonly #options: RedisFairStoreOptions;
+  readonly #connection: RedisConnection;
+  readonly #register: SeedRegister;
+  readonly #calls: ScriptCalls;
+  readonly #feeds = new Map<string, NamespaceFeed>();
+  /** Names us in what we publish, and the changes that come without an id. */
+  readonly #origin: string;
+  #subscriber: RedisSubscriber | undefined;
+  #ownSeq = 0;
+
+  constructor(deps: RedisFairStoreDeps, options: RedisFairStoreOptions) {
+    this.#options = options;
+    this.#deps = { ...deps, nowMs: deps.scriptNowMs };
+    this.#origin = `~${Buffer.from(deps.random.bytes(9)).toString('base64url')}`;
+    this.#connection = new RedisConnection(deps, options);
+    const { retryBudgetMs = 1_000 } = options;
+    const shell = { ...this.#deps, connection: this.#connection };
+    this.shared = new SharedEpochs(shell, { retryBudgetMs });
+    this.#register = new SeedRegister(shell);
+    this.#calls = new ScriptCalls(
+      { ...shell, register: this.#register },
+      { origin: this.#origin, retryBudgetMs },
+    );
+  }
+
+  applyDelta(
+    namespace: Namespace,
+    seed: bigint,
+    deltas: CellDeltas,
+    id?: ChangeId,
+  ): Promise<Applied> {
+    const parts = partsOfDeltas(deltas, namespace.rule.policy === 'sum');
+    return this.#change(namespace, seed, parts, id);
+  }
+
+  joinView(namespace: Namespace, seed: bigint, cells: Cells): Promise<Applied> {
+    const parts = partsOfView(cells, namespace.rule.policy === 'sum');
+    return this.#change(namespace, seed, parts, undefined);
+  }
+
+  async getSeed(namespace: Namespace, seed: bigint): Promise<Cells> {
+    const { value: reading } = await this.#calls.inTurn(namespace, seed, () =>
+      this.#calls.repeated(() => this.#read(namespace, seed)),
+    );
+    const cells = visibleCells(namespace, reading.cells);
+    const feed = this.#feeds.get(namespace.name);
+    if (feed === undefined) return cells;
+    return new Promise((resolve) => feed.read(seed, reading, () => resolve(cells)));
+  }
+
+  async evictBefore(namespace: Namespace, seed: bigint): Promise<number> {
+    this.#feeds.get(namespace.name)?.dropBefore(seed);
+    const { value: all } = await this.#calls.repeated(() => this.#register.all(namespace));
+    let cellsCount = 0;
+    for (const known of all) if (known < seed) cellsCount += await this.#remove(namespace, known);
+    return cellsCount;
+  }
+
+  async seeds(namespace: Namespace): Promise<readonly SeedInfo[]> {
+    const { value } = await this.#calls.repeated(() => this.#register.infos(namespace));
+    return value;
+  }
+
+  async forget(namespace: Namespace, seed: bigint): Promise<void> {
+    await this.#remove(namespace, seed);
+  }
+
+  watch(namespace: Namespace, onChange: (change: Applied) => void): { close(): void } {
+    assert(!this.#feeds.has(namespace.name), 'a namespace has one watcher');
+    const { fanOut = 'pubsub', pollIntervalMs = 1_000 } = this.#options;
+    if (fanOut === 'pubsub') this.#subscriber ??= new RedisSubscriber(this.#deps, this.#options);
+    const feed = new NamespaceFeed(
+      {
+        ...this.#deps,
+        subscriber: this.#subscriber,
+        origin: this.#origin,
+        readSeed: (seed) => this.#read(namespace, seed),
+        readCounters: () => this.#register.counters(namespace),
+        onNewLife: () => void this.shared.keysLost(namespace),
+      },
+      { namespace, pollIntervalMs, onChange },
+    );
+    this.#feeds.set(namespace.name, feed);
+    return {
+      close: () => {
+        feed.close();
+        this.#feeds.delete(namespace.name);
+      },
+    };
+  }
+
+  async activeSeed(namespace: Namespace): Promise<bigint | undefined> {
+    const { value } = await this.#calls.repeated(() =>
+      this.#connection.call('GET', [trackerKeys(namespace).active]),
+    );
+    return value === null ? undefined : BigInt(String(value));
+  }
+
+  async raiseActiveSeed(namespace: Namespace, seed: bigint): Promise<void> {
+    const known = await this.activeSeed(namespace);
+    if (known !== undefined && known >= seed) return;
+    const { active } = trackerKeys(namespace);
+    await this.#connection.call('SET', [active, String(seed), 'PX', timeToLiveMs(namespace)]);
+  }
+
+  async redisNowMs(): Promise<number> {
+    if (this.#deps.nowMs !== undefined) return this.#deps.nowMs();
+    return (await this.#calls.repeated(() => this.#register.redisMs())).value;
+  }
+
+  async close(): Promise<void> {
+    for (const feed of this.#feeds.values()) feed.close();
+    this.#feeds.clear();
+    this.#subscriber?.close();
+    await this.#connection.close();
+  }
+
+  async #change(
+    namespace: Namespace,
+    seed: bigint,
+    parts: readonly ChangePart[],
+    id: ChangeId | undefined,
+  ): Promise<Applied> {
+    if (parts.length === 0) return { result: 'applied', seed, cells: createCells(0) };
+    this.#ownSeq += 1;
+    const ownId = { clientId: this.#origin, seq: this.#ownSeq };
+    const answers = await this.#calls.inTurn(namespace, seed, async () => {
+      const all: Answer<SeedChange>[] = [];
+      for (const [index, changes] of parts.entries()) {
+        const part = { part: index + 1, parts: parts.length };
+        all.push(await this.#calls.apply({ namespace, seed, id: id ?? ownId, changes, ...part }));
+      }
+      return all;
+    });
+    return await this.#handOut(namespace, seed, answers);
+  }
+
+  async #handOut(
+    namespace: Namespace,
+    seed: bigint,
+    answers: readonly Answer<SeedChange>[],
+  ): Promise<Applied> {
+    const feed = this.#feeds.get(namespace.name);
+    const isSeen = ({ value }: Answer<SeedChange>) => value.origin === 'duplicate';
+    const isDuplicate = answers.every((answer) => isSeen(answer) && !answer.wasRepeated);
+    const result = isDuplicate ? 'duplicate' : 'applied';
+    const cells = isDuplicate ? createCells(0) : joinCells(answers.map(({ value }) => value.cells));
+    if (feed === undefined) return { result, seed, cells };
+    const isWhole = answers.length === 1 && !answers.some(isSeen);
+    const [first] = answers;
+    if (isWhole && first !== undefined) {
+      return new Promise((resolve) =>
+        feed.answered(seed, first.value, (isIncluded) =>
+          resolve({ result, seed, cells: isIncluded ? createCells(0) : cells }),
+        ),
+      );
+    }
+    // Numbers of some changes are not known, or others came between: what is stored now says it all.
+    await feed.mend(seed);
+    return { result, seed, cells: createCells(0) };
+  }
+
+  #read(namespace: Namespace, seed: bigint): Promise<SeedReading> {
+    const deps = { connection: this.#connection, nowMs: this.#deps.nowMs };
+    return readSeed(deps, namespace, seed);
+  }
+
+  #remove(namespace: Namespace, seed: bigint): Promise<number> {
+    this.#feeds.get(namespace.name)?.drop(seed);
+    return this.#calls.inTurn(namespace, seed, async () => {
+      const remove = () => this.#register.remove(namespace, seed);
+      return (await this.#calls.repeated(remove)).value;
+    });
+  }
+}
+
+function joinCells(all: readonly Cells[]): Cells {
+  const [only] = all;
+  if (all.length === 1 && only !== undefined) return only;
+  const joined = createCells(all.reduce((sum, { count }) => sum + count, 0));
+  for (const cells of all) {
+    for (const column of ['rows', 'columns', 'probabilities', 'timesMs'] as const)
+      joined[column].set(cells[column].subarray(0, cells.count), joined.count);
+    joined.count += cells.count;
+  }
+  return joined;
+}

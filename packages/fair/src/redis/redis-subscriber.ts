@@ -1,0 +1,64 @@
+// News from Redis over a connection of its own. It may break at any time, and what was published meanwhile
+// is gone: listeners hear when they can rely on it again and when not, and mend by reading.
+import type { Redis } from 'ioredis';
+import { createClient, type RedisSource } from './redis-client.js';
+import type { RedisDeps } from './redis-connection.js';
+
+export interface NewsListener {
+  onNews(channel: string, message: Buffer): void;
+  /** From here on nothing is missed, until `onLost`. */
+  onLive(): void;
+  onLost(): void;
+}
+
+export class RedisSubscriber {
+  readonly #deps: RedisDeps;
+  readonly #client: Redis;
+  readonly #listeners = new Map<string, NewsListener>();
+
+  constructor(deps: RedisDeps, source: RedisSource) {
+    this.#deps = deps;
+    this.#client = createClient(source, deps.random);
+    this.#client.on('ready', () => {
+      for (const pattern of this.#listeners.keys()) void this.#begin(pattern);
+    });
+    this.#client.on('close', () => {
+      for (const listener of this.#listeners.values()) listener.onLost();
+    });
+    this.#client.on('error', (error: Error) => {
+      deps.logger.debug('news from redis failed', { slice: 'fair', error: error.message });
+    });
+    this.#client.on('pmessageBuffer', (pattern: string, channel: Buffer, message: Buffer) => {
+      this.#listeners.get(String(pattern))?.onNews(channel.toString('latin1'), message);
+    });
+  }
+
+  /** One listener per pattern. */
+  listen(pattern: string, listener: NewsListener): { close(): void } {
+    this.#listeners.set(pattern, listener);
+    if (this.#client.status === 'ready') void this.#begin(pattern);
+    return {
+      close: () => {
+        this.#listeners.delete(pattern);
+        if (this.#client.status === 'ready') this.#client.punsubscribe(pattern).catch(() => {});
+      },
+    };
+  }
+
+  close(): void {
+    this.#listeners.clear();
+    this.#client.disconnect();
+  }
+
+  async #begin(pattern: string): Promise<void> {
+    try {
+      await this.#client.psubscribe(pattern);
+    } catch (thrown) {
+      // The connection is about to close, or Redis forbids it; `ready` begins anew after the former.
+      const error = thrown instanceof Error ? thrown.message : String(thrown);
+      this.#deps.logger.warn('redis refused a subscription', { slice: 'fair', error });
+      return;
+    }
+    this.#listeners.get(pattern)?.onLive();
+  }
+}

@@ -1,0 +1,50 @@
+// A call to Redis, repeated until its outcome is known. What is repeated must apply once however often it
+// arrives: changes by their sequence number, everything else by its nature.
+//
+// Only when the budget ends, or Redis counts as lost, is the failure told: with `unknown` if any
+// attempt was sent and not answered.
+import { backoffMs, SynclineError } from '@syncline/kernel';
+import type { RedisConnection, RedisDeps } from './redis-connection.js';
+
+const BACKOFF = { initialMs: 20, maxMs: 500 } as const;
+
+export interface RepeatedCallDeps extends RedisDeps {
+  readonly connection: RedisConnection;
+}
+
+export interface Answer<T> {
+  readonly value: T;
+  /** An earlier attempt may have been applied. */
+  readonly wasRepeated: boolean;
+}
+
+export async function repeatedCall<T>(
+  { clock, random, metrics, connection }: RepeatedCallDeps,
+  budgetMs: number,
+  attempt: () => Promise<T>,
+): Promise<Answer<T>> {
+  const { reachability } = connection;
+  const endMs = clock.monotonicMs() + budgetMs;
+  let isUnknown = false;
+  for (let attempts = 0; ; attempts += 1) {
+    try {
+      if (reachability.isLost)
+        throw new SynclineError('unavailable', 'Redis is lost; nothing was sent to it');
+      return { value: await attempt(), wasRepeated: isUnknown };
+    } catch (thrown) {
+      const error = SynclineError.from(thrown);
+      isUnknown ||= error.outcome === 'unknown';
+      if (!error.retryable || reachability.isLost || clock.monotonicMs() >= endMs) {
+        metrics.add('syncline_fair_store_errors_total', 1, { store: 'redis' });
+        throw withOutcome(error, isUnknown);
+      }
+    }
+    await clock.sleep(backoffMs(attempts, BACKOFF, random));
+  }
+}
+
+function withOutcome(error: SynclineError, isUnknown: boolean): SynclineError {
+  if (!isUnknown || error.outcome === 'unknown') return error;
+  const { code, message, retryable, details } = error;
+  return new SynclineError(code, message, { retryable, details, outcome: 'unknown', cause: error });
+}

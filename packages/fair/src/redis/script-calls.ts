@@ -1,0 +1,92 @@
+// Calls of the script that changes cells: one after another per seed, each until its outcome is known.
+//
+// A call that was cut off may have been applied. It is sent again under the same sequence number, which the
+// script applies once, so that repeating is always safe.
+import { SynclineError } from '@syncline/kernel';
+import type { ChangeId, Namespace } from '../state/fair-store.js';
+import { applyScript } from './apply-script.js';
+import type { ChangePart } from './change-batch.js';
+import type { RedisArgument, RedisConnection, RedisDeps } from './redis-connection.js';
+import { seedKeys } from './redis-keys.js';
+import { type Answer, repeatedCall } from './repeated-call.js';
+import { readSeedChange, type SeedChange } from './seed-change.js';
+import type { SeedRegister } from './seed-register.js';
+import { timeToLiveMs } from './shared-epochs.js';
+
+export interface ScriptCallsDeps extends RedisDeps {
+  readonly connection: RedisConnection;
+  readonly register: SeedRegister;
+  readonly nowMs: (() => number) | undefined;
+}
+
+export interface ScriptCallsOptions {
+  readonly origin: string;
+  readonly retryBudgetMs: number;
+}
+
+/** One call: part `part` of `parts` of the change that `id` names. */
+export interface ScriptCall {
+  readonly namespace: Namespace;
+  readonly seed: bigint;
+  readonly id: ChangeId;
+  readonly changes: ChangePart;
+  readonly part: number;
+  readonly parts: number;
+}
+
+export class ScriptCalls {
+  readonly #deps: ScriptCallsDeps;
+  readonly #options: ScriptCallsOptions;
+  readonly #turns = new Map<string, Promise<unknown>>();
+
+  constructor(deps: ScriptCallsDeps, options: ScriptCallsOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  /** Runs tasks of a seed in the order of their calls, one at a time. */
+  inTurn<T>(namespace: Namespace, seed: bigint, task: () => Promise<T>): Promise<T> {
+    const key = seedKeys(namespace, seed).meta;
+    const result = (this.#turns.get(key) ?? Promise.resolve()).then(task);
+    const turn = result
+      .catch(() => {}) // the caller hears of it; the next in turn has its own fate
+      .then(() => {
+        if (this.#turns.get(key) === turn) this.#turns.delete(key);
+      });
+    this.#turns.set(key, turn);
+    return result;
+  }
+
+  async apply(call: ScriptCall): Promise<Answer<SeedChange>> {
+    const { clock, metrics } = this.#deps;
+    const startMs = clock.monotonicMs();
+    const answer = await this.repeated(() => this.#attempt(call));
+    const tookMs = clock.monotonicMs() - startMs;
+    metrics.observe('syncline_fair_redis_update_seconds', tookMs / 1_000);
+    return answer;
+  }
+
+  repeated<T>(attempt: () => Promise<T>): Promise<Answer<T>> {
+    return repeatedCall(this.#deps, this.#options.retryBudgetMs, attempt);
+  }
+
+  async #attempt(call: ScriptCall): Promise<SeedChange> {
+    const { connection, register, nowMs, random } = this.#deps;
+    const { namespace, seed, changes, id, part, parts } = call;
+    const isListed = register.isListed(namespace, seed);
+    if (!isListed) await register.checkRoom(namespace, seed);
+    const { rule } = namespace;
+    const keys = seedKeys(namespace, seed);
+    const args: RedisArgument[] = [changes.places, changes.changes];
+    args.push(rule.policy, rule.policy === 'sum' ? 0 : rule.ratePerSecond);
+    args.push(timeToLiveMs(namespace), keys.channel, nowMs?.() ?? '');
+    args.push(id.clientId, id.seq, part, parts, this.#options.origin, random.u32().toString(36));
+    const rows = changes.rows.map((row) => keys.row(row));
+    const reply = await connection.script(applyScript, [keys.meta, keys.rows, ...rows], args);
+    if (!(reply instanceof Uint8Array))
+      throw new SynclineError('corrupt', 'Redis answered no text');
+    const change = readSeedChange(reply, rule.policy === 'sum');
+    if (!isListed || change.n === 1) await register.list(namespace, seed);
+    return change;
+  }
+}

@@ -10,6 +10,9 @@ const roots = ['packages/*/src', 'scripts', 'bench', 'e2e', 'examples'];
 // Not `import`: it would reach Node itself, where `require` would then load modules made for `import`.
 const conditions = ['syncline-source', 'node'];
 
+/** How many random schedules compare shared trackers with a single one. */
+const fairSchedules = Number(process.env['FAIR_SCHEDULES'] ?? 100);
+
 const endingIn = (suffix: string) => roots.map((root) => `${root}/**/*${suffix}`);
 
 type ProjectOptions = NonNullable<TestProjectInlineConfiguration['test']>;
@@ -18,7 +21,7 @@ function project(name: string, options: ProjectOptions): TestProjectInlineConfig
   return {
     resolve: { conditions },
     ssr: { resolve: { conditions } },
-    test: { name, retry: 0, ...options },
+    test: { name, retry: 0, provide: { fairSchedules }, ...options },
   };
 }
 

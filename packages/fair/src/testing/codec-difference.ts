@@ -1,18 +1,10 @@
-// Compares our codec with a reference on any bytes: both refuse them, or both read the same.
-//
-// The reference is given, so that Protobuf-ES stays out of what users install.
+// Compares our codec with Protobuf-ES on any bytes: both must refuse them, or both read the same.
 
 import { isDeepStrictEqual } from 'node:util';
 import { SynclineError } from '@syncline/kernel';
-import type { FairSyncRequest, FairSyncResponse } from '@syncline/protocol/fair-state';
+import { parseFairSyncRequest, parseFairSyncResponse } from '@syncline/protocol/fair-state';
 import { decodeSyncRequest, decodeSyncResponse } from '../wire/sync-codec.js';
 import { plainFairRequest, plainFairResponse, plainRequest, plainResponse } from './plain-sync.js';
-
-/** Both throw on bytes that they refuse. */
-export interface CodecReference {
-  readRequest(bytes: Uint8Array): FairSyncRequest;
-  readResponse(bytes: Uint8Array): FairSyncResponse;
-}
 
 export interface CodecDifference {
   readonly message: 'request' | 'response';
@@ -23,21 +15,18 @@ export interface CodecDifference {
 
 const noLimit = { elementsMax: Number.POSITIVE_INFINITY };
 
-/** What the bytes are read as, request and response in turn; undefined where both agree. */
-export function differenceOf(
-  bytes: Uint8Array,
-  reference: CodecReference,
-): CodecDifference | undefined {
+/** Reads the bytes as a request and as a response; undefined when both times both agree. */
+export function differenceOf(bytes: Uint8Array): CodecDifference | undefined {
   const request = {
     ours: ours(() => plainRequest(decodeSyncRequest(bytes, noLimit))),
-    theirs: theirs(() => plainFairRequest(reference.readRequest(bytes))),
+    theirs: theirs(() => plainFairRequest(parseFairSyncRequest(bytes))),
   };
   if (!isDeepStrictEqual(request.ours, request.theirs)) {
     return { message: 'request', bytes, ...request };
   }
   const response = {
     ours: ours(() => plainResponse(decodeSyncResponse(bytes))),
-    theirs: theirs(() => plainFairResponse(reference.readResponse(bytes))),
+    theirs: theirs(() => plainFairResponse(parseFairSyncResponse(bytes))),
   };
   if (!isDeepStrictEqual(response.ours, response.theirs)) {
     return { message: 'response', bytes, ...response };

@@ -22,6 +22,42 @@ export { fairLimits } from './limits.js';
 export { type FairMetricName, fairMetrics } from './metrics-list.js';
 export { addressKey } from './middleware/address-key.js';
 export type { Outcome, Settled } from './outcome.js';
+export {
+  createEmbeddedFairStore,
+  type EmbeddedFairStoreDeps,
+} from './state/embedded-fair-store.js';
+export type {
+  Applied,
+  ChangeId,
+  ChangeRule,
+  FairStore,
+  MaybePromise,
+  Namespace,
+  SeedInfo,
+  SharedTrackers,
+} from './state/fair-store.js';
+export {
+  createMemoryFairStore,
+  type MemoryFairStore,
+  type MemoryFairStoreDeps,
+} from './state/memory-fair-store.js';
+export type {
+  CellFacts,
+  NamespaceFacts,
+  SeedFacts,
+  TrackerConfigFacts,
+} from './state/namespace-facts.js';
+export type { DefaultSeedUnit } from './state/seed-age.js';
+export type {
+  StateServiceDeps,
+  StateServiceOptions,
+} from './state/state-options.js';
+export {
+  StateService,
+  type StateServiceFacts,
+  type StateServiceStatus,
+} from './state/state-service.js';
+export type { StateStream, StreamSink } from './state/stream-sink.js';
 export { createFairTracker } from './tracker.js';
 export type { FairTrackerOptions } from './tracker-options.js';
 export { type FairShape, type FairTuning, tuneFair } from './tuning.js';

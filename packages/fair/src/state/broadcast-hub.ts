@@ -1,0 +1,236 @@
+// The streams of one namespace and what they hear: each change of a cell goes to all of them, in rounds.
+//
+// The first change schedules a round behind the messages that are already readable, so bursts coalesce by
+// themselves and a single change waits for nothing; or, with an interval, one round sends all that happened
+// in it. Values come from mirrors, one per live seed, so the store is never asked on this path.
+import { type Clock, type Metrics, type Random, SynclineError, type Timer } from '@syncline/kernel';
+import { fairLimits } from '../limits.js';
+import type { FairMetricName } from '../metrics-list.js';
+import { type Delivered, deliverRound, encodeRound, takeParts } from './broadcast-round.js';
+import { type CatchUpSource, catchUp } from './catch-up.js';
+import type { Applied, Namespace } from './fair-store.js';
+import { HeldAcks } from './held-acks.js';
+import type { StoreTimes } from './memory-seed.js';
+import { ResponseFrames } from './response-frames.js';
+import { SeedMirror } from './seed-mirror.js';
+import type { StreamOutbox } from './stream-outbox.js';
+
+/** Requests of a stream for the state of a named seed, within this time, share one answer. */
+const SHARED_ANSWER_MS = 100;
+
+export interface BroadcastHubDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metrics: Metrics<FairMetricName>;
+}
+
+export interface BroadcastHubOptions {
+  readonly namespace: Namespace;
+  /** Value of the metric label `tracker`. */
+  readonly label: string;
+  readonly broadcastIntervalMs: number;
+  readonly broadcastBudgetCells: number;
+  /** Whether answers may name the seed now. */
+  isLive(seed: bigint): boolean;
+}
+
+export class BroadcastHub implements CatchUpSource {
+  readonly #deps: BroadcastHubDeps;
+  readonly #options: BroadcastHubOptions;
+  readonly #labels: { readonly tracker: string };
+  readonly #mirrors = new Map<bigint, SeedMirror>();
+  readonly #outboxes = new Set<StreamOutbox>();
+  readonly #acks = new HeldAcks();
+  /** Counts changes, over all seeds. */
+  #changesCount = 0;
+  /** When the changes that wait for a round were received. */
+  #receivedAtMs: number[] = [];
+  #roundTimer: Timer | undefined;
+  readonly frames = new ResponseFrames();
+  /** 0 in the default namespace: no field of ours is sent there. */
+  epoch = 0;
+  activeInstances = 0;
+
+  constructor(deps: BroadcastHubDeps, options: BroadcastHubOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#labels = { tracker: options.label };
+  }
+
+  get streamsCount(): number {
+    return this.#outboxes.size;
+  }
+
+  get behindCount(): number {
+    let count = 0;
+    for (const outbox of this.#outboxes) if (outbox.isBehind) count += 1;
+    return count;
+  }
+
+  get mirrors(): ReadonlyMap<bigint, SeedMirror> {
+    return this.#mirrors;
+  }
+
+  liveMirror(seed: bigint): SeedMirror | undefined {
+    return this.#options.isLive(seed) ? this.#mirrors.get(seed) : undefined;
+  }
+
+  join(outbox: StreamOutbox): void {
+    this.#outboxes.add(outbox);
+    this.#deps.metrics.set('syncline_fair_streams', this.#outboxes.size, this.#labels);
+  }
+
+  leave(outbox: StreamOutbox): void {
+    if (!this.#outboxes.delete(outbox)) return;
+    this.#acks.forget(outbox);
+    outbox.forgetAll();
+    this.#deps.metrics.set('syncline_fair_streams', this.#outboxes.size, this.#labels);
+    this.#measureBehind();
+  }
+
+  close(): void {
+    this.#roundTimer?.cancel();
+  }
+
+  /** Takes over a change that the store has made. */
+  feed({ seed, cells }: Applied, receivedAtMs?: number): void {
+    const mirror = this.mirrorOf(seed);
+    this.#changesCount += 1;
+    mirror.feed(cells, this.#deps.clock.monotonicMs(), this.#changesCount);
+    if (receivedAtMs !== undefined) this.#receivedAtMs.push(receivedAtMs);
+    if (mirror.dirty.count > 0) this.#schedule();
+  }
+
+  /** The change is in the mirror, or was dropped. Says so with the values that include it. */
+  acknowledge(outbox: StreamOutbox, seed: bigint, seq: number): void {
+    if (outbox.isEnded) return;
+    this.#acks.hold({ outbox, seed, seq, change: this.#changesCount });
+    this.#schedule();
+  }
+
+  releaseAcks(outbox: StreamOutbox, seed: bigint): void {
+    this.#acks.releaseFor(outbox, seed);
+  }
+
+  sendState(outbox: StreamOutbox, seed: bigint): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (this.epoch !== 0 && this.#options.isLive(seed)) {
+      const askedAtMs = outbox.askedAtMs.get(seed) ?? Number.NEGATIVE_INFINITY;
+      if (nowMs - askedAtMs < SHARED_ANSWER_MS) return;
+      outbox.askedAtMs.set(seed, nowMs);
+    }
+    if (outbox.snapshots.some((owed) => owed.seed === seed && owed.nextSlot === 0)) return;
+    const { value: owedMax } = fairLimits.defaultSeedsMax;
+    if (outbox.snapshots.length >= owedMax) {
+      const text = `this stream asked for the state of more than ${owedMax} seeds and reads no answer`;
+      throw new SynclineError('limit-exceeded', text, { details: { limit: 'defaultSeedsMax' } });
+    }
+    outbox.snapshots.push({ seed, nextSlot: 0 });
+    this.#catchUp(outbox);
+  }
+
+  welcome(outbox: StreamOutbox, message: Uint8Array): void {
+    outbox.welcome = message;
+    outbox.instancesTold = this.activeInstances;
+    this.#catchUp(outbox);
+  }
+
+  /** Tells how many instances there are, and which epoch it is. */
+  announce(outbox: StreamOutbox): void {
+    outbox.owesInstances = true;
+    this.#catchUp(outbox);
+  }
+
+  announceToAll(): void {
+    for (const outbox of this.#outboxes)
+      if (outbox.instancesTold !== this.activeInstances) this.announce(outbox);
+  }
+
+  drained(outbox: StreamOutbox): void {
+    outbox.drained();
+    this.#catchUp(outbox);
+    this.#measureBehind();
+  }
+
+  mirrorOf(seed: bigint): SeedMirror {
+    const known = this.#mirrors.get(seed);
+    if (known !== undefined) return known;
+    const { namespace, broadcastBudgetCells } = this.#options;
+    const nowMs = this.#deps.clock.monotonicMs();
+    const mirror = new SeedMirror(namespace, seed, { nowMs, hasBudget: broadcastBudgetCells > 0 });
+    this.#mirrors.set(seed, mirror);
+    return mirror;
+  }
+
+  /** The seed is gone from the store. */
+  drop(seed: bigint): void {
+    this.#mirrors.delete(seed);
+    for (const outbox of this.#outboxes) outbox.forgetSeed(seed);
+  }
+
+  #schedule(): void {
+    if (this.#roundTimer !== undefined) return;
+    const { broadcastIntervalMs } = this.#options;
+    const run = () => this.#run();
+    const { clock } = this.#deps;
+    this.#roundTimer =
+      broadcastIntervalMs === 0
+        ? clock.defer(run)
+        : clock.setTimer(broadcastIntervalMs, run, { unref: true });
+  }
+
+  #run(): void {
+    this.#roundTimer = undefined;
+    const { broadcastBudgetCells, isLive } = this.#options;
+    const times = this.#times();
+    const dirty = [...this.#mirrors.values()].filter((mirror) => mirror.dirty.count > 0);
+    const live = dirty.filter((mirror) => isLive(mirror.seed));
+    for (const mirror of dirty) if (!live.includes(mirror)) mirror.takeDirty().clear();
+    const { parts, oldestLeft } = takeParts(live, broadcastBudgetCells, this.#deps.random);
+    this.#acks.releaseBefore(oldestLeft);
+    const round = encodeRound(parts, this.epoch, this.frames, times);
+    const delivered: Delivered = { bytesCount: 0, coalescedCount: 0 };
+    for (const outbox of this.#outboxes) deliverRound(round, outbox, this.epoch, delivered);
+    for (const { sent } of parts) sent.clear();
+    this.#measureRound(round.cellsCount, delivered);
+    if (oldestLeft !== Number.POSITIVE_INFINITY) this.#schedule();
+  }
+
+  #catchUp(outbox: StreamOutbox): void {
+    const delivered: Delivered = { bytesCount: 0, coalescedCount: 0 };
+    catchUp(this, outbox, this.#times(), delivered);
+    this.#count('syncline_fair_broadcast_bytes_total', delivered.bytesCount);
+    if (outbox.isBehind) this.#measureBehind();
+  }
+
+  #times(): StoreTimes {
+    const { clock } = this.#deps;
+    return { monotonicMs: clock.monotonicMs(), wallMs: clock.nowMs() };
+  }
+
+  #measureRound(cellsCount: number, { bytesCount, coalescedCount }: Delivered): void {
+    const { clock, metrics } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    const receivedAtMs = this.#receivedAtMs;
+    this.#receivedAtMs = [];
+    for (const atMs of receivedAtMs)
+      metrics.observe('syncline_fair_aggregation_seconds', (nowMs - atMs) / 1000, this.#labels);
+    let cellsHeld = 0;
+    for (const mirror of this.#mirrors.values()) cellsHeld += mirror.cellsCount;
+    metrics.set('syncline_fair_cells', cellsHeld, this.#labels);
+    metrics.set('syncline_fair_seeds', this.#mirrors.size, this.#labels);
+    this.#count('syncline_fair_broadcast_rounds_total', 1);
+    this.#count('syncline_fair_broadcast_cells_total', cellsCount);
+    this.#count('syncline_fair_broadcast_bytes_total', bytesCount);
+    this.#count('syncline_fair_coalesced_cells_total', coalescedCount);
+    this.#measureBehind();
+  }
+
+  #measureBehind(): void {
+    this.#deps.metrics.set('syncline_fair_streams_behind', this.behindCount, this.#labels);
+  }
+
+  #count(name: FairMetricName, amount: number): void {
+    if (amount > 0) this.#deps.metrics.add(name, amount, this.#labels);
+  }
+}

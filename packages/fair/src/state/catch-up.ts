@@ -1,0 +1,109 @@
+// What a stream that can take messages again gets, in one go and with the values of this moment: its
+// Welcome, the snapshots it asked for, the cells it missed, its acknowledgements. It stops where the sink is
+// full again and goes on from there the next time.
+//
+// A snapshot lists every cell and says so; between its messages there is nothing else of its seed. Cells
+// that change after they were listed are marked as missed, and follow.
+
+import { type Delivered, sendLoneAck } from './broadcast-round.js';
+import type { CellMarks } from './cell-marks.js';
+import type { StoreTimes } from './memory-seed.js';
+import { encodeShared, encodeWith, type ResponseFrames } from './response-frames.js';
+import type { SeedMirror } from './seed-mirror.js';
+import type { OwedSnapshot, StreamOutbox } from './stream-outbox.js';
+
+export interface CatchUpSource {
+  /** 0 in the default namespace. */
+  readonly epoch: number;
+  readonly activeInstances: number;
+  readonly frames: ResponseFrames;
+  /** Undefined: nothing is known of the seed, or it is too old to be named. */
+  liveMirror(seed: bigint): SeedMirror | undefined;
+  /** The stream is about to get all of the seed. */
+  releaseAcks(outbox: StreamOutbox, seed: bigint): void;
+}
+
+export function catchUp(
+  source: CatchUpSource,
+  outbox: StreamOutbox,
+  times: StoreTimes,
+  delivered: Delivered,
+): void {
+  const { epoch } = source;
+  while (!outbox.isBehind && !outbox.isEnded) {
+    const message = nextMessage(source, outbox, times);
+    if (message === undefined) {
+      sendLoneAck(outbox, epoch, delivered);
+      return;
+    }
+    delivered.bytesCount += message.length;
+    outbox.write(message);
+  }
+}
+
+function nextMessage(
+  source: CatchUpSource,
+  outbox: StreamOutbox,
+  times: StoreTimes,
+): Uint8Array | undefined {
+  const { welcome } = outbox;
+  if (welcome !== undefined) {
+    outbox.welcome = undefined;
+    return welcome;
+  }
+  if (outbox.owesInstances) {
+    outbox.owesInstances = false;
+    const { epoch, activeInstances } = source;
+    outbox.instancesTold = activeInstances;
+    return encodeWith(0n, undefined, { epoch, activeInstances });
+  }
+  const snapshot = outbox.snapshots[0];
+  if (snapshot !== undefined) return snapshotMessage(source, outbox, snapshot, times);
+  for (const [seed, marks] of outbox.missed) {
+    const mirror = source.liveMirror(seed);
+    if (mirror !== undefined) return missedMessage(source, outbox, { mirror, marks }, times);
+    outbox.missed.delete(seed);
+  }
+  return undefined;
+}
+
+function snapshotMessage(
+  source: CatchUpSource,
+  outbox: StreamOutbox,
+  snapshot: OwedSnapshot,
+  times: StoreTimes,
+): Uint8Array {
+  const { seed, nextSlot: from } = snapshot;
+  const { epoch, frames } = source;
+  const mirror = source.liveMirror(seed);
+  if (from === 0) outbox.missed.delete(seed); // all of it is about to be sent
+  if (from === 0) source.releaseAcks(outbox, seed);
+  const next = (slot: number) => mirror?.nextListed(slot, times.monotonicMs) ?? -1;
+  const collected = mirror && frames.collect(mirror, next, from, times);
+  const nextSlot = collected?.nextSlot ?? -1;
+  const snapshotEnd = nextSlot === -1;
+  if (snapshotEnd) outbox.snapshots.shift();
+  else snapshot.nextSlot = nextSlot;
+  if (epoch === 0) return encodeWith(seed, collected?.cells, {});
+  // What changed while a long snapshot waited comes behind it, and the acknowledgement with that.
+  const ackedSeq = outbox.owesValues ? 0 : outbox.takeAck();
+  return encodeWith(seed, collected?.cells, { epoch, ackedSeq, isSnapshot: true, snapshotEnd });
+}
+
+function missedMessage(
+  { epoch, frames }: CatchUpSource,
+  outbox: StreamOutbox,
+  { mirror, marks }: { readonly mirror: SeedMirror; readonly marks: CellMarks },
+  times: StoreTimes,
+): Uint8Array {
+  const { seed } = mirror;
+  const { cells, nextSlot } = frames.collect(mirror, (from) => marks.next(from), 0, times);
+  if (nextSlot !== -1) {
+    for (let slot = marks.next(0); slot !== nextSlot; slot = marks.next(slot + 1))
+      marks.delete(slot);
+    return encodeShared(seed, cells, epoch);
+  }
+  outbox.missed.delete(seed);
+  const ackedSeq = outbox.owesValues ? 0 : outbox.takeAck();
+  return epoch === 0 ? encodeShared(seed, cells, 0) : encodeWith(seed, cells, { epoch, ackedSeq });
+}

@@ -1,0 +1,45 @@
+// Acknowledgements that wait for the round, or the snapshot, whose values include their changes. A client
+// takes one as covering all that it sent before, so a stream's leave in order.
+import type { StreamOutbox } from './stream-outbox.js';
+
+interface HeldAck {
+  readonly outbox: StreamOutbox;
+  readonly seed: bigint;
+  readonly seq: number;
+  /** The last change that must go out before it. */
+  readonly change: number;
+}
+
+export class HeldAcks {
+  #held: HeldAck[] = [];
+
+  get isEmpty(): boolean {
+    return this.#held.length === 0;
+  }
+
+  hold(ack: HeldAck): void {
+    this.#held.push(ack);
+  }
+
+  /** Lets those go whose changes all came before this one. */
+  releaseBefore(change: number): void {
+    const held = this.#held;
+    this.#held = [];
+    for (const ack of held) {
+      if (ack.change < change) ack.outbox.oweAck(ack.seq);
+      else this.#held.push(ack);
+    }
+  }
+
+  /** A snapshot includes all changes of its seed; a stream with others in wait must wait for those. */
+  releaseFor(outbox: StreamOutbox, seed: bigint): void {
+    const own = this.#held.filter((ack) => ack.outbox === outbox);
+    if (own.some((ack) => ack.seed !== seed)) return;
+    for (const { seq } of own) outbox.oweAck(seq);
+    this.#held = this.#held.filter((ack) => ack.outbox !== outbox);
+  }
+
+  forget(outbox: StreamOutbox): void {
+    if (this.#held.length > 0) this.#held = this.#held.filter((ack) => ack.outbox !== outbox);
+  }
+}

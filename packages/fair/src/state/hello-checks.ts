@@ -1,0 +1,96 @@
+// What a hello may say, what of it must be the same on all instances, and the namespace that follows.
+//
+// Instances that count in other shapes, windows or hashes share nothing, and mixing them would throttle
+// the wrong callers. How strongly an outcome counts may differ: that is how tuning is rolled out in stages.
+import { SynclineError } from '@syncline/kernel';
+import { fairLimits } from '../limits.js';
+import {
+  type Hello,
+  WIRE_HASH,
+  WIRE_POLICY,
+  type WireTrackerConfig,
+} from '../wire/sync-messages.js';
+import type { Namespace } from './fair-store.js';
+import { checkCount, refused } from './input-checks.js';
+
+const NAME = /^[A-Za-z0-9._@-]+$/;
+
+/** Fields of the contract that must agree, and what we call them. */
+const BOUND_FIELDS = {
+  levels: 'levels',
+  columns: 'columns',
+  policy: 'policy',
+  rate_per_second: 'ratePerSecond',
+  window_ms: 'windowMs',
+  hash: 'hash',
+  key_check: 'keyCheck',
+} as const satisfies Record<string, keyof WireTrackerConfig>;
+
+export function checkHello({ tracker, clientId, config, lastEpoch }: Hello): void {
+  checkName('hello.tracker', tracker);
+  checkName('hello.client_id', clientId);
+  checkCount('hello.last_epoch', lastEpoch, 0);
+  checkShape(config);
+  const { exponential, linear } = WIRE_POLICY;
+  if (config.policy !== exponential && config.policy !== linear)
+    throw refused('hello.config.policy', config.policy, 'exponential (1) or linear (2)');
+  if (config.hash !== WIRE_HASH.keyed && config.hash !== WIRE_HASH.murmur3)
+    throw refused('hello.config.hash', config.hash, 'keyed (1) or murmur3 (2)');
+  if (!(config.ratePerSecond >= 0 && Number.isFinite(config.ratePerSecond)))
+    throw refused('hello.config.rate_per_second', config.ratePerSecond, 'finite and not below 0');
+  for (const field of ['increment', 'decrement'] as const) {
+    if (!Number.isFinite(config[field]))
+      throw refused(`hello.config.${field}`, config[field], 'a finite number');
+  }
+}
+
+/** Throws `conflict` for the first field that differs; `details.field` names it. */
+export function compareConfigs(
+  tracker: string,
+  bound: WireTrackerConfig,
+  offered: WireTrackerConfig,
+): void {
+  for (const [field, key] of Object.entries(BOUND_FIELDS)) {
+    if (bound[key] === offered[key]) continue;
+    // The key check tells secrets apart; neither side should learn the other's.
+    const values = key === 'keyCheck' ? 'another secret' : `${offered[key]}, not ${bound[key]}`;
+    throw new SynclineError(
+      'conflict',
+      `hello.config.${field}: the tracker "${tracker}" is in use with ${values === 'another secret' ? values : `another value (${values})`}. Give all instances the same configuration, or change the tracker's name, as in "${tracker}@2".`,
+      { details: { field, reason: 'config' } },
+    );
+  }
+}
+
+export function namespaceOf(tracker: string, config: WireTrackerConfig): Namespace {
+  const { levels, columns, ratePerSecond, windowMs } = config;
+  const policy = config.policy === WIRE_POLICY.linear ? 'linear' : 'exponential';
+  return { name: tracker, rule: { policy, ratePerSecond }, shape: { levels, columns }, windowMs };
+}
+
+function checkShape({ levels, columns, windowMs }: WireTrackerConfig): void {
+  const { levelsMax, columnsMax, cellsMax, windowMsMin, windowMsMax } = fairLimits;
+  if (!(levels >= 1 && levels <= levelsMax.value))
+    throw refused('hello.config.levels', levels, `1 to ${levelsMax.value}`);
+  if (!(columns >= 1 && columns <= columnsMax.value))
+    throw refused('hello.config.columns', columns, `1 to ${columnsMax.value}`);
+  if (levels * columns > cellsMax.value)
+    throw refused(
+      'hello.config.levels times columns',
+      levels * columns,
+      `at most ${cellsMax.value}`,
+    );
+  if (!(windowMs >= windowMsMin.value && windowMs <= windowMsMax.value))
+    throw refused(
+      'hello.config.window_ms',
+      windowMs,
+      `${windowMsMin.value} to ${windowMsMax.value}`,
+    );
+}
+
+function checkName(field: string, name: string): void {
+  const { value: lengthMax } = fairLimits.nameLengthMax;
+  if (name.length <= lengthMax && NAME.test(name)) return;
+  const shown = JSON.stringify(name.slice(0, lengthMax));
+  throw refused(field, shown, `1 to ${lengthMax} characters out of A-Z a-z 0-9 . _ @ -`);
+}

@@ -1,0 +1,137 @@
+// One seed of the memory store: its cells, and which changes of which client it has seen.
+//
+// Sequence numbers lie with the seed and go with it, so they need no clearing up of their own. Clients are
+// kept in the order of their last change, and the longest idle one is forgotten first.
+//
+// F3  Every probability is finite and in [0, 1].
+import { assert } from '@syncline/kernel';
+import { type CellDeltas, type Cells, createCells } from '../cells.js';
+import { decayed } from '../decay.js';
+import { fairLimits } from '../limits.js';
+import { type CellGrid, createCellGrid } from './cell-grid.js';
+import { CellMarks } from './cell-marks.js';
+import type { ChangeId, ChangeRule, Namespace } from './fair-store.js';
+
+/** A named tracker's cells below this are as good as 0, and are left out of what is read. */
+export const PROBABILITY_MIN = 1e-6;
+
+export interface StoreTimes {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+export class MemorySeed {
+  readonly #rule: ChangeRule;
+  readonly #grid: CellGrid;
+  readonly #touched: CellMarks;
+  readonly #lastSeqs = new Map<string, number>();
+  changedAtMs: number;
+
+  constructor(namespace: Namespace, nowMs: number) {
+    this.#rule = namespace.rule;
+    this.#grid = createCellGrid(namespace.shape);
+    this.#touched = new CellMarks(this.#grid.slotsCount);
+    this.changedAtMs = nowMs;
+  }
+
+  get cellsCount(): number {
+    return this.#grid.touchedCount;
+  }
+
+  /** How many cells these changes would add. Costs an entry per cell. */
+  countNew(changes: CellDeltas | Cells): number {
+    const added = new Set<string>();
+    for (let index = 0; index < changes.count; index += 1) {
+      const row = changes.rows[index] ?? 0;
+      const column = changes.columns[index] ?? 0;
+      if (!this.#grid.has(row, column)) added.add(`${row}/${column}`);
+    }
+    return added.size;
+  }
+
+  /** Remembers a change; false if it was seen before. */
+  accept({ clientId, seq }: ChangeId): boolean {
+    const lastSeq = this.#lastSeqs.get(clientId);
+    if (lastSeq !== undefined) {
+      if (seq <= lastSeq) return false;
+      this.#lastSeqs.delete(clientId);
+    }
+    this.#lastSeqs.set(clientId, seq);
+    if (this.#lastSeqs.size > fairLimits.clientIdsMax.value) {
+      for (const longestIdle of this.#lastSeqs.keys()) {
+        this.#lastSeqs.delete(longestIdle);
+        break;
+      }
+    }
+    return true;
+  }
+
+  apply(deltas: CellDeltas, times: StoreTimes): Cells {
+    const { rows, columns, amounts, timesMs, lows, highs } = deltas;
+    for (let index = 0; index < deltas.count; index += 1) {
+      const slot = this.#grid.slotOf(rows[index] ?? 0, columns[index] ?? 0);
+      const sum = this.#probabilityAt(slot, times.monotonicMs) + (amounts[index] ?? 0);
+      const probability = Math.min(highs[index] ?? 1, Math.max(lows[index] ?? 0, sum));
+      assert(probability >= 0 && probability <= 1, 'F3: a probability is in [0, 1]');
+      this.#put(slot, probability, this.#timeOf(slot, timesMs[index], times));
+    }
+    return this.#takeTouched(times);
+  }
+
+  /** A named tracker's cells that did not rise are not touched. */
+  join(cells: Cells, times: StoreTimes): Cells {
+    const isSum = this.#rule.policy === 'sum';
+    for (let index = 0; index < cells.count; index += 1) {
+      const slot = this.#grid.slotOf(cells.rows[index] ?? 0, cells.columns[index] ?? 0);
+      const given = cells.probabilities[index] ?? 0;
+      assert(given >= 0 && given <= 1, 'F3: a probability is in [0, 1]');
+      const before = this.#probabilityAt(slot, times.monotonicMs);
+      if (given <= before && !isSum) continue;
+      this.#put(slot, Math.max(given, before), this.#timeOf(slot, cells.timesMs[index], times));
+    }
+    return this.#takeTouched(times);
+  }
+
+  /** Values as of now. */
+  read(times: StoreTimes): Cells {
+    const grid = this.#grid;
+    const least = this.#rule.policy === 'sum' ? 0 : PROBABILITY_MIN;
+    for (let slot = 0; slot < grid.slotsCount; slot += 1) {
+      if (this.#probabilityAt(slot, times.monotonicMs) >= least) this.#touched.add(slot);
+    }
+    return this.#takeTouched(times);
+  }
+
+  #probabilityAt(slot: number, nowMs: number): number {
+    const probability = this.#grid.probabilities[slot] ?? 0;
+    if (this.#rule.policy === 'sum') return probability;
+    return decayed(this.#rule, probability, nowMs - (this.#grid.timesMs[slot] ?? 0));
+  }
+
+  /** Decay goes by our own clock; the default namespace keeps the highest time that clients gave. */
+  #timeOf(slot: number, givenMs: number | undefined, times: StoreTimes): number {
+    if (this.#rule.policy !== 'sum') return times.monotonicMs;
+    return Math.max(this.#grid.timesMs[slot] ?? 0, givenMs ?? 0);
+  }
+
+  #put(slot: number, probability: number, timeMs: number): void {
+    this.#grid.put(slot, probability, timeMs);
+    this.#touched.add(slot);
+  }
+
+  #takeTouched(times: StoreTimes): Cells {
+    const grid = this.#grid;
+    const cells = createCells(this.#touched.count);
+    let count = 0;
+    for (let slot = this.#touched.next(0); slot !== -1; slot = this.#touched.next(slot + 1)) {
+      cells.rows[count] = grid.rowOf(slot);
+      cells.columns[count] = grid.columnOf(slot);
+      cells.probabilities[count] = this.#probabilityAt(slot, times.monotonicMs);
+      cells.timesMs[count] = this.#rule.policy === 'sum' ? (grid.timesMs[slot] ?? 0) : times.wallMs;
+      count += 1;
+    }
+    cells.count = count;
+    this.#touched.clear();
+    return cells;
+  }
+}

@@ -1,0 +1,48 @@
+// Keeps the mirrors of a namespace in step with its store: what the store held before, and what other
+// services over the same store change.
+import type { Clock } from '@syncline/kernel';
+import type { BroadcastHub } from './broadcast-hub.js';
+import type { FairStore, MaybePromise, Namespace, SeedInfo } from './fair-store.js';
+import { whenDone } from './when-done.js';
+
+export interface MirrorSourceDeps {
+  readonly clock: Clock;
+  readonly store: FairStore;
+  readonly hub: BroadcastHub;
+}
+
+export class MirrorSource {
+  readonly #deps: MirrorSourceDeps;
+  readonly #namespace: Namespace;
+  readonly #watch: { close(): void } | undefined;
+
+  /** Listens before it reads, so that no change falls between. */
+  constructor(deps: MirrorSourceDeps, namespace: Namespace) {
+    const { store, hub } = deps;
+    this.#deps = deps;
+    this.#namespace = namespace;
+    this.#watch = store.watch?.(namespace, (change) => hub.feed(change));
+  }
+
+  load(): MaybePromise<void> {
+    const { store } = this.#deps;
+    return whenDone(store.seeds(this.#namespace), (infos) => this.#loadFrom(infos, 0));
+  }
+
+  close(): void {
+    this.#watch?.close();
+  }
+
+  #loadFrom(infos: readonly SeedInfo[], index: number): MaybePromise<void> {
+    const info = infos[index];
+    if (info === undefined) return undefined;
+    const { clock, store, hub } = this.#deps;
+    return whenDone(store.getSeed(this.#namespace, info.seed), (cells) => {
+      const nowMs = clock.monotonicMs();
+      const mirror = hub.mirrorOf(info.seed);
+      mirror.load(cells, nowMs);
+      mirror.changedAtMs = nowMs - info.idleMs;
+      return this.#loadFrom(infos, index + 1);
+    });
+  }
+}

@@ -1,0 +1,225 @@
+// A tracker that said hello: its configuration, its clients, and the rules by which their changes apply.
+//
+// Decay is never a message: one clock owns it, the store's. A change carries who made it and a number that
+// rises, so one that arrives again is acknowledged again and not applied. After a restart nobody knows what
+// was lost, so the epoch is new and clients are asked for what they have seen; of two values the larger
+// holds.
+//
+// F5   Within an epoch no change is applied twice.
+// F11  Changes of an evicted seed are dropped and counted.
+// F14  A view is joined by the larger value.
+import { SynclineError, type Timer } from '@syncline/kernel';
+import { fairLimits } from '../limits.js';
+import type { Hello, SyncRequest, WireTrackerConfig } from '../wire/sync-messages.js';
+import { BroadcastHub } from './broadcast-hub.js';
+import type { MaybePromise, Namespace } from './fair-store.js';
+import { namespaceOf } from './hello-checks.js';
+import { checkCount, checkNamedDeltas, checkNamedSeed, checkView } from './input-checks.js';
+import { InstanceCount } from './instance-count.js';
+import { MirrorSource } from './mirror-source.js';
+import { encodeWelcome } from './response-frames.js';
+import { evictionBound, LIVE_WINDOWS, type SeedAge, seedAge } from './seed-age.js';
+import type { StateServiceDeps, StateSettings } from './state-options.js';
+import type { StreamOutbox } from './stream-outbox.js';
+import { whenDone } from './when-done.js';
+
+/** After all streams were lost, those that come back within this time are asked for their views. */
+const VIEWS_WANTED_MS = 5_000;
+
+type DeltaUpdate = Extract<SyncRequest, { kind: 'delta-update' }>;
+type ViewUpload = Extract<SyncRequest, { kind: 'view-upload' }>;
+
+/** A client and its stream. */
+export interface Member {
+  readonly clientId: string;
+  readonly outbox: StreamOutbox;
+  /** Ends the stream. */
+  end(error: SynclineError): void;
+  /** Asked for, and nothing else was sent yet. */
+  mayUploadView: boolean;
+}
+
+export interface NamedTrackerOptions {
+  readonly settings: StateSettings;
+  readonly label: string;
+  readonly epoch: number;
+}
+
+export class NamedTracker {
+  readonly #deps: StateServiceDeps;
+  readonly #label: string;
+  readonly #namespace: Namespace;
+  readonly #members = new Map<string, Member>();
+  readonly #source: MirrorSource;
+  readonly #instances: InstanceCount;
+  #hadStreams = false;
+  #returnedAtMs = Number.NEGATIVE_INFINITY;
+  /** Since there is no stream. */
+  #idleSinceMs: number;
+  sweepTimer: Timer | undefined;
+  readonly config: WireTrackerConfig;
+  readonly hub: BroadcastHub;
+  /** What the store held is loaded. */
+  readonly ready: MaybePromise<void>;
+
+  constructor(deps: StateServiceDeps, hello: Hello, options: NamedTrackerOptions) {
+    const { clock, logger, store } = deps;
+    const namespace = namespaceOf(hello.tracker, hello.config);
+    this.#deps = deps;
+    this.#label = options.label;
+    this.#namespace = namespace;
+    this.#idleSinceMs = clock.monotonicMs();
+    this.config = hello.config;
+    this.hub = new BroadcastHub(deps, {
+      ...options.settings,
+      namespace,
+      label: options.label,
+      isLive: (seed) => this.#ageOf(seed) === 'live',
+    });
+    this.hub.epoch = options.epoch;
+    const countDeps = { clock, logger, hub: this.hub, shared: store.shared };
+    this.#instances = new InstanceCount(countDeps, namespace, () => this.#members.keys());
+    this.#source = new MirrorSource({ clock, store, hub: this.hub }, namespace);
+    this.ready = this.#source.load();
+  }
+
+  get namespace(): Namespace {
+    return this.#namespace;
+  }
+
+  get instancesCount(): number {
+    return this.hub.activeInstances;
+  }
+
+  /** Nobody has used it for three windows: another configuration may take the name. */
+  get isIdle(): boolean {
+    if (this.hub.streamsCount > 0) return false;
+    const idleMs = this.#deps.clock.monotonicMs() - this.#idleSinceMs;
+    return idleMs >= LIVE_WINDOWS * this.config.windowMs;
+  }
+
+  join({ clientId, lastEpoch }: Hello, stream: Pick<Member, 'outbox' | 'end'>): Member {
+    const { clock } = this.#deps;
+    const { epoch } = this.hub;
+    const nowMs = clock.monotonicMs();
+    if (this.hub.streamsCount === 0 && this.#hadStreams) this.#returnedAtMs = nowMs;
+    this.#hadStreams = true;
+    const holdsOther = lastEpoch !== 0 && lastEpoch !== epoch;
+    const wantView = holdsOther || nowMs - this.#returnedAtMs <= VIEWS_WANTED_MS;
+    const { outbox } = stream;
+    const member: Member = {
+      clientId,
+      outbox,
+      end: (error) => stream.end(error),
+      mayUploadView: wantView,
+    };
+    const older = this.#members.get(clientId);
+    this.#members.set(clientId, member);
+    this.hub.join(outbox);
+    older?.end(replacedError(clientId));
+    this.#instancesChanged();
+    const welcome = {
+      epoch,
+      activeInstances: this.hub.activeInstances,
+      serverTimeMs: clock.nowMs(),
+      wantView,
+      maxElements: fairLimits.elementsPerMessageMax.value,
+    };
+    this.hub.welcome(outbox, encodeWelcome(welcome));
+    return member;
+  }
+
+  leave(member: Member): void {
+    this.hub.leave(member.outbox);
+    if (this.#members.get(member.clientId) === member) this.#members.delete(member.clientId);
+    if (this.hub.streamsCount === 0) this.#idleSinceMs = this.#deps.clock.monotonicMs();
+    this.#instancesChanged();
+  }
+
+  receiveDelta(member: Member, update: DeltaUpdate, receivedAtMs: number): MaybePromise<void> {
+    const { seed, deltas, seq, epoch } = update;
+    checkNamedSeed(seed, this.config.windowMs);
+    checkCount('delta_update.seq', seq, 1);
+    checkCount('delta_update.epoch', epoch, 0);
+    checkNamedDeltas(deltas, this.config);
+    member.mayUploadView = false;
+    if (epoch !== this.hub.epoch) {
+      this.#countDeltas('epoch', deltas.count);
+      this.hub.announce(member.outbox); // says the epoch; the client connects anew
+      return undefined;
+    }
+    const age = this.#ageOf(seed);
+    if (age === 'evicted' || age === 'future') {
+      this.#countDeltas(age, deltas.count);
+      this.hub.acknowledge(member.outbox, seed, seq);
+      return undefined;
+    }
+    const { clientId } = member;
+    const change = this.#deps.store.applyDelta(this.#namespace, seed, deltas, { clientId, seq });
+    return whenDone(change, (applied) => {
+      this.#countDeltas(applied.result, deltas.count);
+      if (applied.result === 'applied') this.hub.feed(applied, receivedAtMs);
+      this.hub.acknowledge(member.outbox, seed, seq);
+    });
+  }
+
+  receiveView(member: Member, { seed, cells }: ViewUpload): MaybePromise<void> {
+    checkNamedSeed(seed, this.config.windowMs);
+    checkView(cells, this.config);
+    if (!member.mayUploadView || this.#ageOf(seed) !== 'live') {
+      this.#countView('ignored');
+      return undefined;
+    }
+    return whenDone(this.#deps.store.joinView(this.#namespace, seed, cells), (applied) => {
+      this.#countView('joined');
+      this.hub.feed(applied);
+    });
+  }
+
+  receiveStateRequest(member: Member, seed: bigint): void {
+    checkNamedSeed(seed, this.config.windowMs);
+    this.hub.sendState(member.outbox, seed);
+  }
+
+  /** Removes seeds that are too old. */
+  sweep(): MaybePromise<void> {
+    const { clock, store, metrics } = this.#deps;
+    const bound = evictionBound(this.config.windowMs, clock.nowMs());
+    for (const seed of [...this.hub.mirrors.keys()]) if (seed < bound) this.hub.drop(seed);
+    return whenDone(store.evictBefore(this.#namespace, bound), (cellsCount) => {
+      if (cellsCount === 0) return;
+      metrics.add('syncline_fair_evicted_cells_total', cellsCount, { tracker: this.#label });
+    });
+  }
+
+  close(): void {
+    this.sweepTimer?.cancel();
+    this.#source.close();
+    this.#instances.close();
+    this.hub.close();
+  }
+
+  #ageOf(seed: bigint): SeedAge {
+    return seedAge(Number(seed), this.config.windowMs, this.#deps.clock.nowMs());
+  }
+
+  #instancesChanged(): void {
+    this.#instances.changed();
+    const labels = { tracker: this.#label };
+    this.#deps.metrics.set('syncline_fair_instances', this.hub.activeInstances, labels);
+  }
+
+  #countDeltas(result: string, count: number): void {
+    const labels = { tracker: this.#label, result };
+    this.#deps.metrics.add('syncline_fair_deltas_total', count, labels);
+  }
+
+  #countView(result: 'joined' | 'ignored'): void {
+    this.#deps.metrics.add('syncline_fair_views_total', 1, { tracker: this.#label, result });
+  }
+}
+
+function replacedError(clientId: string): SynclineError {
+  const text = `another stream said hello as client "${clientId}". Give each process a client_id of its own; if this one reconnected, all is well.`;
+  return new SynclineError('fenced', text, { details: { reason: 'client_id' } });
+}

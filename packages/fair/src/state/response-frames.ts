@@ -1,0 +1,71 @@
+// Responses as bytes. Cells are collected into one set of columns that is used again and again, and encoded
+// at most 8,192 at a time. In the default namespace (epoch 0) no field is sent that the plain contract does
+// not have.
+//
+// F12  A client of the plain contract sees no unknown field.
+import { type Cells, createCells } from '../cells.js';
+import { fairLimits } from '../limits.js';
+import { encodeBuckets, encodeSyncResponse, withResponseFields } from '../wire/sync-codec.js';
+import type { ResponseFields, Welcome } from '../wire/sync-messages.js';
+import type { StoreTimes } from './memory-seed.js';
+import type { SeedMirror } from './seed-mirror.js';
+
+const NO_FIELDS: ResponseFields = {
+  epoch: 0,
+  ackedSeq: 0,
+  isSnapshot: false,
+  activeInstances: 0,
+  welcome: undefined,
+  snapshotEnd: false,
+};
+
+const NO_CELLS: Cells = createCells(0);
+
+/** Cells of one message, and where to go on; -1 if these were the last. */
+export interface Collected {
+  readonly cells: Cells;
+  readonly nextSlot: number;
+}
+
+export class ResponseFrames {
+  readonly #cells = createCells(fairLimits.elementsPerMessageMax.value);
+
+  /** The cells that `next` finds, from a slot on. They are valid until the next call. */
+  collect(
+    mirror: SeedMirror,
+    next: (from: number) => number,
+    from: number,
+    times: StoreTimes,
+  ): Collected {
+    const cells = this.#cells;
+    cells.count = 0;
+    let slot = next(from);
+    while (slot !== -1 && cells.count < cells.rows.length) {
+      mirror.append(cells, slot, times);
+      slot = next(slot + 1);
+    }
+    return { cells, nextSlot: slot };
+  }
+}
+
+/** The bytes that all streams of a round share. */
+export function encodeShared(seed: bigint, cells: Cells, epoch: number): Uint8Array {
+  const buckets = encodeBuckets(seed, cells, 0, cells.count);
+  return epoch === 0 ? buckets : withResponseFields(buckets, { ...NO_FIELDS, epoch });
+}
+
+export function withAck(shared: Uint8Array, ackedSeq: number): Uint8Array {
+  return withResponseFields(shared, { ...NO_FIELDS, ackedSeq });
+}
+
+export function encodeWith(
+  seed: bigint,
+  cells: Cells | undefined,
+  fields: Partial<ResponseFields>,
+): Uint8Array {
+  return encodeSyncResponse({ ...NO_FIELDS, ...fields, seed, cells: cells ?? NO_CELLS });
+}
+
+export function encodeWelcome(welcome: Welcome): Uint8Array {
+  return encodeWith(0n, undefined, { epoch: welcome.epoch, welcome });
+}

@@ -1,0 +1,60 @@
+// How old a seed is, which decides whether its cells are still of use.
+//
+// Seeds of named trackers are the starts of windows, in ms. The plain contract fixes no unit, so that of
+// the default namespace is read from the size of the number; one that is no time at all is opaque and
+// lives as long as it is touched.
+//
+// F11  Live means: at most three windows old, at most one ahead.
+
+export type SeedUnit = 's' | 'ms' | 'us' | 'ns';
+export type DefaultSeedUnit = 'auto' | SeedUnit | 'opaque';
+export type SeedAge = 'live' | 'evicted' | 'future' | 'opaque';
+
+/** Two windows in which it is written, one of grace for skew and late flushes. */
+export const LIVE_WINDOWS = 3;
+
+const UNITS: readonly { readonly unit: SeedUnit; readonly from: bigint; readonly toMs: number }[] =
+  [
+    { unit: 's', from: 10n ** 9n, toMs: 1e3 },
+    { unit: 'ms', from: 10n ** 12n, toMs: 1 },
+    { unit: 'us', from: 10n ** 15n, toMs: 1e-3 },
+    { unit: 'ns', from: 10n ** 18n, toMs: 1e-6 },
+  ];
+
+/** Of a seed in ms, by wall time. */
+export function seedAge(seedMs: number, windowMs: number, wallMs: number): SeedAge {
+  if (seedMs < wallMs - LIVE_WINDOWS * windowMs) return 'evicted';
+  return seedMs > wallMs + windowMs ? 'future' : 'live';
+}
+
+export interface DefaultSeedRule {
+  readonly windowMs: number;
+  readonly unit: DefaultSeedUnit;
+}
+
+/** Never `future`: a time that is far ahead is taken for no time. */
+export function defaultSeedAge(seed: bigint, rule: DefaultSeedRule, wallMs: number): SeedAge {
+  const seedMs = defaultSeedMs(seed, rule.unit);
+  if (seedMs === undefined) return 'opaque';
+  const age = seedAge(seedMs, rule.windowMs, wallMs);
+  return age === 'future' ? 'opaque' : age;
+}
+
+function defaultSeedMs(seed: bigint, wanted: DefaultSeedUnit): number | undefined {
+  if (wanted === 'opaque') return undefined;
+  for (const { unit, from, toMs } of UNITS) {
+    const isUnit = wanted === 'auto' ? seed >= from && seed < from * 10n : unit === wanted;
+    if (isUnit) return Number(seed) * toMs;
+  }
+  return undefined;
+}
+
+/** Eviction is by number, so the bound must be a whole one. */
+export function evictionBound(windowMs: number, wallMs: number): bigint {
+  return BigInt(Math.max(0, Math.ceil(wallMs - LIVE_WINDOWS * windowMs)));
+}
+
+/** How often to look for seeds that are too old. */
+export function sweepIntervalMs(windowMs: number): number {
+  return Math.min(windowMs / 10, 10_000);
+}

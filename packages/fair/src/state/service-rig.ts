@@ -1,0 +1,171 @@
+// A state service on a clock that stands still, with clients that speak in messages: for tests. A client's
+// sink is full when the test says so.
+import { type SynclineError, silentLogger, silentMetrics } from '@syncline/kernel';
+import { createSeededRandom } from '@syncline/kernel/testing';
+import { type CellDeltas, type Cells, createCellDeltas, createCells } from '../cells.js';
+import { ManualClock } from '../evaluation/manual-clock.js';
+import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
+import type { Hello, SyncRequest, SyncResponse, WireTrackerConfig } from '../wire/sync-messages.js';
+import type { FairStore, MaybePromise } from './fair-store.js';
+import { createMemoryFairStore } from './memory-fair-store.js';
+import type { StateServiceDeps, StateServiceOptions } from './state-options.js';
+import { StateService } from './state-service.js';
+import type { StateStream, StreamSink } from './stream-sink.js';
+
+export const WINDOW_MS = 300_000;
+/** The start of a window. */
+export const SEED = 1_700_000_100_000n;
+
+export const CONFIG: WireTrackerConfig = {
+  levels: 3,
+  columns: 50,
+  policy: 1,
+  ratePerSecond: 0.01,
+  windowMs: WINDOW_MS,
+  hash: 1,
+  keyCheck: 7n,
+  increment: 0.04,
+  decrement: 0.00004,
+};
+
+/** Row, column, amount, and the bounds if there are any. */
+export type DeltaRow = readonly [
+  row: number,
+  column: number,
+  amount: number,
+  low?: number,
+  high?: number,
+];
+
+export function deltasOf(rows: readonly DeltaRow[], timeMs = 0): CellDeltas {
+  const deltas = createCellDeltas(rows.length);
+  for (const [index, [row, column, amount, low = 0, high = 1]] of rows.entries()) {
+    deltas.rows[index] = row;
+    deltas.columns[index] = column;
+    deltas.amounts[index] = amount;
+    deltas.timesMs[index] = timeMs;
+    deltas.lows[index] = low;
+    deltas.highs[index] = high;
+  }
+  deltas.count = rows.length;
+  return deltas;
+}
+
+export function viewOf(
+  rows: readonly (readonly [row: number, column: number, p: number])[],
+): Cells {
+  const cells = createCells(rows.length);
+  for (const [index, [row, column, probability]] of rows.entries()) {
+    cells.rows[index] = row;
+    cells.columns[index] = column;
+    cells.probabilities[index] = probability;
+  }
+  cells.count = rows.length;
+  return cells;
+}
+
+/** `row/column` to probability. */
+export function valuesOf({ cells }: SyncResponse): ReadonlyMap<string, number> {
+  const values = new Map<string, number>();
+  for (let index = 0; index < cells.count; index += 1)
+    values.set(`${cells.rows[index]}/${cells.columns[index]}`, cells.probabilities[index] ?? 0);
+  return values;
+}
+
+export class RigClient implements StreamSink {
+  readonly #inbox: SyncResponse[] = [];
+  readonly #stream: StateStream;
+  readonly bytes: Uint8Array[] = [];
+  error: SynclineError | undefined;
+  isEnded = false;
+  /** Says what `write` returns. */
+  hasRoom = true;
+  epoch = 0;
+  seq = 0;
+
+  constructor(service: StateService) {
+    this.#stream = service.connect(this);
+  }
+
+  write(message: Uint8Array): boolean {
+    if (this.isEnded) throw new Error('written to after the end');
+    const response = decodeSyncResponse(message);
+    if (response.welcome !== undefined) this.epoch = response.welcome.epoch;
+    this.#inbox.push(response);
+    this.bytes.push(message);
+    return this.hasRoom;
+  }
+
+  end(error?: SynclineError): void {
+    this.isEnded = true;
+    this.error = error;
+  }
+
+  send(request: SyncRequest): MaybePromise<void> {
+    return this.sendBytes(encodeSyncRequest(request));
+  }
+
+  sendBytes(bytes: Uint8Array): MaybePromise<void> {
+    return this.#stream.receive(bytes);
+  }
+
+  hello(tracker: string, clientId: string, more: Partial<Hello> = {}): MaybePromise<void> {
+    return this.send({ kind: 'hello', tracker, clientId, config: CONFIG, lastEpoch: 0, ...more });
+  }
+
+  /** With the next sequence number. */
+  deltas(rows: readonly DeltaRow[], seed = SEED): MaybePromise<void> {
+    this.seq += 1;
+    return this.resend(rows, this.seq, seed);
+  }
+
+  resend(rows: readonly DeltaRow[], seq: number, seed = SEED): MaybePromise<void> {
+    const deltas = deltasOf(rows);
+    return this.send({ kind: 'delta-update', seed, deltas, seq, epoch: this.epoch });
+  }
+
+  requestState(seed = SEED): MaybePromise<void> {
+    return this.send({ kind: 'state-request', seed });
+  }
+
+  drained(): void {
+    this.hasRoom = true;
+    this.#stream.drained();
+  }
+
+  hangUp(): void {
+    this.#stream.closed();
+  }
+
+  /** What came since the last call. */
+  take(): readonly SyncResponse[] {
+    return this.#inbox.splice(0);
+  }
+}
+
+export interface RigOptions extends StateServiceOptions {
+  store?(clock: ManualClock): FairStore;
+  readonly metrics?: StateServiceDeps['metrics'];
+  readonly wallMs?: number;
+}
+
+export function createServiceRig({ store, metrics, wallMs, ...options }: RigOptions = {}) {
+  const clock = new ManualClock({ wallMs: wallMs ?? Number(SEED) + 1_000 });
+  const deps: StateServiceDeps = {
+    clock,
+    random: createSeededRandom('service-rig'),
+    logger: silentLogger,
+    metrics: metrics ?? silentMetrics,
+    store: store?.(clock) ?? createMemoryFairStore({ clock }),
+  };
+  const service = new StateService(deps, options);
+  return {
+    clock,
+    service,
+    store: deps.store,
+    connect: () => new RigClient(service),
+    /** Runs the rounds that are due. */
+    settle: () => clock.advanceTo(clock.monotonicMs()),
+    pass: (ms: number) => clock.advanceTo(clock.monotonicMs() + ms),
+  };
+}

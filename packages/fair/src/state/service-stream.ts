@@ -1,0 +1,164 @@
+// One stream, from its first message to its end. It belongs to the default namespace until it says hello,
+// which only its first message may do; a silent client hears the default namespace, too.
+//
+// Messages are handled one after another: when the store answers with a promise, the next one waits. A
+// message that is refused ends the stream, and nothing of it was applied.
+//
+// F10  A refused message leaves cells, sequence numbers and broadcasts untouched.
+import { SynclineError, unreachable } from '@syncline/kernel';
+import { fairLimits } from '../limits.js';
+import { decodeSyncRequest } from '../wire/sync-codec.js';
+import type { Hello, SyncRequest } from '../wire/sync-messages.js';
+import type { DefaultNamespace } from './default-namespace.js';
+import type { MaybePromise } from './fair-store.js';
+import { checkHello } from './hello-checks.js';
+import type { Member, NamedTracker } from './named-tracker.js';
+import type { StateServiceDeps } from './state-options.js';
+import type { StreamOutbox } from './stream-outbox.js';
+import type { StateStream } from './stream-sink.js';
+import { DEFAULT_LABEL } from './tracker-labels.js';
+import type { TrackerRegistry } from './tracker-registry.js';
+import { whenDone } from './when-done.js';
+
+const DECODING = { elementsMax: fairLimits.elementsPerMessageMax.value };
+
+export interface ServiceStreamDeps extends StateServiceDeps {
+  readonly defaults: DefaultNamespace;
+  readonly registry: TrackerRegistry;
+  /** Throws `unavailable` while the store is out of reach. */
+  checkReachable(): void;
+  onEnd(stream: ServiceStream): void;
+}
+
+type Place =
+  | { readonly kind: 'silent' }
+  | { readonly kind: 'default' }
+  | { readonly kind: 'greeting'; readonly tracker: string }
+  | { readonly kind: 'named'; readonly tracker: NamedTracker; readonly member: Member };
+
+export class ServiceStream implements StateStream {
+  readonly #deps: ServiceStreamDeps;
+  readonly #outbox: StreamOutbox;
+  #place: Place = { kind: 'silent' };
+  /** The message under way, when it waits for the store. */
+  #busy: Promise<void> | undefined;
+
+  constructor(deps: ServiceStreamDeps, outbox: StreamOutbox) {
+    this.#deps = deps;
+    this.#outbox = outbox;
+    deps.defaults.hub.join(outbox);
+  }
+
+  receive(message: Uint8Array): MaybePromise<void> {
+    if (this.#busy !== undefined) return this.#wait(this.#busy.then(() => this.#handle(message)));
+    const handled = this.#handle(message);
+    return handled instanceof Promise ? this.#wait(handled) : undefined;
+  }
+
+  drained(): void {
+    if (!this.#outbox.isBehind || this.#outbox.isEnded) return;
+    if (this.#place.kind === 'named') this.#place.tracker.hub.drained(this.#outbox);
+    else if (this.#place.kind === 'greeting') this.#outbox.drained();
+    else this.#deps.defaults.hub.drained(this.#outbox);
+  }
+
+  closed(): void {
+    this.#leave();
+    this.#outbox.abandon();
+    this.#deps.onEnd(this);
+  }
+
+  end(error: SynclineError): void {
+    this.#leave();
+    this.#outbox.end(error);
+    this.#deps.onEnd(this);
+  }
+
+  #wait(handled: Promise<void>): Promise<void> {
+    const busy = handled.then(() => {
+      if (this.#busy === busy) this.#busy = undefined;
+    });
+    this.#busy = busy;
+    return busy;
+  }
+
+  #handle(message: Uint8Array): MaybePromise<void> {
+    if (this.#outbox.isEnded) return undefined;
+    try {
+      const receivedAtMs = this.#deps.clock.monotonicMs();
+      this.#deps.checkReachable();
+      const handled = this.#dispatch(decodeSyncRequest(message, DECODING), receivedAtMs);
+      if (!(handled instanceof Promise)) return undefined;
+      return handled.catch((thrown: unknown) => this.#refuse(thrown));
+    } catch (thrown) {
+      return this.#refuse(thrown);
+    }
+  }
+
+  #dispatch(request: SyncRequest, receivedAtMs: number): MaybePromise<void> {
+    const place = this.#place;
+    switch (request.kind) {
+      case 'hello':
+        return this.#greet(request);
+      case 'view-upload':
+        if (place.kind !== 'named') throw notGreeted('view_upload');
+        return place.tracker.receiveView(place.member, request);
+      case 'delta-update':
+        if (place.kind === 'named')
+          return place.tracker.receiveDelta(place.member, request, receivedAtMs);
+        this.#place = { kind: 'default' };
+        return this.#deps.defaults.receive(this.#outbox, request, receivedAtMs);
+      case 'state-request':
+        if (place.kind === 'named')
+          return place.tracker.receiveStateRequest(place.member, request.seed);
+        this.#place = { kind: 'default' };
+        return this.#deps.defaults.receive(this.#outbox, request, receivedAtMs);
+      default:
+        return unreachable(request);
+    }
+  }
+
+  #greet(hello: Hello): MaybePromise<void> {
+    const { defaults, registry } = this.#deps;
+    if (this.#place.kind !== 'silent') {
+      const text = 'hello is not the first message of this stream; open another stream for it';
+      throw new SynclineError('invalid-argument', text, { details: { field: 'hello' } });
+    }
+    checkHello(hello);
+    const greeted = registry.greet(hello);
+    defaults.hub.leave(this.#outbox);
+    this.#place = { kind: 'greeting', tracker: hello.tracker };
+    return whenDone(greeted, (tracker) => {
+      if (this.#outbox.isEnded) return;
+      this.#deps.checkReachable();
+      const stream = { outbox: this.#outbox, end: (error: SynclineError) => this.end(error) };
+      this.#place = { kind: 'named', tracker, member: tracker.join(hello, stream) };
+    });
+  }
+
+  #refuse(thrown: unknown): void {
+    const error = SynclineError.from(thrown);
+    const { metrics, logger } = this.#deps;
+    const tracker = this.#label();
+    metrics.add('syncline_fair_rejected_messages_total', 1, { tracker, reason: error.code });
+    logger.debug('a message was refused, and its stream ended', { tracker, code: error.code });
+    this.end(error);
+  }
+
+  #label(): string {
+    const { registry } = this.#deps;
+    if (this.#place.kind === 'named') return registry.labelOf(this.#place.tracker.namespace.name);
+    return this.#place.kind === 'greeting' ? registry.labelOf(this.#place.tracker) : DEFAULT_LABEL;
+  }
+
+  #leave(): void {
+    if (this.#place.kind === 'named') this.#place.tracker.leave(this.#place.member);
+    else this.#deps.defaults.hub.leave(this.#outbox);
+    this.#place = { kind: 'default' };
+  }
+}
+
+function notGreeted(field: string): SynclineError {
+  const text = `${field} came before hello; only streams that say hello first may send it`;
+  return new SynclineError('invalid-argument', text, { details: { field } });
+}

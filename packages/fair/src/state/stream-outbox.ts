@@ -1,0 +1,107 @@
+// What one stream is owed. While its sink takes messages that is nothing: they go out at once. When the
+// sink is full the stream is behind, and the outbox keeps what it must hear of later: marks of the cells it
+// missed, snapshots it asked for, the highest sequence number to acknowledge. No values: those are read when
+// they can be sent, and by then they are the newest.
+//
+// F9  A stream that is behind holds at most one mark per live cell.
+import type { SynclineError } from '@syncline/kernel';
+import { CellMarks } from './cell-marks.js';
+import type { StreamSink } from './stream-sink.js';
+
+export interface OwedSnapshot {
+  readonly seed: bigint;
+  /** Cells before it were sent. */
+  nextSlot: number;
+}
+
+export class StreamOutbox {
+  readonly #sink: StreamSink;
+  #ackSeq = 0;
+  readonly missed = new Map<bigint, CellMarks>();
+  readonly snapshots: OwedSnapshot[] = [];
+  /** When a seed's state was last asked for, by a monotonic clock. */
+  readonly askedAtMs = new Map<bigint, number>();
+  /** The Welcome, if it could not be sent yet. */
+  welcome: Uint8Array | undefined;
+  owesInstances = false;
+  /** How many instances the client was last told of. */
+  instancesTold = 0;
+  #isBehind = false;
+  #isEnded = false;
+
+  constructor(sink: StreamSink) {
+    this.#sink = sink;
+  }
+
+  get isBehind(): boolean {
+    return this.#isBehind;
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** False: the stream is now behind. */
+  write(message: Uint8Array): boolean {
+    const hasRoom = this.#sink.write(message);
+    this.#isBehind = !hasRoom;
+    return hasRoom;
+  }
+
+  drained(): void {
+    this.#isBehind = false;
+  }
+
+  end(error?: SynclineError): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.forgetAll();
+    this.#sink.end(error);
+  }
+
+  /** The client is gone: there is nobody to tell. */
+  abandon(): void {
+    this.#isEnded = true;
+    this.forgetAll();
+  }
+
+  /** Leaves nothing of a namespace that the stream has left. */
+  forgetAll(): void {
+    this.#ackSeq = 0;
+    this.missed.clear();
+    this.snapshots.length = 0;
+    this.askedAtMs.clear();
+    this.owesInstances = false;
+  }
+
+  forgetSeed(seed: bigint): void {
+    this.missed.delete(seed);
+    this.askedAtMs.delete(seed);
+  }
+
+  /** Returns how many of the marks it had: their values were never sent and never will be. */
+  miss(seed: bigint, marks: CellMarks): number {
+    let missed = this.missed.get(seed);
+    if (missed === undefined) {
+      missed = new CellMarks();
+      this.missed.set(seed, missed);
+    }
+    return missed.addAll(marks);
+  }
+
+  oweAck(seq: number): void {
+    if (!this.#isEnded) this.#ackSeq = Math.max(seq, this.#ackSeq);
+  }
+
+  /** For the last message that it is owed; 0 if there is none. */
+  takeAck(): number {
+    const seq = this.#ackSeq;
+    this.#ackSeq = 0;
+    return seq;
+  }
+
+  /** There are values to send, before or with an acknowledgement. */
+  get owesValues(): boolean {
+    return this.snapshots.length > 0 || this.missed.size > 0;
+  }
+}

@@ -1,0 +1,123 @@
+// The named trackers of a service. The first hello binds a name to a configuration; it is free again after
+// three windows without a stream. Over a shared store the binding and the epoch are the store's.
+import { type Random, SynclineError } from '@syncline/kernel';
+import { fairLimits } from '../limits.js';
+import type { Hello } from '../wire/sync-messages.js';
+import type { MaybePromise } from './fair-store.js';
+import { compareConfigs } from './hello-checks.js';
+import { NamedTracker } from './named-tracker.js';
+import { sweepIntervalMs } from './seed-age.js';
+import type { StateServiceDeps, StateSettings } from './state-options.js';
+import { TrackerLabels } from './tracker-labels.js';
+import { whenDone } from './when-done.js';
+
+/** Above every seed: all of a tracker's seeds are before it. */
+const SEEDS_END = 2n ** 64n;
+
+export class TrackerRegistry {
+  readonly #deps: StateServiceDeps;
+  readonly #settings: StateSettings;
+  readonly #trackers = new Map<string, NamedTracker>();
+  readonly #labels = new TrackerLabels();
+
+  constructor(deps: StateServiceDeps, settings: StateSettings) {
+    this.#deps = deps;
+    this.#settings = settings;
+  }
+
+  get trackers(): ReadonlyMap<string, NamedTracker> {
+    return this.#trackers;
+  }
+
+  labelOf(tracker: string): string {
+    return this.#labels.labelOf(tracker);
+  }
+
+  /** The tracker to join, when it is ready. Throws, or rejects, `conflict` or `limit-exceeded`. */
+  greet(hello: Hello): MaybePromise<NamedTracker> {
+    const bound = this.#trackers.get(hello.tracker);
+    if (bound !== undefined) compareConfigs(hello.tracker, bound.config, hello.config);
+    else this.#checkRoom(hello.tracker);
+    const tracker = bound ?? this.#bind(hello);
+    const { shared } = this.#deps.store;
+    if (shared === undefined) return whenDone(tracker.ready, () => tracker);
+    return this.#greetShared(tracker, hello);
+  }
+
+  /** Forgets the trackers here; what the store holds stays. Their streams have ended before. */
+  close(): void {
+    for (const tracker of this.#trackers.values()) tracker.close();
+    this.#trackers.clear();
+  }
+
+  async #greetShared(tracker: NamedTracker, hello: Hello): Promise<NamedTracker> {
+    const { shared } = this.#deps.store;
+    try {
+      const greeted = await shared?.greet(tracker.namespace, hello.config);
+      await tracker.ready;
+      if (greeted !== undefined) tracker.hub.epoch = greeted.epoch;
+      return tracker;
+    } catch (thrown) {
+      if (tracker.hub.streamsCount === 0) this.#unbind(tracker);
+      throw thrown;
+    }
+  }
+
+  #checkRoom(name: string): void {
+    const { value: trackersMax } = fairLimits.trackersMax;
+    if (this.#trackers.size < trackersMax) return;
+    throw new SynclineError(
+      'limit-exceeded',
+      `the tracker "${name}" would be one more than the ${trackersMax} of this service. One that nobody uses goes after 3 windows.`,
+      { details: { limit: 'trackersMax', limitValue: trackersMax } },
+    );
+  }
+
+  #bind(hello: Hello): NamedTracker {
+    const label = this.labelOf(hello.tracker);
+    const epoch = drawEpoch(this.#deps.random);
+    const tracker = new NamedTracker(this.#deps, hello, { settings: this.#settings, label, epoch });
+    this.#trackers.set(hello.tracker, tracker);
+    this.#armSweep(tracker);
+    return tracker;
+  }
+
+  /** A shared store keeps the cells for others, and lets them expire by itself. */
+  #unbind(tracker: NamedTracker): void {
+    const { store } = this.#deps;
+    tracker.close();
+    if (this.#trackers.get(tracker.namespace.name) === tracker)
+      this.#trackers.delete(tracker.namespace.name);
+    if (store.shared === undefined)
+      this.#watchFailure(store.evictBefore(tracker.namespace, SEEDS_END));
+  }
+
+  #armSweep(tracker: NamedTracker): void {
+    const intervalMs = sweepIntervalMs(tracker.config.windowMs);
+    const sweep = () => {
+      if (tracker.isIdle) {
+        this.#unbind(tracker);
+        return;
+      }
+      this.#watchFailure(tracker.sweep());
+      this.#armSweep(tracker);
+    };
+    tracker.sweepTimer = this.#deps.clock.setTimer(intervalMs, sweep, { unref: true });
+  }
+
+  #watchFailure(swept: MaybePromise<unknown>): void {
+    if (!(swept instanceof Promise)) return;
+    swept.catch((thrown: unknown) => {
+      const { message: reason } = SynclineError.from(thrown);
+      this.#deps.logger.warn('old seeds could not be removed from the store', { reason });
+    });
+  }
+}
+
+/** Random, so that a service that started anew is not taken for itself; never 0, which says nothing. */
+function drawEpoch(random: Random): number {
+  for (;;) {
+    const epoch = (random.u32() >>> 11) * 2 ** 32 + random.u32();
+    if (epoch !== 0) return epoch;
+  }
+}

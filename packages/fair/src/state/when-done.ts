@@ -1,0 +1,10 @@
+// Goes on with an answer: at once if it is there, later if it is a promise. The memory store answers
+// without promises, and a delta must not wait for the next microtask behind it.
+import type { MaybePromise } from './fair-store.js';
+
+export function whenDone<T, R>(
+  answer: MaybePromise<T>,
+  next: (value: T) => MaybePromise<R>,
+): MaybePromise<R> {
+  return answer instanceof Promise ? answer.then(next) : next(answer);
+}

@@ -1,10 +1,15 @@
-import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { toBinary } from '@bufbuild/protobuf';
 import { createSeededRandom } from '@syncline/kernel/testing';
-import { FairSyncRequestSchema, FairSyncResponseSchema } from '@syncline/protocol/fair-state';
+import {
+  FairSyncRequestSchema,
+  FairSyncResponseSchema,
+  parseFairSyncRequest,
+  parseFairSyncResponse,
+} from '@syncline/protocol/fair-state';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createCellDeltas, createCells } from '../cells.js';
-import { type CodecReference, differenceOf } from '../testing/codec-difference.js';
+import { differenceOf } from '../testing/codec-difference.js';
 import {
   plainFairRequest,
   plainFairResponse,
@@ -24,11 +29,6 @@ import type { SyncRequest, SyncResponse } from './sync-messages.js';
 
 const noLimit = { elementsMax: Number.POSITIVE_INFINITY };
 
-const reference: CodecReference = {
-  readRequest: (bytes) => fromBinary(FairSyncRequestSchema, bytes),
-  readResponse: (bytes) => fromBinary(FairSyncResponseSchema, bytes),
-};
-
 const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 const u32 = fc.nat({ max: 2 ** 32 - 1 });
 const i32 = fc.integer();
@@ -42,7 +42,7 @@ const whole = fc.oneof(
 );
 const element = fc.tuple(whole, whole, fc.double(), whole);
 const deltaElement = fc.tuple(element, fc.option(fc.double()), fc.option(fc.double()));
-const text = fc.string({ unit: 'grapheme', maxLength: 20 }).filter((value) => value.isWellFormed());
+const text = fc.string({ unit: 'grapheme', maxLength: 20 });
 
 const deltas = fc.array(deltaElement, { maxLength: 40 }).map((list) => {
   const columns = createCellDeltas(list.length + 3); // columns may be longer than their count
@@ -124,7 +124,7 @@ test('F3 a request is written byte by byte as Protobuf-ES writes it, and read ba
   fc.assert(
     fc.property(requests, (request) => {
       const bytes = encodeSyncRequest(request);
-      const theirs = fromBinary(FairSyncRequestSchema, bytes);
+      const theirs = parseFairSyncRequest(bytes);
       expect(plainFairRequest(theirs)).toEqual(plainRequest(request));
       expect(toBinary(FairSyncRequestSchema, theirs)).toEqual(bytes);
       expect(plainRequest(decodeSyncRequest(bytes, noLimit))).toEqual(plainRequest(request));
@@ -137,7 +137,7 @@ test('F3 a response is written byte by byte as Protobuf-ES writes it, and read b
   fc.assert(
     fc.property(responses, (response) => {
       const bytes = encodeSyncResponse(response);
-      const theirs = fromBinary(FairSyncResponseSchema, bytes);
+      const theirs = parseFairSyncResponse(bytes);
       expect(plainFairResponse(theirs)).toEqual(plainResponse(response));
       expect(toBinary(FairSyncResponseSchema, theirs)).toEqual(bytes);
       expect(plainResponse(decodeSyncResponse(bytes))).toEqual(plainResponse(response));
@@ -162,9 +162,9 @@ test('the parts of a list, read as one message, are the list', () => {
       const middle = draw % (all.count + 1);
       const left = encodeBuckets(seed, all, 0, middle);
       const right = encodeBuckets(seed, all, middle, all.count);
-      const whole = encodeBuckets(seed, all, 0, all.count);
+      const list = encodeBuckets(seed, all, 0, all.count);
       const joined = decodeSyncResponse(Uint8Array.of(...left, ...right));
-      expect(plainResponse(joined)).toEqual(plainResponse(decodeSyncResponse(whole)));
+      expect(plainResponse(joined)).toEqual(plainResponse(decodeSyncResponse(list)));
     }),
   );
 });
@@ -174,7 +174,7 @@ test('F3 cut off after any byte, a message is judged as Protobuf-ES judges it', 
   fc.assert(
     fc.property(either, (bytes) => {
       for (let length = 0; length <= Math.min(bytes.length, 300); length += 1) {
-        expect(differenceOf(bytes.subarray(0, length), reference)).toBeUndefined();
+        expect(differenceOf(bytes.subarray(0, length))).toBeUndefined();
       }
     }),
     { numRuns: 60 },
@@ -187,7 +187,7 @@ test('F3 bytes that no encoder would choose are judged and read as Protobuf-ES d
   for (let run = 0; run < 3_000; run += 1) {
     const shape = run % 2 === 0 ? SOUP_SHAPES.request : SOUP_SHAPES.response;
     const bytes = Uint8Array.from(wireSoup(random, shape));
-    expect(differenceOf(bytes, reference)).toBeUndefined();
+    expect(differenceOf(bytes)).toBeUndefined();
     judgements[isRead(bytes) ? 'read' : 'refused'] += 1;
   }
   expect(judgements.read).toBeGreaterThan(1_000);
@@ -199,7 +199,7 @@ test('F3 damaged messages are judged and read as Protobuf-ES does', () => {
   fc.assert(
     fc.property(either, fc.maxSafeNat(), (bytes, seed) => {
       const damaged = mutated(createSeededRandom(seed), bytes);
-      expect(differenceOf(damaged, reference)).toBeUndefined();
+      expect(differenceOf(damaged)).toBeUndefined();
     }),
     { numRuns: 2_000 },
   );

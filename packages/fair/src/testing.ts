@@ -6,12 +6,14 @@ export {
   type Evaluation,
   type EvaluationOptions,
 } from './evaluation/evaluate.js';
+export { FAULTS, type Fault, openFaultyFleet } from './evaluation/faulty-fleet.js';
 export {
   type Fleet,
   type FleetSettings,
   type OpenFleet,
   openIsolatedFleet,
 } from './evaluation/fleet.js';
+export { type LockstepDeps, openLockstepFleet } from './evaluation/lockstep-fleet.js';
 export { type ClientClass, type Scenario, scenarios } from './evaluation/scenario.js';
 export type { Tally } from './evaluation/tally.js';
 export { Trial, type TrialOptions } from './evaluation/trial.js';

@@ -25,7 +25,7 @@ export class ManualClock implements Clock {
   }
 
   nowMs(): number {
-    return this.#options.wallMs + this.#elapsedMs;
+    return Math.floor(this.#options.wallMs + this.#elapsedMs); // as everywhere; timers need not be whole
   }
 
   monotonicMs(): number {

@@ -1,0 +1,145 @@
+// Streams between clients and a state service in one process, over links that take time and may fail. All of
+// it happens on the evaluation's clock: a run with faults is as repeatable as one without.
+import { type Random, SynclineError } from '@syncline/kernel';
+import type {
+  ClientStream,
+  FairRemote,
+  StateStreamListener,
+  StateTransport,
+} from '../client/fair-remote.js';
+import type { StateStream, StreamSink } from '../state/stream-sink.js';
+import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
+import type { ManualClock } from './manual-clock.js';
+
+/** Both directions alike. */
+export interface LinkQuality {
+  readonly delayMs: number;
+  /** The part of the messages that vanish, or that arrive twice. */
+  readonly lossRatio: number;
+  readonly duplicateRatio: number;
+}
+
+export interface LoopbackDeps {
+  readonly clock: ManualClock;
+  readonly random: Random;
+  /** The service. It may be another one after an outage. */
+  accept(sink: StreamSink): StateStream;
+}
+
+export class LoopbackNetwork {
+  readonly #deps: LoopbackDeps;
+  readonly #quality: LinkQuality;
+  readonly #links = new Set<LoopbackLink>();
+  #isUp = true;
+
+  constructor(deps: LoopbackDeps, quality: LinkQuality) {
+    this.#deps = deps;
+    this.#quality = quality;
+  }
+
+  remote(tracker: string): FairRemote {
+    return { tracker, wire: 'named', createTransport: () => this.#transport() };
+  }
+
+  /** Ends all streams, on both sides, and refuses new ones until `restore`. */
+  cut(): void {
+    this.#isUp = false;
+    for (const link of this.#links) link.break();
+  }
+
+  restore(): void {
+    this.#isUp = true;
+  }
+
+  #transport(): StateTransport {
+    return {
+      open: (listener) => this.#open(listener),
+      async close() {},
+    };
+  }
+
+  #open(listener: StateStreamListener): ClientStream {
+    const link = new LoopbackLink({
+      listener,
+      carry: (deliver) => this.#carry(deliver),
+      onOver: () => this.#links.delete(link),
+    });
+    this.#links.add(link);
+    this.#after(() => (this.#isUp ? link.connect(this.#deps.accept) : link.break()));
+    return link;
+  }
+
+  #carry(deliver: () => void): void {
+    const { random } = this.#deps;
+    if (random.float() < this.#quality.lossRatio) return;
+    this.#after(deliver);
+    if (random.float() < this.#quality.duplicateRatio) this.#after(deliver);
+  }
+
+  #after(deliver: () => void): void {
+    this.#deps.clock.setTimer(this.#quality.delayMs, deliver);
+  }
+}
+
+interface LinkDeps {
+  readonly listener: StateStreamListener;
+  /** Brings a message to the other side, once, twice or never. */
+  carry(deliver: () => void): void;
+  onOver(): void;
+}
+
+/** One stream. Messages that are under way when it ends are lost. */
+class LoopbackLink implements ClientStream {
+  readonly #deps: LinkDeps;
+  #service: StateStream | undefined;
+  #isOver = false;
+
+  constructor(deps: LinkDeps) {
+    this.#deps = deps;
+  }
+
+  connect(accept: LoopbackDeps['accept']): void {
+    if (this.#isOver) return;
+    this.#service = accept({
+      write: (message) => {
+        const bytes = message.slice(); // the service may use its buffer again
+        this.#carry(() => this.#deps.listener.onMessage(decodeSyncResponse(bytes)));
+        return true;
+      },
+      end: (error) => this.#finish(() => this.#deps.listener.onEnd(error)),
+    });
+  }
+
+  send(request: Parameters<ClientStream['send']>[0]): boolean {
+    const bytes = encodeSyncRequest(request);
+    this.#carry(() => void this.#service?.receive(bytes));
+    return true;
+  }
+
+  end(): void {
+    this.#carry(() => this.#finish(() => this.#deps.listener.onEnd(undefined)));
+  }
+
+  cancel(): void {
+    this.#finish(() => {});
+  }
+
+  break(): void {
+    const error = new SynclineError('unavailable', 'the connection to the state service is lost.');
+    this.#finish(() => this.#deps.listener.onEnd(error));
+  }
+
+  #carry(deliver: () => void): void {
+    this.#deps.carry(() => {
+      if (!this.#isOver) deliver();
+    });
+  }
+
+  #finish(tell: () => void): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#deps.onOver();
+    this.#service?.closed();
+    tell();
+  }
+}

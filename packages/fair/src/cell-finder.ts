@@ -1,9 +1,9 @@
 // Where the cells of a key lie in both structures. Keys of late are remembered, since a request asks
-// twice (`register`, then `report`) and busy flows ask often: finding them again costs a fifth.
+// twice (`register`, then `report`) and busy flows ask often: finding a key again takes a quarter of hashing it.
 //
 // The memory is a table in which a key has one place, so a key made to take another's place costs that
-// one a hash and nothing else. Only short strings are kept, and few, so that keys take no memory to speak
-// of, even those cut out of a longer text, which the engine then keeps whole.
+// one a hash and nothing else. Only short strings are kept, and a bounded number of them. One that was cut
+// out of a longer text may keep that text alive until its place is taken or the window ends.
 import type { FlowKey } from './flow-key.js';
 import type { KeyHash, WindowSalt } from './key-hash.js';
 import { fairLimits } from './limits.js';
@@ -77,7 +77,7 @@ export class CellFinder {
     const step = this.#words[1] ?? 0;
     let word = this.#words[0] ?? 0;
     for (let level = 0; level < levels; level += 1) {
-      // A division takes as long as three of these. The quotient may be off by one, so we look.
+      // The remainder without a division. The quotient may be off by one, so we look.
       let column = word - ((word * perColumn) | 0) * columns;
       if (column < 0) column += columns;
       else if (column >= columns) column -= columns;

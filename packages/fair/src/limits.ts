@@ -35,7 +35,7 @@ export const fairLimits = defineLimits({
   keysRememberedMax: {
     value: 1_024,
     unit: 'entries',
-    why: 'Keys whose cells a tracker remembers, a power of two. Another key takes the place of one.',
+    why: 'Keys whose cells a tracker remembers, a power of two. A new key takes the place of an old one, which is hashed when it comes back.',
   },
   keyUnitsRememberedMax: {
     value: 64,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ManualClock } from './manual-clock.js';
 
 test('it stands still, then timers run in order, each in its moment', () => {
-  const clock = new ManualClock({ wallMs: 1_000_000 });
+  const clock = new ManualClock(1_000_000);
   const ran: string[] = [];
   const note = (name: string) => () => ran.push(`${name} at ${clock.monotonicMs()}`);
   clock.setTimer(20, note('late'));
@@ -23,14 +23,14 @@ test('it stands still, then timers run in order, each in its moment', () => {
 });
 
 test('it never goes back', () => {
-  const clock = new ManualClock({ wallMs: 0 });
+  const clock = new ManualClock(0);
   clock.advanceTo(30);
   clock.advanceTo(20);
   expect(clock.monotonicMs()).toBe(30);
 });
 
 test('sleep ends with time or with its signal', async () => {
-  const clock = new ManualClock({ wallMs: 0 });
+  const clock = new ManualClock(0);
   const slept = clock.sleep(10);
   clock.advanceTo(10);
   await slept;
@@ -41,7 +41,7 @@ test('sleep ends with time or with its signal', async () => {
 });
 
 test('a skewed view shows other times, and its timers run at the same moment', () => {
-  const clock = new ManualClock({ wallMs: 1_000 });
+  const clock = new ManualClock(1_000);
   const skewed = clock.skewed(-400);
   let ranAt = 0;
   skewed.setTimer(10, () => {

@@ -2,30 +2,24 @@
 // a second, and everything that takes part, over sockets too, agrees on the time.
 import { abortedError, type Clock, type Timer } from '@syncline/kernel';
 
-export interface ManualClockOptions {
-  /** Wall time at the start, in ms since 1970. */
-  readonly wallMs: number;
-  /** How `defer` is done: with sockets, by the real event loop. Default: at the next `advanceTo`. */
-  defer?(callback: () => void): Timer;
-}
-
 interface Waiting {
   readonly dueMs: number;
   readonly run: () => void;
 }
 
 export class ManualClock implements Clock {
-  readonly #options: ManualClockOptions;
+  readonly #startWallMs: number;
   /** The next one last. */
   readonly #timers: Waiting[] = [];
   #elapsedMs = 0;
 
-  constructor(options: ManualClockOptions) {
-    this.#options = options;
+  /** Wall time at the start, in ms since 1970. */
+  constructor(startWallMs: number) {
+    this.#startWallMs = startWallMs;
   }
 
   nowMs(): number {
-    return Math.floor(this.#options.wallMs + this.#elapsedMs); // as everywhere; timers need not be whole
+    return Math.floor(this.#startWallMs + this.#elapsedMs); // as everywhere; timers need not be whole
   }
 
   monotonicMs(): number {
@@ -39,8 +33,9 @@ export class ManualClock implements Clock {
     return { cancel: () => this.#cancel(waiting) };
   }
 
+  /** At the next `advanceTo`. */
   defer(callback: () => void): Timer {
-    return this.#options.defer?.(callback) ?? this.setTimer(0, callback);
+    return this.setTimer(0, callback);
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {

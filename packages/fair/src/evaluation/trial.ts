@@ -9,12 +9,11 @@ import { createSeededRandom, type SeededRandom } from '@syncline/kernel/testing'
 import { type Arrival, drawArrivals } from './arrivals.js';
 import { Contest, type Gate, openGate, playThrough } from './contest.js';
 import type { Fleet, FleetSettings, OpenFleet } from './fleet.js';
-import { ManualClock, type ManualClockOptions } from './manual-clock.js';
+import { ManualClock } from './manual-clock.js';
 import type { Scenario } from './scenario.js';
 import type { Tally } from './tally.js';
 
 export interface TrialOptions extends Pick<FleetSettings, 'instances' | 'policy' | 'intervalMs'> {
-  readonly defer?: ManualClockOptions['defer'];
   readonly signal?: AbortSignal;
 }
 
@@ -40,9 +39,9 @@ export class Trial {
 
   /** Rejects with the reason of the signal when that fires. */
   async play(openFleet: OpenFleet, options: TrialOptions): Promise<Tally> {
-    const { defer, signal, ...settings } = options;
+    const { signal, ...settings } = options;
     const wallMs = EPOCH_MS + randomBelow(this.#random.fork('start'), WINDOW_MS);
-    const clock = new ManualClock({ wallMs, ...(defer && { defer }) });
+    const clock = new ManualClock(wallMs);
     const fleet = await openFleet({ ...settings, clock, random: this.#random.fork('fleet') });
     const contest = new Contest(this.#scenario, this.#balance(fleet, clock));
     const startMs = clock.monotonicMs(); // connecting may have taken time

@@ -2,6 +2,7 @@
 import { type OpenFleet, openIsolatedFleet } from '@syncline/fair/testing';
 import { SynclineError } from '@syncline/kernel';
 import type { EvalPlan, Via } from './eval-plan.js';
+import { openServiceFleet } from './service-fleet.js';
 
 export interface FleetOpeners {
   readonly fleets: Readonly<Record<Via, OpenFleet>>;
@@ -13,7 +14,7 @@ export async function openFleets(_plan: EvalPlan): Promise<FleetOpeners> {
     throw new SynclineError('unavailable', 'instances cannot share yet.');
   };
   return {
-    fleets: { isolated: openIsolatedFleet, service: missing, redis: missing },
+    fleets: { isolated: openIsolatedFleet, service: openServiceFleet, redis: missing },
     async close() {},
   };
 }

@@ -1,0 +1,46 @@
+// Fleets that share through the state service: a whole server in this process and real sockets on loopback,
+// with the evaluation's clock in the place of time.
+import { grpcRemote } from '@syncline/fair/grpc';
+import { type FleetSettings, type OpenFleet, openLockstepFleet } from '@syncline/fair/testing';
+import { type Clock, createSystemClock, createSystemRandom, silentLogger } from '@syncline/kernel';
+import { createSlices, loadConfig, type RunningServer, startServer } from '@syncline/server';
+import { waitUntil } from './wait-until.js';
+
+export const openServiceFleet: OpenFleet = async (settings) => {
+  const server = await startStateService(settings);
+  const port = server.listeners.find(({ listener }) => listener === 'grpc')?.port;
+  return openLockstepFleet(
+    {
+      createRemote: () => grpcRemote({ address: `127.0.0.1:${port}`, tracker: 'eval' }),
+      waitUntil,
+      close: async () => void (await server.stop()),
+    },
+    settings,
+  );
+};
+
+/** Empty, and on free ports. The server around the slice lives in real time. */
+async function startStateService({ clock, random }: FleetSettings): Promise<RunningServer> {
+  const flags = new Map([
+    ['memory', 'true'],
+    ['listen_host', '127.0.0.1'],
+    ['http.port', '0'],
+    ['grpc.port', '0'],
+  ]);
+  const { config } = loadConfig({ flags, environment: {} });
+  const systemClock = createSystemClock();
+  const sliceClock: Clock = {
+    ...clock.skewed(0),
+    defer: (callback) => systemClock.defer(callback), // behind what real sockets have brought
+  };
+  const slices = createSlices().map((slice) => ({
+    ...slice,
+    start: (deps: Parameters<typeof slice.start>[0]) =>
+      slice.start({ ...deps, clock: sliceClock, random: random.fork('service') }),
+  }));
+  return startServer(
+    { clock: systemClock, random: createSystemRandom(), logger: silentLogger, onListening() {} },
+    config,
+    slices,
+  );
+}

@@ -5,3 +5,4 @@ export {
   type RedisFairStoreDeps,
   type RedisFairStoreOptions,
 } from './redis/redis-fair-store.js';
+export { type RedisRemoteOptions, redisRemote } from './redis/redis-remote.js';

@@ -30,13 +30,13 @@ export function createClient(source: RedisSource, random: Random): Redis {
     retryStrategy: (attempt) =>
       20 + backoffMs(attempt - 1, { initialMs: 100, maxMs: 2_000 }, random),
   };
-  if ('client' in source) return source.client(settings);
-  checkUrl(source.url);
-  return new Redis(source.url, settings);
+  checkSource(source);
+  return 'client' in source ? source.client(settings) : new Redis(source.url, settings);
 }
 
-function checkUrl(url: string): void {
-  if (/^rediss?:\/\/./.test(url)) return;
+/** Throws `invalid-argument`. */
+export function checkSource(source: RedisSource): void {
+  if ('client' in source || /^rediss?:\/\/./.test(source.url)) return;
   throw new SynclineError(
     'invalid-argument',
     'the address of Redis must begin with redis:// or rediss://, as in redis://127.0.0.1:6379. Passwords may be part of it, so it is not shown.',

@@ -14,6 +14,7 @@ import { NamespaceFeed } from './namespace-feed.js';
 import type { RedisSource } from './redis-client.js';
 import { RedisConnection, type RedisDeps } from './redis-connection.js';
 import { trackerKeys } from './redis-keys.js';
+import { defineScript } from './redis-script.js';
 import { RedisSubscriber } from './redis-subscriber.js';
 import type { Answer } from './repeated-call.js';
 import { ScriptCalls } from './script-calls.js';
@@ -21,6 +22,14 @@ import type { SeedChange } from './seed-change.js';
 import { readSeed, type SeedReading, visibleCells } from './seed-reader.js';
 import { SeedRegister } from './seed-register.js';
 import { SharedEpochs, timeToLiveMs } from './shared-epochs.js';
+
+/** KEYS 1 active; ARGV 1 seed, 2 time to live in ms. Longer numbers are larger. */
+const raiseScript = defineScript(`
+local known = redis.call('GET', KEYS[1]) or ''
+if #known < #ARGV[1] or (#known == #ARGV[1] and known < ARGV[1]) then
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+end
+`);
 
 export type RedisFairStoreOptions = RedisSource & {
   /** How changes of others arrive. Default `pubsub`; `poll` asks every `pollIntervalMs`. */
@@ -156,10 +165,9 @@ class SeedsInRedis implements RedisFairStore {
   }
 
   async raiseActiveSeed(namespace: Namespace, seed: bigint): Promise<void> {
-    const known = await this.activeSeed(namespace);
-    if (known !== undefined && known >= seed) return;
     const { active } = trackerKeys(namespace);
-    await this.#connection.call('SET', [active, String(seed), 'PX', timeToLiveMs(namespace)]);
+    const args = [String(seed), timeToLiveMs(namespace)];
+    await this.#calls.repeated(() => this.#connection.script(raiseScript, [active], args));
   }
 
   async redisNowMs(): Promise<number> {

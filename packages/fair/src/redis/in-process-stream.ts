@@ -1,0 +1,120 @@
+// A stream between a client and a state service of the same process: requests one at a time, as the service
+// wants them, and answers never from within a call of the client.
+//
+// Two things a service of its own would know by itself are added here: the Welcome carries the clock of
+// Redis, which all instances are measured by, and `:active` tells newcomers which window is written.
+import { type Clock, type Logger, SynclineError } from '@syncline/kernel';
+import type { ClientStream, StateStreamListener } from '../client/fair-remote.js';
+import type { Namespace } from '../state/fair-store.js';
+import { namespaceOf } from '../state/hello-checks.js';
+import type { StateService } from '../state/state-service.js';
+import type { StateStream } from '../state/stream-sink.js';
+import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
+import type { SyncRequest, SyncResponse } from '../wire/sync-messages.js';
+import type { RedisFairStore } from './redis-fair-store.js';
+
+/** Requests that wait; beyond, the client is told to wait too. A flush is two messages at defaults. */
+const QUEUE_MAX = 16;
+
+export interface InProcessStreamDeps {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly store: RedisFairStore;
+}
+
+export class InProcessStream implements ClientStream {
+  readonly #deps: InProcessStreamDeps;
+  readonly #listener: StateStreamListener;
+  readonly #stream: StateStream;
+  readonly #requests: SyncRequest['kind'][] = [];
+  #sent: Promise<void> = Promise.resolve();
+  #namespace: Namespace | undefined;
+  #activeSeed = 0n;
+  /** Wall clock of Redis less ours. */
+  #clockOffsetMs = 0;
+  #mustDrain = false;
+  #isOver = false;
+
+  constructor(deps: InProcessStreamDeps, service: StateService, listener: StateStreamListener) {
+    this.#deps = deps;
+    this.#listener = listener;
+    this.#stream = service.connect({
+      write: (message) => {
+        this.#later(() => listener.onMessage(this.#withRedisTime(decodeSyncResponse(message))));
+        return true;
+      },
+      end: (error) => this.#later(() => this.#end(error)),
+    });
+  }
+
+  send(request: SyncRequest): boolean {
+    if (request.kind === 'hello') this.#namespace = namespaceOf(request.tracker, request.config);
+    if (request.kind === 'state-request') this.#raiseActive(request.seed);
+    const message = encodeSyncRequest(request);
+    this.#requests.push(request.kind);
+    this.#sent = this.#sent.then(() => this.#hand(request.kind, message));
+    this.#mustDrain ||= this.#requests.length >= QUEUE_MAX;
+    return !this.#mustDrain;
+  }
+
+  end(): void {
+    this.#sent = this.#sent.then(() => {
+      this.#stream.closed();
+      this.#end(undefined);
+    });
+  }
+
+  cancel(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#stream.closed();
+  }
+
+  async #hand(kind: SyncRequest['kind'], message: Uint8Array): Promise<void> {
+    if (!this.#isOver) {
+      if (kind === 'hello') await this.#compareClocks();
+      await this.#stream.receive(message);
+    }
+    this.#requests.shift();
+    if (!this.#mustDrain || this.#requests.length > 0) return;
+    this.#mustDrain = false;
+    if (!this.#isOver) this.#listener.onDrain();
+  }
+
+  #later(callback: () => void): void {
+    void Promise.resolve().then(() => {
+      if (!this.#isOver) callback();
+    });
+  }
+
+  #end(error: SynclineError | undefined): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#listener.onEnd(error);
+  }
+
+  /** If Redis does not answer, neither does it to the hello that follows. */
+  async #compareClocks(): Promise<void> {
+    try {
+      this.#clockOffsetMs = (await this.#deps.store.redisNowMs()) - this.#deps.clock.nowMs();
+    } catch (thrown) {
+      this.#end(SynclineError.from(thrown));
+    }
+  }
+
+  #withRedisTime(response: SyncResponse): SyncResponse {
+    const { welcome } = response;
+    if (welcome === undefined) return response;
+    const serverTimeMs = Math.round(welcome.serverTimeMs + this.#clockOffsetMs);
+    return { ...response, welcome: { ...welcome, serverTimeMs } };
+  }
+
+  #raiseActive(seed: bigint): void {
+    if (this.#namespace === undefined || seed <= this.#activeSeed) return;
+    this.#activeSeed = seed;
+    this.#deps.store.raiseActiveSeed(this.#namespace, seed).catch((thrown: unknown) => {
+      const error = SynclineError.from(thrown).message;
+      this.#deps.logger.debug('the active seed could not be told', { slice: 'fair', error });
+    });
+  }
+}

@@ -1,0 +1,132 @@
+// Trackers that share their state through a real Redis, and what they do when it leaves and comes back.
+import { type Logger, silentLogger, silentMetrics } from '@syncline/kernel';
+import { type RedisServer, startRedis } from '@syncline/testkit';
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import type { FairTracker } from '../fair-tracker.js';
+import { createFairTracker } from '../tracker.js';
+import { type RedisRemoteOptions, redisRemote } from './redis-remote.js';
+
+const secret = 'a secret of more than sixteen bytes';
+const WAIT = { timeout: 10_000, interval: 10 };
+
+let redis: RedisServer;
+let admin: Redis;
+let trackers: FairTracker[] = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+  admin = new Redis(redis.url);
+  admin.on('error', () => {});
+});
+beforeEach(() => admin.flushall());
+afterEach(async () => {
+  await Promise.all(trackers.map((tracker) => tracker.close({ timeoutMs: 100 })));
+  trackers = [];
+});
+afterAll(async () => {
+  admin.disconnect();
+  await redis[Symbol.asyncDispose]();
+});
+
+function startTracker(options: Partial<RedisRemoteOptions> = {}): FairTracker {
+  const tracker = createFairTracker(
+    {
+      remote: redisRemote({ url: redis.url, tracker: 'api', ...options } as RedisRemoteOptions),
+      secret,
+      flushIntervalMs: 20,
+      policy: 'linear',
+      leakPerSecond: 0,
+    },
+    { logger: silentLogger, metrics: silentMetrics },
+  );
+  trackers.push(tracker);
+  return tracker;
+}
+
+const isConnected = (tracker: FairTracker) =>
+  vi.waitFor(() => expect(tracker.status().connected).toBe(true), WAIT);
+
+/** Both structures get outcomes, but decisions come from the older one. */
+const probability = (tracker: FairTracker, key: string) => tracker.peek(key).probability;
+
+test('what one instance learns the others know', async () => {
+  const [first, second] = [startTracker(), startTracker()];
+  await Promise.all([isConnected(first), isConnected(second)]);
+  for (let count = 0; count < 5; count += 1) first.report('tenant-1', 'failure');
+  for (let count = 0; count < 5; count += 1) second.report('tenant-1', 'failure');
+  await vi.waitFor(() => {
+    expect(probability(first, 'tenant-1')).toBeCloseTo(0.4, 9);
+    expect(probability(second, 'tenant-1')).toBeCloseTo(0.4, 9);
+  }, WAIT);
+  await vi.waitFor(() => expect(first.status().activeInstances).toBe(2), WAIT);
+  expect(first.status().epoch).toBe(second.status().epoch);
+});
+
+test('a newcomer starts from what is stored', async () => {
+  const first = startTracker();
+  await isConnected(first);
+  for (let count = 0; count < 10; count += 1) first.report('tenant-1', 'failure');
+  await vi.waitFor(() => expect(first.status().pendingCells).toBe(0), WAIT);
+  const second = startTracker();
+  await isConnected(second);
+  expect(probability(second, 'tenant-1')).toBeCloseTo(0.4, 9);
+  expect(Number(await admin.get('v1:{api:meta}:active'))).toBe(second.status().seeds.secondary);
+});
+
+test('polling instances hear of each other too', async () => {
+  const [first, second] = [
+    startTracker({ fanOut: 'poll', pollIntervalMs: 30 }),
+    startTracker({ fanOut: 'poll', pollIntervalMs: 30 }),
+  ];
+  await Promise.all([isConnected(first), isConnected(second)]);
+  for (let count = 0; count < 5; count += 1) first.report('tenant-1', 'failure');
+  await vi.waitFor(() => expect(probability(second, 'tenant-1')).toBeCloseTo(0.2, 9), WAIT);
+});
+
+test('after FLUSHALL the epoch is new and what the instances hold is joined', async () => {
+  const [first, second] = [startTracker(), startTracker()];
+  await Promise.all([isConnected(first), isConnected(second)]);
+  for (let count = 0; count < 5; count += 1) first.report('tenant-1', 'failure');
+  await vi.waitFor(() => expect(probability(second, 'tenant-1')).toBeCloseTo(0.2, 9), WAIT);
+  const { epoch } = first.status();
+  await admin.flushall();
+  first.report('tenant-2', 'failure');
+  await vi.waitFor(() => {
+    expect(first.status().epoch).not.toBe(epoch);
+    expect(first.status().connected && second.status().connected).toBe(true);
+    expect(second.status().epoch).toBe(first.status().epoch);
+  }, WAIT);
+  await vi.waitFor(() => expect(probability(second, 'tenant-2')).toBeCloseTo(0.04, 9), WAIT);
+  expect(probability(first, 'tenant-1')).toBeCloseTo(0.2, 9);
+});
+
+test('while Redis is away decisions go on, and it is joined when it is back', async () => {
+  const [first, second] = [startTracker(), startTracker()];
+  await Promise.all([isConnected(first), isConnected(second)]);
+  for (let count = 0; count < 5; count += 1) first.report('tenant-1', 'failure');
+  await vi.waitFor(() => expect(probability(second, 'tenant-1')).toBeCloseTo(0.2, 9), WAIT);
+  await redis.kill();
+  await vi.waitFor(() => expect(first.status().connected).toBe(false), WAIT);
+  expect(first.register('tenant-9').throttled).toBe(false);
+  second.report('tenant-3', 'failure');
+  await redis.start();
+  await Promise.all([isConnected(first), isConnected(second)]);
+  await vi.waitFor(() => expect(probability(first, 'tenant-3')).toBeGreaterThan(0.03), WAIT);
+  expect(probability(first, 'tenant-1')).toBeCloseTo(0.2, 9);
+});
+
+test('another configuration under the same name is refused', async () => {
+  const first = startTracker();
+  await isConnected(first);
+  const warn = vi.fn();
+  const logger: Logger = { ...silentLogger, warn, error: warn, child: () => logger };
+  const other = createFairTracker(
+    { remote: redisRemote({ url: redis.url, tracker: 'api' }), secret, policy: 'exponential' },
+    { logger, metrics: silentMetrics },
+  );
+  trackers.push(other);
+  await vi.waitFor(() => expect(warn).toHaveBeenCalled(), WAIT);
+  expect(other.status().connected).toBe(false);
+  expect(JSON.stringify(warn.mock.calls)).toContain('policy');
+});

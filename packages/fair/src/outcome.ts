@@ -3,7 +3,13 @@
 import { SynclineError } from '@syncline/kernel';
 import { ERROR_TABLE, GRPC_STATUS } from '@syncline/protocol';
 
-export type Outcome = 'success' | 'failure' | 'ignore';
+const OUTCOMES = ['success', 'failure', 'ignore'] as const;
+
+export type Outcome = (typeof OUTCOMES)[number];
+
+export function isOutcome(value: unknown): value is Outcome {
+  return OUTCOMES.some((outcome) => outcome === value);
+}
 
 export type Settled<T> = PromiseSettledResult<T>;
 

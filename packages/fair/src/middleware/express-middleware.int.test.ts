@@ -9,6 +9,7 @@ import { createFairTracker } from '../tracker.js';
 import type { FairTrackerOptions } from '../tracker-options.js';
 import { type FairExpressOptions, fairExpress } from './express-middleware.js';
 
+const DEADLINE = { timeout: 10_000 };
 const random = { ...createSystemRandom(), float: () => 0.99 };
 
 const closers: (() => Promise<void>)[] = [];
@@ -59,7 +60,7 @@ test('F40 the answer of a handler decides: served, exhausted, wrong, broken', as
     });
     expect(got).toBe(status);
   }
-  await vi.waitFor(() => expect(report).toHaveBeenCalledTimes(6));
+  await vi.waitFor(() => expect(report).toHaveBeenCalledTimes(6), DEADLINE);
   expect(report.mock.calls.map(([, outcome]) => outcome)).toEqual([
     'success',
     'success',
@@ -98,7 +99,7 @@ test('F40 a throttled request gets the problem document and is not reported', as
   const served = await ask(url, 'quiet');
   expect(await served.text()).toBe('served');
   expect(served.headers.get('retry-after')).toBeNull();
-  await vi.waitFor(() => expect(report).toHaveBeenCalledTimes(1));
+  await vi.waitFor(() => expect(report).toHaveBeenCalledTimes(1), DEADLINE);
   expect(report.mock.calls[0]?.[0]).toBe('quiet');
 });
 
@@ -124,7 +125,7 @@ test('F40 a rejection of another tracker on the route is not reported as a failu
   app.use(fairExpress(outer.tracker, byTenant), fairExpress(inner.tracker, byTenant));
   const url = await listen(app);
   expect((await ask(url, 'noisy')).status).toBe(429);
-  await vi.waitFor(() => expect(outer.report).toHaveBeenCalled());
+  await vi.waitFor(() => expect(outer.report).toHaveBeenCalled(), DEADLINE);
   expect(outer.report.mock.calls).toEqual([['noisy', 'ignore', { cost: 1 }]]);
 });
 
@@ -139,7 +140,7 @@ test('F40 shadow mode and the allow list let a noisy caller through and report n
   for (const tenant of ['noisy', 'health', 'quiet']) {
     expect((await ask(url, tenant)).status).toBe(503);
   }
-  await vi.waitFor(() => expect(report.mock.calls.at(-1)?.[0]).toBe('quiet'));
+  await vi.waitFor(() => expect(report.mock.calls.at(-1)?.[0]).toBe('quiet'), DEADLINE);
   expect(report.mock.calls.map(([key]) => key)).not.toContain('noisy');
   expect(tracker.peek('health').probability).toBe(0);
 });
@@ -154,13 +155,13 @@ test('F40 a streamed answer counts at its end, one that the client left is ignor
   });
   const url = await listen(app);
   expect(await (await ask(url, 'patient')).text()).toBe('firstlast');
-  await vi.waitFor(() => expect(report).toHaveBeenCalledOnce());
+  await vi.waitFor(() => expect(report).toHaveBeenCalledOnce(), DEADLINE);
   const leave = new AbortController();
   const response = await fetch(url, { headers: { tenant: 'hasty' }, signal: leave.signal });
   expect(report).toHaveBeenCalledOnce();
   leave.abort();
   await expect(response.text()).rejects.toThrow();
-  await vi.waitFor(() => expect(report).toHaveBeenCalledTimes(2));
+  await vi.waitFor(() => expect(report).toHaveBeenCalledTimes(2), DEADLINE);
   expect(report.mock.calls.map(([key, outcome]) => [key, outcome])).toEqual([
     ['patient', 'success'],
     ['hasty', 'ignore'],
@@ -184,7 +185,7 @@ test('F40 each request of one kept connection is reported by itself', async () =
   }
   agent.destroy();
   expect(ports.size).toBe(1);
-  await vi.waitFor(() => expect(report).toHaveBeenCalledTimes(3));
+  await vi.waitFor(() => expect(report).toHaveBeenCalledTimes(3), DEADLINE);
   expect(report.mock.calls.map(([key]) => key)).toEqual(['t0', 't1', 't2']);
 });
 
@@ -221,7 +222,10 @@ test('F41 a handler of the app that throws is judged by the answer that the app 
     response.sendStatus(error.status);
   }) satisfies ErrorRequestHandler);
   expect((await ask(await listen(app), 'a')).status).toBe(503);
-  await vi.waitFor(() => expect(report).toHaveBeenCalledWith('a', 'failure', { cost: 1 }));
+  await vi.waitFor(
+    () => expect(report).toHaveBeenCalledWith('a', 'failure', { cost: 1 }),
+    DEADLINE,
+  );
 });
 
 test('a handler answers in its own words, with the headers of the rejection', async () => {

@@ -1,8 +1,8 @@
 import { createSystemRandom } from '@syncline/kernel';
 import { expect, test, vi } from 'vitest';
 import type { FairTracker } from '../fair-tracker.js';
-import { createFairTracker } from '../tracker.js';
 import type { Outcome } from '../outcome.js';
+import { createFairTracker } from '../tracker.js';
 import type { FairTrackerOptions } from '../tracker-options.js';
 import { FairGate } from './fair-gate.js';
 import type { HttpMiddlewareOptions, MiddlewareOptions } from './middleware-options.js';
@@ -137,8 +137,19 @@ test('F41 what classifyOutcome throws is told once, and the outcome is ignored',
     ['quiet', 'ignore', { cost: 1 }],
   ]);
   expect(logger.error.mock.calls).toEqual([
-    ['classifyOutcome threw; the outcome is ignored', { cause }],
+    ['classifyOutcome failed; the outcome is ignored', { cause }],
   ]);
+});
+
+test('F41 an async classifyOutcome gives no outcome: that is told too, and its rejection is caught', async () => {
+  const logger = { error: vi.fn() };
+  const classifyOutcome = (async () => {
+    throw new Error('no body');
+  }) as unknown as () => Outcome;
+  const { gate, report } = setUp({ classifyOutcome, logger });
+  (await admissionOf(gate, 'quiet')).finish('quiet', 'success');
+  expect(report.mock.calls).toEqual([['quiet', 'ignore', { cost: 1 }]]);
+  expect(logger.error).toHaveBeenCalledOnce();
 });
 
 test('F41 without a logger it is a warning of Node', async () => {
@@ -149,7 +160,7 @@ test('F41 without a logger it is a warning of Node', async () => {
   const { gate } = setUp({ classifyOutcome });
   (await admissionOf(gate, 'quiet')).finish('quiet', 'success');
   expect(warned.mock.calls).toEqual([
-    ['@syncline/fair: classifyOutcome threw; the outcome is ignored: Error: no body'],
+    ['@syncline/fair: classifyOutcome failed; the outcome is ignored: Error: no body'],
   ]);
   warned.mockRestore();
 });

@@ -7,6 +7,7 @@ import { createFairTracker } from '../tracker.js';
 import type { FairTrackerOptions } from '../tracker-options.js';
 import { type FairFastifyOptions, fairFastify } from './fastify-plugin.js';
 
+const DEADLINE = { timeout: 10_000 };
 const random = { ...createSystemRandom(), float: () => 0.99 };
 
 const apps: { close(): PromiseLike<undefined> }[] = [];
@@ -61,7 +62,7 @@ test('F40 the answer decides, whether it is sent, thrown or missing', async () =
     statuses.push((await ask(`${url}/${path}`, 'a')).status);
   }
   expect(statuses).toEqual([503, 429, 500, 200, 404]);
-  await vi.waitFor(() => expect(report).toHaveBeenCalledTimes(5));
+  await vi.waitFor(() => expect(report).toHaveBeenCalledTimes(5), DEADLINE);
   expect(report.mock.calls.map(([, outcome]) => outcome)).toEqual([
     'failure',
     'failure',
@@ -94,7 +95,7 @@ test('F40 a throttled request gets the problem document and is not reported', as
   expect(handle).not.toHaveBeenCalled();
   const served = await fetch(url, { method: 'POST', body: 'x', headers: { tenant: 'quiet' } });
   expect(await served.text()).toBe('served');
-  await vi.waitFor(() => expect(report).toHaveBeenCalledTimes(1));
+  await vi.waitFor(() => expect(report).toHaveBeenCalledTimes(1), DEADLINE);
 });
 
 test('it guards the scope that it is registered on, and routes have their own settings', async () => {
@@ -124,7 +125,10 @@ test('it guards the scope that it is registered on, and routes have their own se
   expect(await statusOf('below', 'noisy')).toBe(429);
   expect(await statusOf('other', 'quiet')).toBe(429);
   expect(await statusOf('dear', 'quiet')).toBe(200);
-  await vi.waitFor(() => expect(report.mock.calls).toEqual([['quiet', 'success', { cost: 5 }]]));
+  await vi.waitFor(
+    () => expect(report.mock.calls).toEqual([['quiet', 'success', { cost: 5 }]]),
+    DEADLINE,
+  );
 });
 
 test('registered on the app it guards routes of all scopes, and two trackers can share them', async () => {
@@ -138,7 +142,7 @@ test('registered on the app it guards routes of all scopes, and two trackers can
     scope.get('/', async () => 'served');
   });
   expect((await ask(await listen(app), 'noisy')).status).toBe(503);
-  await vi.waitFor(() => expect(outer.report).toHaveBeenCalled());
+  await vi.waitFor(() => expect(outer.report).toHaveBeenCalled(), DEADLINE);
   expect(outer.report.mock.calls).toEqual([['noisy', 'ignore', { cost: 1 }]]);
 });
 
@@ -153,7 +157,7 @@ test('F40 shadow mode and the allow list let a noisy caller through and report n
   for (const tenant of ['noisy', 'health', 'quiet']) {
     expect((await ask(url, tenant)).status).toBe(503);
   }
-  await vi.waitFor(() => expect(report.mock.calls.at(-1)?.[0]).toBe('quiet'));
+  await vi.waitFor(() => expect(report.mock.calls.at(-1)?.[0]).toBe('quiet'), DEADLINE);
   expect(report.mock.calls.map(([key]) => key)).not.toContain('noisy');
   expect(tracker.peek('health').probability).toBe(0);
 });
@@ -172,7 +176,7 @@ test('F40 an answer that the client did not wait for is ignored', async () => {
   const response = await fetch(url, { headers: { tenant: 'hasty' }, signal: leave.signal });
   leave.abort();
   await expect(response.text()).rejects.toThrow();
-  await vi.waitFor(() => expect(report).toHaveBeenCalled());
+  await vi.waitFor(() => expect(report).toHaveBeenCalled(), DEADLINE);
   expect(report.mock.calls).toEqual([['hasty', 'ignore', { cost: 1 }]]);
 });
 
@@ -195,7 +199,10 @@ test('F40 over HTTP/2 outcomes are told too', async () => {
   };
   expect(await statusOf('quiet')).toBe(200);
   expect(await statusOf('noisy')).toBe(429);
-  await vi.waitFor(() => expect(report.mock.calls).toEqual([['quiet', 'success', { cost: 1 }]]));
+  await vi.waitFor(
+    () => expect(report.mock.calls).toEqual([['quiet', 'success', { cost: 1 }]]),
+    DEADLINE,
+  );
   session.destroy();
 });
 
@@ -231,9 +238,9 @@ test('F41 what classifyOutcome throws is in the log of the app', async () => {
   app.get('/', async () => 'served');
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   expect((await ask(url, 'a')).status).toBe(200);
-  await vi.waitFor(() => expect(lines).toHaveLength(1));
+  await vi.waitFor(() => expect(lines).toHaveLength(1), DEADLINE);
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({
-    msg: 'classifyOutcome threw; the outcome is ignored',
+    msg: 'classifyOutcome failed; the outcome is ignored',
     err: { message: 'no body' },
   });
 });

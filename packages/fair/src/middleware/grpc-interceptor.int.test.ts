@@ -21,6 +21,7 @@ import type { FairTrackerOptions } from '../tracker-options.js';
 import { type FairInterceptorOptions, fairServerInterceptor } from './grpc-interceptor.js';
 import { encodeRetryStatus } from './retry-info.js';
 
+const DEADLINE = { timeout: 10_000 };
 const random = { ...createSystemRandom(), float: () => 0.99 };
 
 const same = (bytes: Buffer) => bytes;
@@ -191,12 +192,12 @@ test('F40 a stream counts at its end, one that the client cancelled is ignored',
     return client.makeServerStreamRequest(stream.path, same, same, Buffer.alloc(0), metadata);
   };
   expect((await open('patient').toArray()).map(String)).toEqual(['first']);
-  await vi.waitFor(() => expect(report).toHaveBeenCalledOnce());
+  await vi.waitFor(() => expect(report).toHaveBeenCalledOnce(), DEADLINE);
   const hasty = open('hasty');
   for await (const _ of hasty.iterator({ destroyOnReturn: false })) break;
   hasty.on('error', () => {}); // CANCELLED
   hasty.cancel();
-  await vi.waitFor(() => expect(report).toHaveBeenCalledTimes(2));
+  await vi.waitFor(() => expect(report).toHaveBeenCalledTimes(2), DEADLINE);
   expect(report.mock.calls.map(([key, outcome]) => [key, outcome])).toEqual([
     ['patient', 'success'],
     ['hasty', 'ignore'],
@@ -217,12 +218,12 @@ test('F40 a call that is cancelled while its key is looked up is ignored, and it
   });
   const call = client.makeServerStreamRequest(stream.path, same, same, Buffer.alloc(0));
   call.on('error', () => {}); // CANCELLED
-  await vi.waitFor(() => expect(keyGenerator).toHaveBeenCalled());
+  await vi.waitFor(() => expect(keyGenerator).toHaveBeenCalled(), DEADLINE);
   call.cancel();
-  await vi.waitFor(() => expect(onCancel).toHaveBeenCalled());
+  await vi.waitFor(() => expect(onCancel).toHaveBeenCalled(), DEADLINE);
   expect(report).not.toHaveBeenCalled();
   found('hasty');
-  await vi.waitFor(() => expect(report).toHaveBeenCalled());
+  await vi.waitFor(() => expect(report).toHaveBeenCalled(), DEADLINE);
   expect(report.mock.calls).toEqual([['hasty', 'ignore', { cost: 1 }]]);
   expect(answerStream).not.toHaveBeenCalled();
 });

@@ -22,7 +22,6 @@ export class CellFinder {
   readonly #options: CellFinderOptions;
   readonly #keys: FlowKey[];
   readonly #words = new Uint32Array(2);
-  readonly #perColumn: number;
   #mainSalt: WindowSalt = new Uint32Array(4);
   #secondarySalt: WindowSalt = new Uint32Array(4);
   /**
@@ -33,7 +32,6 @@ export class CellFinder {
 
   constructor(options: CellFinderOptions) {
     this.#options = options;
-    this.#perColumn = 1 / options.columns;
     this.#keys = new Array<FlowKey>(PLACES).fill('');
     this.cells = new Int32Array((PLACES + 1) * 2 * options.levels);
   }
@@ -72,16 +70,11 @@ export class CellFinder {
   /** Double hashing: the column of a level is (h1 + level · h2) mod 2^32 mod columns. */
   #writeCells(start: number): void {
     const { levels, columns } = this.#options;
-    const perColumn = this.#perColumn;
     const cells = this.cells;
     const step = this.#words[1] ?? 0;
     let word = this.#words[0] ?? 0;
     for (let level = 0; level < levels; level += 1) {
-      // The remainder without a division. The quotient may be off by one, so we look.
-      let column = word - ((word * perColumn) | 0) * columns;
-      if (column < 0) column += columns;
-      else if (column >= columns) column -= columns;
-      cells[start + level] = level * columns + column;
+      cells[start + level] = level * columns + (word % columns);
       word = (word + step) >>> 0;
     }
   }

@@ -51,7 +51,7 @@ const steps: fc.Arbitrary<Step> = fc.record({
 });
 
 function world(options: FairTrackerOptions, instances: number) {
-  const clock = new ManualClock({ wallMs: 1_700_000_104_321 });
+  const clock = new ManualClock(1_700_000_104_321);
   const draws = { next: 0 };
   const seeded = createSeededRandom('instances');
   const random: Random = {

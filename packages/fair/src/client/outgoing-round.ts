@@ -49,8 +49,9 @@ export class OutgoingRound {
     });
   }
 
-  /** For the first time or again. */
+  /** For the first time or again; then without what has rotated away since. */
   send(send: SendRequest, wallMs: number): void {
+    this.#parts = this.#parts.filter((part) => this.#structureOf(part) !== undefined);
     for (const part of this.#parts) {
       const folds = this.#structureOf(part)?.pending.inFlight;
       if (folds === undefined) continue;

@@ -126,12 +126,28 @@ export function cellsOf(values: readonly CellValue[]): Cells {
   return cells;
 }
 
-/** `row:column amount [low, high]` of each delta, for comparisons. */
-export function listDeltas(deltas: CellDeltas): readonly string[] {
+/** The updates among requests, each delta as `row:column amount [low, high]`. */
+export function deltaUpdatesOf(requests: readonly SyncRequest[]) {
+  return requests.flatMap((request) => {
+    if (request.kind !== 'delta-update') return [];
+    const { seq, epoch, deltas } = request;
+    return [{ seq, epoch, deltas: listDeltas(deltas) }];
+  });
+}
+
+function listDeltas(deltas: CellDeltas): readonly string[] {
   return Array.from({ length: deltas.count }, (_, index) => {
     const { rows, columns, amounts, lows, highs } = deltas;
     return `${rows[index]}:${columns[index]} ${amounts[index]} [${lows[index]}, ${highs[index]}]`;
   });
+}
+
+/** `row:column probability` of each cell. */
+export function listCells({ count, rows, columns, probabilities }: Cells): readonly string[] {
+  return Array.from(
+    { length: count },
+    (_, index) => `${rows[index]}:${columns[index]} ${probabilities[index]}`,
+  );
 }
 
 const NOTHING: SyncResponse = {

@@ -1,3 +1,4 @@
+// The door `@syncline/fair/fastify`. Fastify is an optional peer, so it has a door of its own.
 export {
   type FairFastifyOptions,
   type FairRouteConfig,

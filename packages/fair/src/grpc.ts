@@ -1,3 +1,4 @@
+// The door `@syncline/fair/grpc`. grpc-js is an optional peer, so it has a door of its own.
 export {
   type GrpcRemoteOptions,
   type GrpcRemoteTls,

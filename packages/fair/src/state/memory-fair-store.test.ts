@@ -16,7 +16,7 @@ const named: Namespace = {
 };
 
 function createSubject() {
-  const clock = new ManualClock({ wallMs: 1_700_000_000_000 });
+  const clock = new ManualClock(1_700_000_000_000);
   const store = createMemoryFairStore({ clock });
   return {
     store,

@@ -81,6 +81,7 @@ export class NamedTracker {
     this.#instances = new InstanceCount(countDeps, namespace, () => this.#members.keys());
     this.#source = new MirrorSource({ clock, store, hub: this.hub }, namespace);
     this.ready = this.#source.load();
+    if (this.ready instanceof Promise) this.ready.catch(() => {}); // whoever says hello hears of it
   }
 
   get namespace(): Namespace {

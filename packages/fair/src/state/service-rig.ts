@@ -150,7 +150,7 @@ export interface RigOptions extends StateServiceOptions {
 }
 
 export function createServiceRig({ store, metrics, wallMs, ...options }: RigOptions = {}) {
-  const clock = new ManualClock({ wallMs: wallMs ?? Number(SEED) + 1_000 });
+  const clock = new ManualClock(wallMs ?? Number(SEED) + 1_000);
   const deps: StateServiceDeps = {
     clock,
     random: createSeededRandom('service-rig'),

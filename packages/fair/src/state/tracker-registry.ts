@@ -55,6 +55,7 @@ export class TrackerRegistry {
     try {
       const greeted = await shared?.greet(tracker.namespace, hello.config);
       await tracker.ready;
+      if (this.#trackers.get(hello.tracker) !== tracker) throw goneError(hello.tracker);
       if (greeted !== undefined) tracker.hub.epoch = greeted.epoch;
       return tracker;
     } catch (thrown) {
@@ -112,6 +113,11 @@ export class TrackerRegistry {
       this.#deps.logger.warn('old seeds could not be removed from the store', { reason });
     });
   }
+}
+
+/** While a hello waited for the store, another one failed or the store was lost. */
+function goneError(tracker: string): SynclineError {
+  return new SynclineError('unavailable', `the tracker "${tracker}" was given up. Connect again.`);
 }
 
 /** Random, so that a service that started anew is not taken for itself; never 0, which says nothing. */

@@ -1,0 +1,170 @@
+import { SynclineError } from '@syncline/kernel';
+import { describe, expect, test } from 'vitest';
+import type { ManualClock } from '../evaluation/manual-clock.js';
+import type { Applied, FairStore } from './fair-store.js';
+import { createMemoryFairStore } from './memory-fair-store.js';
+import { createServiceRig, deltasOf, SEED, valuesOf } from './service-rig.js';
+
+/** A store that answers later, when the test lets it, and that other services write to. */
+function createSharedStore(clock: ManualClock) {
+  const memory = createMemoryFairStore({ clock });
+  const gates: (() => void)[] = [];
+  const watchers = new Set<(change: Applied) => void>();
+  let reachable: ((isReachable: boolean) => void) | undefined;
+  const controls = {
+    epoch: 4_711,
+    isHeld: false,
+    failsWith: undefined as SynclineError | undefined,
+    instances: 1,
+    release: () => {
+      for (const open of gates.splice(0)) open();
+    },
+    /** As another service would. */
+    elsewhere: (column: number) => {
+      const namespace = { ...apiNamespace };
+      const change = memory.applyDelta(namespace, SEED, deltasOf([[0, column, 0.5]]));
+      for (const watcher of watchers) watcher(change);
+    },
+    setReachable: (isReachable: boolean) => reachable?.(isReachable),
+  };
+  const later = async <T>(answer: () => T): Promise<T> => {
+    if (controls.isHeld) await new Promise<void>((resolve) => gates.push(resolve));
+    if (controls.failsWith !== undefined) throw controls.failsWith;
+    return answer();
+  };
+  const store: FairStore = {
+    applyDelta: (...change) => {
+      // What was handed in is valid during the call only; so the change is made now and told later.
+      const applied = memory.applyDelta(...change);
+      return later(() => applied);
+    },
+    joinView: (...view) => later(() => memory.joinView(...view)),
+    getSeed: (...seed) => later(() => memory.getSeed(...seed)),
+    evictBefore: (...bound) => later(() => memory.evictBefore(...bound)),
+    seeds: (namespace) => later(() => memory.seeds(namespace)),
+    forget: (...seed) => later(() => memory.forget(...seed)),
+    watch: (_namespace, onChange) => {
+      watchers.add(onChange);
+      return { close: () => watchers.delete(onChange) };
+    },
+    shared: {
+      greet: () => later(() => ({ epoch: controls.epoch })),
+      keepAlive: () => later(() => controls.instances),
+      onReachable: (listener) => {
+        reachable = listener;
+        return { close() {} };
+      },
+    },
+    close: () => memory.close(),
+  };
+  return { store, controls, memory };
+}
+
+const apiNamespace = {
+  name: 'api',
+  rule: { policy: 'exponential', ratePerSecond: 0.01 },
+  shape: { levels: 3, columns: 50 },
+  windowMs: 300_000,
+} as const;
+
+function createSharedRig() {
+  let shared: ReturnType<typeof createSharedStore> | undefined;
+  const rig = createServiceRig({
+    store: (clock) => {
+      shared = createSharedStore(clock);
+      return shared.store;
+    },
+  });
+  if (shared === undefined) throw new Error('the rig made no store');
+  return { ...rig, ...shared };
+}
+
+/** Lets promises that are ready go on. */
+const turns = async () => {
+  for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+};
+
+describe('a store that answers later', () => {
+  test('an acknowledgement waits until its change is there; messages keep their order', async () => {
+    const { connect, settle, controls } = createSharedRig();
+    const client = connect();
+    await client.hello('api', 'one');
+    expect(client.take()).toMatchObject([{ welcome: { epoch: 4_711 } }]);
+    controls.isHeld = true;
+    const first = client.deltas([[0, 0, 0.25]]);
+    const second = client.requestState();
+    await turns();
+    settle();
+    expect(client.take()).toEqual([]);
+    controls.isHeld = false;
+    controls.release();
+    await Promise.all([first, second]);
+    expect(client.take()).toMatchObject([{ isSnapshot: true, ackedSeq: 1, cells: { count: 1 } }]);
+  });
+
+  test('what it held before, and what other services change, reaches the streams', async () => {
+    const { connect, settle, controls } = createSharedRig();
+    controls.elsewhere(1);
+    const client = connect();
+    await client.hello('api', 'one');
+    client.take();
+    await client.requestState();
+    expect(client.take().map((response) => [...valuesOf(response).keys()])).toEqual([['0/1']]);
+    controls.elsewhere(2);
+    settle();
+    expect(client.take().map((response) => [...valuesOf(response).keys()])).toEqual([['0/2']]);
+  });
+
+  test('a failure ends the stream as unavailable', async () => {
+    const { connect, controls } = createSharedRig();
+    const client = connect();
+    await client.hello('api', 'one');
+    controls.failsWith = new SynclineError('timeout', 'no answer from the store');
+    await client.deltas([[0, 0, 0.25]]);
+    expect(client.error?.code).toBe('timeout');
+  });
+
+  test('while it is lost streams end and hellos are refused; then all is read anew', async () => {
+    const { connect, controls, service } = createSharedRig();
+    const [named, plain] = [connect(), connect()];
+    await named.hello('api', 'one');
+    controls.setReachable(false);
+    expect([named.error?.code, plain.error?.code]).toEqual(['unavailable', 'unavailable']);
+    expect(service.status()).toMatchObject({ streams: 0, trackers: 0, isReachable: false });
+    const refused = connect();
+    await refused.hello('api', 'one');
+    expect(refused.error?.code).toBe('unavailable');
+    controls.elsewhere(7);
+    controls.epoch = 4_712;
+    controls.setReachable(true);
+    const back = connect();
+    await back.hello('api', 'one', { lastEpoch: 4_711 });
+    expect(back.take()).toMatchObject([{ welcome: { epoch: 4_712, wantView: true } }]);
+    await back.requestState();
+    expect(back.take()).toMatchObject([{ cells: { count: 1 } }]);
+  });
+
+  test('the instances of all services count', async () => {
+    const { connect, controls, pass } = createSharedRig();
+    const client = connect();
+    await client.hello('api', 'one');
+    client.take();
+    controls.instances = 5;
+    await turns();
+    pass(2_000);
+    await turns();
+    pass(1_000);
+    expect(client.take().map(({ activeInstances }) => activeInstances)).toEqual([5]);
+  });
+
+  test('a hello that the store refuses leaves the name free', async () => {
+    const { connect, controls, service } = createSharedRig();
+    controls.failsWith = new SynclineError('conflict', 'bound to another window', {
+      details: { field: 'window_ms' },
+    });
+    const client = connect();
+    await client.hello('api', 'one');
+    expect(client.error?.details['field']).toBe('window_ms');
+    expect(service.status().trackers).toBe(0);
+  });
+});

@@ -31,7 +31,7 @@ async function refusal(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly code: number | undefined; readonly line: string }> {
-  const free = ['--http-port', '0', '--data-dir', join(directory.path, 'data')];
+  const free = ['--http-port', '0', '--grpc-port', '0', '--data-dir', join(directory.path, 'data')];
   const isFree = !args.some((arg) => arg === '--http-port' || arg === '--data-dir');
   const all = ['serve', ...(isFree ? free : []), ...args];
   const { code, stdout, stderr } = await runCli(all, { cwd: directory.path, environment });
@@ -40,21 +40,31 @@ async function refusal(
   return { code, line: stderr.slice('syncline: '.length, -1) };
 }
 
-test('a taken port', async () => {
+test.each(['http', 'grpc'])('a taken port for %s', async (listener) => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
-  const { code, line } = await refusal(['--http-port', String(port), '--memory']);
+  const ports = ['--http-port', '0', '--grpc-port', '0', `--${listener}-port`, String(port)];
+  const { code, stdout, stderr } = await runCli(['serve', '--memory', ...ports]);
   other.close();
   expect(code).toBe(5);
-  expect(line).toMatch(new RegExp(`^cannot listen on 127.0.0.1:${port} \\(the port is in use\\)`));
-  expect(line).toContain('--http-port 0');
+  expect(stdout).not.toContain(`"${listener}"`); // gRPC is opened before HTTP, and said so
+  const line = stderr.trimEnd().split('\n').at(-1); // before it the log
+  expect(line).toContain(`syncline: cannot listen on 127.0.0.1:${port} (the port is in use)`);
+  expect(line).toContain(`--${listener}-port 0`);
 });
 
 test('a data directory below a file', async () => {
   await writeFile(join(directory.path, 'file'), '');
   const path = join(directory.path, 'file', 'data');
-  const { code, line } = await refusal(['--http-port', '0', '--data-dir', path]);
+  const { code, line } = await refusal([
+    '--http-port',
+    '0',
+    '--grpc-port',
+    '0',
+    '--data-dir',
+    path,
+  ]);
   expect(code).toBe(2);
   expect(line).toContain(path);
   expect(line).toContain('is a file, not a directory');
@@ -66,16 +76,32 @@ test('a data directory on a read-only mount', async ({ skip }) => {
   using mounted = disk;
   mounted.makeReadOnly();
   for (const path of [mounted.path, join(mounted.path, 'deeper', 'data')]) {
-    const { code, line } = await refusal(['--http-port', '0', '--data-dir', path]);
+    const { code, line } = await refusal([
+      '--http-port',
+      '0',
+      '--grpc-port',
+      '0',
+      '--data-dir',
+      path,
+    ]);
     expect(code).toBe(2);
     expect(line).toContain(`${path}: the file system is read-only`);
   }
 });
 
 test('a data directory that another server holds: its process id is named', async () => {
-  await using holder = new CliProcess(['serve', '--http-port', '0'], { cwd: directory.path });
+  await using holder = new CliProcess(['serve', '--http-port', '0', '--grpc-port', '0'], {
+    cwd: directory.path,
+  });
   await holder.url();
-  const { code, line } = await refusal(['--http-port', '0', '--data-dir', 'syncline-data']);
+  const { code, line } = await refusal([
+    '--http-port',
+    '0',
+    '--grpc-port',
+    '0',
+    '--data-dir',
+    'syncline-data',
+  ]);
   expect(code).toBe(5);
   expect(line).toContain(`syncline-data is in use by process ${holder.child.pid} on `);
 });
@@ -116,7 +142,7 @@ test('beyond loopback without authentication, with half of it, and with all of i
   expect(tlsOnly.line).toContain('auth.token_file');
 
   const environment = { ...tls, SYNCLINE_TOKEN: 'abcdefgh-12345678' };
-  const args = ['serve', '--memory', '--http-port', '0', ...everywhere];
+  const args = ['serve', '--memory', '--http-port', '0', '--grpc-port', '0', ...everywhere];
   await using server = new CliProcess(args, { environment });
   expect(await server.url()).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);
 });

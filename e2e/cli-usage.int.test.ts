@@ -51,9 +51,19 @@ test('what config show prints is a configuration with the same values', async ()
 });
 
 test('a server whose output nobody reads goes on', async () => {
-  await using server = new CliProcess(['serve', '--memory', '--http-port', '0']);
+  await using server = new CliProcess([
+    'serve',
+    '--memory',
+    '--http-port',
+    '0',
+    '--grpc-port',
+    '0',
+  ]);
   server.child.stdout?.destroy();
-  const port = await server.until('port in the log', () => /"port":(\d+)/.exec(server.stderr)?.[1]);
+  const port = await server.until(
+    'port in the log',
+    () => /"listener":"http".*"port":(\d+)/.exec(server.stderr)?.[1],
+  );
   expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
   server.child.kill('SIGTERM');
   expect(await server.end()).toEqual({ code: 0, signal: undefined });

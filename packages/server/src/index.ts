@@ -36,3 +36,4 @@ export { type RunningServer, type ServerDeps, startServer } from './server.js';
 export type { ServerStatus, SliceReport } from './server-status.js';
 export type { RunningSlice, Slice, SliceDeps, SliceHealth, SliceStatus } from './slice.js';
 export { usedListeners } from './slice-set.js';
+export { createSlices } from './slices/slices.js';

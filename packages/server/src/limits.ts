@@ -113,4 +113,9 @@ export const serverLimits = defineLimits({
     unit: 'ms',
     why: 'How late a gRPC health watcher, the log and the gauges learn that a check has changed.',
   },
+  fairStreamBytesMax: {
+    value: 256 * 1024,
+    unit: 'bytes',
+    why: 'On its way to one client of fair. A client that has not taken it gets the newest values later, and none of those between.',
+  },
 });

@@ -3,6 +3,7 @@ import { SynclineError } from '@syncline/kernel';
 import {
   type ConfigSources,
   checkExposure,
+  createSlices,
   loadConfig,
   loadSettings,
   usedListeners,
@@ -52,7 +53,7 @@ function showConfig(world: CliWorld, options: Readonly<Record<string, unknown>>)
 function tryToServe(world: CliWorld, sources: ConfigSources): void {
   try {
     const { config, warnings } = loadConfig(sources);
-    checkExposure(config, usedListeners([]));
+    checkExposure(config, usedListeners(createSlices()));
     for (const warning of warnings) say(world, `Warning: ${warning}`);
   } catch (thrown) {
     if (!(thrown instanceof SynclineError)) throw thrown;

@@ -1,5 +1,5 @@
 // `syncline serve`: one node in this process, until a signal.
-import { loadConfig } from '@syncline/server';
+import { createSlices, loadConfig } from '@syncline/server';
 import type { Command } from 'commander';
 import type { CliWorld } from '../cli-world.js';
 import { addExamples } from '../examples.js';
@@ -25,5 +25,5 @@ async function serve(world: CliWorld, options: Readonly<Record<string, unknown>>
     flags: settingFlags(options),
     environment: world.environment,
   });
-  await runNode(world, { ...loaded, file, slices: [] });
+  await runNode(world, { ...loaded, file, slices: createSlices() });
 }

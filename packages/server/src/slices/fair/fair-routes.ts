@@ -1,0 +1,42 @@
+// GET /api/fair: trackers, streams, instances and the highest cells, as `syncline fair top` shows them.
+import type { StateService } from '@syncline/fair';
+import { SynclineError } from '@syncline/kernel';
+import type { HttpRoute } from '../../http/http-route.js';
+
+const CELLS_BY_DEFAULT = 20;
+const CELLS_MAX = 1_000;
+
+export function fairRoutes(service: StateService): readonly HttpRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '',
+      handle: ({ query }) => ({ kind: 'json', body: factsFor(service, query) }),
+    },
+  ];
+}
+
+function factsFor(service: StateService, query: URLSearchParams): unknown {
+  const facts = service.describe(limitOf(query.get('limit')));
+  const tracker = query.get('tracker');
+  if (tracker === null) return facts;
+  const namespaces = facts.namespaces.filter((one) => one.tracker === tracker);
+  if (namespaces.length > 0) return { ...facts, namespaces };
+  const known = facts.namespaces.map((one) => JSON.stringify(one.tracker)).join(', ');
+  throw new SynclineError(
+    'not-found',
+    `no client has named a tracker ${JSON.stringify(tracker.slice(0, 100))} here. Known are ${known}.`,
+    { details: { field: 'tracker' } },
+  );
+}
+
+function limitOf(text: string | null): number {
+  if (text === null) return CELLS_BY_DEFAULT;
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : CELLS_MAX + 1;
+  if (limit <= CELLS_MAX) return limit;
+  throw new SynclineError(
+    'invalid-argument',
+    `limit is ${JSON.stringify(text.slice(0, 100))}; allowed is a whole number from 0 to ${CELLS_MAX}.`,
+    { details: { field: 'limit' } },
+  );
+}

@@ -1,0 +1,45 @@
+// Fair as a slice of the server: the state service behind gRPC, its store, and a page of facts.
+import { fairLimits, fairMetrics, StateService } from '@syncline/fair';
+import { serverLimits } from '../../limits.js';
+import type { RunningSlice, Slice, SliceDeps, SliceStatus } from '../../slice.js';
+import { fairRoutes } from './fair-routes.js';
+import { fairStoreKind, openFairStore } from './fair-store.js';
+import { stateGrpcService } from './state-grpc.js';
+
+export function createFairSlice(): Slice {
+  return {
+    name: 'fair',
+    metrics: fairMetrics,
+    limits: fairLimits,
+    listeners: ['grpc'],
+    start,
+  };
+}
+
+async function start(deps: SliceDeps): Promise<RunningSlice> {
+  const { config, draining } = deps;
+  const store = await openFairStore(deps);
+  const service = new StateService({ ...deps, store }, config.fair);
+  // Clients hear it before their connection is cut, and go on alone until there is a server again.
+  draining.addEventListener('abort', () => void service.close(), { once: true });
+  const bytesInFlightMax = serverLimits.fairStreamBytesMax.value;
+  return {
+    grpc: [stateGrpcService({ ...deps, service }, { bytesInFlightMax })],
+    http: fairRoutes(service),
+    status: () => statusOf(service, deps),
+    async stop() {
+      await service.close();
+      await store.close();
+    },
+  };
+}
+
+function statusOf(service: StateService, { config }: SliceDeps): SliceStatus {
+  const { streams, trackers, isReachable } = service.status();
+  return {
+    health: isReachable
+      ? { kind: 'ready' }
+      : { kind: 'not-ready', reason: 'Redis cannot be reached, so state is not shared' },
+    details: { store: fairStoreKind(config), streams, trackers },
+  };
+}

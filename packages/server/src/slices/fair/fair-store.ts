@@ -1,0 +1,43 @@
+// The store that the configuration names.
+import { createEmbeddedFairStore, createMemoryFairStore, type FairStore } from '@syncline/fair';
+import type { ServerConfig } from '../../config/server-config.js';
+import type { SliceDeps } from '../../slice.js';
+
+export type FairStoreKind = ServerConfig['fair']['store'];
+
+/** Without a disk the embedded store is the one in memory. */
+export function fairStoreKind({ fair: { store }, memory }: ServerConfig): FairStoreKind {
+  return store === 'embedded' && memory ? 'memory' : store;
+}
+
+export async function openFairStore(deps: SliceDeps): Promise<FairStore> {
+  const kind = fairStoreKind(deps.config);
+  switch (kind) {
+    case 'memory':
+      return createMemoryFairStore(deps);
+    case 'embedded':
+      return await createEmbeddedFairStore({ ...deps, storage: await deps.openStorage() });
+    case 'redis':
+      return await openRedisStore(deps);
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** Loaded when it is asked for: the client of Redis is of use to few servers. */
+async function openRedisStore(deps: SliceDeps): Promise<FairStore> {
+  const [{ createRedisFairStore }, { Redis }] = await Promise.all([
+    import('@syncline/fair/redis'),
+    import('ioredis'),
+  ]);
+  const { url = '', tls } = deps.config.fair.redis;
+  const password = deps.config.credentials.fairRedisPassword?.reveal();
+  const access = {
+    ...(password === undefined ? {} : { password }),
+    ...(tls ? { tls: {} } : {}),
+  };
+  return createRedisFairStore(
+    { client: (settings) => new Redis(url, { ...access, ...settings }) },
+    deps,
+  );
+}

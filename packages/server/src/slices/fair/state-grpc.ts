@@ -1,0 +1,37 @@
+// fair.state.v1.StateService for grpc-js. The service has a codec of its own, so gRPC carries plain bytes;
+// the descriptors are there for reflection alone.
+import { fairStateFileDescriptors } from '@syncline/protocol/fair-state';
+import type { GrpcService } from '../../grpc/grpc-service.js';
+import {
+  runSyncCall,
+  type SyncCall,
+  type SyncCallDeps,
+  type SyncCallOptions,
+} from './sync-call.js';
+
+const NAME = 'fair.state.v1.StateService';
+
+export function stateGrpcService(deps: SyncCallDeps, options: SyncCallOptions): GrpcService {
+  return {
+    name: NAME,
+    definition: {
+      sync: {
+        path: `/${NAME}/Sync`,
+        originalName: 'Sync',
+        requestStream: true,
+        responseStream: true,
+        requestSerialize: asBuffer,
+        requestDeserialize: (bytes) => bytes,
+        responseSerialize: asBuffer,
+        responseDeserialize: (bytes) => bytes,
+      },
+    },
+    implementation: { sync: (call: SyncCall) => runSyncCall(deps, call, options) },
+    fileDescriptors: fairStateFileDescriptors(),
+  };
+}
+
+/** The same bytes: a round is encoded once for all streams. */
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+}

@@ -1,0 +1,7 @@
+// The slices that a server runs.
+import type { Slice } from '../slice.js';
+import { createFairSlice } from './fair/fair-slice.js';
+
+export function createSlices(): readonly Slice[] {
+  return [createFairSlice()];
+}

@@ -1,3 +1,8 @@
+export {
+  createFairStorageService,
+  type FairStorageOptions,
+  type FairStorageService,
+} from './redis/fair-storage-service.js';
 export type { RedisSettings, RedisSource } from './redis/redis-client.js';
 export {
   createRedisFairStore,
@@ -6,3 +11,4 @@ export {
   type RedisFairStoreOptions,
 } from './redis/redis-fair-store.js';
 export { type RedisRemoteOptions, redisRemote } from './redis/redis-remote.js';
+export type { BucketDelta, OverwriteBucket, RespBucket, Update } from './redis/storage-buckets.js';

@@ -5,6 +5,7 @@
 import { backoffMs, type Random, SynclineError } from '@syncline/kernel';
 import { Redis, type RedisOptions } from 'ioredis';
 import { fairLimits } from '../limits.js';
+import { refuseUnless } from '../tuning.js';
 
 /** What we insist on. */
 export type RedisSettings = Omit<RedisOptions, 'replyMapping'>;
@@ -42,6 +43,16 @@ export function checkSource(source: RedisSource): void {
     'the address of Redis must begin with redis:// or rediss://, as in redis://127.0.0.1:6379. Passwords may be part of it, so it is not shown.',
     { details: { field: 'url' } },
   );
+}
+
+const NAME = new RegExp(`^[A-Za-z0-9._@-]{1,${fairLimits.nameLengthMax.value}}$`);
+
+/** Throws `invalid-argument`: a name is part of keys and of patterns. */
+export function checkTrackerName(tracker: string): void {
+  refuseUnless(NAME.test(tracker), 'tracker', {
+    value: tracker,
+    wanted: `1 to ${fairLimits.nameLengthMax.value} letters, digits or ._@-`,
+  });
 }
 
 /** Refused by Redis itself, so nothing was applied. */

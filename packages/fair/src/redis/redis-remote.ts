@@ -3,9 +3,8 @@
 // Each instance runs the state service in itself, over Redis, with one stream: its own. So instances over
 // Redis, services over Redis and clients of those services follow one set of rules, and can be mixed.
 import type { FairRemote } from '../client/fair-remote.js';
-import { fairLimits } from '../limits.js';
 import { refuseUnless } from '../tuning.js';
-import { checkSource, type RedisSource } from './redis-client.js';
+import { checkSource, checkTrackerName, type RedisSource } from './redis-client.js';
 import { RedisTransport } from './redis-transport.js';
 
 export type RedisRemoteOptions = RedisSource & {
@@ -19,16 +18,11 @@ export type RedisRemoteOptions = RedisSource & {
   readonly scriptNowMs?: () => number;
 };
 
-const NAME = new RegExp(`^[A-Za-z0-9._@-]{1,${fairLimits.nameLengthMax.value}}$`);
-
 /** The option `remote` of a tracker. Throws `invalid-argument`, with `details.field`. */
 export function redisRemote(options: RedisRemoteOptions): FairRemote {
   const { tracker, fanOut = 'pubsub', pollIntervalMs = 1_000 } = options;
   checkSource(options);
-  refuseUnless(NAME.test(tracker), 'tracker', {
-    value: tracker,
-    wanted: `1 to ${fairLimits.nameLengthMax.value} letters, digits or ._@-`,
-  });
+  checkTrackerName(tracker);
   refuseUnless(fanOut === 'pubsub' || fanOut === 'poll', 'fanOut', {
     value: fanOut,
     wanted: "'pubsub' or 'poll'",

@@ -1,0 +1,127 @@
+import type { Clock } from '@syncline/kernel';
+import { expect, test } from 'vitest';
+import { fairLimits } from '../limits.js';
+import { type Delivery, SeedFeed } from './seed-feed.js';
+
+/** What was delivered, and what the feed asked for, in order; timers and turns are run by hand. */
+function createRig(isOrdered = true) {
+  const log: string[] = [];
+  const timers = new Set<() => void>();
+  const turns: (() => void)[] = [];
+  const clock: Clock = {
+    nowMs: () => 0,
+    monotonicMs: () => 0,
+    sleep: () => Promise.resolve(),
+    setTimer(ms, callback) {
+      expect(ms).toBe(fairLimits.redisGapWaitMs.value);
+      timers.add(callback);
+      return { cancel: () => timers.delete(callback) };
+    },
+    defer(callback) {
+      turns.push(callback);
+      return { cancel() {} };
+    },
+  };
+  const feed = new SeedFeed(
+    {
+      clock,
+      onGap: (kind) => log.push(`gap ${kind}`),
+      onNewLife: () => log.push('new life'),
+    },
+    isOrdered,
+  );
+  const delivery = (n: number, name: string, isAnswer: boolean, life = 'a'): Delivery => ({
+    n,
+    life,
+    isAnswer,
+    deliver: (isIncluded) => log.push(isIncluded ? `${name}${n} included` : `${name}${n}`),
+  });
+  return {
+    log,
+    news: (n: number, life?: string) => feed.offer(delivery(n, 'news', false, life)),
+    answer: (n: number, life?: string) => feed.offer(delivery(n, 'answer', true, life)),
+    snapshot: (n: number, life?: string) => feed.snapshot(delivery(n, 'all', false, life)),
+    setOrdered: (ordered: boolean) => feed.setOrdered(ordered),
+    fireTimers() {
+      const due = [...timers];
+      timers.clear();
+      for (const callback of due) callback();
+    },
+    turn() {
+      for (const callback of turns.splice(0)) callback();
+    },
+  };
+}
+
+test('changes that arrive in order are delivered at once', () => {
+  const rig = createRig();
+  for (const n of [1, 2, 3]) rig.news(n);
+  expect(rig.log).toEqual(['news1', 'news2', 'news3']);
+});
+
+test('an answer that overtakes the news before it waits for them', () => {
+  const rig = createRig();
+  rig.news(1);
+  rig.answer(3);
+  expect(rig.log).toEqual(['news1']);
+  rig.news(2);
+  expect(rig.log).toEqual(['news1', 'news2', 'answer3']);
+});
+
+test('what follows an answer waits until its owner has run', () => {
+  const rig = createRig();
+  rig.answer(1);
+  rig.news(2);
+  expect(rig.log).toEqual(['answer1']);
+  rig.turn();
+  expect(rig.log).toEqual(['answer1', 'news2']);
+});
+
+test('a change that never comes is mended by a reading, which includes what it held', () => {
+  const rig = createRig();
+  rig.news(1);
+  rig.answer(3);
+  rig.news(5);
+  rig.fireTimers();
+  expect(rig.log).toEqual(['news1', 'gap missed']);
+  rig.snapshot(4);
+  rig.turn();
+  expect(rig.log).toEqual(['news1', 'gap missed', 'all4', 'answer3 included', 'news5']);
+  rig.news(4);
+  rig.fireTimers();
+  expect(rig.log).toHaveLength(5);
+});
+
+test('the first sight of a seed with a past is a reading', () => {
+  const rig = createRig();
+  rig.news(7);
+  expect(rig.log).toEqual(['gap first']);
+  rig.snapshot(7);
+  rig.news(8);
+  expect(rig.log).toEqual(['gap first', 'all7', 'news8']);
+});
+
+test('without news nothing is held back, and when they are there again the seed is read', () => {
+  const rig = createRig(false);
+  rig.answer(4);
+  rig.turn();
+  rig.answer(9);
+  rig.turn();
+  rig.setOrdered(true);
+  expect(rig.log).toEqual(['answer4', 'answer9', 'gap first']);
+  rig.snapshot(11);
+  rig.news(12);
+  expect(rig.log.slice(3)).toEqual(['all11', 'news12']);
+  rig.news(14);
+  rig.setOrdered(false);
+  expect(rig.log.slice(5)).toEqual(['news14']);
+});
+
+test('keys that were lost begin a new count', () => {
+  const rig = createRig();
+  rig.news(1);
+  rig.news(2);
+  rig.news(1, 'b');
+  rig.news(2, 'b');
+  expect(rig.log).toEqual(['news1', 'news2', 'new life', 'news1', 'news2']);
+});

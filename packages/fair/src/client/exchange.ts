@@ -17,7 +17,7 @@ export type ExchangeEvent =
   | { readonly kind: 'stale' };
 
 export interface Exchange {
-  /** Of the stream under way; 0 before it is known. */
+  /** Of the state that the view is made of; 0 for none. */
   readonly epoch: number;
   /** Instances that share the state, ourselves included; 1 if we were never told. */
   readonly activeInstances: number;

@@ -30,6 +30,7 @@ export class NamedExchange implements Exchange {
   /** Seeds that were asked for on this stream, and whether their snapshot is complete. */
   readonly #asked = new Map<number, 'asked' | 'answered'>();
   readonly #intakes = new Map<number, SnapshotIntake>();
+  /** Of the stream under way; 0 before Welcome. */
   #epoch = 0;
   /** Of the state that the view is made of; 0 for none. */
   #heldEpoch = 0;
@@ -44,7 +45,7 @@ export class NamedExchange implements Exchange {
   }
 
   get epoch(): number {
-    return this.#epoch;
+    return this.#heldEpoch;
   }
 
   get activeInstances(): number {

@@ -41,7 +41,8 @@ const whole = fc.oneof(
   fc.constant(Number.POSITIVE_INFINITY),
 );
 const element = fc.tuple(whole, whole, fc.double(), whole);
-const deltaElement = fc.tuple(element, fc.option(fc.double()), fc.option(fc.double()));
+const bound = fc.option(fc.oneof(fc.constant(-0), fc.double()));
+const deltaElement = fc.tuple(element, bound, bound);
 const text = fc.string({ unit: 'grapheme', maxLength: 20 });
 
 const deltas = fc.array(deltaElement, { maxLength: 40 }).map((list) => {

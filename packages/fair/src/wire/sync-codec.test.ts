@@ -1,9 +1,11 @@
 import { SynclineError } from '@syncline/kernel';
 import { describe, expect, test } from 'vitest';
-import { createCells } from '../cells.js';
+import { createCellDeltas, createCells } from '../cells.js';
 import { differenceOf } from '../testing/codec-difference.js';
 import { plainRequest } from '../testing/plain-sync.js';
+import { writeDeltas } from './cell-lists.js';
 import { decodeSyncRequest, encodeBuckets, encodeSyncRequest } from './sync-codec.js';
+import { WireWriter } from './wire-writer.js';
 
 const elementsMax = 4;
 
@@ -102,13 +104,46 @@ test('F3 nested groups are followed as deep as Protobuf-ES follows them', () => 
     const groups = unknownGroups(count);
     const update = nested(0x0a, groups);
     const element = nested(0x0a, nested(0x12, groups));
-    for (const bytes of [[0x12, 0x00, ...groups], update, element, nested(0x12, groups)]) {
+    const inConfig = nested(0x1a, nested(0x1a, groups));
+    const inWelcome = nested(0x42, groups);
+    for (const bytes of [
+      [0x12, 0x00, ...groups],
+      update,
+      element,
+      nested(0x12, groups),
+      inConfig,
+      inWelcome,
+    ]) {
       const difference = differenceOf(Uint8Array.from(bytes));
       expect(difference).toBeUndefined();
       verdicts.add(isRead(Uint8Array.from(bytes)));
     }
   }
   expect(verdicts.size).toBe(2); // both sides of the limit were seen
+});
+
+test('F3 bits of a varint above the 64th are cut off', () => {
+  const empty = Array.from({ length: 9 }, () => 0x80);
+  for (const field of [0x08, 0x18, 0x20]) {
+    const bytes = Uint8Array.of(0x0a, 11, field, ...empty, 0x02);
+    expect(differenceOf(bytes)).toBeUndefined();
+    expect(decodeSyncRequest(bytes, { elementsMax })).toMatchObject({ seed: 0n, seq: 0, epoch: 0 });
+  }
+});
+
+test('elements of the greatest size are written whole wherever the buffer has to grow', () => {
+  const columns = createCellDeltas(80);
+  const { rows, columns: ids, timesMs, amounts, lows, highs } = columns;
+  for (const column of [rows, ids, timesMs]) column.fill(Number.POSITIVE_INFINITY);
+  for (const column of [amounts, lows, highs]) column.fill(0.3);
+  columns.count = columns.rows.length;
+  for (let before = 0; before < 62; before += 1) {
+    const writer = new WireWriter(); // a new one is small
+    writer.string(1, 'x'.repeat(before));
+    writeDeltas(writer, 2, columns);
+    const textBytes = before === 0 ? 0 : before + 2;
+    expect(writer.finish()).toHaveLength(textBytes + 80 * 62);
+  }
 });
 
 function isRead(bytes: Uint8Array): boolean {

@@ -27,11 +27,13 @@ export class WireWriter {
 
   /** A copy of what was written. */
   finish(): Uint8Array {
+    this.#checkRoom();
     return this.#bytes.slice(headBytesMax, this.#position);
   }
 
   /** A copy of what was written, as the nested message `field` of an outer one. */
   finishNested(field: number): Uint8Array {
+    this.#checkRoom();
     const end = this.#position;
     const length = end - headBytesMax;
     const start = headBytesMax - 1 - varintBytes(length);
@@ -111,6 +113,11 @@ export class WireWriter {
     const length = this.#position - start;
     assert(length < 0x80, 'a short message has a length of one byte');
     this.#bytes[start - 1] = length;
+  }
+
+  /** A write behind the end of an array is lost without a word. */
+  #checkRoom(): void {
+    assert(this.#position <= this.#bytes.length, 'room was reserved for all that was written');
   }
 
   #tag(field: number, wireType: number): void {

@@ -1,8 +1,13 @@
 // News from Redis over a connection of its own. It may break at any time, and what was published meanwhile
 // is gone: listeners hear when they can rely on it again and when not, and mend by reading.
+//
+// A connection on which nothing is sent can be dead without a sign, so it is asked every few seconds.
+import type { Timer } from '@syncline/kernel';
 import type { Redis } from 'ioredis';
 import { createClient, type RedisSource } from './redis-client.js';
 import type { RedisDeps } from './redis-connection.js';
+
+const PING_INTERVAL_MS = 2_000;
 
 export interface NewsListener {
   onNews(channel: string, message: Buffer): void;
@@ -15,6 +20,8 @@ export class RedisSubscriber {
   readonly #deps: RedisDeps;
   readonly #client: Redis;
   readonly #listeners = new Map<string, NewsListener>();
+  #pingTimer: Timer | undefined;
+  #hasAnswered = true;
 
   constructor(deps: RedisDeps, source: RedisSource) {
     this.#deps = deps;
@@ -31,6 +38,7 @@ export class RedisSubscriber {
     this.#client.on('pmessageBuffer', (pattern: string, channel: Buffer, message: Buffer) => {
       this.#listeners.get(String(pattern))?.onNews(channel.toString('latin1'), message);
     });
+    this.#armPing();
   }
 
   /** One listener per pattern. */
@@ -46,8 +54,35 @@ export class RedisSubscriber {
   }
 
   close(): void {
+    this.#pingTimer?.cancel();
     this.#listeners.clear();
     this.#client.disconnect();
+  }
+
+  #armPing(): void {
+    this.#pingTimer = this.#deps.clock.setTimer(PING_INTERVAL_MS, () => this.#ping(), {
+      unref: true,
+    });
+  }
+
+  #ping(): void {
+    this.#armPing();
+    if (this.#client.status !== 'ready') {
+      this.#hasAnswered = true; // a new connection is asked anew
+      return;
+    }
+    if (!this.#hasAnswered) {
+      this.#hasAnswered = true;
+      this.#client.disconnect(true);
+      return;
+    }
+    this.#hasAnswered = false;
+    this.#client.ping().then(
+      () => {
+        this.#hasAnswered = true;
+      },
+      () => {}, // the connection broke, and says so itself
+    );
   }
 
   async #begin(pattern: string): Promise<void> {

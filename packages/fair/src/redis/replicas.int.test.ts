@@ -1,0 +1,132 @@
+// Two state services over one Redis: clients of both see one state, and may change from one to the other.
+import {
+  createSystemClock,
+  createSystemRandom,
+  silentLogger,
+  silentMetrics,
+} from '@syncline/kernel';
+import { type RedisServer, startRedis } from '@syncline/testkit';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { deltasOf, listCells } from '../conformance/store-samples.js';
+import { StateService } from '../state/state-service.js';
+import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
+import { type SyncRequest, WIRE_HASH, WIRE_POLICY } from '../wire/sync-messages.js';
+import { createRedisFairStore } from './redis-fair-store.js';
+
+const WAIT = { timeout: 10_000, interval: 5 };
+const WINDOW_MS = 300_000;
+const config = {
+  levels: 3,
+  columns: 50,
+  policy: WIRE_POLICY.linear,
+  ratePerSecond: 0,
+  windowMs: WINDOW_MS,
+  hash: WIRE_HASH.keyed,
+  keyCheck: 7n,
+  increment: 0.04,
+  decrement: 0.00004,
+};
+const deps = {
+  clock: createSystemClock(),
+  random: createSystemRandom(),
+  logger: silentLogger,
+  metrics: silentMetrics,
+};
+const seed = BigInt(Math.floor(deps.clock.nowMs() / WINDOW_MS) * WINDOW_MS);
+
+let redis: RedisServer;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis[Symbol.asyncDispose]());
+
+function startReplica() {
+  const store = createRedisFairStore({ url: redis.url }, deps);
+  const service = new StateService({ ...deps, store });
+  return {
+    connect: (clientId: string) => connect(service, clientId),
+    async [Symbol.asyncDispose]() {
+      await service.close();
+      await store.close();
+    },
+  };
+}
+
+/** A client that says hello and keeps what it is told. */
+function connect(service: StateService, clientId: string) {
+  const cells = new Map<string, number>();
+  const heard = { epoch: 0, ackedSeq: 0, instances: 0 };
+  let sent = Promise.resolve();
+  const stream = service.connect({
+    write(message) {
+      const response = decodeSyncResponse(message);
+      heard.epoch = response.welcome?.epoch ?? heard.epoch;
+      heard.ackedSeq = Math.max(heard.ackedSeq, response.ackedSeq);
+      heard.instances =
+        response.activeInstances || response.welcome?.activeInstances || heard.instances;
+      for (const { row, column, probability } of listCells(response.cells))
+        cells.set(`${row}/${column}`, probability);
+      return true;
+    },
+    end() {},
+  });
+  const send = (request: SyncRequest) => {
+    sent = sent.then(() => stream.receive(encodeSyncRequest(request)));
+    return sent;
+  };
+  void send({ kind: 'hello', tracker: 'api', clientId, config, lastEpoch: 0 });
+  return {
+    cells,
+    heard,
+    change: (seq: number, amount: number) =>
+      send({
+        kind: 'delta-update',
+        seed,
+        seq,
+        epoch: heard.epoch,
+        deltas: deltasOf({ row: 1, column: 7, amount }),
+      }),
+    leave: () => stream.closed(),
+  };
+}
+
+test('F5 a client that changes to another replica and sends again is applied once', async () => {
+  await using first = startReplica();
+  await using second = startReplica();
+  const watcher = first.connect('watcher');
+  const before = first.connect('mover');
+  await vi.waitFor(() => expect(before.heard.epoch).toBeGreaterThan(0), WAIT);
+  await before.change(1, 0.25);
+  before.leave();
+  const after = second.connect('mover');
+  await vi.waitFor(() => expect(after.heard.epoch).toBe(before.heard.epoch), WAIT);
+  await after.change(1, 0.25);
+  await vi.waitFor(() => expect(after.heard.ackedSeq).toBe(1), WAIT);
+  await after.change(2, 0.25);
+  await vi.waitFor(() => {
+    expect(after.heard.ackedSeq).toBe(2);
+    expect(after.cells.get('1/7')).toBe(0.5);
+    expect(watcher.cells.get('1/7')).toBe(0.5);
+  }, WAIT);
+});
+
+test('clients of both replicas count, and end with the same cells', async () => {
+  await using first = startReplica();
+  await using second = startReplica();
+  const clients = [first.connect('one'), second.connect('two')];
+  await vi.waitFor(() => {
+    for (const { heard } of clients) expect(heard.epoch).toBeGreaterThan(0);
+  }, WAIT);
+  const changes = clients.flatMap(({ change }, index) =>
+    Array.from({ length: 60 }, (_, round) => change(round + 1, (round % 3) - 0.9 + index / 7)),
+  );
+  await Promise.all(changes);
+  await vi.waitFor(() => {
+    for (const { heard } of clients) expect(heard.ackedSeq).toBe(60);
+    expect(clients[0]?.cells.get('1/7')).toBe(clients[1]?.cells.get('1/7'));
+  }, WAIT);
+  await vi.waitFor(() => {
+    for (const { heard } of clients) expect(heard.instances).toBeGreaterThanOrEqual(2);
+  }, WAIT);
+});

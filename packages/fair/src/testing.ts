@@ -18,3 +18,8 @@ export { type ClientClass, type Scenario, scenarios } from './evaluation/scenari
 export type { Tally } from './evaluation/tally.js';
 export { Trial, type TrialOptions } from './evaluation/trial.js';
 export { judge, meanVerdict, type Verdict } from './evaluation/verdict.js';
+export {
+  createLoopbackRemote,
+  type LoopbackRemoteOptions,
+  type LoopbackService,
+} from './testing/loopback-remote.js';

@@ -32,7 +32,7 @@ export const CONFIG: WireTrackerConfig = {
   decrement: 0.000_04,
 };
 
-export class PlainStructure implements SharedStructure {
+class PlainStructure implements SharedStructure {
   readonly pending = new PendingFolds(LEVELS * COLUMNS);
   readonly probabilities = Array.from({ length: LEVELS * COLUMNS }, () => 0);
   seed: number;

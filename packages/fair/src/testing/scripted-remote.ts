@@ -115,7 +115,7 @@ export class ScriptedRemote implements FairRemote, StateTransport {
   }
 }
 
-export function cellsOf(values: readonly CellValue[]): Cells {
+function cellsOf(values: readonly CellValue[]): Cells {
   const cells = createCells(values.length);
   values.forEach(([row, column, probability], index) => {
     cells.rows[index] = row;

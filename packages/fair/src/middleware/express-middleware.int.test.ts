@@ -244,3 +244,17 @@ test('a handler answers in its own words, with the headers of the rejection', as
   expect(response.headers.get('retry-after')).toBe('30');
   expect(await response.text()).toBe('wait 30');
 });
+
+test('F40 a handler may let a request through, whose outcome is then not reported', async () => {
+  const { tracker, report } = createTracker();
+  block(tracker, 'noisy');
+  report.mockClear();
+  const app = express();
+  app.use(fairExpress(tracker, { ...byTenant, handler: (_request, _response, next) => next() }));
+  app.get('/', (_request, response) => void response.sendStatus(503));
+  const url = await listen(app);
+  expect((await ask(url, 'noisy')).status).toBe(503);
+  expect((await ask(url, 'quiet')).status).toBe(503);
+  await vi.waitFor(() => expect(report).toHaveBeenCalled(), DEADLINE);
+  expect(report.mock.calls).toEqual([['quiet', 'failure', { cost: 1 }]]);
+});

@@ -11,7 +11,6 @@ import { type CatchUpSource, catchUp } from './catch-up.js';
 import type { Applied, Namespace } from './fair-store.js';
 import { HeldAcks } from './held-acks.js';
 import type { StoreTimes } from './memory-seed.js';
-import { ResponseFrames } from './response-frames.js';
 import { SeedMirror } from './seed-mirror.js';
 import type { StreamOutbox } from './stream-outbox.js';
 
@@ -46,7 +45,6 @@ export class BroadcastHub implements CatchUpSource {
   /** When the changes that wait for a round were received. */
   #receivedAtMs: number[] = [];
   #roundTimer: Timer | undefined;
-  readonly frames = new ResponseFrames();
   /** 0 in the default namespace: no field of ours is sent there. */
   epoch = 0;
   activeInstances = 0;
@@ -188,7 +186,7 @@ export class BroadcastHub implements CatchUpSource {
     for (const mirror of dirty) if (!live.includes(mirror)) mirror.takeDirty().clear();
     const { parts, oldestLeft } = takeParts(live, broadcastBudgetCells, this.#deps.random);
     this.#acks.releaseBefore(oldestLeft);
-    const round = encodeRound(parts, this.epoch, this.frames, times);
+    const round = encodeRound(parts, this.epoch, times);
     const delivered: Delivered = { bytesCount: 0, coalescedCount: 0 };
     for (const outbox of this.#outboxes) deliverRound(round, outbox, this.epoch, delivered);
     for (const { sent } of parts) sent.clear();

@@ -5,7 +5,7 @@ import type { Random } from '@syncline/kernel';
 import type { CellMarks } from './cell-marks.js';
 import { type Choice, chooseHot } from './hot-cells.js';
 import type { StoreTimes } from './memory-seed.js';
-import { encodeShared, encodeWith, type ResponseFrames, withAck } from './response-frames.js';
+import { collectCells, encodeShared, encodeWith, withAck } from './response-frames.js';
 import type { SeedMirror } from './seed-mirror.js';
 import type { StreamOutbox } from './stream-outbox.js';
 
@@ -62,12 +62,7 @@ export function takeParts(
   return { parts, oldestLeft: Math.min(...left) };
 }
 
-export function encodeRound(
-  parts: readonly RoundPart[],
-  epoch: number,
-  frames: ResponseFrames,
-  times: StoreTimes,
-): Round {
+export function encodeRound(parts: readonly RoundPart[], epoch: number, times: StoreTimes): Round {
   const messages: RoundMessage[] = [];
   let cellsCount = 0;
   for (const part of parts) {
@@ -75,7 +70,7 @@ export function encodeRound(
     const next = (from: number) => sent.next(from);
     cellsCount += sent.count;
     for (let slot = next(0); slot !== -1; ) {
-      const { cells, nextSlot } = frames.collect(mirror, next, slot, times);
+      const { cells, nextSlot } = collectCells(mirror, next, slot, times);
       const bytes = encodeShared(mirror.seed, cells, epoch);
       messages.push({ part, bytes });
       slot = nextSlot;

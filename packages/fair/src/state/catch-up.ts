@@ -8,7 +8,7 @@
 import { type Delivered, sendLoneAck } from './broadcast-round.js';
 import type { CellMarks } from './cell-marks.js';
 import type { StoreTimes } from './memory-seed.js';
-import { encodeShared, encodeWith, type ResponseFrames } from './response-frames.js';
+import { collectCells, encodeShared, encodeWith } from './response-frames.js';
 import type { SeedMirror } from './seed-mirror.js';
 import type { OwedSnapshot, StreamOutbox } from './stream-outbox.js';
 
@@ -16,7 +16,6 @@ export interface CatchUpSource {
   /** 0 in the default namespace. */
   readonly epoch: number;
   readonly activeInstances: number;
-  readonly frames: ResponseFrames;
   /** Undefined: nothing is known of the seed, or it is too old to be named. */
   liveMirror(seed: bigint): SeedMirror | undefined;
   /** The stream is about to get all of the seed. */
@@ -74,12 +73,12 @@ function snapshotMessage(
   times: StoreTimes,
 ): Uint8Array {
   const { seed, nextSlot: from } = snapshot;
-  const { epoch, frames } = source;
+  const { epoch } = source;
   const mirror = source.liveMirror(seed);
   if (from === 0) outbox.missed.delete(seed); // all of it is about to be sent
   if (from === 0) source.releaseAcks(outbox, seed);
   const next = (slot: number) => mirror?.nextListed(slot, times.monotonicMs) ?? -1;
-  const collected = mirror && frames.collect(mirror, next, from, times);
+  const collected = mirror && collectCells(mirror, next, from, times);
   const nextSlot = collected?.nextSlot ?? -1;
   const snapshotEnd = nextSlot === -1;
   if (snapshotEnd) outbox.snapshots.shift();
@@ -91,13 +90,13 @@ function snapshotMessage(
 }
 
 function missedMessage(
-  { epoch, frames }: CatchUpSource,
+  { epoch }: CatchUpSource,
   outbox: StreamOutbox,
   { mirror, marks }: { readonly mirror: SeedMirror; readonly marks: CellMarks },
   times: StoreTimes,
 ): Uint8Array {
   const { seed } = mirror;
-  const { cells, nextSlot } = frames.collect(mirror, (from) => marks.next(from), 0, times);
+  const { cells, nextSlot } = collectCells(mirror, (from) => marks.next(from), 0, times);
   if (nextSlot !== -1) {
     for (let slot = marks.next(0); slot !== nextSlot; slot = marks.next(slot + 1))
       marks.delete(slot);

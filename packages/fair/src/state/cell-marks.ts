@@ -60,12 +60,11 @@ export class CellMarks {
 
   /** The first marked slot from `from` on; -1 if there is none. */
   next(from: number): number {
-    let word = from >>> 5;
-    let bits = 0;
-    if (word < this.#wordLow) word = this.#wordLow;
-    else bits = (this.#words[word] ?? 0) & (-1 << (from & 31));
+    const first = from >>> 5;
+    let word = Math.max(first, this.#wordLow);
     if (word > this.#wordHigh) return -1;
-    if (bits === 0 && word === this.#wordLow && from >>> 5 < word) bits = this.#words[word] ?? 0;
+    let bits = this.#words[word] ?? 0;
+    if (word === first) bits &= -1 << (from & 31);
     while (bits === 0) {
       word += 1;
       if (word > this.#wordHigh) return -1;

@@ -52,11 +52,11 @@ export function compareConfigs(
 ): void {
   for (const [field, key] of Object.entries(BOUND_FIELDS)) {
     if (bound[key] === offered[key]) continue;
-    // The key check tells secrets apart; neither side should learn the other's.
-    const values = key === 'keyCheck' ? 'another secret' : `${offered[key]}, not ${bound[key]}`;
+    // The key check tells secrets apart; it helps whoever wants to guess one.
+    const values = key === 'keyCheck' ? '' : ` (${bound[key]} there, ${offered[key]} here)`;
     throw new SynclineError(
       'conflict',
-      `hello.config.${field}: the tracker "${tracker}" is in use with ${values === 'another secret' ? values : `another value (${values})`}. Give all instances the same configuration, or change the tracker's name, as in "${tracker}@2".`,
+      `hello.config.${field}: the tracker "${tracker}" is in use with another one${values}. Give all instances the same options and secret, or use another name, as in "${tracker}@2".`,
       { details: { field, reason: 'config' } },
     );
   }

@@ -1,5 +1,5 @@
-// Responses as bytes. Cells are collected into one set of columns that is used again and again, and encoded
-// at most 8,192 at a time. In the default namespace (epoch 0) no field is sent that the plain contract does
+// Responses as bytes. Cells are collected into one set of columns that serves all, since encoding never
+// waits, and are encoded at most 8,192 at a time. In the default namespace (epoch 0) no field is sent that the plain contract does
 // not have.
 //
 // F12  A client of the plain contract sees no unknown field.
@@ -27,25 +27,22 @@ export interface Collected {
   readonly nextSlot: number;
 }
 
-export class ResponseFrames {
-  readonly #cells = createCells(fairLimits.elementsPerMessageMax.value);
+const collected = createCells(fairLimits.elementsPerMessageMax.value);
 
-  /** The cells that `next` finds, from a slot on. They are valid until the next call. */
-  collect(
-    mirror: SeedMirror,
-    next: (from: number) => number,
-    from: number,
-    times: StoreTimes,
-  ): Collected {
-    const cells = this.#cells;
-    cells.count = 0;
-    let slot = next(from);
-    while (slot !== -1 && cells.count < cells.rows.length) {
-      mirror.append(cells, slot, times);
-      slot = next(slot + 1);
-    }
-    return { cells, nextSlot: slot };
+/** The cells that `next` finds, from a slot on. They are valid until the next call. */
+export function collectCells(
+  mirror: SeedMirror,
+  next: (from: number) => number,
+  from: number,
+  times: StoreTimes,
+): Collected {
+  collected.count = 0;
+  let slot = next(from);
+  while (slot !== -1 && collected.count < collected.rows.length) {
+    mirror.append(collected, slot, times);
+    slot = next(slot + 1);
   }
+  return { cells: collected, nextSlot: slot };
 }
 
 /** The bytes that all streams of a round share. */

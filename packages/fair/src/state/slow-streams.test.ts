@@ -60,6 +60,17 @@ describe('a stream that is behind', () => {
     expect(slow.take()).toMatchObject([{ cells: { count: 1 } }]);
   });
 
+  test('misses no cell of the round in which it fell behind', () => {
+    const { writer, slow, settle } = joinedRig();
+    fill(slow);
+    writer.deltas([[0, 0, 0.5]]);
+    writer.deltas([[0, 1, 0.5]], NEXT_SEED);
+    settle();
+    expect(slow.take()).toMatchObject([{ seed: SEED }]);
+    slow.drained();
+    expect(slow.take()).toMatchObject([{ seed: NEXT_SEED, cells: { count: 1 } }]);
+  });
+
   test('gets a snapshot that it asked for meanwhile, once', () => {
     const { writer, slow, settle } = joinedRig();
     fill(slow);

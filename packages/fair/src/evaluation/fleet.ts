@@ -10,8 +10,11 @@ import type { ManualClock } from './manual-clock.js';
 
 export interface Fleet {
   readonly trackers: readonly FairTracker[];
-  /** Called at the end of each interval: resolves when every instance knows what the others learned. */
-  share(): Promise<void> | undefined;
+  /**
+   * Called at the end of each interval with the keys of its outcomes: resolves when every instance knows
+   * what the others learned.
+   */
+  share(keys: ReadonlySet<string>): Promise<void> | undefined;
   close(): Promise<void>;
 }
 

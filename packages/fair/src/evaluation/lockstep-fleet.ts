@@ -1,5 +1,5 @@
 // A fleet whose instances share through a real service: at the end of each interval all flush at once, and
-// the evaluation goes on when everything was acknowledged and all have heard the same.
+// the evaluation goes on when everything was acknowledged and all see the same.
 //
 // Trackers flush "at once" (an interval of 0), which is when their clock says so: their `defer` is held back
 // until the interval ends.
@@ -7,17 +7,19 @@ import type { Clock } from '@syncline/kernel';
 import type { FairRemote } from '../client/fair-remote.js';
 import type { FairTracker } from '../fair-tracker.js';
 import { createTrackers, type Fleet, type FleetSettings } from './fleet.js';
-import { HeardCells } from './heard-cells.js';
 import type { ManualClock } from './manual-clock.js';
 
 export interface LockstepDeps {
-  /** One per instance. */
-  createRemote(): FairRemote;
+  /** One for all instances. */
+  readonly remote: FairRemote;
   /** Lets the event loop turn until the condition holds; rejects when that takes too long. */
   waitUntil(condition: () => boolean, what: string): Promise<void>;
   /** Ends the service, after the instances. */
   close(): Promise<void>;
 }
+
+/** The same cell after different roundings; far below what one outcome adds. */
+const PROBABILITY_TOLERANCE = 1e-9;
 
 /** Resolves when all instances are connected. */
 export async function openLockstepFleet(
@@ -25,13 +27,9 @@ export async function openLockstepFleet(
   settings: FleetSettings,
 ): Promise<Fleet> {
   const held = new HeldCallbacks();
-  const heard: HeardCells[] = [];
-  const trackers = createTrackers(settings, () => {
-    const cells = new HeardCells();
-    heard.push(cells);
-    const remote = cells.on(deps.createRemote());
-    return { remote, flushIntervalMs: 0, clock: held.clockOf(settings.clock) };
-  });
+  const clock = held.clockOf(settings.clock);
+  const { remote } = deps;
+  const trackers = createTrackers(settings, () => ({ remote, flushIntervalMs: 0, clock }));
   const close = async () => {
     await closeTrackers(trackers, settings.clock, deps);
     await deps.close();
@@ -41,11 +39,9 @@ export async function openLockstepFleet(
     await close();
     throw error;
   });
-  const hasSettled = () =>
-    heard.every(({ checksum }) => checksum === heard[0]?.checksum) &&
-    trackers.every((tracker) => isIdle(tracker));
-  const share = async () => {
+  const share = async (keys: ReadonlySet<string>) => {
     held.release();
+    const hasSettled = () => trackers.every(isIdle) && doAgree(trackers, keys);
     await deps.waitUntil(hasSettled, 'instances to hear from each other');
   };
   return { trackers, share, close };
@@ -56,7 +52,27 @@ function isIdle(tracker: FairTracker): boolean {
   return connected && pendingCells === 0;
 }
 
-/** What is done at the end of an interval. */
+/** An outcome changes all cells of its key in one message, so the key's probability tells if it came. */
+function doAgree([first, ...others]: readonly FairTracker[], keys: ReadonlySet<string>): boolean {
+  for (const key of keys) {
+    const wanted = first?.peek(key);
+    const isSame = (tracker: FairTracker) => {
+      const { probability, secondaryProbability } = tracker.peek(key);
+      return (
+        isNear(probability, wanted?.probability) &&
+        isNear(secondaryProbability, wanted?.secondaryProbability)
+      );
+    };
+    if (!others.every(isSame)) return false;
+  }
+  return true;
+}
+
+function isNear(probability: number, other = Number.NaN): boolean {
+  return Math.abs(probability - other) <= PROBABILITY_TOLERANCE;
+}
+
+/** What waits for the end of the interval. */
 class HeldCallbacks {
   readonly #callbacks = new Set<() => void>();
 
@@ -66,7 +82,7 @@ class HeldCallbacks {
       defer: (callback) => {
         const held = () => callback();
         this.#callbacks.add(held);
-        return { cancel: () => this.#callbacks.delete(held) };
+        return { cancel: () => void this.#callbacks.delete(held) };
       },
     };
   }
@@ -78,20 +94,19 @@ class HeldCallbacks {
   }
 }
 
-/** Closing waits by the clock for what the service still says; nobody else moves it then. */
-export async function closeTrackers(
+/** Closing waits by the clock for what the service still says, and nobody else moves it then. */
+async function closeTrackers(
   trackers: readonly FairTracker[],
   clock: ManualClock,
-  { waitUntil }: Pick<LockstepDeps, 'waitUntil'>,
+  { waitUntil }: LockstepDeps,
 ): Promise<void> {
   let isClosed = false;
   const closing = Promise.all(trackers.map((tracker) => tracker.close())).then(() => {
     isClosed = true;
   });
-  const tick = () => {
+  await waitUntil(() => {
     clock.advanceTo(clock.monotonicMs() + 10);
     return isClosed;
-  };
-  await waitUntil(tick, 'instances to close');
+  }, 'instances to close');
   await closing;
 }

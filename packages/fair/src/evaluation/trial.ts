@@ -43,7 +43,8 @@ export class Trial {
     const wallMs = EPOCH_MS + randomBelow(this.#random.fork('start'), WINDOW_MS);
     const clock = new ManualClock(wallMs);
     const fleet = await openFleet({ ...settings, clock, random: this.#random.fork('fleet') });
-    const contest = new Contest(this.#scenario, this.#balance(fleet, clock));
+    const reported = new Set<string>();
+    const contest = new Contest(this.#scenario, this.#balance(fleet, clock, reported));
     const startMs = clock.monotonicMs(); // connecting may have taken time
     try {
       let shareAtMs = options.intervalMs;
@@ -51,7 +52,8 @@ export class Trial {
         for (; arrival.atNs >= shareAtMs * 1e6; shareAtMs += options.intervalMs) {
           signal?.throwIfAborted();
           clock.advanceTo(startMs + shareAtMs);
-          await fleet.share();
+          await fleet.share(reported);
+          reported.clear();
         }
         contest.serve(arrival);
       }
@@ -62,7 +64,7 @@ export class Trial {
   }
 
   /** Each request goes to an instance by chance. */
-  #balance({ trackers }: Fleet, clock: ManualClock): Gate {
+  #balance({ trackers }: Fleet, clock: ManualClock, reported: Set<string>): Gate {
     const random = this.#random.fork('balancer');
     const startMs = clock.monotonicMs();
     let chosen = trackers[0];
@@ -72,7 +74,10 @@ export class Trial {
         chosen = trackers[randomBelow(random, trackers.length)];
         return chosen?.register(client).throttled === false;
       },
-      learn: (client, isSuccess) => chosen?.report(client, isSuccess ? 'success' : 'failure'),
+      learn(client, isSuccess) {
+        chosen?.report(client, isSuccess ? 'success' : 'failure');
+        reported.add(client);
+      },
     };
   }
 }

@@ -42,3 +42,10 @@ export function rowTitle(row: EvalRow): string {
   const how = { isolated: 'isolated', service: 'state service', redis: 'Redis' }[row.via];
   return `${row.policy}, ${row.instances} × ${how}`;
 }
+
+/** For programs. One instance shares with nobody, so it has no way of sharing. */
+export function rowFacts(row: EvalRow) {
+  if (row.kind === 'open') return { policy: null, via: null, instances: null };
+  const { policy, via, instances } = row;
+  return { policy, via: instances === 1 ? null : via, instances };
+}

@@ -1,7 +1,11 @@
-// How fleets are opened, for each way of sharing.
+// How fleets are opened, for each way of sharing. A Redis that was named must answer before anything runs:
+// nobody wants to hear after a minute that it does not.
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { type OpenFleet, openIsolatedFleet } from '@syncline/fair/testing';
-import { SynclineError } from '@syncline/kernel';
 import type { EvalPlan, Via } from './eval-plan.js';
+import { cannotShare, redisFleets } from './redis-fleet.js';
+import { startRedisProcess } from './redis-process.js';
 import { openServiceFleet } from './service-fleet.js';
 
 export interface FleetOpeners {
@@ -9,12 +13,28 @@ export interface FleetOpeners {
   close(): Promise<void>;
 }
 
-export async function openFleets(_plan: EvalPlan): Promise<FleetOpeners> {
-  const missing: OpenFleet = async () => {
-    throw new SynclineError('unavailable', 'instances cannot share yet.');
-  };
+const ANSWER_TIMEOUT_MS = 5_000;
+
+/** Rejects with `unavailable` when the Redis that it needs is not there. */
+export async function openFleets({ via, instances, redisUrl }: EvalPlan): Promise<FleetOpeners> {
+  const isRedisUsed = via === 'redis' && instances.length > 0;
+  const own = isRedisUsed && redisUrl === undefined ? await startRedisProcess() : undefined;
+  if (isRedisUsed && redisUrl !== undefined) await reach(redisUrl);
+  const redis = redisFleets(own?.url ?? redisUrl ?? '');
   return {
-    fleets: { isolated: openIsolatedFleet, service: openServiceFleet, redis: missing },
-    async close() {},
+    fleets: { isolated: openIsolatedFleet, service: openServiceFleet, redis },
+    close: async () => own?.stop(),
   };
+}
+
+async function reach(url: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379) });
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
+  } catch (cause) {
+    throw cannotShare(url, cause);
+  } finally {
+    socket.destroy();
+  }
 }

@@ -4,15 +4,24 @@ import { createSystemClock, SynclineError } from '@syncline/kernel';
 import { type CliWorld, say } from '../../cli-world.js';
 import { paintFor } from '../../paint.js';
 import { listenForStop } from '../../serve/stop-request.js';
-import { checkScenario } from './eval-gates.js';
-import { renderJsonLines } from './eval-json.js';
+import { checkFaults, evaluateFaults, faultTitle } from './eval-faults.js';
+import { checkScenario, type GateReport } from './eval-gates.js';
+import { jsonLine } from './eval-json.js';
 import { writePicture } from './eval-picture.js';
 import { type EvalPlan, shortName } from './eval-plan.js';
 import { EvalProgress } from './eval-progress.js';
-import { isShared, rowTitle } from './eval-row.js';
-import { evaluateScenario, type ScenarioResult } from './eval-scenario.js';
-import { renderTable } from './eval-table.js';
+import { isShared, openRow, rowFacts, rowTitle } from './eval-row.js';
+import { type EvalDeps, evaluateScenario, type ScenarioResult } from './eval-scenario.js';
+import { renderTable, type TableRow } from './eval-table.js';
 import { openFleets } from './open-fleets.js';
+
+interface EvalShell {
+  readonly world: CliWorld;
+  readonly plan: EvalPlan;
+  readonly isJson: boolean;
+  readonly signal: AbortSignal;
+  readonly progress: EvalProgress;
+}
 
 /** Throws `aborted` when it was stopped, and `limit-exceeded` when a check fails. */
 export async function runEval(world: CliWorld, plan: EvalPlan, isJson: boolean): Promise<void> {
@@ -21,41 +30,94 @@ export async function runEval(world: CliWorld, plan: EvalPlan, isJson: boolean):
     stop.abort(new SynclineError('aborted', `stopped by ${event} before the end.`)),
   );
   const progress = new EvalProgress({ world, clock: createSystemClock() });
+  const shell = { world, plan, isJson, signal: stop.signal, progress };
+  try {
+    const reports = plan.isFaulty ? await runFaults(shell) : await runScenarios(shell);
+    if (plan.isChecked) tellGates(world, reports);
+  } finally {
+    progress.clear();
+  }
+}
+
+async function runScenarios(shell: EvalShell): Promise<readonly GateReport[]> {
+  const { world, plan, signal } = shell;
   const results: ScenarioResult[] = [];
   const { fleets, close } = await openFleets(plan);
   try {
     for (const scenario of plan.scenarios) {
-      const onRun = (title: string, run: number, runs: number) =>
-        progress.show(`${shortName(scenario)}: ${title}`, run / runs);
-      const result = await evaluateScenario({ fleets, signal: stop.signal, onRun }, scenario, plan);
-      progress.clear();
+      const deps = { fleets, signal, onRun: onRunOf(shell, shortName(scenario)) };
+      const result = await evaluateScenario(deps, scenario, plan);
       results.push(result);
-      world.stdout.write(isJson ? renderJsonLines(result, plan) : tableOf(world, result, plan));
+      const rows = result.rows.map(({ row, verdict }) => ({
+        title: rowTitle(row),
+        isBold: isShared(row),
+        facts: rowFacts(row),
+        verdict,
+      }));
+      print(shell, scenario, rows);
     }
   } finally {
-    progress.clear();
     await close();
   }
   if (plan.picture) {
     writePicture(plan.picture, results);
     say(world, `The picture is in ${plan.picture.file}`);
   }
-  if (plan.isChecked) checkAll(world, results);
+  return results.map(checkScenario);
 }
 
-function tableOf(world: CliWorld, { scenario, rows }: ScenarioResult, plan: EvalPlan): string {
-  const paint = paintFor(world.stdout, world.environment);
+async function runFaults(shell: EvalShell): Promise<readonly GateReport[]> {
+  const { plan, signal } = shell;
+  const reports: GateReport[] = [];
+  for (const scenario of plan.scenarios) {
+    const deps = { signal, onRun: onRunOf(shell, 'faults') };
+    const result = await evaluateFaults(deps, scenario, plan);
+    const open = {
+      title: rowTitle(openRow),
+      isBold: false,
+      facts: { ...rowFacts(openRow), fault: null },
+      verdict: result.open,
+    };
+    const rows = result.rows.map(({ row, verdict }) => ({
+      title: faultTitle(row),
+      isBold: false,
+      facts: row,
+      verdict,
+    }));
+    print(shell, scenario, [open, ...rows]);
+    reports.push(checkFaults(result));
+  }
+  return reports;
+}
+
+function onRunOf({ progress }: EvalShell, name: string): EvalDeps['onRun'] {
+  return (title, run, runs) => progress.show(`${name}: ${title}`, run / runs);
+}
+
+interface PrintedRow extends TableRow {
+  readonly facts: object;
+}
+
+function print(
+  { world, plan, isJson, progress }: EvalShell,
+  scenario: ScenarioResult['scenario'],
+  rows: readonly PrintedRow[],
+): void {
+  const { stdout, environment } = world;
+  progress.clear();
+  if (isJson) {
+    for (const { facts, verdict } of rows) stdout.write(jsonLine(scenario, plan, facts, verdict));
+    return;
+  }
   const isFirst = scenario === plan.scenarios[0];
-  const body = rows.map(({ row, verdict }) => ({
-    title: rowTitle(row),
-    isBold: isShared(row),
-    verdict,
-  }));
-  return `${isFirst ? '' : '\n'}${renderTable(scenario, body, { paint, seeds: plan.seeds })}`;
+  const table = renderTable(scenario, rows, {
+    paint: paintFor(stdout, environment),
+    seeds: plan.seeds,
+  });
+  stdout.write(`${isFirst ? '' : '\n'}${table}`);
 }
 
-function checkAll(world: CliWorld, results: readonly ScenarioResult[]): void {
-  const reports = results.map(checkScenario);
+function tellGates(world: CliWorld, reports: readonly GateReport[]): void {
   const checked = reports.reduce((sum, report) => sum + report.checked, 0);
   const failures = reports.flatMap((report) => report.failures);
   for (const failure of failures) say(world, `Below its gate: ${failure}`);
@@ -64,5 +126,7 @@ function checkAll(world: CliWorld, results: readonly ScenarioResult[]): void {
       'limit-exceeded',
       `${failures.length} of ${checked} gates are not met.`,
     );
-  say(world, `All ${checked} gates are met.`);
+  const met =
+    checked === 0 ? 'Nothing that was evaluated has a gate.' : `All ${checked} gates are met.`;
+  say(world, met);
 }

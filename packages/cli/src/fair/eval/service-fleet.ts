@@ -11,7 +11,7 @@ export const openServiceFleet: OpenFleet = async (settings) => {
   const port = server.listeners.find(({ listener }) => listener === 'grpc')?.port;
   return openLockstepFleet(
     {
-      createRemote: () => grpcRemote({ address: `127.0.0.1:${port}`, tracker: 'eval' }),
+      remote: grpcRemote({ address: `127.0.0.1:${port}`, tracker: 'eval' }),
       waitUntil,
       close: async () => void (await server.stop()),
     },

@@ -1,0 +1,88 @@
+// `syncline fair top`: the trackers of a running server and their highest cells. On a terminal the table is
+// drawn anew each second; anywhere else it is printed once.
+import { createSystemClock, SynclineError } from '@syncline/kernel';
+import type { Command } from 'commander';
+import type { CliWorld } from '../cli-world.js';
+import { formatDuration } from '../duration.js';
+import { addExamples } from '../examples.js';
+import { type Paint, paintFor } from '../paint.js';
+import { listenForStop } from '../serve/stop-request.js';
+import { type StatusTargetOptions, statusTarget } from '../status/status-target.js';
+import { fetchFairFacts, type TopQuery } from './top-facts.js';
+import { renderTop } from './top-table.js';
+
+interface TopOptions extends StatusTargetOptions {
+  readonly tracker?: string;
+  readonly limit?: string;
+  readonly json?: true;
+}
+
+const LIMIT_BY_DEFAULT = 20;
+const LIMIT_MAX = 1_000;
+const INTERVAL_MS = 1_000;
+const CLEAR = '\u001b[H\u001b[2J';
+
+export function addTopCommand(fair: Command, world: CliWorld): void {
+  const command = fair.command('top').description('Show the hottest cells of a running server');
+  addExamples(command, [
+    ['syncline fair top', 'the server here, all trackers'],
+    ['syncline fair top --tracker api --limit 5', 'one tracker, five cells'],
+    ['syncline fair top --json', 'for a program, one object per line'],
+  ]);
+  command
+    .option('--tracker <name>', 'Only this one')
+    .option('--limit <count>', `How many cells (${LIMIT_BY_DEFAULT})`)
+    .option('--url <url>', 'Where the server is (or SYNCLINE_URL; http://127.0.0.1:7400)')
+    .option('--ca-file <file>', 'PEM file with the authority of its certificate')
+    .option('--config <file>', "The server's TOML file: gives address, token and certificates")
+    .option('--json', 'Print JSON, one object per line')
+    .action((options: TopOptions) => top(world, options));
+}
+
+async function top(world: CliWorld, options: TopOptions): Promise<void> {
+  const { stdout, environment } = world;
+  const query = { tracker: options.tracker, limit: limitOf(options.limit) };
+  const target = statusTarget(options, environment);
+  const paint = paintFor(stdout, environment);
+  const look = () => fetchFairFacts(target, query);
+  const draw = (facts: Awaited<ReturnType<typeof look>>): string =>
+    options.json ? `${JSON.stringify(facts)}\n` : renderTop(facts, query.limit, paint);
+  stdout.write(draw(await look()));
+  if (stdout.isTTY !== true) return;
+  const screen = { clear: options.json ? '' : CLEAR, paint };
+  await redraw(world, async () => draw(await look()), screen);
+}
+
+/** Until a signal. A server that is gone for a while is waited for; what is shown says so meanwhile. */
+async function redraw(
+  world: CliWorld,
+  draw: () => Promise<string>,
+  { clear, paint }: { readonly clear: string; readonly paint: Paint },
+): Promise<void> {
+  const clock = createSystemClock();
+  const stopping = new AbortController();
+  void listenForStop(world).then(() => stopping.abort());
+  let lastGoodMs = clock.monotonicMs();
+  for (;;) {
+    await clock.sleep(INTERVAL_MS, stopping.signal).catch(() => undefined);
+    if (stopping.signal.aborted) return;
+    try {
+      world.stdout.write(`${clear}${await draw()}`);
+      lastGoodMs = clock.monotonicMs();
+    } catch (thrown) {
+      if (!(thrown instanceof SynclineError)) throw thrown;
+      const age = formatDuration(clock.monotonicMs() - lastGoodMs);
+      world.stderr.write(`${clear}${paint('red', `No answer for ${age}:`)} ${thrown.message}\n`);
+    }
+  }
+}
+
+function limitOf(given: string | undefined): TopQuery['limit'] {
+  if (given === undefined) return LIMIT_BY_DEFAULT;
+  const limit = /^\d{1,4}$/.test(given) ? Number(given) : 0;
+  if (limit >= 1 && limit <= LIMIT_MAX) return limit;
+  throw new SynclineError(
+    'invalid-argument',
+    `--limit is ${JSON.stringify(given)}; allowed is a whole number from 1 to ${LIMIT_MAX}.`,
+  );
+}

@@ -1,0 +1,50 @@
+// GET /api/fair: what the state service holds, checked before it is shown.
+import type { StateServiceFacts } from '@syncline/fair';
+import { flag, isDeeper, list, numeric, optional, shape, text } from '../status/answer-shape.js';
+import { fetchAnswer } from '../status/fetch-answer.js';
+import type { StatusTarget } from '../status/status-target.js';
+
+export interface TopQuery {
+  /** Undefined: all. */
+  readonly tracker: string | undefined;
+  readonly limit: number;
+}
+
+export function fetchFairFacts(target: StatusTarget, query: TopQuery): Promise<StateServiceFacts> {
+  const wanted = new URLSearchParams({ limit: String(query.limit) });
+  if (query.tracker !== undefined) wanted.set('tracker', query.tracker);
+  return fetchAnswer(target, `/api/fair?${wanted}`, isFacts);
+}
+
+function isFacts(body: unknown): body is StateServiceFacts {
+  return !isDeeper(body) && factsShape(body);
+}
+
+const factsShape = shape({
+  streams: numeric,
+  streamsMax: numeric,
+  trackers: numeric,
+  isReachable: flag,
+  namespaces: list(
+    shape({
+      tracker: text,
+      config: optional(
+        shape({ levels: numeric, columns: numeric, policy: text, ratePerSecond: numeric }),
+      ),
+      streams: numeric,
+      streamsBehind: numeric,
+      instances: numeric,
+      cells: numeric,
+      seeds: list(shape({ seed: text, cells: numeric, idleMs: numeric })),
+      highest: list(
+        shape({
+          seed: text,
+          row: numeric,
+          column: numeric,
+          probability: numeric,
+          ageMs: optional(numeric),
+        }),
+      ),
+    }),
+  ),
+});

@@ -1,3 +1,4 @@
+// The door `@syncline/fair/redis`: what needs ioredis, which is an optional peer.
 export {
   createFairStorageService,
   type FairStorageOptions,

@@ -127,7 +127,7 @@ test('F5 parts of a large message that were applied are not applied again', asyn
   expect(values.filter(([isEarlier, p]) => p === (isEarlier ? 0.25 : 0.5))).toHaveLength(1_200);
 });
 
-test('two replicas that write at once hold the same copy in the end', async () => {
+test('F60 two replicas that write at once hold the same copy in the end', async () => {
   const replicas = [openStore(), openStore()].map((store) => ({ store, ...keepCopy(store) }));
   const writes = replicas.flatMap(({ store, take }, replica) =>
     Array.from({ length: 150 }, async (_, index) => {
@@ -151,7 +151,7 @@ test('a script that Redis has forgotten is sent again', async () => {
   expect((await cellsAt(store, namespace, SEED))[0]?.probability).toBe(0.5);
 });
 
-test('a change that was not published is found by the counter, and the seed is read', async () => {
+test('F60 a change that was not published is found by the counter, and the seed is read', async () => {
   const [store, other] = [openStore(), openStore()];
   const { copy } = keepCopy(store);
   await change(other, 0.25);
@@ -170,7 +170,7 @@ test('a change that was not published is found by the counter, and the seed is r
   expect(counts.get('syncline_fair_redis_gaps_total')).toBe(1);
 });
 
-test('news that were lost with their connection are read when it is back', async () => {
+test('F60 news that were lost with their connection are read when it is back', async () => {
   const [store, other] = [openStore(), openStore()];
   const { copy } = keepCopy(store);
   await change(other, 0.25);

@@ -59,7 +59,7 @@ test('changes that arrive in order are delivered at once', () => {
   expect(rig.log).toEqual(['news1', 'news2', 'news3']);
 });
 
-test('an answer that overtakes the news before it waits for them', () => {
+test('F60 an answer that overtakes the news before it waits for them', () => {
   const rig = createRig();
   rig.news(1);
   rig.answer(3);
@@ -68,7 +68,7 @@ test('an answer that overtakes the news before it waits for them', () => {
   expect(rig.log).toEqual(['news1', 'news2', 'answer3']);
 });
 
-test('what follows an answer waits until its owner has run', () => {
+test('F60 what follows an answer waits until its owner has run', () => {
   const rig = createRig();
   rig.answer(1);
   rig.news(2);
@@ -77,7 +77,7 @@ test('what follows an answer waits until its owner has run', () => {
   expect(rig.log).toEqual(['answer1', 'news2']);
 });
 
-test('a change that never comes is mended by a reading, which includes what it held', () => {
+test('F60 a change that never comes is mended by a reading, which includes what it held', () => {
   const rig = createRig();
   rig.news(1);
   rig.answer(3);

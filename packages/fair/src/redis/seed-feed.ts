@@ -8,6 +8,8 @@
 // Whoever holds a copy of the cells overwrites them with each delivery, so an older value must never
 // follow a newer one. A delivery that resolves a promise takes effect when its owner runs on, so what comes
 // behind it waits for the next turn of the event loop.
+//
+// F60  No older value follows a newer one, and what was missed is read.
 import type { Clock, Timer } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 

@@ -7,48 +7,52 @@
 import { assert } from '@syncline/kernel';
 import type { CellDeltas } from '../cells.js';
 
+/** Numbers per cell: amount, low, high, and 1 if there is a fold. Side by side, for the processor's cache. */
+const STRIDE = 4;
+const LOW = 1;
+const HIGH = 2;
+const HAS = 3;
+
 export class FoldSet {
   /** Those with a fold, in the order of their first outcome; `count` of them. */
   readonly cells: Uint32Array;
   count = 0;
-  readonly #has: Uint8Array;
-  readonly #amounts: Float64Array;
-  readonly #lows: Float64Array;
-  readonly #highs: Float64Array;
+  readonly #folds: Float64Array;
 
   constructor(cellsCount: number) {
     this.cells = new Uint32Array(cellsCount);
-    this.#has = new Uint8Array(cellsCount);
-    this.#amounts = new Float64Array(cellsCount);
-    this.#lows = new Float64Array(cellsCount);
-    this.#highs = new Float64Array(cellsCount);
+    this.#folds = new Float64Array(STRIDE * cellsCount);
   }
 
   has(cell: number): boolean {
-    return this.#has[cell] === 1;
+    return this.#folds[STRIDE * cell + HAS] === 1;
   }
 
   /** Hot: an outcome of the cell, after those that it has had. */
   add(cell: number, delta: number): void {
-    if (this.#has[cell] === 0) {
-      this.#has[cell] = 1;
+    const folds = this.#folds;
+    const at = STRIDE * cell;
+    if (folds[at + HAS] === 0) {
       this.cells[this.count] = cell;
       this.count += 1;
-      this.#amounts[cell] = delta;
-      this.#lows[cell] = 0;
-      this.#highs[cell] = 1;
+      folds[at] = delta;
+      folds[at + LOW] = 0;
+      folds[at + HIGH] = 1;
+      folds[at + HAS] = 1;
       return;
     }
-    this.#amounts[cell] = (this.#amounts[cell] ?? 0) + delta;
-    this.#lows[cell] = clamp((this.#lows[cell] ?? 0) + delta);
-    this.#highs[cell] = clamp((this.#highs[cell] ?? 0) + delta);
+    folds[at] = (folds[at] ?? 0) + delta;
+    folds[at + LOW] = clamp((folds[at + LOW] ?? 0) + delta);
+    folds[at + HIGH] = clamp((folds[at + HIGH] ?? 0) + delta);
   }
 
   /** What the outcomes make of a probability; the same one for a cell without. */
   applied(cell: number, probability: number): number {
-    if (this.#has[cell] === 0) return probability;
-    const sum = probability + (this.#amounts[cell] ?? 0);
-    return Math.min(this.#highs[cell] ?? 1, Math.max(this.#lows[cell] ?? 0, sum));
+    if (!this.has(cell)) return probability;
+    const folds = this.#folds;
+    const at = STRIDE * cell;
+    const sum = probability + (folds[at] ?? 0);
+    return Math.min(folds[at + HIGH] ?? 1, Math.max(folds[at + LOW] ?? 0, sum));
   }
 
   /**
@@ -56,9 +60,11 @@ export class FoldSet {
    * takes no bytes then: so it is with any number of outcomes of one kind.
    */
   write(cell: number, deltas: CellDeltas, index: number): void {
-    const amount = this.#amounts[cell] ?? 0;
-    const low = this.#lows[cell] ?? 0;
-    const high = this.#highs[cell] ?? 1;
+    const folds = this.#folds;
+    const at = STRIDE * cell;
+    const amount = folds[at] ?? 0;
+    const low = folds[at + LOW] ?? 0;
+    const high = folds[at + HIGH] ?? 1;
     deltas.amounts[index] = amount;
     deltas.lows[index] = low <= amount ? 0 : low;
     deltas.highs[index] = high >= 1 + amount ? 1 : high;
@@ -67,7 +73,9 @@ export class FoldSet {
   /** Forgets the folds of a part of the list. The list itself stays until `clear`. */
   drop(from: number, to: number): void {
     assert(from >= 0 && to <= this.count, 'F9: a part of the list of cells');
-    for (let index = from; index < to; index += 1) this.#has[this.cells[index] ?? 0] = 0;
+    for (let index = from; index < to; index += 1) {
+      this.#folds[STRIDE * (this.cells[index] ?? 0) + HAS] = 0;
+    }
   }
 
   clear(): void {

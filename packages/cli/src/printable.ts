@@ -11,8 +11,8 @@ export function printable(text: string): string {
 }
 
 /** JSON escapes the lower control characters itself; those above are commands to some terminals. */
-export function printableJson(value: unknown): string {
-  return JSON.stringify(value, null, 2).replace(
+export function printableJson(value: unknown, indent = 2): string {
+  return JSON.stringify(value, null, indent).replace(
     /[\u007f-\u009f]/g,
     (character) => `\\u00${character.charCodeAt(0).toString(16)}`,
   );

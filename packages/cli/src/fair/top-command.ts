@@ -6,6 +6,7 @@ import type { CliWorld } from '../cli-world.js';
 import { formatDuration } from '../duration.js';
 import { addExamples } from '../examples.js';
 import { type Paint, paintFor } from '../paint.js';
+import { printableJson } from '../printable.js';
 import { listenForStop } from '../serve/stop-request.js';
 import { type StatusTargetOptions, statusTarget } from '../status/status-target.js';
 import { fetchFairFacts, type TopQuery } from './top-facts.js';
@@ -46,7 +47,7 @@ async function top(world: CliWorld, options: TopOptions): Promise<void> {
   const paint = paintFor(stdout, environment);
   const look = () => fetchFairFacts(target, query);
   const draw = (facts: Awaited<ReturnType<typeof look>>): string =>
-    options.json ? `${JSON.stringify(facts)}\n` : renderTop(facts, query.limit, paint);
+    options.json ? `${printableJson(facts, 0)}\n` : renderTop(facts, query.limit, paint);
   stdout.write(draw(await look()));
   if (stdout.isTTY !== true) return;
   const screen = { clear: options.json ? '' : CLEAR, paint };

@@ -1,19 +1,10 @@
-// Whether an answer is the status of a server. Whatever listens at a URL may answer, and what passes
-// here is shown: so every value that is used is checked, and none may be so large or so deep that
-// showing it fails. Members that are not known here pass, because a newer server may send them.
+// Whether an answer is the status of a server: every value that is used is checked.
 import type { ServerStatus } from '@syncline/server';
-import { cliLimits } from '../limits.js';
-
-type Check = (value: unknown) => boolean;
+import { flag, isDeeper, list, numeric, optional, shape, text } from './answer-shape.js';
 
 export function isStatus(body: unknown): body is ServerStatus {
-  return !isDeeper(body, cliLimits.statusDepthMax.value) && statusShape(body);
+  return !isDeeper(body) && statusShape(body);
 }
-
-const text: Check = (value) =>
-  typeof value === 'string' && Buffer.byteLength(value) <= cliLimits.statusTextBytesMax.value;
-const numeric: Check = (value) => Number.isFinite(value);
-const flag: Check = (value) => typeof value === 'boolean';
 
 const statusShape = shape({
   nodeId: numeric,
@@ -35,26 +26,3 @@ const statusShape = shape({
   ),
   limitsReached: list(shape({ package: text, limit: text, count: numeric })),
 });
-
-function shape(members: Readonly<Record<string, Check>>): Check {
-  const checks = Object.entries(members);
-  return (value) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-    const given = new Map<string, unknown>(Object.entries(value));
-    return checks.every(([name, check]) => check(given.get(name)));
-  };
-}
-
-function list(item: Check): Check {
-  return (value) =>
-    Array.isArray(value) && value.length <= cliLimits.statusEntriesMax.value && value.every(item);
-}
-
-function optional(check: Check): Check {
-  return (value) => value === undefined || check(value);
-}
-
-function isDeeper(value: unknown, depthMax: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return depthMax === 0 || Object.values(value).some((inner) => isDeeper(inner, depthMax - 1));
-}

@@ -1,0 +1,99 @@
+// `fair top` against something that answers like a server, or does not.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import type { CliWorld, StopEvent } from '../cli-world.js';
+import { runCli } from '../run-cli.js';
+
+const facts = {
+  streams: 1,
+  streamsMax: 1_024,
+  trackers: 0,
+  isReachable: true,
+  namespaces: [
+    {
+      tracker: '',
+      epoch: 0,
+      streams: 1,
+      streamsBehind: 0,
+      instances: 0,
+      cells: 1,
+      seeds: [{ seed: '42', cells: 1, idleMs: 10 }],
+      highest: [{ seed: '42', row: 3, column: 4, probability: 0.5 }],
+    },
+  ],
+};
+
+interface Asked {
+  readonly body?: unknown;
+  readonly code?: number;
+  readonly flags?: readonly string[];
+  readonly isTerminal?: boolean;
+  /** Presses Ctrl-C when this was printed so often. */
+  readonly stopAfter?: number;
+}
+
+async function ask({ body = facts, code = 200, flags = [], isTerminal, stopAfter }: Asked) {
+  const paths: string[] = [];
+  const server = createServer((request, response) => {
+    paths.push(request.url ?? '');
+    response.writeHead(code).end(JSON.stringify(body));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  let [stdout, stderr, writes] = ['', '', 0];
+  let stop: (event: StopEvent) => void = () => {};
+  const world: CliWorld = {
+    stdout: {
+      isTTY: isTerminal ?? false,
+      write(text) {
+        stdout += text;
+        writes += 1;
+        if (writes === stopAfter) stop('SIGINT');
+      },
+    },
+    stderr: { write: (text) => (stderr += text) },
+    environment: { NO_COLOR: '1' },
+    onStopEvent: (listener) => {
+      stop = listener;
+    },
+    reportStarted() {},
+    exitNow: () => expect.unreachable(),
+  };
+  const exit = await runCli(world, ['fair', 'top', '--url', url, ...flags]);
+  server.close();
+  return { exit, url, stdout, stderr, paths };
+}
+
+test('printed once where nobody looks, with what was asked for', async () => {
+  const { exit, stdout, stderr, paths } = await ask({ flags: ['--tracker', 'a', '--limit', '5'] });
+  expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
+  expect(stdout).toMatch(/^fair {2}1 of 1024 streams\n/);
+  expect(stdout).toContain('0.5000');
+  expect(paths).toEqual(['/api/fair?limit=5&tracker=a']);
+});
+
+test('JSON is one line', async () => {
+  const { stdout } = await ask({ flags: ['--json'] });
+  expect(stdout.match(/\n/g)).toHaveLength(1);
+  expect(JSON.parse(stdout)).toEqual(facts);
+});
+
+test('a terminal is drawn anew each second, until Ctrl-C', async () => {
+  const { exit, stdout } = await ask({ isTerminal: true, stopAfter: 2 });
+  expect(exit).toBe(0);
+  expect(stdout.split('\u001b[H\u001b[2J')).toHaveLength(2);
+});
+
+test('wrong flags, wrong answers and no server have their exit codes', async () => {
+  expect((await ask({ flags: ['--limit', '0'] })).exit).toBe(2);
+  expect((await ask({ body: { streams: 'many' } })).exit).toBe(3);
+  const problem = { code: 'not-found', detail: 'no such tracker', outcome: 'not-applied' };
+  expect((await ask({ code: 404, body: problem })).exit).toBe(4);
+  const { url } = await ask({});
+  const nobody = await ask({ flags: ['--url', url] });
+  expect(nobody.exit).toBe(3);
+  expect(nobody.stderr).toContain('(connection refused). Probably no server runs there.');
+});

@@ -88,17 +88,18 @@ describe('a store that answers later', () => {
   test('an acknowledgement waits until its change is there; messages keep their order', async () => {
     const { connect, settle, controls } = createSharedRig();
     const client = connect();
-    await client.hello('api', 'one');
+    client.hello('api', 'one');
+    await client.handled;
     expect(client.take()).toMatchObject([{ welcome: { epoch: 4_711 } }]);
     controls.isHeld = true;
-    const first = client.deltas([[0, 0, 0.25]]);
-    const second = client.requestState();
+    client.deltas([[0, 0, 0.25]]);
+    client.requestState();
     await turns();
     settle();
     expect(client.take()).toEqual([]);
     controls.isHeld = false;
     controls.release();
-    await Promise.all([first, second]);
+    await client.handled;
     expect(client.take()).toMatchObject([{ isSnapshot: true, ackedSeq: 1, cells: { count: 1 } }]);
   });
 
@@ -106,9 +107,11 @@ describe('a store that answers later', () => {
     const { connect, settle, controls } = createSharedRig();
     controls.elsewhere(1);
     const client = connect();
-    await client.hello('api', 'one');
+    client.hello('api', 'one');
+    await client.handled;
     client.take();
-    await client.requestState();
+    client.requestState();
+    await client.handled;
     expect(client.take().map((response) => [...valuesOf(response).keys()])).toEqual([['0/1']]);
     controls.elsewhere(2);
     settle();
@@ -118,36 +121,43 @@ describe('a store that answers later', () => {
   test('a failure ends the stream as unavailable', async () => {
     const { connect, controls } = createSharedRig();
     const client = connect();
-    await client.hello('api', 'one');
+    client.hello('api', 'one');
+    await client.handled;
     controls.failsWith = new SynclineError('timeout', 'no answer from the store');
-    await client.deltas([[0, 0, 0.25]]);
+    client.deltas([[0, 0, 0.25]]);
+    await client.handled;
     expect(client.error?.code).toBe('timeout');
   });
 
   test('while it is lost streams end and hellos are refused; then all is read anew', async () => {
     const { connect, controls, service } = createSharedRig();
     const [named, plain] = [connect(), connect()];
-    await named.hello('api', 'one');
+    named.hello('api', 'one');
+    await named.handled;
     controls.setReachable(false);
     expect([named.error?.code, plain.error?.code]).toEqual(['unavailable', 'unavailable']);
     expect(service.status()).toMatchObject({ streams: 0, trackers: 0, isReachable: false });
     const refused = connect();
-    await refused.hello('api', 'one');
+    refused.hello('api', 'one');
+    await refused.handled;
     expect(refused.error?.code).toBe('unavailable');
     controls.elsewhere(7);
     controls.epoch = 4_712;
     controls.setReachable(true);
     const back = connect();
-    await back.hello('api', 'one', { lastEpoch: 4_711 });
+    back.hello('api', 'one', { lastEpoch: 4_711 });
+    await back.handled;
     expect(back.take()).toMatchObject([{ welcome: { epoch: 4_712, wantView: true } }]);
-    await back.requestState();
+    back.requestState();
+    await back.handled;
     expect(back.take()).toMatchObject([{ cells: { count: 1 } }]);
   });
 
   test('the instances of all services count', async () => {
     const { connect, controls, pass } = createSharedRig();
     const client = connect();
-    await client.hello('api', 'one');
+    client.hello('api', 'one');
+    await client.handled;
     client.take();
     controls.instances = 5;
     await turns();
@@ -163,7 +173,8 @@ describe('a store that answers later', () => {
       details: { field: 'window_ms' },
     });
     const client = connect();
-    await client.hello('api', 'one');
+    client.hello('api', 'one');
+    await client.handled;
     expect(client.error?.details['field']).toBe('window_ms');
     expect(service.status().trackers).toBe(0);
   });

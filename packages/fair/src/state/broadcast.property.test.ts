@@ -24,8 +24,8 @@ type Step =
   | { readonly kind: 'request'; readonly client: number; readonly seed: number }
   | { readonly kind: 'pass'; readonly ms: number };
 
-const client = fc.nat(CLIENTS - 1);
-const seed = fc.nat(SEEDS.length - 1);
+const clients = fc.nat(CLIENTS - 1);
+const seeds = fc.nat(SEEDS.length - 1);
 const row: fc.Arbitrary<DeltaRow> = fc.tuple(
   fc.nat(2),
   fc.nat(9),
@@ -37,16 +37,22 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
       weight: 4,
       arbitrary: fc.record({
         kind: fc.constant('deltas' as const),
-        client,
-        seed,
+        client: clients,
+        seed: seeds,
         rows: fc.array(row, { maxLength: 12 }),
       }),
     },
     {
       weight: 1,
-      arbitrary: fc.record({ kind: fc.constantFrom('fill' as const, 'drain' as const), client }),
+      arbitrary: fc.record({
+        kind: fc.constantFrom('fill' as const, 'drain' as const),
+        client: clients,
+      }),
     },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('request' as const), client, seed }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ kind: fc.constant('request' as const), client: clients, seed: seeds }),
+    },
     { weight: 2, arbitrary: fc.record({ kind: fc.constant('pass' as const), ms: fc.nat(300) }) },
   ),
   { maxLength: 60, size: 'max' },

@@ -92,14 +92,15 @@ export class DefaultNamespace {
     const loaded = source.load();
     if (!(loaded instanceof Promise)) return source;
     const { logger } = this.#deps;
-    const loading = loaded.catch((thrown: unknown) => {
-      const { message: reason } = SynclineError.from(thrown);
-      logger.warn('the default namespace could not be read; it starts empty here', { reason });
-    });
+    const loading = loaded
+      .catch((thrown: unknown) => {
+        const { message: reason } = SynclineError.from(thrown);
+        logger.warn('the default namespace could not be read; it starts empty here', { reason });
+      })
+      .then(() => {
+        if (this.#loading === loading) this.#loading = undefined;
+      });
     this.#loading = loading;
-    loading.then(() => {
-      if (this.#loading === loading) this.#loading = undefined;
-    });
     return source;
   }
 

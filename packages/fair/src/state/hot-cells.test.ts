@@ -29,7 +29,10 @@ describe('cells that a budget lets through', () => {
     const choice = dirtyCells(10, (slot) => (slot === 9 ? 0.001 : 1));
     const random = createSeededRandom('due');
     for (let round = 0; round < 4; round += 1) choice.hot.passOver(choice.dirty);
-    for (let slot = 0; slot < 9; slot += 1) choice.hot.sent(slot);
+    for (let slot = 0; slot < 9; slot += 1) {
+      choice.hot.sent(slot);
+      choice.hot.note(slot, 1, 2);
+    }
     const [chosen] = chooseHot([choice], 1, random);
     expect(chosen?.has(9)).toBe(true);
   });

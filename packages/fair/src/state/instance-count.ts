@@ -20,7 +20,7 @@ export interface InstanceCountDeps {
 export class InstanceCount {
   readonly #deps: InstanceCountDeps;
   readonly #namespace: Namespace;
-  #clientIds: () => Iterable<string>;
+  readonly #clientIds: () => Iterable<string>;
   #announcedAtMs = Number.NEGATIVE_INFINITY;
   #announcedCount = 0;
   #announceTimer: Timer | undefined;

@@ -5,7 +5,7 @@ import { ManualClock } from '../evaluation/manual-clock.js';
 import { fairLimits } from '../limits.js';
 import type { Namespace } from './fair-store.js';
 import { createMemoryFairStore } from './memory-fair-store.js';
-import { type DeltaRow, deltasOf, SEED } from './service-rig.js';
+import { type DeltaRow, deltasOf, SEED, viewOf } from './service-rig.js';
 
 const plain: Namespace = { name: '', rule: { policy: 'sum' }, shape: undefined, windowMs: 300_000 };
 const named: Namespace = {
@@ -27,6 +27,27 @@ function createSubject() {
 
 describe('the memory store is a fair store', () => {
   for (const { name, run } of fairStoreSuite(async () => createSubject())) test(name, run);
+});
+
+test('F14 a view of the default namespace joins by the larger value, too', () => {
+  const { store } = createSubject();
+  store.applyDelta(
+    plain,
+    SEED,
+    deltasOf([
+      [0, 0, 0.5],
+      [0, 1, 0.5],
+    ]),
+  );
+  store.joinView(
+    plain,
+    SEED,
+    viewOf([
+      [0, 0, 0.25],
+      [0, 1, 0.75],
+    ]),
+  );
+  expect([...store.getSeed(plain, SEED).probabilities]).toEqual([0.5, 0.75]);
 });
 
 describe('limits of the memory store', () => {

@@ -74,9 +74,11 @@ export function describeHub(
   };
 }
 
-function configFacts({ keyCheck: _, ...config }: WireTrackerConfig): TrackerConfigFacts {
+function configFacts(config: WireTrackerConfig): TrackerConfigFacts {
+  const { levels, columns, ratePerSecond, windowMs, increment, decrement } = config;
   const policy = config.policy === WIRE_POLICY.linear ? 'linear' : 'exponential';
-  return { ...config, policy, hash: config.hash === WIRE_HASH.murmur3 ? 'murmur3' : 'keyed' };
+  const hash = config.hash === WIRE_HASH.murmur3 ? 'murmur3' : 'keyed';
+  return { levels, columns, policy, ratePerSecond, windowMs, hash, increment, decrement };
 }
 
 /** Keeps no more than `limit` at a time: a tracker may have a quarter of a million cells. */

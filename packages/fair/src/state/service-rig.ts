@@ -82,6 +82,8 @@ export class RigClient implements StreamSink {
   hasRoom = true;
   epoch = 0;
   seq = 0;
+  /** Of what was sent last; a store may answer later. */
+  handled: MaybePromise<void> = undefined;
 
   constructor(service: StateService) {
     this.#stream = service.connect(this);
@@ -101,31 +103,31 @@ export class RigClient implements StreamSink {
     this.error = error;
   }
 
-  send(request: SyncRequest): MaybePromise<void> {
-    return this.sendBytes(encodeSyncRequest(request));
+  send(request: SyncRequest): void {
+    this.sendBytes(encodeSyncRequest(request));
   }
 
-  sendBytes(bytes: Uint8Array): MaybePromise<void> {
-    return this.#stream.receive(bytes);
+  sendBytes(bytes: Uint8Array): void {
+    this.handled = this.#stream.receive(bytes);
   }
 
-  hello(tracker: string, clientId: string, more: Partial<Hello> = {}): MaybePromise<void> {
-    return this.send({ kind: 'hello', tracker, clientId, config: CONFIG, lastEpoch: 0, ...more });
+  hello(tracker: string, clientId: string, more: Partial<Hello> = {}): void {
+    this.send({ kind: 'hello', tracker, clientId, config: CONFIG, lastEpoch: 0, ...more });
   }
 
   /** With the next sequence number. */
-  deltas(rows: readonly DeltaRow[], seed = SEED): MaybePromise<void> {
+  deltas(rows: readonly DeltaRow[], seed = SEED): void {
     this.seq += 1;
-    return this.resend(rows, this.seq, seed);
+    this.resend(rows, this.seq, seed);
   }
 
-  resend(rows: readonly DeltaRow[], seq: number, seed = SEED): MaybePromise<void> {
+  resend(rows: readonly DeltaRow[], seq: number, seed = SEED): void {
     const deltas = deltasOf(rows);
-    return this.send({ kind: 'delta-update', seed, deltas, seq, epoch: this.epoch });
+    this.send({ kind: 'delta-update', seed, deltas, seq, epoch: this.epoch });
   }
 
-  requestState(seed = SEED): MaybePromise<void> {
-    return this.send({ kind: 'state-request', seed });
+  requestState(seed = SEED): void {
+    this.send({ kind: 'state-request', seed });
   }
 
   drained(): void {

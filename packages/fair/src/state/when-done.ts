@@ -4,7 +4,7 @@ import type { MaybePromise } from './fair-store.js';
 
 export function whenDone<T, R>(
   answer: MaybePromise<T>,
-  next: (value: T) => MaybePromise<R>,
+  goOn: (value: T) => MaybePromise<R>,
 ): MaybePromise<R> {
-  return answer instanceof Promise ? answer.then(next) : next(answer);
+  return answer instanceof Promise ? answer.then(goOn) : goOn(answer);
 }

@@ -1,9 +1,9 @@
 import { SynclineError } from '@syncline/kernel';
 import { describe, expect, test } from 'vitest';
 import type { ManualClock } from '../evaluation/manual-clock.js';
+import { createServiceRig, deltasOf, SEED, valuesOf } from '../testing/service-rig.js';
 import type { Applied, FairStore } from './fair-store.js';
 import { createMemoryFairStore } from './memory-fair-store.js';
-import { createServiceRig, deltasOf, SEED, valuesOf } from './service-rig.js';
 
 /** A store that answers later, when the test lets it, and that other services write to. */
 function createSharedStore(clock: ManualClock) {

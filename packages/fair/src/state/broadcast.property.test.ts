@@ -8,7 +8,7 @@ import {
   SEED,
   valuesOf,
   WINDOW_MS,
-} from './service-rig.js';
+} from '../testing/service-rig.js';
 
 const SEEDS = [SEED, SEED + BigInt(WINDOW_MS)];
 const CLIENTS = 4;

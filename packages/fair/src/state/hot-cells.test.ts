@@ -1,8 +1,8 @@
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
+import { createServiceRig, type DeltaRow } from '../testing/service-rig.js';
 import { CellMarks } from './cell-marks.js';
 import { chooseHot, HotCells } from './hot-cells.js';
-import { createServiceRig, type DeltaRow } from './service-rig.js';
 
 function dirtyCells(count: number, changeOf: (slot: number) => number) {
   const dirty = new CellMarks();

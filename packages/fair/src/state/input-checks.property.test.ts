@@ -1,7 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
-import type { SyncRequest } from '../wire/sync-messages.js';
 import {
   CONFIG,
   createServiceRig,
@@ -10,7 +8,9 @@ import {
   type RigClient,
   SEED,
   viewOf,
-} from './service-rig.js';
+} from '../testing/service-rig.js';
+import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
+import type { SyncRequest } from '../wire/sync-messages.js';
 
 const columns = CONFIG.columns - 1;
 const goodRow: fc.Arbitrary<DeltaRow> = fc.tuple(

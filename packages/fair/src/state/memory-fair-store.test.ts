@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { fairStoreSuite } from '../conformance/fair-store-suite.js';
 import { ManualClock } from '../evaluation/manual-clock.js';
 import { fairLimits } from '../limits.js';
+import { type DeltaRow, deltasOf, SEED, viewOf } from '../testing/service-rig.js';
 import type { Namespace } from './fair-store.js';
 import { createMemoryFairStore } from './memory-fair-store.js';
-import { type DeltaRow, deltasOf, SEED, viewOf } from './service-rig.js';
 
 const plain: Namespace = { name: '', rule: { policy: 'sum' }, shape: undefined, windowMs: 300_000 };
 const named: Namespace = {

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decayed } from '../decay.js';
 import { ManualClock } from '../evaluation/manual-clock.js';
+import { createServiceRig, SEED, valuesOf, viewOf } from '../testing/service-rig.js';
 import type { Namespace } from './fair-store.js';
 import { createMemoryFairStore } from './memory-fair-store.js';
-import { createServiceRig, SEED, valuesOf, viewOf } from './service-rig.js';
 
 const probabilities = fc.double({ min: 0, max: 1, noNaN: true });
 const view = fc.array(fc.tuple(fc.nat(2), fc.nat(9), probabilities), { maxLength: 40 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { createServiceRig, type RigOptions, SEED, WINDOW_MS } from '../testing/service-rig.js';
 import { defaultSeedAge, seedAge } from './seed-age.js';
-import { createServiceRig, type RigOptions, SEED, WINDOW_MS } from './service-rig.js';
 
 const W = WINDOW_MS;
 const now = Number(SEED) + 1_000;

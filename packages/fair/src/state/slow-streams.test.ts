@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { CellMarks } from './cell-marks.js';
 import {
   CONFIG,
   createServiceRig,
@@ -8,7 +7,8 @@ import {
   SEED,
   valuesOf,
   WINDOW_MS,
-} from './service-rig.js';
+} from '../testing/service-rig.js';
+import { CellMarks } from './cell-marks.js';
 import { StreamOutbox } from './stream-outbox.js';
 
 const NEXT_SEED = SEED + BigInt(WINDOW_MS);

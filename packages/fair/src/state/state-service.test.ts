@@ -7,7 +7,7 @@ import {
   SEED,
   valuesOf,
   WINDOW_MS,
-} from './service-rig.js';
+} from '../testing/service-rig.js';
 
 const NEXT_SEED = SEED + BigInt(WINDOW_MS);
 

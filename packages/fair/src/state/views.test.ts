@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createServiceRig, SEED, valuesOf, viewOf, WINDOW_MS } from './service-rig.js';
+import { createServiceRig, SEED, valuesOf, viewOf, WINDOW_MS } from '../testing/service-rig.js';
 
 const wantsView = (client: { take(): readonly { welcome: { wantView: boolean } | undefined }[] }) =>
   client.take().find(({ welcome }) => welcome !== undefined)?.welcome?.wantView;

@@ -4,13 +4,13 @@ import { type SynclineError, silentLogger, silentMetrics } from '@syncline/kerne
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { type CellDeltas, type Cells, createCellDeltas, createCells } from '../cells.js';
 import { ManualClock } from '../evaluation/manual-clock.js';
+import type { FairStore, MaybePromise } from '../state/fair-store.js';
+import { createMemoryFairStore } from '../state/memory-fair-store.js';
+import type { StateServiceDeps, StateServiceOptions } from '../state/state-options.js';
+import { StateService } from '../state/state-service.js';
+import type { StateStream, StreamSink } from '../state/stream-sink.js';
 import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
 import type { Hello, SyncRequest, SyncResponse, WireTrackerConfig } from '../wire/sync-messages.js';
-import type { FairStore, MaybePromise } from './fair-store.js';
-import { createMemoryFairStore } from './memory-fair-store.js';
-import type { StateServiceDeps, StateServiceOptions } from './state-options.js';
-import { StateService } from './state-service.js';
-import type { StateStream, StreamSink } from './stream-sink.js';
 
 export const WINDOW_MS = 300_000;
 /** The start of a window. */

@@ -7,7 +7,8 @@
 // `e` says that Redis was flushed, and that `n` counts anew.
 //
 // A change is the fold p -> min(high, max(low, D(p) + amount)). Joining a view by max needs no rule of its
-// own: it is the fold (0, value, 1). Numbers are written with %.17g, which reads back as the same double.
+// own: it is the fold (0, value, 1). Numbers are written with %.17g, which reads back as the same double;
+// what others wrote here is read as a number in [0, 1], or as 0 (F3).
 // Arguments and answers are MessagePack: one call into C instead of one per number.
 //
 // KEYS  1 meta, 2 rows, then the hash of each row, in the order of `places`
@@ -20,7 +21,7 @@ export const applyScript = defineScript(`
 local places, changes = cmsgpack.unpack(ARGV[1]), cmsgpack.unpack(ARGV[2])
 local policy, rate, ttl = ARGV[3], tonumber(ARGV[4]) / 1000, ARGV[5]
 local isSum, isLinear = policy == 'sum', policy == 'linear'
-local call, format, exp = redis.call, string.format, math.exp
+local call, format, exp, min, max = redis.call, string.format, math.exp, math.min, math.max
 local seqField, partField = 'c:' .. ARGV[8], 'k:' .. ARGV[8]
 local seq, part, parts = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 
@@ -31,7 +32,7 @@ if not now then
   local time = call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
-now = math.max(now, tonumber(meta[3] or 0))
+now = max(now, tonumber(meta[3] or 0))
 local nowText = format('%.0f', now)
 
 local isSeen = seq <= tonumber(meta[4] or 0)
@@ -53,18 +54,20 @@ for key = 3, #KEYS do
     fields[2 * index + 2] = column .. ':time'
   end
   local stored = call('HMGET', KEYS[key], unpack(fields))
-  local written = {}
+  local written, isKnown = {}, false
   for index = 1, 2 * count, 2 do
-    local p, time = tonumber(stored[index] or 0), tonumber(stored[index + 1] or 0)
+    isKnown = isKnown or stored[index]
+    local p, time = tonumber(stored[index] or 0) or 0, tonumber(stored[index + 1] or 0) or 0
+    p = min(1, max(0, p))
     if p > 0 and not isSum and now > time then
       local faded = rate * (now - time)
-      if isLinear then p = math.max(0, p - faded) else p = p * exp(-faded) end
+      if isLinear then p = max(0, p - faded) else p = p * exp(-faded) end
     end
     if not isSeen then
-      p = math.min(changes[change + 2], math.max(changes[change + 1], p + changes[change]))
+      p = min(changes[change + 2], max(changes[change + 1], p + changes[change]))
       local timeText = nowText
       if isSum then
-        time = math.max(time, changes[change + 3])
+        time = max(time, changes[change + 3])
         timeText = format('%.0f', time)
       elseif time > now then
         timeText = stored[index + 1]
@@ -79,7 +82,7 @@ for key = 3, #KEYS do
   if not isSeen then
     call('HSET', KEYS[key], unpack(written))
     call('PEXPIRE', KEYS[key], ttl)
-    call('SADD', KEYS[2], (string.match(KEYS[key], '%d+$')))
+    if not isKnown or n == 0 then call('SADD', KEYS[2], (string.match(KEYS[key], '%d+$'))) end
   end
   place = place + count
 end

@@ -64,9 +64,10 @@ export class NamespaceFeed {
   /** Reads the seed and delivers all of it as a change. */
   async mend(seed: bigint): Promise<void> {
     const { n, life, cells } = await this.#deps.readSeed(seed);
-    if (this.#isClosed || life === '') return;
+    if (this.#isClosed) return;
     const deliver = () => this.#tell(seed, cells);
-    this.#feed(seed).snapshot({ n, life, isAnswer: false, deliver });
+    if (life !== '') this.#feed(seed).snapshot({ n, life, isAnswer: false, deliver });
+    else if (this.#feeds.has(seed)) this.#lost(seed);
   }
 
   drop(seed: bigint): void {
@@ -101,6 +102,12 @@ export class NamespaceFeed {
     );
     this.#feeds.set(seed, feed);
     return feed;
+  }
+
+  /** Its keys are gone: what waits for a change before it would wait for ever. */
+  #lost(seed: bigint): void {
+    this.drop(seed);
+    this.#deps.onNewLife();
   }
 
   #onNews(channel: string, message: Buffer): void {

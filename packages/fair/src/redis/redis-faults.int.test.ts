@@ -180,6 +180,38 @@ test('F60 news that were lost with their connection are read when it is back', a
   await vi.waitFor(() => expect(copy.get('1/7')).toBe(0.5), WAIT);
 });
 
+test('F60 an answer that waits for a change of keys that were flushed is handed out', async () => {
+  const store = openStore();
+  keepCopy(store);
+  await change(store, 0.25);
+  await admin.hincrby(`${start}meta`, 'n', 1);
+  const waiting = change(store, 0.25);
+  await vi.waitFor(async () => expect(await admin.hget(`${start}meta`, 'n')).toBe('3'), WAIT);
+  await admin.flushall();
+  expect((await waiting).result).toBe('applied');
+});
+
+test('F3 what others wrote under our keys is read as a probability, or as 0', async () => {
+  const store = openStore();
+  await change(store, 0.25);
+  await admin.hset(
+    `${start}1`,
+    '7:prob',
+    '4',
+    '8:prob',
+    'nonsense',
+    '9:prob',
+    'nan',
+    '9:time',
+    '-',
+  );
+  const deltas = [7, 8, 9].map((column) => ({ row: 1, column, amount: -0.25 }));
+  const read = await cellsAt(store, namespace, SEED);
+  expect(read.map(({ probability }) => probability)).toEqual([1]);
+  const { cells } = await store.applyDelta(namespace, SEED, deltasOf(...deltas));
+  expect(listCells(cells).map(({ probability }) => probability)).toEqual([0.75, 0, 0]);
+});
+
 test('by polling, changes of others arrive too', async () => {
   const [store, other] = [openStore(redis.url, 'poll'), openStore()];
   const { copy } = keepCopy(store);

@@ -1,5 +1,11 @@
 // Trackers that share their state through a real Redis, and what they do when it leaves and comes back.
-import { type Logger, silentLogger, silentMetrics } from '@syncline/kernel';
+import {
+  type Clock,
+  createSystemClock,
+  type Logger,
+  silentLogger,
+  silentMetrics,
+} from '@syncline/kernel';
 import { type RedisServer, startRedis } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
@@ -114,6 +120,25 @@ test('while Redis is away decisions go on, and it is joined when it is back', as
   await Promise.all([isConnected(first), isConnected(second)]);
   await vi.waitFor(() => expect(probability(first, 'tenant-3')).toBeGreaterThan(0.03), WAIT);
   expect(probability(first, 'tenant-1')).toBeCloseTo(0.2, 9);
+});
+
+test('an instance whose clock is off by more than a tenth of a window is told so', async () => {
+  const system = createSystemClock();
+  const warn = vi.fn();
+  const logger: Logger = { ...silentLogger, warn, child: () => logger };
+  const clock: Clock = {
+    nowMs: () => system.nowMs() + 40_000,
+    monotonicMs: () => system.monotonicMs(),
+    sleep: (ms, signal) => system.sleep(ms, signal),
+    setTimer: (ms, callback, options) => system.setTimer(ms, callback, options),
+    defer: (callback) => system.defer(callback),
+  };
+  const remote = redisRemote({ url: redis.url, tracker: 'api' });
+  const tracker = createFairTracker({ remote, secret }, { clock, logger, metrics: silentMetrics });
+  trackers.push(tracker);
+  await isConnected(tracker);
+  const [, fields] = warn.mock.calls.find(([msg]) => String(msg).includes('clock')) ?? [];
+  expect(fields.skewMs).toBeLessThan(-39_000);
 });
 
 test('another configuration under the same name is refused', async () => {

@@ -90,9 +90,10 @@ interface RowReading {
 function addRow(into: Columns, { row, fields, rule, nowMs }: RowReading): void {
   const values = new Map<string, number>();
   for (let index = 0; index < fields.length; index += 2)
-    values.set(fields[index] ?? '', Number(fields[index + 1]));
-  for (const [field, value] of values) {
+    values.set(fields[index] ?? '', Number(fields[index + 1]) || 0);
+  for (const [field, stored] of values) {
     if (!field.endsWith(':prob')) continue;
+    const value = Math.min(1, Math.max(0, stored));
     const column = field.slice(0, -':prob'.length);
     const timeMs = values.get(`${column}:time`) ?? 0;
     into.rows.push(row);

@@ -90,8 +90,12 @@ export class SharedEpochs implements SharedTrackers {
     return this.#deps.connection.reachability.listen(listener);
   }
 
-  /** Keys of a seed have begun anew. If the epoch is another one too, all is lost. */
+  /** Keys of a seed have begun anew. If the epoch is another one too, or there is none, all is lost. */
   async keysLost(namespace: Namespace): Promise<void> {
+    if (namespace.name === '') {
+      this.#deps.connection.reachability.stateLost();
+      return;
+    }
     try {
       const reply = await this.#deps.connection.call('GET', [trackerKeys(namespace).epoch]);
       this.#compare(namespace, reply === null ? '' : String(reply));

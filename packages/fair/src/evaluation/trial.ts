@@ -2,8 +2,8 @@
 // number of fleets: what is compared differs in nothing else.
 //
 // The trial owns time. Between two intervals it moves the clock from request to request; at the end of
-// each it waits until the fleet has shared, while the clock stands still. So sockets may take as long as
-// they like: the result is the same.
+// each it waits until the fleet has shared, while the clock stands still. So it does not matter how long
+// sockets take; only in which order a service hears of two instances is left to them.
 import { randomBelow } from '@syncline/kernel';
 import { createSeededRandom, type SeededRandom } from '@syncline/kernel/testing';
 import { type Arrival, drawArrivals } from './arrivals.js';

@@ -33,11 +33,11 @@ export interface FaultsResult {
 export async function evaluateFaults(
   { signal, onRun }: Omit<EvalDeps, 'fleets'>,
   scenario: Scenario,
-  { policies, instances, seeds, intervalMs }: EvalPlan,
+  { policies, instancesFor, seeds, intervalMs }: EvalPlan,
 ): Promise<FaultsResult> {
   const open: Verdict[] = [];
   const sums = policies.flatMap((policy) =>
-    instances.flatMap((count) =>
+    instancesFor(scenario).flatMap((count) =>
       FAULTS.map((fault) => ({
         row: { policy, instances: count, fault },
         verdicts: [] as Verdict[],

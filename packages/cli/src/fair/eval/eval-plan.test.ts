@@ -6,8 +6,8 @@ import { evalRows, rowTitle } from './eval-row.js';
 test('nothing asked: all scenarios, both policies, one instance', () => {
   const plan = planEval({});
   expect(plan.scenarios).toEqual(Object.values(scenarios));
-  expect(plan).toMatchObject({ seeds: 20, intervalMs: 250, via: 'service', instances: [] });
-  expect(evalRows(plan).map(rowTitle)).toEqual([
+  expect(plan).toMatchObject({ seeds: 20, intervalMs: 250, via: 'service' });
+  expect(evalRows(scenarios.flashCrowd, plan).map(rowTitle)).toEqual([
     'no throttling',
     'exponential, one instance',
     'linear, one instance',
@@ -16,7 +16,7 @@ test('nothing asked: all scenarios, both policies, one instance', () => {
 
 test('a fleet that shares is beside one of its size that does not', () => {
   const plan = planEval({ policy: 'linear', instances: '1,2,8', via: 'redis' });
-  expect(evalRows(plan).map(rowTitle)).toEqual([
+  expect(evalRows(scenarios.flashCrowd, plan).map(rowTitle)).toEqual([
     'no throttling',
     'linear, one instance',
     'linear, 2 × isolated',
@@ -24,16 +24,17 @@ test('a fleet that shares is beside one of its size that does not', () => {
     'linear, 8 × isolated',
     'linear, 8 × Redis',
   ]);
-  expect(evalRows({ ...plan, via: 'isolated' })).toHaveLength(4);
+  expect(evalRows(scenarios.flashCrowd, { ...plan, via: 'isolated' })).toHaveLength(4);
 });
 
-test('a check looks at the fleets of the goals, faults at one', () => {
-  expect(planEval({ check: true }).instances).toEqual([2, 4, 8]);
-  expect(planEval({ check: true, instances: '3' }).instances).toEqual([3]);
-  expect(planEval({ faults: true, check: true })).toMatchObject({
-    instances: [4],
-    scenarios: [scenarios.apiNoisyNeighbors],
-  });
+test('a check looks at the fleets that have a gate, faults at one', () => {
+  const { apiNoisyNeighbors, flashCrowd } = scenarios;
+  const check = planEval({ check: true });
+  expect([apiNoisyNeighbors, flashCrowd].map(check.instancesFor)).toEqual([[2, 4, 8], []]);
+  expect(planEval({ check: true, instances: '3' }).instancesFor(flashCrowd)).toEqual([3]);
+  const faults = planEval({ faults: true, check: true });
+  expect(faults.scenarios).toEqual([apiNoisyNeighbors]);
+  expect(faults.instancesFor(apiNoisyNeighbors)).toEqual([4]);
 });
 
 test('a scenario has a short name and its own', () => {

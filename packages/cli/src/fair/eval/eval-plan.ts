@@ -26,7 +26,7 @@ export interface EvalPlan {
   readonly scenarios: readonly Scenario[];
   readonly policies: readonly DecayPolicy[];
   /** Of fleets beside the single instance: each 2 or more. */
-  readonly instances: readonly number[];
+  instancesFor(scenario: Scenario): readonly number[];
   readonly intervalMs: number;
   readonly seeds: number;
   readonly via: Via;
@@ -43,20 +43,17 @@ export interface PictureTarget {
 
 const POLICIES = ['exponential', 'linear'] as const;
 const VIAS = ['isolated', 'service', 'redis'] as const;
-/** Of the goals: what a check looks at unless told otherwise. */
-const CHECKED_INSTANCES = [2, 4, 8];
-const FAULTY_INSTANCES = [4];
 
 /** Throws `invalid-argument`. */
 export function planEval(flags: EvalFlags): EvalPlan {
   const isFaulty = flags.faults === true;
   const isChecked = flags.check === true;
-  const byDefault = isFaulty ? FAULTY_INSTANCES : isChecked ? CHECKED_INSTANCES : [];
+  const asked = instancesOf(flags.instances);
   refuseConflicts(flags);
   return {
     scenarios: isFaulty ? [scenarios.apiNoisyNeighbors] : scenariosOf(flags.scenario),
     policies: flags.policy === undefined ? POLICIES : [oneOf('--policy', flags.policy, POLICIES)],
-    instances: instancesOf(flags.instances) ?? byDefault,
+    instancesFor: (scenario) => asked ?? instancesByDefault(scenario, { isFaulty, isChecked }),
     intervalMs: wholeNumber('--interval-ms', flags.intervalMs ?? '250', [10, 10_000]),
     seeds: wholeNumber('--seeds', flags.seeds ?? '20', [1, cliLimits.evalSeedsMax.value]),
     via: flags.via === undefined ? 'service' : oneOf('--via', flags.via, VIAS),
@@ -65,6 +62,15 @@ export function planEval(flags: EvalFlags): EvalPlan {
     isFaulty,
     isChecked,
   };
+}
+
+/** A check looks at the fleets that have a gate; they take minutes. */
+function instancesByDefault(
+  scenario: Scenario,
+  { isFaulty, isChecked }: Pick<EvalPlan, 'isFaulty' | 'isChecked'>,
+): readonly number[] {
+  if (isFaulty) return [4];
+  return isChecked && scenario === scenarios.apiNoisyNeighbors ? [2, 4, 8] : [];
 }
 
 function refuseConflicts({ faults, via, scenario, picture, redisUrl: url }: EvalFlags): void {

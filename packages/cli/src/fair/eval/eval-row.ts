@@ -1,7 +1,7 @@
 // The lines of an evaluation: without throttling, with one instance, and with fleets. Every fleet that shares
 // has beside it one of the same size that does not.
 import type { DecayPolicy } from '@syncline/fair';
-import type { Verdict } from '@syncline/fair/testing';
+import type { Scenario, Verdict } from '@syncline/fair/testing';
 import type { EvalPlan, Via } from './eval-plan.js';
 
 export type EvalRow =
@@ -20,7 +20,9 @@ export interface RowResult {
 
 export const openRow: EvalRow = { kind: 'open' };
 
-export function evalRows({ policies, instances, via }: EvalPlan): readonly EvalRow[] {
+export function evalRows(scenario: Scenario, plan: EvalPlan): readonly EvalRow[] {
+  const { policies, via } = plan;
+  const instances = plan.instancesFor(scenario);
   const vias = via === 'isolated' ? [via] : (['isolated', via] as const);
   const fleets = policies.flatMap((policy) => [
     { kind: 'fleet', policy, via: 'isolated', instances: 1 } as const,

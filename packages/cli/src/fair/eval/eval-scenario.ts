@@ -40,7 +40,7 @@ export async function evaluateScenario(
   scenario: Scenario,
   plan: EvalPlan,
 ): Promise<ScenarioResult> {
-  const sums = evalRows(plan).map((row) => ({
+  const sums = evalRows(scenario, plan).map((row) => ({
     row,
     verdicts: [] as Verdict[],
     runs: [] as (readonly ClassSeries[])[],

@@ -16,8 +16,10 @@ export interface FleetOpeners {
 const ANSWER_TIMEOUT_MS = 5_000;
 
 /** Rejects with `unavailable` when the Redis that it needs is not there. */
-export async function openFleets({ via, instances, redisUrl }: EvalPlan): Promise<FleetOpeners> {
-  const isRedisUsed = via === 'redis' && instances.length > 0;
+export async function openFleets(plan: EvalPlan): Promise<FleetOpeners> {
+  const { via, redisUrl, scenarios } = plan;
+  const isShared = scenarios.some((scenario) => plan.instancesFor(scenario).length > 0);
+  const isRedisUsed = via === 'redis' && isShared;
   const own = isRedisUsed && redisUrl === undefined ? await startRedisProcess() : undefined;
   if (isRedisUsed && redisUrl !== undefined) await reach(redisUrl);
   const redis = redisFleets(own?.url ?? redisUrl ?? '');

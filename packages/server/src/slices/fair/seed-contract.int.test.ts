@@ -1,5 +1,5 @@
 // The plain contract, kept to the letter: a client that was generated from it alone, over real gRPC.
-import { create, toBinary } from '@bufbuild/protobuf';
+import { fromJson, toBinary } from '@bufbuild/protobuf';
 import { FairSyncRequestSchema } from '@syncline/protocol/fair-state';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { deltaUpdate, SeedStream, stateRequest } from '../../testing/seed-client.js';
@@ -105,18 +105,10 @@ test('F12 a client that ends its side is let go in good order', async () => {
 
 test('the client of these tests notices a field that the contract does not know', async () => {
   using stream = connect();
-  const config = {
-    levels: 3,
-    columns: 10,
-    policy: 1,
-    ratePerSecond: 0.01,
-    windowMs: 300_000n,
-    hash: 1,
-  };
-  const steps = { increment: 0.04, decrement: 0.00004, keyCheck: 1n };
-  const hello = { tracker: 'api', clientId: 'one', config: { ...config, ...steps } };
-  const request = create(FairSyncRequestSchema, { request: { case: 'hello', value: hello } });
-  stream.send(toBinary(FairSyncRequestSchema, request));
+  const shape = { levels: 3, columns: 10, windowMs: '300000', keyCheck: '1' };
+  const rule = { policy: 1, ratePerSecond: 0.01, hash: 1, increment: 0.04, decrement: 0.00004 };
+  const hello = { tracker: 'api', clientId: 'one', config: { ...shape, ...rule } };
+  stream.send(toBinary(FairSyncRequestSchema, fromJson(FairSyncRequestSchema, { hello })));
   await until(() => stream.responses.length === 1, 'the welcome');
   expect(stream.unknownBytes).toBeGreaterThan(0);
 });

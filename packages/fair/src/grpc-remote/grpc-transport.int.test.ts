@@ -1,0 +1,82 @@
+// The transport of grpcRemote over real sockets: what it says when there is no service, or another one.
+import { once } from 'node:events';
+import { createServer as createHttp2Server } from 'node:http2';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { createSystemClock, type SynclineError } from '@syncline/kernel';
+import { expect, test } from 'vitest';
+import { GrpcTransport } from './grpc-transport.js';
+
+const clock = createSystemClock();
+
+async function listening(server: { listen(port: number, host: string): unknown } & Server) {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Opens a stream, says hello to it, and resolves with its end. */
+async function endOf(address: string): Promise<SynclineError | undefined> {
+  const transport = new GrpcTransport({ clock }, { address, tls: undefined, token: undefined });
+  const error = await new Promise<SynclineError | undefined>((resolve) => {
+    const stream = transport.open({
+      onMessage: () => expect.unreachable(),
+      onDrain: () => undefined,
+      onEnd: resolve,
+    });
+    stream.send({ kind: 'state-request', seed: 42n });
+  });
+  await transport.close();
+  return error;
+}
+
+test('nobody listens: unavailable, with the address, and soon', async () => {
+  const server = createServer();
+  const address = await listening(server);
+  server.close();
+  await once(server, 'close');
+  const error = await endOf(address);
+  expect(error).toMatchObject({ code: 'unavailable', details: { address } });
+  expect(error?.message).toContain(`no state service at ${address}`);
+  expect(error?.message).toContain('ECONNREFUSED');
+});
+
+test('a server of HTTP/2 that knows no gRPC', async () => {
+  const server = createHttp2Server((_, response) => response.writeHead(404).end());
+  const address = await listening(server as unknown as Server);
+  const error = await endOf(address);
+  server.close();
+  expect(error?.message).toContain('404');
+});
+
+test('answers that are not of the contract', async () => {
+  const server = createHttp2Server();
+  server.on('stream', (stream) => {
+    stream.on('error', () => undefined);
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc' });
+    stream.write(Buffer.from([0, 0, 0, 0, 2, 0x0f, 0xff]));
+  });
+  const address = await listening(server as unknown as Server);
+  const error = await endOf(address);
+  server.close();
+  expect(error).toMatchObject({ code: 'unavailable' });
+  expect(error?.message).toContain(`${address} answers, but not as fair.state.v1 says`);
+});
+
+test('a stream that was cancelled says nothing more', async () => {
+  const server = createServer();
+  const address = await listening(server);
+  const transport = new GrpcTransport({ clock }, { address, tls: undefined, token: undefined });
+  let calls = 0;
+  const count = () => {
+    calls += 1;
+  };
+  const stream = transport.open({ onMessage: count, onDrain: count, onEnd: count });
+  stream.cancel();
+  stream.cancel();
+  stream.end();
+  expect(stream.send({ kind: 'state-request', seed: 1n })).toBe(true);
+  await transport.close();
+  server.close();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(calls).toBe(0);
+});

@@ -70,8 +70,8 @@ function keepCopy(store: RedisFairStore, watched = namespace) {
   return { copy, take };
 }
 
-const change = (store: RedisFairStore, amount: number, seq?: number) =>
-  store.applyDelta(
+const change = async (store: RedisFairStore, amount: number, seq?: number) =>
+  await store.applyDelta(
     namespace,
     SEED,
     deltasOf({ ...cell, amount }),

@@ -70,6 +70,7 @@ export class MemorySeed {
     const { rows, columns, amounts, timesMs, lows, highs } = deltas;
     for (let index = 0; index < deltas.count; index += 1) {
       const slot = this.#grid.slotOf(rows[index] ?? 0, columns[index] ?? 0);
+      // As `applyFold` does, without an object per cell.
       const sum = this.#probabilityAt(slot, times.monotonicMs) + (amounts[index] ?? 0);
       const probability = Math.min(highs[index] ?? 1, Math.max(lows[index] ?? 0, sum));
       assert(probability >= 0 && probability <= 1, 'F3: a probability is in [0, 1]');

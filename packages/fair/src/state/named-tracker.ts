@@ -35,7 +35,7 @@ export interface Member {
   readonly outbox: StreamOutbox;
   /** Ends the stream. */
   end(error: SynclineError): void;
-  /** Asked for, and nothing else was sent yet. */
+  /** Asked for, and no change was sent yet. */
   mayUploadView: boolean;
 }
 

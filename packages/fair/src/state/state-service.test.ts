@@ -228,6 +228,40 @@ describe('a named tracker', () => {
   });
 });
 
+describe('rounds', () => {
+  test('all changes of a turn go out together, as the same bytes for all who are owed nothing', () => {
+    const { connect, settle, pass } = createServiceRig();
+    const clients = ['one', 'two', 'three'].map((clientId) => {
+      const client = connect();
+      client.hello('api', clientId);
+      return client;
+    });
+    pass(1_100);
+    for (const client of clients) client.bytes.length = 0;
+    const [writer, ...others] = clients;
+    for (let column = 0; column < 5; column += 1) writer?.deltas([[0, column, 0.5]]);
+    settle();
+    expect(clients.map(({ bytes }) => bytes.length)).toEqual([1, 1, 1]);
+    expect(others[0]?.bytes[0]).toBe(others[1]?.bytes[0]);
+    expect(writer?.take().at(-1)).toMatchObject({ ackedSeq: 5, cells: { count: 5 } });
+  });
+
+  test('with an interval there is one round in it, acknowledgements included', () => {
+    const { connect, pass } = createServiceRig({ broadcastIntervalMs: 250 });
+    const client = connect();
+    client.hello('api', 'one');
+    pass(1_100);
+    client.take();
+    for (let column = 0; column < 24; column += 1) {
+      client.deltas([[0, column, 0.5]]);
+      pass(10);
+    }
+    expect(client.take()).toEqual([]);
+    pass(10);
+    expect(client.take()).toMatchObject([{ ackedSeq: 24, cells: { count: 24 } }]);
+  });
+});
+
 describe('limits of the service', () => {
   test('one stream more than allowed is ended at once', () => {
     const { connect, service } = createServiceRig();

@@ -5,6 +5,14 @@ export type { ClusterNode } from './cluster/cluster-node.js';
 export type { ListenerName } from './cluster/listener-line.js';
 export type { ProcessExit, ProcessOptions, RunningProcess } from './cluster/running-process.js';
 export { startProcess } from './cluster/start-process.js';
+export { loadKeys } from './fair-instance/fair-load.js';
+export type {
+  InstanceCell,
+  InstanceOptions,
+  InstanceView,
+  LoadFigures,
+} from './fair-instance/instance-lines.js';
+export { type FairInstance, startFairInstance } from './fair-instance/start-fair-instance.js';
 export {
   type FaultProxy,
   type FaultProxyOptions,

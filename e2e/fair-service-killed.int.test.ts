@@ -1,0 +1,156 @@
+// kill -9 of the state service while instances are under load, and its return on the same data and port.
+//
+// FAIR_INSTANCES (4), FAIR_OUTAGE_MS (0: until the outage gain is on) and FAIR_KILLS (2) make it larger;
+// FAIR_FIGURES=1 prints what was measured.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ClusterNode, startCluster } from '@syncline/testkit';
+import { expect, test, vi } from 'vitest';
+import {
+  type FairFleet,
+  lastConnectedMs,
+  placeOf,
+  startFleet,
+  tell,
+  WAIT,
+  whenItAccepts,
+} from './fair-fleet.js';
+
+const INSTANCES = Number(process.env['FAIR_INSTANCES'] ?? 4);
+const OUTAGE_MS = Number(process.env['FAIR_OUTAGE_MS'] ?? 0);
+const KILLS = Number(process.env['FAIR_KILLS'] ?? 2);
+const DECISIONS_PER_SECOND = 1_000;
+const LAMBDA_PER_SECOND = 0.01;
+const BACK_MS_MAX = 2_500;
+
+/** Starts a killed service again. Resolves to the wall time at which it took connections. */
+async function bringBack(node: ClusterNode): Promise<number> {
+  const { port } = node.address('grpc');
+  const [returnedAtMs] = await Promise.all([whenItAccepts(port), node.start()]);
+  return returnedAtMs;
+}
+
+/** Cells of the service by their place, in the structure of one seed. */
+async function cellsOf(node: ClusterNode, seed: number): Promise<ReadonlyMap<string, number>> {
+  const answer = await fetch(`${node.url('http')}/api/fair?tracker=api&limit=1000`);
+  const { namespaces } = (await answer.json()) as {
+    readonly namespaces: readonly {
+      readonly highest: readonly {
+        readonly seed: string;
+        readonly row: number;
+        readonly column: number;
+        readonly probability: number;
+      }[];
+    }[];
+  };
+  const highest = namespaces.flatMap((namespace) => namespace.highest);
+  return new Map(
+    highest
+      .filter((cell) => cell.seed === String(seed))
+      .map(({ row, column, probability }) => [
+        placeOf({ level: row, column, probability }),
+        probability,
+      ]),
+  );
+}
+
+/** The highest value that any instance holds of each cell of these keys. */
+async function largestViews(fleet: FairFleet, keys: readonly string[]) {
+  const views = await Promise.all(fleet.instances.map((instance) => instance.peek(keys)));
+  const largest = new Map<string, number>();
+  for (const cell of views.flatMap((view) => view.keys.flat())) {
+    const place = placeOf(cell);
+    largest.set(place, Math.max(largest.get(place) ?? 0, cell.probability));
+  }
+  return { seed: views[0]?.seed ?? 0, largest };
+}
+
+test('F8 F14 decisions go on, all are back soon, and no cell is below the largest view', async () => {
+  await using cluster = await startCluster({ nodes: 1 });
+  const node = cluster.node(1);
+  await using fleet = startFleet(INSTANCES, {
+    via: 'grpc',
+    address: node.url('grpc'),
+    decisionsPerSecond: DECISIONS_PER_SECOND,
+    options: { lambdaPerSecond: LAMBDA_PER_SECOND },
+  });
+  const epoch = await fleet.connected();
+  const keys = await fleet.ownKeys(INSTANCES);
+  await Promise.all(fleet.instances.map((each, index) => each.fail(keys[index] ?? '', 5)));
+  await vi.waitFor(async () => {
+    for (const held of await fleet.probabilities(keys))
+      for (const probability of held) expect(probability).toBeGreaterThan(0.15);
+  }, WAIT);
+  await fleet.figures('start', DECISIONS_PER_SECOND);
+  await sleep(1_000);
+  await fleet.figures('before', DECISIONS_PER_SECOND);
+
+  await node.kill();
+  await fleet.alone();
+  // Each learns something else, so that the largest views are of different instances.
+  for (const [turn, instance] of fleet.instances.entries())
+    for (const [index, key] of keys.entries())
+      await instance.fail(key, ((turn + index) % INSTANCES) + 1, 0.1);
+  await sleep(OUTAGE_MS);
+  await fleet.figures('without the service', DECISIONS_PER_SECOND);
+  const seenAtMs = performance.now();
+  const { seed, largest } = await largestViews(fleet, keys);
+
+  const returnedAtMs = await bringBack(node);
+  expect(await fleet.connected()).not.toBe(epoch);
+  const backMs = await lastConnectedMs(fleet, returnedAtMs);
+  const cells = await cellsOf(node, seed);
+  const decay = Math.exp((-LAMBDA_PER_SECOND * (performance.now() - seenAtMs)) / 1_000);
+  tell(`back: the last of ${INSTANCES} after ${backMs} ms; ${largest.size} cells compared`);
+  expect(backMs).toBeLessThan(BACK_MS_MAX);
+  expect(largest.size).toBe(3 * INSTANCES);
+  for (const [place, probability] of largest) {
+    expect(cells.get(place)).toBeGreaterThanOrEqual(probability * decay - 1e-9);
+    expect(cells.get(place)).toBeLessThanOrEqual(probability); // nothing was added to it again
+  }
+  await fleet.figures('afterwards', DECISIONS_PER_SECOND);
+});
+
+test('F5 what instances report while the service is killed again and again counts once', async () => {
+  await using cluster = await startCluster({ nodes: 1 });
+  const node = cluster.node(1);
+  await using fleet = startFleet(INSTANCES, {
+    via: 'grpc',
+    address: node.url('grpc'),
+    decisionsPerSecond: 0,
+    options: { policy: 'linear', leakPerSecond: 0, outageGain: false, flushIntervalMs: 10 },
+  });
+  const epochs = new Set([await fleet.connected()]);
+  const keys = await fleet.ownKeys(INSTANCES);
+  const reporting = new AbortController();
+  const reported = reportUntil(reporting.signal, fleet, keys);
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    await node.kill();
+    await bringBack(node);
+    epochs.add(await fleet.connected());
+  }
+  reporting.abort();
+  const expected = (await reported).map((count) => count * 0.04 * COST);
+  expect(epochs.size).toBe(KILLS + 1);
+  await vi.waitFor(async () => {
+    for (const { pendingCells } of await fleet.statuses()) expect(pendingCells).toBe(0);
+    for (const held of await fleet.probabilities(keys))
+      for (const [index, probability] of held.entries())
+        expect(probability).toBeCloseTo(expected[index] ?? 0, 9);
+  }, WAIT);
+  tell(`reported: ${(await reported).join(', ')}, each counted once over ${KILLS} kills`);
+});
+
+const COST = 0.002;
+
+/** Each instance reports failures of its own key. Resolves to how many. */
+async function reportUntil(signal: AbortSignal, fleet: FairFleet, keys: readonly string[]) {
+  const counts = keys.map(() => 0);
+  while (!signal.aborted) {
+    for (const [index, instance] of fleet.instances.entries()) {
+      await instance.fail(keys[index] ?? '', 3, COST);
+      counts[index] = (counts[index] ?? 0) + 3;
+    }
+    await sleep(2, undefined, { signal }).catch(() => undefined);
+  }
+  return counts;
+}

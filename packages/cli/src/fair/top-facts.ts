@@ -13,7 +13,7 @@ export interface TopQuery {
 export function fetchFairFacts(target: StatusTarget, query: TopQuery): Promise<StateServiceFacts> {
   const wanted = new URLSearchParams({ limit: String(query.limit) });
   if (query.tracker !== undefined) wanted.set('tracker', query.tracker);
-  return fetchAnswer(target, `/api/fair?${wanted}`, isFacts);
+  return fetchAnswer(target, `/api/fair?${wanted.toString()}`, isFacts);
 }
 
 function isFacts(body: unknown): body is StateServiceFacts {

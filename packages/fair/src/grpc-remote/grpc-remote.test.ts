@@ -40,7 +40,7 @@ const wrong: readonly [string, object, RegExp][] = [
 ];
 
 test.each(wrong)('refuses a wrong %s: %o', (field, change, text) => {
-  const make = () => grpcRemote({ ...good, ...change } as GrpcRemoteOptions);
+  const make = () => grpcRemote({ ...good, ...change });
   expect(make).toThrow(text);
   try {
     make();

@@ -1,6 +1,6 @@
 // The transport of grpcRemote over real sockets: what it says when there is no service, or another one.
 import { once } from 'node:events';
-import { createServer as createHttp2Server } from 'node:http2';
+import { createServer as createHttp2Server, type Http2Server } from 'node:http2';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { createSystemClock, type SynclineError } from '@syncline/kernel';
 import { expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { GrpcTransport } from './grpc-transport.js';
 
 const clock = createSystemClock();
 
-async function listening(server: { listen(port: number, host: string): unknown } & Server) {
+async function listening(server: Server | Http2Server) {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -42,7 +42,7 @@ test('nobody listens: unavailable, with the address, and soon', async () => {
 
 test('a server of HTTP/2 that knows no gRPC', async () => {
   const server = createHttp2Server((_, response) => response.writeHead(404).end());
-  const address = await listening(server as unknown as Server);
+  const address = await listening(server);
   const error = await endOf(address);
   server.close();
   expect(error?.message).toContain('404');
@@ -55,7 +55,7 @@ test('answers that are not of the contract', async () => {
     stream.respond({ ':status': 200, 'content-type': 'application/grpc' });
     stream.write(Buffer.from([0, 0, 0, 0, 2, 0x0f, 0xff]));
   });
-  const address = await listening(server as unknown as Server);
+  const address = await listening(server);
   const error = await endOf(address);
   server.close();
   expect(error).toMatchObject({ code: 'unavailable' });

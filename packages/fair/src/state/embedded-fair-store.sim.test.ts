@@ -286,7 +286,7 @@ describe('what is of no use any more goes from the disk', () => {
     }));
 
   test('F51 a seed that was dropped while it was written, and came back', () =>
-    run(async (_, started, seed) => {
+    run(async (_machine, started, seed) => {
       const { store, clock } = started;
       const wide = Array.from({ length: 50 }, (_, column) => ({ row: 0, column, amount: 0.5 }));
       void store.applyDelta(sumNamespace, seed, deltasOf(...wide));

@@ -109,8 +109,8 @@ export class EmbeddedWriter {
     const made: Unwritten = {
       namespace,
       isRecorded: false,
-      dirty: found?.dirty ?? new Map(),
-      dropped: found?.dropped ?? new Set(),
+      dirty: found?.dirty ?? new Map<bigint, DirtyCells>(),
+      dropped: found?.dropped ?? new Set<bigint>(),
     };
     this.#unwritten.set(name, made);
     return made;

@@ -26,9 +26,13 @@ export function stateGrpcService(deps: SyncCallDeps, options: SyncCallOptions): 
         responseDeserialize: (bytes) => bytes,
       },
     },
-    implementation: { sync: (call: SyncCall) => runSyncCall(deps, call, options) },
+    implementation: handlers(deps, options),
     fileDescriptors: fairStateFileDescriptors(),
   };
+}
+
+function handlers(deps: SyncCallDeps, options: SyncCallOptions) {
+  return { sync: (call: SyncCall) => runSyncCall(deps, call, options) };
 }
 
 /** The same bytes: a round is encoded once for all streams. */

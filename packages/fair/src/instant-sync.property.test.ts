@@ -94,7 +94,7 @@ test('F1 instances with instant sync decide exactly as one tracker', { timeout: 
     fc.property(
       shapes,
       fc.integer({ min: 2, max: 5 }),
-      fc.array(steps, { minLength: 1, maxLength: 80 }),
+      fc.array(steps, { minLength: 8, maxLength: 60 }),
       (options, instances, schedule) => {
         const { alone, together, draws, pass } = world(options, instances);
         pass(0);

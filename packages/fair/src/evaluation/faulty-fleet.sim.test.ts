@@ -5,20 +5,21 @@ import { scenarios } from './scenario.js';
 import { Trial } from './trial.js';
 import { judge } from './verdict.js';
 
-const scenario = { ...scenarios.apiNoisyNeighbors, durationSeconds: 120 };
+const scenario = { ...scenarios.apiNoisyNeighbors, durationSeconds: 60 };
 const { durationSeconds } = scenario;
 const options = { policy: 'linear', instances: 4, intervalMs: 250 } as const;
 
-describe('F16 noisy neighbours stay above the line without throttling', () => {
+describe('F16 noisy neighbours stay above the line without throttling', async () => {
   const trial = new Trial(scenario, 1);
   const open = judge(trial.playOpen());
+  const isolated = judge(await trial.play(openIsolatedFleet, options));
 
   test.each(FAULTS)('while the fault is: %s', async (fault) => {
     const { jain, used } = judge(
       await trial.play(openFaultyFleet(fault, durationSeconds), options),
     );
     expect(jain).toBeGreaterThan(open.jain);
-    expect(jain).toBeGreaterThan(0.6); // far above
+    expect(jain).toBeGreaterThan(isolated.jain + 0.05); // sharing badly is better than not at all
     expect(used).toBeGreaterThan(0.99);
   });
 });

@@ -3,7 +3,13 @@
 import { silentLogger, silentMetrics } from '@syncline/kernel';
 import { createMemoryFairStore } from '../state/memory-fair-store.js';
 import { StateService } from '../state/state-service.js';
-import { createTrackers, type Fleet, type FleetSettings, type OpenFleet } from './fleet.js';
+import {
+  createTrackers,
+  type Fleet,
+  type FleetSettings,
+  type OpenFleet,
+  retryBudgetFor,
+} from './fleet.js';
 import { type LinkQuality, LoopbackNetwork } from './loopback-network.js';
 
 /** What goes wrong. With `none` nothing does: the line to compare with. */
@@ -35,6 +41,7 @@ export function openFaultyFleet(fault: Fault, durationSeconds: number): OpenFlee
     const trackers = createTrackers(settings, (instance) => ({
       remote: network.remote('eval'),
       flushIntervalMs: intervalMs,
+      retryBudgetMs: retryBudgetFor(settings),
       ...(fault === 'skew' && { clock: clock.skewed(instance % 2 === 0 ? SKEW_MS : -SKEW_MS) }),
     }));
     const [leaves, returns] = ABSENCES[fault] ?? [];

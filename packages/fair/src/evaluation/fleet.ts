@@ -59,3 +59,8 @@ export function createTrackers(
     );
   });
 }
+
+/** The default, unless instances share so seldom that outcomes would be given up before they are sent. */
+export function retryBudgetFor({ intervalMs }: FleetSettings): number {
+  return Math.max(5_000, 4 * intervalMs);
+}

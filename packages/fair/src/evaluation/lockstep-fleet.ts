@@ -6,7 +6,7 @@
 import type { Clock } from '@syncline/kernel';
 import type { FairRemote } from '../client/fair-remote.js';
 import type { FairTracker } from '../fair-tracker.js';
-import { createTrackers, type Fleet, type FleetSettings } from './fleet.js';
+import { createTrackers, type Fleet, type FleetSettings, retryBudgetFor } from './fleet.js';
 import type { ManualClock } from './manual-clock.js';
 
 export interface LockstepDeps {
@@ -29,7 +29,9 @@ export async function openLockstepFleet(
   const held = new HeldCallbacks();
   const clock = held.clockOf(settings.clock);
   const { remote } = deps;
-  const trackers = createTrackers(settings, () => ({ remote, flushIntervalMs: 0, clock }));
+  const retryBudgetMs = retryBudgetFor(settings);
+  const options = { remote, flushIntervalMs: 0, retryBudgetMs, clock };
+  const trackers = createTrackers(settings, () => options);
   const close = async () => {
     await closeTrackers(trackers, settings.clock, deps);
     await deps.close();

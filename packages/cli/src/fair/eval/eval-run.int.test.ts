@@ -76,7 +76,7 @@ test('a check that is met says so, and a picture is written', async () => {
     const { stdout, stderr, exit } = await run(
       `fair eval --scenario flash-crowd --policy linear --seeds 2 --check --picture ${file}`,
     );
-    expect(stderr).toBe(`The picture is in ${file}\nAll 1 gates are met.\n`);
+    expect(stderr).toBe(`The picture is in ${file}\nThe gate is met.\n`);
     expect(exit).toBe(0);
     expect(stdout).toMatch(/^flash-crowd {2}300 per second.*mean of 2 seeds\n {2,}J +J30 +used/);
     expect(readFileSync(file, 'utf8')).toMatch(/^<!doctype html>.*<svg .*<table>/s);

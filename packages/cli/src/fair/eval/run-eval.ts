@@ -126,7 +126,6 @@ function tellGates(world: CliWorld, reports: readonly GateReport[]): void {
       'limit-exceeded',
       `${failures.length} of ${checked} gates are not met.`,
     );
-  const met =
-    checked === 0 ? 'Nothing that was evaluated has a gate.' : `All ${checked} gates are met.`;
-  say(world, met);
+  const all = checked === 1 ? 'The gate is met.' : `All ${checked} gates are met.`;
+  say(world, checked === 0 ? 'Nothing that was evaluated has a gate.' : all);
 }

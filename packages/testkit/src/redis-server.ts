@@ -83,7 +83,7 @@ function answers(port: number): Promise<boolean> {
       socket.destroy();
       resolve(isUp);
     };
-    socket.once('data', (bytes) => end(bytes.toString().startsWith('+PONG')));
+    socket.once('data', (bytes) => end(/^(\+PONG|-NOAUTH)/.test(bytes.toString())));
     socket.once('error', () => end(false));
   });
 }

@@ -5,7 +5,7 @@
 // has applied, so that repeating the message repeats none. Parts depend on the message alone: another
 // replica that gets it again makes the same ones.
 import type { CellDeltas, Cells } from '../cells.js';
-import { composeFolds, type Fold } from '../fold.js';
+import { composeFolds } from '../fold.js';
 import { fairLimits } from '../limits.js';
 import { packIds, packNumbers } from './message-pack.js';
 
@@ -20,14 +20,19 @@ export interface ChangePart {
   readonly changes: Buffer;
 }
 
-interface CellChange extends Fold {
-  readonly row: number;
+interface CellChange {
   readonly column: number;
-  readonly timeMs: number;
+  amount: number;
+  low: number;
+  high: number;
+  timeMs: number;
 }
 
+/** Cells by row, and by column in it. */
+type ChangesByCell = ReadonlyMap<number, ReadonlyMap<number, CellChange>>;
+
 export function partsOfDeltas(deltas: CellDeltas, withTimes: boolean): readonly ChangePart[] {
-  return partsOf(foldedByCell(deltas), withTimes);
+  return packParts(foldByCell(deltas), withTimes);
 }
 
 /** A join by max is the fold that lifts to the given value and adds nothing. */
@@ -45,32 +50,27 @@ export function partsOfView(view: Cells, withTimes: boolean): readonly ChangePar
   return partsOfDeltas(deltas, withTimes);
 }
 
-function foldedByCell(deltas: CellDeltas): readonly CellChange[] {
+function foldByCell(deltas: CellDeltas): ChangesByCell {
   const byRow = new Map<number, Map<number, CellChange>>();
   for (let index = 0; index < deltas.count; index += 1) {
     const row = deltas.rows[index] ?? 0;
-    const column = deltas.columns[index] ?? 0;
-    const change = changeAt(deltas, index, { row, column });
-    const cells = byRow.get(row) ?? new Map<number, CellChange>();
-    const earlier = cells.get(column);
-    const timeMs = Math.max(earlier?.timeMs ?? 0, change.timeMs);
-    cells.set(
-      column,
-      earlier === undefined ? change : { row, column, timeMs, ...composeFolds(earlier, change) },
-    );
-    byRow.set(row, cells);
+    let cells = byRow.get(row);
+    if (cells === undefined) {
+      cells = new Map();
+      byRow.set(row, cells);
+    }
+    const later = changeAt(deltas, index);
+    const earlier = cells.get(later.column);
+    if (earlier === undefined) cells.set(later.column, later);
+    else foldInto(earlier, later);
   }
-  return [...byRow.values()].flatMap((cells) => [...cells.values()]);
+  return byRow;
 }
 
-function changeAt(
-  deltas: CellDeltas,
-  index: number,
-  place: { readonly row: number; readonly column: number },
-): CellChange {
+function changeAt(deltas: CellDeltas, index: number): CellChange {
   const amount = deltas.amounts[index] ?? 0;
   return {
-    ...place,
+    column: deltas.columns[index] ?? 0,
     amount: Math.min(AMOUNT_MAX, Math.max(-AMOUNT_MAX, amount)),
     low: deltas.lows[index] ?? 0,
     high: deltas.highs[index] ?? 1,
@@ -78,29 +78,60 @@ function changeAt(
   };
 }
 
-function partsOf(changes: readonly CellChange[], withTimes: boolean): readonly ChangePart[] {
+function foldInto(cell: CellChange, later: CellChange): void {
+  const { amount, low, high } = composeFolds(cell, later);
+  cell.amount = amount;
+  cell.low = low;
+  cell.high = high;
+  cell.timeMs = Math.max(cell.timeMs, later.timeMs);
+}
+
+function packParts(byRow: ChangesByCell, withTimes: boolean): readonly ChangePart[] {
   const parts: ChangePart[] = [];
-  const partMax = fairLimits.redisDeltasPerCallMax.value;
-  for (let start = 0; start < changes.length; start += partMax)
-    parts.push(packPart(changes.slice(start, start + partMax), withTimes));
+  let part = new PartInProgress(withTimes);
+  for (const [row, cells] of byRow) {
+    for (const cell of cells.values()) {
+      if (part.cellsCount === fairLimits.redisDeltasPerCallMax.value) {
+        parts.push(part.pack());
+        part = new PartInProgress(withTimes);
+      }
+      part.add(row, cell);
+    }
+  }
+  if (part.cellsCount > 0) parts.push(part.pack());
   return parts;
 }
 
-function packPart(changes: readonly CellChange[], withTimes: boolean): ChangePart {
-  const rows: number[] = [];
-  const places: number[] = [];
-  const numbers: number[] = [];
-  let countAt = 0;
-  for (const { row, column, amount, low, high, timeMs } of changes) {
-    if (rows.at(-1) !== row) {
-      rows.push(row);
-      places.push(row, 0);
-      countAt = places.length - 1;
-    }
-    places[countAt] = (places[countAt] ?? 0) + 1;
-    places.push(column);
-    numbers.push(amount, low, high);
-    if (withTimes) numbers.push(timeMs);
+class PartInProgress {
+  readonly #withTimes: boolean;
+  readonly #rows: number[] = [];
+  readonly #places: number[] = [];
+  readonly #numbers: number[] = [];
+  /** Where the count of the current row stands. */
+  #countAt = 0;
+  cellsCount = 0;
+
+  constructor(withTimes: boolean) {
+    this.#withTimes = withTimes;
   }
-  return { rows, places: packIds(places), changes: packNumbers(numbers) };
+
+  add(row: number, { column, amount, low, high, timeMs }: CellChange): void {
+    if (this.#rows.at(-1) !== row) {
+      this.#rows.push(row);
+      this.#countAt = this.#places.push(row, 0) - 1;
+    }
+    this.#places[this.#countAt] = (this.#places[this.#countAt] ?? 0) + 1;
+    this.#places.push(column);
+    this.#numbers.push(amount, low, high);
+    if (this.#withTimes) this.#numbers.push(timeMs);
+    this.cellsCount += 1;
+  }
+
+  pack(): ChangePart {
+    return {
+      rows: this.#rows,
+      places: packIds(this.#places),
+      changes: packNumbers(this.#numbers),
+    };
+  }
 }

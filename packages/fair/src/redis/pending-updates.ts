@@ -74,12 +74,9 @@ function fold(cells: Map<string, PendingCell>, delta: BucketDelta): void {
   const earlier = cells.get(nameOf(delta));
   // Further out than 2 ends at a bound all the same, and the sum of many stays finite.
   const later = { amount: Math.min(2, Math.max(-2, deltaProb)), low: lo, high: hi };
-  cells.set(nameOf(delta), {
-    rowId,
-    colId,
-    timeMs: Math.max(earlier?.timeMs ?? 0, lastUpdateTimeMs),
-    ...(earlier === undefined ? later : composeFolds(earlier, later)),
-  });
+  const { amount, low, high } = earlier === undefined ? later : composeFolds(earlier, later);
+  const timeMs = Math.max(earlier?.timeMs ?? 0, lastUpdateTimeMs);
+  cells.set(nameOf(delta), { rowId, colId, amount, low, high, timeMs });
 }
 
 function deltasOf(cells: readonly PendingCell[]): CellDeltas {

@@ -183,13 +183,11 @@ async function joins({ store, advanceMs }: FairStoreSubject): Promise<void> {
 async function notAwaited({ store }: FairStoreSubject): Promise<void> {
   for (const namespace of allNamespaces) {
     const plain = new PlainStore();
-    const changes = Array.from({ length: 40 }, (_, index) => {
+    const changes = Array.from({ length: 40 }, async (_, index) => {
       const delta = { ...cell, amount: index % 2 === 0 ? 0.75 : -0.5, timeMs: index };
       plain.applyDelta(namespace, SEED, [delta]);
-      return store.applyDelta(namespace, SEED, deltasOf(delta), {
-        clientId: 'one',
-        seq: index + 1,
-      });
+      const id = { clientId: 'one', seq: index + 1 };
+      return await store.applyDelta(namespace, SEED, deltasOf(delta), id);
     });
     for (const change of await Promise.all(changes)) assert.equal(change.result, 'applied');
     assertSameCells(

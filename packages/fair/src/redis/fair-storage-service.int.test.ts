@@ -36,12 +36,15 @@ afterAll(async () => {
 });
 
 function open(options: Partial<FairStorageOptions> = {}): FairStorageService {
-  const service = createFairStorageService({ url: redis.url, ...options } as FairStorageOptions, {
-    clock: createSystemClock(),
-    random: createSystemRandom(),
-    logger: silentLogger,
-    metrics: silentMetrics,
-  });
+  const service = createFairStorageService(
+    { url: redis.url, ...options },
+    {
+      clock: createSystemClock(),
+      random: createSystemRandom(),
+      logger: silentLogger,
+      metrics: silentMetrics,
+    },
+  );
   services.push(service);
   return service;
 }

@@ -82,9 +82,12 @@ export class InProcessStream implements ClientStream {
   }
 
   #later(callback: () => void): void {
-    void Promise.resolve().then(() => {
-      if (!this.#isOver) callback();
-    });
+    void this.#afterThisCall(callback);
+  }
+
+  async #afterThisCall(callback: () => void): Promise<void> {
+    await Promise.resolve();
+    if (!this.#isOver) callback();
   }
 
   #end(error: SynclineError | undefined): void {

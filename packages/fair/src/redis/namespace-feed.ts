@@ -34,7 +34,7 @@ export class NamespaceFeed {
   readonly #options: NamespaceFeedOptions;
   readonly #feeds = new Map<bigint, SeedFeed>();
   readonly #mending = new Set<bigint>();
-  #subscription: { close(): void } | undefined;
+  readonly #subscription: { close(): void } | undefined;
   #pollTimer: Timer | undefined;
   #isLive = false;
   #isClosed = false;

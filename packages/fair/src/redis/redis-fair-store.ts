@@ -14,6 +14,7 @@ import { NamespaceFeed } from './namespace-feed.js';
 import type { RedisSource } from './redis-client.js';
 import { RedisConnection, type RedisDeps } from './redis-connection.js';
 import { trackerKeys } from './redis-keys.js';
+import { text } from './redis-reply.js';
 import { defineScript } from './redis-script.js';
 import { RedisSubscriber } from './redis-subscriber.js';
 import type { Answer } from './repeated-call.js';
@@ -161,7 +162,8 @@ class SeedsInRedis implements RedisFairStore {
     const { value } = await this.#calls.repeated(() =>
       this.#connection.call('GET', [trackerKeys(namespace).active]),
     );
-    return value === null ? undefined : BigInt(String(value));
+    const seed = text(value);
+    return seed === undefined ? undefined : BigInt(seed);
   }
 
   async raiseActiveSeed(namespace: Namespace, seed: bigint): Promise<void> {

@@ -38,7 +38,7 @@ afterAll(async () => {
 function startTracker(options: Partial<RedisRemoteOptions> = {}): FairTracker {
   const tracker = createFairTracker(
     {
-      remote: redisRemote({ url: redis.url, tracker: 'api', ...options } as RedisRemoteOptions),
+      remote: redisRemote({ url: redis.url, tracker: 'api', ...options }),
       secret,
       flushIntervalMs: 20,
       policy: 'linear',

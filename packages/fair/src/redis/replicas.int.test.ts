@@ -63,8 +63,7 @@ function connect(service: StateService, clientId: string) {
       const response = decodeSyncResponse(message);
       heard.epoch = response.welcome?.epoch ?? heard.epoch;
       heard.ackedSeq = Math.max(heard.ackedSeq, response.ackedSeq);
-      heard.instances =
-        response.activeInstances || response.welcome?.activeInstances || heard.instances;
+      heard.instances = Math.max(heard.instances, response.activeInstances);
       for (const { row, column, probability } of listCells(response.cells))
         cells.set(`${row}/${column}`, probability);
       return true;

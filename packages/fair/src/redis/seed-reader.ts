@@ -8,6 +8,7 @@ import { decayed } from '../decay.js';
 import type { ChangeRule, Namespace } from '../state/fair-store.js';
 import type { RedisConnection } from './redis-connection.js';
 import { seedKeys } from './redis-keys.js';
+import { list, texts } from './redis-reply.js';
 import { defineScript } from './redis-script.js';
 
 /** KEYS 1 meta, 2 a row. Answers texts only, so no number is cut. */
@@ -38,7 +39,7 @@ export async function readSeed(
   seed: bigint,
 ): Promise<SeedReading> {
   const keys = seedKeys(namespace, seed);
-  const rows = list(await connection.call('SMEMBERS', [keys.rows])).map(String);
+  const rows = texts(await connection.call('SMEMBERS', [keys.rows])).map((row) => row ?? '');
   const replies = await Promise.all(
     rows.map((row) => connection.script(readRowScript, [keys.meta, keys.row(row)], [])),
   );
@@ -111,14 +112,4 @@ function toCells({ rows, columns, probabilities, timesMs }: Columns): Cells {
     probabilities: Float64Array.from(probabilities),
     timesMs: Float64Array.from(timesMs),
   };
-}
-
-export function list(reply: unknown): readonly unknown[] {
-  return Array.isArray(reply) ? reply : [];
-}
-
-export function texts(reply: unknown): (string | undefined)[] {
-  return list(reply).map((item) =>
-    item === null || item === undefined ? undefined : String(item),
-  );
 }

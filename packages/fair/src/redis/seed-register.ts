@@ -5,7 +5,7 @@ import { fairLimits } from '../limits.js';
 import type { Namespace, SeedInfo } from '../state/fair-store.js';
 import type { RedisConnection, RedisDeps } from './redis-connection.js';
 import { seedKeys, trackerKeys } from './redis-keys.js';
-import { texts } from './seed-reader.js';
+import { texts } from './redis-reply.js';
 import { timeToLiveMs } from './shared-epochs.js';
 
 export interface SeedRegisterDeps extends RedisDeps {
@@ -57,7 +57,7 @@ export class SeedRegister {
     if (Number(isKnown) === 1 || Number(count) < value) return;
     throw new SynclineError(
       'limit-exceeded',
-      `the default namespace in Redis has ${count} seeds, and ${value} is the most. Old ones go after three windows.`,
+      `the default namespace in Redis has ${Number(count)} seeds, and ${value} is the most. Old ones go after three windows.`,
       { details: { limit: 'defaultSeedsMax' } },
     );
   }

@@ -9,9 +9,9 @@ import type { Namespace, SharedTrackers } from '../state/fair-store.js';
 import type { WireTrackerConfig } from '../wire/sync-messages.js';
 import type { RedisArgument, RedisConnection, RedisDeps } from './redis-connection.js';
 import { trackerKeys } from './redis-keys.js';
+import { text, texts } from './redis-reply.js';
 import { defineScript, type RedisScript } from './redis-script.js';
 import { repeatedCall } from './repeated-call.js';
-import { list, texts } from './seed-reader.js';
 
 /** KEYS 1 epoch, 2 config; ARGV 1 an epoch and 2 a config if there is none yet, 3 time to live in ms. */
 const greetScript = defineScript(`
@@ -81,7 +81,7 @@ export class SharedEpochs implements SharedTrackers {
         ...clientIds,
       ],
     );
-    const [count, current] = texts(list(reply));
+    const [count, current] = texts(reply);
     this.#compare(namespace, current ?? '');
     return Number(count);
   }
@@ -98,7 +98,7 @@ export class SharedEpochs implements SharedTrackers {
     }
     try {
       const reply = await this.#deps.connection.call('GET', [trackerKeys(namespace).epoch]);
-      this.#compare(namespace, reply === null ? '' : String(reply));
+      this.#compare(namespace, text(reply) ?? '');
     } catch (thrown) {
       // Redis is away; `keepAlive` compares again.
       const error = SynclineError.from(thrown).message;
@@ -151,14 +151,21 @@ function formatConfig(config: WireTrackerConfig): string {
 }
 
 function checkConfig(tracker: string, bound: string, ours: string): void {
-  const boundFields = new Map<string, unknown>(Object.entries(JSON.parse(bound)));
-  for (const [field, value] of Object.entries(JSON.parse(ours))) {
-    if (boundFields.get(field) === value) continue;
-    const shown = field === 'key_check' ? '' : ` (${boundFields.get(field)} there, ${value} here)`;
+  const boundFields = fieldsOf(bound);
+  for (const [field, value] of fieldsOf(ours)) {
+    const there = boundFields.get(field);
+    if (there === value) continue;
+    const shown = field === 'key_check' ? '' : ` (${there} there, ${value} here)`;
     throw new SynclineError(
       'conflict',
       `tracker "${tracker}" is bound to another ${field}${shown}. Give all instances the same options and secret, or use another tracker name, as in "${tracker}@2".`,
       { details: { reason: 'config', field } },
     );
   }
+}
+
+/** None if someone else has written there. */
+function fieldsOf(config: string): ReadonlyMap<string, string> {
+  const fields = config.matchAll(/"([a-z_]+)":"?([^",}]*)/g);
+  return new Map(Array.from(fields, ([, field = '', value = '']) => [field, value]));
 }

@@ -69,7 +69,11 @@ function checkDelta(where: string, delta: BucketDelta): void {
 
 function refuseUnless(condition: boolean, field: string, value: unknown, wanted: string): void {
   if (condition) return;
-  throw new SynclineError('invalid-argument', `${field} is ${value}; it must be ${wanted}`, {
-    details: { field },
-  });
+  throw new SynclineError(
+    'invalid-argument',
+    `${field} is ${String(value)}; it must be ${wanted}`,
+    {
+      details: { field },
+    },
+  );
 }

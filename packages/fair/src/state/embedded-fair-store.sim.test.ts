@@ -287,14 +287,17 @@ describe('what is of no use any more goes from the disk', () => {
 
   test('F51 a seed that was dropped while it was written, and came back', () =>
     run(async (_machine, started, seed) => {
-      const { store, clock } = started;
-      const wide = Array.from({ length: 50 }, (_, column) => ({ row: 0, column, amount: 0.5 }));
+      const { store, storage, clock } = started;
+      const wide = Array.from({ length: 2_000 }, (_, column) => ({ row: 0, column, amount: 0.5 }));
       void store.applyDelta(sumNamespace, seed, deltasOf(...wide));
-      await clock.sleep(1_000);
+      await clock.sleep(1_015);
+      const writtenCount = (await keysOf(storage)).length;
+      expect(writtenCount).toBeGreaterThan(1);
+      expect(writtenCount).toBeLessThan(2_001);
       await store.forget(sumNamespace, seed);
       add(store, sumNamespace, seed, 0.25);
       await later(started);
-      expect(await keysOf(started.storage)).toEqual(['fair/', `fair//${seed}/1/7`]);
+      expect(await keysOf(storage)).toEqual(['fair/', `fair//${seed}/1/7`]);
     }));
 
   test('cells of a tracker that never comes back, when their windows are over', () =>

@@ -122,18 +122,32 @@ export class NamedExchange implements Exchange {
     if (welcome.activeInstances > 0) this.#activeInstances = welcome.activeInstances;
     this.#elementsMax = Math.min(ELEMENTS_MAX, Math.max(1, welcome.maxElements || ELEMENTS_MAX));
     if (this.#heldEpoch !== 0 && this.#heldEpoch !== welcome.epoch) metrics.epochChange();
-    if (welcome.wantView) {
-      const upload = { nowMs, wallMs: clock.nowMs(), elementsMax: this.#elementsMax };
-      for (const structure of structuresOf(view)) uploadView(view, structure, upload, send);
-      this.#forgetPending(); // it is in what we have just sent
-    } else if (this.#round.isInFlight && this.#round.epoch === welcome.epoch) {
+    const isKnownRound = this.#round.isInFlight && this.#round.epoch === welcome.epoch;
+    if (welcome.wantView) this.#upload(nowMs, isKnownRound, send);
+    if (isKnownRound) {
       metrics.round('resent');
       this.#round.send(send, clock.nowMs());
-    } else {
+    } else if (!welcome.wantView) {
       this.rejectRound();
     }
     this.fetchNew(send);
     return [{ kind: 'welcomed', welcome }];
+  }
+
+  /**
+   * What we hold, and with it what was pending. Cells in flight are left out if the service may have applied
+   * their round, which is then sent again: our view may contain it twice until it is acknowledged.
+   */
+  #upload(nowMs: number, isKnownRound: boolean, send: SendRequest): void {
+    const { clock, view } = this.#deps;
+    const upload = { nowMs, wallMs: clock.nowMs(), elementsMax: this.#elementsMax };
+    for (const structure of structuresOf(view)) {
+      const { inFlight, unsent } = structure.pending;
+      const isLeftOut = (cell: number) => isKnownRound && inFlight.has(cell);
+      uploadView(view, structure, { ...upload, isLeftOut }, send);
+      if (isKnownRound) unsent.keepOnly(inFlight);
+    }
+    if (!isKnownRound) this.#forgetPending();
   }
 
   #takeValues({ seed, cells }: SyncResponse, nowMs: number): readonly ExchangeEvent[] {

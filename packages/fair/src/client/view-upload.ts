@@ -10,12 +10,14 @@ export interface ViewUploadOptions {
   readonly nowMs: number;
   readonly wallMs: number;
   readonly elementsMax: number;
+  /** Cells that travel another way. */
+  isLeftOut(cell: number): boolean;
 }
 
 export function uploadView(
   view: SharedView,
   structure: SharedStructure,
-  { nowMs, wallMs, elementsMax }: ViewUploadOptions,
+  { nowMs, wallMs, elementsMax, isLeftOut }: ViewUploadOptions,
   send: SendRequest,
 ): void {
   const { levels, columns } = view;
@@ -27,7 +29,7 @@ export function uploadView(
   };
   for (let cell = 0; cell < levels * columns; cell += 1) {
     const probability = structure.probabilityAt(cell, nowMs);
-    if (probability < PROBABILITY_MIN) continue;
+    if (probability < PROBABILITY_MIN || isLeftOut(cell)) continue;
     cells.rows[cells.count] = Math.floor(cell / columns);
     cells.columns[cells.count] = cell % columns;
     cells.probabilities[cells.count] = probability;

@@ -1,0 +1,35 @@
+// A service that lost all its streams, but not its state, asks for views in the epoch of a round in flight.
+import { SynclineError } from '@syncline/kernel';
+import { expect, test } from 'vitest';
+import { createClientRig, MAIN_SEED, SECONDARY_SEED } from '../testing/client-rig.js';
+import { deltaUpdatesOf, listCells } from '../testing/scripted-remote.js';
+
+test('F5 cells in flight are left out of a view in the same epoch: the view may have them twice', () => {
+  const { remote, main, report, pass, greet, reconnect, client } = createClientRig();
+  greet();
+  report(0, 0.04);
+  report(5, 0.04);
+  pass(100);
+  const [sent] = deltaUpdatesOf(remote.stream.take());
+  remote.stream.values(MAIN_SEED, [[0, 0, 0.04]]); // includes the round, whose acknowledgement is lost
+  main.overwrite(3, 0.5);
+  report(0, 0.04);
+  report(4, 0.04);
+  remote.stream.fail(new SynclineError('unavailable', 'gone'));
+  reconnect();
+  remote.stream.take();
+  remote.stream.welcome({ epoch: 1, wantView: true });
+  const requests = remote.stream.take();
+  const views = requests.flatMap((request) =>
+    request.kind === 'view-upload' ? [[Number(request.seed), listCells(request.cells)]] : [],
+  );
+  expect(views).toEqual([[MAIN_SEED, ['1:0 0.5', '1:1 0.04']]]);
+  expect(deltaUpdatesOf(requests)).toEqual([sent]);
+  remote.stream.snapshot(MAIN_SEED, [[0, 0, 0.04]], { ackedSeq: 1 });
+  remote.stream.snapshot(SECONDARY_SEED);
+  pass(100);
+  expect(deltaUpdatesOf(remote.stream.take())).toEqual([
+    { seq: 2, epoch: 1, deltas: ['0:0 0.04 [0, 1]'] },
+  ]);
+  expect(client.status()).toMatchObject({ connected: true, pendingCells: 1 });
+});

@@ -6,7 +6,13 @@ export {
   type Evaluation,
   type EvaluationOptions,
 } from './evaluation/evaluate.js';
-export { FAULTS, type Fault, openFaultyFleet } from './evaluation/faulty-fleet.js';
+export {
+  type Absence,
+  absenceOf,
+  FAULTS,
+  type Fault,
+  openFaultyFleet,
+} from './evaluation/faulty-fleet.js';
 export {
   type Fleet,
   type FleetSettings,
@@ -17,7 +23,13 @@ export { type LockstepDeps, openLockstepFleet } from './evaluation/lockstep-flee
 export { type ClientClass, type Scenario, scenarios } from './evaluation/scenario.js';
 export type { Tally } from './evaluation/tally.js';
 export { Trial, type TrialOptions } from './evaluation/trial.js';
-export { judge, meanVerdict, type Verdict } from './evaluation/verdict.js';
+export {
+  judge,
+  judgePart,
+  meanVerdict,
+  type PartVerdict,
+  type Verdict,
+} from './evaluation/verdict.js';
 export {
   createLoopbackRemote,
   type LoopbackRemoteOptions,

@@ -20,7 +20,7 @@ describe('F16 noisy neighbours stay above the line without throttling', async ()
     );
     expect(jain).toBeGreaterThan(open.jain);
     expect(jain).toBeGreaterThan(isolated.jain + 0.05); // sharing badly is better than not at all
-    expect(used).toBeGreaterThan(0.99);
+    expect(used).toBeGreaterThan(fault === 'killed' ? 0.95 : 0.99); // views joined by the largest throttle more
   });
 });
 

@@ -13,7 +13,15 @@ import {
 import { type LinkQuality, LoopbackNetwork } from './loopback-network.js';
 
 /** What goes wrong. With `none` nothing does: the line to compare with. */
-export const FAULTS = ['none', 'skew', 'loss', 'duplicates', 'outage', 'restart'] as const;
+export const FAULTS = [
+  'none',
+  'skew',
+  'loss',
+  'duplicates',
+  'outage',
+  'restart',
+  'killed',
+] as const;
 export type Fault = (typeof FAULTS)[number];
 
 /** Clocks are off by this much, every other one in the other direction. */
@@ -28,7 +36,22 @@ const LINKS: Readonly<Partial<Record<Fault, LinkQuality>>> = {
 const ABSENCES: Readonly<Partial<Record<Fault, readonly [number, number]>>> = {
   outage: [0.3, 0.5],
   restart: [0.3, 0.305],
+  killed: [0.4, 0.6],
 };
+/** What the service knew is gone when it comes back. */
+const FORGETFUL: ReadonlySet<Fault> = new Set(['restart', 'killed']);
+
+export interface Absence {
+  readonly fromSeconds: number;
+  readonly toSeconds: number;
+}
+
+/** When the service is away; undefined if it never is. */
+export function absenceOf(fault: Fault, durationSeconds: number): Absence | undefined {
+  const [leaves, returns] = ABSENCES[fault] ?? [];
+  if (leaves === undefined || returns === undefined) return undefined;
+  return { fromSeconds: leaves * durationSeconds, toSeconds: returns * durationSeconds };
+}
 
 export function openFaultyFleet(fault: Fault, durationSeconds: number): OpenFleet {
   return async (settings) => {
@@ -44,11 +67,11 @@ export function openFaultyFleet(fault: Fault, durationSeconds: number): OpenFlee
       retryBudgetMs: retryBudgetFor(settings),
       ...(fault === 'skew' && { clock: clock.skewed(instance % 2 === 0 ? SKEW_MS : -SKEW_MS) }),
     }));
-    const [leaves, returns] = ABSENCES[fault] ?? [];
-    if (leaves !== undefined && returns !== undefined) {
-      clock.setTimer(leaves * durationSeconds * 1_000, () => network.cut());
-      clock.setTimer(returns * durationSeconds * 1_000, () => {
-        if (fault === 'restart') service = startService(settings); // what it knew is gone
+    const absence = absenceOf(fault, durationSeconds);
+    if (absence !== undefined) {
+      clock.setTimer(absence.fromSeconds * 1_000, () => network.cut());
+      clock.setTimer(absence.toSeconds * 1_000, () => {
+        if (FORGETFUL.has(fault)) service = startService(settings);
         network.restore();
       });
     }

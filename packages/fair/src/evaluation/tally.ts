@@ -41,6 +41,11 @@ export class Tally {
     return this.#sum(0, Number.POSITIVE_INFINITY);
   }
 
+  /** A part of the run; both bounds are multiples of 5. */
+  between(fromSeconds: number, toSeconds: number): Usage {
+    return this.#sum(fromSeconds / BIN_SECONDS, toSeconds / BIN_SECONDS);
+  }
+
   /** One entry per `seconds` of the scenario, a multiple of 5. */
   windows(seconds: number): readonly Usage[] {
     const { durationSeconds } = this.scenario;

@@ -46,6 +46,22 @@ export function judge(tally: Tally): Verdict {
   };
 }
 
+/** Of a part of the run, in which the bucket was never full. */
+export interface PartVerdict {
+  readonly jain: number;
+  readonly used: number;
+}
+
+/** Both bounds are multiples of 5. Tokens of before are left out: `used` may be a little above 1. */
+export function judgePart(tally: Tally, fromSeconds: number, toSeconds: number): PartVerdict {
+  const usage = tally.between(fromSeconds, toSeconds);
+  const available = tally.scenario.capacityPerSecond * (toSeconds - fromSeconds);
+  return {
+    jain: jainIndex(ratiosOf(usage, available)),
+    used: sum(usage.gains) / Math.min(available, sum(usage.wants)),
+  };
+}
+
 /** Field by field. There is at least one. */
 export function meanVerdict(verdicts: readonly Verdict[]): Verdict {
   const mean = (field: keyof Verdict) =>

@@ -15,6 +15,7 @@ import {
 import type { GateReport } from './eval-gates.js';
 import { type EvalPlan, shortName } from './eval-plan.js';
 import type { EvalDeps } from './eval-scenario.js';
+import { checkParts, judgeKilled, type KilledParts, meanParts } from './killed-parts.js';
 
 export interface FaultRow {
   readonly policy: DecayPolicy;
@@ -26,7 +27,14 @@ export interface FaultsResult {
   readonly scenario: Scenario;
   /** Without throttling. */
   readonly open: Verdict;
-  readonly rows: readonly { readonly row: FaultRow; readonly verdict: Verdict }[];
+  readonly rows: readonly FaultResult[];
+}
+
+export interface FaultResult {
+  readonly row: FaultRow;
+  readonly verdict: Verdict;
+  /** Of the fault `killed`. */
+  readonly parts?: KilledParts;
 }
 
 /** Rejects with the reason of the signal when that fires. */
@@ -41,21 +49,29 @@ export async function evaluateFaults(
       FAULTS.map((fault) => ({
         row: { policy, instances: count, fault },
         verdicts: [] as Verdict[],
+        parts: [] as KilledParts[],
       })),
     ),
   );
   for (let seed = 1; seed <= seeds; seed += 1) {
     const trial = new Trial(scenario, seed);
     open.push(judge(trial.playOpen()));
-    for (const [index, { row, verdicts }] of sums.entries()) {
+    for (const [index, { row, verdicts, parts }] of sums.entries()) {
       await setImmediate();
       signal.throwIfAborted();
       onRun(faultTitle(row), (seed - 1) * sums.length + index, seeds * sums.length);
       const openFleet = openFaultyFleet(row.fault, scenario.durationSeconds);
-      verdicts.push(judge(await trial.play(openFleet, { ...row, intervalMs, signal })));
+      const tally = await trial.play(openFleet, { ...row, intervalMs, signal });
+      verdicts.push(judge(tally));
+      const killed = row.fault === 'killed' ? judgeKilled(tally) : undefined;
+      if (killed !== undefined) parts.push(killed);
     }
   }
-  const rows = sums.map(({ row, verdicts }) => ({ row, verdict: meanVerdict(verdicts) }));
+  const rows = sums.map(({ row, verdicts, parts }) => ({
+    row,
+    verdict: meanVerdict(verdicts),
+    ...(parts.length > 0 && { parts: meanParts(parts) }),
+  }));
   return { scenario, open: meanVerdict(open), rows };
 }
 
@@ -66,6 +82,7 @@ const FAULT_TITLES: Readonly<Record<Fault, string>> = {
   duplicates: '5 % twice',
   outage: 'service away, a fifth of the time',
   restart: 'service restarted, state lost',
+  killed: 'service killed for a fifth of the time, state lost',
 };
 
 export function faultTitle({ policy, instances, fault }: FaultRow): string {
@@ -73,11 +90,11 @@ export function faultTitle({ policy, instances, fault }: FaultRow): string {
 }
 
 export function checkFaults({ scenario, open, rows }: FaultsResult): GateReport {
-  const failures = rows
-    .filter(({ verdict }) => verdict.jain <= open.jain)
-    .map(({ row, verdict }) => {
-      const below = `J is ${verdict.jain.toFixed(4)}, not above ${open.jain.toFixed(4)}`;
-      return `${shortName(scenario)}, ${faultTitle(row)}: ${below} without throttling`;
-    });
-  return { checked: rows.length, failures };
+  const gates = rows.flatMap(({ row, verdict, parts }) => {
+    const isAbove = verdict.jain > open.jain;
+    const below = `J is ${verdict.jain.toFixed(4)}, not above ${open.jain.toFixed(4)} without throttling`;
+    const texts = [isAbove ? undefined : below, ...(parts ? checkParts(parts, row) : [])];
+    return texts.map((text) => text && `${shortName(scenario)}, ${faultTitle(row)}: ${text}`);
+  });
+  return { checked: gates.length, failures: gates.filter((text) => text !== undefined) };
 }

@@ -4,7 +4,7 @@ import { createSystemClock, SynclineError } from '@syncline/kernel';
 import { type CliWorld, say } from '../../cli-world.js';
 import { paintFor } from '../../paint.js';
 import { listenForStop } from '../../serve/stop-request.js';
-import { checkFaults, evaluateFaults, faultTitle } from './eval-faults.js';
+import { checkFaults, evaluateFaults, type FaultResult, faultTitle } from './eval-faults.js';
 import { checkScenario, type GateReport } from './eval-gates.js';
 import { jsonLine } from './eval-json.js';
 import { writePicture } from './eval-picture.js';
@@ -13,6 +13,7 @@ import { EvalProgress } from './eval-progress.js';
 import { isShared, openRow, rowFacts, rowTitle } from './eval-row.js';
 import { type EvalDeps, evaluateScenario, type ScenarioResult } from './eval-scenario.js';
 import { renderTable, type TableRow } from './eval-table.js';
+import { describeParts } from './killed-parts.js';
 import { openFleets } from './open-fleets.js';
 
 interface EvalShell {
@@ -78,16 +79,25 @@ async function runFaults(shell: EvalShell): Promise<readonly GateReport[]> {
       facts: { ...rowFacts(openRow), fault: null },
       verdict: result.open,
     };
-    const rows = result.rows.map(({ row, verdict }) => ({
+    const rows = result.rows.map(({ row, verdict, parts }) => ({
       title: faultTitle(row),
       isBold: false,
-      facts: row,
+      facts: { ...row, ...parts },
       verdict,
     }));
     print(shell, scenario, [open, ...rows]);
+    tellParts(shell, result.rows);
     reports.push(checkFaults(result));
   }
   return reports;
+}
+
+/** Programs find them in the line of the row. */
+function tellParts({ world, isJson }: EvalShell, rows: readonly FaultResult[]): void {
+  if (isJson) return;
+  for (const { row, parts } of rows) {
+    if (parts) world.stdout.write(`  ${faultTitle(row)}: ${describeParts(parts)}\n`);
+  }
 }
 
 function onRunOf({ progress }: EvalShell, name: string): EvalDeps['onRun'] {

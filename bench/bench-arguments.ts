@@ -13,14 +13,14 @@ export interface BenchArguments {
 const RUNS_DEFAULT = 7;
 const RUNS_MIN = 5;
 
-export function benchHelp(benches: readonly Pick<AnyBench, 'name' | 'about'>[]): string {
+export function benchHelp(benches: readonly Pick<AnyBench, 'name' | 'about' | 'isLong'>[]): string {
   return `Measures Syncline against peers on this machine.
 
   npm run bench                                 every bench, as a table
   npm run bench -- --only storage-point-reads   one; --only may be repeated
   npm run bench -- --json                       a JSON line per bench and peer
-  npm run bench -- --check                      fails if a ratio is below
-                                                bench/expected.json
+  npm run bench -- --check                      fails if a ratio is worse than
+                                                bench/expected.json says
   npm run bench -- --runs 15                    runs per side: ${RUNS_DEFAULT} by default,
                                                 ${RUNS_MIN} at least
 
@@ -28,7 +28,7 @@ A value is the median of the runs. ± is half of the way from the lowest to the
 highest; in JSON, "spread" is that of the wider side, as a part of its median.
 
 Benches:
-${benches.map(({ name, about }) => `  ${name}\n    ${about}`).join('\n')}
+${benches.map(({ name, about, isLong }) => `  ${name}${isLong ? ' (only when it is named)' : ''}\n    ${about}`).join('\n')}
 `;
 }
 

@@ -1,5 +1,8 @@
 // The shape of a bench: one task, done by ours and by peers in turn, so that only ratios need be
 // compared between machines. A slice adds a file with its benches and a line in `run.ts`.
+//
+// Most benches count what is done per second, and more is better. Some measure what something costs, such as
+// a time, and less is better. The ratio is ours over the peer's in both.
 
 /** One who does the task. The first of a bench is ours, the others are its peers. */
 export interface Contestant<Subject> {
@@ -10,34 +13,56 @@ export interface Contestant<Subject> {
   open(): Promise<Subject & AsyncDisposable>;
 }
 
-export interface Bench<Subject> {
-  readonly name: string;
-  /** What the value counts. Always a rate: more is better. */
+/** A bench of speed or of cost. */
+export type Bench<Subject> = RateBench<Subject> | CostBench<Subject>;
+
+interface RateBench<Subject> extends BenchCommon<Subject> {
+  readonly better?: 'more';
   readonly unit: `${string}/s`;
+  /** One run; `round` counts from 0. It is timed. Returns how many of the unit were done. */
+  run(subject: Subject, round: number): Promise<number>;
+}
+
+interface CostBench<Subject> extends BenchCommon<Subject> {
+  readonly better: 'less';
+  /** `ms`, `MiB`. */
+  readonly unit: string;
+  /** One run; `round` counts from 0. Returns what it has measured. */
+  run(subject: Subject, round: number): Promise<number>;
+}
+
+interface BenchCommon<Subject> {
+  readonly name: string;
   /** What is done, with sizes and counts. */
   readonly about: string;
   readonly contestants: readonly [Contestant<Subject>, ...Contestant<Subject>[]];
+  /** A figure to stay within. It stands among the peers, as one that always reaches it. */
+  readonly bound?: { readonly name: string; readonly value: number };
+  /** It takes a minute or more, so it runs only when it is named. */
+  readonly isLong?: boolean;
   /** Called once per contestant, before its first run. */
   prepare?(subject: Subject): Promise<void>;
-  /** One run; `round` counts from 0. Returns how many of the unit were done. */
-  run(subject: Subject, round: number): Promise<number>;
 }
+
+export type Better = 'more' | 'less';
 
 /** A bench whose subject is nobody else's business. */
 export interface AnyBench {
   readonly name: string;
   readonly unit: string;
+  readonly better: Better;
   readonly about: string;
+  readonly isLong: boolean;
   /** Peers that are not ours, with their versions: `classic-level 3.0.0`. */
   readonly versions: readonly string[];
-  /** Rates per contestant, in the order of the contestants; `runs` of each. */
+  /** Values per contestant, in the order of the contestants; `runs` of each. */
   measure(runs: number): Promise<readonly Measured[]>;
 }
 
 export interface Measured {
   readonly contestant: string;
   readonly version?: string;
-  readonly rates: readonly number[];
+  readonly values: readonly number[];
 }
 
 /** Ours against one peer. The fields are those of the JSON lines. */
@@ -47,7 +72,10 @@ export interface Comparison {
   readonly value: number;
   readonly peer: string;
   readonly peerValue: number;
+  /** Ours over the peer's. */
   readonly ratio: number;
+  /** Which ratios are good: above 1, or below it. */
+  readonly better: Better;
   /** Runs of each side. */
   readonly n: number;
   /** Half of the way from the lowest to the highest run, as a part of the median; of the wider side. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Bench } from './bench.js';
 import { benchHelp, parseBenchArguments } from './bench-arguments.js';
 import { ratioProblems } from './expected-ratios.js';
-import { compare, defineBench, median, spread } from './measure.js';
+import { compare, defineBench, median, quantile, spread } from './measure.js';
 import { benchTable, factsLines } from './report.js';
 
 /** A bench whose contestants do nothing but say that they were called. */
@@ -38,7 +38,7 @@ describe('measuring', () => {
     expect(calls.join(', ')).toBe(
       'prepare ours, prepare peer, ours 0, peer 0, ours 1, peer 1, ours 2, peer 2, close ours, close peer',
     );
-    expect(measured.map(({ contestant, rates }) => [contestant, rates.length])).toEqual([
+    expect(measured.map(({ contestant, values }) => [contestant, values.length])).toEqual([
       ['ours', 2],
       ['peer', 2],
     ]);
@@ -55,8 +55,8 @@ describe('measuring', () => {
     expect([median([3, 1, 2]), median([4, 1, 2, 3])]).toEqual([2, 2.5]);
     expect(spread([90, 100, 120])).toBeCloseTo(0.15);
     const measured = [
-      { contestant: 'ours', rates: [100, 101, 99] },
-      { contestant: 'peer', version: '1.2.3', rates: [400, 300, 500] },
+      { contestant: 'ours', values: [100, 101, 99] },
+      { contestant: 'peer', version: '1.2.3', values: [400, 300, 500] },
     ];
     const bench = defineBench(tracedBench([]));
     expect(compare(bench, measured)).toEqual([
@@ -67,6 +67,7 @@ describe('measuring', () => {
         peer: 'peer',
         peerValue: 400,
         ratio: 0.25,
+        better: 'more',
         n: 3,
         spread: 0.25,
       },
@@ -78,6 +79,28 @@ describe('measuring', () => {
         '  peer 1.2.3  400 calls/s  ± 25 %  ours is 0.25 of it',
       ].join('\n'),
     );
+  });
+
+  it('takes costs as they are measured, and a bound as a peer', async () => {
+    const { unit: _, ...traced } = tracedBench([]);
+    const measured = await defineBench({
+      ...traced,
+      better: 'less',
+      unit: 'ms',
+      bound: { name: 'at most', value: 8 },
+      run: async (_, round) => round,
+    }).measure(3);
+    expect(measured.map(({ contestant, values }) => [contestant, values])).toEqual([
+      ['ours', [1, 2, 3]],
+      ['peer', [1, 2, 3]],
+      ['at most', [8]],
+    ]);
+  });
+
+  it('finds quantiles, and no spread where all is alike', () => {
+    const values = Array.from({ length: 200 }, (_, index) => 200 - index);
+    expect([0, 0.5, 0.99, 1].map((part) => quantile(values, part))).toEqual([1, 100, 198, 200]);
+    expect(spread([0, 0])).toBe(0);
   });
 
   it('names the commit, the machine and the versions of the peers, each once', () => {
@@ -114,16 +137,21 @@ describe('the help', () => {
 });
 
 describe('--check', () => {
-  it('names ratios that are too low and benches without an expectation', () => {
-    const line = { unit: 'x/s', value: 1, peerValue: 1, n: 5, spread: 0 };
+  it('names ratios that are not good enough and benches without an expectation', () => {
+    const line = { unit: 'x/s', better: 'more', value: 1, peerValue: 1, n: 5, spread: 0 } as const;
     const comparisons = [
       { ...line, bench: 'good', peer: 'p', ratio: 0.5 },
       { ...line, bench: 'slow', peer: 'p', ratio: 0.4 },
       { ...line, bench: 'new', peer: 'p', ratio: 9 },
-    ];
-    expect(ratioProblems(comparisons, { good: { p: 0.5 }, slow: { p: 0.5 } })).toEqual([
+      { ...line, better: 'less', bench: 'cheap', peer: 'p', ratio: 0.4 },
+      { ...line, better: 'less', bench: 'dear', peer: 'p', ratio: 0.6 },
+    ] as const;
+    const half = { p: 0.5 };
+    const expected = { good: half, slow: half, cheap: half, dear: half };
+    expect(ratioProblems(comparisons, expected)).toEqual([
       'slow is 0.4 of p, expected at least 0.5',
       'new against p is not in bench/expected.json',
+      'dear is 0.6 of p, expected at most 0.5',
     ]);
   });
 });

@@ -13,21 +13,23 @@ export function factsLines(commit: string, benches: readonly AnyBench[]): string
 }
 
 export function benchTable(bench: AnyBench, measured: readonly Measured[]): string {
-  const ours = median(measured[0]?.rates ?? []);
-  const rows = measured.map(({ contestant, version, rates }, index) => [
+  const ours = median(measured[0]?.values ?? []);
+  const rows = measured.map(({ contestant, version, values }, index) => [
     `  ${contestant}${version === undefined ? '' : ` ${version}`}`,
-    rateText(median(rates)),
+    valueText(median(values)),
     bench.unit,
-    `± ${Math.round(spread(rates) * 100)} %`,
-    index === 0 ? '' : `ours is ${(ours / median(rates)).toPrecision(2)} of it`,
+    `± ${Math.round(spread(values) * 100)} %`,
+    index === 0 ? '' : `ours is ${(ours / median(values)).toPrecision(2)} of it`,
   ]);
   const widest = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
   const lines = rows.map(([contestant = '', rate = '', unit = '', around = '', ratio = '']) =>
     `${contestant.padEnd(widest(0))}  ${rate.padStart(widest(1))} ${unit}  ${around.padStart(widest(3))}  ${ratio}`.trimEnd(),
   );
-  return [`${bench.name}: ${bench.about}`, ...lines].join('\n');
+  const direction = bench.better === 'less' ? ' (less is better)' : '';
+  return [`${bench.name}: ${bench.about}${direction}`, ...lines].join('\n');
 }
 
-function rateText(rate: number): string {
-  return Math.round(Number(rate.toPrecision(3))).toLocaleString('en-US');
+function valueText(value: number): string {
+  const rounded = Number(value.toPrecision(3));
+  return rounded.toLocaleString('en-US', { maximumFractionDigits: 3 });
 }

@@ -3,18 +3,27 @@ import type { AnyBench, Comparison } from './bench.js';
 import { type BenchArguments, benchHelp, parseBenchArguments } from './bench-arguments.js';
 import { ratioProblems, readExpectedRatios } from './expected-ratios.js';
 import { fairBenches } from './fair.js';
+import { fairConvergenceBenches } from './fair-convergence.js';
+import { fairDeltaBenches } from './fair-deltas.js';
+import { fairPropagationBenches } from './fair-propagation.js';
 import { compare } from './measure.js';
 import { benchTable, factsLines } from './report.js';
 import { storageBenches } from './storage.js';
 
-const benches: readonly AnyBench[] = [...storageBenches, ...fairBenches];
+const benches: readonly AnyBench[] = [
+  ...storageBenches,
+  ...fairBenches,
+  ...fairDeltaBenches,
+  ...fairPropagationBenches,
+  ...fairConvergenceBenches,
+];
 
 export interface BenchDeps {
   /** The commit that is measured, for people. */
   readonly commit: string;
 }
 
-/** Returns the exit code: 0, 1 for a ratio that is too low, 2 for wrong usage. */
+/** Returns the exit code: 0, 1 for a ratio that is not good enough, 2 for wrong usage. */
 export async function runBenches(args: readonly string[], deps: BenchDeps): Promise<number> {
   const wanted = readWanted(args);
   if (typeof wanted === 'string') {
@@ -41,7 +50,9 @@ async function measureAll(
   { commit }: BenchDeps,
 ): Promise<readonly Comparison[]> {
   const comparisons: Comparison[] = [];
-  const wanted = benches.filter(({ name }) => only.length === 0 || only.includes(name));
+  const wanted = benches.filter(({ name, isLong }) =>
+    only.length === 0 ? !isLong : only.includes(name),
+  );
   (isJson ? process.stderr : process.stdout).write(factsLines(commit, wanted));
   for (const bench of wanted) {
     const measured = await bench.measure(runs);

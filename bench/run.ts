@@ -5,7 +5,9 @@ import { ratioProblems, readExpectedRatios } from './expected-ratios.js';
 import { fairBenches } from './fair.js';
 import { fairConvergenceBenches } from './fair-convergence.js';
 import { fairDeltaBenches } from './fair-deltas.js';
+import { fairOutageBenches } from './fair-outage.js';
 import { fairPropagationBenches } from './fair-propagation.js';
+import { fairStalledBenches } from './fair-stalled.js';
 import { compare } from './measure.js';
 import { benchTable, factsLines } from './report.js';
 import { storageBenches } from './storage.js';
@@ -16,6 +18,8 @@ const benches: readonly AnyBench[] = [
   ...fairDeltaBenches,
   ...fairPropagationBenches,
   ...fairConvergenceBenches,
+  ...fairStalledBenches,
+  ...fairOutageBenches,
 ];
 
 export interface BenchDeps {

@@ -1,0 +1,95 @@
+// One server with many streams: some are read here, others in a process that can be frozen, which is how a
+// client that does not read looks to the server.
+import { fileURLToPath } from 'node:url';
+import type { CellDeltas } from '@syncline/fair';
+import { grpcRemote } from '@syncline/fair/grpc';
+import { startProcess } from '@syncline/testkit';
+import { createBatches, deltasOf } from './fair-delta-batches.js';
+import { DeltaStream } from './fair-delta-stream.js';
+import { startStateServer } from './fair-state-server.js';
+
+const OPEN_TIMEOUT_MS = 60_000;
+/** Streams that are opened together. */
+const OPEN_AT_ONCE = 50;
+/** A broadcast of it has about 14 kB. */
+const LARGE_BATCH = 500;
+const SMALL_BATCH = 10;
+
+export interface StalledRigOptions {
+  readonly readers: number;
+  /** In the other process. */
+  readonly others: number;
+}
+
+export interface StalledRig extends AsyncDisposable {
+  /** From now on the other process reads nothing. */
+  freeze(): void;
+  /** Large messages, one after another. */
+  flood(messages: number): Promise<void>;
+  /** Small messages, each when all readers have the one before. Returns when each reader had each. */
+  latenciesMs(messages: number): Promise<readonly number[]>;
+  /** What the server's process holds. */
+  serverBytes(): Promise<number>;
+}
+
+export async function openStalledRig(options: StalledRigOptions): Promise<StalledRig> {
+  const { readers, others } = options;
+  const server = await startStateServer();
+  const remote = grpcRemote({ address: server.address, tracker: 'bench' });
+  let onHeard = () => {};
+  const writer = new DeltaStream(remote);
+  await writer.opened;
+  const streams = [writer];
+  while (streams.length <= readers) {
+    const count = Math.min(OPEN_AT_ONCE, readers + 1 - streams.length);
+    const opened = Array.from({ length: count }, () => new DeltaStream(remote, () => onHeard()));
+    await Promise.all(opened.map((stream) => stream.opened));
+    streams.push(...opened);
+  }
+  const program = fileURLToPath(new URL('./fair-idle-clients.js', import.meta.url));
+  const child = await startProcess({
+    name: 'idle clients',
+    command: process.execPath,
+    args: [program, server.address, String(others)],
+  });
+  await child.waitForLine((line) => (line === 'open' ? true : undefined), OPEN_TIMEOUT_MS);
+  return {
+    freeze: () => child.signal('SIGSTOP'),
+    async flood(messages) {
+      for (const deltas of batchesOf(messages, LARGE_BATCH)) await writer.send(deltas);
+    },
+    async latenciesMs(messages) {
+      const latencies: number[] = [];
+      for (const deltas of batchesOf(messages, SMALL_BATCH)) {
+        const sentMs = performance.now();
+        let heardCount = 0;
+        await new Promise<void>((resolve, reject) => {
+          onHeard = () => {
+            latencies.push(performance.now() - sentMs);
+            heardCount += 1;
+            if (heardCount === readers) resolve();
+          };
+          writer.send(deltas).catch(reject);
+        });
+      }
+      return latencies;
+    },
+    serverBytes: () => residentBytes(server.node.url('http')),
+    async [Symbol.asyncDispose]() {
+      for (const stream of streams) stream.close();
+      await child.kill();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function batchesOf(count: number, size: number): readonly CellDeltas[] {
+  return (createBatches(count, size)[0] ?? []).map(deltasOf);
+}
+
+async function residentBytes(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const bytes = Number(/^process_resident_memory_bytes (\S+)/m.exec(text)?.[1]);
+  if (!(bytes > 0)) throw new Error('/metrics does not tell process_resident_memory_bytes');
+  return bytes;
+}

@@ -42,7 +42,7 @@ function freshDirectory(): string {
 }
 
 const cases = fairStoreSuite(async () => {
-  const clock = new ManualClock({ wallMs: WALL_MS });
+  const clock = new ManualClock(WALL_MS);
   const opened = await open(freshDirectory(), clock);
   const advanceMs = (elapsedMs: number) => clock.advanceTo(clock.monotonicMs() + elapsedMs);
   return { ...opened, advanceMs };
@@ -52,14 +52,14 @@ test.each(cases)('$name', (one) => one.run());
 
 test('F50 a restart keeps the cells', async () => {
   const directory = freshDirectory();
-  const before = new ManualClock({ wallMs: WALL_MS });
+  const before = new ManualClock(WALL_MS);
   const cells = Array.from({ length: 50 }, (_, column) => ({ row: 2, column, amount: 0.5 }));
   {
     await using opened = await open(directory, before);
     for (const namespace of allNamespaces)
       await opened.store.applyDelta(namespace, SEED, deltasOf(...cells));
   }
-  await using again = await open(directory, new ManualClock({ wallMs: WALL_MS + 10_000 }));
+  await using again = await open(directory, new ManualClock(WALL_MS + 10_000));
   for (const namespace of allNamespaces) {
     const found = await cellsAt(again.store, namespace, SEED);
     expect(found).toHaveLength(50);

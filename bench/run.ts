@@ -3,6 +3,7 @@ import type { AnyBench, Comparison } from './bench.js';
 import { type BenchArguments, benchHelp, parseBenchArguments } from './bench-arguments.js';
 import { ratioProblems, readExpectedRatios } from './expected-ratios.js';
 import { fairBenches } from './fair.js';
+import { fairCommandsBench } from './fair-commands.js';
 import { fairConvergenceBenches } from './fair-convergence.js';
 import { fairDeltaBenches } from './fair-deltas.js';
 import { fairOutageBenches } from './fair-outage.js';
@@ -16,6 +17,7 @@ const benches: readonly AnyBench[] = [
   ...storageBenches,
   ...fairBenches,
   ...fairDeltaBenches,
+  fairCommandsBench,
   ...fairPropagationBenches,
   ...fairConvergenceBenches,
   ...fairStalledBenches,

@@ -127,7 +127,7 @@ test.each<[string, FairTrackerOptions]>([
   ['gainAfterMs', { gainAfterMs: Number.POSITIVE_INFINITY }],
   ['retryBudgetMs', { retryBudgetMs: 100 }],
 ])('refuses %s in %o', (field, options) => {
-  expect(() => world(options)).toThrowError(
+  expect(() => world(options)).toThrow(
     expect.objectContaining({ code: 'invalid-argument', details: { field } }),
   );
 });

@@ -20,6 +20,13 @@ export type RedisSource =
       readonly client: (settings: RedisSettings) => Redis;
     };
 
+/**
+ * Short: who waits for Redis waits for up to 2 s more by a backoff of its own, client or service, and all
+ * must be back within 2.5 s.
+ */
+const RECONNECT = { initialMs: 50, maxMs: 250 } as const;
+const RECONNECT_MS_MIN = 20;
+
 export function createClient(source: RedisSource, random: Random): Redis {
   const settings: RedisSettings = {
     protocol: 2,
@@ -28,8 +35,7 @@ export function createClient(source: RedisSource, random: Random): Redis {
     autoResubscribe: false,
     maxRetriesPerRequest: 0,
     connectTimeout: fairLimits.redisConnectTimeoutMs.value,
-    retryStrategy: (attempt) =>
-      20 + backoffMs(attempt - 1, { initialMs: 100, maxMs: 2_000 }, random),
+    retryStrategy: (attempt) => RECONNECT_MS_MIN + backoffMs(attempt - 1, RECONNECT, random),
   };
   checkSource(source);
   return 'client' in source ? source.client(settings) : new Redis(source.url, settings);

@@ -40,7 +40,15 @@ export class FairFleet implements AsyncDisposable {
     return first?.epoch ?? 0;
   }
 
-  /** Resolves when nobody is, and so long that outcomes count for those of the others. */
+  /** Resolves when each of them knows how many they are. */
+  async counted(): Promise<void> {
+    await vi.waitFor(async () => {
+      for (const { activeInstances } of await this.statuses())
+        expect(activeInstances).toBe(this.instances.length);
+    }, WAIT);
+  }
+
+  /** Resolves when nobody is connected, for so long that outcomes count for those of the others. */
   async alone(): Promise<void> {
     await vi.waitFor(async () => {
       for (const { connected, gain } of await this.statuses())
@@ -109,6 +117,17 @@ export async function lastConnectedMs(fleet: FairFleet, sinceMs: number): Promis
   return Math.max(
     ...statuses.map(({ connectedAtMs = Number.POSITIVE_INFINITY }) => connectedAtMs - sinceMs),
   );
+}
+
+/** The highest value that any instance holds of each cell of these keys. */
+export async function largestViews(fleet: FairFleet, keys: readonly string[]) {
+  const views = await Promise.all(fleet.instances.map((instance) => instance.peek(keys)));
+  const largest = new Map<string, number>();
+  for (const cell of views.flatMap((view) => view.keys.flat())) {
+    const place = placeOf(cell);
+    largest.set(place, Math.max(largest.get(place) ?? 0, cell.probability));
+  }
+  return { seed: views[0]?.seed ?? 0, largest };
 }
 
 export function placeOf({ level, column }: InstanceCell): string {

@@ -1,12 +1,13 @@
 // kill -9 of the state service while instances are under load, and its return on the same data and port.
 //
-// FAIR_INSTANCES (4), FAIR_OUTAGE_MS (0: until the outage gain is on) and FAIR_KILLS (2) make it larger;
+// FAIR_INSTANCES (3), FAIR_OUTAGE_MS (0: until the outage gain is on) and FAIR_KILLS (2) make it larger;
 // FAIR_FIGURES=1 prints what was measured.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClusterNode, startCluster } from '@syncline/testkit';
 import { expect, test, vi } from 'vitest';
+import { COUNTING_OPTIONS, FailureReports } from './fair-failure-reports.js';
 import {
-  type FairFleet,
+  largestViews,
   lastConnectedMs,
   placeOf,
   startFleet,
@@ -15,7 +16,7 @@ import {
   whenItAccepts,
 } from './fair-fleet.js';
 
-const INSTANCES = Number(process.env['FAIR_INSTANCES'] ?? 4);
+const INSTANCES = Number(process.env['FAIR_INSTANCES'] ?? 3);
 const OUTAGE_MS = Number(process.env['FAIR_OUTAGE_MS'] ?? 0);
 const KILLS = Number(process.env['FAIR_KILLS'] ?? 2);
 const DECISIONS_PER_SECOND = 1_000;
@@ -53,17 +54,6 @@ async function cellsOf(node: ClusterNode, seed: number): Promise<ReadonlyMap<str
   );
 }
 
-/** The highest value that any instance holds of each cell of these keys. */
-async function largestViews(fleet: FairFleet, keys: readonly string[]) {
-  const views = await Promise.all(fleet.instances.map((instance) => instance.peek(keys)));
-  const largest = new Map<string, number>();
-  for (const cell of views.flatMap((view) => view.keys.flat())) {
-    const place = placeOf(cell);
-    largest.set(place, Math.max(largest.get(place) ?? 0, cell.probability));
-  }
-  return { seed: views[0]?.seed ?? 0, largest };
-}
-
 test('F8 F14 decisions go on, all are back soon, and no cell is below the largest view', async () => {
   await using cluster = await startCluster({ nodes: 1 });
   const node = cluster.node(1);
@@ -74,6 +64,7 @@ test('F8 F14 decisions go on, all are back soon, and no cell is below the larges
     options: { lambdaPerSecond: LAMBDA_PER_SECOND },
   });
   const epoch = await fleet.connected();
+  await fleet.counted();
   const keys = await fleet.ownKeys(INSTANCES);
   await Promise.all(fleet.instances.map((each, index) => each.fail(keys[index] ?? '', 5)));
   await vi.waitFor(async () => {
@@ -117,40 +108,18 @@ test('F5 what instances report while the service is killed again and again count
     via: 'grpc',
     address: node.url('grpc'),
     decisionsPerSecond: 0,
-    options: { policy: 'linear', leakPerSecond: 0, outageGain: false, flushIntervalMs: 10 },
+    options: COUNTING_OPTIONS,
   });
   const epochs = new Set([await fleet.connected()]);
   const keys = await fleet.ownKeys(INSTANCES);
-  const reporting = new AbortController();
-  const reported = reportUntil(reporting.signal, fleet, keys);
+  await using reports = new FailureReports(fleet, keys);
   for (let kill = 0; kill < KILLS; kill += 1) {
     await node.kill();
     await bringBack(node);
     epochs.add(await fleet.connected());
   }
-  reporting.abort();
-  const expected = (await reported).map((count) => count * 0.04 * COST);
+  await reports.stop();
   expect(epochs.size).toBe(KILLS + 1);
-  await vi.waitFor(async () => {
-    for (const { pendingCells } of await fleet.statuses()) expect(pendingCells).toBe(0);
-    for (const held of await fleet.probabilities(keys))
-      for (const [index, probability] of held.entries())
-        expect(probability).toBeCloseTo(expected[index] ?? 0, 9);
-  }, WAIT);
-  tell(`reported: ${(await reported).join(', ')}, each counted once over ${KILLS} kills`);
+  await vi.waitFor(async () => reports.expectHeldBy(fleet, await fleet.probabilities(keys)), WAIT);
+  tell(`reported: ${reports.counts.join(', ')}, each counted once over ${KILLS} kills`);
 });
-
-const COST = 0.002;
-
-/** Each instance reports failures of its own key. Resolves to how many. */
-async function reportUntil(signal: AbortSignal, fleet: FairFleet, keys: readonly string[]) {
-  const counts = keys.map(() => 0);
-  while (!signal.aborted) {
-    for (const [index, instance] of fleet.instances.entries()) {
-      await instance.fail(keys[index] ?? '', 3, COST);
-      counts[index] = (counts[index] ?? 0) + 3;
-    }
-    await sleep(2, undefined, { signal }).catch(() => undefined);
-  }
-  return counts;
-}

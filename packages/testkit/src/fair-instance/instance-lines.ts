@@ -11,7 +11,13 @@ export interface InstanceOptions {
   /** What JSON can carry. */
   readonly options: Pick<
     FairTrackerOptions,
-    'policy' | 'lambdaPerSecond' | 'leakPerSecond' | 'windowMs' | 'outageGain' | 'flushIntervalMs'
+    | 'policy'
+    | 'lambdaPerSecond'
+    | 'leakPerSecond'
+    | 'windowMs'
+    | 'outageGain'
+    | 'flushIntervalMs'
+    | 'retryBudgetMs'
   >;
 }
 

@@ -10,7 +10,9 @@ import { fairLimits } from './limits.js';
 
 const PLACES = fairLimits.keysRememberedMax.value;
 const UNITS_MAX = fairLimits.keyUnitsRememberedMax.value;
-const PLACE_MASK = PLACES - 1;
+/** Multiplying by it parts neighbours, and the high bits are the place (Fibonacci hashing). */
+const GOLDEN_RATIO_32 = 0x9e37_79b1;
+const PLACE_SHIFT = 32 - Math.log2(PLACES);
 
 export interface CellFinderOptions {
   readonly levels: number;
@@ -80,11 +82,28 @@ export class CellFinder {
   }
 }
 
-/** Keys that end in a number, which is common, lie side by side: each has a place of its own. */
+/**
+ * From nine of the key's units: its end, its middle and its first quarter, where names differ. Numbers at
+ * the end count as they are, so that keys which are counted up get a place each.
+ */
 function placeOf(key: string): number {
   const last = key.length - 1;
-  const ones = key.charCodeAt(last);
-  const tens = key.charCodeAt(last - 1); // NaN before the start
-  const hundreds = key.charCodeAt(last - 2);
-  return (ones + 10 * tens + 100 * hundreds + 37 * (key.charCodeAt(0) + last)) & PLACE_MASK;
+  const middle = key.length >> 1;
+  const quarter = key.length >> 2;
+  const sum =
+    key.charCodeAt(last) +
+    10 * unitAt(key, last - 1) +
+    100 * unitAt(key, last - 2) +
+    1000 * unitAt(key, last - 3) +
+    6151 * key.charCodeAt(middle) +
+    12_289 * unitAt(key, middle + 1) +
+    24_593 * key.charCodeAt(quarter) +
+    49_157 * unitAt(key, quarter + 1) +
+    98_317 * unitAt(key, quarter + 2);
+  return Math.imul(sum, GOLDEN_RATIO_32) >>> PLACE_SHIFT;
+}
+
+/** 0 beyond the ends of a short key. */
+function unitAt(key: string, index: number): number {
+  return key.charCodeAt(index) | 0;
 }

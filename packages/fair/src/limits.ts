@@ -33,7 +33,7 @@ export const fairLimits = defineLimits({
     why: 'UTF-16 units, or bytes, of a flow key that are hashed. The rest is ignored, so that a long key costs no more.',
   },
   keysRememberedMax: {
-    value: 1_024,
+    value: 4_096,
     unit: 'entries',
     why: 'Keys whose cells a tracker remembers, a power of two. A new key takes the place of an old one, which is hashed when it comes back.',
   },

@@ -6,8 +6,8 @@ import { defineBench, quantile } from './measure.js';
 /** Of about 14 kB each: more than a connection and the server hold back for one stream. */
 const FLOOD_MESSAGES = 30;
 /** So many that 1 MiB would not hold them, if the server kept them. */
-const MEMORY_FLOOD_MESSAGES = 150;
-const STALLED_FOR_MEMORY = 100;
+const MEMORY_FLOOD_MESSAGES = 100;
+const STALLED_FOR_MEMORY = 50;
 const MIB = 1024 * 1024;
 
 function rigContestant(

@@ -30,8 +30,15 @@ export {
   type PartVerdict,
   type Verdict,
 } from './evaluation/verdict.js';
+export { cellsOfFlow, type FlowCellsOptions } from './testing/flow-cells.js';
 export {
   createLoopbackRemote,
   type LoopbackRemoteOptions,
   type LoopbackService,
 } from './testing/loopback-remote.js';
+export {
+  decodeSyncRequest,
+  decodeSyncResponse,
+  encodeSyncRequest,
+  encodeSyncResponse,
+} from './wire/sync-codec.js';

@@ -5,6 +5,11 @@
 // first spoken of.
 import type { CellDeltas, Cells, ChangeRule, Namespace } from '@syncline/fair';
 
+export interface CellPlace {
+  readonly row: number;
+  readonly column: number;
+}
+
 interface ModelCell {
   readonly probability: number;
   readonly timeMs: number;
@@ -49,11 +54,15 @@ export class CellModel {
   probability(
     { name, rule }: Namespace,
     seed: bigint,
-    { row, column }: { readonly row: number; readonly column: number },
+    { row, column }: CellPlace,
     nowMs: number,
   ): number {
     const cell = this.#seeds.get(seedId(name, seed))?.get(cellId(row, column));
     return cell === undefined ? 0 : fade(rule, cell.probability, nowMs - cell.timeMs);
+  }
+
+  has({ name }: Namespace, seed: bigint, { row, column }: CellPlace): boolean {
+    return this.#seeds.get(seedId(name, seed))?.has(cellId(row, column)) ?? false;
   }
 
   forget({ name }: Namespace, seed: bigint): void {
@@ -70,7 +79,7 @@ export class CellModel {
   #put(
     { name }: Namespace,
     seed: bigint,
-    { row, column }: { readonly row: number; readonly column: number },
+    { row, column }: CellPlace,
     probability: number,
     timeMs: number,
   ): void {
@@ -78,9 +87,7 @@ export class CellModel {
   }
 }
 
-export interface ListedCell {
-  readonly row: number;
-  readonly column: number;
+export interface ListedCell extends CellPlace {
   readonly probability: number;
 }
 

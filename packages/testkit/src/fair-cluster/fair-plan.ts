@@ -70,7 +70,7 @@ export function planFair(random: SeededRandom): FairPlan {
       outageGain: random.float() < 0.5,
       skewMs: skew(),
       successPart,
-      betweenMs: pick([100, 300, 900], 300),
+      betweenMs: pick([250, 500, 1_000], 500),
     };
   });
   return {
@@ -82,7 +82,7 @@ export function planFair(random: SeededRandom): FairPlan {
       defaultWindowMs: windowMs,
     },
     windowMessages: pick([1, 2, 8, 64], 8),
-    runMs: 40_000 + 50_000 * random.float(),
+    runMs: 20_000 + 50_000 * random.float(),
     skewMs: skew(),
   };
 }

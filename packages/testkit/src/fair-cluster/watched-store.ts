@@ -3,9 +3,10 @@
 //
 // F5   Within an epoch no change is applied twice.
 // F14  After a join no cell is below the view.
-import { assert } from '@syncline/kernel';
+
 import type { Applied, CellDeltas, Cells, ChangeId, FairStore, Namespace } from '@syncline/fair';
 import type { Clock } from '@syncline/kernel';
+import { assert } from '@syncline/kernel';
 import { CellModel } from './cell-model.js';
 import { checkAppliedAsModelled } from './checks/applied-as-modelled.js';
 import type { EachChangeOnce } from './checks/each-change-once.js';

@@ -16,7 +16,7 @@ async function run(...args: string[]) {
 }
 
 test('seeds that pass: exit 0, a summary on standard error, JSON on standard output', async () => {
-  const { exitCode, out, error } = await run('--seeds', '2', '--json');
+  const { exitCode, out, error } = await run('--workload', 'register', '--seeds', '2', '--json');
   expect(exitCode).toBe(0);
   expect(error).toMatch(/^register: 2 seeds in /m);
   expect(JSON.parse(out)).toMatchObject({ workload: 'register', seedsCount: 2, problem: null });
@@ -35,7 +35,7 @@ test('a seed that fails: exit 1, the trace when it was asked for by number', asy
 });
 
 test('one seed by number shows the end of its trace; twice says that both were equal', async () => {
-  const { exitCode, error } = await run('--seed', '17', '--twice');
+  const { exitCode, error } = await run('--workload', 'register', '--seed', '17', '--twice');
   expect(exitCode).toBe(0);
   expect(error).toMatch(/^ +\d+\.\d+ ms +\w/m);
   expect(error).toMatch(/^register: 1 seed in .* \d+\.\d s simulated$/m);
@@ -44,7 +44,11 @@ test('one seed by number shows the end of its trace; twice says that both were e
 
 test('equal seeds have equal trace hashes', async () => {
   const hashOf = async (seed: string) =>
-    (JSON.parse((await run('--seed', seed, '--json')).out) as { traceHash: string }).traceHash;
+    (
+      JSON.parse((await run('--workload', 'register', '--seed', seed, '--json')).out) as {
+        traceHash: string;
+      }
+    ).traceHash;
   expect(await hashOf('3')).toBe(await hashOf('3'));
   expect(await hashOf('3')).not.toBe(await hashOf('4'));
 });
@@ -57,7 +61,7 @@ test('wrong usage: exit 2 and one line that says what', async () => {
     [['--seed', '-1'], /--seed takes no value that begins with a dash/],
     [['--seed', '1', '--seeds', '3'], /leave out/],
     [['--bug', 'none'], /no bug "none" to plant. There are: .*duplicate-apply/],
-    [['--workload', 'none'], /no workload "none". There are: register/],
+    [['--workload', 'none'], /no workload "none". There are: register, fair/],
     [['--unknown'], /unknown option '--unknown'\. See/i],
   ] as const) {
     const { exitCode, out, error } = await run(...args);

@@ -1,5 +1,6 @@
 // Every workload that `npm run test:sim` knows. A slice adds its own here.
+import { fairWorkload } from '../fair-cluster/fair-workload.js';
 import { registerWorkload } from '../register/register-workload.js';
 import type { WorkloadEntry } from './workload.js';
 
-export const workloads: readonly WorkloadEntry[] = [registerWorkload];
+export const workloads: readonly WorkloadEntry[] = [registerWorkload, fairWorkload];

@@ -1,8 +1,8 @@
-// The sum of all failures that anybody reported of a cell, in the world's own memory: what no cell of the
+// F5  The sum of all failures that anybody reported of a cell, in the world's own memory: what no cell of the
 // service may ever pass, whatever was sent again, uploaded or restored.
 import { assert } from '@syncline/kernel';
 
-export class OutcomeTally {
+export class OutcomesCountOnce {
   readonly #sums = new Map<string, number>();
 
   /** An outcome as its instance counted it. Successes only lower a cell, so they are left out. */
@@ -13,7 +13,15 @@ export class OutcomeTally {
     }
   }
 
-  /** F5  No outcome counts twice. */
+  /**
+   * A view may contain outcomes twice that were in flight when they were given up, or when the service was
+   * lost: what it had said of the cell may have included them or not. Nothing is known of the cell then.
+   */
+  excuse(tracker: string, seed: bigint, cell: number): void {
+    this.#sums.set(`${tracker}/${seed}/${cell}`, Number.POSITIVE_INFINITY);
+  }
+
+  /** No outcome counts twice. */
   check(tracker: string, seed: bigint, cell: number, probability: number): void {
     const sum = this.#sums.get(`${tracker}/${seed}/${cell}`) ?? 0;
     assert(

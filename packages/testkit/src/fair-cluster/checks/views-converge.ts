@@ -1,0 +1,67 @@
+// F6  When outcomes and faults have stopped, every view of a live seed is what the service holds, but for
+// the time that its last value was under way.
+import type { Namespace } from '@syncline/fair';
+import { UNTOLD_PROBABILITY } from '../cell-model.js';
+import type { ClientProcess } from '../client-process.js';
+import { FLOW_KEYS } from '../fair-plan.js';
+import type { ServiceProcess } from '../service-process.js';
+
+/** Trackers count whole ms. */
+const ROUNDING_MS = 2;
+
+/** Undefined when they agree, otherwise where they differ. */
+export function differenceOf(client: ClientProcess, service: ServiceProcess): string | undefined {
+  const { connected, pendingCells, seeds } = client.tracker.status();
+  const { node } = client.plan;
+  if (!connected) return `${node} is not connected`;
+  if (pendingCells > 0) return `${node} has ${pendingCells} cells pending`;
+  for (const key of FLOW_KEYS) {
+    const { levels, secondaryProbability } = client.tracker.peek(key);
+    const main = compareFlow(client, service, { key, seed: seeds.main });
+    for (const { level, probability } of levels) {
+      const differs = main.differs(level, probability);
+      if (differs !== undefined) return `${node}, ${key}, seed ${seeds.main}: ${differs}`;
+    }
+    const secondary = compareFlow(client, service, { key, seed: seeds.secondary });
+    const differs = secondary.lowestDiffers(secondaryProbability);
+    if (differs !== undefined) return `${node}, ${key}, seed ${seeds.secondary}: ${differs}`;
+  }
+  return undefined;
+}
+
+function compareFlow(
+  { plan, delays, flowCells }: ClientProcess,
+  { store, monotonicMs }: ServiceProcess,
+  { key, seed }: { readonly key: string; readonly seed: number },
+) {
+  const { tracker, shape } = plan;
+  const { policy, ratePerSecond, columns, windowMs } = shape;
+  const rule = tracker === '' ? ({ policy: 'sum' } as const) : { policy, ratePerSecond };
+  const namespace: Namespace = { name: tracker, rule, shape: undefined, windowMs };
+  const held = flowCells.of(shape, key, seed).map((cell) => {
+    const place = { row: Math.floor(cell / columns), column: cell % columns };
+    const delayMs = delays.ofCell(seed, place.row, place.column) + ROUNDING_MS;
+    return {
+      isTouched: store.model.has(namespace, BigInt(seed), place),
+      probability: store.model.probability(namespace, BigInt(seed), place, monotonicMs),
+      tolerance: 2 * UNTOLD_PROBABILITY + (ratePerSecond * delayMs) / 1000,
+    };
+  });
+  // The plain contract tells of cells that were touched; of others a client knows its own outcomes alone.
+  const isKnown = (isTouched: boolean) => tracker !== '' || isTouched;
+  return {
+    differs(level: number, probability: number): string | undefined {
+      const cell = held[level];
+      if (cell === undefined || !isKnown(cell.isTouched)) return undefined;
+      const isEqual = Math.abs(cell.probability - probability) <= cell.tolerance;
+      return isEqual ? undefined : `${probability} at level ${level}, ${cell.probability} held`;
+    },
+    lowestDiffers(probability: number): string | undefined {
+      if (!held.every(({ isTouched }) => isKnown(isTouched))) return undefined;
+      const lowest = Math.min(...held.map((cell) => cell.probability));
+      const tolerance = Math.max(...held.map((cell) => cell.tolerance));
+      const isEqual = Math.abs(lowest - probability) <= tolerance;
+      return isEqual ? undefined : `${probability} at the lowest level, ${lowest} held`;
+    },
+  };
+}

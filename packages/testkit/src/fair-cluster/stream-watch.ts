@@ -1,0 +1,69 @@
+// Sits between the service and one stream, reads all that is said in both directions, and hands it to the
+// checks.
+import type { Applied, ChangeId, Namespace, SyncRequest } from '@syncline/fair';
+import { decodeSyncRequest, decodeSyncResponse } from '@syncline/fair/testing';
+import type { Clock } from '@syncline/kernel';
+import type { CellModel } from './cell-model.js';
+import { AcksFollowValues } from './checks/acks-follow-values.js';
+import { checkToldAsHeld, isLive, type StreamNamespace } from './checks/told-as-held.js';
+
+const ELEMENTS_MAX = 8_192;
+const LINEAR = 2;
+
+export interface StreamWatchDeps {
+  readonly clock: Clock;
+  readonly model: CellModel;
+  /** Wall clocks step: seeds come and go, and what was not told of one is acknowledged all the same. */
+  readonly isStepped: boolean;
+}
+
+export class StreamWatch {
+  readonly #deps: StreamWatchDeps;
+  readonly #acks = new AcksFollowValues();
+  #namespace: StreamNamespace;
+  #heldEpoch = 0;
+  #epoch = 0;
+  /** The machine of the client. */
+  readonly node: string;
+  /** '' until the stream says hello. */
+  clientId = '';
+
+  constructor(deps: StreamWatchDeps, node: string, defaultWindowMs: number) {
+    this.#deps = deps;
+    this.node = node;
+    this.#namespace = { name: '', rule: { policy: 'sum' }, windowMs: defaultWindowMs };
+  }
+
+  /** The client comes back to the state that it has seen: it knows which round is in flight. */
+  get isSameEpoch(): boolean {
+    return this.#epoch !== 0 && this.#heldEpoch === this.#epoch;
+  }
+
+  /** Before the service has it. */
+  received(body: Uint8Array): SyncRequest {
+    const request = decodeSyncRequest(body, { elementsMax: ELEMENTS_MAX });
+    if (request.kind !== 'hello') return request;
+    const { tracker, clientId, config, lastEpoch } = request;
+    const policy = config.policy === LINEAR ? 'linear' : 'exponential';
+    const rule = { policy, ratePerSecond: config.ratePerSecond } as const;
+    this.clientId = clientId;
+    this.#heldEpoch = lastEpoch;
+    this.#namespace = { name: tracker, rule, windowMs: config.windowMs };
+    return request;
+  }
+
+  applied(namespace: Namespace, applied: Applied, id: ChangeId): void {
+    if (namespace.name === this.#namespace.name && id.clientId === this.clientId)
+      this.#acks.applied(id.seq, applied);
+  }
+
+  /** Before the client has it. */
+  written(body: Uint8Array): void {
+    const response = decodeSyncResponse(body);
+    const { clock } = this.#deps;
+    const { windowMs } = this.#namespace;
+    this.#epoch = response.welcome?.epoch ?? this.#epoch;
+    checkToldAsHeld(this.#deps, this.#namespace, response);
+    if (!this.#deps.isStepped) this.#acks.told(response, (seed) => isLive(seed, windowMs, clock));
+  }
+}

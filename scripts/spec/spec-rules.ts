@@ -10,7 +10,7 @@ export const specInvariants: Rule = {
   name: 'spec-invariants',
   *find(repository) {
     const mentions = repository.sources
-      .filter((file) => file.path.startsWith('packages/'))
+      .filter((file) => /^(packages|e2e)\//.test(file.path))
       .flatMap((file) => [...findMentions(file)]);
     const enforced = new Set(mentions.filter(({ enforces }) => enforces).map(({ id }) => id));
 
@@ -47,6 +47,9 @@ function* judgeSpec(
   }
 }
 
+/** Tests of several packages together lie outside of all of them. */
+const SHARED_FOLDERS = ['packages/testkit/', 'e2e/'];
+
 /** A file that a SPEC names must be there, and carry the number that it is named for. */
 function* judgeFiles(
   path: string,
@@ -54,10 +57,13 @@ function* judgeFiles(
   paths: readonly string[],
   mentions: readonly Mention[],
 ): Iterable<Violation> {
-  const folder = path.replace(/SPEC\.md$/, '');
+  const folders = [path.replace(/SPEC\.md$/, ''), ...SHARED_FOLDERS];
   for (const { id, line, files } of invariants) {
     for (const name of files) {
-      const file = paths.find((known) => known.startsWith(folder) && known.endsWith(`/${name}`));
+      const named = paths.filter((known) => known.endsWith(`/${name}`));
+      const file = folders
+        .map((folder) => named.find((known) => known.startsWith(folder)))
+        .find((found) => found !== undefined);
       const isCarried = mentions.some(
         (mention) => mention.enforces && mention.id === id && mention.path === file,
       );

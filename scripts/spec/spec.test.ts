@@ -34,12 +34,24 @@ test('a difference between SPEC and code is found in both directions', () => {
         ...kernel(['K1'], "test('it holds', () => {});", '`feed.test.ts`'),
         'packages/kernel/src/other.test.ts': "test('K1 holds', () => {});",
       },
+      {
+        ...kernel(['K1'], "test('K1 holds', () => {});", '`feed-killed.int.test.ts`'),
+        'e2e/feed-killed.int.test.ts': "test('it holds', () => {});",
+      },
+      {
+        ...kernel(['K1'], "test('K1 holds', () => {});", '`elsewhere.test.ts`'),
+        'packages/mesh/src/elsewhere.test.ts': "test('K1 holds', () => {});",
+      },
       { 'packages/kernel/SPEC.md': '', [code]: '' },
       { 'packages/kernel/SPEC.md': '- **K1** Holds.\n', [code]: "test('K1 holds');" },
     ],
     good: [
       kernel(['K1', 'K2'], "test('K1, K2: both hold', () => {});"),
       kernel(['K1'], "test('K1 holds', () => {});", '`feed.test.ts`'),
+      {
+        ...kernel(['K1'], '', '`feed-killed.int.test.ts`'),
+        'e2e/feed-killed.int.test.ts': "test('K1 holds', () => {});",
+      },
       kernel(['K1'], "assert(isRight, 'K1');"),
       kernel(['K1'], 'assert(isRight, `K1: it is wrong`);'),
       kernel(['K1'], "export const suite = [{ name: 'K1 holds', run }];"),

@@ -126,6 +126,7 @@ export class NamedExchange implements Exchange {
     if (welcome.wantView) this.#upload(nowMs, isKnownRound, send);
     if (isKnownRound) {
       metrics.round('resent');
+      for (const { pending } of structuresOf(view)) pending.forgetSaid();
       this.#round.send(send, clock.nowMs());
     } else if (!welcome.wantView) {
       this.rejectRound();

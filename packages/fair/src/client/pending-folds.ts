@@ -52,10 +52,15 @@ export class PendingFolds {
   take(): FoldSet {
     assert(this.#inFlight.count === 0, 'one round is in flight at a time');
     [this.#unsent, this.#inFlight] = [this.#inFlight, this.#unsent];
+    this.forgetSaid();
+    return this.#inFlight;
+  }
+
+  /** On another stream an acknowledgement says nothing of values that came before it. */
+  forgetSaid(): void {
     const { cells, count } = this.#inFlight;
     for (let index = 0; index < count; index += 1)
       this.#saidTimesMs[cells[index] ?? 0] = Number.NaN;
-    return this.#inFlight;
   }
 
   /** Takes in what the service says of a cell, and returns what the view is then. */

@@ -33,3 +33,16 @@ test('F5 cells in flight are left out of a view in the same epoch: the view may 
   ]);
   expect(client.status()).toMatchObject({ connected: true, pendingCells: 1 });
 });
+
+test('F6 a round that is acknowledged again before the snapshot stays in the view', () => {
+  const { remote, main, report, pass, greet, reconnect } = createClientRig();
+  greet();
+  report(0, 0.04);
+  pass(100);
+  remote.stream.values(MAIN_SEED, [[0, 0, 0.25]]); // another's change: ours is not in it
+  remote.stream.fail(new SynclineError('unavailable', 'gone'));
+  reconnect();
+  remote.stream.welcome({ epoch: 1 });
+  remote.stream.say({ epoch: 1, ackedSeq: 1 });
+  expect(main.probabilityAt(0)).toBeCloseTo(0.29, 12);
+});

@@ -88,7 +88,7 @@ describe('measuring', () => {
       better: 'less',
       unit: 'ms',
       bound: { name: 'at most', value: 8 },
-      run: async (_, round) => round,
+      run: async (_subject, round) => round,
     }).measure(3);
     expect(measured.map(({ contestant, values }) => [contestant, values])).toEqual([
       ['ours', [1, 2, 3]],

@@ -1,6 +1,7 @@
 // Runs the programs of the documents against the build: what a reader copies must work. They are
 // compiled together, inside the repository, so that they resolve the packages as a user's would.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -10,15 +11,33 @@ import { findDocumentPrograms } from './document-programs.js';
 const folder = join(repositoryRoot, '.cache/document-programs');
 const programs = findDocumentPrograms(readRepository());
 
+const timeoutMs = 30_000;
+
 /** What a program printed, and how it ended when that was not well. */
 function run(command: string, args: readonly string[]): { failure: string | undefined } {
-  const timeoutMs = 30_000;
   const { status, signal, stdout, stderr } = spawnSync(command, args, {
     cwd: repositoryRoot,
     encoding: 'utf8',
     timeout: timeoutMs,
   });
   const failure = `${command} ended with ${signal ?? status}\n${stdout}${stderr}`;
+  return { failure: status === 0 ? undefined : failure };
+}
+
+/** Stops a server as a supervisor would, as soon as it has said that it listens. */
+async function serve(file: string): Promise<{ failure: string | undefined }> {
+  const child = spawn(process.execPath, [file], {
+    cwd: repositoryRoot,
+    env: { ...process.env, PORT: '0' },
+    timeout: timeoutMs,
+    killSignal: 'SIGKILL',
+  });
+  let printed = '';
+  child.stderr.on('data', (text) => (printed += text));
+  child.stdout.on('data', (text) => (printed += text));
+  child.stdout.once('data', () => child.kill('SIGTERM'));
+  const [status, signal] = await once(child, 'close');
+  const failure = `${file} ended with ${signal ?? status}\n${printed}`;
   return { failure: status === 0 ? undefined : failure };
 }
 
@@ -50,10 +69,12 @@ describe('programs in documents', () => {
     expect(run(process.execPath, [tsc, '-p', folder])).toEqual({ failure: undefined });
   });
 
-  test.each(programs)('$place runs', ({ language, fileName }) => {
-    const result =
-      language === 'ts'
-        ? run(process.execPath, [join(folder, 'out', fileName.replace(/\.ts$/, '.js'))])
+  test.each(programs)('$place runs', async ({ language, isServing, fileName }) => {
+    const compiled = join(folder, 'out', fileName.replace(/\.ts$/, '.js'));
+    const result = isServing
+      ? await serve(compiled)
+      : language === 'ts'
+        ? run(process.execPath, [compiled])
         : run('bash', ['-euo', 'pipefail', join(folder, fileName)]);
     expect(result).toEqual({ failure: undefined });
   });

@@ -1,6 +1,6 @@
 // The code blocks of the READMEs and of the pages in docs/ that run. Every `ts` block is a whole
-// program; of the `sh` blocks only those marked `sh run` are, because the others start servers or
-// install things.
+// program, and one marked `ts serve` goes on until it is told to stop; of the `sh` blocks only those
+// marked `sh run` are, because the others start servers or install things.
 import type { Repository } from '../repository/repository.js';
 import { findCodeBlocks } from './code-blocks.js';
 
@@ -8,6 +8,8 @@ export interface DocumentProgram {
   /** `README.md:12`, for messages. */
   readonly place: string;
   readonly language: 'ts' | 'sh';
+  /** It prints a line when it listens, on PORT, and ends well at SIGTERM. */
+  readonly isServing: boolean;
   readonly code: string;
   /** Kebab-case and unique. */
   readonly fileName: string;
@@ -20,11 +22,12 @@ export function findDocumentPrograms(repository: Repository): DocumentProgram[] 
     .filter((path) => DOCUMENT.test(path))
     .flatMap((path) =>
       findCodeBlocks(repository.textOf(path) ?? '').flatMap(({ info, code, line }) => {
-        const language = info === 'ts' ? 'ts' : info === 'sh run' ? 'sh' : undefined;
+        const isServing = info === 'ts serve';
+        const language = info === 'ts' || isServing ? 'ts' : info === 'sh run' ? 'sh' : undefined;
         if (language === undefined) return [];
         const document = path.slice(0, -'.md'.length).replaceAll('/', '-').toLowerCase();
         const fileName = `${document}-line-${line}.${language}`;
-        return [{ place: `${path}:${line}`, language, code, fileName }];
+        return [{ place: `${path}:${line}`, language, isServing, code, fileName }];
       }),
     );
 }

@@ -30,7 +30,10 @@ test('F8 register and report never throw and send nothing themselves, however th
     fc.property(calls, fc.constantFrom(0, 100), (sequence, flushIntervalMs) => {
       const clock = new ManualClock(START_MS);
       const remote = new ScriptedRemote();
-      const tracker = createFairTracker({ remote, secret, flushIntervalMs }, { clock });
+      const tracker = createFairTracker(
+        { remote, secret, flushIntervalMs },
+        { clock, logger: silentLogger },
+      );
       const { main, secondary } = tracker.status().seeds;
       const misbehave = {
         live: () => {
@@ -78,7 +81,10 @@ test('F9 what is pending is bounded by cells, however many outcomes wait', () =>
     fc.property(shapes, outcomes, ({ levels, columns }, sequence) => {
       const clock = new ManualClock(START_MS);
       const remote = new ScriptedRemote();
-      const tracker = createFairTracker({ remote, secret, levels, columns }, { clock });
+      const tracker = createFairTracker(
+        { remote, secret, levels, columns },
+        { clock, logger: silentLogger },
+      );
       const { main, secondary } = tracker.status().seeds;
       remote.stream.welcome();
       remote.stream.snapshot(main);

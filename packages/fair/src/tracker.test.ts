@@ -1,5 +1,5 @@
 import { type Clock, createSystemClock, type Random, silentLogger } from '@syncline/kernel';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { createFairTracker, type FairTrackerOptions, fairLimits, type Outcome } from './index.js';
 
 const secret = 'sixteen bytes or more';
@@ -101,6 +101,25 @@ describe('decisions', () => {
     expect(tracker.register('a').throttled).toBe(false);
     tracker.report('a', 'failure');
     expect(counts).toEqual({ failure: 100 });
+  });
+
+  test('who asks after close is told so, once', async () => {
+    const warn = vi.fn();
+    const tracker = createFairTracker({}, { logger: { ...silentLogger, warn } });
+    tracker.register('a');
+    await tracker.close();
+    expect(warn).not.toHaveBeenCalled();
+    tracker.register('a');
+    tracker.register('b');
+    expect(warn.mock.calls).toEqual([[expect.stringContaining('the tracker is closed')]]);
+  });
+
+  test('without a logger it is a warning of Node', async () => {
+    const warned = new Promise<Error>((resolve) => process.once('warning', resolve));
+    const tracker = createFairTracker();
+    await tracker.close();
+    tracker.register('a');
+    expect((await warned).message).toMatch(/^@syncline\/fair: the tracker is closed/);
   });
 });
 

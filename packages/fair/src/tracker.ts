@@ -7,7 +7,6 @@ import {
   createSystemRandom,
   type Labels,
   SynclineError,
-  silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
 import { createAllowTest } from './allow-list.js';
@@ -36,6 +35,7 @@ import { fairLimits } from './limits.js';
 import { classifySettled, type Outcome, type Settled } from './outcome.js';
 import { Rotation } from './rotation.js';
 import { checkOptions, type FairTrackerOptions, type TrackerSettings } from './tracker-options.js';
+import { warningLogger } from './warning-logger.js';
 
 /** Throws `invalid-argument` or `limit-exceeded` for options that cannot work. */
 export function createFairTracker(
@@ -46,7 +46,7 @@ export function createFairTracker(
     {
       clock: deps.clock ?? createSystemClock(),
       random: deps.random ?? createSystemRandom(),
-      logger: deps.logger ?? silentLogger,
+      logger: deps.logger ?? warningLogger,
       metrics: deps.metrics ?? silentMetrics,
     },
     options,
@@ -70,6 +70,7 @@ class Tracker implements FairTracker {
   /** Undefined for a tracker of one process. */
   readonly #client: StateClient | undefined;
   #closing: Promise<void> | undefined;
+  #hasToldClosed = false;
 
   constructor(deps: FairTrackerDeps, options: FairTrackerOptions) {
     const { clock, logger } = deps;
@@ -92,7 +93,7 @@ class Tracker implements FairTracker {
 
   register(key: FlowKey, options?: CostOptions): Decision {
     if (!isTrackable(key)) return this.#letThrough(this.#decided.untracked);
-    if (this.#closing) return ADMITTED;
+    if (this.#closing) return this.#admitClosed();
     if (this.#isAllowed?.(key)) return this.#letThrough(this.#decided.allowed);
     const { random, metrics } = this.#deps;
     const nowMs = this.#rotate();
@@ -205,6 +206,13 @@ class Tracker implements FairTracker {
     return ADMITTED;
   }
 
+  /** Told once: a service that lost its tracker works, and throttles nobody. */
+  #admitClosed(): Decision {
+    if (!this.#hasToldClosed) this.#deps.logger.warn(USED_AFTER_CLOSE);
+    this.#hasToldClosed = true;
+    return ADMITTED;
+  }
+
   #explain(key: FlowKey, cost: number, nowMs: number): Explanation {
     const explained = isTrackable(key) ? this.#table.explain(key, nowMs) : UNTRACKED;
     const effectiveProbability = this.#effective(explained.probability, cost);
@@ -218,6 +226,9 @@ class Tracker implements FairTracker {
     };
   }
 }
+
+const USED_AFTER_CLOSE =
+  'the tracker is closed, so register admits all requests. Was it made with "await using" at the top of a module? That closes it where the module ends: use "const", and close it when the service stops';
 
 const ALONE: ClientStatus = {
   connected: false,

@@ -160,7 +160,7 @@ test('F41 without a logger it is a warning of Node', async () => {
   const { gate } = setUp({ classifyOutcome });
   (await admissionOf(gate, 'quiet')).finish('quiet', 'success');
   expect((await warned).message).toBe(
-    '@syncline/fair: classifyOutcome failed; the outcome is ignored: Error: no body',
+    '@syncline/fair: classifyOutcome failed; the outcome is ignored (cause: Error: no body)',
   );
 });
 

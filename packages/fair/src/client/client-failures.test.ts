@@ -336,6 +336,32 @@ describe('the plain contract', () => {
     ]);
   });
 
+  test('a server that has started anew is told of failures from 0', () => {
+    const { remote, report, pass, reconnect } = createClientRig({ wire: 'seed' });
+    remote.stream.values(MAIN_SEED, [[0, 0, 1]], { epoch: 0 });
+    remote.stream.fail(unavailable);
+    reconnect();
+    remote.stream.take();
+    remote.stream.values(MAIN_SEED, [], { epoch: 0 });
+    report(0, 0.25);
+    pass(100);
+    expect(deltaUpdatesOf(remote.stream.take())).toMatchObject([{ deltas: ['0:0 0.25 [0, 1]'] }]);
+  });
+
+  test('what was lost with its stream is not taken for told', () => {
+    const { remote, report, pass, reconnect } = createClientRig({ wire: 'seed' });
+    remote.stream.values(MAIN_SEED, [], { epoch: 0 });
+    for (let index = 0; index < 4; index += 1) report(0, 0.25);
+    pass(100); // we expect the server to say 1 next
+    remote.stream.fail(unavailable);
+    reconnect();
+    remote.stream.take();
+    remote.stream.values(MAIN_SEED, [], { epoch: 0 });
+    report(0, 0.25);
+    pass(100);
+    expect(deltaUpdatesOf(remote.stream.take())).toMatchObject([{ deltas: ['0:0 0.25 [0, 1]'] }]);
+  });
+
   test('silence for a second is an empty state', () => {
     const { remote, report, pass, client } = createClientRig({ wire: 'seed' });
     remote.stream.take();

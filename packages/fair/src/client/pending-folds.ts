@@ -92,10 +92,15 @@ export class PendingFolds {
     return count;
   }
 
-  /** For another window: nothing pending, nothing said. Returns how many cells lost a fold. */
-  restart(): number {
+  /** Nothing was said yet, as far as we know. */
+  forgetAllSaid(): void {
     this.#saidProbabilities.fill(0);
     this.#saidTimesMs.fill(Number.NaN);
+  }
+
+  /** For another window: nothing pending, nothing said. Returns how many cells lost a fold. */
+  restart(): number {
+    this.forgetAllSaid();
     return this.dropAll();
   }
 }

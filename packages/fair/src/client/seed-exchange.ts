@@ -31,6 +31,9 @@ export class SeedExchange implements Exchange {
   }
 
   begin(send: SendRequest): readonly ExchangeEvent[] {
+    // The server may have started anew, and what we sent last may not have arrived. It answers with the cells
+    // that it has, so those that it leaves out are 0.
+    for (const { pending } of structuresOf(this.#deps.view)) pending.forgetAllSaid();
     this.#asked = new Set();
     this.fetchNew(send);
     return [{ kind: 'welcomed', welcome: undefined }];

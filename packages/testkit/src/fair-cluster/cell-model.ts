@@ -40,14 +40,16 @@ export class CellModel {
       const sum = before + (deltas.amounts[index] ?? 0);
       const low = deltas.lows[index] ?? 0;
       const high = deltas.highs[index] ?? 1;
-      this.#put(namespace, seed, { row, column }, Math.min(high, Math.max(low, sum)), nowMs);
+      const probability = Math.min(high, Math.max(low, sum));
+      this.#put(namespace, seed, { row, column }, { probability, timeMs: nowMs });
     }
   }
 
   join(namespace: Namespace, seed: bigint, cells: Cells, nowMs: number): void {
     for (const { row, column, probability } of listCells(cells)) {
       const before = this.probability(namespace, seed, { row, column }, nowMs);
-      this.#put(namespace, seed, { row, column }, Math.max(before, probability), nowMs);
+      const highest = Math.max(before, probability);
+      this.#put(namespace, seed, { row, column }, { probability: highest, timeMs: nowMs });
     }
   }
 
@@ -76,14 +78,8 @@ export class CellModel {
     }
   }
 
-  #put(
-    { name }: Namespace,
-    seed: bigint,
-    { row, column }: CellPlace,
-    probability: number,
-    timeMs: number,
-  ): void {
-    this.#seeds.get(seedId(name, seed))?.set(cellId(row, column), { probability, timeMs });
+  #put({ name }: Namespace, seed: bigint, { row, column }: CellPlace, cell: ModelCell): void {
+    this.#seeds.get(seedId(name, seed))?.set(cellId(row, column), cell);
   }
 }
 

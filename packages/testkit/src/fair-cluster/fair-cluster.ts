@@ -1,13 +1,11 @@
-// What the processes of one run have in common: the plan, the memory of the checks, and which processes
-// live. It belongs to the world and not to a process, so it outlives crashes.
+// What the processes of one run have in common: the plan and the memory of the checks. It belongs to the
+// world and not to a process, so it outlives crashes.
 import type { Simulation } from '@syncline/kernel/testing';
 import { EachChangeOnce } from './checks/each-change-once.js';
 import { OutcomesCountOnce } from './checks/outcomes-count-once.js';
-import type { ClientProcess } from './client-process.js';
 import type { FairPlan } from './fair-plan.js';
 import { FlowCells } from './flow-cells.js';
 import type { PlantedFairBug } from './planted-bug.js';
-import type { ServiceProcess } from './service-process.js';
 
 export const SERVICE_NODE = 'service';
 export const SERVICE_PORT = 7401;
@@ -23,8 +21,6 @@ export class FairCluster {
   isLoading = true;
   /** The last change that a service received of each client, for one that comes late. */
   readonly lastDeltas = new Map<string, Uint8Array>();
-  service: ServiceProcess | undefined;
-  readonly clients = new Map<string, ClientProcess>();
 
   constructor(simulation: Simulation, plan: FairPlan, bug: PlantedFairBug | undefined) {
     this.simulation = simulation;

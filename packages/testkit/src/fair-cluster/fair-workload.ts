@@ -44,6 +44,8 @@ class FairWorkload implements Workload {
   readonly name = 'fair';
   readonly #bug: PlantedFairBug | undefined;
   #cluster: FairCluster | undefined;
+  #service: ServiceProcess | undefined;
+  readonly #clients = new Map<string, ClientProcess>();
 
   constructor(bug: PlantedFairBug | undefined) {
     this.#bug = bug;
@@ -57,8 +59,8 @@ class FairWorkload implements Workload {
     const service = simulation.addNode(
       SERVICE_NODE,
       async (ports) => {
-        cluster.service = undefined;
-        cluster.service = await ServiceProcess.start(ports, cluster);
+        this.#service = undefined;
+        this.#service = await ServiceProcess.start(ports, cluster, this.#clients);
       },
       { skewMs },
     );
@@ -66,7 +68,7 @@ class FairWorkload implements Workload {
     for (const client of plan.clients) {
       const boot = (ports: ConstructorParameters<typeof ClientProcess>[0]) => {
         const process = new ClientProcess(ports, cluster, client);
-        cluster.clients.set(client.node, process);
+        this.#clients.set(client.node, process);
         return process.run();
       };
       targets.push(simulation.addNode(client.node, boot, { skewMs: client.skewMs }));
@@ -88,7 +90,7 @@ class FairWorkload implements Workload {
     await simulation.clock.sleep(RECOVER_MS + (isStepped ? STEPPED_WINDOWS * windowMs : 0));
     await this.#checkConverged('after the faults', simulation.clock);
     for (let index = 0; index < BURST_REQUESTS; index += 1) {
-      for (const client of cluster.clients.values()) client.request();
+      for (const client of this.#clients.values()) client.request();
       await simulation.clock.sleep(BURST_MS / BURST_REQUESTS);
     }
     await simulation.clock.sleep(settleMsOf(plan));
@@ -101,25 +103,27 @@ class FairWorkload implements Workload {
   }
 
   async #checkConverged(when: string, clock: Clock): Promise<void> {
-    const { service, clients } = this.#running();
+    const service = this.#service;
+    const clients = [...this.#clients.values()];
     assert(service !== undefined, 'the service did not come back');
     // A tracker that has just entered a window waits for the snapshot of its new structure.
-    const windowsOf = () =>
-      Array.from(clients.values(), ({ tracker }) => tracker.status().seeds.main);
+    const windowsOf = () => clients.map(({ tracker }) => tracker.status().seeds.main);
     let windows = '';
     while (windows !== windowsOf().join()) {
       windows = windowsOf().join();
       await clock.sleep(ROUND_TRIPS_MS);
     }
-    for (const client of clients.values()) {
+    for (const client of clients) {
       const difference = differenceOf(client, service);
       assert(difference === undefined, `F6: views do not converge ${when}: ${difference}`);
     }
   }
 
   async #checkDecay(clock: Clock): Promise<void> {
-    const clients = [...this.#running().clients.values()];
-    const before = clients.map((client) => ({ client, view: seeView(client) }));
+    const before = Array.from(this.#clients.values(), (client) => ({
+      client,
+      view: seeView(client),
+    }));
     await clock.sleep(IDLE_MS);
     for (const { client, view } of before) checkIdleDecay(client, view, IDLE_MS);
   }

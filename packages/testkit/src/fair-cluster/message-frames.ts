@@ -39,7 +39,7 @@ export class StreamFrames {
     this.#pending = pending.subarray(end);
     const body = pending.subarray(HEADER_BYTES, end);
     const kind = KINDS[pending.readUInt8(4)] ?? 'ping';
-    if (kind === 'message') return { kind, body: body.slice(), sentMs: pending.readDoubleBE(5) };
+    if (kind === 'message') return { kind, body, sentMs: pending.readDoubleBE(5) };
     if (kind === 'end') return { kind, error: errorOf(body) };
     return { kind };
   }

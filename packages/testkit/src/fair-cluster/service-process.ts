@@ -14,6 +14,7 @@ import type { SimPorts } from '@syncline/kernel/testing';
 import { plantInClock } from './bugs/plant-in-clock.js';
 import { plantInSink } from './bugs/plant-in-sink.js';
 import { plantInStore } from './bugs/plant-in-store.js';
+import type { ClientProcess } from './client-process.js';
 import { type FairCluster, SERVICE_NODE, SERVICE_PORT } from './fair-cluster.js';
 import { MessageStream } from './message-stream.js';
 import { ProbingMetrics } from './probing-metrics.js';
@@ -21,20 +22,30 @@ import { StreamWatch } from './stream-watch.js';
 import { hasWallSteps } from './wall-steps.js';
 import { WatchedStore } from './watched-store.js';
 
+/** Those that live, by their nodes. */
+export type ClientProcesses = ReadonlyMap<string, ClientProcess>;
+
 export class ServiceProcess {
   readonly #ports: SimPorts;
   readonly #cluster: FairCluster;
+  readonly #clients: ClientProcesses;
   readonly #service: StateService;
   readonly #watches = new Set<StreamWatch>();
   /** Of the view under way, if there is one. */
   #isViewUnsure = false;
   readonly store: WatchedStore;
 
-  private constructor(ports: SimPorts, cluster: FairCluster, inner: FairStore) {
+  private constructor(
+    ports: SimPorts,
+    cluster: FairCluster,
+    clients: ClientProcesses,
+    inner: FairStore,
+  ) {
     const { plan, changes, bug } = cluster;
     const { logger, random, chaos } = ports;
     this.#ports = ports;
     this.#cluster = cluster;
+    this.#clients = clients;
     this.store = new WatchedStore({
       clock: ports.clock,
       store: plantInStore(inner, bug),
@@ -53,8 +64,13 @@ export class ServiceProcess {
     );
   }
 
-  static async start(ports: SimPorts, cluster: FairCluster): Promise<ServiceProcess> {
-    const service = new ServiceProcess(ports, cluster, await openStore(ports, cluster));
+  static async start(
+    ports: SimPorts,
+    cluster: FairCluster,
+    clients: ClientProcesses,
+  ): Promise<ServiceProcess> {
+    const store = await openStore(ports, cluster);
+    const service = new ServiceProcess(ports, cluster, clients, store);
     const address = { host: SERVICE_NODE, port: SERVICE_PORT };
     await ports.network.listen(address, (connection) => service.#serve(connection));
     return service;
@@ -101,8 +117,7 @@ export class ServiceProcess {
   ): Promise<void> {
     const { chaos } = this.#ports;
     const request = watch.received(body);
-    this.#isViewUnsure =
-      !watch.isSameEpoch || this.#cluster.clients.get(watch.node)?.hasGivenUp !== false;
+    this.#isViewUnsure = !watch.isSameEpoch || this.#clients.get(watch.node)?.hasGivenUp !== false;
     await handIn(body);
     const { clientId } = watch;
     if (clientId === '') return; // in the plain contract a change that comes twice counts twice

@@ -15,13 +15,14 @@ export interface FleetOpeners {
 
 const ANSWER_TIMEOUT_MS = 5_000;
 
-/** Rejects with `unavailable` when the Redis that it needs is not there. */
-export async function openFleets(plan: EvalPlan): Promise<FleetOpeners> {
+/** Rejects with `unavailable` when the Redis that it needs is not there, and with the reason of the signal. */
+export async function openFleets(plan: EvalPlan, signal: AbortSignal): Promise<FleetOpeners> {
   const { via, redisUrl, scenarios } = plan;
   const isShared = scenarios.some((scenario) => plan.instancesFor(scenario).length > 0);
   const isRedisUsed = via === 'redis' && isShared;
-  const own = isRedisUsed && redisUrl === undefined ? await startRedisProcess() : undefined;
-  if (isRedisUsed && redisUrl !== undefined) await reach(redisUrl);
+  const own =
+    isRedisUsed && redisUrl === undefined ? await startRedisProcess({ signal }) : undefined;
+  if (isRedisUsed && redisUrl !== undefined) await reach(redisUrl, signal);
   const redis = redisFleets(own?.url ?? redisUrl ?? '');
   return {
     fleets: { isolated: openIsolatedFleet, service: openServiceFleet, redis },
@@ -29,12 +30,14 @@ export async function openFleets(plan: EvalPlan): Promise<FleetOpeners> {
   };
 }
 
-async function reach(url: string): Promise<void> {
+async function reach(url: string, signal: AbortSignal): Promise<void> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379) });
   try {
-    await once(socket, 'connect', { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
+    const overdue = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
+    await once(socket, 'connect', { signal: AbortSignal.any([signal, overdue]) });
   } catch (cause) {
+    signal.throwIfAborted();
     throw cannotShare(url, cause);
   } finally {
     socket.destroy();

@@ -9,41 +9,56 @@ export interface RedisProcess {
   stop(): Promise<void>;
 }
 
-const READY = /Ready to accept connections/;
+export interface RedisStart {
+  /** Ends the wait for it, and the process with it. */
+  readonly signal?: AbortSignal;
+  readonly program?: string;
+  readonly timeoutMs?: number;
+}
 
-/** Rejects with `unavailable` when there is no redis-server, or it does not start. */
-export async function startRedisProcess(): Promise<RedisProcess> {
+const READY = /Ready to accept connections/;
+/** It takes a few milliseconds with nothing to load. */
+const START_TIMEOUT_MS = 10_000;
+
+/** Rejects with `unavailable` when there is no redis-server, or it does not start; or as the signal says. */
+export async function startRedisProcess(start: RedisStart = {}): Promise<RedisProcess> {
+  const { signal, program = 'redis-server', timeoutMs = START_TIMEOUT_MS } = start;
   const port = await freePort();
   const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
   // Detached: a Ctrl-C is for the evaluation, which then stops it.
-  const child = spawn('redis-server', args, {
-    stdio: ['ignore', 'pipe', 'ignore'],
-    detached: true,
-  });
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
   const kill = () => void child.kill('SIGKILL');
   process.once('exit', kill);
-  await untilReady(child);
-  return {
-    url: `redis://127.0.0.1:${port}`,
-    async stop() {
-      process.off('exit', kill);
-      if (child.exitCode !== null) return;
-      const gone = once(child, 'exit');
-      kill(); // it keeps nothing
-      await gone;
-    },
+  const stop = async () => {
+    process.off('exit', kill);
+    if (child.pid === undefined || child.exitCode !== null) return;
+    const gone = once(child, 'exit');
+    kill(); // it keeps nothing
+    await gone;
   };
+  try {
+    const overdue = AbortSignal.timeout(timeoutMs);
+    await untilReady(child, signal === undefined ? overdue : AbortSignal.any([signal, overdue]));
+  } catch (error) {
+    await stop();
+    signal?.throwIfAborted();
+    throw error;
+  }
+  return { url: `redis://127.0.0.1:${port}`, stop };
 }
 
-function untilReady(child: ChildProcess): Promise<void> {
+function untilReady(child: ChildProcess, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     let said = '';
+    const refuse = (reason: string, cause?: unknown) => reject(cannotStart(reason, cause));
     child.stdout?.on('data', (chunk: Buffer) => {
       if (said.length < 10_000) said += chunk.toString();
       if (READY.test(said)) resolve();
     });
-    child.once('error', (cause) => reject(cannotStart(cause.message, cause)));
-    child.once('exit', () => reject(cannotStart(said.trim().split('\n').at(-1) ?? '', undefined)));
+    child.once('error', (cause) => refuse(cause.message, cause));
+    child.once('exit', () => refuse(said.trim().split('\n').at(-1) ?? ''));
+    signal.addEventListener('abort', () => refuse('it was not ready in time'), { once: true });
+    if (signal.aborted) refuse('it was not ready in time');
   });
 }
 

@@ -43,7 +43,7 @@ export async function runEval(world: CliWorld, plan: EvalPlan, isJson: boolean):
 async function runScenarios(shell: EvalShell): Promise<readonly GateReport[]> {
   const { world, plan, signal } = shell;
   const results: ScenarioResult[] = [];
-  const { fleets, close } = await openFleets(plan);
+  const { fleets, close } = await openFleets(plan, signal);
   try {
     for (const scenario of plan.scenarios) {
       const deps = { fleets, signal, onRun: onRunOf(shell, shortName(scenario)) };

@@ -1,6 +1,7 @@
 // What a tracker offers: it decides before a request (`register`) and learns from what became of it
 // (`report`). Both are on the hot path of every request, so neither waits, does I/O or throws.
 import type { Clock, Logger, Metrics, Random } from '@syncline/kernel';
+import type { Refusal } from './client/state-client.js';
 import type { Decision, Explanation } from './decision.js';
 import type { FlowKey } from './flow-key.js';
 import type { FairMetricName } from './metrics-list.js';
@@ -43,6 +44,8 @@ export interface TrackerStatus extends FairShape {
   readonly msSinceSync: number | undefined;
   /** What outcomes are multiplied by: above 1 while the shared state is out of reach. */
   readonly gain: number;
+  /** Why the shared state refuses this instance, which then decides alone; undefined while it does not. */
+  readonly refused: Refusal | undefined;
   /** Starts of the windows of the two structures, in ms since 1970. */
   readonly seeds: { readonly main: number; readonly secondary: number };
 }

@@ -237,6 +237,7 @@ const ALONE: ClientStatus = {
   pendingCells: 0,
   msSinceSync: undefined,
   gain: 1,
+  refused: undefined,
 };
 
 const UNTRACKED = {

@@ -8,6 +8,7 @@ export class ConnectionLog {
   readonly #logger: Logger;
   #condition: Condition | undefined;
   #attempts = 0;
+  #hasToldSkew = false;
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -24,8 +25,12 @@ export class ConnectionLog {
     const { epoch, activeInstances } = status;
     const attempts = this.#attempts;
     this.#attempts = 0;
+    const isBack = this.#condition === 'lost' || this.#condition === 'refused';
     if (!this.#enter('connected')) return;
-    this.#logger.info('fair throttling shares its state', { epoch, activeInstances, attempts });
+    const fields = { epoch, activeInstances, attempts };
+    // Whoever saw the warning of the loss must see its end.
+    if (isBack) this.#logger.warn('fair throttling shares its state again', fields);
+    else this.#logger.info('fair throttling shares its state', fields);
   }
 
   lost(why: string, error: SynclineError | undefined): void {
@@ -49,7 +54,10 @@ export class ConnectionLog {
     if (this.#enter('closed')) this.#logger.info('fair throttling stopped sharing its state');
   }
 
+  /** At most once: whoever reconnects often would tell it as often. */
   skewed(skewMs: number): void {
+    if (this.#hasToldSkew) return;
+    this.#hasToldSkew = true;
     this.#logger.warn('the clock of the fair state service differs much from ours', { skewMs });
   }
 

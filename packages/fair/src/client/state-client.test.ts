@@ -39,16 +39,35 @@ describe('connecting', () => {
   });
 
   test('a configuration that is refused is tried again every 30 s, and told once', () => {
-    const { remote, pass, lines } = createClientRig();
+    const { client, remote, pass, greet, lines } = createClientRig();
+    expect(client.status().refused).toBeUndefined();
     for (let attempt = 1; attempt < 4; attempt += 1) {
       remote.stream.fail(
         new SynclineError('conflict', 'levels differ', { details: { field: 'levels' } }),
       );
       pass(29_999);
+      expect(client.status().refused).toEqual({ field: 'levels', message: 'levels differ' });
       expect(remote.streams.length).toBe(attempt);
       pass(1);
     }
     expect(lines.filter((line) => line.includes('refuses'))).toHaveLength(1);
+    greet();
+    expect(client.status().refused).toBeUndefined();
+  });
+
+  test('a loss and its end are one warning each, however many attempts lie between', () => {
+    const { remote, pass, greet, reconnect, warnings } = createClientRig();
+    greet();
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      remote.stream.fail(new SynclineError('unavailable', 'gone'));
+      reconnect();
+    }
+    greet();
+    pass(10);
+    expect(warnings).toEqual([
+      'the fair state service is out of reach; this instance decides alone',
+      'fair throttling shares its state again',
+    ]);
   });
 
   test('a service that never answers is left after the retry budget', () => {

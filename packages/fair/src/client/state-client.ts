@@ -53,6 +53,13 @@ export interface StateClientOptions {
   readonly gain: OutageGainOptions;
 }
 
+/** Why the shared state does not take this instance. */
+export interface Refusal {
+  /** What must be the same on all instances: `policy`, `key_check` (the secret) and so on. */
+  readonly field: string | undefined;
+  readonly message: string;
+}
+
 export interface ClientStatus {
   readonly connected: boolean;
   readonly epoch: number;
@@ -61,6 +68,7 @@ export interface ClientStatus {
   /** Since the last message of the service; undefined if there was none. */
   readonly msSinceSync: number | undefined;
   readonly gain: number;
+  readonly refused: Refusal | undefined;
 }
 
 export class StateClient {
@@ -80,6 +88,7 @@ export class StateClient {
   #isClosing = false;
   #attempts = 0;
   #heardAtMs: number | undefined;
+  #refusal: Refusal | undefined;
   /** Brings the event that ends a state by itself. */
   #stateTimer: Timer | undefined;
   #pulseTimer: Timer | undefined;
@@ -135,6 +144,7 @@ export class StateClient {
       msSinceSync:
         this.#heardAtMs === undefined ? undefined : clock.monotonicMs() - this.#heardAtMs,
       gain: this.gain,
+      refused: this.#refusal,
     };
   }
 
@@ -180,12 +190,14 @@ export class StateClient {
         return;
       case 'live':
         this.#attempts = 0;
+        this.#refusal = undefined;
         this.#answerBudget.end();
         this.#log.connected(this.status());
         if (this.#isClosing) this.#flush();
         else if (hasUnsent(this.#deps.view)) this.#schedule.request();
         return;
       case 'refused':
+        this.#refusal = refusalOf(error);
         this.#log.refused(error);
         this.#after(REFUSED_RETRY_MS, 'retry');
         return;
@@ -315,4 +327,9 @@ export class StateClient {
     this.#gain.regained();
     this.#log.closed();
   }
+}
+
+function refusalOf(error: SynclineError | undefined): Refusal | undefined {
+  const field = error?.details['field'];
+  return error && { field: typeof field === 'string' ? field : undefined, message: error.message };
 }

@@ -13,6 +13,7 @@ import type { DefaultNamespace } from './default-namespace.js';
 import type { MaybePromise } from './fair-store.js';
 import { checkHello } from './hello-checks.js';
 import type { Member, NamedTracker } from './named-tracker.js';
+import type { RefusalLog } from './refusal-log.js';
 import type { StateServiceDeps } from './state-options.js';
 import type { StreamOutbox } from './stream-outbox.js';
 import type { StateStream } from './stream-sink.js';
@@ -25,6 +26,7 @@ const DECODING = { elementsMax: fairLimits.elementsPerMessageMax.value };
 export interface ServiceStreamDeps extends StateServiceDeps {
   readonly defaults: DefaultNamespace;
   readonly registry: TrackerRegistry;
+  readonly refusals: RefusalLog;
   /** Throws `unavailable` while the store is out of reach. */
   checkReachable(): void;
   onEnd(stream: ServiceStream): void;
@@ -125,9 +127,9 @@ export class ServiceStream implements StateStream {
       throw new SynclineError('invalid-argument', text, { details: { field: 'hello' } });
     }
     checkHello(hello);
-    const greeted = registry.greet(hello);
     defaults.hub.leave(this.#outbox);
     this.#place = { kind: 'greeting', tracker: hello.tracker };
+    const greeted = registry.greet(hello);
     return whenDone(greeted, (tracker) => {
       if (this.#outbox.isEnded) return;
       this.#deps.checkReachable();
@@ -138,8 +140,10 @@ export class ServiceStream implements StateStream {
 
   #refuse(thrown: unknown): void {
     const error = SynclineError.from(thrown);
-    const { metrics, logger } = this.#deps;
+    const { metrics, logger, refusals } = this.#deps;
     const tracker = this.#label();
+    if (this.#place.kind === 'greeting' && error.code !== 'unavailable')
+      refusals.refused(this.#place.tracker, error);
     metrics.add('syncline_fair_rejected_messages_total', 1, { tracker, reason: error.code });
     logger.debug('a message was refused, and its stream ended', { tracker, code: error.code });
     this.end(error);
@@ -148,7 +152,8 @@ export class ServiceStream implements StateStream {
   #label(): string {
     const { registry } = this.#deps;
     if (this.#place.kind === 'named') return registry.labelOf(this.#place.tracker.namespace.name);
-    return this.#place.kind === 'greeting' ? registry.labelOf(this.#place.tracker) : DEFAULT_LABEL;
+    if (this.#place.kind === 'greeting') return registry.knownLabelOf(this.#place.tracker);
+    return DEFAULT_LABEL;
   }
 
   #leave(): void {

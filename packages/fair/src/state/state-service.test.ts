@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import { silentLogger, silentMetrics } from '@syncline/kernel';
+import { describe, expect, test, vi } from 'vitest';
 import { fairLimits } from '../limits.js';
 import {
   CONFIG,
@@ -177,6 +178,37 @@ describe('a named tracker', () => {
       const error = other(config);
       expect([error?.code, error?.details['field']]).toEqual(['conflict', field]);
     }
+  });
+
+  test('a refused instance is told once a minute, with its tracker and field', () => {
+    const warn = vi.fn();
+    const { connect, pass } = createServiceRig({ logger: { ...silentLogger, warn } });
+    connect().hello('api', 'one');
+    const refuse = () => connect().hello('api', 'two', { config: { ...CONFIG, policy: 2 } });
+    refuse();
+    pass(30_000);
+    refuse();
+    const fields = { tracker: 'api', code: 'conflict', field: 'policy' };
+    const line = ['an instance is refused, and decides alone', expect.objectContaining(fields)];
+    expect(warn.mock.calls).toEqual([line]);
+    pass(30_000);
+    refuse();
+    expect(warn.mock.calls).toEqual([line, line]);
+  });
+
+  test('a refused hello is counted under its tracker if there is one, else under default', () => {
+    const add = vi.fn();
+    const { connect } = createServiceRig({ metrics: { ...silentMetrics, add } });
+    connect().hello('api', 'one');
+    connect().hello('api', 'two', { config: { ...CONFIG, policy: 2 } });
+    connect().hello('other', 'three', { config: { ...CONFIG, policy: 9 } });
+    connect().hello('no name', 'four');
+    const rejected = add.mock.calls.filter(([name]) => /rejected_messages/.test(String(name)));
+    expect(rejected.map(([, , labels]) => labels)).toEqual([
+      { tracker: 'api', reason: 'conflict' },
+      { tracker: 'default', reason: 'invalid-argument' },
+      { tracker: 'default', reason: 'invalid-argument' },
+    ]);
   });
 
   test('a name is free again after three windows without a stream', () => {

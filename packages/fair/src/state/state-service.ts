@@ -10,6 +10,7 @@ import { SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import { DefaultNamespace } from './default-namespace.js';
 import { describeHub, type NamespaceFacts } from './namespace-facts.js';
+import { RefusalLog } from './refusal-log.js';
 import { ServiceStream, type ServiceStreamDeps } from './service-stream.js';
 import {
   DEFAULT_SETTINGS,
@@ -46,6 +47,7 @@ export class StateService {
       ...deps,
       defaults: new DefaultNamespace(deps, settings),
       registry: new TrackerRegistry(deps, settings),
+      refusals: new RefusalLog(deps),
       checkReachable: () => this.#checkReachable(),
       onEnd: (stream) => this.#streams.delete(stream),
     };

@@ -15,4 +15,9 @@ export class TrackerLabels {
     this.#names.add(tracker);
     return tracker;
   }
+
+  /** The default label for a name that has none yet. */
+  knownLabelOf(tracker: string): string {
+    return this.#names.has(tracker) ? tracker : DEFAULT_LABEL;
+  }
 }

@@ -33,6 +33,11 @@ export class TrackerRegistry {
     return this.#labels.labelOf(tracker);
   }
 
+  /** Of a name that may not become a tracker: such names make no new label. */
+  knownLabelOf(tracker: string): string {
+    return this.#labels.knownLabelOf(tracker);
+  }
+
   /** The tracker to join, when it is ready. Throws, or rejects, `conflict` or `limit-exceeded`. */
   greet(hello: Hello): MaybePromise<NamedTracker> {
     const bound = this.#trackers.get(hello.tracker);

@@ -93,6 +93,7 @@ export function createClientRig(options: ClientRigOptions = {}) {
     secondary,
     counts: counted.counts,
     lines: logged.lines,
+    warnings: logged.warnings,
     ...actionsOn({ client, clock, remote, main }),
   };
 }
@@ -147,7 +148,12 @@ function countingMetrics() {
 
 function recordingLogger() {
   const lines: string[] = [];
+  const warnings: string[] = [];
   const line = (message: string) => void lines.push(message);
-  const logger: Logger = { ...silentLogger, info: line, warn: line, error: line };
-  return { lines, logger };
+  const warn = (message: string) => {
+    line(message);
+    warnings.push(message);
+  };
+  const logger: Logger = { ...silentLogger, info: line, warn, error: line };
+  return { lines, warnings, logger };
 }

@@ -148,15 +148,16 @@ export class RigClient implements StreamSink {
 export interface RigOptions extends StateServiceOptions {
   store?(clock: ManualClock): FairStore;
   readonly metrics?: StateServiceDeps['metrics'];
+  readonly logger?: StateServiceDeps['logger'];
   readonly wallMs?: number;
 }
 
-export function createServiceRig({ store, metrics, wallMs, ...options }: RigOptions = {}) {
+export function createServiceRig({ store, metrics, logger, wallMs, ...options }: RigOptions = {}) {
   const clock = new ManualClock(wallMs ?? Number(SEED) + 1_000);
   const deps: StateServiceDeps = {
     clock,
     random: createSeededRandom('service-rig'),
-    logger: silentLogger,
+    logger: logger ?? silentLogger,
     metrics: metrics ?? silentMetrics,
     store: store?.(clock) ?? createMemoryFairStore({ clock }),
   };

@@ -20,5 +20,9 @@ export function renderMetricsPage(lists: MetricLists): string {
 are in seconds, sizes in bytes. Values of labels come from closed lists: no key, element or token is
 ever one. Beside these stand the usual \`process_\` and \`nodejs_\` metrics.
 
+Of those of fair, \`syncline_fair_decisions_total\`, \`syncline_fair_outcomes_total\` and \`syncline_fair_client_*\` are
+counted by a tracker, in your own process, and never by the server: [fair.md](fair.md#metrics-and-alarms) says how to
+get them out. \`syncline_fair_redis_*\` are counted by whoever uses Redis, server or tracker.
+
 ${sections.join('\n')}`;
 }

@@ -118,6 +118,23 @@ describe('a store that answers later', () => {
     expect(client.take().map((response) => [...valuesOf(response).keys()])).toEqual([['0/2']]);
   });
 
+  test('a client that was alone here is asked for its view by the epoch alone', async () => {
+    const { connect, controls } = createSharedRig();
+    const comeBack = async (lastEpoch: number) => {
+      const client = connect();
+      client.hello('api', 'one', { lastEpoch });
+      await client.handled;
+      const [response] = client.take();
+      client.hangUp();
+      return response?.welcome?.wantView;
+    };
+    expect(await comeBack(0)).toBe(false);
+    expect(await comeBack(4_711)).toBe(false);
+    controls.epoch = 4_712;
+    expect(await comeBack(4_711)).toBe(true);
+    expect(await comeBack(4_712)).toBe(false);
+  });
+
   test('a failure ends the stream as unavailable', async () => {
     const { connect, controls } = createSharedRig();
     const client = connect();

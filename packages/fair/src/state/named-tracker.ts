@@ -12,6 +12,7 @@ import { SynclineError, type Timer } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { Hello, SyncRequest, WireTrackerConfig } from '../wire/sync-messages.js';
 import { BroadcastHub } from './broadcast-hub.js';
+import type { CellBudget } from './cell-budget.js';
 import type { MaybePromise, Namespace } from './fair-store.js';
 import { namespaceOf } from './hello-checks.js';
 import { checkCount, checkNamedDeltas, checkNamedSeed, checkView } from './input-checks.js';
@@ -43,11 +44,14 @@ export interface NamedTrackerOptions {
   readonly settings: StateSettings;
   readonly label: string;
   readonly epoch: number;
+  /** Shared by all trackers. */
+  readonly budget: CellBudget;
 }
 
 export class NamedTracker {
   readonly #deps: StateServiceDeps;
   readonly #label: string;
+  readonly #budget: CellBudget;
   readonly #namespace: Namespace;
   readonly #members = new Map<string, Member>();
   readonly #source: MirrorSource;
@@ -67,6 +71,7 @@ export class NamedTracker {
     const namespace = namespaceOf(hello.tracker, hello.config);
     this.#deps = deps;
     this.#label = options.label;
+    this.#budget = options.budget;
     this.#namespace = namespace;
     this.#idleSinceMs = clock.monotonicMs();
     this.config = hello.config;
@@ -102,11 +107,8 @@ export class NamedTracker {
   join({ clientId, lastEpoch }: Hello, stream: Pick<Member, 'outbox' | 'end'>): Member {
     const { clock } = this.#deps;
     const { epoch } = this.hub;
-    const nowMs = clock.monotonicMs();
-    if (this.hub.streamsCount === 0 && this.#hadStreams) this.#returnedAtMs = nowMs;
-    this.#hadStreams = true;
-    const holdsOther = lastEpoch !== 0 && lastEpoch !== epoch;
-    const wantView = holdsOther || nowMs - this.#returnedAtMs <= VIEWS_WANTED_MS;
+    const areAllBack = this.#areAllComingBack();
+    const wantView = areAllBack || (lastEpoch !== 0 && lastEpoch !== epoch);
     const { outbox } = stream;
     const member: Member = {
       clientId,
@@ -155,6 +157,7 @@ export class NamedTracker {
       this.hub.acknowledge(member.outbox, seed, seq);
       return undefined;
     }
+    this.#budget.check(this.config, this.hub.mirrors.get(seed), deltas);
     const { clientId } = member;
     const change = this.#deps.store.applyDelta(this.#namespace, seed, deltas, { clientId, seq });
     return whenDone(change, (applied) => {
@@ -171,6 +174,7 @@ export class NamedTracker {
       this.#countView('ignored');
       return undefined;
     }
+    this.#budget.check(this.config, this.hub.mirrors.get(seed), cells);
     return whenDone(this.#deps.store.joinView(this.#namespace, seed, cells), (applied) => {
       this.#countView('joined');
       this.hub.feed(applied);
@@ -198,6 +202,16 @@ export class NamedTracker {
     this.#source.close();
     this.#instances.close();
     this.hub.close();
+  }
+
+  /** Before a stream joins. A shared store has streams elsewhere: whether it lost anything its epoch tells. */
+  #areAllComingBack(): boolean {
+    const { clock, store } = this.#deps;
+    if (store.shared !== undefined) return false;
+    const nowMs = clock.monotonicMs();
+    if (this.hub.streamsCount === 0 && this.#hadStreams) this.#returnedAtMs = nowMs;
+    this.#hadStreams = true;
+    return nowMs - this.#returnedAtMs <= VIEWS_WANTED_MS;
   }
 
   #ageOf(seed: bigint): SeedAge {

@@ -39,12 +39,12 @@ export const fairMetrics = {
   },
   syncline_fair_client_rounds_total: {
     kind: 'counter',
-    help: 'Rounds of outcomes that were acked, resent or dropped.',
+    help: 'Rounds of outcomes that were acked, resent, dropped, or uploaded (with the view, after a restart of the state).',
     labels: ['tracker', 'result'],
   },
   syncline_fair_client_dropped_deltas_total: {
     kind: 'counter',
-    help: 'Changes of cells that were given up: budget, rejected, rotated or closed.',
+    help: 'Changes of cells that were given up: budget, rejected, rotated, closed, or view (uploaded on a stream that was cut).',
     labels: ['tracker', 'reason'],
   },
   syncline_fair_client_reconnects_total: {

@@ -2,8 +2,11 @@
 import type { Metrics } from '@syncline/kernel';
 import type { FairMetricName } from '../metrics-list.js';
 
-/** Why outcomes were given up. `closed`: not acknowledged when the tracker was closed. */
-export type DropReason = 'budget' | 'rejected' | 'rotated' | 'closed';
+/**
+ * Why outcomes were given up. `closed`: not acknowledged when the tracker was closed. `view`: they went with a
+ * view whose stream was cut, and sent otherwise they might count twice.
+ */
+export type DropReason = 'budget' | 'rejected' | 'rotated' | 'closed' | 'view';
 
 export interface ClientGauges {
   readonly connected: boolean;
@@ -21,7 +24,7 @@ export class ClientMetrics {
     this.#labels = { tracker };
   }
 
-  round(result: 'acked' | 'resent' | 'dropped'): void {
+  round(result: 'acked' | 'resent' | 'dropped' | 'uploaded'): void {
     this.#metrics.add('syncline_fair_client_rounds_total', 1, { ...this.#labels, result });
   }
 

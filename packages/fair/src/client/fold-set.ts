@@ -78,17 +78,6 @@ export class FoldSet {
     }
   }
 
-  /** Forgets the folds of cells that have none in `others`. */
-  keepOnly(others: FoldSet): void {
-    let kept = 0;
-    for (let index = 0; index < this.count; index += 1) {
-      const cell = this.cells[index] ?? 0;
-      if (others.has(cell)) this.cells[kept++] = cell;
-      else this.#folds[STRIDE * cell + HAS] = 0;
-    }
-    this.count = kept;
-  }
-
   clear(): void {
     this.drop(0, this.count);
     this.count = 0;

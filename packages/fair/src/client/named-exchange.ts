@@ -11,8 +11,14 @@ import type { Hello, SyncResponse, Welcome } from '../wire/sync-messages.js';
 import type { ClientMetrics } from './client-metrics.js';
 import type { Exchange, ExchangeEvent, SendRequest } from './exchange.js';
 import { OutgoingRound } from './outgoing-round.js';
-import { hasUnsent, type SharedView, structureOf, structuresOf } from './shared-view.js';
-import { eachCell, rebase, SnapshotIntake } from './snapshot-intake.js';
+import {
+  hasUnsent,
+  type SharedStructure,
+  type SharedView,
+  structureOf,
+  structuresOf,
+} from './shared-view.js';
+import { eachCell, rebase, revert, SnapshotIntake } from './snapshot-intake.js';
 import { uploadView } from './view-upload.js';
 
 const ELEMENTS_MAX: number = fairLimits.elementsPerMessageMax.value;
@@ -36,6 +42,8 @@ export class NamedExchange implements Exchange {
   #heldEpoch = 0;
   #activeInstances = 1;
   #elementsMax = ELEMENTS_MAX;
+  /** Cells whose outcomes went with a view that may not have arrived: no snapshot has followed it yet. */
+  #uploadedCells = 0;
 
   constructor(deps: ExchangeDeps, greeting: Omit<Hello, 'lastEpoch'>) {
     const { levels, columns } = deps.view;
@@ -56,6 +64,8 @@ export class NamedExchange implements Exchange {
     this.#epoch = 0;
     this.#asked.clear();
     this.#intakes.clear();
+    this.#deps.metrics.dropped('view', this.#uploadedCells);
+    this.#uploadedCells = 0;
     send({ kind: 'hello', ...this.#greeting, lastEpoch: this.#heldEpoch });
     return [];
   }
@@ -105,7 +115,9 @@ export class NamedExchange implements Exchange {
 
   dropAll(): number {
     if (this.#round.isInFlight) this.#deps.metrics.round('dropped');
-    return this.#forgetPending();
+    const count = this.#forgetPending() + this.#uploadedCells;
+    this.#uploadedCells = 0;
+    return count;
   }
 
   #forgetPending(): number {
@@ -123,7 +135,8 @@ export class NamedExchange implements Exchange {
     this.#elementsMax = Math.min(ELEMENTS_MAX, Math.max(1, welcome.maxElements || ELEMENTS_MAX));
     if (this.#heldEpoch !== 0 && this.#heldEpoch !== welcome.epoch) metrics.epochChange();
     const isKnownRound = this.#round.isInFlight && this.#round.epoch === welcome.epoch;
-    if (welcome.wantView) this.#upload(nowMs, isKnownRound, send);
+    if (welcome.wantView && this.#heldEpoch === welcome.epoch) this.#uploadTold(nowMs, send);
+    else if (welcome.wantView) this.#uploadAll(nowMs, send);
     if (isKnownRound) {
       metrics.round('resent');
       for (const { pending } of structuresOf(view)) pending.forgetSaid();
@@ -136,19 +149,35 @@ export class NamedExchange implements Exchange {
   }
 
   /**
-   * What we hold, and with it what was pending. Cells in flight are left out if the service may have applied
-   * their round, which is then sent again: our view may contain it twice until it is acknowledged.
+   * What we hold, less what is pending: the service knows our numbers, so that travels in rounds, and an upload
+   * that is lost takes none of it along. Cells in flight are left out, for our view may contain them twice.
    */
-  #upload(nowMs: number, isKnownRound: boolean, send: SendRequest): void {
-    const { clock, view } = this.#deps;
-    const upload = { nowMs, wallMs: clock.nowMs(), elementsMax: this.#elementsMax };
-    for (const structure of structuresOf(view)) {
+  #uploadTold(nowMs: number, send: SendRequest): void {
+    this.#upload(send, (structure, cell) => {
       const { inFlight, unsent } = structure.pending;
-      const isLeftOut = (cell: number) => isKnownRound && inFlight.has(cell);
-      uploadView(view, structure, { ...upload, isLeftOut }, send);
-      if (isKnownRound) unsent.keepOnly(inFlight);
+      if (inFlight.has(cell)) return 0;
+      if (unsent.has(cell)) return revert(structure, cell, nowMs) ?? 0;
+      return structure.probabilityAt(cell, nowMs);
+    });
+  }
+
+  /** What we hold, and with it what was pending: in another epoch a round must not be sent again. */
+  #uploadAll(nowMs: number, send: SendRequest): void {
+    this.#upload(send, (structure, cell) => structure.probabilityAt(cell, nowMs));
+    if (this.#round.isInFlight) this.#deps.metrics.round('uploaded');
+    this.#uploadedCells = this.#forgetPending();
+  }
+
+  #upload(
+    send: SendRequest,
+    probabilityIn: (structure: SharedStructure, cell: number) => number,
+  ): void {
+    const { clock, view } = this.#deps;
+    const upload = { wallMs: clock.nowMs(), elementsMax: this.#elementsMax };
+    for (const structure of structuresOf(view)) {
+      const probabilityOf = (cell: number) => probabilityIn(structure, cell);
+      uploadView(view, structure, { ...upload, probabilityOf }, send);
     }
-    if (!isKnownRound) this.#forgetPending();
   }
 
   #takeValues({ seed, cells }: SyncResponse, nowMs: number): readonly ExchangeEvent[] {
@@ -176,6 +205,7 @@ export class NamedExchange implements Exchange {
     const isSynced = structuresOf(view).every((each) => this.#asked.get(each.seed) === 'answered');
     if (!isSynced) return [{ kind: 'snapshot' }];
     this.#heldEpoch = this.#epoch;
+    this.#uploadedCells = 0;
     return [{ kind: 'snapshot' }, { kind: 'synced' }];
   }
 }

@@ -6,6 +6,7 @@ import { type CellDeltas, createCellDeltas } from '../cells.js';
 import type { SendRequest } from './exchange.js';
 import type { FoldSet } from './fold-set.js';
 import { type SharedStructure, type SharedView, structureOf, structuresOf } from './shared-view.js';
+import { revert } from './snapshot-intake.js';
 
 /** One DeltaUpdate: a part of a structure's list of cells in flight. */
 interface RoundPart {
@@ -84,15 +85,10 @@ export class OutgoingRound {
   #settle(part: RoundPart, nowMs: number): void {
     const structure = this.#structureOf(part);
     if (structure === undefined) return;
-    const { inFlight, unsent } = structure.pending;
+    const { inFlight } = structure.pending;
     inFlight.drop(part.from, part.to);
     for (let index = part.from; index < part.to; index += 1) {
-      const cell = inFlight.cells[index] ?? 0;
-      const saidTimeMs = structure.pending.saidTimeMs(cell);
-      if (Number.isNaN(saidTimeMs)) continue;
-      structure.overwrite(cell, structure.pending.saidProbability(cell), saidTimeMs);
-      const probability = structure.probabilityAt(cell, nowMs);
-      structure.overwrite(cell, unsent.applied(cell, probability), nowMs);
+      revert(structure, inFlight.cells[index] ?? 0, nowMs);
     }
   }
 

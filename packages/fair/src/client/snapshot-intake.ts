@@ -29,6 +29,24 @@ export function rebase(
   structure.overwrite(cell, structure.pending.rebase(cell, probability, nowMs), nowMs);
 }
 
+/**
+ * Goes back to what the service last said of a cell, aged, with what is unsent on top. Returns it without that;
+ * undefined if the service has said nothing since the cell's round was taken.
+ */
+export function revert(
+  structure: SharedStructure,
+  cell: number,
+  nowMs: number,
+): number | undefined {
+  const { pending } = structure;
+  const saidTimeMs = pending.saidTimeMs(cell);
+  if (Number.isNaN(saidTimeMs)) return undefined;
+  structure.overwrite(cell, pending.saidProbability(cell), saidTimeMs);
+  const probability = structure.probabilityAt(cell, nowMs);
+  structure.overwrite(cell, pending.unsent.applied(cell, probability), nowMs);
+  return probability;
+}
+
 export class SnapshotIntake {
   readonly #structure: SharedStructure;
   readonly #isListed: Uint8Array;

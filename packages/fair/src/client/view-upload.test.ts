@@ -23,15 +23,59 @@ test('F5 cells in flight are left out of a view in the same epoch: the view may 
   const views = requests.flatMap((request) =>
     request.kind === 'view-upload' ? [[Number(request.seed), listCells(request.cells)]] : [],
   );
-  expect(views).toEqual([[MAIN_SEED, ['1:0 0.5', '1:1 0.04']]]);
+  expect(views).toEqual([[MAIN_SEED, ['1:0 0.5']]]);
   expect(deltaUpdatesOf(requests)).toEqual([sent]);
   remote.stream.snapshot(MAIN_SEED, [[0, 0, 0.04]], { ackedSeq: 1 });
   remote.stream.snapshot(SECONDARY_SEED);
   pass(100);
   expect(deltaUpdatesOf(remote.stream.take())).toEqual([
-    { seq: 2, epoch: 1, deltas: ['0:0 0.04 [0, 1]'] },
+    { seq: 2, epoch: 1, deltas: ['0:0 0.04 [0, 1]', '1:1 0.04 [0, 1]'] },
   ]);
-  expect(client.status()).toMatchObject({ connected: true, pendingCells: 1 });
+  expect(client.status()).toMatchObject({ connected: true, pendingCells: 2 });
+});
+
+test('F5 an upload in the same epoch that is lost takes no outcomes along', () => {
+  const { remote, main, report, pass, greet, reconnect, client } = createClientRig();
+  greet();
+  remote.stream.values(MAIN_SEED, [[0, 1, 0.5]]);
+  report(0, 0.04);
+  pass(100);
+  report(1, 0.25);
+  remote.stream.fail(new SynclineError('unavailable', 'gone'));
+  reconnect();
+  remote.stream.take();
+  remote.stream.welcome({ epoch: 1, wantView: true });
+  const [view] = remote.stream.take();
+  expect(view?.kind === 'view-upload' && listCells(view.cells)).toEqual(['0:1 0.5']);
+  remote.stream.fail(new SynclineError('unavailable', 'gone'));
+  reconnect();
+  remote.stream.welcome({ epoch: 1 });
+  remote.stream.snapshot(MAIN_SEED, [[0, 1, 0.5]], { ackedSeq: 1 });
+  remote.stream.snapshot(SECONDARY_SEED);
+  expect([client.isLive, main.probabilities[1]]).toEqual([true, 0.75]);
+  remote.stream.take();
+  pass(100);
+  expect(deltaUpdatesOf(remote.stream.take())).toMatchObject([{ deltas: ['0:1 0.25 [0, 1]'] }]);
+});
+
+test('what went with a view in another epoch is counted if no snapshot follows', () => {
+  const { remote, report, pass, greet, reconnect, counts } = createClientRig();
+  greet();
+  report(0, 0.04);
+  pass(100);
+  report(1, 0.25);
+  for (let attempt = 0; attempt < 2; attempt += 1) {
+    remote.stream.fail(new SynclineError('unavailable', 'gone'));
+    reconnect();
+    remote.stream.welcome({ epoch: 2, wantView: true });
+  }
+  expect(counts).toMatchObject({ 'rounds_total uploaded': 1, 'dropped_deltas_total view': 2 });
+  remote.stream.snapshot(MAIN_SEED, [], { epoch: 2 });
+  remote.stream.snapshot(SECONDARY_SEED, [], { epoch: 2 });
+  report(2, 0.25);
+  remote.stream.fail(new SynclineError('unavailable', 'gone'));
+  reconnect();
+  expect(counts['dropped_deltas_total view']).toBe(2);
 });
 
 test('F6 a round that is acknowledged again before the snapshot stays in the view', () => {

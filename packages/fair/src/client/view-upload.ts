@@ -7,17 +7,16 @@ import type { SharedStructure, SharedView } from './shared-view.js';
 const PROBABILITY_MIN = 1e-6;
 
 export interface ViewUploadOptions {
-  readonly nowMs: number;
   readonly wallMs: number;
   readonly elementsMax: number;
-  /** Cells that travel another way. */
-  isLeftOut(cell: number): boolean;
+  /** What to tell of a cell. */
+  probabilityOf(cell: number): number;
 }
 
 export function uploadView(
   view: SharedView,
   structure: SharedStructure,
-  { nowMs, wallMs, elementsMax, isLeftOut }: ViewUploadOptions,
+  { wallMs, elementsMax, probabilityOf }: ViewUploadOptions,
   send: SendRequest,
 ): void {
   const { levels, columns } = view;
@@ -28,8 +27,8 @@ export function uploadView(
     cells.count = 0;
   };
   for (let cell = 0; cell < levels * columns; cell += 1) {
-    const probability = structure.probabilityAt(cell, nowMs);
-    if (probability < PROBABILITY_MIN || isLeftOut(cell)) continue;
+    const probability = probabilityOf(cell);
+    if (probability < PROBABILITY_MIN) continue;
     cells.rows[cells.count] = Math.floor(cell / columns);
     cells.columns[cells.count] = cell % columns;
     cells.probabilities[cells.count] = probability;

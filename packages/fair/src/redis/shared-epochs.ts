@@ -2,9 +2,13 @@
 //
 // The epoch lives in Redis, beside the cells, and goes when they go: after FLUSHALL the next greeting makes
 // another one, and clients that hold the old one are asked for their views. All of it expires after three
-// windows in which nobody was alive, as the cells do.
-import { SynclineError } from '@syncline/kernel';
+// windows in which nobody was alive, as the cells do; who is refused does not count as alive.
+//
+// We keep the epoch that each tracker had. Another one in Redis says that all was lost, unless ours is so old
+// that it may have expired. The default namespace has an epoch too, made when its first seed is listed.
+import { type Random, SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
+import { configConflict } from '../state/config-conflict.js';
 import type { Namespace, SharedTrackers } from '../state/fair-store.js';
 import type { WireTrackerConfig } from '../wire/sync-messages.js';
 import type { RedisArgument, RedisConnection, RedisDeps } from './redis-connection.js';
@@ -13,13 +17,18 @@ import { text, texts } from './redis-reply.js';
 import { defineScript, type RedisScript } from './redis-script.js';
 import { repeatedCall } from './repeated-call.js';
 
-/** KEYS 1 epoch, 2 config; ARGV 1 an epoch and 2 a config if there is none yet, 3 time to live in ms. */
+/**
+ * KEYS 1 epoch, 2 config; ARGV 1 an epoch, 2 our config, 3 time to live in ms. Answers the epoch, or '' and the
+ * config that is bound instead of ours. What no service of ours has written there is written over.
+ */
 const greetScript = defineScript(`
-redis.call('SET', KEYS[1], ARGV[1], 'NX')
-redis.call('SET', KEYS[2], ARGV[2], 'NX')
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-redis.call('PEXPIRE', KEYS[2], ARGV[3])
-return { redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2]) }
+local bound = redis.call('GET', KEYS[2])
+if bound and bound ~= ARGV[2] and string.find(bound, '"key_check":', 1, true) then return { '', bound } end
+local epoch = redis.call('GET', KEYS[1])
+if not epoch or not string.find(epoch, '^[1-9]%d*$') or #epoch > 16 then epoch = ARGV[1] end
+redis.call('SET', KEYS[1], epoch, 'PX', ARGV[3])
+redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+return { epoch, ARGV[2] }
 `);
 
 /** KEYS 1 instances, 2 epoch, then what stays as long as someone lives; ARGV 1 ttl, 2 expiry, 3 now or '', ids… */
@@ -42,30 +51,40 @@ export interface SharedEpochsDeps extends RedisDeps {
   readonly nowMs: (() => number) | undefined;
 }
 
+interface KnownEpoch {
+  readonly epoch: string;
+  /** Until then, by our monotonic clock, it cannot have expired. */
+  readonly keptUntilMs: number;
+}
+
 export class SharedEpochs implements SharedTrackers {
   readonly #deps: SharedEpochsDeps;
   readonly #options: { readonly retryBudgetMs: number };
-  readonly #epochs = new Map<string, string>();
+  readonly #epochs = new Map<string, KnownEpoch>();
 
   constructor(deps: SharedEpochsDeps, options: { readonly retryBudgetMs: number }) {
     this.#deps = deps;
     this.#options = options;
+    // What is there afterwards is read anew: no epoch of before is compared with it.
+    this.onReachable((isReachable) => !isReachable && this.#epochs.clear());
   }
 
   async greet(
     namespace: Namespace,
     config: WireTrackerConfig,
   ): Promise<{ readonly epoch: number }> {
-    const keys = trackerKeys(namespace);
-    const reply = await this.#script(
-      greetScript,
-      [keys.epoch, keys.config],
-      [this.#newEpoch(), formatConfig(config), timeToLiveMs(namespace)],
-    );
-    const [epoch = '', bound = '{}'] = texts(reply);
-    checkConfig(namespace.name, bound, formatConfig(config));
-    this.#epochs.set(namespace.name, epoch);
-    return { epoch: Number(epoch) };
+    const keys = [trackerKeys(namespace).epoch, trackerKeys(namespace).config];
+    let ours = formatConfig(config);
+    for (;;) {
+      const args = [drawEpoch(this.#deps.random), ours, timeToLiveMs(namespace)];
+      const [epoch = '', bound = ''] = texts(await this.#script(greetScript, keys, args));
+      if (epoch !== '') {
+        this.saw(namespace, epoch);
+        return { epoch: Number(epoch) };
+      }
+      checkConfig(namespace.name, bound, ours);
+      ours = bound; // the same, written in another way
+    }
   }
 
   async keepAlive(namespace: Namespace, clientIds: readonly string[]): Promise<number> {
@@ -82,7 +101,7 @@ export class SharedEpochs implements SharedTrackers {
       ],
     );
     const [count, current] = texts(reply);
-    this.#compare(namespace, current ?? '');
+    this.saw(namespace, current ?? '');
     return Number(count);
   }
 
@@ -90,19 +109,48 @@ export class SharedEpochs implements SharedTrackers {
     return this.#deps.connection.reachability.listen(listener);
   }
 
-  /** Keys of a seed have begun anew. If the epoch is another one too, or there is none, all is lost. */
-  async keysLost(namespace: Namespace): Promise<void> {
-    if (namespace.name === '') {
-      this.#deps.connection.reachability.stateLost();
-      return;
+  /** Keys of a seed have begun anew. False: they alone, since the epoch is the one we know. */
+  async keysLost(namespace: Namespace): Promise<boolean> {
+    const isKnown = this.#epochs.has(namespace.name);
+    const epoch = await this.#read(namespace);
+    if (epoch === undefined) return true; // Redis is away; what is there afterwards is read anew
+    if (isKnown) return this.saw(namespace, epoch);
+    this.#deps.connection.reachability.stateLost();
+    return true;
+  }
+
+  /** Reads the epoch of a namespace whose seeds we are about to read, so that a later one is known as such. */
+  async learn(namespace: Namespace): Promise<void> {
+    const epoch = await this.#read(namespace);
+    if (epoch !== undefined && epoch !== '') this.saw(namespace, epoch);
+  }
+
+  /** This is the epoch in Redis now, '' for none. True if it says that all was lost. */
+  saw(namespace: Namespace, epoch: string): boolean {
+    const { clock, connection, logger } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    const known = this.#epochs.get(namespace.name);
+    for (const [name, { keptUntilMs }] of this.#epochs)
+      if (keptUntilMs <= nowMs) this.#epochs.delete(name);
+    const isLost = known !== undefined && known.epoch !== epoch && nowMs < known.keptUntilMs;
+    if (!isLost) {
+      const keptUntilMs = nowMs + timeToLiveMs(namespace);
+      if (epoch !== '') this.#epochs.set(namespace.name, { epoch, keptUntilMs });
+      return false;
     }
+    const tracker = namespace.name;
+    logger.warn('redis has lost the shared state, views are joined', { slice: 'fair', tracker });
+    connection.reachability.stateLost();
+    return true;
+  }
+
+  async #read(namespace: Namespace): Promise<string | undefined> {
     try {
-      const reply = await this.#deps.connection.call('GET', [trackerKeys(namespace).epoch]);
-      this.#compare(namespace, text(reply) ?? '');
+      return text(await this.#deps.connection.call('GET', [trackerKeys(namespace).epoch])) ?? '';
     } catch (thrown) {
-      // Redis is away; `keepAlive` compares again.
       const error = SynclineError.from(thrown).message;
       this.#deps.logger.debug('the epoch could not be read', { slice: 'fair', error });
+      return undefined;
     }
   }
 
@@ -114,22 +162,11 @@ export class SharedEpochs implements SharedTrackers {
     const attempt = () => this.#deps.connection.script(script, keys, args);
     return (await repeatedCall(this.#deps, this.#options.retryBudgetMs, attempt)).value;
   }
+}
 
-  #compare(namespace: Namespace, current: string): void {
-    const known = this.#epochs.get(namespace.name);
-    if (known === undefined || known === current) return;
-    this.#epochs.delete(namespace.name);
-    this.#deps.logger.warn('redis has lost the shared state, views are joined', {
-      slice: 'fair',
-      tracker: namespace.name,
-    });
-    this.#deps.connection.reachability.stateLost();
-  }
-
-  #newEpoch(): string {
-    const { random } = this.#deps;
-    return String(1 + (random.u32() % 2 ** 20) * 2 ** 32 + random.u32());
-  }
+/** Random, so that one that was made after a loss is not taken for the one before. */
+export function drawEpoch(random: Random): string {
+  return String(1 + (random.u32() % 2 ** 20) * 2 ** 32 + random.u32());
 }
 
 export function timeToLiveMs({ windowMs }: Namespace): number {
@@ -155,16 +192,10 @@ function checkConfig(tracker: string, bound: string, ours: string): void {
   for (const [field, value] of fieldsOf(ours)) {
     const there = boundFields.get(field);
     if (there === value) continue;
-    const shown = field === 'key_check' ? '' : ` (${there} there, ${value} here)`;
-    throw new SynclineError(
-      'conflict',
-      `tracker "${tracker}" is bound to another ${field}${shown}. Give all instances the same options and secret, or use another tracker name, as in "${tracker}@2".`,
-      { details: { reason: 'config', field } },
-    );
+    throw configConflict(tracker, field, { there, here: value });
   }
 }
 
-/** None if someone else has written there. */
 function fieldsOf(config: string): ReadonlyMap<string, string> {
   const fields = config.matchAll(/"([a-z_]+)":"?([^",}]*)/g);
   return new Map(Array.from(fields, ([, field = '', value = '']) => [field, value]));

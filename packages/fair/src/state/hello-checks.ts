@@ -2,7 +2,6 @@
 //
 // Instances that count in other shapes, windows or hashes share nothing, and mixing them would throttle
 // the wrong callers. How strongly an outcome counts may differ: that is how tuning is rolled out in stages.
-import { SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import {
   type Hello,
@@ -10,6 +9,7 @@ import {
   WIRE_POLICY,
   type WireTrackerConfig,
 } from '../wire/sync-messages.js';
+import { configConflict } from './config-conflict.js';
 import type { Namespace } from './fair-store.js';
 import { checkCount, refused } from './input-checks.js';
 
@@ -52,13 +52,7 @@ export function compareConfigs(
 ): void {
   for (const [field, key] of Object.entries(BOUND_FIELDS)) {
     if (bound[key] === offered[key]) continue;
-    // The key check tells secrets apart; it helps whoever wants to guess one.
-    const values = key === 'keyCheck' ? '' : ` (${bound[key]} there, ${offered[key]} here)`;
-    throw new SynclineError(
-      'conflict',
-      `hello.config.${field}: the tracker "${tracker}" is in use with another one${values}. Give all instances the same options and secret, or use another name, as in "${tracker}@2".`,
-      { details: { field, reason: 'config' } },
-    );
+    throw configConflict(tracker, field, { there: bound[key], here: offered[key] });
   }
 }
 

@@ -2,6 +2,7 @@
 // another reason, says nothing about who takes how much.
 import { SynclineError } from '@syncline/kernel';
 import { ERROR_TABLE, GRPC_STATUS } from '@syncline/protocol';
+import { isOwnRejection } from './own-rejection.js';
 
 const OUTCOMES = ['success', 'failure', 'ignore'] as const;
 
@@ -21,9 +22,9 @@ export function classifySettled(settled: Settled<unknown>): Outcome {
   return isExhaustion(settled.reason) ? 'failure' : 'ignore';
 }
 
-/** An error that says "too many": HTTP 429 or 503, or gRPC's RESOURCE_EXHAUSTED. */
+/** An error that says "too many": HTTP 429 or 503, or gRPC's RESOURCE_EXHAUSTED, but not from a tracker. */
 function isExhaustion(reason: unknown): boolean {
-  if (typeof reason !== 'object' || reason === null) return false;
+  if (typeof reason !== 'object' || reason === null || isOwnRejection(reason)) return false;
   if (reason instanceof SynclineError) {
     return ERROR_TABLE[reason.code].grpc === 'RESOURCE_EXHAUSTED';
   }

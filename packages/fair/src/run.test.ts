@@ -52,6 +52,15 @@ describe('run', () => {
     });
   });
 
+  test('F40 what another tracker refuses is no failure', async () => {
+    const outer = createFairTracker(options);
+    const inner = createFairTracker(options);
+    await block(inner, 'a');
+    const call = outer.run('a', () => inner.run('a', () => expect.unreachable()));
+    await expect(call).rejects.toMatchObject({ code: 'throttled' });
+    expect(outer.peek('a').probability).toBe(0);
+  });
+
   test('in shadow mode the function is called and its outcome is left out', async () => {
     const tracker = createFairTracker({ ...options, shadow: true });
     await block(tracker, 'a');

@@ -33,6 +33,7 @@ import { type FlowKey, isTrackable } from './flow-key.js';
 import { FlowTable } from './flow-table.js';
 import { fairLimits } from './limits.js';
 import { classifySettled, type Outcome, type Settled } from './outcome.js';
+import { markOwnRejection } from './own-rejection.js';
 import { Rotation } from './rotation.js';
 import { checkOptions, type FairTrackerOptions, type TrackerSettings } from './tracker-options.js';
 import { warningLogger } from './warning-logger.js';
@@ -256,5 +257,7 @@ function costOf(options: CostOptions | undefined): number {
 
 function throttledError(retryAfterMs: number): SynclineError {
   const message = `throttled: this caller takes more than its fair share. Try again in ${retryAfterMs / 1000} s.`;
-  return new SynclineError('throttled', message, { details: { retryAfterMs } });
+  const error = new SynclineError('throttled', message, { details: { retryAfterMs } });
+  markOwnRejection(error);
+  return error;
 }

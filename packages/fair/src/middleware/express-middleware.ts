@@ -2,11 +2,11 @@
 // the client did not wait for is ignored. `request.ip` obeys the app's `trust proxy`.
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { FairTracker } from '../fair-tracker.js';
+import { isOwnRejection, markOwnRejection } from '../own-rejection.js';
 import { addressKey } from './address-key.js';
 import { FairGate } from './fair-gate.js';
 import { type FairRejection, problemAnswer, rejectionOf } from './http-rejection.js';
 import type { HttpMiddlewareOptions } from './middleware-options.js';
-import { isOwnRejection, markOwnRejection } from './own-rejection.js';
 import { outcomeOfHttp } from './status-outcome.js';
 
 type Exchange = readonly [request: Request, response: Response];

@@ -93,6 +93,15 @@ test('F40 a rejection of another tracker inside is not reported as a failure', a
   expect(outer.report.mock.calls).toEqual([['192.0.2.7', 'ignore', { cost: 1 }]]);
 });
 
+test('F40 so it is if the handler throws what `run` of another tracker refused', async () => {
+  const outer = createTracker();
+  const inner = createTracker();
+  const guarded = async () => await inner.tracker.run('noisy', () => new Response('served'));
+  const handle = withFair(outer.tracker, guarded, options);
+  await expect(handle(requestOf('quiet'))).rejects.toMatchObject({ code: 'throttled' });
+  expect(outer.report.mock.calls).toEqual([['quiet', 'ignore', { cost: 1 }]]);
+});
+
 test('F40 in shadow mode a noisy caller is served and not reported', async () => {
   const { tracker, report } = createTracker({ shadow: true });
   const handle = withFair(tracker, answering(503), options);

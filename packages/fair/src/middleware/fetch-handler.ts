@@ -5,11 +5,11 @@
 // how far a streamed body came is not visible from here. A request whose signal is aborted by then is ignored.
 import type { FairTracker } from '../fair-tracker.js';
 import { classifySettled } from '../outcome.js';
+import { isOwnRejection, markOwnRejection } from '../own-rejection.js';
 import { refuseUnless } from '../tuning.js';
 import { FairGate } from './fair-gate.js';
 import { type FairRejection, problemAnswer, rejectionOf } from './http-rejection.js';
 import type { HttpMiddlewareOptions, KeyGenerator } from './middleware-options.js';
-import { isOwnRejection, markOwnRejection } from './own-rejection.js';
 import { outcomeOfHttp } from './status-outcome.js';
 
 /** `Rest` is what the server passes beside the request: an environment, a context, connection info. */

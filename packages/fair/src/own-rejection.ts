@@ -1,0 +1,15 @@
+// Which answers and errors are refusals of a tracker.
+//
+// Two trackers may guard one thing, one by tenant and one by address. What the inner one refuses passes the
+// outer one as a 429 or an error, yet it says nothing about the protected resource. So refusals are
+// remembered, by the object that carries them, for as long as that lives.
+
+const refused = new WeakSet();
+
+export function markOwnRejection(answer: object): void {
+  refused.add(answer);
+}
+
+export function isOwnRejection(answer: object): boolean {
+  return refused.has(answer);
+}

@@ -82,6 +82,11 @@ export const fairLimits = defineLimits({
     unit: 'entries',
     why: 'Cells of the default namespace over all seeds. A message that would add more is refused.',
   },
+  namedCellsMax: {
+    value: 4_194_304,
+    unit: 'entries',
+    why: 'Cells of all named trackers of a service, over all live seeds, for which there is memory: 128 MiB. It is taken for 1,024 at a time, when one of them is touched. A message that needs more is refused.',
+  },
   clientIdsMax: {
     value: 4_096,
     unit: 'entries',

@@ -1,16 +1,21 @@
-// Cells of one seed in typed arrays. Each cell has a slot, a small whole number that names it in marks and
-// rounds: a tracker's cells lie row by row; those of the default namespace, whose rows and columns may be
-// any number, get the next free slot when they are first touched.
+// Cells of one seed as columns of numbers. Each cell has a slot, a small whole number that names it in marks
+// and rounds: a tracker's cells lie row by row; those of the default namespace, whose rows and columns may
+// be any number, get the next free slot when they are first touched. Either way memory is taken for chunks
+// of cells in which one was touched: a hello that names a large shape costs nothing.
+import { CHUNK_LENGTH, ChunkedNumbers } from './chunked-numbers.js';
 
 export interface CellGrid {
   /** Slots are 0 to `slotsCount` - 1. */
   readonly slotsCount: number;
   /** How many were touched. */
   readonly touchedCount: number;
-  /** By slot. A growing grid replaces its arrays: read them anew after `slotOf`. */
-  readonly probabilities: Float64Array;
-  /** -Infinity in a cell that was never touched. */
-  readonly timesMs: Float64Array;
+  /** How many there is memory for: whole chunks. */
+  readonly heldCount: number;
+  /** Whether there is memory for it. */
+  isHeld(slot: number): boolean;
+  probabilityOf(slot: number): number;
+  /** -Infinity of a cell that was never touched. */
+  timeMsOf(slot: number): number;
   /** Makes room for the cell if there is none. */
   slotOf(row: number, column: number): number;
   has(row: number, column: number): boolean;
@@ -28,65 +33,74 @@ export function createCellGrid(shape: GridShape | undefined): CellGrid {
   return shape === undefined ? new SparseGrid() : new DenseGrid(shape);
 }
 
-class DenseGrid implements CellGrid {
-  readonly #columns: number;
-  readonly slotsCount: number;
-  readonly probabilities: Float64Array;
-  readonly timesMs: Float64Array;
+/** Of a tracker's cell. */
+export function slotIn({ columns }: GridShape, row: number, column: number): number {
+  return row * columns + column;
+}
+
+/** The values of a grid, by slot. */
+class CellValues {
+  readonly #probabilities = new ChunkedNumbers();
+  readonly #timesMs = new ChunkedNumbers(Number.NEGATIVE_INFINITY);
   touchedCount = 0;
+  heldCount = 0;
 
-  constructor({ levels, columns }: GridShape) {
-    this.#columns = columns;
-    this.slotsCount = levels * columns;
-    this.probabilities = new Float64Array(this.slotsCount);
-    this.timesMs = new Float64Array(this.slotsCount).fill(Number.NEGATIVE_INFINITY);
+  isHeld(slot: number): boolean {
+    return this.#timesMs.isOpen(slot);
   }
 
-  slotOf(row: number, column: number): number {
-    return row * this.#columns + column;
+  probabilityOf(slot: number): number {
+    return this.#probabilities.at(slot);
   }
 
-  has(row: number, column: number): boolean {
-    return this.timesMs[this.slotOf(row, column)] !== Number.NEGATIVE_INFINITY;
-  }
-
-  rowOf(slot: number): number {
-    return Math.floor(slot / this.#columns);
-  }
-
-  columnOf(slot: number): number {
-    return slot % this.#columns;
+  timeMsOf(slot: number): number {
+    return this.#timesMs.at(slot);
   }
 
   put(slot: number, probability: number, timeMs: number): void {
-    if (this.timesMs[slot] === Number.NEGATIVE_INFINITY) this.touchedCount += 1;
-    this.probabilities[slot] = probability;
-    this.timesMs[slot] = timeMs;
+    if (this.#timesMs.at(slot) === Number.NEGATIVE_INFINITY) this.#touch(slot);
+    this.#probabilities.set(slot, probability);
+    this.#timesMs.set(slot, timeMs);
+  }
+
+  #touch(slot: number): void {
+    this.touchedCount += 1;
+    if (!this.isHeld(slot)) this.heldCount += CHUNK_LENGTH;
   }
 }
 
-/** Cells of a new sparse grid; it doubles when they are used. */
-const SPARSE_CAPACITY = 64;
+class DenseGrid extends CellValues implements CellGrid {
+  readonly #shape: GridShape;
+  readonly slotsCount: number;
 
-class SparseGrid implements CellGrid {
+  constructor(shape: GridShape) {
+    super();
+    this.#shape = shape;
+    this.slotsCount = shape.levels * shape.columns;
+  }
+
+  slotOf(row: number, column: number): number {
+    return slotIn(this.#shape, row, column);
+  }
+
+  has(row: number, column: number): boolean {
+    return this.timeMsOf(this.slotOf(row, column)) !== Number.NEGATIVE_INFINITY;
+  }
+
+  rowOf(slot: number): number {
+    return Math.floor(slot / this.#shape.columns);
+  }
+
+  columnOf(slot: number): number {
+    return slot % this.#shape.columns;
+  }
+}
+
+class SparseGrid extends CellValues implements CellGrid {
   readonly #slots = new Map<number, Map<number, number>>();
-  #rows = new Float64Array(SPARSE_CAPACITY);
-  #columns = new Float64Array(SPARSE_CAPACITY);
-  #probabilities = new Float64Array(SPARSE_CAPACITY);
-  #timesMs = new Float64Array(SPARSE_CAPACITY).fill(Number.NEGATIVE_INFINITY);
+  readonly #rows = new ChunkedNumbers();
+  readonly #columns = new ChunkedNumbers();
   slotsCount = 0;
-
-  get touchedCount(): number {
-    return this.slotsCount;
-  }
-
-  get probabilities(): Float64Array {
-    return this.#probabilities;
-  }
-
-  get timesMs(): Float64Array {
-    return this.#timesMs;
-  }
 
   slotOf(row: number, column: number): number {
     let columns = this.#slots.get(row);
@@ -97,10 +111,9 @@ class SparseGrid implements CellGrid {
     const known = columns.get(column);
     if (known !== undefined) return known;
     const slot = this.slotsCount;
-    if (slot === this.#rows.length) this.#grow();
     columns.set(column, slot);
-    this.#rows[slot] = row;
-    this.#columns[slot] = column;
+    this.#rows.set(slot, row);
+    this.#columns.set(slot, column);
     this.slotsCount += 1;
     return slot;
   }
@@ -110,28 +123,10 @@ class SparseGrid implements CellGrid {
   }
 
   rowOf(slot: number): number {
-    return this.#rows[slot] ?? 0;
+    return this.#rows.at(slot);
   }
 
   columnOf(slot: number): number {
-    return this.#columns[slot] ?? 0;
+    return this.#columns.at(slot);
   }
-
-  put(slot: number, probability: number, timeMs: number): void {
-    this.#probabilities[slot] = probability;
-    this.#timesMs[slot] = timeMs;
-  }
-
-  #grow(): void {
-    this.#rows = doubled(this.#rows, 0);
-    this.#columns = doubled(this.#columns, 0);
-    this.#probabilities = doubled(this.#probabilities, 0);
-    this.#timesMs = doubled(this.#timesMs, Number.NEGATIVE_INFINITY);
-  }
-}
-
-function doubled(values: Float64Array<ArrayBuffer>, rest: number): Float64Array<ArrayBuffer> {
-  const grown = new Float64Array(values.length * 2).fill(rest);
-  grown.set(values);
-  return grown;
 }

@@ -4,33 +4,33 @@
 // times goes first, so none starves.
 import { type Random, randomBelow } from '@syncline/kernel';
 import { CellMarks } from './cell-marks.js';
+import { ChunkedNumbers } from './chunked-numbers.js';
 
 const PASSED_OVER_MAX = 4;
 
 /** What must be known of the dirty cells of one seed in order to choose among them. */
 export class HotCells {
-  #unsent = new Float64Array(64);
-  #passedOver = new Uint8Array(64);
+  readonly #unsent = new ChunkedNumbers();
+  readonly #passedOver = new ChunkedNumbers();
   /** The number of the change that made the cell dirty. */
-  #dirtySince = new Float64Array(64);
+  readonly #dirtySince = new ChunkedNumbers();
 
   note(slot: number, difference: number, dirtySince: number | undefined): void {
-    if (slot >= this.#unsent.length) this.#grow(slot + 1);
-    this.#unsent[slot] = (this.#unsent[slot] ?? 0) + difference;
-    if (dirtySince !== undefined) this.#dirtySince[slot] = dirtySince;
+    this.#unsent.set(slot, this.#unsent.at(slot) + difference);
+    if (dirtySince !== undefined) this.#dirtySince.set(slot, dirtySince);
   }
 
   unsentAt(slot: number): number {
-    return Math.abs(this.#unsent[slot] ?? 0);
+    return Math.abs(this.#unsent.at(slot));
   }
 
   isDue(slot: number): boolean {
-    return (this.#passedOver[slot] ?? 0) >= PASSED_OVER_MAX;
+    return this.#passedOver.at(slot) >= PASSED_OVER_MAX;
   }
 
   sent(slot: number): void {
-    this.#unsent[slot] = 0;
-    this.#passedOver[slot] = 0;
+    this.#unsent.set(slot, 0);
+    this.#passedOver.set(slot, 0);
   }
 
   sentAll(marks: CellMarks): void {
@@ -41,21 +41,10 @@ export class HotCells {
   passOver(left: CellMarks): number {
     let oldest = Number.POSITIVE_INFINITY;
     for (let slot = left.next(0); slot !== -1; slot = left.next(slot + 1)) {
-      this.#passedOver[slot] = Math.min(PASSED_OVER_MAX, (this.#passedOver[slot] ?? 0) + 1);
-      oldest = Math.min(oldest, this.#dirtySince[slot] ?? 0);
+      this.#passedOver.set(slot, Math.min(PASSED_OVER_MAX, this.#passedOver.at(slot) + 1));
+      oldest = Math.min(oldest, this.#dirtySince.at(slot));
     }
     return oldest;
-  }
-
-  #grow(slotsCount: number): void {
-    const length = Math.max(slotsCount, this.#unsent.length * 2);
-    const before = { unsent: this.#unsent, passed: this.#passedOver, since: this.#dirtySince };
-    this.#unsent = new Float64Array(length);
-    this.#passedOver = new Uint8Array(length);
-    this.#dirtySince = new Float64Array(length);
-    this.#unsent.set(before.unsent);
-    this.#passedOver.set(before.passed);
-    this.#dirtySince.set(before.since);
   }
 }
 

@@ -104,15 +104,15 @@ export class MemorySeed {
   }
 
   #probabilityAt(slot: number, nowMs: number): number {
-    const probability = this.#grid.probabilities[slot] ?? 0;
+    const probability = this.#grid.probabilityOf(slot);
     if (this.#rule.policy === 'sum') return probability;
-    return decayed(this.#rule, probability, nowMs - (this.#grid.timesMs[slot] ?? 0));
+    return decayed(this.#rule, probability, nowMs - this.#grid.timeMsOf(slot));
   }
 
   /** Decay goes by our own clock; the default namespace keeps the highest time that clients gave. */
   #timeOf(slot: number, givenMs: number | undefined, times: StoreTimes): number {
     if (this.#rule.policy !== 'sum') return times.monotonicMs;
-    return Math.max(this.#grid.timesMs[slot] ?? 0, givenMs ?? 0);
+    return Math.max(this.#grid.timeMsOf(slot), givenMs ?? 0);
   }
 
   #put(slot: number, probability: number, timeMs: number): void {
@@ -128,7 +128,7 @@ export class MemorySeed {
       cells.rows[count] = grid.rowOf(slot);
       cells.columns[count] = grid.columnOf(slot);
       cells.probabilities[count] = this.#probabilityAt(slot, times.monotonicMs);
-      cells.timesMs[count] = this.#rule.policy === 'sum' ? (grid.timesMs[slot] ?? 0) : times.wallMs;
+      cells.timesMs[count] = this.#rule.policy === 'sum' ? grid.timeMsOf(slot) : times.wallMs;
       count += 1;
     }
     cells.count = count;

@@ -37,6 +37,15 @@ export class SeedMirror {
     return this.#grid.touchedCount;
   }
 
+  /** Cells that there is memory for. */
+  get heldCount(): number {
+    return this.#grid.heldCount;
+  }
+
+  isHeld(slot: number): boolean {
+    return this.#grid.isHeld(slot);
+  }
+
   get dirty(): CellMarks {
     return this.#dirty;
   }
@@ -62,13 +71,13 @@ export class SeedMirror {
     const { rows, columns, probabilities, timesMs } = cells;
     for (let index = 0; index < cells.count; index += 1) {
       const slot = this.#grid.slotOf(rows[index] ?? 0, columns[index] ?? 0);
-      if (this.#grid.timesMs[slot] !== Number.NEGATIVE_INFINITY) continue;
+      if (this.#grid.timeMsOf(slot) !== Number.NEGATIVE_INFINITY) continue;
       const timeMs = this.#rule.policy === 'sum' ? (timesMs[index] ?? 0) : nowMs;
       this.#grid.put(slot, probabilities[index] ?? 0, timeMs);
     }
   }
 
-  /** All marks, for a round to send; `recycle` when it is over. */
+  /** All marks, for a round to send. It clears them when it is over. */
   takeDirty(): CellMarks {
     const taken = this.#dirty;
     this.#dirty = this.#spare;
@@ -77,9 +86,9 @@ export class SeedMirror {
   }
 
   probabilityAt(slot: number, nowMs: number): number {
-    const probability = this.#grid.probabilities[slot] ?? 0;
+    const probability = this.#grid.probabilityOf(slot);
     if (this.#rule.policy === 'sum') return probability;
-    return decayed(this.#rule, probability, nowMs - (this.#grid.timesMs[slot] ?? 0));
+    return decayed(this.#rule, probability, nowMs - this.#grid.timeMsOf(slot));
   }
 
   /** The first cell from `from` on that a snapshot lists; -1 if there is none. */
@@ -99,7 +108,7 @@ export class SeedMirror {
     cells.rows[index] = this.#grid.rowOf(slot);
     cells.columns[index] = this.#grid.columnOf(slot);
     cells.probabilities[index] = this.probabilityAt(slot, times.monotonicMs);
-    cells.timesMs[index] = isSum ? (this.#grid.timesMs[slot] ?? 0) : times.wallMs;
+    cells.timesMs[index] = isSum ? this.#grid.timeMsOf(slot) : times.wallMs;
     cells.count = index + 1;
   }
 
@@ -110,6 +119,6 @@ export class SeedMirror {
   /** Ms since the last change of a cell; undefined in the default namespace, whose times are its clients'. */
   ageMsAt(slot: number, nowMs: number): number | undefined {
     if (this.#rule.policy === 'sum') return undefined;
-    return Math.max(0, nowMs - (this.#grid.timesMs[slot] ?? 0));
+    return Math.max(0, nowMs - this.#grid.timeMsOf(slot));
   }
 }

@@ -3,6 +3,7 @@
 import { type Random, SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { Hello } from '../wire/sync-messages.js';
+import { createCellBudget } from './cell-budget.js';
 import type { MaybePromise } from './fair-store.js';
 import { compareConfigs } from './hello-checks.js';
 import { NamedTracker } from './named-tracker.js';
@@ -19,6 +20,7 @@ export class TrackerRegistry {
   readonly #settings: StateSettings;
   readonly #trackers = new Map<string, NamedTracker>();
   readonly #labels = new TrackerLabels();
+  readonly #budget = createCellBudget(() => this.#heldCount());
 
   constructor(deps: StateServiceDeps, settings: StateSettings) {
     this.#deps = deps;
@@ -82,7 +84,8 @@ export class TrackerRegistry {
   #bind(hello: Hello): NamedTracker {
     const label = this.labelOf(hello.tracker);
     const epoch = drawEpoch(this.#deps.random);
-    const tracker = new NamedTracker(this.#deps, hello, { settings: this.#settings, label, epoch });
+    const options = { settings: this.#settings, label, epoch, budget: this.#budget };
+    const tracker = new NamedTracker(this.#deps, hello, options);
     this.#trackers.set(hello.tracker, tracker);
     this.#armSweep(tracker);
     return tracker;
@@ -109,6 +112,13 @@ export class TrackerRegistry {
       this.#armSweep(tracker);
     };
     tracker.sweepTimer = this.#deps.clock.setTimer(intervalMs, sweep, { unref: true });
+  }
+
+  #heldCount(): number {
+    let count = 0;
+    for (const { hub } of this.#trackers.values())
+      for (const mirror of hub.mirrors.values()) count += mirror.heldCount;
+    return count;
   }
 
   #watchFailure(swept: MaybePromise<unknown>): void {

@@ -258,7 +258,7 @@ describe('outage gain', () => {
 
 describe('close', () => {
   test('flushes once more, waits for the acknowledgement and ends the stream', async () => {
-    const { remote, report, greet, client, counts } = createClientRig();
+    const { remote, report, greet, client, counts, warnings } = createClientRig();
     greet();
     report(0, 0.04);
     const closing = client.close(1_000);
@@ -271,6 +271,7 @@ describe('close', () => {
     await closing;
     expect(remote.isClosed).toBe(true);
     expect(counts).toEqual({ 'rounds_total acked': 1 });
+    expect(warnings).toEqual([]);
   });
 
   test('gives up at the deadline, and counts what was not acknowledged', async () => {

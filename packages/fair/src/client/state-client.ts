@@ -86,6 +86,8 @@ export class StateClient {
   #stream: ClientStream | undefined;
   #isFull = false;
   #isClosing = false;
+  /** We have ended the stream ourselves. */
+  #isEnding = false;
   #attempts = 0;
   #heardAtMs: number | undefined;
   #refusal: Refusal | undefined;
@@ -156,6 +158,7 @@ export class StateClient {
     this.#flush();
     await this.#wakeups.until(() => !hasStream(this.#state) || !hasPending(view), deadlineMs);
     metrics.dropped('closed', exchange.dropAll());
+    this.#isEnding = true;
     this.#stream?.end();
     await this.#wakeups.until(() => !hasStream(this.#state), deadlineMs);
     this.#on('closed');
@@ -178,7 +181,7 @@ export class StateClient {
     const { silenceMs } = this.#options;
     switch (state) {
       case 'waiting':
-        this.#log.lost(event, error);
+        if (!this.#isEnding) this.#log.lost(event, error);
         this.#after(backoffMs(this.#attempts, BACKOFF, this.#deps.random), 'retry');
         this.#attempts += 1;
         return;

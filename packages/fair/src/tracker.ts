@@ -223,7 +223,7 @@ class Tracker implements FairTracker {
       effectiveProbability,
       seed: this.#table.main.seed,
       gain: this.#client?.gain ?? 1,
-      synced: this.#client?.isLive ?? false,
+      synced: this.#client?.isConnected ?? false,
     };
   }
 }

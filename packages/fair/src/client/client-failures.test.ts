@@ -373,6 +373,15 @@ describe('the plain contract', () => {
     expect(deltaUpdatesOf(remote.stream.take())).toHaveLength(1);
   });
 
+  test('but we are connected only once the server has said something', () => {
+    const { remote, pass, client, lines } = createClientRig({ wire: 'seed' });
+    pass(10_000);
+    expect([client.isLive, client.status().connected, lines]).toEqual([true, false, []]);
+    remote.stream.values(MAIN_SEED, [], { epoch: 0 });
+    expect(client.status().connected).toBe(true);
+    expect(lines).toEqual(['fair throttling shares its state']);
+  });
+
   test('what cannot be sent for the retry budget is dropped', () => {
     const { remote, report, pass, counts } = createClientRig({ wire: 'seed' });
     remote.stream.fail(unavailable);

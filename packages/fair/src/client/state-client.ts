@@ -90,6 +90,8 @@ export class StateClient {
   #isEnding = false;
   #attempts = 0;
   #heardAtMs: number | undefined;
+  /** Whether the service has said anything on this stream. */
+  #hasHeard = false;
   #refusal: Refusal | undefined;
   /** Brings the event that ends a state by itself. */
   #stateTimer: Timer | undefined;
@@ -123,6 +125,11 @@ export class StateClient {
     return this.#state === 'live';
   }
 
+  /** In step with the service, as far as it says: one that is silent may not be there. */
+  get isConnected(): boolean {
+    return this.isLive && this.#hasHeard;
+  }
+
   /** Hot: an outcome was folded into what is pending. */
   noteOutcome(): void {
     this.#outcomesBudget.begin();
@@ -139,7 +146,7 @@ export class StateClient {
     const { clock, view, exchange } = this.#deps;
     const { epoch, activeInstances } = exchange;
     return {
-      connected: this.isLive,
+      connected: this.isConnected,
       epoch,
       activeInstances,
       pendingCells: countPending(view),
@@ -195,7 +202,7 @@ export class StateClient {
         this.#attempts = 0;
         this.#refusal = undefined;
         this.#answerBudget.end();
-        this.#log.connected(this.status());
+        this.#tellConnected();
         if (this.#isClosing) this.#flush();
         else if (hasUnsent(this.#deps.view)) this.#schedule.request();
         return;
@@ -216,6 +223,7 @@ export class StateClient {
     const { transport, exchange, metrics } = this.#deps;
     if (this.#log.attempt()) metrics.reconnect();
     this.#isFull = false;
+    this.#hasHeard = false;
     this.#answerBudget.restart();
     this.#stream = transport.open({
       onMessage: (response) => this.#receive(response),
@@ -231,7 +239,14 @@ export class StateClient {
 
   #receive(response: SyncResponse): void {
     this.#heardAtMs = this.#deps.clock.monotonicMs();
+    const isFirst = !this.#hasHeard;
+    this.#hasHeard = true;
+    if (isFirst && this.isLive) this.#tellConnected();
     this.#handle(this.#deps.exchange.receive(response, this.#send));
+  }
+
+  #tellConnected(): void {
+    if (this.isConnected) this.#log.connected(this.status());
   }
 
   #handle(events: readonly ExchangeEvent[]): void {

@@ -274,6 +274,23 @@ describe('close', () => {
     expect(warnings).toEqual([]);
   });
 
+  test('flushes as soon as a full stream can take it', async () => {
+    const { remote, report, greet, pass, client } = createClientRig({ flushIntervalMs: 900 });
+    greet();
+    remote.stream.isFull = true;
+    report(0, 0.04);
+    pass(900);
+    remote.stream.say({ epoch: 1, ackedSeq: 1 });
+    report(0, 0.04);
+    remote.stream.take();
+    const closing = client.close(1_000);
+    expect(remote.stream.take()).toEqual([]);
+    remote.stream.drain();
+    expect(deltaUpdatesOf(remote.stream.take())).toMatchObject([{ seq: 2 }]);
+    pass(1_000);
+    await closing;
+  });
+
   test('gives up at the deadline, and counts what was not acknowledged', async () => {
     const { remote, report, pass, greet, client, counts } = createClientRig();
     greet();

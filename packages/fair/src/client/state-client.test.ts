@@ -55,6 +55,16 @@ describe('connecting', () => {
     expect(client.status().refused).toBeUndefined();
   });
 
+  test('a hello that is refused as invalid is tried again every 30 s', () => {
+    const { client, remote, pass } = createClientRig();
+    remote.stream.fail(new SynclineError('invalid-argument', 'hello.tracker'));
+    expect(client.status().refused).toMatchObject({ message: 'hello.tracker' });
+    pass(29_999);
+    expect(remote.streams).toHaveLength(1);
+    pass(1);
+    expect(remote.streams).toHaveLength(2);
+  });
+
   test('a loss and its end are one warning each, however many attempts lie between', () => {
     const { remote, pass, greet, reconnect, warnings } = createClientRig();
     greet();

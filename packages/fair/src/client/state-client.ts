@@ -203,8 +203,7 @@ export class StateClient {
         this.#refusal = undefined;
         this.#answerBudget.end();
         this.#tellConnected();
-        if (this.#isClosing) this.#flush();
-        else if (hasUnsent(this.#deps.view)) this.#schedule.request();
+        this.#flushSoon();
         return;
       case 'refused':
         this.#refusal = refusalOf(error);
@@ -265,20 +264,27 @@ export class StateClient {
   #acknowledged(): void {
     if (!hasUnsent(this.#deps.view)) return;
     this.#outcomesBudget.restart();
-    if (this.#isClosing) this.#flush();
-    else this.#schedule.request();
+    this.#flushSoon();
   }
 
   #drained(): void {
     this.#isFull = false;
-    if (hasUnsent(this.#deps.view)) this.#schedule.request();
+    this.#flushSoon();
+  }
+
+  /** At once while closing: whoever closes waits for it. */
+  #flushSoon(): void {
+    if (this.#isClosing) this.#flush();
+    else if (hasUnsent(this.#deps.view)) this.#schedule.request();
   }
 
   #ended(error: SynclineError | undefined): void {
     this.#stream = undefined;
+    const isInvalid = error?.code === 'invalid-argument';
     // It may be the round that is wrong; sent again, it would end every stream.
-    if (error?.code === 'invalid-argument') this.#deps.exchange.rejectRound();
-    this.#on(error?.code === 'conflict' ? 'refused' : 'ended', error);
+    if (isInvalid) this.#deps.exchange.rejectRound();
+    const isRefused = error?.code === 'conflict' || (isInvalid && this.#state === 'greeting');
+    this.#on(isRefused ? 'refused' : 'ended', error);
   }
 
   #flushDue(): void {

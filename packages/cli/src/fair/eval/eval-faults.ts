@@ -45,8 +45,8 @@ export async function evaluateFaults(
 ): Promise<FaultsResult> {
   const open: Verdict[] = [];
   const sums = policies.flatMap((policy) =>
-    instancesFor(scenario).flatMap((count) =>
-      FAULTS.map((fault) => ({
+    FAULTS.flatMap((fault) =>
+      instancesFor(scenario, fault).map((count) => ({
         row: { policy, instances: count, fault },
         verdicts: [] as Verdict[],
         parts: [] as KilledParts[],

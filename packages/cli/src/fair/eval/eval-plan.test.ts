@@ -27,14 +27,18 @@ test('a fleet that shares is beside one of its size that does not', () => {
   expect(evalRows(scenarios.flashCrowd, { ...plan, via: 'isolated' })).toHaveLength(4);
 });
 
-test('a check looks at the fleets that have a gate, faults at one', () => {
+test('a check looks at the fleets that have a gate, faults at one for each', () => {
   const { apiNoisyNeighbors, flashCrowd } = scenarios;
   const check = planEval({ check: true });
-  expect([apiNoisyNeighbors, flashCrowd].map(check.instancesFor)).toEqual([[2, 4, 8], []]);
+  expect(check.instancesFor(apiNoisyNeighbors)).toEqual([2, 4, 8]);
+  expect(check.instancesFor(flashCrowd)).toEqual([]);
   expect(planEval({ check: true, instances: '3' }).instancesFor(flashCrowd)).toEqual([3]);
   const faults = planEval({ faults: true, check: true });
   expect(faults.scenarios).toEqual([apiNoisyNeighbors]);
-  expect(faults.instancesFor(apiNoisyNeighbors)).toEqual([4]);
+  expect(faults.instancesFor(apiNoisyNeighbors, 'loss')).toEqual([4]);
+  expect(faults.instancesFor(apiNoisyNeighbors, 'killed')).toEqual([8]);
+  const asked = planEval({ faults: true, instances: '2,3' });
+  expect(asked.instancesFor(apiNoisyNeighbors, 'killed')).toEqual([2, 3]);
 });
 
 test('a scenario has a short name and its own', () => {

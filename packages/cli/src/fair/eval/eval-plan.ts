@@ -1,6 +1,6 @@
 // What `syncline fair eval` was asked to do, checked. A wrong value is told with what is allowed.
 import type { DecayPolicy } from '@syncline/fair';
-import { type Scenario, scenarios } from '@syncline/fair/testing';
+import { type Fault, type Scenario, scenarios } from '@syncline/fair/testing';
 import { SynclineError } from '@syncline/kernel';
 import { nearestName } from '@syncline/server';
 import { cliLimits } from '../../limits.js';
@@ -26,7 +26,7 @@ export interface EvalPlan {
   readonly scenarios: readonly Scenario[];
   readonly policies: readonly DecayPolicy[];
   /** Of fleets beside the single instance: each 2 or more. */
-  instancesFor(scenario: Scenario): readonly number[];
+  instancesFor(scenario: Scenario, fault?: Fault): readonly number[];
   readonly intervalMs: number;
   readonly seeds: number;
   readonly via: Via;
@@ -53,7 +53,8 @@ export function planEval(flags: EvalFlags): EvalPlan {
   return {
     scenarios: isFaulty ? [scenarios.apiNoisyNeighbors] : scenariosOf(flags.scenario),
     policies: flags.policy === undefined ? POLICIES : [oneOf('--policy', flags.policy, POLICIES)],
-    instancesFor: (scenario) => asked ?? instancesByDefault(scenario, { isFaulty, isChecked }),
+    instancesFor: (scenario, fault) =>
+      asked ?? (fault ? faultyByDefault(fault) : instancesByDefault(scenario, isChecked)),
     intervalMs: wholeNumber('--interval-ms', flags.intervalMs ?? '250', [10, 10_000]),
     seeds: wholeNumber('--seeds', flags.seeds ?? '20', [1, cliLimits.evalSeedsMax.value]),
     via: flags.via === undefined ? 'service' : oneOf('--via', flags.via, VIAS),
@@ -65,12 +66,13 @@ export function planEval(flags: EvalFlags): EvalPlan {
 }
 
 /** A check looks at the fleets that have a gate; they take minutes. */
-function instancesByDefault(
-  scenario: Scenario,
-  { isFaulty, isChecked }: Pick<EvalPlan, 'isFaulty' | 'isChecked'>,
-): readonly number[] {
-  if (isFaulty) return [4];
+function instancesByDefault(scenario: Scenario, isChecked: boolean): readonly number[] {
   return isChecked && scenario === scenarios.apiNoisyNeighbors ? [2, 4, 8] : [];
+}
+
+/** The more there are the less each knows alone, so the lines of a killed service are those of 8. */
+function faultyByDefault(fault: Fault): readonly number[] {
+  return fault === 'killed' ? [8] : [4];
 }
 
 function refuseConflicts({ faults, via, scenario, picture, redisUrl: url }: EvalFlags): void {

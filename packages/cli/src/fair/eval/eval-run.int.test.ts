@@ -85,6 +85,15 @@ test('a check that is met says so, and a picture is written', async () => {
   }
 });
 
+test('F16 no fault takes noisy neighbours to the line without throttling, and a killed service has its own', async () => {
+  const { stdout, stderr, exit } = await run(
+    'fair eval --faults --check --policy linear --seeds 1 --instances 2 --interval-ms 1000',
+  );
+  expect(stderr).toMatch(/^All 9 gates are met\.$/m);
+  expect(exit).toBe(0);
+  expect(stdout).toMatch(/linear, 2 ×, 1 % lost .*while it is away J 0\.\d{3}/s);
+}, 60_000);
+
 test('a picture that cannot be written is told with the reason', async () => {
   const { stderr, exit } = await run(
     'fair eval --scenario flash-crowd --policy linear --seeds 1 --picture /no/such/dir/fair.svg',

@@ -14,6 +14,8 @@ export interface Usage {
 export class Tally {
   failures = 0;
   throttled = 0;
+  /** When the trackers went from one window to the next; undefined if they did not. */
+  rotatedAtSeconds: number | undefined;
   readonly scenario: Scenario;
   readonly #clientsCount: number;
   readonly #wants: Uint32Array;

@@ -58,3 +58,17 @@ test('a signal ends a run, and the fleet is closed', async () => {
   await expect(run).rejects.toThrow('enough');
   expect(closes).toBe(1);
 });
+
+test('the tally knows when the trackers rotated', async () => {
+  const seeds: [number, number | undefined][] = [];
+  const tally = await new Trial({ ...scenario, durationSeconds: 300 }, 1).play(async (settings) => {
+    const fleet = await openIsolatedFleet(settings);
+    const share = async () => {
+      seeds.push([settings.clock.monotonicMs(), fleet.trackers[0]?.status().seeds.main]);
+    };
+    return { ...fleet, share };
+  }, options);
+  const rotated = seeds.find(([, seed]) => seed !== seeds[0]?.[1]);
+  expect((rotated?.[0] ?? 0) / 1_000 - (tally.rotatedAtSeconds ?? 0)).toBeGreaterThanOrEqual(0);
+  expect((rotated?.[0] ?? 0) / 1_000 - (tally.rotatedAtSeconds ?? 0)).toBeLessThan(0.5);
+});

@@ -46,6 +46,7 @@ export class Trial {
     const reported = new Set<string>();
     const contest = new Contest(this.#scenario, this.#balance(fleet, clock, reported));
     const startMs = clock.monotonicMs(); // connecting may have taken time
+    contest.tally.rotatedAtSeconds = (WINDOW_MS - (clock.nowMs() % WINDOW_MS)) / 1_000;
     try {
       let shareAtMs = options.intervalMs;
       for (const arrival of this.#arrivals) {

@@ -55,6 +55,26 @@ test('a mean is taken field by field', () => {
   expect(mean).toEqual({ ...one, jain: 0.75, failures: 1.5 });
 });
 
+test('a rotation is judged by the 30 s from it on, beside the rest without the start', () => {
+  const play = (rotatedAtSeconds: number, isServed: (second: number) => boolean) => {
+    const tally = new Tally({ ...scenario, durationSeconds: 150 });
+    tally.rotatedAtSeconds = rotatedAtSeconds;
+    for (let second = 0.5; second < 150; second += 1)
+      for (const client of [0, 1]) {
+        tally.countRequest(client, second * 1e9);
+        if (client === 0 || isServed(second)) tally.countSuccess(client, second * 1e9);
+      }
+    return judge(tally);
+  };
+  const isAfter = (second: number) => second >= 60 && second < 90;
+  const dipped = play(63, (second) => !isAfter(second));
+  expect(dipped.rotationDip).toBeCloseTo(0.5, 12);
+  expect(play(63, (second) => second > 30).rotationDip).toBeCloseTo(0, 12);
+  expect(meanVerdict([dipped, play(10, () => true)]).rotationDip).toBeCloseTo(0.5, 12);
+  for (const second of [10, 130, 200])
+    expect(play(second, () => true)).not.toHaveProperty('rotationDip');
+});
+
 test('a series gives rates per class, beside the fair share of those who ask at the time', () => {
   const late = { name: 'late', clients: 2, requestsPerSecond: 1, fromSeconds: 30 };
   const tally = new Tally({ ...scenario, classes: [...scenario.classes, late] });

@@ -3,6 +3,7 @@
 // A client's share is what max-min division would have given it of what could be had. Over a whole run
 // that forgives a client who got nothing for a minute and was paid back later; the windowed index does not.
 import { jainIndex, maxMinShares, sum } from './fairness.js';
+import type { ClientClass } from './scenario.js';
 import type { Tally, Usage } from './tally.js';
 
 export interface Verdict {
@@ -21,6 +22,8 @@ export interface Verdict {
   readonly worst: number;
   /** Requests that were let through in vain, for each that was served. */
   readonly failuresPerSuccess: number;
+  /** By how much the index of the 30 s from a rotation on is below that of the rest; where it can be told. */
+  readonly rotationDip?: number;
 }
 
 const WINDOW_SECONDS = 30;
@@ -43,6 +46,7 @@ export function judge(tally: Tally): Verdict {
     used: successes / Math.min(available, requests),
     worst: Math.min(...ratios),
     failuresPerSuccess: failures / successes,
+    ...given(rotationDip(tally)),
   };
 }
 
@@ -64,8 +68,9 @@ export function judgePart(tally: Tally, fromSeconds: number, toSeconds: number):
 
 /** Field by field. There is at least one. */
 export function meanVerdict(verdicts: readonly Verdict[]): Verdict {
-  const mean = (field: keyof Verdict) =>
+  const mean = (field: Exclude<keyof Verdict, 'rotationDip'>) =>
     sum(verdicts.map((verdict) => verdict[field])) / verdicts.length;
+  const dips = verdicts.flatMap((verdict) => verdict.rotationDip ?? []);
   return {
     requests: mean('requests'),
     successes: mean('successes'),
@@ -76,7 +81,33 @@ export function meanVerdict(verdicts: readonly Verdict[]): Verdict {
     used: mean('used'),
     worst: mean('worst'),
     failuresPerSuccess: mean('failuresPerSuccess'),
+    ...given(dips.length === 0 ? undefined : sum(dips) / dips.length),
   };
+}
+
+function given(dip: number | undefined): Pick<Verdict, 'rotationDip'> {
+  return dip === undefined ? {} : { rotationDip: dip };
+}
+
+/**
+ * The rest is cut into windows too, from the rotation backwards and onwards. The first 30 s are left out,
+ * in which a tracker learns, and scenarios whose clients come and go.
+ */
+function rotationDip(tally: Tally): number | undefined {
+  const { rotatedAtSeconds = Number.POSITIVE_INFINITY, scenario } = tally;
+  const last = scenario.durationSeconds - WINDOW_SECONDS;
+  if (rotatedAtSeconds > last || scenario.classes.some(isPassing)) return undefined;
+  const rotation = Math.floor(rotatedAtSeconds / 5) * 5;
+  const jainFrom = (from: number) => judgePart(tally, from, from + WINDOW_SECONDS).jain;
+  const others: number[] = [];
+  for (let from = rotation % WINDOW_SECONDS; from <= last; from += WINDOW_SECONDS)
+    if (from >= WINDOW_SECONDS && from !== rotation) others.push(jainFrom(from));
+  if (rotation < WINDOW_SECONDS || others.length === 0) return undefined;
+  return sum(others) / others.length - jainFrom(rotation);
+}
+
+function isPassing({ fromSeconds, toSeconds }: ClientClass): boolean {
+  return fromSeconds !== undefined || toSeconds !== undefined;
 }
 
 function windowedJain(tally: Tally): number {

@@ -60,3 +60,15 @@ test('a fleet that shares must be as good as one instance of its policy', () => 
   ]);
   expect(check(row({ via: 'isolated', instances: 4 }, { jain: 0.3 })).failures).toEqual([]);
 });
+
+test('a rotation may cost little, one instance or those that share', () => {
+  const check = (...rows: SeriesResult[]) =>
+    checkScenario({ scenario: scenarios.apiNoisyNeighbors, rows }).failures;
+  const deep = { rotationDip: 0.021 };
+  expect(check(row({}, { rotationDip: 0.02 }))).toEqual([]);
+  expect(check(row({}, deep), row({ via: 'service', instances: 2 }, deep))).toEqual([
+    'noisy-neighbors, linear, one instance: J30 is 0.0210 lower after a rotation, allowed is 0.02',
+    expect.stringMatching(/2 × state service: J30 is 0\.0210 lower/),
+  ]);
+  expect(check(row({ instances: 2 }, deep))).toEqual([]);
+});

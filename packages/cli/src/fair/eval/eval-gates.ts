@@ -32,11 +32,15 @@ const LINEAR_FLOORS: Readonly<Record<string, readonly Floor[]>> = {
 /** How far instances that share may be from one alone. */
 const JAIN_DISTANCE_MAX = 0.01;
 const FAILURES_RATIO_MAX = 0.05;
+/** How much of the index a rotation may cost, one instance or those that share. */
+const ROTATION_DIP_MAX = 0.02;
 
 export function checkScenario({ scenario, rows }: ScenarioResult): GateReport {
   const gates = rows.flatMap((result) => [
     ...floorGates(LINEAR_FLOORS[scenario.name] ?? [], result),
-    ...(scenario.name === 'api_noisy_neighbors' ? sharedGates(rows, result) : []),
+    ...(scenario.name === 'api_noisy_neighbors'
+      ? [...sharedGates(rows, result), ...rotationGates(result)]
+      : []),
   ]);
   const failures = gates.flatMap(({ title, isMet, text }) =>
     isMet ? [] : [`${shortName(scenario)}, ${title}: ${text}`],
@@ -74,6 +78,18 @@ function sharedGates(rows: readonly RowResult[], { row, verdict }: RowResult): r
       title: rowTitle(row),
       isMet: Math.abs(ratio - 1) <= FAILURES_RATIO_MAX,
       text: `failures per success are ${ratio.toFixed(3)} times those of one instance, allowed is 5 % more or less`,
+    },
+  ];
+}
+
+function rotationGates({ row, verdict: { rotationDip } }: RowResult): readonly Gate[] {
+  const isOne = row.kind === 'fleet' && row.instances === 1;
+  if (rotationDip === undefined || !(isOne || isShared(row))) return [];
+  return [
+    {
+      title: rowTitle(row),
+      isMet: rotationDip <= ROTATION_DIP_MAX,
+      text: `J30 is ${rotationDip.toFixed(4)} lower after a rotation, allowed is ${ROTATION_DIP_MAX}`,
     },
   ];
 }

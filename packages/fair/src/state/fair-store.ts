@@ -28,6 +28,8 @@ export interface Applied {
   readonly seed: bigint;
   /** Each touched cell once, with its new value as of now. Empty for a duplicate. */
   readonly cells: Cells;
+  /** Told by `watch` alone: the seed had expired, and these are all cells that it has. */
+  readonly beginsAnew?: boolean;
 }
 
 export interface SeedInfo {
@@ -40,6 +42,8 @@ export interface SeedInfo {
 export interface ChangeId {
   readonly clientId: string;
   readonly seq: number;
+  /** Which clients have a stream: a store that forgets some keeps those. Without it none has. */
+  isConnected?(clientId: string): boolean;
 }
 
 export interface FairStore {

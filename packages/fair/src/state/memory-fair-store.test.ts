@@ -93,16 +93,23 @@ describe('limits of the memory store', () => {
     expect(store.seeds(plain)[0]?.cellsCount).toBe(cellsMax);
   });
 
-  test('the client that was idle longest is forgotten', () => {
+  test('of the disconnected clients the one that was idle longest is forgotten', () => {
     const { store } = createSubject();
     const { value: clientIdsMax } = fairLimits.clientIdsMax;
-    const change = (client: number, seq: number) =>
-      store.applyDelta(named, SEED, deltasOf([[0, 0, 0.01]]), { clientId: `c${client}`, seq })
-        .result;
+    const connected = new Set(['c1']);
+    const isConnected = (clientId: string) => connected.has(clientId);
+    const change = (client: number, seq: number) => {
+      const id = { clientId: `c${client}`, seq, isConnected };
+      return store.applyDelta(named, SEED, deltasOf([[0, 0, 0.01]]), id).result;
+    };
     for (let client = 0; client < clientIdsMax; client += 1) change(client, 1);
     expect(change(0, 2)).toBe('applied');
     expect(change(clientIdsMax, 1)).toBe('applied');
     expect(change(0, 2)).toBe('duplicate');
+    expect(change(1, 1)).toBe('duplicate');
+    expect(change(2, 1)).toBe('applied');
+    connected.clear();
+    for (let client = 0; client < clientIdsMax; client += 1) change(10_000 + client, 1);
     expect(change(1, 1)).toBe('applied');
   });
 });

@@ -1,9 +1,11 @@
 // One seed of the memory store: its cells, and which changes of which client it has seen.
 //
 // Sequence numbers lie with the seed and go with it, so they need no clearing up of their own. Clients are
-// kept in the order of their last change, and the longest idle one is forgotten first.
+// kept in the order of their last change, and of those without a stream the longest idle is forgotten first:
+// one with a stream may send its last change again.
 //
 // F3  Every probability is finite and in [0, 1].
+// F5  No change of a connected client is applied twice, however many others come and go.
 import { assert } from '@syncline/kernel';
 import { type CellDeltas, type Cells, createCells } from '../cells.js';
 import { decayed } from '../decay.js';
@@ -50,20 +52,26 @@ export class MemorySeed {
   }
 
   /** Remembers a change; false if it was seen before. */
-  accept({ clientId, seq }: ChangeId): boolean {
+  accept(id: ChangeId): boolean {
+    const { clientId, seq } = id;
     const lastSeq = this.#lastSeqs.get(clientId);
     if (lastSeq !== undefined) {
       if (seq <= lastSeq) return false;
       this.#lastSeqs.delete(clientId);
     }
     this.#lastSeqs.set(clientId, seq);
-    if (this.#lastSeqs.size > fairLimits.clientIdsMax.value) {
-      for (const longestIdle of this.#lastSeqs.keys()) {
-        this.#lastSeqs.delete(longestIdle);
-        break;
-      }
-    }
+    if (this.#lastSeqs.size > fairLimits.clientIdsMax.value) this.#forgetOne(id);
     return true;
+  }
+
+  /** Connected ones on the way count as if they had just come, so that the next search is short. */
+  #forgetOne(newest: ChangeId): void {
+    for (const [clientId, seq] of this.#lastSeqs) {
+      if (clientId === newest.clientId) return; // all of them are connected, and streams have a limit
+      this.#lastSeqs.delete(clientId);
+      if (!newest.isConnected?.(clientId)) return;
+      this.#lastSeqs.set(clientId, seq);
+    }
   }
 
   apply(deltas: CellDeltas, times: StoreTimes): Cells {

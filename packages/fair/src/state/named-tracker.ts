@@ -54,6 +54,7 @@ export class NamedTracker {
   readonly #budget: CellBudget;
   readonly #namespace: Namespace;
   readonly #members = new Map<string, Member>();
+  readonly #isConnected = (clientId: string): boolean => this.#members.has(clientId);
   readonly #source: MirrorSource;
   readonly #instances: InstanceCount;
   #hadStreams = false;
@@ -159,7 +160,8 @@ export class NamedTracker {
     }
     this.#budget.check(this.config, this.hub.mirrors.get(seed), deltas);
     const { clientId } = member;
-    const change = this.#deps.store.applyDelta(this.#namespace, seed, deltas, { clientId, seq });
+    const id = { clientId, seq, isConnected: this.#isConnected };
+    const change = this.#deps.store.applyDelta(this.#namespace, seed, deltas, id);
     return whenDone(change, (applied) => {
       this.#countDeltas(applied.result, deltas.count);
       if (applied.result === 'applied') this.hub.feed(applied, receivedAtMs);

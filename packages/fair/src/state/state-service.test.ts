@@ -4,11 +4,13 @@ import { fairLimits } from '../limits.js';
 import {
   CONFIG,
   createServiceRig,
+  deltasOf,
   type RigClient,
   SEED,
   valuesOf,
   WINDOW_MS,
 } from '../testing/service-rig.js';
+import { namespaceOf } from './hello-checks.js';
 
 const NEXT_SEED = SEED + BigInt(WINDOW_MS);
 
@@ -77,6 +79,25 @@ describe('the default namespace', () => {
 });
 
 describe('a named tracker', () => {
+  test('F5 remembers a connected client, however many others come and go', () => {
+    const { connect, settle, store } = createServiceRig();
+    const client = connect();
+    client.hello('api', 'stays');
+    client.deltas([[0, 0, 0.25]]);
+    const namespace = namespaceOf('api', CONFIG);
+    for (let other = 1; other < fairLimits.clientIdsMax.value; other += 1) {
+      const id = { clientId: `gone-${other}`, seq: 1 };
+      store.applyDelta(namespace, SEED, deltasOf([[0, 1, 0.25]]), id);
+    }
+    const passing = connect();
+    passing.hello('api', 'passing');
+    passing.deltas([[0, 1, 0.25]]);
+    client.resend([[0, 0, 0.25]], 1);
+    client.requestState();
+    settle();
+    expect(lastValue(client, '0/0')).toBe(0.25);
+  });
+
   test('welcomes, applies with decay and bounds, and acknowledges with the values', () => {
     const { connect, settle, pass, service } = createServiceRig();
     const [one, two] = [connect(), connect()];

@@ -27,13 +27,18 @@ function latin1Of(key: FlowKey): string {
 
 function guarded(predicate: (key: FlowKey) => boolean, logger: Logger): (key: FlowKey) => boolean {
   let hasFailed = false;
+  const lose = (cause: unknown) => {
+    if (!hasFailed) logger.error('the allow list predicate failed; the key is tracked', { cause });
+    hasFailed = true;
+  };
   return (key) => {
     try {
       const answer: unknown = predicate(key);
-      return answer === true; // a promise, from an async predicate, is no answer
+      // An async predicate gives no answer in time, and its rejection would otherwise end the process.
+      if (answer instanceof Promise) answer.catch(lose);
+      return answer === true;
     } catch (cause) {
-      if (!hasFailed) logger.error('the allow list predicate threw; the key is tracked', { cause });
-      hasFailed = true;
+      lose(cause);
       return false;
     }
   };

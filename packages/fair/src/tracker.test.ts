@@ -166,6 +166,21 @@ describe('shadow, allow list, explain', () => {
     expect(counts).toEqual({ allowed: 3, admitted: 1 });
   });
 
+  test('an async predicate that rejects is told once, and ends nothing', async () => {
+    const error = vi.fn();
+    const reject = async () => await Promise.reject(new Error('no database'));
+    const allowList = reject as unknown as () => boolean;
+    const tracker = createFairTracker({ allowList }, { logger: { ...silentLogger, error } });
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    tracker.register('a');
+    tracker.register('b');
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', unhandled);
+    expect(unhandled).not.toHaveBeenCalled();
+    expect(error).toHaveBeenCalledOnce();
+  });
+
   test('an allow list may be a predicate; one that throws, or waits, allows nothing', () => {
     const { tracker, counts } = trackerAt(0, { allowList: (key) => key === 'me' });
     tracker.register('me');

@@ -1,6 +1,6 @@
 // Keys that are never throttled and never counted: health checks, an operator's own tools.
 import { type Logger, SynclineError } from '@syncline/kernel';
-import type { FlowKey } from './flow-key.js';
+import { type FlowKey, plainKey } from './flow-key.js';
 import { fairLimits } from './limits.js';
 
 /** Keys, compared whole, or a function that says whether a key is allowed. */
@@ -17,7 +17,7 @@ export function createAllowTest(list: AllowList, logger: Logger): (key: FlowKey)
   }
   const texts = new Set(list.map((key) => Buffer.from(key).toString()));
   const bytes = new Set(list.map(latin1Of));
-  return (key) => (typeof key === 'string' ? texts.has(key) : bytes.has(latin1Of(key)));
+  return (key) => (typeof key === 'string' ? texts.has(key) : bytes.has(latin1Of(plainKey(key))));
 }
 
 /** Latin-1 gives each byte its own character, so that no two keys fall together. */

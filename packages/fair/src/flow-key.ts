@@ -1,4 +1,5 @@
 // What names who asks, and its bytes. Hot: a key that is ASCII is encoded without allocation.
+import { isUint8Array } from 'node:util/types';
 import { fairLimits } from './limits.js';
 
 /** A tenant, an account, an address. Text is hashed as UTF-8. */
@@ -7,9 +8,20 @@ export type FlowKey = string | Uint8Array;
 const UNITS_MAX = fairLimits.keyUnitsHashedMax.value;
 const UTF8_BYTES_PER_UNIT_MAX = 3;
 
-/** Callers may hand in anything at run time; what is no key, or an empty one, is not tracked. */
-export function isTrackable(key: unknown): key is FlowKey {
-  return typeof key === 'string' ? key.length > 0 : key instanceof Uint8Array && key.length > 0;
+/** Has the getters of all typed arrays. */
+const TYPED_ARRAY = Object.getPrototypeOf(Uint8Array.prototype) as object;
+
+/**
+ * Callers may hand in anything at run time; what is no key becomes the empty one, which is not tracked. Bytes
+ * become a plain view of them: a subclass could lie about its length, or throw. Never throws.
+ */
+export function plainKey(key: unknown): FlowKey {
+  if (typeof key === 'string') return key;
+  if (!isUint8Array(key)) return '';
+  const bytesCount = Reflect.get(TYPED_ARRAY, 'byteLength', key) as number;
+  if (bytesCount === 0) return '';
+  const buffer = Reflect.get(TYPED_ARRAY, 'buffer', key) as ArrayBufferLike;
+  return new Uint8Array(buffer, Reflect.get(TYPED_ARRAY, 'byteOffset', key) as number, bytesCount);
 }
 
 /** Holds the hashed part of one key at a time. */

@@ -19,7 +19,11 @@ const EXHAUSTED_HTTP_STATUSES: readonly unknown[] = [429, 503];
 /** The default of `run`. */
 export function classifySettled(settled: Settled<unknown>): Outcome {
   if (settled.status === 'fulfilled') return 'success';
-  return isExhaustion(settled.reason) ? 'failure' : 'ignore';
+  try {
+    return isExhaustion(settled.reason) ? 'failure' : 'ignore';
+  } catch {
+    return 'ignore'; // a getter of the error threw; the caller must get the error itself
+  }
 }
 
 /** An error that says "too many": HTTP 429 or 503, or gRPC's RESOURCE_EXHAUSTED, but not from a tracker. */

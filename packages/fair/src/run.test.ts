@@ -9,6 +9,12 @@ async function block(tracker: FairTracker, key: string): Promise<void> {
 
 const options = { lambdaPerSecond: 0 };
 
+const hostileError = {
+  get status(): number {
+    throw new Error('hostile');
+  },
+};
+
 describe('run', () => {
   test('gives back what the function gives', async () => {
     const tracker = createFairTracker(options);
@@ -27,6 +33,7 @@ describe('run', () => {
     ['HTTP 500', { status: 500 }, 0],
     ['another error', new TypeError('bug'), 0],
     ['no error at all', undefined, 0],
+    ['an error that throws when it is read', hostileError, 0],
   ])('%s moves the probability to %d', async (_name, thrown, probability) => {
     const tracker = createFairTracker(options);
     await expect(tracker.run('a', () => Promise.reject(thrown as Error))).rejects.toBe(thrown);

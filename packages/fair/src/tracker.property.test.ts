@@ -69,6 +69,42 @@ test('F3 every probability is finite and in [0, 1], whatever is reported and whe
   );
 });
 
+test('F8 nor for keys and options made to throw; bytes of any make are one key', () => {
+  const boom = () => {
+    throw new Error('hostile');
+  };
+  class Liar extends Uint8Array {
+    override get length(): number {
+      return boom();
+    }
+    override subarray(): never {
+      return boom();
+    }
+  }
+  const bytes = new TextEncoder().encode('abc');
+  const detached = new Uint8Array(4);
+  structuredClone(detached.buffer, { transfer: [detached.buffer] });
+  const keys = [
+    new Proxy({}, { getPrototypeOf: boom }),
+    new Proxy(bytes, {}),
+    Object.create(Uint8Array.prototype) as unknown,
+    new Liar(bytes),
+    new Liar(10_000),
+    Object.defineProperty(new Uint8Array(9), 'length', { value: 1e9 }),
+    detached,
+  ];
+  const options = Object.defineProperty({}, 'cost', { get: boom });
+  for (const allowList of [undefined, ['other'], boom]) {
+    const { tracker } = world(allowList === undefined ? {} : { allowList });
+    for (const key of keys as string[]) {
+      expect(tracker.register(key, options).throttled).toBe(false);
+      expect(tracker.report(key, 'failure', options)).toBeUndefined();
+      expect(tracker.peek(key).probability).toBeLessThanOrEqual(0.04);
+    }
+    expect(tracker.peek('abc').probability).toBeGreaterThan(0);
+  }
+});
+
 test('F8 register and report never throw, whatever they are given', () => {
   const given = fc.record({
     key: fc.oneof(keys, fc.anything()),

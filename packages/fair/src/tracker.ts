@@ -29,7 +29,7 @@ import type {
   RunOptions,
   TrackerStatus,
 } from './fair-tracker.js';
-import { type FlowKey, isTrackable } from './flow-key.js';
+import { type FlowKey, plainKey } from './flow-key.js';
 import { FlowTable } from './flow-table.js';
 import { fairLimits } from './limits.js';
 import { classifySettled, type Outcome, type Settled } from './outcome.js';
@@ -93,12 +93,13 @@ class Tracker implements FairTracker {
   }
 
   register(key: FlowKey, options?: CostOptions): Decision {
-    if (!isTrackable(key)) return this.#letThrough(this.#decided.untracked);
+    const flow = typeof key === 'string' ? key : plainKey(key);
+    if (flow === '') return this.#letThrough(this.#decided.untracked);
     if (this.#closing) return this.#admitClosed();
     if (this.#isAllowed?.(key)) return this.#letThrough(this.#decided.allowed);
     const { random, metrics } = this.#deps;
     const nowMs = this.#rotate();
-    const probability = this.#table.probabilityOf(key, nowMs);
+    const probability = this.#table.probabilityOf(flow, nowMs);
     const cost = costOf(options);
     const effective = this.#effective(probability, cost);
     const draw = random.float();
@@ -107,11 +108,12 @@ class Tracker implements FairTracker {
     const labels = isRefused ? this.#refused : this.#decided.admitted;
     metrics.add('syncline_fair_decisions_total', 1, labels);
     if (!this.#isExplaining) return decision;
-    return { ...decision, explanation: this.#explain(key, cost, nowMs) };
+    return { ...decision, explanation: this.#explain(flow, cost, nowMs) };
   }
 
   report(key: FlowKey, outcome: Outcome, options?: CostOptions): void {
-    if (this.#closing || !isTrackable(key) || this.#isAllowed?.(key)) return;
+    const flow = typeof key === 'string' ? key : plainKey(key);
+    if (this.#closing || flow === '' || this.#isAllowed?.(key)) return;
     const { increment, decrement } = this.#settings.shape;
     const step = outcome === 'failure' ? increment : outcome === 'success' ? -decrement : 0;
     const { failure, success, ignore } = this.#reported;
@@ -122,10 +124,10 @@ class Tracker implements FairTracker {
     const delta = costOf(options) * step;
     const client = this.#client;
     if (client === undefined) {
-      this.#table.add(key, delta, nowMs);
+      this.#table.add(flow, delta, nowMs);
       return;
     }
-    this.#table.addShared(key, delta, client.gain, nowMs);
+    this.#table.addShared(flow, delta, client.gain, nowMs);
     client.noteOutcome();
   }
 
@@ -148,7 +150,7 @@ class Tracker implements FairTracker {
   }
 
   peek(key: FlowKey): Explanation {
-    return this.#explain(key, 1, this.#rotate());
+    return this.#explain(plainKey(key), 1, this.#rotate());
   }
 
   status(): TrackerStatus {
@@ -215,7 +217,7 @@ class Tracker implements FairTracker {
   }
 
   #explain(key: FlowKey, cost: number, nowMs: number): Explanation {
-    const explained = isTrackable(key) ? this.#table.explain(key, nowMs) : UNTRACKED;
+    const explained = key === '' ? UNTRACKED : this.#table.explain(key, nowMs);
     const effectiveProbability = this.#effective(explained.probability, cost);
     return {
       ...explained,
@@ -249,10 +251,14 @@ const UNTRACKED = {
 } as const;
 
 function costOf(options: CostOptions | undefined): number {
-  const cost = options?.cost;
-  if (cost === undefined) return 1;
-  const isCost = typeof cost === 'number' && cost > 0 && cost <= fairLimits.costMax.value;
-  return isCost ? cost : 1;
+  if (options === undefined) return 1;
+  try {
+    const { cost } = options;
+    const isCost = typeof cost === 'number' && cost > 0 && cost <= fairLimits.costMax.value;
+    return isCost ? cost : 1;
+  } catch {
+    return 1; // a getter threw, or these are no options: F8
+  }
 }
 
 function throttledError(retryAfterMs: number): SynclineError {

@@ -41,3 +41,7 @@ test.each([
 test('without an address there is no key', () => {
   expect(addressKey(undefined)).toBeUndefined();
 });
+
+test('what is no text is no address', () => {
+  expect(addressKey(5 as unknown as string)).toBeUndefined();
+});

@@ -14,7 +14,8 @@ const GROUP_MAX = 0xffff;
 
 /** A key for `tracker.register`. Without an address there is none, and the request is not tracked. */
 export function addressKey(address: string | undefined): string | undefined {
-  if (!address?.includes(':')) return address;
+  if (typeof address !== 'string') return undefined;
+  if (!address.includes(':')) return address;
   const groups = parseIpv6(address);
   if (groups === undefined) return address;
   return isMapped(groups) ? ipv4Of(groups) : networkOf(groups);

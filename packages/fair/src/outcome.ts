@@ -8,8 +8,22 @@ const OUTCOMES = ['success', 'failure', 'ignore'] as const;
 
 export type Outcome = (typeof OUTCOMES)[number];
 
-export function isOutcome(value: unknown): value is Outcome {
+function isOutcome(value: unknown): value is Outcome {
   return OUTCOMES.some((outcome) => outcome === value);
+}
+
+/** What a user's function says; if it throws or says something else, that is told and the outcome ignored. */
+export function outcomeFrom(classify: () => unknown, tell: (cause: unknown) => void): Outcome {
+  try {
+    const outcome = classify();
+    if (isOutcome(outcome)) return outcome;
+    // An async function, perhaps: its rejection would otherwise end the process.
+    if (outcome instanceof Promise) outcome.catch(tell);
+    throw new TypeError(`it gave ${String(outcome)}, not 'success', 'failure' or 'ignore'`);
+  } catch (cause) {
+    tell(cause);
+    return 'ignore';
+  }
 }
 
 export type Settled<T> = PromiseSettledResult<T>;

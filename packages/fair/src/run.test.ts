@@ -1,5 +1,5 @@
-import { SynclineError } from '@syncline/kernel';
-import { describe, expect, test } from 'vitest';
+import { SynclineError, silentLogger } from '@syncline/kernel';
+import { describe, expect, test, vi } from 'vitest';
 import { createFairTracker, type FairTracker } from './index.js';
 
 /** How often a function must fail before the flow is blocked for sure. */
@@ -47,6 +47,30 @@ describe('run', () => {
     await tracker.run('a', () => 429, { classify, cost: 5 });
     expect(tracker.peek('a').probability).toBe(0.2);
   });
+
+  test.each([
+    [
+      'throws',
+      () => {
+        throw new Error('no body');
+      },
+    ],
+    ['rejects', async () => await Promise.reject(new Error('no body'))],
+    ['says something else', () => 'fine'],
+  ])(
+    'a classifier that %s takes neither value nor error away, and is told once',
+    async (_name, classify) => {
+      const error = vi.fn();
+      const tracker = createFairTracker(options, { logger: { ...silentLogger, error } });
+      const runOptions = { classify: classify as unknown as () => 'ignore' };
+      expect(await tracker.run('a', () => 42, runOptions)).toBe(42);
+      const busy = { status: 429 };
+      const call = tracker.run('a', () => Promise.reject(busy as unknown as Error), runOptions);
+      await expect(call).rejects.toBe(busy);
+      expect(tracker.peek('a').probability).toBe(0);
+      expect(error).toHaveBeenCalledOnce();
+    },
+  );
 
   test('a throttled flow gets an error with the wait, and the function is not called', async () => {
     const tracker = createFairTracker(options);

@@ -69,12 +69,14 @@ export interface RemoteSettings {
 
 /** Throws `invalid-argument`, with `details.field`, for what cannot work. */
 export function checkOptions(options: FairTrackerOptions, random: Random): TrackerSettings {
+  refuseWrongKinds(options);
   const { combine = 'min', probabilityMax = 1, windowMs = 300_000 } = options;
   refuseUnless(['min', 'mean'].includes(combine), 'combine', {
     value: combine,
     wanted: "'min' or 'mean'",
   });
-  refuseUnless(probabilityMax > 0 && probabilityMax <= 1, 'probabilityMax', {
+  const isProbability = typeof probabilityMax === 'number' && probabilityMax <= 1;
+  refuseUnless(isProbability && probabilityMax > 0, 'probabilityMax', {
     value: probabilityMax,
     wanted: 'a number above 0, at most 1',
   });
@@ -96,6 +98,26 @@ export function checkOptions(options: FairTrackerOptions, random: Random): Track
     label: remote === undefined ? 'local' : remote.tracker || 'default',
     shared: remote && remoteOf(remote, options, secret),
   };
+}
+
+/** Without types, a wrong one would be taken for something else: `shadow: 'no'` for true. */
+function refuseWrongKinds(options: FairTrackerOptions): void {
+  const { shadow = false, explain = false, outageGain = true } = options;
+  for (const [field, value] of Object.entries({ shadow, explain, outageGain })) {
+    refuseUnless(typeof value === 'boolean', field, { value, wanted: 'true or false' });
+  }
+  const { allowList = [], secret = '', remote } = options;
+  const isKey = (key: unknown) => typeof key === 'string' || key instanceof Uint8Array;
+  const isList = Array.isArray(allowList) && allowList.every(isKey);
+  refuseUnless(isList || typeof allowList === 'function', 'allowList', {
+    value: typeof allowList,
+    wanted: 'an array of keys, or a function',
+  });
+  refuseUnless(isKey(secret), 'secret', { value: typeof secret, wanted: 'text or bytes' });
+  refuseUnless(remote === undefined || typeof remote?.createTransport === 'function', 'remote', {
+    value: typeof remote,
+    wanted: 'what grpcRemote or redisRemote gives',
+  });
 }
 
 function decayOf(options: FairTrackerOptions): Decay {

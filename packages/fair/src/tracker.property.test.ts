@@ -84,7 +84,7 @@ test('F8 nor for keys and options made to throw; bytes of any make are one key',
   const bytes = new TextEncoder().encode('abc');
   const detached = new Uint8Array(4);
   structuredClone(detached.buffer, { transfer: [detached.buffer] });
-  const keys = [
+  const hostileKeys = [
     new Proxy({}, { getPrototypeOf: boom }),
     new Proxy(bytes, {}),
     Object.create(Uint8Array.prototype) as unknown,
@@ -96,7 +96,7 @@ test('F8 nor for keys and options made to throw; bytes of any make are one key',
   const options = Object.defineProperty({}, 'cost', { get: boom });
   for (const allowList of [undefined, ['other'], boom]) {
     const { tracker } = world(allowList === undefined ? {} : { allowList });
-    for (const key of keys as string[]) {
+    for (const key of hostileKeys as string[]) {
       expect(tracker.register(key, options).throttled).toBe(false);
       expect(tracker.report(key, 'failure', options)).toBeUndefined();
       expect(tracker.peek(key).probability).toBeLessThanOrEqual(0.04);

@@ -1,6 +1,12 @@
 import { type Clock, createSystemClock, type Random, silentLogger } from '@syncline/kernel';
 import { describe, expect, test, vi } from 'vitest';
-import { createFairTracker, type FairTrackerOptions, fairLimits, type Outcome } from './index.js';
+import {
+  createFairTracker,
+  type FairRemote,
+  type FairTrackerOptions,
+  fairLimits,
+  type Outcome,
+} from './index.js';
 
 const secret = 'sixteen bytes or more';
 
@@ -277,6 +283,12 @@ describe('options that cannot work', () => {
     ['windowMs', { windowMs: 86_400_001 }],
     ['hash', { hash: 'md5' as 'keyed' }],
     ['secret', { secret: 'fifteen bytes .' }],
+    ['probabilityMax', { probabilityMax: '1' as unknown as number }],
+    ['allowList', { allowList: 'abc' as unknown as string[] }],
+    ['allowList', { allowList: [5] as unknown as string[] }],
+    ['secret', { secret: 5 as unknown as string }],
+    ['remote', { secret: 'sixteen bytes or more', remote: {} as unknown as FairRemote }],
+    ['shadow', { shadow: 'no' as unknown as boolean }],
   ])('%s is refused by name', (field, options) => {
     expect(() => createFairTracker(options, { logger: silentLogger })).toThrow(
       expect.objectContaining({ code: 'invalid-argument', details: { field } }),

@@ -32,7 +32,8 @@ import type {
 import { type FlowKey, plainKey } from './flow-key.js';
 import { FlowTable } from './flow-table.js';
 import { fairLimits } from './limits.js';
-import { classifySettled, type Outcome, type Settled } from './outcome.js';
+import { createLostErrors, type LostErrors } from './middleware/lost-error.js';
+import { classifySettled, type Outcome, outcomeFrom, type Settled } from './outcome.js';
 import { markOwnRejection } from './own-rejection.js';
 import { Rotation } from './rotation.js';
 import { checkOptions, type FairTrackerOptions, type TrackerSettings } from './tracker-options.js';
@@ -70,6 +71,7 @@ class Tracker implements FairTracker {
   readonly #isAllowed: ((key: FlowKey) => boolean) | undefined;
   /** Undefined for a tracker of one process. */
   readonly #client: StateClient | undefined;
+  readonly #lost: LostErrors;
   #closing: Promise<void> | undefined;
   #hasToldClosed = false;
 
@@ -86,6 +88,7 @@ class Tracker implements FairTracker {
     this.#reported = outcomeLabels(label);
     this.#refused = shadow ? this.#decided.shadow : this.#decided.throttled;
     this.#isExplaining = explain;
+    this.#lost = createLostErrors(logger);
     this.#refusals = createRefusals(shadow);
     this.#isAllowed = allowList && createAllowTest(allowList, logger);
     this.#client = shared && connectTracker(deps, this.#view(), this.#settings, shared);
@@ -136,7 +139,13 @@ class Tracker implements FairTracker {
     if (throttled) throw throttledError(retryAfterMs);
     const classify = options?.classify ?? classifySettled;
     const settle = (settled: Settled<T>) => {
-      if (!wouldThrottle) this.report(key, classify(settled), options);
+      if (wouldThrottle) return;
+      const tell = (cause: unknown) => this.#lost(CLASSIFY_FAILED, cause);
+      this.report(
+        key,
+        outcomeFrom(() => classify(settled), tell),
+        options,
+      );
     };
     let value: T;
     try {
@@ -229,6 +238,8 @@ class Tracker implements FairTracker {
     };
   }
 }
+
+const CLASSIFY_FAILED = 'classify failed; the outcome is ignored';
 
 const USED_AFTER_CLOSE =
   'the tracker is closed, so register admits all requests. Was it made with "await using" at the top of a module? That closes it where the module ends: use "const", and close it when the service stops';

@@ -5,7 +5,7 @@
 //      `classifyOutcome` is told once and the outcome is ignored.
 import type { Decision } from '../decision.js';
 import type { FairTracker } from '../fair-tracker.js';
-import { isOutcome, type Outcome } from '../outcome.js';
+import { type Outcome, outcomeFrom } from '../outcome.js';
 import { type Admission, CountedAdmission, UNCOUNTED } from './admission.js';
 import { createLostErrors, type LostErrors } from './lost-error.js';
 import {
@@ -71,20 +71,10 @@ export class FairGate<Asked extends readonly unknown[], Answered extends readonl
 
   #classify(answered: Answered): Outcome {
     const classify = this.#options.classifyOutcome ?? this.#defaults.classifyOutcome;
-    try {
-      const outcome: unknown = classify(...answered);
-      if (isOutcome(outcome)) return outcome;
-      // An async function, perhaps: its rejection would otherwise end the process.
-      if (outcome instanceof Promise) outcome.catch((cause: unknown) => this.#lose(cause));
-      throw new TypeError(`it gave ${String(outcome)}, not 'success', 'failure' or 'ignore'`);
-    } catch (cause) {
-      this.#lose(cause);
-      return 'ignore';
-    }
-  }
-
-  #lose(cause: unknown): void {
-    this.#lost('classifyOutcome failed; the outcome is ignored', cause);
+    return outcomeFrom(
+      () => classify(...answered),
+      (cause) => this.#lost('classifyOutcome failed; the outcome is ignored', cause),
+    );
   }
 }
 

@@ -105,6 +105,11 @@ export class NamedTracker {
     return idleMs >= LIVE_WINDOWS * this.config.windowMs;
   }
 
+  /** Nothing is lost with it but its name. */
+  get isUnused(): boolean {
+    return this.hub.streamsCount === 0 && this.hub.mirrors.size === 0;
+  }
+
   join({ clientId, lastEpoch }: Hello, stream: Pick<Member, 'outbox' | 'end'>): Member {
     const { clock } = this.#deps;
     const { epoch } = this.hub;

@@ -87,7 +87,7 @@ describe('a named tracker', () => {
     const namespace = namespaceOf('api', CONFIG);
     for (let other = 1; other < fairLimits.clientIdsMax.value; other += 1) {
       const id = { clientId: `gone-${other}`, seq: 1 };
-      store.applyDelta(namespace, SEED, deltasOf([[0, 1, 0.25]]), id);
+      void store.applyDelta(namespace, SEED, deltasOf([[0, 1, 0.25]]), id);
     }
     const passing = connect();
     passing.hello('api', 'passing');

@@ -1,5 +1,6 @@
 // The named trackers of a service. The first hello binds a name to a configuration; it is free again after
-// three windows without a stream. Over a shared store the binding and the epoch are the store's.
+// three windows without a stream, or at once when it holds no cells and another name needs its place. Over
+// a shared store the binding and the epoch are the store's.
 import { type Random, SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { Hello } from '../wire/sync-messages.js';
@@ -74,9 +75,14 @@ export class TrackerRegistry {
   #checkRoom(name: string): void {
     const { value: trackersMax } = fairLimits.trackersMax;
     if (this.#trackers.size < trackersMax) return;
+    const unused = [...this.#trackers.values()].find((tracker) => tracker.isUnused);
+    if (unused !== undefined) {
+      this.#unbind(unused);
+      return;
+    }
     throw new SynclineError(
       'limit-exceeded',
-      `the tracker "${name}" would be one more than the ${trackersMax} of this service. One that nobody uses goes after 3 windows.`,
+      `the tracker "${name}" would be one more than the ${trackersMax} of this service. One without streams goes when its last cells do, after 3 windows.`,
       { details: { limit: 'trackersMax', limitValue: trackersMax } },
     );
   }

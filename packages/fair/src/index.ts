@@ -25,6 +25,7 @@ export type { Outcome, Settled } from './outcome.js';
 export {
   createEmbeddedFairStore,
   type EmbeddedFairStoreDeps,
+  type EmbeddedFairStoreOptions,
 } from './state/embedded-fair-store.js';
 export type {
   Applied,

@@ -1,6 +1,6 @@
 // The embedded store on a simulated disk: it keeps what every store keeps, and what a restart, a crash, a
 // full disk and an eviction leave behind.
-import type { Clock, Metrics, Storage } from '@syncline/kernel';
+import { type Clock, type Metrics, type Storage, StorageBatch } from '@syncline/kernel';
 import { createSeededRandom, type SimPorts, Simulation } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import { fairStoreSuite } from '../conformance/fair-store-suite.js';
@@ -14,8 +14,16 @@ import {
   sumNamespace,
 } from '../conformance/store-samples.js';
 import { decayed } from '../decay.js';
+import { fairLimits } from '../limits.js';
 import { createEmbeddedFairStore } from './embedded-fair-store.js';
-import { ALL_RECORDS } from './embedded-records.js';
+import {
+  ALL_RECORDS,
+  cellKey,
+  encodeCell,
+  encodeNamespace,
+  namespaceKey,
+  seedPrefix,
+} from './embedded-records.js';
 import type { FairStore, Namespace } from './fair-store.js';
 
 /** Digits: wall time comes in whole ms, decay goes by parts of them. */
@@ -298,6 +306,38 @@ describe('what is of no use any more goes from the disk', () => {
       add(store, sumNamespace, seed, 0.25);
       await later(started);
       expect(await keysOf(storage)).toEqual(['fair/', `fair//${seed}/1/7`]);
+    }));
+
+  test('F51 a seed that was dropped while it was written is not written further', () =>
+    run(async (_machine, started, seed) => {
+      const { store, storage, clock } = started;
+      const wide = Array.from({ length: 4_000 }, (_, column) => ({ row: 0, column, amount: 0.5 }));
+      void store.applyDelta(sumNamespace, seed, deltasOf(...wide));
+      await clock.sleep(1_015);
+      await store.forget(sumNamespace, seed);
+      const writtenCount = (await keysOf(storage)).length;
+      await clock.sleep(100);
+      expect((await keysOf(storage)).length).toBeLessThanOrEqual(writtenCount + 500); // one was on its way
+      expect(writtenCount).toBeLessThan(3_000);
+    }));
+
+  test('seeds for which there is no room at the start, and old ones of the default namespace', () =>
+    run(async (machine, started) => {
+      const { storage, clock } = started;
+      const old = liveSeed(clock) - 4n * 300_000n;
+      const { value: seedsMax } = fairLimits.defaultSeedsMax;
+      const batch = new StorageBatch().put(namespaceKey(''), encodeNamespace(sumNamespace));
+      const put = (seed: bigint) =>
+        batch.put(cellKey(seedPrefix('', seed), { row: 1, column: 7 }), encodeCell(0.5, 5));
+      put(old);
+      for (let seed = 0; seed < seedsMax + 1; seed += 1) put(BigInt(seed));
+      await storage.write(batch, { durability: 'buffered' });
+      const next = await restarted(machine, started);
+      expect(await next.store.seeds(sumNamespace)).toHaveLength(seedsMax);
+      expect(await cellsAt(next.store, sumNamespace, old)).toEqual([]);
+      expect(machine.counted.get('syncline_fair_store_errors_total')).toBe(1);
+      await later(next);
+      expect(await keysOf(next.storage)).toHaveLength(seedsMax + 1);
     }));
 
   test('cells of a tracker that never comes back, when their windows are over', () =>

@@ -6,7 +6,13 @@
 // they mean nothing any more and go. If it never comes back they go with their windows.
 //
 // F50  A restart gives every cell the value that was last written, less decay, and no cell more than that.
-import type { Clock, Logger, Metrics, Storage } from '@syncline/kernel';
+import {
+  type Clock,
+  type Logger,
+  type Metrics,
+  type Storage,
+  SynclineError,
+} from '@syncline/kernel';
 import { type CellDeltas, type Cells, createCellDeltas } from '../cells.js';
 import type { FairMetricName } from '../metrics-list.js';
 import { isSameMeaning } from './embedded-records.js';
@@ -14,6 +20,7 @@ import { type Restored, restoreCells } from './embedded-restore.js';
 import { EmbeddedWriter } from './embedded-writer.js';
 import type { Applied, ChangeId, FairStore, Namespace, SeedInfo } from './fair-store.js';
 import { createMemoryFairStore, type MemoryFairStore } from './memory-fair-store.js';
+import { type DefaultSeedUnit, evictionBound } from './seed-age.js';
 
 export interface EmbeddedFairStoreDeps {
   /** The store's own. It is not closed with the store. */
@@ -23,17 +30,32 @@ export interface EmbeddedFairStoreDeps {
   readonly metrics: Metrics<FairMetricName>;
 }
 
+export interface EmbeddedFairStoreOptions {
+  /** As of the service, so that seeds which it would evict are not read back. Default `auto`. */
+  readonly defaultSeedUnit?: DefaultSeedUnit;
+}
+
 /** Resolves when all that was kept is back in memory. */
-export async function createEmbeddedFairStore(deps: EmbeddedFairStoreDeps): Promise<FairStore> {
+export async function createEmbeddedFairStore(
+  deps: EmbeddedFairStoreDeps,
+  { defaultSeedUnit = 'auto' }: EmbeddedFairStoreOptions = {},
+): Promise<FairStore> {
   const memory = createMemoryFairStore(deps);
   const restored = await restoreCells({
     ...deps,
-    restore: (namespace, seed, cells) => putInto(memory, namespace, seed, cells),
+    defaultSeedUnit,
+    restore: (namespace, seed, cells) => restoreInto(memory, namespace, seed, cells),
   });
-  const { cellsCount, skippedCount, namespaces } = restored;
+  const { cellsCount, skippedCount, crowdedOutCount, namespaces } = restored;
   if (skippedCount > 0) {
     deps.metrics.add('syncline_fair_store_errors_total', skippedCount, { store: 'embedded' });
     deps.logger.warn('entries of the fair store are damaged and were left out', { skippedCount });
+  }
+  if (crowdedOutCount > 0) {
+    deps.metrics.add('syncline_fair_store_errors_total', crowdedOutCount, { store: 'embedded' });
+    deps.logger.warn('the fair store kept more seeds than there is room for; some were left out', {
+      seeds: crowdedOutCount,
+    });
   }
   if (cellsCount > 0)
     deps.logger.info('fair state restored', { cells: cellsCount, trackers: namespaces.length });
@@ -64,7 +86,7 @@ class EmbeddedFairStore implements FairStore {
       this.#waiting.add(namespace);
       this.#writer.recorded(namespace);
     }
-    for (const { namespace, seed } of restored.expired) this.#writer.drop(namespace, seed);
+    for (const { namespace, seed } of restored.dropped) this.#writer.drop(namespace, seed);
   }
 
   applyDelta(namespace: Namespace, seed: bigint, deltas: CellDeltas, id?: ChangeId): Applied {
@@ -143,8 +165,25 @@ class EmbeddedFairStore implements FairStore {
   #evictWaiting(): void {
     for (const namespace of this.#waiting) {
       if (namespace.rule.policy === 'sum') continue; // its service evicts from the start
-      this.#evict(namespace, BigInt(this.#clock.nowMs() - 3 * namespace.windowMs));
+      this.#evict(namespace, evictionBound(namespace.windowMs, this.#clock.nowMs()));
     }
+  }
+}
+
+/** False: there is no room. What is held of the seed goes, too: half of it would mean nothing. */
+function restoreInto(
+  memory: MemoryFairStore,
+  namespace: Namespace,
+  seed: bigint,
+  cells: Cells,
+): boolean {
+  try {
+    putInto(memory, namespace, seed, cells);
+    return true;
+  } catch (thrown) {
+    if (!(thrown instanceof SynclineError) || thrown.code !== 'limit-exceeded') throw thrown;
+    memory.forget(namespace, seed);
+    return false;
   }
 }
 

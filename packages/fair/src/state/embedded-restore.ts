@@ -2,7 +2,8 @@
 // aged by the wall time that passed since they were written.
 //
 // Wall time is all that survives a restart. If the clock was set back meanwhile, cells have not aged;
-// nothing ever rises. What cannot be read is left out: a missing cell means that a flow is forgotten.
+// nothing ever rises. What cannot be read, and a seed for which there is no room, is left out: a missing
+// cell means that a flow is forgotten, and a server that does not start helps nobody.
 import { type Clock, type Storage, StorageBatch, SynclineError } from '@syncline/kernel';
 import { type Cells, createCells } from '../cells.js';
 import { decayed } from '../decay.js';
@@ -16,21 +17,29 @@ import {
   namespaceOfCell,
 } from './embedded-records.js';
 import type { Namespace } from './fair-store.js';
+import { type DefaultSeedUnit, defaultSeedAge, seedAge } from './seed-age.js';
 
 export interface RestoreDeps {
   readonly storage: Storage;
   readonly clock: Clock;
-  /** Takes cells of one seed, at most as many as a message may have. */
-  restore(namespace: Namespace, seed: bigint, cells: Cells): void;
+  /** What the seeds of the default namespace count. */
+  readonly defaultSeedUnit: DefaultSeedUnit;
+  /**
+   * Takes cells of one seed, at most as many as a message may have. False: there is no room for the seed,
+   * and nothing of it is held.
+   */
+  restore(namespace: Namespace, seed: bigint, cells: Cells): boolean;
 }
 
 export interface Restored {
   readonly namespaces: readonly Namespace[];
-  /** Seeds on disk that are too old to be of use. */
-  readonly expired: readonly { readonly namespace: Namespace; readonly seed: bigint }[];
+  /** Seeds on disk that are too old to be of use, or for which there is no room. */
+  readonly dropped: readonly { readonly namespace: Namespace; readonly seed: bigint }[];
   readonly cellsCount: number;
   /** Entries that were damaged, or are not ours. They have been removed where they could be. */
   readonly skippedCount: number;
+  /** Seeds for which there is no room. */
+  readonly crowdedOutCount: number;
 }
 
 export async function restoreCells(deps: RestoreDeps): Promise<Restored> {
@@ -52,12 +61,13 @@ export async function restoreCells(deps: RestoreDeps): Promise<Restored> {
 class RecordReader {
   readonly #deps: RestoreDeps;
   readonly #namespaces = new Map<string, Namespace>();
-  readonly #expired = new Map<string, Restored['expired'][number]>();
+  readonly #dropped = new Map<string, Restored['dropped'][number]>();
   readonly #bad = new StorageBatch();
   readonly #cells = createCells(fairLimits.elementsPerMessageMax.value);
   #open: { readonly namespace: Namespace; readonly seed: bigint } | undefined;
   #cellsCount = 0;
   #skippedCount = 0;
+  #crowdedOutCount = 0;
 
   constructor(deps: RestoreDeps) {
     this.#deps = deps;
@@ -89,21 +99,23 @@ class RecordReader {
       await this.#deps.storage.write(this.#bad, { durability: 'buffered' }).catch(() => undefined);
     return {
       namespaces: [...this.#namespaces.values()],
-      expired: [...this.#expired.values()],
+      dropped: [...this.#dropped.values()],
       cellsCount: this.#cellsCount,
       skippedCount: this.#skippedCount,
+      crowdedOutCount: this.#crowdedOutCount,
     };
   }
 
   #take(namespace: Namespace, cell: CellRecord): void {
     const { seed } = cell;
     const nowMs = this.#deps.clock.nowMs();
-    if (!isLive(namespace, seed, nowMs)) {
-      this.#expired.set(`${namespace.name}/${seed}`, { namespace, seed });
+    if (!this.#isLive(namespace, seed, nowMs)) {
+      this.#drop(namespace, seed);
       return;
     }
     const isSame = this.#open?.namespace === namespace && this.#open.seed === seed;
     if (!isSame || this.#cells.count === this.#cells.rows.length) this.#flush();
+    if (this.#dropped.has(`${namespace.name}/${seed}`)) return;
     this.#open = { namespace, seed };
     const at = this.#cells.count;
     this.#cells.rows[at] = cell.row;
@@ -115,16 +127,25 @@ class RecordReader {
 
   #flush(): void {
     if (this.#open === undefined || this.#cells.count === 0) return;
-    this.#deps.restore(this.#open.namespace, this.#open.seed, this.#cells);
-    this.#cellsCount += this.#cells.count;
+    const { namespace, seed } = this.#open;
+    if (this.#deps.restore(namespace, seed, this.#cells)) {
+      this.#cellsCount += this.#cells.count;
+    } else {
+      this.#crowdedOutCount += 1;
+      this.#drop(namespace, seed);
+    }
     this.#cells.count = 0;
   }
-}
 
-/** The default namespace has seeds of several units, which the service tells apart and evicts. */
-function isLive({ rule, windowMs }: Namespace, seed: bigint, nowMs: number): boolean {
-  if (rule.policy === 'sum') return true;
-  return seed >= BigInt(nowMs - 3 * windowMs) && seed <= BigInt(nowMs + windowMs);
+  #drop(namespace: Namespace, seed: bigint): void {
+    this.#dropped.set(`${namespace.name}/${seed}`, { namespace, seed });
+  }
+
+  #isLive({ rule, windowMs }: Namespace, seed: bigint, nowMs: number): boolean {
+    if (rule.policy !== 'sum') return seedAge(Number(seed), windowMs, nowMs) === 'live';
+    const { defaultSeedUnit: unit } = this.#deps;
+    return defaultSeedAge(seed, { windowMs, unit }, nowMs) !== 'evicted';
+  }
 }
 
 function aged({ rule }: Namespace, { probability, timeMs }: CellRecord, nowMs: number): number {

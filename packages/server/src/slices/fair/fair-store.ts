@@ -15,8 +15,11 @@ export async function openFairStore(deps: SliceDeps): Promise<FairStore> {
   switch (kind) {
     case 'memory':
       return createMemoryFairStore(deps);
-    case 'embedded':
-      return await createEmbeddedFairStore({ ...deps, storage: await deps.openStorage() });
+    case 'embedded': {
+      const { defaultSeedUnit } = deps.config.fair;
+      const storage = await deps.openStorage();
+      return await createEmbeddedFairStore({ ...deps, storage }, { defaultSeedUnit });
+    }
     case 'redis':
       return await openRedisStore(deps);
     default:

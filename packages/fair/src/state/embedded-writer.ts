@@ -174,12 +174,12 @@ export class EmbeddedWriter {
   }
 
   async #writeDirty(unwritten: Unwritten): Promise<void> {
-    const { namespace, dirty, dropped } = unwritten;
+    const { dirty, dropped } = unwritten;
     for (const [seed, marks] of [...dirty]) {
       dirty.delete(seed); // what changes from here on is marked anew
       try {
         await this.#record(unwritten);
-        await this.#writeCells(namespace, seed, marks);
+        await this.#writeCells(unwritten, seed, marks);
       } catch (thrown) {
         if (!dropped.has(seed)) putBack(dirty, seed, marks);
         throw thrown;
@@ -195,7 +195,9 @@ export class EmbeddedWriter {
     unwritten.isRecorded = true;
   }
 
-  async #writeCells(namespace: Namespace, seed: bigint, marks: DirtyCells): Promise<void> {
+  /** Ends when the seed is dropped meanwhile: what was written by then goes in the next round. */
+  async #writeCells(unwritten: Unwritten, seed: bigint, marks: DirtyCells): Promise<void> {
+    const { namespace, dropped } = unwritten;
     let batch = new StorageBatch();
     let places: CellPlace[] = [];
     const write = async (): Promise<void> => {
@@ -212,6 +214,7 @@ export class EmbeddedWriter {
       else batch.put(key, value);
       places.push(place);
       if (places.length >= fairLimits.persistBatchCells.value) await write();
+      if (dropped.has(seed)) return;
     }
     await write();
   }

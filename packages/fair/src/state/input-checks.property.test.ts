@@ -56,6 +56,33 @@ function createRig() {
   return { ...rig, witness, victim };
 }
 
+test('a number above 2^53 - 1 is called that', () => {
+  const large = Number.POSITIVE_INFINITY; // goes out as 2^64 - 1
+  const refusals = [
+    (client: RigClient) => client.deltas([[large, 0, 0.5]]),
+    (client: RigClient) => client.deltas([[0, large, 0.5]]),
+    (client: RigClient) => client.resend([[0, 0, 0.5]], large),
+    (client: RigClient) =>
+      client.send({
+        kind: 'delta-update',
+        seed: SEED,
+        deltas: deltasOf([[0, 0, 0.5]], large),
+        seq: 1,
+        epoch: client.epoch,
+      }),
+  ].map((send) => {
+    const { victim } = createRig();
+    send(victim);
+    return victim.error?.message;
+  });
+  expect(refusals).toEqual([
+    expect.stringContaining('deltas[0].row_id is above 2^53 - 1; it must be'),
+    expect.stringContaining('deltas[0].col_id is above 2^53 - 1; it must be'),
+    expect.stringContaining('delta_update.seq is above 2^53 - 1; it must be'),
+    expect.stringContaining('deltas[0].last_update_time_ms is above 2^53 - 1; it must be'),
+  ]);
+});
+
 describe('F10 a refused message changes nothing', () => {
   test('with an invalid delta at any index', () => {
     fc.assert(

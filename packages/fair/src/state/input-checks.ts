@@ -43,7 +43,7 @@ export function checkView(cells: Cells, shape: GridShape): void {
 /** Numbers the service counts with: 0, where that is allowed, says that there is none. */
 export function checkCount(field: string, value: number, least: number): void {
   if (value >= least && value <= Number.MAX_SAFE_INTEGER) return;
-  throw refused(field, value, `${whole}${least > 0 ? `, at least ${least}` : ''}`);
+  throw refused(field, textOfWhole(value), `${whole}${least > 0 ? `, at least ${least}` : ''}`);
 }
 
 export function checkNamedSeed(seed: bigint, windowMs: number): void {
@@ -73,11 +73,17 @@ function checkIds(
     const column = columns[index] ?? 0;
     if (row <= rowMax && column <= columnMax && (timesMs[index] ?? 0) <= Number.MAX_SAFE_INTEGER)
       continue;
-    if (row > rowMax) throw refused(`${list}[${index}].row_id`, row, allowedIds(shape?.levels));
+    if (row > rowMax)
+      throw refused(`${list}[${index}].row_id`, textOfWhole(row), allowedIds(shape?.levels));
     if (column > columnMax)
-      throw refused(`${list}[${index}].col_id`, column, allowedIds(shape?.columns));
-    throw refused(`${list}[${index}].last_update_time_ms`, timesMs[index], whole);
+      throw refused(`${list}[${index}].col_id`, textOfWhole(column), allowedIds(shape?.columns));
+    throw refused(`${list}[${index}].last_update_time_ms`, textOfWhole(timesMs[index] ?? 0), whole);
   }
+}
+
+/** Of a whole number. One that a number cannot hold is decoded as Infinity. */
+function textOfWhole(value: number): string {
+  return value === Number.POSITIVE_INFINITY ? 'above 2^53 - 1' : String(value);
 }
 
 function allowedIds(count: number | undefined): string {

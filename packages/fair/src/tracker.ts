@@ -5,11 +5,11 @@
 import {
   createSystemClock,
   createSystemRandom,
-  type Labels,
   SynclineError,
   silentMetrics,
 } from '@syncline/kernel';
 import { createAllowTest } from './allow-list.js';
+import { CALL, type Call, CallCounts } from './call-counts.js';
 import { connectTracker } from './client/connect-tracker.js';
 import type { SharedView } from './client/shared-view.js';
 import type { ClientStatus, StateClient } from './client/state-client.js';
@@ -20,7 +20,6 @@ import {
   type Explanation,
   retryAfterSeconds,
 } from './decision.js';
-import { decisionLabels, outcomeLabels } from './decision-labels.js';
 import type {
   CloseOptions,
   CostOptions,
@@ -63,10 +62,9 @@ class Tracker implements FairTracker {
   readonly #table: FlowTable;
   readonly #rotation: Rotation;
   readonly #refusals: readonly Decision[];
-  readonly #decided: ReturnType<typeof decisionLabels>;
-  readonly #reported: ReturnType<typeof outcomeLabels>;
-  /** Labels of a refusal. */
-  readonly #refused: Labels;
+  readonly #counts: CallCounts;
+  /** What a refusal counts as. */
+  readonly #refused: Call;
   readonly #isExplaining: boolean;
   readonly #isAllowed: ((key: FlowKey) => boolean) | undefined;
   /** Undefined for a tracker of one process. */
@@ -84,9 +82,8 @@ class Tracker implements FairTracker {
     this.#table = new FlowTable({ ...this.#settings, ...shape, isShared: shared !== undefined });
     const onRotated = (lostCells: number) => this.#client?.rotated(lostCells);
     this.#rotation = new Rotation({ table: this.#table, clock, logger, onRotated }, windowMs);
-    this.#decided = decisionLabels(label);
-    this.#reported = outcomeLabels(label);
-    this.#refused = shadow ? this.#decided.shadow : this.#decided.throttled;
+    this.#counts = new CallCounts(deps, label);
+    this.#refused = shadow ? CALL.shadow : CALL.throttled;
     this.#isExplaining = explain;
     this.#lost = createLostErrors(logger);
     this.#refusals = createRefusals(shadow);
@@ -97,19 +94,17 @@ class Tracker implements FairTracker {
 
   register(key: FlowKey, options?: CostOptions): Decision {
     const flow = typeof key === 'string' ? key : plainKey(key);
-    if (flow === '') return this.#letThrough(this.#decided.untracked);
+    if (flow === '') return this.#letThrough(CALL.untracked);
     if (this.#closing) return this.#admitClosed();
-    if (this.#isAllowed?.(key)) return this.#letThrough(this.#decided.allowed);
-    const { random, metrics } = this.#deps;
+    if (this.#isAllowed?.(key)) return this.#letThrough(CALL.allowed);
     const nowMs = this.#rotate();
     const probability = this.#table.probabilityOf(flow, nowMs);
     const cost = costOf(options);
     const effective = this.#effective(probability, cost);
-    const draw = random.float();
+    const draw = this.#deps.random.float();
     const isRefused = draw < effective;
     const decision = isRefused ? this.#refusal(probability, draw / effective) : ADMITTED;
-    const labels = isRefused ? this.#refused : this.#decided.admitted;
-    metrics.add('syncline_fair_decisions_total', 1, labels);
+    this.#counts.add(isRefused ? this.#refused : CALL.admitted);
     if (!this.#isExplaining) return decision;
     return { ...decision, explanation: this.#explain(flow, cost, nowMs) };
   }
@@ -119,9 +114,7 @@ class Tracker implements FairTracker {
     if (this.#closing || flow === '' || this.#isAllowed?.(key)) return;
     const { increment, decrement } = this.#settings.shape;
     const step = outcome === 'failure' ? increment : outcome === 'success' ? -decrement : 0;
-    const { failure, success, ignore } = this.#reported;
-    const labels = step > 0 ? failure : step < 0 ? success : ignore;
-    this.#deps.metrics.add('syncline_fair_outcomes_total', 1, labels);
+    this.#counts.add(step > 0 ? CALL.failure : step < 0 ? CALL.success : CALL.ignore);
     if (step === 0) return;
     const nowMs = this.#rotate();
     const delta = costOf(options) * step;
@@ -164,12 +157,14 @@ class Tracker implements FairTracker {
 
   status(): TrackerStatus {
     this.#rotate();
+    this.#counts.publish();
     const { main, secondary } = this.#table;
     const seeds = { main: main.seed, secondary: secondary.seed };
     return { ...this.#settings.shape, ...(this.#client?.status() ?? ALONE), seeds };
   }
 
   async close({ timeoutMs = CLOSE_TIMEOUT_MS }: CloseOptions = {}): Promise<void> {
+    this.#counts.publish();
     this.#closing ??= this.#client?.close(timeoutMs) ?? Promise.resolve();
     await this.#closing;
   }
@@ -213,8 +208,8 @@ class Tracker implements FairTracker {
     return this.#refusals[seconds - 1] ?? ADMITTED;
   }
 
-  #letThrough(labels: Labels): Decision {
-    if (!this.#closing) this.#deps.metrics.add('syncline_fair_decisions_total', 1, labels);
+  #letThrough(call: Call): Decision {
+    if (!this.#closing) this.#counts.add(call);
     return ADMITTED;
   }
 

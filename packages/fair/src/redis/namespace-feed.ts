@@ -1,7 +1,7 @@
 // All changes of a namespace that others make, in order per seed, for one watcher. By news (`pubsub`), or by
 // asking every so often which counters have moved (`poll`), where Redis forbids subscriptions.
 import type { Metrics, Timer } from '@syncline/kernel';
-import type { Cells } from '../cells.js';
+import { type Cells, createCells } from '../cells.js';
 import type { FairMetricName } from '../metrics-list.js';
 import type { Applied, Namespace } from '../state/fair-store.js';
 import type { RedisDeps } from './redis-connection.js';
@@ -18,6 +18,8 @@ export interface NamespaceFeedDeps extends RedisDeps {
   /** Names us in what we publish. */
   readonly origin: string;
   readSeed(seed: bigint): Promise<SeedReading>;
+  /** Runs tasks of a seed one at a time. */
+  inTurn<T>(seed: bigint, task: () => Promise<T>): Promise<T>;
   /** Counters of the seeds that exist. */
   readCounters(): Promise<ReadonlyMap<bigint, { readonly n: number; readonly life: string }>>;
   onNewLife(): void;
@@ -33,6 +35,7 @@ export class NamespaceFeed {
   readonly #deps: NamespaceFeedDeps;
   readonly #options: NamespaceFeedOptions;
   readonly #feeds = new Map<bigint, SeedFeed>();
+  /** Seeds whose mending is due and has not begun. */
   readonly #mending = new Set<bigint>();
   readonly #subscription: { close(): void } | undefined;
   #pollTimer: Timer | undefined;
@@ -55,19 +58,32 @@ export class NamespaceFeed {
     this.#feed(seed).offer({ n: change.n, life: change.life, isAnswer: true, deliver });
   }
 
-  /** The whole seed, for a caller of ours who waits for it. */
-  read(seed: bigint, { n, life }: SeedReading, deliver: () => void): void {
-    if (life === '') deliver();
-    else this.#feed(seed).snapshot({ n, life, isAnswer: true, deliver });
+  /** The whole seed, for a caller of ours who waits for it and reads it by `readSeed`. */
+  read(seed: bigint, readSeed: () => Promise<SeedReading>): Promise<Cells> {
+    return this.#deps.inTurn(seed, async () => {
+      const feed = this.#feed(seed);
+      const { n, life, cells } = await this.#reading(seed, feed, readSeed);
+      if (life === '') return cells;
+      return await new Promise((resolve) => {
+        const deliver = (isIncluded: boolean) => resolve(isIncluded ? createCells(0) : cells);
+        feed.snapshot({ n, life, isAnswer: true, deliver });
+      });
+    });
   }
 
   /** Reads the seed and delivers all of it as a change. */
-  async mend(seed: bigint): Promise<void> {
-    const { n, life, cells } = await this.#deps.readSeed(seed);
-    if (this.#isClosed) return;
-    const deliver = () => this.#tell(seed, cells);
-    if (life !== '') this.#feed(seed).snapshot({ n, life, isAnswer: false, deliver });
-    else if (this.#feeds.has(seed)) this.#lost(seed);
+  mend(seed: bigint): Promise<void> {
+    return this.#deps.inTurn(seed, async () => {
+      this.#mending.delete(seed);
+      if (this.#isClosed) return;
+      const feed = this.#feed(seed);
+      const lifeBefore = feed.life;
+      const readSeed = () => this.#deps.readSeed(seed);
+      const { n, life, cells } = await this.#reading(seed, feed, readSeed);
+      const deliver = () => this.#tell(seed, cells);
+      if (life !== '') feed.snapshot({ n, life, isAnswer: false, deliver });
+      else if (lifeBefore !== undefined && feed.life === lifeBefore) this.#lost(seed);
+    });
   }
 
   drop(seed: bigint): void {
@@ -102,6 +118,29 @@ export class NamespaceFeed {
     );
     this.#feeds.set(seed, feed);
     return feed;
+  }
+
+  /** The feed holds back what comes meanwhile, and goes on at once if there is nothing to be had. */
+  async #reading(
+    seed: bigint,
+    feed: SeedFeed,
+    readSeed: () => Promise<SeedReading>,
+  ): Promise<SeedReading> {
+    feed.beginReading();
+    let hasCells = false;
+    try {
+      const reading = await readSeed();
+      hasCells = reading.life !== '';
+      return reading;
+    } finally {
+      if (!hasCells) this.#endReading(seed, feed);
+    }
+  }
+
+  /** A seed of which nothing was ever heard needs no feed. */
+  #endReading(seed: bigint, feed: SeedFeed): void {
+    feed.endReading();
+    if (feed.life === undefined && this.#feeds.get(seed) === feed) this.drop(seed);
   }
 
   /** Its keys are gone: what waits for a change before it would wait for ever. */
@@ -146,17 +185,16 @@ export class NamespaceFeed {
     for (const feed of this.#feeds.values()) feed.setOrdered(isLive);
   }
 
+  /** Once more if the seed is being read: that reading may have begun too early. */
   async #tryMend(seed: bigint): Promise<void> {
     if (this.#mending.has(seed)) return;
     this.#mending.add(seed);
     try {
       await this.mend(seed);
     } catch (thrown) {
-      // Redis is away. A feed that holds something asks again; the others do when news are back.
+      // Redis is away. The feed asks again, or is read when news are back.
       const error = thrown instanceof Error ? thrown.message : String(thrown);
       this.#deps.logger.debug('a seed could not be read from redis', { slice: 'fair', error });
-    } finally {
-      this.#mending.delete(seed);
     }
   }
 

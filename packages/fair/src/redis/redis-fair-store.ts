@@ -108,13 +108,13 @@ class SeedsInRedis implements RedisFairStore {
   }
 
   async getSeed(namespace: Namespace, seed: bigint): Promise<Cells> {
-    const { value: reading } = await this.#calls.inTurn(namespace, seed, () =>
-      this.#calls.repeated(() => this.#read(namespace, seed)),
-    );
-    const cells = visibleCells(namespace, reading.cells);
+    const read = async () => (await this.#calls.repeated(() => this.#read(namespace, seed))).value;
     const feed = this.#feeds.get(namespace.name);
-    if (feed === undefined) return cells;
-    return new Promise((resolve) => feed.read(seed, reading, () => resolve(cells)));
+    const cells =
+      feed === undefined
+        ? (await this.#calls.inTurn(namespace, seed, read)).cells
+        : await feed.read(seed, read);
+    return visibleCells(namespace, cells);
   }
 
   async evictBefore(namespace: Namespace, seed: bigint): Promise<number> {
@@ -144,6 +144,7 @@ class SeedsInRedis implements RedisFairStore {
         subscriber: this.#subscriber,
         origin: this.#origin,
         readSeed: (seed) => this.#read(namespace, seed),
+        inTurn: (seed, task) => this.#calls.inTurn(namespace, seed, task),
         readCounters: () => this.#register.counters(namespace),
         onNewLife: () => void this.shared.keysLost(namespace),
       },

@@ -40,7 +40,14 @@ function createRig(isOrdered = true) {
     log,
     news: (n: number, life?: string) => feed.offer(delivery(n, 'news', false, life)),
     answer: (n: number, life?: string) => feed.offer(delivery(n, 'answer', true, life)),
-    snapshot: (n: number, life?: string) => feed.snapshot(delivery(n, 'all', false, life)),
+    beginReading: () => feed.beginReading(),
+    endReading: () => feed.endReading(),
+    /** Of a reading that has begun. */
+    arrives: (n: number, life?: string) => feed.snapshot(delivery(n, 'all', false, life)),
+    snapshot(n: number) {
+      feed.beginReading();
+      feed.snapshot(delivery(n, 'all', false));
+    },
     setOrdered: (ordered: boolean) => feed.setOrdered(ordered),
     fireTimers() {
       const due = [...timers];
@@ -90,6 +97,65 @@ test('F60 a change that never comes is mended by a reading, which includes what 
   rig.news(4);
   rig.fireTimers();
   expect(rig.log).toHaveLength(5);
+});
+
+test('F60 news that overtake a reading are delivered behind it', () => {
+  const rig = createRig();
+  rig.news(1);
+  rig.beginReading();
+  rig.news(2);
+  rig.news(3);
+  expect(rig.log).toEqual(['news1']);
+  rig.arrives(2);
+  expect(rig.log).toEqual(['news1', 'all2', 'news3']);
+});
+
+test('F60 so are answers while there are no news', () => {
+  const rig = createRig(false);
+  rig.beginReading();
+  rig.answer(3);
+  rig.setOrdered(false);
+  expect(rig.log).toEqual([]);
+  rig.arrives(2);
+  rig.turn();
+  expect(rig.log).toEqual(['all2', 'answer3']);
+});
+
+test('F60 a reading of keys that were lost while it was made is not delivered', () => {
+  const rig = createRig();
+  rig.news(1);
+  rig.beginReading();
+  rig.news(1, 'b');
+  rig.arrives(1);
+  expect(rig.log).toEqual(['news1', 'new life', 'news1']);
+});
+
+test('F60 a reading that fails lets go what it held, and is made again', () => {
+  const rig = createRig();
+  rig.news(1);
+  rig.beginReading();
+  rig.news(2);
+  rig.fireTimers();
+  expect(rig.log).toEqual(['news1']);
+  rig.endReading();
+  expect(rig.log).toEqual(['news1', 'news2']);
+  rig.fireTimers();
+  expect(rig.log).toEqual(['news1', 'news2', 'gap first']);
+  rig.snapshot(2);
+  rig.fireTimers();
+  expect(rig.log.slice(3)).toEqual(['all2']);
+});
+
+test('F60 news beyond the limit are dropped, and read even if none follow', () => {
+  const rig = createRig();
+  rig.news(1);
+  rig.beginReading();
+  const last = fairLimits.redisHeldChangesMax.value + 2;
+  for (let n = 2; n <= last; n += 1) rig.news(n);
+  rig.arrives(1);
+  expect(rig.log).toEqual(['news1', 'all1']);
+  rig.fireTimers();
+  expect(rig.log.slice(2)).toEqual(['gap missed']);
 });
 
 test('the first sight of a seed with a past is a reading', () => {

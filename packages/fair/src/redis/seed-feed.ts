@@ -6,8 +6,9 @@
 //                            '------n is not new-----> included already
 //
 // Whoever holds a copy of the cells overwrites them with each delivery, so an older value must never
-// follow a newer one. A delivery that resolves a promise takes effect when its owner runs on, so what comes
-// behind it waits for the next turn of the event loop.
+// follow a newer one. While the seed is read, what comes may be newer than the reading: it waits behind it.
+// A delivery that resolves a promise takes effect when its owner runs on, so what comes behind it waits for
+// the next turn of the event loop.
 //
 // F60  No older value follows a newer one, and what was missed is read.
 import type { Clock, Timer } from '@syncline/kernel';
@@ -24,7 +25,7 @@ export interface Delivery {
 
 export interface SeedFeedDeps {
   readonly clock: Clock;
-  /** Something is missing: read the seed and hand it to `snapshot`. */
+  /** Something is missing: read the seed, from `beginReading` to `snapshot` or `endReading`. */
   onGap(kind: 'first' | 'missed'): void;
   /** The keys of this seed were lost and have begun anew. */
   onNewLife(): void;
@@ -38,6 +39,11 @@ export class SeedFeed {
   #lastN: number | undefined;
   #isOrdered: boolean;
   #isPaused = false;
+  #isClosed = false;
+  /** While the seed is read: its life when that began. */
+  #reading: { readonly life: string | undefined } | undefined;
+  /** A reading brought nothing; another one is due. */
+  #mustRead = false;
   #gapTimer: Timer | undefined;
 
   constructor(deps: SeedFeedDeps, isOrdered: boolean) {
@@ -58,40 +64,60 @@ export class SeedFeed {
     if (this.#life !== undefined && this.#life !== delivery.life) this.#beginAnew();
     this.#life = delivery.life;
     if (delivery.n === 1) this.#lastN ??= 0;
-    const isOld = this.#lastN !== undefined && delivery.n <= this.#lastN;
-    if (isOld && !delivery.isAnswer) return;
-    if (isOld || !this.#isOrdered) {
-      if (delivery.n === (this.#lastN ?? Number.NaN) + 1) this.#lastN = delivery.n;
-      this.#send(delivery, isOld);
+    if (this.#lastN !== undefined && delivery.n <= this.#lastN) {
+      if (delivery.isAnswer) this.#send(delivery, true);
       return;
     }
+    const isFirst = this.#lastN === undefined && this.#held.size === 0;
     this.#held.set(delivery.n, delivery);
-    this.#deliverHeld();
-    if (this.#held.size > 0) this.#waitForMissing();
+    this.#settle();
+    if (isFirst && this.#held.size > 0 && this.#reading === undefined) this.#deps.onGap('first');
   }
 
-  /** The whole seed as of change `n`, or a little later. */
+  /** The seed is about to be read. One reading at a time: of two the older could come last. */
+  beginReading(): void {
+    this.#stopWaiting();
+    this.#reading = { life: this.#life };
+  }
+
+  /** What the reading brought: the whole seed as of change `n`, or a little later. */
   snapshot(snapshot: Delivery): void {
+    const isOutdated = this.#life !== this.#reading?.life && this.#life !== snapshot.life;
+    if (isOutdated) {
+      if (snapshot.isAnswer) this.#send(snapshot, true);
+      this.endReading();
+      return;
+    }
     if (this.#life !== undefined && this.#life !== snapshot.life) this.#beginAnew();
     this.#life = snapshot.life;
-    this.#lastN = Math.max(snapshot.n, this.#lastN ?? 0);
+    this.#lastN = snapshot.n;
+    this.#reading = undefined;
+    this.#mustRead = false;
     this.#send(snapshot, false);
     for (const [n, delivery] of this.#held) {
-      if (n > this.#lastN) continue;
+      if (n > snapshot.n) continue;
       this.#held.delete(n);
       if (delivery.isAnswer) this.#send(delivery, true);
     }
-    this.#deliverHeld();
+    this.#settle();
+  }
+
+  /** The reading failed, or found nothing. */
+  endReading(): void {
+    this.#reading = undefined;
+    this.#mustRead = true;
+    this.#settle();
   }
 
   /** False: news may be missing, so answers are not held back for what may never come. */
   setOrdered(isOrdered: boolean): void {
     this.#isOrdered = isOrdered;
     if (isOrdered) this.#deps.onGap('first');
-    else this.#release();
+    else this.#settle();
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#release();
   }
 
@@ -101,12 +127,26 @@ export class SeedFeed {
     this.#deps.onNewLife();
   }
 
+  /** Delivers what may be delivered now, and waits for what is missing. */
+  #settle(): void {
+    if (this.#reading === undefined) {
+      if (this.#isOrdered && !this.#isClosed) this.#deliverHeld();
+      else this.#release();
+    }
+    this.#limitHeld();
+    if (this.#isWaiting) this.#waitForMissing();
+    else this.#stopWaiting();
+  }
+
+  /** All that is held, in order, whatever is missing. */
   #release(): void {
-    this.#gapTimer?.cancel();
-    this.#gapTimer = undefined;
+    this.#stopWaiting();
     const held = [...this.#held.values()].sort((left, right) => left.n - right.n);
     this.#held.clear();
-    for (const delivery of held) this.#send(delivery, false);
+    for (const delivery of held) {
+      if (delivery.n - 1 === this.#lastN) this.#lastN = delivery.n;
+      this.#send(delivery, false);
+    }
   }
 
   #deliverHeld(): void {
@@ -117,28 +157,36 @@ export class SeedFeed {
       this.#send(next, false);
       next = this.#held.get(next.n + 1);
     }
-    if (this.#held.size > 0) return;
-    this.#gapTimer?.cancel();
-    this.#gapTimer = undefined;
+  }
+
+  /** News that are dropped will be missed, and read: the newest stays, to show that. */
+  #limitHeld(): void {
+    if (this.#held.size <= fairLimits.redisHeldChangesMax.value) return;
+    const newest = Math.max(...this.#held.keys());
+    for (const [n, { isAnswer }] of this.#held) if (!isAnswer && n !== newest) this.#held.delete(n);
+  }
+
+  /** Without order nothing is missed here: when it is back, or by the next poll, the seed is read. */
+  get #isWaiting(): boolean {
+    return this.#held.size > 0 || (this.#mustRead && this.#isOrdered);
   }
 
   #waitForMissing(): void {
-    if (this.#held.size > fairLimits.redisHeldChangesMax.value) {
-      for (const [n, { isAnswer }] of this.#held) if (!isAnswer) this.#held.delete(n);
-    }
-    const isFirst = this.#lastN === undefined;
-    if (this.#gapTimer !== undefined) return;
-    if (isFirst) this.#deps.onGap('first');
-    this.#gapTimer = this.#deps.clock.setTimer(
+    if (this.#reading !== undefined || this.#isClosed) return;
+    this.#gapTimer ??= this.#deps.clock.setTimer(
       fairLimits.redisGapWaitMs.value,
       () => {
         this.#gapTimer = undefined;
-        if (this.#held.size === 0) return;
-        this.#deps.onGap('missed');
+        this.#deps.onGap(this.#held.size > 0 ? 'missed' : 'first');
         this.#waitForMissing();
       },
       { unref: true },
     );
+  }
+
+  #stopWaiting(): void {
+    this.#gapTimer?.cancel();
+    this.#gapTimer = undefined;
   }
 
   #send(delivery: Delivery, isIncluded: boolean): void {

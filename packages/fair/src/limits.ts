@@ -117,6 +117,11 @@ export const fairLimits = defineLimits({
     unit: 'entries',
     why: 'Cells that one call of the script changes: about 5 ms in which Redis serves nobody else. A larger message becomes several calls.',
   },
+  redisCellsPerReadMax: {
+    value: 2_000,
+    unit: 'entries',
+    why: 'Cells, or rows, that one call reads: about 3 ms of Redis. A whole seed is read in as many calls as it takes, one after another.',
+  },
   redisCallTimeoutMs: {
     value: 500,
     unit: 'ms',

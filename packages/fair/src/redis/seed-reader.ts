@@ -1,19 +1,33 @@
 // Reads all cells of a seed as they are now, and which change they include.
 //
-// Row by row: a script over a whole seed of the largest size would hold Redis up for a tenth of a second.
-// The reading is named after the counter at its first row; later rows may be newer, which is harmless,
-// since the changes that made them so are delivered behind it.
+// Slice by slice, one after another, each with its own deadline: a seed of the largest size takes a second,
+// and neither Redis nor the other calls of this connection wait for more than a slice of it.
+// The reading is named after the counter before its first slice. Later ones may be newer, which is harmless:
+// the changes that made them so are delivered behind it.
+import { SynclineError } from '@syncline/kernel';
 import { type Cells, createCells } from '../cells.js';
 import { decayed } from '../decay.js';
+import { fairLimits } from '../limits.js';
 import type { ChangeRule, Namespace } from '../state/fair-store.js';
 import type { RedisConnection } from './redis-connection.js';
-import { seedKeys } from './redis-keys.js';
-import { list, texts } from './redis-reply.js';
+import { type SeedKeys, seedKeys } from './redis-keys.js';
+import { list, text, texts } from './redis-reply.js';
 import { defineScript } from './redis-script.js';
 
-/** KEYS 1 meta, 2 a row. Answers texts only, so no number is cut. */
-const readRowScript = defineScript(`
-return { redis.call('HMGET', KEYS[1], 'n', 'e', 't'), redis.call('TIME'), redis.call('HGETALL', KEYS[2]) }
+/**
+ * Rows until there are enough fields. KEYS 1 meta, then rows; ARGV 1 where to go on in the first of them,
+ * 2 how many fields. Answers texts only, so no number is cut.
+ */
+const readSliceScript = defineScript(`
+local rows, entriesCount, cursor = {}, 0, ARGV[1]
+for key = 2, #KEYS do
+  local scanned = redis.call('HSCAN', KEYS[key], cursor, 'COUNT', ARGV[2])
+  cursor = scanned[1]
+  rows[#rows + 1] = scanned[2]
+  entriesCount = entriesCount + #scanned[2]
+  if cursor ~= '0' or entriesCount >= 2 * ARGV[2] then break end
+end
+return { redis.call('HMGET', KEYS[1], 'e', 't'), redis.call('TIME'), cursor, rows }
 `);
 
 /** A named tracker does not hand out cells below this. */
@@ -34,31 +48,23 @@ export interface SeedReaderDeps {
 }
 
 export async function readSeed(
-  { connection, nowMs }: SeedReaderDeps,
+  deps: SeedReaderDeps,
   namespace: Namespace,
   seed: bigint,
 ): Promise<SeedReading> {
   const keys = seedKeys(namespace, seed);
-  const rows = texts(await connection.call('SMEMBERS', [keys.rows])).map((row) => row ?? '');
-  const replies = await Promise.all(
-    rows.map((row) => connection.script(readRowScript, [keys.meta, keys.row(row)], [])),
-  );
-  const columns = { rows: [], columns: [], probabilities: [], timesMs: [] };
-  let first: { readonly n: number; readonly life: string } | undefined;
-  for (const [index, reply] of replies.entries()) {
-    const [meta, time, fields] = list(reply);
-    const [n, life = '', lastMs] = texts(meta);
-    const [seconds, micros] = texts(time).map(Number);
-    const redisMs = (seconds ?? 0) * 1000 + Math.floor((micros ?? 0) / 1000);
-    first ??= { n: Number(n ?? 0), life };
-    addRow(columns, {
-      row: Number(rows[index]),
-      fields: texts(fields),
-      rule: namespace.rule,
-      nowMs: Math.max(nowMs?.() ?? redisMs, Number(lastMs ?? 0)),
-    });
-  }
-  return { n: first?.n ?? 0, life: first?.life ?? '', cells: toCells(columns) };
+  const [n, life = ''] = texts(await deps.connection.call('HMGET', [keys.meta, 'n', 'e']));
+  if (life === '') return { n: 0, life, cells: createCells(0) };
+  const reader = new RowsReader(deps, { keys, life, rule: namespace.rule });
+  const { value: count } = fairLimits.redisCellsPerReadMax;
+  let cursor = '0';
+  do {
+    const scan = await deps.connection.call('SSCAN', [keys.rows, cursor, 'COUNT', count]);
+    const [next, rows] = list(scan);
+    cursor = text(next) ?? '0';
+    await reader.read(texts(rows).map((row) => row ?? ''));
+  } while (cursor !== '0');
+  return { n: Number(n ?? 0), life, cells: reader.cells() };
 }
 
 export function visibleCells(namespace: Namespace, cells: Cells): Cells {
@@ -73,43 +79,102 @@ export function visibleCells(namespace: Namespace, cells: Cells): Cells {
   return visible;
 }
 
-interface Columns {
-  readonly rows: number[];
-  readonly columns: number[];
-  readonly probabilities: number[];
-  readonly timesMs: number[];
+/** What a row had so far, by column: a cell is two fields, which may come in two slices. */
+interface Row {
+  readonly probabilities: Map<number, number>;
+  readonly timesMs: Map<number, number>;
 }
 
-interface RowReading {
-  readonly row: number;
-  /** Field, value, field, value. */
-  readonly fields: readonly (string | undefined)[];
-  readonly rule: ChangeRule;
-  readonly nowMs: number;
-}
+class RowsReader {
+  readonly #deps: SeedReaderDeps;
+  readonly #seed: { readonly keys: SeedKeys; readonly life: string; readonly rule: ChangeRule };
+  readonly #seen = new Set<string>();
+  readonly #rows: number[] = [];
+  readonly #columns: number[] = [];
+  readonly #probabilities: number[] = [];
+  readonly #timesMs: number[] = [];
 
-function addRow(into: Columns, { row, fields, rule, nowMs }: RowReading): void {
-  const values = new Map<string, number>();
-  for (let index = 0; index < fields.length; index += 2)
-    values.set(fields[index] ?? '', Number(fields[index + 1]) || 0);
-  for (const [field, stored] of values) {
-    if (!field.endsWith(':prob')) continue;
-    const value = Math.min(1, Math.max(0, stored));
-    const column = field.slice(0, -':prob'.length);
-    const timeMs = values.get(`${column}:time`) ?? 0;
-    into.rows.push(row);
-    into.columns.push(Number(column));
-    into.probabilities.push(rule.policy === 'sum' ? value : decayed(rule, value, nowMs - timeMs));
-    into.timesMs.push(timeMs);
+  constructor(
+    deps: SeedReaderDeps,
+    seed: { readonly keys: SeedKeys; readonly life: string; readonly rule: ChangeRule },
+  ) {
+    this.#deps = deps;
+    this.#seed = seed;
+  }
+
+  /** A scan may name a row twice. */
+  async read(rows: readonly string[]): Promise<void> {
+    const fresh = rows.filter((row) => !this.#seen.has(row));
+    for (const row of fresh) this.#seen.add(row);
+    let row = createRow();
+    let cursor = '0';
+    for (let at = 0; at < fresh.length; ) {
+      const slice = await this.#slice(fresh.slice(at), cursor);
+      cursor = slice.cursor;
+      for (const [index, entries] of slice.rows.entries()) {
+        gather(row, texts(entries));
+        if (cursor !== '0' && index === slice.rows.length - 1) break; // the rest is in the next slice
+        this.#add(Number(fresh[at]), row, slice.nowMs);
+        row = createRow();
+        at += 1;
+      }
+    }
+  }
+
+  cells(): Cells {
+    return {
+      count: this.#rows.length,
+      rows: new Float64Array(this.#rows),
+      columns: new Float64Array(this.#columns),
+      probabilities: new Float64Array(this.#probabilities),
+      timesMs: new Float64Array(this.#timesMs),
+    };
+  }
+
+  async #slice(rows: readonly string[], from: string) {
+    const { connection, nowMs } = this.#deps;
+    const { keys, life } = this.#seed;
+    const { value: count } = fairLimits.redisCellsPerReadMax;
+    const names = [keys.meta, ...rows.slice(0, count).map((row) => keys.row(row))];
+    // A cell has two fields.
+    const reply = await connection.script(readSliceScript, names, [from, 2 * count]);
+    const [meta, time, cursor, entries] = list(reply);
+    const [lifeNow, lastMs] = texts(meta);
+    if (lifeNow !== life)
+      throw new SynclineError('unavailable', 'a seed began anew in Redis while it was read');
+    const [seconds, micros] = texts(time).map(Number);
+    const redisMs = (seconds ?? 0) * 1000 + Math.floor((micros ?? 0) / 1000);
+    return {
+      cursor: text(cursor) ?? '0',
+      rows: list(entries),
+      nowMs: Math.max(nowMs?.() ?? redisMs, Number(lastMs ?? 0) || 0),
+    };
+  }
+
+  #add(id: number, { probabilities, timesMs }: Row, nowMs: number): void {
+    const { rule } = this.#seed;
+    for (const [column, probability] of probabilities) {
+      const timeMs = timesMs.get(column) ?? 0;
+      const isSum = rule.policy === 'sum';
+      this.#rows.push(id);
+      this.#columns.push(column);
+      this.#probabilities.push(isSum ? probability : decayed(rule, probability, nowMs - timeMs));
+      this.#timesMs.push(timeMs);
+    }
   }
 }
 
-function toCells({ rows, columns, probabilities, timesMs }: Columns): Cells {
-  return {
-    count: rows.length,
-    rows: Float64Array.from(rows),
-    columns: Float64Array.from(columns),
-    probabilities: Float64Array.from(probabilities),
-    timesMs: Float64Array.from(timesMs),
-  };
+function createRow(): Row {
+  return { probabilities: new Map(), timesMs: new Map() };
+}
+
+/** Field, value, field, value. */
+function gather(row: Row, entries: readonly (string | undefined)[]): void {
+  for (let index = 0; index < entries.length; index += 2) {
+    const field = entries[index] ?? '';
+    const column = Number(field.slice(0, -':prob'.length));
+    const value = Number(entries[index + 1]) || 0;
+    if (field.endsWith(':prob')) row.probabilities.set(column, Math.min(1, Math.max(0, value)));
+    else row.timesMs.set(column, value);
+  }
 }

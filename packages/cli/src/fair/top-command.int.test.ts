@@ -13,7 +13,7 @@ const facts = {
   isReachable: true,
   namespaces: [
     {
-      tracker: '',
+      tracker: 'default',
       epoch: 0,
       streams: 1,
       streamsBehind: 0,

@@ -5,7 +5,7 @@ import { renderTop } from './top-table.js';
 
 const service = { streams: 3, streamsMax: 1_024, trackers: 1, isReachable: true };
 const unnamed: StateServiceFacts['namespaces'][number] = {
-  tracker: '',
+  tracker: 'default',
   config: undefined,
   epoch: 0,
   streams: 1,

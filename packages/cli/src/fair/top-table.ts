@@ -28,7 +28,7 @@ function renderTrackers(namespaces: readonly NamespaceFacts[], paint: Paint): st
   const titles = ['tracker', 'instances', 'streams', 'behind', 'seeds', 'cells', 'rule'];
   const rows = namespaces.map((one) => [
     nameOf(one),
-    one.tracker === '' ? '' : String(one.instances),
+    one.config === undefined ? '' : String(one.instances),
     String(one.streams),
     one.streamsBehind === 0 ? '0' : paint('yellow', String(one.streamsBehind)),
     String(one.seeds.length),
@@ -58,7 +58,7 @@ function renderCells(namespaces: readonly NamespaceFacts[], limit: number, paint
 }
 
 function nameOf({ tracker }: NamespaceFacts): string {
-  return tracker === '' ? '(unnamed)' : printable(tracker);
+  return printable(tracker);
 }
 
 function ruleOf({ config }: NamespaceFacts): string {

@@ -31,6 +31,7 @@ const wrong: readonly [string, object, RegExp][] = [
   ['tracker', { tracker: '' }, /1 to 64 letters/],
   ['tracker', { tracker: 'a/b' }, /1 to 64 letters/],
   ['tracker', { tracker: 'a'.repeat(65) }, /1 to 64 letters/],
+  ['tracker', { tracker: 'default' }, /not default/],
   ['tracker', { wire: 'seed' }, /knows no names/],
   ['wire', { wire: 'plain' }, /'named' or 'seed'/],
   ['tls', { tls: { cert: 'x' } }, /together/],

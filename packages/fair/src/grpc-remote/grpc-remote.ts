@@ -5,6 +5,7 @@
 import { checkTlsMaterial, SynclineError } from '@syncline/kernel';
 import type { FairRemote } from '../client/fair-remote.js';
 import { fairLimits } from '../limits.js';
+import { DEFAULT_LABEL } from '../state/tracker-labels.js';
 import { refuseUnless } from '../tuning.js';
 import { GrpcTransport } from './grpc-transport.js';
 
@@ -48,9 +49,9 @@ export function grpcRemote(options: GrpcRemoteOptions): FairRemote {
     wanted: "'named' or 'seed'",
   });
   if (wire === 'named')
-    refuseUnless(NAME.test(tracker), 'tracker', {
+    refuseUnless(NAME.test(tracker) && tracker !== DEFAULT_LABEL, 'tracker', {
       value: tracker,
-      wanted: `1 to ${fairLimits.nameLengthMax.value} letters, digits or ._@-`,
+      wanted: `1 to ${fairLimits.nameLengthMax.value} letters, digits or ._@-, and not ${DEFAULT_LABEL}`,
     });
   else
     refuseUnless(tracker === '', 'tracker', {

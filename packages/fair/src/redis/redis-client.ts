@@ -5,6 +5,7 @@
 import { backoffMs, type Random, SynclineError } from '@syncline/kernel';
 import { Redis, type RedisOptions } from 'ioredis';
 import { fairLimits } from '../limits.js';
+import { DEFAULT_LABEL } from '../state/tracker-labels.js';
 import { refuseUnless } from '../tuning.js';
 
 /** What we insist on. */
@@ -55,9 +56,9 @@ const NAME = new RegExp(`^[A-Za-z0-9._@-]{1,${fairLimits.nameLengthMax.value}}$`
 
 /** Throws `invalid-argument`: a name is part of keys and of patterns. */
 export function checkTrackerName(tracker: string): void {
-  refuseUnless(NAME.test(tracker), 'tracker', {
+  refuseUnless(NAME.test(tracker) && tracker !== DEFAULT_LABEL, 'tracker', {
     value: tracker,
-    wanted: `1 to ${fairLimits.nameLengthMax.value} letters, digits or ._@-`,
+    wanted: `1 to ${fairLimits.nameLengthMax.value} letters, digits or ._@-, and not ${DEFAULT_LABEL}`,
   });
 }
 

@@ -12,6 +12,7 @@ import {
 import { configConflict } from './config-conflict.js';
 import type { Namespace } from './fair-store.js';
 import { checkCount, refused } from './input-checks.js';
+import { DEFAULT_LABEL } from './tracker-labels.js';
 
 const NAME = /^[A-Za-z0-9._@-]+$/;
 
@@ -28,6 +29,12 @@ const BOUND_FIELDS = {
 
 export function checkHello({ tracker, clientId, config, lastEpoch }: Hello): void {
   checkName('hello.tracker', tracker);
+  if (tracker === DEFAULT_LABEL)
+    throw refused(
+      'hello.tracker',
+      tracker,
+      'any other name: that one is the namespace without hello',
+    );
   checkName('hello.client_id', clientId);
   checkCount('hello.last_epoch', lastEpoch, 0);
   checkShape(config);

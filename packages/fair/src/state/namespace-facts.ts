@@ -5,7 +5,7 @@ import type { BroadcastHub } from './broadcast-hub.js';
 import type { SeedMirror } from './seed-mirror.js';
 
 export interface NamespaceFacts {
-  /** '' for the default namespace. */
+  /** `default` for the namespace of those who say no hello; no tracker may have that name. */
   readonly tracker: string;
   readonly config: TrackerConfigFacts | undefined;
   readonly epoch: number;

@@ -324,6 +324,14 @@ describe('limits of the service', () => {
     expect(service.status().streams).toBe(streamsMax);
   });
 
+  test('no tracker may be called as the default namespace is', () => {
+    const { connect, service } = createServiceRig();
+    const client = connect();
+    client.hello('default', 'one');
+    expect(client.error?.code).toBe('invalid-argument');
+    expect(service.describe(1).namespaces.map(({ tracker }) => tracker)).toEqual(['default']);
+  });
+
   test('one tracker more than allowed is refused', () => {
     const { connect } = createServiceRig();
     const { value: trackersMax } = fairLimits.trackersMax;

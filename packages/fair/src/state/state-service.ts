@@ -19,6 +19,7 @@ import {
 } from './state-options.js';
 import { StreamOutbox } from './stream-outbox.js';
 import type { StateStream, StreamSink } from './stream-sink.js';
+import { DEFAULT_LABEL } from './tracker-labels.js';
 import { TrackerRegistry } from './tracker-registry.js';
 
 export interface StateServiceStatus {
@@ -30,7 +31,7 @@ export interface StateServiceStatus {
 }
 
 export interface StateServiceFacts extends StateServiceStatus {
-  /** The default namespace first, under the name ''. */
+  /** The default namespace first, under the name `default`. */
   readonly namespaces: readonly NamespaceFacts[];
 }
 
@@ -83,7 +84,8 @@ export class StateService {
     const named = Array.from(registry.trackers, ([name, { hub, config }]) =>
       describeHub({ name, config, hub }, limit, nowMs),
     );
-    const plain = describeHub({ name: '', config: undefined, hub: defaults.hub }, limit, nowMs);
+    const shown = { name: DEFAULT_LABEL, config: undefined, hub: defaults.hub };
+    const plain = describeHub(shown, limit, nowMs);
     return { ...this.status(), namespaces: [plain, ...named] };
   }
 

@@ -149,9 +149,12 @@ test('GET /api/fair takes a limit and a tracker, and says what it does not take'
     return { code: answer.status, body: (await answer.json()) as Record<string, unknown> };
   };
   const all = await ask('');
-  expect(all).toMatchObject({ code: 200, body: { namespaces: [{ tracker: '', cells: 1 }] } });
+  expect(all).toMatchObject({
+    code: 200,
+    body: { namespaces: [{ tracker: 'default', cells: 1 }] },
+  });
   expect(await ask('?limit=0')).toMatchObject({ body: { namespaces: [{ highest: [] }] } });
-  expect(await ask('?tracker=')).toMatchObject({ code: 200 });
+  expect(await ask('?tracker=default')).toMatchObject({ code: 200 });
   for (const query of ['?limit=-1', '?limit=1001', '?limit=x', '?limit='])
     expect(await ask(query)).toMatchObject({ code: 400, body: { code: 'invalid-argument' } });
   expect(await ask('?tracker=none')).toMatchObject({ code: 404, body: { code: 'not-found' } });

@@ -13,6 +13,10 @@ import { type StateServerOptions, startStateServer } from './fair-state-server.j
 
 export const CLIENTS = 8;
 export const FLOWS = 500;
+/** A failure counts in two structures, each with a message of its own. */
+export const MESSAGES_PER_NEWS = 2;
+/** A day: with the window the cells of all flows change, and a run would wait for news in vain. */
+const WINDOW_MS = 86_400_000;
 
 export interface NewsSubject {
   /** Before each run. `onHeard` is called with what a client, the sender included, has taken in. */
@@ -33,6 +37,7 @@ export function trackersContestant(
         count: CLIENTS,
         remote: grpcRemote({ address: server.address, tracker: 'bench' }),
         flushIntervalMs: 0,
+        windowMs: WINDOW_MS,
         onTaken: (client, response) => onTaken(client, response),
       });
       let keys: readonly string[] = [];
@@ -40,10 +45,11 @@ export function trackersContestant(
         begin(onHeard) {
           const [first] = fleet.trackers;
           if (first === undefined) return;
-          const flows = flowsByColumn(first); // of this window
+          const flows = flowsByColumn(first);
+          const seed = BigInt(first.status().seeds.main);
           keys = [...flows.values()].map(({ key }) => key);
-          onTaken = (client, { seed, cells, isSnapshot }) => {
-            if (isSnapshot || Number(seed) !== first.status().seeds.main) return;
+          onTaken = (client, { seed: seedOfCells, cells, isSnapshot }) => {
+            if (isSnapshot || seedOfCells !== seed) return;
             for (let index = 0; index < cells.count; index += 1) {
               const flow =
                 cells.rows[index] === 0 ? flows.get(cells.columns[index] ?? 0) : undefined;
@@ -68,17 +74,22 @@ export const publishContestant: Contestant<NewsSubject> = {
     const writers = await connectRedis(redis.port, CLIENTS);
     const readers = await connectRedis(redis.port, CLIENTS);
     let onHeard: (client: number, flow: number) => void = () => {};
+    const structures = ['main', 'secondary'];
     for (const [client, reader] of readers.entries()) {
-      reader.on('message', (_, message: string) => onHeard(client, Number(message)));
-      await reader.subscribe('changes');
+      reader.on('message', (structure: string, message: string) => {
+        if (structure === 'main') onHeard(client, Number(message));
+      });
+      await reader.subscribe(...structures);
     }
     return {
       begin(listener) {
         onHeard = listener;
       },
       tell(client, flow) {
-        const pipeline = writers[client]?.pipeline().hincrbyfloat('cells', `${flow}:prob`, 0.04);
-        void pipeline?.publish('changes', String(flow)).exec();
+        const pipeline = writers[client]?.pipeline();
+        for (const structure of structures)
+          pipeline?.hincrbyfloat(structure, `${flow}:prob`, 0.04).publish(structure, String(flow));
+        void pipeline?.exec();
       },
       async [Symbol.asyncDispose]() {
         for (const connection of [...writers, ...readers]) connection.disconnect();

@@ -154,7 +154,7 @@ class SeedsInRedis implements RedisFairStore {
     return {
       close: () => {
         feed.close();
-        this.#feeds.delete(namespace.name);
+        if (this.#feeds.get(namespace.name) === feed) this.#feeds.delete(namespace.name);
       },
     };
   }

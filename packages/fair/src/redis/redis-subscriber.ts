@@ -27,7 +27,7 @@ export class RedisSubscriber {
     this.#deps = deps;
     this.#client = createClient(source, deps.random);
     this.#client.on('ready', () => {
-      for (const pattern of this.#listeners.keys()) void this.#begin(pattern);
+      for (const [pattern, listener] of this.#listeners) void this.#begin(pattern, listener);
     });
     this.#client.on('close', () => {
       for (const listener of this.#listeners.values()) listener.onLost();
@@ -44,9 +44,10 @@ export class RedisSubscriber {
   /** One listener per pattern. */
   listen(pattern: string, listener: NewsListener): { close(): void } {
     this.#listeners.set(pattern, listener);
-    if (this.#client.status === 'ready') void this.#begin(pattern);
+    if (this.#client.status === 'ready') void this.#begin(pattern, listener);
     return {
       close: () => {
+        if (this.#listeners.get(pattern) !== listener) return; // closed before; it may be another's now
         this.#listeners.delete(pattern);
         if (this.#client.status === 'ready') this.#client.punsubscribe(pattern).catch(() => {});
       },
@@ -85,7 +86,7 @@ export class RedisSubscriber {
     );
   }
 
-  async #begin(pattern: string): Promise<void> {
+  async #begin(pattern: string, listener: NewsListener): Promise<void> {
     try {
       await this.#client.psubscribe(pattern);
     } catch (thrown) {
@@ -94,6 +95,6 @@ export class RedisSubscriber {
       this.#deps.logger.warn('redis refused a subscription', { slice: 'fair', error });
       return;
     }
-    this.#listeners.get(pattern)?.onLive();
+    if (this.#listeners.get(pattern) === listener) listener.onLive();
   }
 }

@@ -16,6 +16,8 @@ function createSharedStore(clock: ManualClock) {
     isHeld: false,
     failsWith: undefined as SynclineError | undefined,
     instances: 1,
+    /** Watchers that were closed though they were closed before. */
+    closedAgain: 0,
     release: () => {
       for (const open of gates.splice(0)) open();
     },
@@ -45,7 +47,11 @@ function createSharedStore(clock: ManualClock) {
     forget: (...seed) => later(() => memory.forget(...seed)),
     watch: (_namespace, onChange) => {
       watchers.add(onChange);
-      return { close: () => watchers.delete(onChange) };
+      return {
+        close() {
+          if (!watchers.delete(onChange)) controls.closedAgain += 1;
+        },
+      };
     },
     shared: {
       greet: () => later(() => ({ epoch: controls.epoch })),
@@ -182,6 +188,29 @@ describe('a store that answers later', () => {
     await turns();
     pass(1_000);
     expect(client.take().map(({ activeInstances }) => activeInstances)).toEqual([5]);
+  });
+
+  test('a hello that was given up leaves the tracker of a later one alone', async () => {
+    const { connect, controls, service, settle } = createSharedRig();
+    const [early, late] = [connect(), connect()];
+    controls.isHeld = true;
+    early.hello('api', 'one');
+    await turns();
+    controls.setReachable(false);
+    controls.isHeld = false;
+    controls.setReachable(true);
+    const back = connect();
+    back.hello('api', 'two');
+    await back.handled;
+    controls.release();
+    await early.handled;
+    expect([early.error?.code, late.error?.code]).toEqual(['unavailable', 'unavailable']);
+    expect(service.status()).toMatchObject({ streams: 1, trackers: 1 });
+    expect(controls.closedAgain).toBe(0);
+    back.take();
+    controls.elsewhere(3);
+    settle();
+    expect(back.take().map((response) => [...valuesOf(response).keys()])).toEqual([['0/3']]);
   });
 
   test('a hello that the store refuses leaves the name free', async () => {

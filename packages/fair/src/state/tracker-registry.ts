@@ -100,9 +100,10 @@ export class TrackerRegistry {
   /** A shared store keeps the cells for others, and lets them expire by itself. */
   #unbind(tracker: NamedTracker): void {
     const { store } = this.#deps;
+    const { name } = tracker.namespace;
+    if (this.#trackers.get(name) !== tracker) return; // closed before; the name may be another's now
     tracker.close();
-    if (this.#trackers.get(tracker.namespace.name) === tracker)
-      this.#trackers.delete(tracker.namespace.name);
+    this.#trackers.delete(name);
     if (store.shared === undefined)
       this.#watchFailure(store.evictBefore(tracker.namespace, SEEDS_END));
   }

@@ -87,6 +87,11 @@ export const fairLimits = defineLimits({
     unit: 'entries',
     why: 'Cells of all named trackers of a service, over all live seeds, for which there is memory: 128 MiB. It is taken for 1,024 at a time, when one of them is touched. A message that needs more is refused.',
   },
+  answerBytesPerTurn: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'Snapshots and missed cells that all streams get in one turn of the event loop: a few ms. The rest waits for the next one.',
+  },
   clientIdsMax: {
     value: 4_096,
     unit: 'entries',

@@ -6,12 +6,14 @@
 import { type Clock, type Metrics, type Random, SynclineError, type Timer } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { FairMetricName } from '../metrics-list.js';
+import type { AnswerPace } from './answer-pace.js';
 import { type Delivered, deliverRound, encodeRound, takeParts } from './broadcast-round.js';
 import { type CatchUpSource, catchUp } from './catch-up.js';
 import type { Applied, Namespace } from './fair-store.js';
 import { HeldAcks } from './held-acks.js';
 import type { StoreTimes } from './memory-seed.js';
 import { SeedMirror } from './seed-mirror.js';
+import { type SnapshotPage, SnapshotPages } from './snapshot-pages.js';
 import type { StreamOutbox } from './stream-outbox.js';
 
 /** Requests of a stream for the state of a named seed, within this time, share one answer. */
@@ -21,6 +23,7 @@ export interface BroadcastHubDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Metrics<FairMetricName>;
+  readonly pace: AnswerPace;
 }
 
 export interface BroadcastHubOptions {
@@ -40,6 +43,7 @@ export class BroadcastHub implements CatchUpSource {
   readonly #mirrors = new Map<bigint, SeedMirror>();
   readonly #outboxes = new Set<StreamOutbox>();
   readonly #acks = new HeldAcks();
+  readonly #pages: SnapshotPages;
   /** Counts changes, over all seeds. */
   #changesCount = 0;
   /** When the changes that wait for a round were received. */
@@ -53,6 +57,7 @@ export class BroadcastHub implements CatchUpSource {
     this.#deps = deps;
     this.#options = options;
     this.#labels = { tracker: options.label };
+    this.#pages = new SnapshotPages(deps.clock);
   }
 
   get streamsCount(): number {
@@ -81,6 +86,7 @@ export class BroadcastHub implements CatchUpSource {
   leave(outbox: StreamOutbox): void {
     if (!this.#outboxes.delete(outbox)) return;
     this.#acks.forget(outbox);
+    this.#deps.pace.forget(outbox);
     outbox.forgetAll();
     this.#deps.metrics.set('syncline_fair_streams', this.#outboxes.size, this.#labels);
     this.#measureBehind();
@@ -88,6 +94,7 @@ export class BroadcastHub implements CatchUpSource {
 
   close(): void {
     this.#roundTimer?.cancel();
+    this.#pages.close();
   }
 
   /** Takes over a change that the store has made. */
@@ -108,6 +115,26 @@ export class BroadcastHub implements CatchUpSource {
 
   releaseAcks(outbox: StreamOutbox, seed: bigint): void {
     this.#acks.releaseFor(outbox, seed);
+  }
+
+  mayList(outbox: StreamOutbox): boolean {
+    const { pace } = this.#deps;
+    if (pace.isOpen) return true;
+    outbox.hold();
+    pace.wait(outbox, () => {
+      outbox.release();
+      this.#catchUp(outbox);
+      this.#measureBehind();
+    });
+    return false;
+  }
+
+  listed(bytes: number): void {
+    this.#deps.pace.spend(bytes);
+  }
+
+  pageOf(mirror: SeedMirror, from: number, times: StoreTimes): SnapshotPage {
+    return this.#pages.pageOf(mirror, from, times);
   }
 
   sendState(outbox: StreamOutbox, seed: bigint): void {

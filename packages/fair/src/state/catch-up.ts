@@ -1,6 +1,6 @@
 // What a stream that can take messages again gets, in one go and with the values of this moment: its
 // Welcome, the snapshots it asked for, the cells it missed, its acknowledgements. It stops where the sink is
-// full again and goes on from there the next time.
+// full again, or where others come first, and goes on from there the next time.
 //
 // A snapshot lists every cell and says so; between its messages there is nothing else of its seed. Cells
 // that change after they were listed are marked as missed, and follow.
@@ -10,6 +10,7 @@ import type { CellMarks } from './cell-marks.js';
 import type { StoreTimes } from './memory-seed.js';
 import { collectCells, encodeShared, encodeWith } from './response-frames.js';
 import type { SeedMirror } from './seed-mirror.js';
+import type { SnapshotPage } from './snapshot-pages.js';
 import type { OwedSnapshot, StreamOutbox } from './stream-outbox.js';
 
 export interface CatchUpSource {
@@ -20,6 +21,12 @@ export interface CatchUpSource {
   liveMirror(seed: bigint): SeedMirror | undefined;
   /** The stream is about to get all of the seed. */
   releaseAcks(outbox: StreamOutbox, seed: bigint): void;
+  /** False: others come first, and the stream is held until a later turn. */
+  mayList(outbox: StreamOutbox): boolean;
+  /** Cells were listed for a stream. */
+  listed(bytes: number): void;
+  /** In the default namespace. */
+  pageOf(mirror: SeedMirror, from: number, times: StoreTimes): SnapshotPage;
 }
 
 export function catchUp(
@@ -30,11 +37,14 @@ export function catchUp(
 ): void {
   const { epoch } = source;
   while (!outbox.isBehind && !outbox.isEnded) {
+    const { owesValues } = outbox;
+    if (owesValues && !source.mayList(outbox)) return;
     const message = nextMessage(source, outbox, times);
     if (message === undefined) {
       sendLoneAck(outbox, epoch, delivered);
       return;
     }
+    if (owesValues) source.listed(message.length);
     delivered.bytesCount += message.length;
     outbox.write(message);
   }
@@ -77,16 +87,25 @@ function snapshotMessage(
   const mirror = source.liveMirror(seed);
   if (from === 0) outbox.missed.delete(seed); // all of it is about to be sent
   if (from === 0) source.releaseAcks(outbox, seed);
+  if (epoch === 0 && mirror !== undefined) {
+    const { bytes, nextSlot } = source.pageOf(mirror, from, times);
+    goOnAt(outbox, snapshot, nextSlot);
+    return bytes;
+  }
   const next = (slot: number) => mirror?.nextListed(slot, times.monotonicMs) ?? -1;
   const collected = mirror && collectCells(mirror, next, from, times);
   const nextSlot = collected?.nextSlot ?? -1;
   const snapshotEnd = nextSlot === -1;
-  if (snapshotEnd) outbox.snapshots.shift();
-  else snapshot.nextSlot = nextSlot;
-  if (epoch === 0) return encodeWith(seed, collected?.cells, {});
+  goOnAt(outbox, snapshot, nextSlot);
+  if (epoch === 0) return encodeWith(seed, undefined, {});
   // What changed while a long snapshot waited comes behind it, and the acknowledgement with that.
   const ackedSeq = outbox.owesValues ? 0 : outbox.takeAck();
   return encodeWith(seed, collected?.cells, { epoch, ackedSeq, isSnapshot: true, snapshotEnd });
+}
+
+function goOnAt(outbox: StreamOutbox, snapshot: OwedSnapshot, nextSlot: number): void {
+  if (nextSlot === -1) outbox.snapshots.shift();
+  else snapshot.nextSlot = nextSlot;
 }
 
 function missedMessage(

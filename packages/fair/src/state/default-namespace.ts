@@ -12,7 +12,7 @@ import type { MaybePromise, Namespace } from './fair-store.js';
 import { checkDefaultDeltas } from './input-checks.js';
 import { MirrorSource } from './mirror-source.js';
 import { defaultSeedAge, LIVE_WINDOWS, sweepIntervalMs } from './seed-age.js';
-import type { StateServiceDeps, StateSettings } from './state-options.js';
+import type { NamespaceDeps, StateSettings } from './state-options.js';
 import type { StreamOutbox } from './stream-outbox.js';
 import { DEFAULT_LABEL } from './tracker-labels.js';
 import { whenDone } from './when-done.js';
@@ -26,7 +26,7 @@ const LOWS = new Float64Array(fairLimits.elementsPerMessageMax.value);
 const HIGHS = new Float64Array(fairLimits.elementsPerMessageMax.value).fill(1);
 
 export class DefaultNamespace {
-  readonly #deps: StateServiceDeps;
+  readonly #deps: NamespaceDeps;
   readonly #settings: StateSettings;
   readonly #namespace: Namespace;
   #source: MirrorSource;
@@ -35,7 +35,7 @@ export class DefaultNamespace {
   #loading: Promise<void> | undefined;
   readonly hub: BroadcastHub;
 
-  constructor(deps: StateServiceDeps, settings: StateSettings) {
+  constructor(deps: NamespaceDeps, settings: StateSettings) {
     this.#deps = deps;
     this.#settings = settings;
     const { defaultWindowMs: windowMs } = settings;

@@ -20,7 +20,7 @@ import { InstanceCount } from './instance-count.js';
 import { MirrorSource } from './mirror-source.js';
 import { encodeWelcome } from './response-frames.js';
 import { evictionBound, LIVE_WINDOWS, type SeedAge, seedAge } from './seed-age.js';
-import type { StateServiceDeps, StateSettings } from './state-options.js';
+import type { NamespaceDeps, StateSettings } from './state-options.js';
 import type { StreamOutbox } from './stream-outbox.js';
 import { whenDone } from './when-done.js';
 
@@ -49,7 +49,7 @@ export interface NamedTrackerOptions {
 }
 
 export class NamedTracker {
-  readonly #deps: StateServiceDeps;
+  readonly #deps: NamespaceDeps;
   readonly #label: string;
   readonly #budget: CellBudget;
   readonly #namespace: Namespace;
@@ -67,7 +67,7 @@ export class NamedTracker {
   /** What the store held is loaded. */
   readonly ready: MaybePromise<void>;
 
-  constructor(deps: StateServiceDeps, hello: Hello, options: NamedTrackerOptions) {
+  constructor(deps: NamespaceDeps, hello: Hello, options: NamedTrackerOptions) {
     const { clock, logger, store } = deps;
     const namespace = namespaceOf(hello.tracker, hello.config);
     this.#deps = deps;

@@ -18,6 +18,8 @@ export class SeedMirror {
   /** Takes the marks of the next round while one is being sent. */
   #spare: CellMarks;
   changedAtMs: number;
+  /** Another one whenever a value may be another. */
+  version = 0;
 
   constructor(
     namespace: Namespace,
@@ -55,6 +57,7 @@ export class SeedMirror {
     const { rows, columns, probabilities, timesMs } = cells;
     const isSum = this.#rule.policy === 'sum';
     this.changedAtMs = nowMs;
+    this.version += 1;
     for (let index = 0; index < cells.count; index += 1) {
       const slot = this.#grid.slotOf(rows[index] ?? 0, columns[index] ?? 0);
       const before = this.probabilityAt(slot, nowMs);
@@ -68,6 +71,7 @@ export class SeedMirror {
 
   /** What the store held before we listened. Changes that came meanwhile are newer and stay. */
   load(cells: Cells, nowMs: number): void {
+    this.version += 1;
     const { rows, columns, probabilities, timesMs } = cells;
     for (let index = 0; index < cells.count; index += 1) {
       const slot = this.#grid.slotOf(rows[index] ?? 0, columns[index] ?? 0);

@@ -1,6 +1,7 @@
 // What the state service needs, and what one may set.
 import type { Clock, Logger, Metrics, Random } from '@syncline/kernel';
 import type { FairMetricName } from '../metrics-list.js';
+import type { AnswerPace } from './answer-pace.js';
 import type { FairStore } from './fair-store.js';
 import type { DefaultSeedUnit } from './seed-age.js';
 
@@ -11,6 +12,11 @@ export interface StateServiceDeps {
   readonly metrics: Metrics<FairMetricName>;
   /** Stays the caller's: the service does not close it. */
   readonly store: FairStore;
+}
+
+/** What its namespaces need: one pace for all of them. */
+export interface NamespaceDeps extends StateServiceDeps {
+  readonly pace: AnswerPace;
 }
 
 export interface StateServiceOptions {

@@ -8,6 +8,7 @@
 // F15  Default and named streams, and two trackers, never see each other's cells.
 import { SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
+import { AnswerPace } from './answer-pace.js';
 import { DefaultNamespace } from './default-namespace.js';
 import { describeHub, type NamespaceFacts } from './namespace-facts.js';
 import { RefusalLog } from './refusal-log.js';
@@ -44,10 +45,11 @@ export class StateService {
 
   constructor(deps: StateServiceDeps, options: StateServiceOptions = {}) {
     const settings = { ...DEFAULT_SETTINGS, ...options };
+    const shared = { ...deps, pace: new AnswerPace(deps.clock) };
     this.#deps = {
       ...deps,
-      defaults: new DefaultNamespace(deps, settings),
-      registry: new TrackerRegistry(deps, settings),
+      defaults: new DefaultNamespace(shared, settings),
+      registry: new TrackerRegistry(shared, settings),
       refusals: new RefusalLog(deps),
       checkReachable: () => this.#checkReachable(),
       onEnd: (stream) => this.#streams.delete(stream),

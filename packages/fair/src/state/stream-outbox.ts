@@ -1,5 +1,5 @@
 // What one stream is owed. While its sink takes messages that is nothing: they go out at once. When the
-// sink is full the stream is behind, and the outbox keeps what it must hear of later: marks of the cells it
+// sink is full, or others come first, the stream is behind, and the outbox keeps what it must hear of later: marks of the cells it
 // missed, snapshots it asked for, the highest sequence number to acknowledge. No values: those are read when
 // they can be sent, and by then they are the newest.
 //
@@ -26,7 +26,9 @@ export class StreamOutbox {
   owesInstances = false;
   /** How many instances the client was last told of. */
   instancesTold = 0;
-  #isBehind = false;
+  #isFull = false;
+  /** Waits for a turn in which it may be written to. */
+  #isHeld = false;
   #isEnded = false;
 
   constructor(sink: StreamSink) {
@@ -34,7 +36,7 @@ export class StreamOutbox {
   }
 
   get isBehind(): boolean {
-    return this.#isBehind;
+    return this.#isFull || this.#isHeld;
   }
 
   get isEnded(): boolean {
@@ -44,12 +46,21 @@ export class StreamOutbox {
   /** False: the stream is now behind. */
   write(message: Uint8Array): boolean {
     const hasRoom = this.#sink.write(message);
-    this.#isBehind = !hasRoom;
+    this.#isFull = !hasRoom;
     return hasRoom;
   }
 
   drained(): void {
-    this.#isBehind = false;
+    this.#isFull = false;
+  }
+
+  /** Behind until it is released, whatever room there is. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  release(): void {
+    this.#isHeld = false;
   }
 
   end(error?: SynclineError): void {
@@ -68,6 +79,7 @@ export class StreamOutbox {
   /** Leaves nothing of a namespace that the stream has left. */
   forgetAll(): void {
     this.#ackSeq = 0;
+    this.#isHeld = false;
     this.missed.clear();
     this.snapshots.length = 0;
     this.askedAtMs.clear();

@@ -9,7 +9,7 @@ import type { MaybePromise } from './fair-store.js';
 import { compareConfigs } from './hello-checks.js';
 import { NamedTracker } from './named-tracker.js';
 import { sweepIntervalMs } from './seed-age.js';
-import type { StateServiceDeps, StateSettings } from './state-options.js';
+import type { NamespaceDeps, StateSettings } from './state-options.js';
 import { TrackerLabels } from './tracker-labels.js';
 import { whenDone } from './when-done.js';
 
@@ -17,13 +17,13 @@ import { whenDone } from './when-done.js';
 const SEEDS_END = 2n ** 64n;
 
 export class TrackerRegistry {
-  readonly #deps: StateServiceDeps;
+  readonly #deps: NamespaceDeps;
   readonly #settings: StateSettings;
   readonly #trackers = new Map<string, NamedTracker>();
   readonly #labels = new TrackerLabels();
   readonly #budget = createCellBudget(() => this.#heldCount());
 
-  constructor(deps: StateServiceDeps, settings: StateSettings) {
+  constructor(deps: NamespaceDeps, settings: StateSettings) {
     this.#deps = deps;
     this.#settings = settings;
   }

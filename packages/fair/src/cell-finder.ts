@@ -4,6 +4,7 @@
 // The memory is a table in which a key has one place, so a key made to take another's place costs that
 // one a hash and nothing else. Only short strings are kept, and a bounded number of them. One that was cut
 // out of a longer text may keep that text alive until its place is taken or the window ends.
+import { type CellNumbers, createCellNumbers } from './cell-numbers.js';
 import type { FlowKey } from './flow-key.js';
 import type { KeyHash, WindowSalt } from './key-hash.js';
 import { fairLimits } from './limits.js';
@@ -30,12 +31,13 @@ export class CellFinder {
    * Per place the cells of the main structure by level, then those of the secondary. The last place is
    * for keys that are not remembered.
    */
-  readonly cells: Int32Array;
+  readonly cells: CellNumbers;
 
   constructor(options: CellFinderOptions) {
     this.#options = options;
     this.#keys = new Array<FlowKey>(PLACES).fill('');
-    this.cells = new Int32Array((PLACES + 1) * 2 * options.levels);
+    const { levels, columns } = options;
+    this.cells = createCellNumbers((PLACES + 1) * 2 * levels, levels * columns);
   }
 
   /** Other windows have other cells: forgets all keys. */

@@ -5,40 +5,41 @@
 // F4  Applying a fold is applying its outcomes one by one.
 // F9  A cell has at most one fold here, however many outcomes it had.
 import { assert } from '@syncline/kernel';
+import { type CellNumbers, createCellNumbers } from '../cell-numbers.js';
 import type { CellDeltas } from '../cells.js';
 
-/** Numbers per cell: amount, low, high, and 1 if there is a fold. Side by side, for the processor's cache. */
-const STRIDE = 4;
+/** Numbers per cell: amount, low and high. Side by side, for the processor's cache. */
+const STRIDE = 3;
 const LOW = 1;
 const HIGH = 2;
-const HAS = 3;
+/** In place of `high` in a cell without a fold. */
+const NONE = -1;
 
 export class FoldSet {
   /** Those with a fold, in the order of their first outcome; `count` of them. */
-  readonly cells: Uint32Array;
+  readonly cells: CellNumbers;
   count = 0;
   readonly #folds: Float64Array;
 
   constructor(cellsCount: number) {
-    this.cells = new Uint32Array(cellsCount);
-    this.#folds = new Float64Array(STRIDE * cellsCount);
+    this.cells = createCellNumbers(cellsCount, cellsCount);
+    this.#folds = new Float64Array(STRIDE * cellsCount).fill(NONE);
   }
 
   has(cell: number): boolean {
-    return this.#folds[STRIDE * cell + HAS] === 1;
+    return (this.#folds[STRIDE * cell + HIGH] ?? NONE) !== NONE;
   }
 
   /** Hot: an outcome of the cell, after those that it has had. */
   add(cell: number, delta: number): void {
     const folds = this.#folds;
     const at = STRIDE * cell;
-    if (folds[at + HAS] === 0) {
+    if (folds[at + HIGH] === NONE) {
       this.cells[this.count] = cell;
       this.count += 1;
       folds[at] = delta;
       folds[at + LOW] = 0;
       folds[at + HIGH] = 1;
-      folds[at + HAS] = 1;
       return;
     }
     folds[at] = (folds[at] ?? 0) + delta;
@@ -74,7 +75,7 @@ export class FoldSet {
   drop(from: number, to: number): void {
     assert(from >= 0 && to <= this.count, 'F9: a part of the list of cells');
     for (let index = from; index < to; index += 1) {
-      this.#folds[STRIDE * (this.cells[index] ?? 0) + HAS] = 0;
+      this.#folds[STRIDE * (this.cells[index] ?? 0) + HIGH] = NONE;
     }
   }
 

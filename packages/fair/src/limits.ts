@@ -152,6 +152,11 @@ export const fairLimits = defineLimits({
     unit: 'ms',
     why: 'A client that no service or instance has named for so long does not count as live.',
   },
+  redisClientIdKeptMs: {
+    value: 60_000,
+    unit: 'ms',
+    why: 'How long Redis remembers the sequence number of a client at least: longer than it is sent again. Beyond `clientIdsMax` those idle for longer are forgotten.',
+  },
   grpcConnectTimeoutMs: {
     value: 5_000,
     unit: 'ms',

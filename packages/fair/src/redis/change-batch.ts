@@ -13,6 +13,7 @@ import { packIds, packNumbers } from './message-pack.js';
 const AMOUNT_MAX = 2;
 
 export interface ChangePart {
+  readonly cellsCount: number;
   readonly rows: readonly number[];
   /** Per row: its id, how many cells follow, their columns. */
   readonly places: Buffer;
@@ -129,6 +130,7 @@ class PartInProgress {
 
   pack(): ChangePart {
     return {
+      cellsCount: this.cellsCount,
       rows: this.#rows,
       places: packIds(this.#places),
       changes: packNumbers(this.#numbers),

@@ -85,7 +85,7 @@ class SeedsInRedis implements RedisFairStore {
     const { retryBudgetMs = 1_000 } = options;
     const shell = { ...this.#deps, connection: this.#connection };
     this.shared = new SharedEpochs(shell, { retryBudgetMs });
-    this.#register = new SeedRegister(shell);
+    this.#register = new SeedRegister({ ...shell, epochs: this.shared });
     this.#calls = new ScriptCalls(
       { ...shell, register: this.#register },
       { origin: this.#origin, retryBudgetMs },
@@ -126,6 +126,7 @@ class SeedsInRedis implements RedisFairStore {
   }
 
   async seeds(namespace: Namespace): Promise<readonly SeedInfo[]> {
+    await this.shared.learn(namespace);
     const { value } = await this.#calls.repeated(() => this.#register.infos(namespace));
     return value;
   }
@@ -146,7 +147,7 @@ class SeedsInRedis implements RedisFairStore {
         readSeed: (seed) => this.#read(namespace, seed),
         inTurn: (seed, task) => this.#calls.inTurn(namespace, seed, task),
         readCounters: () => this.#register.counters(namespace),
-        onNewLife: () => void this.shared.keysLost(namespace),
+        onNewLife: (seed) => void this.#keysBeganAnew(namespace, seed),
       },
       { namespace, pollIntervalMs, onChange },
     );
@@ -233,6 +234,12 @@ class SeedsInRedis implements RedisFairStore {
   #read(namespace: Namespace, seed: bigint): Promise<SeedReading> {
     const deps = { connection: this.#connection, nowMs: this.#deps.nowMs };
     return readSeed(deps, namespace, seed);
+  }
+
+  /** If all was lost, watchers are told to read everything. Otherwise this seed alone had expired. */
+  async #keysBeganAnew(namespace: Namespace, seed: bigint): Promise<void> {
+    if (await this.shared.keysLost(namespace)) return;
+    await this.#feeds.get(namespace.name)?.restart(seed);
   }
 
   #remove(namespace: Namespace, seed: bigint): Promise<number> {

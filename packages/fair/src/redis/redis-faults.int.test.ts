@@ -119,7 +119,9 @@ test('F5 parts of a large message that were applied are not applied again', asyn
   const id = { clientId: 'one', seq: 3 };
   await store.applyDelta(namespace, SEED, deltasOf(...deltas), id);
   // As if the first service had died behind the second of three parts.
+  expect(await admin.hexists(`${start}meta`, 'k:one')).toBe(0);
   await admin.hdel(`${start}meta`, 'c:one');
+  await admin.hset(`${start}meta`, 'k:one', '3:2');
   const again = await openStore().applyDelta(namespace, SEED, deltasOf(...deltas), id);
   expect(again.result).toBe('applied');
   const cells = await cellsAt(store, namespace, SEED);
@@ -227,12 +229,16 @@ test('keys are those of the contract, and live for three windows', async () => {
   expect(keys).toEqual(
     [
       `${start}1`,
+      `${start}clients`,
       `${start}meta`,
       `${start}rows`,
+      'v1:{api:meta}:active',
       'v1:{api:meta}:seeds',
       'v1:{42}:1',
+      'v1:{42}:clients',
       'v1:{42}:meta',
       'v1:{42}:rows',
+      'v1:{meta}:epoch',
       'v1:{meta}:seeds',
     ].sort(),
   );

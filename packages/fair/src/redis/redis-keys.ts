@@ -6,8 +6,13 @@
 import type { Namespace } from '../state/fair-store.js';
 
 export interface SeedKeys {
-  /** Hash: `n` changes so far, `e` life of these keys, `t` last change, `c:<client>` last seq. */
+  /**
+   * Hash: `n` changes and `m` cells so far, `e` life of these keys, `t` last change, `c:<client>` last seq,
+   * `k:<client>` parts of its next one.
+   */
   readonly meta: string;
+  /** Sorted set: clients of which `meta` knows a seq, by their last change. */
+  readonly clients: string;
   /** Set of row ids. */
   readonly rows: string;
   readonly channel: string;
@@ -18,6 +23,7 @@ export function seedKeys({ name }: Namespace, seed: bigint): SeedKeys {
   const start = `v1:{${name === '' ? '' : `${name}:`}${seed}}:`;
   return {
     meta: `${start}meta`,
+    clients: `${start}clients`,
     rows: `${start}rows`,
     channel: `${start}changes`,
     row: (id) => `${start}${id}`,

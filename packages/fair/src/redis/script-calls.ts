@@ -3,9 +3,11 @@
 // A call that was cut off may have been applied. It is sent again under the same sequence number, which the
 // script applies once, so that repeating is always safe.
 import { SynclineError } from '@syncline/kernel';
+import { fairLimits } from '../limits.js';
 import type { ChangeId, Namespace } from '../state/fair-store.js';
 import { applyScript } from './apply-script.js';
 import type { ChangePart } from './change-batch.js';
+import { DefaultRoom } from './default-room.js';
 import type { RedisArgument, RedisConnection, RedisDeps } from './redis-connection.js';
 import { seedKeys } from './redis-keys.js';
 import { type Answer, repeatedCall } from './repeated-call.js';
@@ -37,11 +39,13 @@ export interface ScriptCall {
 export class ScriptCalls {
   readonly #deps: ScriptCallsDeps;
   readonly #options: ScriptCallsOptions;
+  readonly #room: DefaultRoom;
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(deps: ScriptCallsDeps, options: ScriptCallsOptions) {
     this.#deps = deps;
     this.#options = options;
+    this.#room = new DefaultRoom(deps);
   }
 
   /** Runs tasks of a seed in the order of their calls, one at a time. */
@@ -71,22 +75,34 @@ export class ScriptCalls {
   }
 
   async #attempt(call: ScriptCall): Promise<SeedChange> {
-    const { connection, register, nowMs, random } = this.#deps;
-    const { namespace, seed, changes, id, part, parts } = call;
+    const { register } = this.#deps;
+    const { namespace, seed } = call;
     const isListed = register.isListed(namespace, seed);
-    if (!isListed) await register.checkRoom(namespace, seed);
+    if (!isListed) await register.admit(namespace, seed);
+    const change =
+      namespace.name === ''
+        ? await this.#room.take(call.changes.cellsCount, (room) => this.#send(call, room))
+        : await this.#send(call, '');
+    if (change.n === 1) await register.list(namespace, seed);
+    if (!isListed) await register.keepRows(namespace, seed);
+    return change;
+  }
+
+  async #send(call: ScriptCall, room: number | ''): Promise<SeedChange> {
+    const { connection, nowMs, random } = this.#deps;
+    const { namespace, seed, changes, id, part, parts } = call;
     const { rule } = namespace;
     const keys = seedKeys(namespace, seed);
     const args: RedisArgument[] = [changes.places, changes.changes];
     args.push(rule.policy, rule.policy === 'sum' ? 0 : rule.ratePerSecond);
     args.push(timeToLiveMs(namespace), keys.channel, nowMs?.() ?? '');
     args.push(id.clientId, id.seq, part, parts, this.#options.origin, random.u32().toString(36));
+    args.push(room, fairLimits.clientIdsMax.value, fairLimits.redisClientIdKeptMs.value);
     const rows = changes.rows.map((row) => keys.row(row));
-    const reply = await connection.script(applyScript, [keys.meta, keys.rows, ...rows], args);
+    const all = [keys.meta, keys.rows, keys.clients, ...rows];
+    const reply = await connection.script(applyScript, all, args);
     if (!(reply instanceof Uint8Array))
       throw new SynclineError('corrupt', 'Redis answered no text');
-    const change = readSeedChange(reply, rule.policy === 'sum');
-    if (!isListed || change.n === 1) await register.list(namespace, seed);
-    return change;
+    return readSeedChange(reply, rule.policy === 'sum');
   }
 }

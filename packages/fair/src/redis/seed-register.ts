@@ -1,15 +1,67 @@
 // Which seeds a namespace has in Redis, how large they are, and how they are removed. The list is a set under
 // the tracker's own tag: the keys of a seed live in another slot, and no script may touch both.
+//
+// A seed is listed before it is first changed, by a script that counts: of any number of callers at once no
+// more are let in than the default namespace has room for. The same script raises `:active` for a tracker,
+// and makes the epoch of the default namespace, for which nobody says hello.
 import { SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { Namespace, SeedInfo } from '../state/fair-store.js';
 import type { RedisConnection, RedisDeps } from './redis-connection.js';
 import { seedKeys, trackerKeys } from './redis-keys.js';
 import { texts } from './redis-reply.js';
-import { timeToLiveMs } from './shared-epochs.js';
+import { defineScript } from './redis-script.js';
+import { drawEpoch, type SharedEpochs, timeToLiveMs } from './shared-epochs.js';
+
+/**
+ * KEYS 1 seeds, 2 epoch, 3 active; ARGV 1 seed, 2 time to live in ms, 3 most seeds or '', 4 an epoch or ''.
+ * Answers the count of seeds if there is no room, or '', and the epoch. Longer numbers are larger.
+ */
+const listScript = defineScript(`
+local call, seed, ttl = redis.call, ARGV[1], ARGV[2]
+if ARGV[3] ~= '' and call('SISMEMBER', KEYS[1], seed) == 0 then
+  local count = call('SCARD', KEYS[1])
+  if count >= tonumber(ARGV[3]) then return { tostring(count), '' } end
+end
+call('SADD', KEYS[1], seed)
+call('PEXPIRE', KEYS[1], ttl)
+if ARGV[4] == '' then
+  local known = call('GET', KEYS[3]) or ''
+  if #known < #seed or (#known == #seed and known < seed) then call('SET', KEYS[3], seed, 'PX', ttl) end
+  return { '', '' }
+end
+call('SET', KEYS[2], ARGV[4], 'NX')
+call('PEXPIRE', KEYS[2], ttl)
+return { '', call('GET', KEYS[2]) }
+`);
+
+/** KEYS 1 meta, 2 rows, 3 clients, then rows; ARGV their ids. The last rows take the rest with them. */
+const removeScript = defineScript(`
+local fieldsCount = 0
+for index = 4, #KEYS do
+  fieldsCount = fieldsCount + redis.call('HLEN', KEYS[index])
+  redis.call('UNLINK', KEYS[index])
+  redis.call('SREM', KEYS[2], ARGV[index - 3])
+end
+local isGone = redis.call('SCARD', KEYS[2]) == 0
+if isGone then redis.call('UNLINK', KEYS[1], KEYS[3]) end
+return { tostring(fieldsCount), isGone and 'gone' or '' }
+`);
+
+/** KEYS rows; ARGV 1 time to live in ms. */
+const keepScript = defineScript(`
+for index = 1, #KEYS do redis.call('PEXPIRE', KEYS[index], ARGV[1]) end
+`);
+
+/** Rows of one call: a default seed may have very many, and Redis serves nobody else meanwhile. */
+const ROWS_PER_CALL = 500;
+
+/** How often a full list is looked through. A seed without keys at two looks has expired. */
+const LOOK_EVERY_MS = 1_000;
 
 export interface SeedRegisterDeps extends RedisDeps {
   readonly connection: RedisConnection;
+  readonly epochs: SharedEpochs;
   readonly nowMs: (() => number) | undefined;
 }
 
@@ -20,61 +72,68 @@ export interface SeedCounters {
 
 export class SeedRegister {
   readonly #deps: SeedRegisterDeps;
-  /** When a seed was last put on the list, by our monotonic clock. */
-  readonly #listedAtMs = new Map<string, number>();
+  /** Until when a seed counts as listed, by our monotonic clock. */
+  readonly #listedUntilMs = new Map<string, number>();
+  /** Default seeds that were on the list without keys: expired, or about to be written. */
+  #missing: ReadonlySet<bigint> = new Set();
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: SeedRegisterDeps) {
     this.#deps = deps;
   }
 
-  /** Once per window the list is told again, so that it lives as long as the seeds do. */
+  /** The list is told again so often that it lives as long as the seeds do. */
   isListed(namespace: Namespace, seed: bigint): boolean {
-    const listedAtMs = this.#listedAtMs.get(seedKeys(namespace, seed).meta);
-    if (listedAtMs === undefined) return false;
-    return this.#deps.clock.monotonicMs() - listedAtMs < namespace.windowMs;
+    const untilMs = this.#listedUntilMs.get(seedKeys(namespace, seed).meta);
+    return untilMs !== undefined && this.#deps.clock.monotonicMs() < untilMs;
   }
 
+  /** Before its first change. Throws `limit-exceeded`: anyone may make up a seed of the default namespace. */
+  async admit(namespace: Namespace, seed: bigint): Promise<void> {
+    const seedsMax = namespace.name === '' ? fairLimits.defaultSeedsMax.value : '';
+    let count = await this.#tryToList(namespace, seed, seedsMax);
+    if (count > 0 && (await this.#unlistExpired(namespace)))
+      count = await this.#tryToList(namespace, seed, seedsMax);
+    if (count > 0) throw noRoomForSeed(seed, count);
+  }
+
+  /** It was changed, so it is listed whatever the count: its keys began anew, or others unlisted it. */
   async list(namespace: Namespace, seed: bigint): Promise<void> {
-    const { connection, clock } = this.#deps;
-    const { seeds } = trackerKeys(namespace);
-    await Promise.all([
-      connection.call('SADD', [seeds, String(seed)]),
-      connection.call('PEXPIRE', [seeds, timeToLiveMs(namespace)]),
-    ]);
-    this.#listedAtMs.set(seedKeys(namespace, seed).meta, clock.monotonicMs());
+    await this.#tryToList(namespace, seed, '');
   }
 
-  /** Anyone may make up a seed of the default namespace. */
-  async checkRoom(namespace: Namespace, seed: bigint): Promise<void> {
+  /** An opaque seed lives for as long as it is changed, with the rows that are not. */
+  async keepRows(namespace: Namespace, seed: bigint): Promise<void> {
     if (namespace.name !== '') return;
-    const { connection } = this.#deps;
-    const { seeds } = trackerKeys(namespace);
-    const [isKnown, count] = await Promise.all([
-      connection.call('SISMEMBER', [seeds, String(seed)]),
-      connection.call('SCARD', [seeds]),
-    ]);
-    const { value } = fairLimits.defaultSeedsMax;
-    if (Number(isKnown) === 1 || Number(count) < value) return;
-    throw new SynclineError(
-      'limit-exceeded',
-      `the default namespace in Redis has ${Number(count)} seeds, and ${value} is the most. Old ones go after three windows.`,
-      { details: { limit: 'defaultSeedsMax' } },
-    );
+    const { row } = seedKeys(namespace, seed);
+    const keys = (await this.#rowIds(namespace, seed)).map(row);
+    for (let at = 0; at < keys.length; at += ROWS_PER_CALL) {
+      const some = keys.slice(at, at + ROWS_PER_CALL);
+      await this.#deps.connection.script(keepScript, some, [timeToLiveMs(namespace)]);
+    }
   }
 
+  /** What no service of ours has listed is left out. */
   async all(namespace: Namespace): Promise<readonly bigint[]> {
     const reply = await this.#deps.connection.call('SMEMBERS', [trackerKeys(namespace).seeds]);
-    return texts(reply).flatMap((seed) => (seed === undefined ? [] : [BigInt(seed)]));
+    const isSeed = (seed: string | undefined) => seed !== undefined && /^\d{1,20}$/.test(seed);
+    return texts(reply).flatMap((seed) => (isSeed(seed) ? [BigInt(seed ?? 0)] : []));
   }
 
   async counters(namespace: Namespace): Promise<ReadonlyMap<bigint, SeedCounters>> {
     const counters = new Map<bigint, SeedCounters>();
     for (const seed of await this.all(namespace)) {
-      const { meta } = seedKeys(namespace, seed);
-      const [n, life] = texts(await this.#deps.connection.call('HMGET', [meta, 'n', 'e']));
+      const [n, life] = await this.#meta(namespace, seed, ['n', 'e']);
       if (life !== undefined) counters.set(seed, { n: Number(n), life });
     }
     return counters;
+  }
+
+  /** Cells over all seeds of a namespace, as their changes have counted them. */
+  async cellsCount(namespace: Namespace): Promise<number> {
+    const seeds = await this.all(namespace);
+    const metas = await Promise.all(seeds.map((seed) => this.#meta(namespace, seed, ['m'])));
+    return metas.reduce((sum, [count]) => sum + (Number(count ?? 0) || 0), 0);
   }
 
   /** One that has expired is left out. */
@@ -87,41 +146,101 @@ export class SeedRegister {
     return infos;
   }
 
-  async #info(namespace: Namespace, seed: bigint): Promise<SeedInfo | undefined> {
-    const { connection } = this.#deps;
-    const { meta } = seedKeys(namespace, seed);
-    const [changedMs] = texts(await connection.call('HMGET', [meta, 't']));
-    if (changedMs === undefined) return undefined;
-    const nowMs = this.#deps.nowMs?.() ?? (await this.redisMs());
-    return {
-      seed,
-      cellsCount: await this.#countCells(namespace, seed),
-      idleMs: Math.max(0, nowMs - Number(changedMs)),
-    };
-  }
-
-  /** Removes all keys of a seed; returns how many cells it had. Of several who try, one counts them. */
+  /** Removes all keys of a seed; returns how many cells went. Of several who try, each counts its own. */
   async remove(namespace: Namespace, seed: bigint): Promise<number> {
     const { connection } = this.#deps;
-    const { meta, rows, row } = seedKeys(namespace, seed);
-    this.#listedAtMs.delete(meta);
-    const removed = await connection.call('SREM', [trackerKeys(namespace).seeds, String(seed)]);
-    const cellsCount = await this.#countCells(namespace, seed);
-    const ids = texts(await connection.call('SMEMBERS', [rows]));
-    await connection.call('UNLINK', [meta, rows, ...ids.map((id) => row(id ?? ''))]);
-    return Number(removed) === 1 ? cellsCount : 0;
-  }
-
-  async #countCells(namespace: Namespace, seed: bigint): Promise<number> {
-    const { connection } = this.#deps;
-    const { rows, row } = seedKeys(namespace, seed);
-    const ids = texts(await connection.call('SMEMBERS', [rows]));
-    const lengths = await Promise.all(ids.map((id) => connection.call('HLEN', [row(id ?? '')])));
-    return lengths.reduce<number>((sum, length) => sum + Number(length) / 2, 0);
+    const { meta, rows, clients, row } = seedKeys(namespace, seed);
+    this.#listedUntilMs.delete(meta);
+    await connection.call('SREM', [trackerKeys(namespace).seeds, String(seed)]);
+    let fieldsCount = 0;
+    for (let isGone = false; !isGone; ) {
+      const ids = (await this.#rowIds(namespace, seed)).slice(0, ROWS_PER_CALL);
+      const keys = [meta, rows, clients, ...ids.map(row)];
+      const [some, gone] = texts(await connection.script(removeScript, keys, ids));
+      fieldsCount += Number(some);
+      isGone = gone === 'gone';
+    }
+    return fieldsCount / 2;
   }
 
   async redisMs(): Promise<number> {
     const [seconds, micros] = texts(await this.#deps.connection.call('TIME', [])).map(Number);
     return (seconds ?? 0) * 1000 + Math.floor((micros ?? 0) / 1000);
   }
+
+  /** 0, or how many seeds there are when that leaves no room. */
+  async #tryToList(namespace: Namespace, seed: bigint, seedsMax: number | ''): Promise<number> {
+    const { connection, epochs, random } = this.#deps;
+    const { seeds, epoch, active } = trackerKeys(namespace);
+    const ownEpoch = namespace.name === '' ? drawEpoch(random) : '';
+    const args = [String(seed), timeToLiveMs(namespace), seedsMax, ownEpoch];
+    const reply = await connection.script(listScript, [seeds, epoch, active], args);
+    const [count, current = ''] = texts(reply);
+    if (current !== '') epochs.saw(namespace, current);
+    if (Number(count) === 0) this.#noteListed(namespace, seed);
+    return Number(count);
+  }
+
+  #noteListed(namespace: Namespace, seed: bigint): void {
+    const nowMs = this.#deps.clock.monotonicMs();
+    for (const [key, untilMs] of this.#listedUntilMs)
+      if (untilMs <= nowMs) this.#listedUntilMs.delete(key);
+    // Rows of the default namespace are kept alive then too: see `keepRows`.
+    const forMs = namespace.name === '' ? namespace.windowMs / 10 : namespace.windowMs;
+    this.#listedUntilMs.set(seedKeys(namespace, seed).meta, nowMs + forMs);
+  }
+
+  /** Seeds expire by themselves, and stay on the list. True if there were such. */
+  async #unlistExpired(namespace: Namespace): Promise<boolean> {
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs - this.#lookedAtMs < LOOK_EVERY_MS) return false;
+    this.#lookedAtMs = nowMs;
+    const seeds = await this.all(namespace);
+    const metas = await Promise.all(seeds.map((seed) => this.#meta(namespace, seed, ['e'])));
+    const missing = new Set(seeds.filter((_, index) => metas[index]?.[0] === undefined));
+    const expired = seeds.filter((seed) => missing.has(seed) && this.#missing.has(seed));
+    this.#missing = missing;
+    if (expired.length === 0) return false;
+    const args = [trackerKeys(namespace).seeds, ...expired.map(String)];
+    await this.#deps.connection.call('SREM', args);
+    return true;
+  }
+
+  async #info(namespace: Namespace, seed: bigint): Promise<SeedInfo | undefined> {
+    const [changedMs] = await this.#meta(namespace, seed, ['t']);
+    if (changedMs === undefined) return undefined;
+    const nowMs = this.#deps.nowMs?.() ?? (await this.redisMs());
+    return {
+      seed,
+      cellsCount: await this.#countCells(namespace, seed),
+      idleMs: Math.max(0, nowMs - (Number(changedMs) || 0)),
+    };
+  }
+
+  async #meta(namespace: Namespace, seed: bigint, fields: readonly string[]) {
+    const { meta } = seedKeys(namespace, seed);
+    return texts(await this.#deps.connection.call('HMGET', [meta, ...fields]));
+  }
+
+  async #rowIds(namespace: Namespace, seed: bigint): Promise<readonly string[]> {
+    const reply = await this.#deps.connection.call('SMEMBERS', [seedKeys(namespace, seed).rows]);
+    return texts(reply).map((id) => id ?? '');
+  }
+
+  async #countCells(namespace: Namespace, seed: bigint): Promise<number> {
+    const { connection } = this.#deps;
+    const { row } = seedKeys(namespace, seed);
+    const ids = await this.#rowIds(namespace, seed);
+    const lengths = await Promise.all(ids.map((id) => connection.call('HLEN', [row(id)])));
+    return lengths.reduce<number>((sum, length) => sum + Number(length) / 2, 0);
+  }
+}
+
+function noRoomForSeed(seed: bigint, count: number): SynclineError {
+  const { value } = fairLimits.defaultSeedsMax;
+  return new SynclineError(
+    'limit-exceeded',
+    `seed ${seed} would be one more than the ${count} seeds of the default namespace in Redis, and ${value} is the most. Seeds go 3 windows after their last change; use a named tracker, or fewer seeds.`,
+    { details: { limit: 'defaultSeedsMax', limitValue: value } },
+  );
 }

@@ -105,6 +105,10 @@ export class SharedEpochs implements SharedTrackers {
     return Number(count);
   }
 
+  async left(namespace: Namespace, clientId: string): Promise<void> {
+    await this.#deps.connection.call('ZREM', [trackerKeys(namespace).instances, clientId]);
+  }
+
   onReachable(listener: (isReachable: boolean) => void): { close(): void } {
     return this.#deps.connection.reachability.listen(listener);
   }
@@ -144,9 +148,11 @@ export class SharedEpochs implements SharedTrackers {
     return true;
   }
 
+  /** Keeps it alive too, as every sign of life does. */
   async #read(namespace: Namespace): Promise<string | undefined> {
+    const args = [trackerKeys(namespace).epoch, 'PX', timeToLiveMs(namespace)];
     try {
-      return text(await this.#deps.connection.call('GET', [trackerKeys(namespace).epoch])) ?? '';
+      return text(await this.#deps.connection.call('GETEX', args)) ?? '';
     } catch (thrown) {
       const error = SynclineError.from(thrown).message;
       this.#deps.logger.debug('the epoch could not be read', { slice: 'fair', error });

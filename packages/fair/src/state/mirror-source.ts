@@ -21,7 +21,10 @@ export class MirrorSource {
     const { store, hub } = deps;
     this.#deps = deps;
     this.#namespace = namespace;
-    this.#watch = store.watch?.(namespace, (change) => hub.feed(change));
+    this.#watch = store.watch?.(namespace, (change) => {
+      if (change.beginsAnew) hub.drop(change.seed);
+      if (change.cells.count > 0) hub.feed(change);
+    });
   }
 
   load(): MaybePromise<void> {

@@ -1,0 +1,130 @@
+// What services agree on in a real Redis, and when they count it as lost.
+import {
+  createSystemClock,
+  createSystemRandom,
+  silentLogger,
+  silentMetrics,
+} from '@syncline/kernel';
+import { type RedisServer, startRedis } from '@syncline/testkit';
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import {
+  deltasOf,
+  linearNamespace,
+  listCells,
+  sumNamespace,
+} from '../conformance/store-samples.js';
+import type { Applied, Namespace } from '../state/fair-store.js';
+import { WIRE_HASH, WIRE_POLICY } from '../wire/sync-messages.js';
+import { createRedisFairStore, type RedisFairStore } from './redis-fair-store.js';
+
+const WAIT = { timeout: 10_000, interval: 5 };
+const namespace: Namespace = { ...linearNamespace, name: 'api' };
+const config = {
+  levels: 3,
+  columns: 50,
+  policy: WIRE_POLICY.linear,
+  ratePerSecond: 0.005,
+  windowMs: 300_000,
+  hash: WIRE_HASH.keyed,
+  keyCheck: 7n,
+  increment: 0.04,
+  decrement: 0.00004,
+};
+const [epochKey, configKey] = ['v1:{api:meta}:epoch', 'v1:{api:meta}:config'] as const;
+
+let redis: RedisServer;
+let admin: Redis;
+let stores: RedisFairStore[] = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+  admin = new Redis(redis.url);
+});
+beforeEach(() => admin.flushall());
+afterEach(async () => {
+  await Promise.all(stores.map((store) => store.close()));
+  stores = [];
+});
+afterAll(async () => {
+  admin.disconnect();
+  await redis[Symbol.asyncDispose]();
+});
+
+async function openStore() {
+  const deps = { clock: createSystemClock(), random: createSystemRandom() };
+  const rest = { logger: silentLogger, metrics: silentMetrics };
+  const store = createRedisFairStore({ url: redis.url }, { ...deps, ...rest });
+  stores.push(store);
+  await store.seeds(namespace); // connected
+  const heard: boolean[] = [];
+  store.shared.onReachable((isReachable) => heard.push(isReachable));
+  return { store, heard };
+}
+
+const change = async (store: RedisFairStore, column: number) =>
+  await store.applyDelta(sumNamespace, 42n, deltasOf({ row: 1, column, amount: 0.25 }));
+
+const cellsOf = ({ cells }: Applied) => listCells(cells).map(({ column }) => column);
+
+test('a refused hello keeps nothing alive', async () => {
+  const { store } = await openStore();
+  await store.shared.greet(namespace, config);
+  for (const key of [epochKey, configKey]) await admin.pexpire(key, 5_000);
+  const refused = store.shared.greet(namespace, { ...config, columns: 60 });
+  await expect(refused).rejects.toMatchObject({ code: 'conflict', details: { field: 'columns' } });
+  for (const key of [epochKey, configKey]) expect(await admin.pttl(key)).toBeLessThan(5_001);
+  await store.shared.greet(namespace, { ...config, increment: 0.5 });
+  for (const key of [epochKey, configKey]) expect(await admin.pttl(key)).toBeGreaterThan(890_000);
+});
+
+test('a configuration that is written in another way is the same', async () => {
+  const { store } = await openStore();
+  const { epoch } = await store.shared.greet(namespace, config);
+  const written: unknown = JSON.parse((await admin.get(configKey)) ?? '');
+  await admin.set(configKey, JSON.stringify({ ...Object(written), newer: 1 }));
+  expect(await store.shared.greet(namespace, config)).toEqual({ epoch });
+});
+
+test('what others wrote in place of epoch and configuration is written over', async () => {
+  const { store } = await openStore();
+  await admin.mset(epochKey, 'banana', configKey, '{{{');
+  const { epoch } = await store.shared.greet(namespace, config);
+  expect(epoch).toBeGreaterThan(0);
+  expect(await admin.get(epochKey)).toBe(String(epoch));
+  const other = store.shared.greet(namespace, { ...config, levels: 2 });
+  await expect(other).rejects.toMatchObject({ details: { field: 'levels' } });
+});
+
+test('a hello that finds another epoch tells that all was lost, whoever comes first', async () => {
+  const { store, heard } = await openStore();
+  await store.shared.greet(namespace, config);
+  await admin.flushall();
+  const { epoch } = await store.shared.greet(namespace, config);
+  expect(heard).toEqual([false, true]);
+  expect(await store.shared.greet(namespace, config)).toEqual({ epoch });
+  await store.shared.keepAlive(namespace, ['one']);
+  expect(heard).toEqual([false, true]);
+});
+
+test('F60 a default seed that expired and began anew is told whole, and nothing else is lost', async () => {
+  const [{ store, heard }, other] = [await openStore(), await openStore()];
+  const told: Applied[] = [];
+  store.watch(sumNamespace, (applied) => told.push(applied));
+  await change(store, 1);
+  await vi.waitFor(async () => expect(await admin.pubsub('NUMPAT')).toBe(1), WAIT);
+  for (const key of await admin.keys('v1:{42}:*')) await admin.del(key); // as Redis does in time
+  await change(other.store, 2);
+  await vi.waitFor(() => expect(told.some(({ beginsAnew }) => beginsAnew)).toBe(true), WAIT);
+  expect(told.filter(({ beginsAnew }) => beginsAnew).map(cellsOf)).toEqual([[2]]);
+  expect(heard).toEqual([]);
+});
+
+test('FLUSHALL loses the default namespace too', async () => {
+  const { store, heard } = await openStore();
+  store.watch(sumNamespace, () => {});
+  await change(store, 1);
+  await admin.flushall();
+  await change(store, 1);
+  await vi.waitFor(() => expect(heard).toEqual([false, true]), WAIT);
+});

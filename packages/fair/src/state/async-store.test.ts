@@ -18,6 +18,7 @@ function createSharedStore(clock: ManualClock) {
     instances: 1,
     /** Watchers that were closed though they were closed before. */
     closedAgain: 0,
+    left: [] as string[],
     release: () => {
       for (const open of gates.splice(0)) open();
     },
@@ -26,6 +27,12 @@ function createSharedStore(clock: ManualClock) {
       const namespace = { ...apiNamespace };
       const change = memory.applyDelta(namespace, SEED, deltasOf([[0, column, 0.5]]));
       for (const watcher of watchers) watcher(change);
+    },
+    /** A seed that expired has this cell alone now. */
+    beginAnew: (column: number) => {
+      memory.forget(apiNamespace, SEED);
+      const change = memory.applyDelta(apiNamespace, SEED, deltasOf([[0, column, 0.5]]));
+      for (const watcher of watchers) watcher({ ...change, beginsAnew: true });
     },
     setReachable: (isReachable: boolean) => reachable?.(isReachable),
   };
@@ -56,6 +63,7 @@ function createSharedStore(clock: ManualClock) {
     shared: {
       greet: () => later(() => ({ epoch: controls.epoch })),
       keepAlive: () => later(() => controls.instances),
+      left: (_namespace, clientId) => later(() => void controls.left.push(clientId)),
       onReachable: (listener) => {
         reachable = listener;
         return { close() {} };
@@ -121,6 +129,32 @@ describe('a store that answers later', () => {
     expect(client.take().map((response) => [...valuesOf(response).keys()])).toEqual([['0/1']]);
     controls.elsewhere(2);
     settle();
+    expect(client.take().map((response) => [...valuesOf(response).keys()])).toEqual([['0/2']]);
+  });
+
+  test('it hears who has left, and not of a stream that another of the client replaced', async () => {
+    const { connect, controls } = createSharedRig();
+    const [older, newer, other] = [connect(), connect(), connect()];
+    for (const client of [older, newer]) client.hello('api', 'one');
+    other.hello('api', 'other');
+    for (const client of [older, newer, other]) await client.handled;
+    older.hangUp();
+    expect(controls.left).toEqual([]);
+    other.hangUp();
+    await turns();
+    expect(controls.left).toEqual(['other']);
+  });
+
+  test('of a seed that began anew nothing older is told', async () => {
+    const { connect, controls } = createSharedRig();
+    const client = connect();
+    client.hello('api', 'one');
+    await client.handled;
+    controls.elsewhere(1);
+    controls.beginAnew(2);
+    client.take();
+    client.requestState();
+    await client.handled;
     expect(client.take().map((response) => [...valuesOf(response).keys()])).toEqual([['0/2']]);
   });
 

@@ -75,6 +75,8 @@ export interface SharedTrackers {
   greet(namespace: Namespace, config: WireTrackerConfig): Promise<{ readonly epoch: number }>;
   /** These clients are alive here. Resolves to the number of clients on all services. */
   keepAlive(namespace: Namespace, clientIds: readonly string[]): Promise<number>;
+  /** This client has left, and counts no longer. One that died counts for a while. */
+  left(namespace: Namespace, clientId: string): Promise<void>;
   /** Calls back when the store is lost (after 1 s without it) and when it is back. */
   onReachable(listener: (isReachable: boolean) => void): { close(): void };
 }

@@ -2,7 +2,7 @@
 // instances use the number only to judge how much of the traffic they see.
 //
 // Over a shared store the clients of all services count. Each service says every two seconds which of them
-// are its own.
+// are its own, and at once which of them has left; one that came back elsewhere is counted there again.
 import { type Clock, type Logger, SynclineError, type Timer } from '@syncline/kernel';
 import type { BroadcastHub } from './broadcast-hub.js';
 import type { Namespace, SharedTrackers } from './fair-store.js';
@@ -42,6 +42,11 @@ export class InstanceCount {
     if (shared !== undefined && this.#keepAliveTimer === undefined) this.#keepAlive(shared);
   }
 
+  left(clientId: string): void {
+    const { shared } = this.#deps;
+    shared?.left(this.#namespace, clientId).catch((thrown: unknown) => this.#unknown(thrown));
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#announceTimer?.cancel();
@@ -63,7 +68,7 @@ export class InstanceCount {
   }
 
   #keepAlive(shared: SharedTrackers): void {
-    const { clock, hub, logger } = this.#deps;
+    const { clock, hub } = this.#deps;
     const again = () => {
       this.#keepAliveTimer = undefined;
       this.#keepAlive(shared);
@@ -76,10 +81,13 @@ export class InstanceCount {
         hub.activeInstances = Math.max(count, [...this.#clientIds()].length);
         if (!this.#isClosed) this.#announceSoon();
       },
-      (thrown: unknown) => {
-        const { message: reason } = SynclineError.from(thrown);
-        logger.debug('the instances of other services are not known', { reason });
-      },
+      (thrown: unknown) => this.#unknown(thrown),
     );
+  }
+
+  /** The store is away; what it counts is asked for again, and expires by itself. */
+  #unknown(thrown: unknown): void {
+    const { message: reason } = SynclineError.from(thrown);
+    this.#deps.logger.debug('the instances of other services are not known', { reason });
   }
 }

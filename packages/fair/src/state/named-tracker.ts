@@ -140,7 +140,10 @@ export class NamedTracker {
 
   leave(member: Member): void {
     this.hub.leave(member.outbox);
-    if (this.#members.get(member.clientId) === member) this.#members.delete(member.clientId);
+    if (this.#members.get(member.clientId) === member) {
+      this.#members.delete(member.clientId);
+      this.#instances.left(member.clientId);
+    }
     if (this.hub.streamsCount === 0) this.#idleSinceMs = this.#deps.clock.monotonicMs();
     this.#instancesChanged();
   }

@@ -1,13 +1,14 @@
 // The figures for programs: one object per line, so that a long evaluation can be read while it runs.
 import type { Scenario, Verdict } from '@syncline/fair/testing';
-import type { EvalPlan } from './eval-plan.js';
+import { type EvalPlan, shortName } from './eval-plan.js';
 
 /** `facts` say which row it is. */
 export function jsonLine(
-  { name: scenario }: Scenario,
+  scenario: Scenario,
   { seeds, intervalMs }: EvalPlan,
   facts: object,
   verdict: Verdict,
 ): string {
-  return `${JSON.stringify({ scenario, ...facts, seeds, intervalMs, ...verdict })}\n`;
+  const name = shortName(scenario); // what --scenario takes
+  return `${JSON.stringify({ scenario: name, ...facts, seeds, intervalMs, ...verdict })}\n`;
 }

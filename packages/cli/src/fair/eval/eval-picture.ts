@@ -1,5 +1,6 @@
 // Writes the picture of an evaluation: each scenario without throttling, and with each policy at its best.
-import { writeFileSync } from 'node:fs';
+import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { SynclineError } from '@syncline/kernel';
 import type { PicturePanel } from '../picture/panel.js';
 import { drawPicture, type PictureChapter } from '../picture/picture.js';
@@ -9,6 +10,16 @@ import { isShared, rowTitle } from './eval-row.js';
 import type { ScenarioResult, SeriesResult } from './eval-scenario.js';
 import { describeScenario, FIGURE_NAMES, figures } from './eval-table.js';
 
+/** Before minutes are spent on it. Throws `invalid-argument`. */
+export function checkPicture({ file }: PictureTarget): void {
+  try {
+    accessSync(dirname(file), constants.W_OK);
+    if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) throw new Error('it is a folder');
+  } catch (cause) {
+    throw cannotWrite(cause);
+  }
+}
+
 /** Throws `invalid-argument` when the file cannot be written. */
 export function writePicture({ file, format }: PictureTarget, results: readonly ScenarioResult[]) {
   const chapters = results.map(chapterOf);
@@ -16,9 +27,13 @@ export function writePicture({ file, format }: PictureTarget, results: readonly 
   try {
     writeFileSync(file, text);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new SynclineError('invalid-argument', `cannot write --picture: ${reason}.`, { cause });
+    throw cannotWrite(cause);
   }
+}
+
+function cannotWrite(cause: unknown): SynclineError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new SynclineError('invalid-argument', `cannot write --picture: ${reason}.`, { cause });
 }
 
 function chapterOf({ scenario, rows }: ScenarioResult): PictureChapter {

@@ -40,5 +40,7 @@ test('elsewhere nothing moves: whole lines, and few', () => {
   const { progress, step, text } = progressOn(false);
   for (let second = 0; second < 40; second += 1) step(1_000, second / 40);
   progress.clear();
-  expect(text()).toBe(' 35 %  flash-crowd: no throttling\n 72 %  flash-crowd: no throttling\n');
+  expect(text()).toBe(
+    ' 35 %  about 27 s left  flash-crowd: no throttling\n 72 %  about 11 s left  flash-crowd: no throttling\n',
+  );
 });

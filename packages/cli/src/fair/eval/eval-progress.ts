@@ -1,32 +1,39 @@
 // How far an evaluation is: on a terminal one line that is written over, elsewhere a line now and then.
 import type { Clock } from '@syncline/kernel';
 import type { CliWorld } from '../../cli-world.js';
+import { formatDuration } from '../../duration.js';
 
 /** Fast enough to look alive. */
 const REPAINT_MS = 100;
 /** A log that collects words is not to be filled with them. */
 const PLAIN_LINE_MS = 15_000;
 
+/** Before, the first runs say little about the rest. */
+const GUESS_MS = 3_000;
+
 const CLEAR_LINE = '\r\u001b[2K';
 
 export class EvalProgress {
   readonly #deps: { readonly world: CliWorld; readonly clock: Clock };
   readonly #isMoving: boolean;
+  readonly #startedAtMs: number;
   #nextAtMs: number;
 
   constructor(deps: { readonly world: CliWorld; readonly clock: Clock }) {
     this.#deps = deps;
     this.#isMoving = deps.world.stderr.isTTY === true && deps.world.environment['TERM'] !== 'dumb';
-    this.#nextAtMs = this.#isMoving ? 0 : deps.clock.monotonicMs() + PLAIN_LINE_MS;
+    this.#startedAtMs = deps.clock.monotonicMs();
+    this.#nextAtMs = this.#isMoving ? 0 : this.#startedAtMs + PLAIN_LINE_MS;
   }
 
-  /** `part` is from 0 to 1. */
+  /** `part` is of the whole evaluation, from 0 to 1. */
   show(what: string, part: number): void {
     const { world, clock } = this.#deps;
     const nowMs = clock.monotonicMs();
     if (nowMs < this.#nextAtMs) return;
     this.#nextAtMs = nowMs + (this.#isMoving ? REPAINT_MS : PLAIN_LINE_MS);
-    const text = `${String(Math.floor(100 * part)).padStart(3)} %  ${what}`;
+    const left = timeLeft(nowMs - this.#startedAtMs, part);
+    const text = `${String(Math.floor(100 * part)).padStart(3)} %  ${left}${what}`;
     world.stderr.write(this.#isMoving ? `${CLEAR_LINE}${text.slice(0, 79)}` : `${text}\n`);
   }
 
@@ -34,4 +41,10 @@ export class EvalProgress {
   clear(): void {
     if (this.#isMoving) this.#deps.world.stderr.write(CLEAR_LINE);
   }
+}
+
+/** Nothing while it would be a guess. */
+function timeLeft(elapsedMs: number, part: number): string {
+  if (elapsedMs < GUESS_MS || part <= 0) return '';
+  return `about ${formatDuration((elapsedMs * (1 - part)) / part)} left  `;
 }

@@ -33,6 +33,12 @@ export function evalRows(scenario: Scenario, plan: EvalPlan): readonly EvalRow[]
   return [openRow, ...fleets];
 }
 
+/** How long a scenario takes, compared with others: about as its instances are many. */
+export function evalLoad(scenario: Scenario, plan: EvalPlan): number {
+  const weights = evalRows(scenario, plan).map((row) => (row.kind === 'open' ? 1 : row.instances));
+  return weights.reduce((sum, weight) => sum + weight, 0);
+}
+
 /** Whether instances share. One alone has nobody to share with. */
 export function isShared(row: EvalRow): boolean {
   return row.kind === 'fleet' && row.via !== 'isolated';

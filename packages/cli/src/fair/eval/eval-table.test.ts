@@ -22,12 +22,18 @@ test('columns line up, whatever the figures', () => {
   ];
   const text = renderTable(scenarios.flashCrowd, rows, { paint: plainPaint, seeds: 20 });
   expect(text.split('\n')).toEqual([
-    'flash-crowd  300 per second for 120 s, wanted by 500 shopper @ 1/s; mean of 20 seeds',
+    'flash-crowd  mean of 20 seeds; 300 per second for 120 s,',
+    '  wanted by 500 shopper @ 1/s',
     '                 J      J30    used      worst  failures/success',
     '  no throttling  0.654  0.696  100.00 %  0.577  0.149',
     '  one            0.654  0.696   99.98 %  0.577  0.149',
     '',
   ]);
+});
+
+test.each(Object.values(scenarios))('the heading of $name fits 80 columns', (scenario) => {
+  const text = renderTable(scenario, [], { paint: plainPaint, seeds: 1_000 });
+  for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
 });
 
 test('a scenario is said in one line, with when a class comes', () => {

@@ -19,7 +19,9 @@ export function renderTable(
   { paint, seeds }: { readonly paint: Paint; readonly seeds: number },
 ): string {
   const seedsText = seeds === 1 ? 'one seed' : `mean of ${seeds} seeds`;
-  const head = `${paint('bold', shortName(scenario))}  ${describeScenario(scenario)}; ${seedsText}\n`;
+  const [room = '', wanted = ''] = describeScenario(scenario).split(', ');
+  const name = paint('bold', shortName(scenario));
+  const head = `${name}  ${seedsText}; ${room},\n  ${wanted}\n`; // a line would be too long for 80 columns
   const body = rows.map(({ title, isBold, verdict }) => [
     isBold ? paint('bold', title) : title,
     ...figures(verdict),

@@ -1,5 +1,6 @@
 // `syncline fair eval` from the plan to the last line: figures to standard output as soon as a scenario is
 // done, progress to standard error, the picture at the end, and the gates last.
+import type { Scenario } from '@syncline/fair/testing';
 import { createSystemClock, SynclineError } from '@syncline/kernel';
 import { type CliWorld, say } from '../../cli-world.js';
 import { paintFor } from '../../paint.js';
@@ -7,10 +8,10 @@ import { listenForStop } from '../../serve/stop-request.js';
 import { checkFaults, evaluateFaults, type FaultResult, faultTitle } from './eval-faults.js';
 import { checkScenario, type GateReport } from './eval-gates.js';
 import { jsonLine } from './eval-json.js';
-import { writePicture } from './eval-picture.js';
+import { checkPicture, writePicture } from './eval-picture.js';
 import { type EvalPlan, shortName } from './eval-plan.js';
 import { EvalProgress } from './eval-progress.js';
-import { isShared, openRow, rowFacts, rowTitle } from './eval-row.js';
+import { evalLoad, isShared, openRow, rowFacts, rowTitle } from './eval-row.js';
 import { type EvalDeps, evaluateScenario, type ScenarioResult } from './eval-scenario.js';
 import { renderTable, type TableRow } from './eval-table.js';
 import { describeParts } from './killed-parts.js';
@@ -26,6 +27,7 @@ interface EvalShell {
 
 /** Throws `aborted` when it was stopped, and `limit-exceeded` when a check fails. */
 export async function runEval(world: CliWorld, plan: EvalPlan, isJson: boolean): Promise<void> {
+  if (plan.picture) checkPicture(plan.picture);
   const stop = new AbortController();
   void listenForStop(world).then(({ event }) =>
     stop.abort(new SynclineError('aborted', `stopped by ${event} before the end.`)),
@@ -46,7 +48,7 @@ async function runScenarios(shell: EvalShell): Promise<readonly GateReport[]> {
   const { fleets, close } = await openFleets(plan, signal);
   try {
     for (const scenario of plan.scenarios) {
-      const deps = { fleets, signal, onRun: onRunOf(shell, shortName(scenario)) };
+      const deps = { fleets, signal, onRun: onRunOf(shell, scenario) };
       const result = await evaluateScenario(deps, scenario, plan);
       results.push(result);
       const rows = result.rows.map(({ row, verdict }) => ({
@@ -71,7 +73,7 @@ async function runFaults(shell: EvalShell): Promise<readonly GateReport[]> {
   const { plan, signal } = shell;
   const reports: GateReport[] = [];
   for (const scenario of plan.scenarios) {
-    const deps = { signal, onRun: onRunOf(shell, 'faults') };
+    const deps = { signal, onRun: onRunOf(shell, scenario) };
     const result = await evaluateFaults(deps, scenario, plan);
     const open = {
       title: rowTitle(openRow),
@@ -100,8 +102,15 @@ function tellParts({ world, isJson }: EvalShell, rows: readonly FaultResult[]): 
   }
 }
 
-function onRunOf({ progress }: EvalShell, name: string): EvalDeps['onRun'] {
-  return (title, run, runs) => progress.show(`${name}: ${title}`, run / runs);
+/** Progress through all scenarios; a scenario counts by the instances that it runs. */
+function onRunOf({ progress, plan }: EvalShell, scenario: Scenario): EvalDeps['onRun'] {
+  const loads = plan.scenarios.map((each) => evalLoad(each, plan));
+  const sum = (list: readonly number[]) => list.reduce((total, load) => total + load, 0);
+  const index = plan.scenarios.indexOf(scenario);
+  const before = sum(loads.slice(0, index)) / sum(loads);
+  const share = (loads[index] ?? 0) / sum(loads);
+  const name = plan.isFaulty ? 'faults' : shortName(scenario);
+  return (title, run, runs) => progress.show(`${name}: ${title}`, before + (share * run) / runs);
 }
 
 interface PrintedRow extends TableRow {

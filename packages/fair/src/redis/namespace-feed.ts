@@ -22,8 +22,7 @@ export interface NamespaceFeedDeps extends RedisDeps {
   inTurn<T>(seed: bigint, task: () => Promise<T>): Promise<T>;
   /** Counters of the seeds that exist. */
   readCounters(): Promise<ReadonlyMap<bigint, { readonly n: number; readonly life: string }>>;
-  /** The keys of a seed were lost: `restart`, unless all is read anyway. */
-  onNewLife(seed: bigint): void;
+  onNewLife(): void;
 }
 
 export interface NamespaceFeedOptions {
@@ -38,8 +37,6 @@ export class NamespaceFeed {
   readonly #feeds = new Map<bigint, SeedFeed>();
   /** Seeds whose mending is due and has not begun. */
   readonly #mending = new Set<bigint>();
-  /** Seeds that began anew: the next reading takes the place of all that was told. */
-  readonly #restarted = new Set<bigint>();
   readonly #subscription: { close(): void } | undefined;
   #pollTimer: Timer | undefined;
   #isLive = false;
@@ -83,18 +80,10 @@ export class NamespaceFeed {
       const lifeBefore = feed.life;
       const readSeed = () => this.#deps.readSeed(seed);
       const { n, life, cells } = await this.#reading(seed, feed, readSeed);
-      const beginsAnew = this.#restarted.delete(seed);
-      const deliver = () => this.#tell(seed, cells, beginsAnew);
+      const deliver = () => this.#tell(seed, cells);
       if (life !== '') feed.snapshot({ n, life, isAnswer: false, deliver });
-      else if (beginsAnew) deliver();
       else if (lifeBefore !== undefined && feed.life === lifeBefore) this.#lost(seed);
     });
-  }
-
-  /** It had expired or was removed: what was told of it is void. */
-  restart(seed: bigint): Promise<void> {
-    this.#restarted.add(seed);
-    return this.#tryMend(seed);
   }
 
   drop(seed: bigint): void {
@@ -123,7 +112,7 @@ export class NamespaceFeed {
           if (kind === 'missed') this.#deps.metrics.add('syncline_fair_redis_gaps_total');
           void this.#tryMend(seed);
         },
-        onNewLife: () => this.#deps.onNewLife(seed),
+        onNewLife: () => this.#deps.onNewLife(),
       },
       this.#isLive,
     );
@@ -157,7 +146,7 @@ export class NamespaceFeed {
   /** Its keys are gone: what waits for a change before it would wait for ever. */
   #lost(seed: bigint): void {
     this.drop(seed);
-    this.#deps.onNewLife(seed);
+    this.#deps.onNewLife();
   }
 
   #onNews(channel: string, message: Buffer): void {
@@ -179,7 +168,8 @@ export class NamespaceFeed {
   /** Anyone may publish; what is no change of ours is left alone. */
   #readNews(message: Buffer): SeedChange | undefined {
     try {
-      return readSeedChange(message, this.#options.namespace.rule.policy === 'sum');
+      const { rule, shape } = this.#options.namespace;
+      return readSeedChange(message, rule.policy === 'sum', shape);
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown.message : String(thrown);
       this.#deps.logger.warn('news from redis cannot be read', { slice: 'fair', error });
@@ -187,8 +177,8 @@ export class NamespaceFeed {
     }
   }
 
-  #tell(seed: bigint, cells: Cells, beginsAnew = false): void {
-    if (!this.#isClosed) this.#options.onChange({ result: 'applied', seed, cells, beginsAnew });
+  #tell(seed: bigint, cells: Cells): void {
+    if (!this.#isClosed) this.#options.onChange({ result: 'applied', seed, cells });
   }
 
   #setLive(isLive: boolean): void {

@@ -6,8 +6,9 @@ import {
   silentMetrics,
 } from '@syncline/kernel';
 import { startRedis } from '@syncline/testkit';
+import { Redis } from 'ioredis';
 import { expect, test, vi } from 'vitest';
-import { deltasOf, linearNamespace, SEED } from '../conformance/store-samples.js';
+import { deltasOf, linearNamespace, listCells, SEED } from '../conformance/store-samples.js';
 import { createRedisFairStore } from './redis-fair-store.js';
 
 const WAIT = { timeout: 10_000, interval: 5 };
@@ -34,6 +35,29 @@ test('a watcher that is closed twice leaves the next one alone', async () => {
     expect(heard).toContain(SEED);
   }, WAIT);
   expect(() => store.watch(linearNamespace, () => {})).toThrow('one watcher');
+  await store.close();
+  await other.close();
+});
+
+test('cells that others made up outside of the structure are neither read nor told', async () => {
+  await using redis = await startRedis();
+  const admin = new Redis(redis.url);
+  const store = createRedisFairStore({ url: redis.url }, deps);
+  const other = createRedisFairStore({ url: redis.url }, deps);
+  const heard: number[] = [];
+  store.watch(linearNamespace, ({ cells }) => {
+    for (const { row } of listCells(cells)) heard.push(row);
+  });
+  const apply = (row: number) =>
+    other.applyDelta(linearNamespace, SEED, deltasOf({ row, column: 7, amount: 0.5 }));
+  await vi.waitFor(() => apply(80_000_000), WAIT);
+  await apply(1);
+  await admin.hset(`v1:{${linearNamespace.name}:${SEED}}:1`, '50:prob', '0.5', 'x:prob', '0.5');
+  await vi.waitFor(() => expect(heard).toContain(1), WAIT);
+  expect(new Set(heard)).toEqual(new Set([1]));
+  const cells = listCells(await store.getSeed(linearNamespace, SEED));
+  expect(cells.map(({ row, column }) => [row, column])).toEqual([[1, 7]]);
+  admin.disconnect();
   await store.close();
   await other.close();
 });

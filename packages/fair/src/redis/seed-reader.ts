@@ -8,11 +8,12 @@ import { SynclineError } from '@syncline/kernel';
 import { type Cells, createCells } from '../cells.js';
 import { decayed } from '../decay.js';
 import { fairLimits } from '../limits.js';
-import type { ChangeRule, Namespace } from '../state/fair-store.js';
+import type { Namespace } from '../state/fair-store.js';
 import type { RedisConnection } from './redis-connection.js';
 import { type SeedKeys, seedKeys } from './redis-keys.js';
 import { list, text, texts } from './redis-reply.js';
 import { defineScript } from './redis-script.js';
+import { isPlace } from './seed-change.js';
 
 /**
  * Rows until there are enough fields. KEYS 1 meta, then rows; ARGV 1 where to go on in the first of them,
@@ -55,7 +56,7 @@ export async function readSeed(
   const keys = seedKeys(namespace, seed);
   const [n, life = ''] = texts(await deps.connection.call('HMGET', [keys.meta, 'n', 'e']));
   if (life === '') return { n: 0, life, cells: createCells(0) };
-  const reader = new RowsReader(deps, { keys, life, rule: namespace.rule });
+  const reader = new RowsReader(deps, { ...namespace, keys, life });
   const { value: count } = fairLimits.redisCellsPerReadMax;
   let cursor = '0';
   do {
@@ -85,26 +86,29 @@ interface Row {
   readonly timesMs: Map<number, number>;
 }
 
+interface SeedToRead extends Pick<Namespace, 'rule' | 'shape'> {
+  readonly keys: SeedKeys;
+  readonly life: string;
+}
+
 class RowsReader {
   readonly #deps: SeedReaderDeps;
-  readonly #seed: { readonly keys: SeedKeys; readonly life: string; readonly rule: ChangeRule };
+  readonly #seed: SeedToRead;
   readonly #seen = new Set<string>();
   readonly #rows: number[] = [];
   readonly #columns: number[] = [];
   readonly #probabilities: number[] = [];
   readonly #timesMs: number[] = [];
 
-  constructor(
-    deps: SeedReaderDeps,
-    seed: { readonly keys: SeedKeys; readonly life: string; readonly rule: ChangeRule },
-  ) {
+  constructor(deps: SeedReaderDeps, seed: SeedToRead) {
     this.#deps = deps;
     this.#seed = seed;
   }
 
   /** A scan may name a row twice. */
   async read(rows: readonly string[]): Promise<void> {
-    const fresh = rows.filter((row) => !this.#seen.has(row));
+    const { shape } = this.#seed;
+    const fresh = rows.filter((row) => !this.#seen.has(row) && isPlace(shape, Number(row), 0));
     for (const row of fresh) this.#seen.add(row);
     let row = createRow();
     let cursor = '0';
@@ -152,8 +156,9 @@ class RowsReader {
   }
 
   #add(id: number, { probabilities, timesMs }: Row, nowMs: number): void {
-    const { rule } = this.#seed;
+    const { rule, shape } = this.#seed;
     for (const [column, probability] of probabilities) {
+      if (!isPlace(shape, id, column)) continue;
       const timeMs = timesMs.get(column) ?? 0;
       const isSum = rule.policy === 'sum';
       this.#rows.push(id);

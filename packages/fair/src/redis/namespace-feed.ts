@@ -22,7 +22,8 @@ export interface NamespaceFeedDeps extends RedisDeps {
   inTurn<T>(seed: bigint, task: () => Promise<T>): Promise<T>;
   /** Counters of the seeds that exist. */
   readCounters(): Promise<ReadonlyMap<bigint, { readonly n: number; readonly life: string }>>;
-  onNewLife(): void;
+  /** The keys of a seed were lost: `restart`, unless all is read anyway. */
+  onNewLife(seed: bigint): void;
 }
 
 export interface NamespaceFeedOptions {
@@ -37,6 +38,8 @@ export class NamespaceFeed {
   readonly #feeds = new Map<bigint, SeedFeed>();
   /** Seeds whose mending is due and has not begun. */
   readonly #mending = new Set<bigint>();
+  /** Seeds that began anew: the next reading takes the place of all that was told. */
+  readonly #restarted = new Set<bigint>();
   readonly #subscription: { close(): void } | undefined;
   #pollTimer: Timer | undefined;
   #isLive = false;
@@ -80,10 +83,18 @@ export class NamespaceFeed {
       const lifeBefore = feed.life;
       const readSeed = () => this.#deps.readSeed(seed);
       const { n, life, cells } = await this.#reading(seed, feed, readSeed);
-      const deliver = () => this.#tell(seed, cells);
+      const beginsAnew = this.#restarted.delete(seed);
+      const deliver = () => this.#tell(seed, cells, beginsAnew);
       if (life !== '') feed.snapshot({ n, life, isAnswer: false, deliver });
+      else if (beginsAnew) deliver();
       else if (lifeBefore !== undefined && feed.life === lifeBefore) this.#lost(seed);
     });
+  }
+
+  /** It had expired or was removed: what was told of it is void. */
+  restart(seed: bigint): Promise<void> {
+    this.#restarted.add(seed);
+    return this.#tryMend(seed);
   }
 
   drop(seed: bigint): void {
@@ -112,7 +123,7 @@ export class NamespaceFeed {
           if (kind === 'missed') this.#deps.metrics.add('syncline_fair_redis_gaps_total');
           void this.#tryMend(seed);
         },
-        onNewLife: () => this.#deps.onNewLife(),
+        onNewLife: () => this.#deps.onNewLife(seed),
       },
       this.#isLive,
     );
@@ -146,7 +157,7 @@ export class NamespaceFeed {
   /** Its keys are gone: what waits for a change before it would wait for ever. */
   #lost(seed: bigint): void {
     this.drop(seed);
-    this.#deps.onNewLife();
+    this.#deps.onNewLife(seed);
   }
 
   #onNews(channel: string, message: Buffer): void {
@@ -177,8 +188,8 @@ export class NamespaceFeed {
     }
   }
 
-  #tell(seed: bigint, cells: Cells): void {
-    if (!this.#isClosed) this.#options.onChange({ result: 'applied', seed, cells });
+  #tell(seed: bigint, cells: Cells, beginsAnew = false): void {
+    if (!this.#isClosed) this.#options.onChange({ result: 'applied', seed, cells, beginsAnew });
   }
 
   #setLive(isLive: boolean): void {

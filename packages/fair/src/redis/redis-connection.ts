@@ -16,6 +16,7 @@ import type { FairMetricName } from '../metrics-list.js';
 import { Reachability } from './reachability.js';
 import { createClient, type RedisSource, replyError } from './redis-client.js';
 import type { RedisScript } from './redis-script.js';
+import { namingWrongType } from './wrong-type.js';
 
 export interface RedisDeps {
   readonly clock: Clock;
@@ -28,11 +29,14 @@ export type RedisArgument = string | number | Buffer;
 
 const LOST_AFTER_MS = 1_000;
 const PROBE_INTERVAL_MS = 200;
+/** Keys of another type that are told once; further ones are told each time. */
+const WRONG_KEYS_MAX = 100;
 
 export class RedisConnection {
   readonly #deps: RedisDeps;
   readonly #client: Redis;
   readonly reachability: Reachability;
+  readonly #wrongKeys = new Set<string>();
   #isClosed = false;
   #isUp: boolean | undefined;
 
@@ -76,7 +80,8 @@ export class RedisConnection {
     try {
       return await this.call('EVALSHA', [sha1, ...rest]);
     } catch (thrown) {
-      if (!(thrown instanceof SynclineError) || !thrown.message.includes('NOSCRIPT')) throw thrown;
+      if (!(thrown instanceof SynclineError)) throw thrown;
+      if (!thrown.message.includes('NOSCRIPT')) throw await this.#explain(keys, thrown);
       this.#deps.metrics.add('syncline_fair_redis_eval_fallbacks_total');
       return await this.call('EVAL', [text, ...rest]);
     }
@@ -86,6 +91,16 @@ export class RedisConnection {
     this.#isClosed = true;
     this.reachability.close();
     this.#client.disconnect();
+  }
+
+  /** Says once per key what to do: the calls of every client fail alike. */
+  async #explain(keys: readonly string[], thrown: SynclineError): Promise<SynclineError> {
+    const error = await namingWrongType(this, keys, thrown);
+    const { key } = error.details;
+    if (typeof key !== 'string' || this.#wrongKeys.has(key)) return error;
+    if (this.#wrongKeys.size < WRONG_KEYS_MAX) this.#wrongKeys.add(key);
+    this.#deps.logger.error(error.message, { slice: 'fair', key });
+    return error;
   }
 
   async #inTime(reply: Promise<unknown>): Promise<unknown> {

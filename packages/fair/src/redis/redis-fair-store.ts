@@ -14,7 +14,6 @@ import { NamespaceFeed } from './namespace-feed.js';
 import type { RedisSource } from './redis-client.js';
 import { RedisConnection, type RedisDeps } from './redis-connection.js';
 import { trackerKeys } from './redis-keys.js';
-import { text } from './redis-reply.js';
 import { defineScript } from './redis-script.js';
 import { RedisSubscriber } from './redis-subscriber.js';
 import type { Answer } from './repeated-call.js';
@@ -49,8 +48,6 @@ export interface RedisFairStoreDeps extends RedisDeps {
 export interface RedisFairStore extends FairStore {
   readonly shared: SharedEpochs;
   watch(namespace: Namespace, onChange: (change: Applied) => void): { close(): void };
-  /** The newest seed that anyone has written; undefined if there is none. */
-  activeSeed(namespace: Namespace): Promise<bigint | undefined>;
   /** Tells the others which seed we write now. It never goes back. */
   raiseActiveSeed(namespace: Namespace, seed: bigint): Promise<void>;
   /** Wall time of Redis, in ms since 1970. */
@@ -158,14 +155,6 @@ class SeedsInRedis implements RedisFairStore {
         if (this.#feeds.get(namespace.name) === feed) this.#feeds.delete(namespace.name);
       },
     };
-  }
-
-  async activeSeed(namespace: Namespace): Promise<bigint | undefined> {
-    const { value } = await this.#calls.repeated(() =>
-      this.#connection.call('GET', [trackerKeys(namespace).active]),
-    );
-    const seed = text(value);
-    return seed === undefined ? undefined : BigInt(seed);
   }
 
   async raiseActiveSeed(namespace: Namespace, seed: bigint): Promise<void> {

@@ -2,6 +2,7 @@
 import {
   createSystemClock,
   createSystemRandom,
+  type Logger,
   silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
@@ -41,9 +42,9 @@ afterAll(async () => {
   await redis[Symbol.asyncDispose]();
 });
 
-async function openStore(scriptNowMs?: () => number) {
+async function openStore(scriptNowMs?: () => number, logger: Logger = silentLogger) {
   const deps = { clock: createSystemClock(), random: createSystemRandom() };
-  const rest = { logger: silentLogger, metrics: silentMetrics };
+  const rest = { logger, metrics: silentMetrics };
   const store = createRedisFairStore(
     { url: redis.url },
     { ...deps, ...rest, ...(scriptNowMs === undefined ? {} : { scriptNowMs }) },
@@ -137,6 +138,22 @@ test('counters that others wrote over begin anew', async () => {
   expect(meta['e']).not.toBe(life);
   expect(Number(meta['t'])).toBeGreaterThan(1_700_000_000_000);
   expect(await store.seeds(namespace)).toMatchObject([{ seed: SEED, cellsCount: 1 }]);
+});
+
+test('a key of another type is named, once in the log, with what to do', async () => {
+  const error = vi.fn();
+  const store = await openStore(undefined, { ...silentLogger, error, child: () => silentLogger });
+  await admin.lpush(`${start}meta`, 'mine');
+  const change = async () => await store.applyDelta(namespace, SEED, oneCell);
+  for (const _ of [1, 2])
+    await expect(change()).rejects.toMatchObject({
+      code: 'unavailable',
+      outcome: 'not-applied',
+      message: expect.stringContaining(`the key ${start}meta in Redis is a list`),
+    });
+  expect(error).toHaveBeenCalledTimes(1);
+  await admin.del(`${start}meta`);
+  expect((await change()).result).toBe('applied');
 });
 
 test('F13 an opaque seed in use keeps the rows that nobody changes', async () => {

@@ -19,6 +19,13 @@ test('declared metrics are exposed as Prometheus text', async () => {
   expect(text).toContain('syncline_toy_seconds_bucket{le="2"} 1');
 });
 
+test('a gauge that nobody has set has no value, not even 0', async () => {
+  const metrics = new PromMetrics([definitions]);
+  expect(await metrics.expose()).not.toMatch(/^syncline_toy_size/m);
+  metrics.set('syncline_toy_size', 0);
+  expect(await metrics.expose()).toMatch(/^syncline_toy_size 0$/m);
+});
+
 test('an undeclared name, a wrong kind and a second declaration are bugs', () => {
   const metrics = new PromMetrics([definitions]);
   expect(() => metrics.add('syncline_toy_evnets_total')).toThrow(AssertionError);

@@ -63,7 +63,7 @@ export class PromMetrics implements Metrics {
         this.#counters.set(name, new Counter(base));
         return;
       case 'gauge':
-        this.#gauges.set(name, new Gauge(base));
+        this.#gauges.set(name, unsetGauge(new Gauge(base)));
         return;
       case 'histogram': {
         const buckets = [...(definition.buckets ?? SECONDS_BUCKETS)];
@@ -71,6 +71,12 @@ export class PromMetrics implements Metrics {
       }
     }
   }
+}
+
+/** prom-client shows a gauge without labels as 0 before anyone has set it: Redis, say, as lost where it is not used. */
+function unsetGauge(gauge: Gauge): Gauge {
+  gauge.remove();
+  return gauge;
 }
 
 function declared<T>(metrics: ReadonlyMap<string, T>, name: string, kind: string): T {

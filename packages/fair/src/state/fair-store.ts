@@ -47,7 +47,10 @@ export interface ChangeId {
 }
 
 export interface FairStore {
-  /** The deltas of one message in order, all or none. Without an id nothing is remembered. */
+  /**
+   * The deltas of one message in order, all or none; over Redis so for each 500 cells. Without an id nothing is
+   * remembered.
+   */
   applyDelta(
     namespace: Namespace,
     seed: bigint,

@@ -1,7 +1,7 @@
 // What a tracker offers: it decides before a request (`register`) and learns from what became of it
 // (`report`). Both are on the hot path of every request, so neither waits, does I/O or throws.
 import type { Clock, Logger, Metrics, Random } from '@syncline/kernel';
-import type { Refusal } from './client/state-client.js';
+import type { Refusal } from './client/client-status.js';
 import type { Decision, Explanation } from './decision.js';
 import type { FlowKey } from './flow-key.js';
 import type { FairMetricName } from './metrics-list.js';

@@ -10,9 +10,10 @@ import {
 } from '@syncline/kernel';
 import { createAllowTest } from './allow-list.js';
 import { CALL, type Call, CallCounts } from './call-counts.js';
+import type { ClientStatus } from './client/client-status.js';
 import { connectTracker } from './client/connect-tracker.js';
 import type { SharedView } from './client/shared-view.js';
-import type { ClientStatus, StateClient } from './client/state-client.js';
+import type { StateClient } from './client/state-client.js';
 import {
   ADMITTED,
   createRefusals,

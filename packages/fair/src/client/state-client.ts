@@ -17,6 +17,7 @@ import {
 import type { SyncRequest, SyncResponse, Welcome } from '../wire/sync-messages.js';
 import type { ClientMetrics } from './client-metrics.js';
 import { type ClientEvent, type ClientState, hasStream, nextState } from './client-state.js';
+import { type ClientStatus, type Refusal, refusalOf } from './client-status.js';
 import { ConnectionLog } from './connection-log.js';
 import type { Exchange, ExchangeEvent } from './exchange.js';
 import type { ClientStream, StateTransport } from './fair-remote.js';
@@ -51,24 +52,6 @@ export interface StateClientOptions {
   /** When to take silence for an empty state; undefined if the service always answers. */
   readonly silenceMs: number | undefined;
   readonly gain: OutageGainOptions;
-}
-
-/** Why the shared state does not take this instance. */
-export interface Refusal {
-  /** What must be the same on all instances: `policy`, `key_check` (the secret) and so on. */
-  readonly field: string | undefined;
-  readonly message: string;
-}
-
-export interface ClientStatus {
-  readonly connected: boolean;
-  readonly epoch: number;
-  readonly activeInstances: number;
-  readonly pendingCells: number;
-  /** Since the last message of the service; undefined if there was none. */
-  readonly msSinceSync: number | undefined;
-  readonly gain: number;
-  readonly refused: Refusal | undefined;
 }
 
 export class StateClient {
@@ -351,9 +334,4 @@ export class StateClient {
     this.#gain.regained();
     this.#log.closed();
   }
-}
-
-function refusalOf(error: SynclineError | undefined): Refusal | undefined {
-  const field = error?.details['field'];
-  return error && { field: typeof field === 'string' ? field : undefined, message: error.message };
 }

@@ -71,10 +71,8 @@ export class InProcessStream implements ClientStream {
   }
 
   async #hand(kind: SyncRequest['kind'], message: Uint8Array): Promise<void> {
-    if (!this.#isOver) {
-      if (kind === 'hello') await this.#compareClocks();
-      await this.#stream.receive(message);
-    }
+    if (!this.#isOver && kind === 'hello') await this.#compareClocks();
+    if (!this.#isOver) await this.#stream.receive(message);
     this.#requests.shift();
     if (!this.#mustDrain || this.#requests.length > 0) return;
     this.#mustDrain = false;
@@ -101,6 +99,7 @@ export class InProcessStream implements ClientStream {
     try {
       this.#clockOffsetMs = (await this.#deps.store.redisNowMs()) - this.#deps.clock.nowMs();
     } catch (thrown) {
+      if (!this.#isOver) this.#stream.closed();
       this.#end(SynclineError.from(thrown));
     }
   }

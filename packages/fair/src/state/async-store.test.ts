@@ -81,11 +81,14 @@ const apiNamespace = {
   windowMs: 300_000,
 } as const;
 
-function createSharedRig() {
+function createSharedRig(
+  prepare: (shared: ReturnType<typeof createSharedStore>) => void = () => {},
+) {
   let shared: ReturnType<typeof createSharedStore> | undefined;
   const rig = createServiceRig({
     store: (clock) => {
       shared = createSharedStore(clock);
+      prepare(shared);
       return shared.store;
     },
   });
@@ -222,6 +225,31 @@ describe('a store that answers later', () => {
     await turns();
     pass(1_000);
     expect(client.take().map(({ activeInstances }) => activeInstances)).toEqual([5]);
+  });
+
+  test('what it held in the default namespace is loaded, and told, when it answers again', async () => {
+    const namespace = {
+      name: '',
+      rule: { policy: 'sum' },
+      shape: undefined,
+      windowMs: 300_000,
+    } as const;
+    const { connect, controls, pass, settle } = createSharedRig((shared) => {
+      shared.memory.applyDelta(namespace, SEED, deltasOf([[4, 5, 0.5]]));
+      shared.controls.failsWith = new SynclineError('timeout', 'no answer from the store');
+    });
+    const client = connect();
+    await turns();
+    client.requestState();
+    await client.handled;
+    expect(client.take()).toMatchObject([{ cells: { count: 0 } }]);
+    pass(1_000);
+    await turns();
+    controls.failsWith = undefined;
+    pass(1_000);
+    await turns();
+    settle();
+    expect(client.take().map((response) => [...valuesOf(response)])).toEqual([[['4/5', 0.5]]]);
   });
 
   test('a hello that was given up leaves the tracker of a later one alone', async () => {

@@ -17,6 +17,9 @@ import type { StreamOutbox } from './stream-outbox.js';
 import { DEFAULT_LABEL } from './tracker-labels.js';
 import { whenDone } from './when-done.js';
 
+/** After what the store holds could not be loaded. */
+const LOAD_AGAIN_MS = 1_000;
+
 const labels = { tracker: DEFAULT_LABEL };
 const APPLIED = { ...labels, result: 'applied' };
 const EVICTED = { ...labels, result: 'evicted' };
@@ -31,6 +34,7 @@ export class DefaultNamespace {
   readonly #namespace: Namespace;
   #source: MirrorSource;
   #sweepTimer: Timer | undefined;
+  #loadTimer: Timer | undefined;
   /** Until what the store holds is loaded. */
   #loading: Promise<void> | undefined;
   readonly hub: BroadcastHub;
@@ -76,14 +80,14 @@ export class DefaultNamespace {
 
   /** The store was out of reach: what others changed meanwhile was not heard. */
   reload(): void {
-    this.#source.close();
+    this.#closeSource();
     for (const seed of [...this.hub.mirrors.keys()]) this.hub.drop(seed);
     this.#source = this.#openSource();
   }
 
   close(): void {
     this.#sweepTimer?.cancel();
-    this.#source.close();
+    this.#closeSource();
     this.hub.close();
   }
 
@@ -95,13 +99,32 @@ export class DefaultNamespace {
     const loading = loaded
       .catch((thrown: unknown) => {
         const { message: reason } = SynclineError.from(thrown);
-        logger.warn('the default namespace could not be read; it starts empty here', { reason });
+        const text =
+          'the default namespace could not be read; it starts empty here, and is read again';
+        logger.warn(text, { reason });
+        this.#loadLater(source);
       })
       .then(() => {
         if (this.#loading === loading) this.#loading = undefined;
       });
     this.#loading = loading;
     return source;
+  }
+
+  #loadLater(source: MirrorSource): void {
+    if (source.isClosed) return;
+    const load = () =>
+      void source.loadLate().catch((thrown: unknown) => {
+        const { message: reason } = SynclineError.from(thrown);
+        this.#deps.logger.debug('the default namespace could not be read yet', { reason });
+        this.#loadLater(source);
+      });
+    this.#loadTimer = this.#deps.clock.setTimer(LOAD_AGAIN_MS, load, { unref: true });
+  }
+
+  #closeSource(): void {
+    this.#loadTimer?.cancel();
+    this.#source.close();
   }
 
   #ageOf(seed: bigint): ReturnType<typeof defaultSeedAge> {

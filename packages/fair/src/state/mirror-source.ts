@@ -15,6 +15,11 @@ export class MirrorSource {
   readonly #deps: MirrorSourceDeps;
   readonly #namespace: Namespace;
   readonly #watch: { close(): void } | undefined;
+  #isClosed = false;
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
 
   /** Listens before it reads, so that no change falls between. */
   constructor(deps: MirrorSourceDeps, namespace: Namespace) {
@@ -32,7 +37,17 @@ export class MirrorSource {
     return whenDone(store.seeds(this.#namespace), (infos) => this.#loadFrom(infos, 0));
   }
 
+  /** What could not be loaded in time: streams that were told less hear of it. */
+  async loadLate(): Promise<void> {
+    const { store, hub } = this.#deps;
+    for (const { seed } of await store.seeds(this.#namespace)) {
+      const cells = await store.getSeed(this.#namespace, seed);
+      if (!this.#isClosed && cells.count > 0) hub.feed({ result: 'applied', seed, cells });
+    }
+  }
+
   close(): void {
+    this.#isClosed = true;
     this.#watch?.close();
   }
 

@@ -11,7 +11,7 @@ import {
 } from '../wire/sync-messages.js';
 import { configConflict } from './config-conflict.js';
 import type { Namespace } from './fair-store.js';
-import { checkCount, refused } from './input-checks.js';
+import { checkCount, refused, textOfWhole } from './input-checks.js';
 import { DEFAULT_LABEL } from './tracker-labels.js';
 
 const NAME = /^[A-Za-z0-9._@-]+$/;
@@ -84,7 +84,7 @@ function checkShape({ levels, columns, windowMs }: WireTrackerConfig): void {
   if (!(windowMs >= windowMsMin.value && windowMs <= windowMsMax.value))
     throw refused(
       'hello.config.window_ms',
-      windowMs,
+      textOfWhole(windowMs),
       `${windowMsMin.value} to ${windowMsMax.value}`,
     );
 }

@@ -75,6 +75,9 @@ test('a number above 2^53 - 1 is called that', () => {
     send(victim);
     return victim.error?.message;
   });
+  const late = createRig().connect();
+  late.hello('other', 'late', { config: { ...CONFIG, windowMs: large } });
+  expect(late.error?.message).toContain('hello.config.window_ms is above 2^53 - 1; it must be');
   expect(refusals).toEqual([
     expect.stringContaining('deltas[0].row_id is above 2^53 - 1; it must be'),
     expect.stringContaining('deltas[0].col_id is above 2^53 - 1; it must be'),

@@ -82,7 +82,7 @@ function checkIds(
 }
 
 /** Of a whole number. One that a number cannot hold is decoded as Infinity. */
-function textOfWhole(value: number): string {
+export function textOfWhole(value: number): string {
   return value === Number.POSITIVE_INFINITY ? 'above 2^53 - 1' : String(value);
 }
 

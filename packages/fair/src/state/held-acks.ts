@@ -13,10 +13,6 @@ interface HeldAck {
 export class HeldAcks {
   #held: HeldAck[] = [];
 
-  get isEmpty(): boolean {
-    return this.#held.length === 0;
-  }
-
   hold(ack: HeldAck): void {
     this.#held.push(ack);
   }

@@ -14,15 +14,16 @@
 // Above so many clients the longest idle ones are forgotten, but none that may still send its last change
 // again (F5).
 // Arguments and answers are MessagePack: one call into C instead of one per number.
-//
-// KEYS  1 meta, 2 rows, 3 clients, then the hash of each row, in the order of `places`
-// ARGV  1 places: per row id, count, columns…   2 changes: amount, low, high (sum: and time) per cell
-//       3 policy, 4 rate per second, 5 time to live in ms, 6 channel, 7 now in ms or '' for TIME
-//       8 client id, 9 seq, 10 part, 11 parts, 12 origin, 13 `e` if these keys are new
-//       14 cells that may be added, or '': with more nothing is changed, and the origin of the answer is `full`
-//       15 most clients, 16 how long each is remembered at least, in ms
 import { defineScript } from './redis-script.js';
 
+/**
+ * KEYS  1 meta, 2 rows, 3 clients, then the hash of each row, in the order of `places`
+ * ARGV  1 places: per row id, count, columns…   2 changes: amount, low, high (sum: and time) per cell
+ *       3 policy, 4 rate per second, 5 time to live in ms, 6 channel, 7 now in ms or '' for TIME
+ *       8 client id, 9 seq, 10 part, 11 parts, 12 origin, 13 `e` if these keys are new
+ *       14 cells that may be added, or '': with more nothing is changed, and the origin of the answer is `full`
+ *       15 most clients, 16 how long each is remembered at least, in ms
+ */
 export const applyScript = defineScript(`
 local places, changes = cmsgpack.unpack(ARGV[1]), cmsgpack.unpack(ARGV[2])
 local policy, rate, ttl = ARGV[3], tonumber(ARGV[4]) / 1000, ARGV[5]

@@ -1,5 +1,5 @@
 // All changes of a namespace that others make, in order per seed, for one watcher. By news (`pubsub`), or by
-// asking every so often which counters have moved (`poll`), where Redis forbids subscriptions.
+// asking every so often which counters have moved (`poll`): where that is wanted, or Redis forbids the former.
 import type { Metrics, Timer } from '@syncline/kernel';
 import { type Cells, createCells } from '../cells.js';
 import type { FairMetricName } from '../metrics-list.js';
@@ -43,6 +43,7 @@ export class NamespaceFeed {
   readonly #subscription: { close(): void } | undefined;
   #pollTimer: Timer | undefined;
   #isLive = false;
+  #isPolling = false;
   #isClosed = false;
 
   constructor(deps: NamespaceFeedDeps, options: NamespaceFeedOptions) {
@@ -50,10 +51,14 @@ export class NamespaceFeed {
     this.#options = options;
     this.#subscription = deps.subscriber?.listen(channelPattern(options.namespace), {
       onNews: (channel, message) => this.#onNews(channel, message),
-      onLive: () => this.#setLive(true),
+      onLive: () => {
+        this.#isPolling = false;
+        this.#setLive(true);
+      },
       onLost: () => this.#setLive(false),
+      onRefused: () => this.#startPolling(),
     });
-    if (deps.subscriber === undefined) this.#schedulePoll();
+    if (deps.subscriber === undefined) this.#startPolling();
   }
 
   /** Our own change: `deliver` is called when all before it was delivered. */
@@ -210,8 +215,15 @@ export class NamespaceFeed {
     }
   }
 
+  #startPolling(): void {
+    if (this.#isPolling) return;
+    this.#isPolling = true;
+    this.#schedulePoll();
+  }
+
   #schedulePoll(): void {
-    if (this.#isClosed) return;
+    this.#pollTimer?.cancel();
+    if (this.#isClosed || !this.#isPolling) return;
     const { pollIntervalMs } = this.#options;
     this.#pollTimer = this.#deps.clock.setTimer(
       pollIntervalMs,

@@ -14,6 +14,8 @@ export interface NewsListener {
   /** From here on nothing is missed, until `onLost`. */
   onLive(): void;
   onLost(): void;
+  /** Redis forbids it: there will be no news, unless `onLive` says so. */
+  onRefused(): void;
 }
 
 export class RedisSubscriber {
@@ -90,9 +92,11 @@ export class RedisSubscriber {
     try {
       await this.#client.psubscribe(pattern);
     } catch (thrown) {
-      // The connection is about to close, or Redis forbids it; `ready` begins anew after the former.
-      const error = thrown instanceof Error ? thrown.message : String(thrown);
-      this.#deps.logger.warn('redis refused a subscription', { slice: 'fair', error });
+      if (!(thrown instanceof Error) || thrown.name !== 'ReplyError') return; // it closes; `ready` begins anew
+      const error = thrown.message;
+      const text = 'redis refused a subscription; it is asked for changes every so often instead';
+      this.#deps.logger.warn(text, { slice: 'fair', error });
+      if (this.#listeners.get(pattern) === listener) listener.onRefused();
       return;
     }
     if (this.#listeners.get(pattern) === listener) listener.onLive();

@@ -61,3 +61,24 @@ test('cells that others made up outside of the structure are neither read nor to
   await store.close();
   await other.close();
 });
+
+test('where Redis forbids subscriptions, changes of others arrive by asking', async () => {
+  await using redis = await startRedis();
+  const admin = new Redis(redis.url);
+  await admin.call('ACL', 'SETUSER', 'deaf', 'on', '>secret', '~*', '&*', '+@all', '-psubscribe');
+  const url = `redis://deaf:secret@127.0.0.1:${redis.port}`;
+  const store = createRedisFairStore({ url, pollIntervalMs: 20 }, deps);
+  const other = createRedisFairStore({ url: redis.url }, deps);
+  const heard: number[] = [];
+  store.watch(linearNamespace, ({ cells }) => {
+    for (const { row } of listCells(cells)) heard.push(row);
+  });
+  for (const row of [1, 2]) {
+    const change = deltasOf({ row, column: 7, amount: 0.5 });
+    await vi.waitFor(() => other.applyDelta(linearNamespace, SEED, change), WAIT);
+    await vi.waitFor(() => expect(heard).toContain(row), WAIT);
+  }
+  admin.disconnect();
+  await store.close();
+  await other.close();
+});

@@ -186,7 +186,7 @@ describe('shadow, allow list, explain', () => {
     process.on('unhandledRejection', unhandled);
     tracker.register('a');
     tracker.register('b');
-    await new Promise((resolve) => setImmediate(resolve));
+    await createSystemClock().sleep(1);
     process.off('unhandledRejection', unhandled);
     expect(unhandled).not.toHaveBeenCalled();
     expect(error).toHaveBeenCalledOnce();

@@ -120,7 +120,7 @@ test('F60 a default seed that expired and began anew is told whole, and nothing 
   expect(heard).toEqual([]);
 });
 
-test('FLUSHALL loses the default namespace too', async () => {
+test('FLUSHALL loses the default namespace too, once', async () => {
   const { store, heard } = await openStore();
   store.watch(sumNamespace, () => {});
   await change(store, 1);

@@ -137,15 +137,14 @@ export class SharedEpochs implements SharedTrackers {
     for (const [name, { keptUntilMs }] of this.#epochs)
       if (keptUntilMs <= nowMs) this.#epochs.delete(name);
     const isLost = known !== undefined && known.epoch !== epoch && nowMs < known.keptUntilMs;
-    if (!isLost) {
-      const keptUntilMs = nowMs + timeToLiveMs(namespace);
-      if (epoch !== '') this.#epochs.set(namespace.name, { epoch, keptUntilMs });
-      return false;
+    if (isLost) {
+      const tracker = namespace.name;
+      logger.warn('redis has lost the shared state, views are joined', { slice: 'fair', tracker });
+      connection.reachability.stateLost(); // forgets what we knew
     }
-    const tracker = namespace.name;
-    logger.warn('redis has lost the shared state, views are joined', { slice: 'fair', tracker });
-    connection.reachability.stateLost();
-    return true;
+    const keptUntilMs = nowMs + timeToLiveMs(namespace);
+    if (epoch !== '') this.#epochs.set(namespace.name, { epoch, keptUntilMs });
+    return isLost;
   }
 
   /** Keeps it alive too, as every sign of life does. */

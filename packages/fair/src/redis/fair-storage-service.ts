@@ -98,7 +98,11 @@ class BucketsInRedis implements FairStorageService {
     this.#namespace = namespace;
     this.#clientId = Buffer.from(deps.random.bytes(12)).toString('hex');
     this.#pending = new PendingUpdates(cellsMax);
-    this.#received = new ReceivedBuckets(cellsMax);
+    this.#received = new ReceivedBuckets(cellsMax, (cellsCount) => {
+      const text =
+        'cells that were not received in time are dropped; call recv more often, or raise cellsMax';
+      deps.logger.warn(text, { slice: 'fair', cells: cellsCount, cellsMax });
+    });
     deps.store.watch(namespace, ({ seed, cells }) => this.#received.put(seed, bucketsOf(cells)));
     deps.store.shared.onReachable((isReachable) => {
       this.#isLost = !isReachable;
@@ -133,10 +137,14 @@ class BucketsInRedis implements FairStorageService {
       return (error) => settle(error);
     });
     if (added === 'full')
-      throw new SynclineError('overloaded', 'too many cells wait for Redis; try again later', {
-        details: { limit: 'cellsMax' },
-      });
-    for (const { seed } of updates) void this.#commit(seed);
+      throw new SynclineError(
+        'overloaded',
+        'too many cells, or callers, wait for Redis; try again later',
+        {
+          details: { limit: 'cellsMax' },
+        },
+      );
+    for (const { seed } of updates) if (this.#pending.has(seed)) void this.#commit(seed);
     this.#measure();
     await allCommitted(results);
   }

@@ -28,6 +28,7 @@ export class PendingUpdates {
   readonly #cellsMax: number;
   readonly #seeds = new Map<bigint, PendingSeed>();
   #cellsCount = 0;
+  #waitersCount = 0;
 
   constructor(cellsMax: number) {
     this.#cellsMax = cellsMax;
@@ -41,8 +42,14 @@ export class PendingUpdates {
     return [...this.#seeds.keys()];
   }
 
-  /** All of them, or, if they would need too many cells, none: `full`. */
-  add(updates: readonly Update[], waiterOf: (seed: bigint) => Waiter): 'added' | 'full' {
+  has(seed: bigint): boolean {
+    return this.#seeds.has(seed);
+  }
+
+  /** All of them, or, if too many cells or callers would wait, none: `full`. An empty list waits for nothing. */
+  add(all: readonly Update[], waiterOf: (seed: bigint) => Waiter): 'added' | 'full' {
+    const updates = all.filter((update) => update.updates.length > 0);
+    if (this.#waitersCount + updates.length > this.#cellsMax) return 'full';
     const fresh = new Set<string>();
     for (const { seed, updates: deltas } of updates) {
       const known = this.#seeds.get(seed)?.cells;
@@ -51,6 +58,7 @@ export class PendingUpdates {
     }
     if (this.#cellsCount + fresh.size > this.#cellsMax) return 'full';
     this.#cellsCount += fresh.size;
+    this.#waitersCount += updates.length;
     for (const { seed, updates: deltas } of updates) {
       const pending: PendingSeed = this.#seeds.get(seed) ?? { cells: new Map(), waiters: [] };
       this.#seeds.set(seed, pending);
@@ -65,6 +73,7 @@ export class PendingUpdates {
     if (pending === undefined) return undefined;
     this.#seeds.delete(seed);
     this.#cellsCount -= pending.cells.size;
+    this.#waitersCount -= pending.waiters.length;
     return { deltas: deltasOf([...pending.cells.values()]), waiters: pending.waiters };
   }
 }

@@ -4,16 +4,20 @@ import { abortedError, SynclineError } from '@syncline/kernel';
 import type { OverwriteBucket, RespBucket } from './storage-buckets.js';
 
 const NS_PER_MS = 1_000_000n;
+/** Seeds without cells take room too. */
+const SEEDS_MAX = 64;
 
 export class ReceivedBuckets {
   readonly #cellsMax: number;
+  readonly #onDropped: (cellsCount: number) => void;
   readonly #seeds = new Map<bigint, Map<string, OverwriteBucket>>();
   #waiter: { resolve(): void; reject(error: SynclineError): void } | undefined;
   #cellsCount = 0;
   #isClosed = false;
 
-  constructor(cellsMax: number) {
+  constructor(cellsMax: number, onDropped: (cellsCount: number) => void) {
     this.#cellsMax = cellsMax;
+    this.#onDropped = onDropped;
   }
 
   /** An empty list counts too: a fetch of a seed that has no cells is answered. */
@@ -23,7 +27,9 @@ export class ReceivedBuckets {
     const before = cells.size;
     for (const bucket of buckets) cells.set(`${bucket.rowId}/${bucket.colId}`, bucket);
     this.#cellsCount += cells.size - before;
+    const cellsCount = this.#cellsCount;
     this.#dropOldest(seed);
+    if (this.#cellsCount < cellsCount) this.#onDropped(cellsCount - this.#cellsCount);
     this.#waiter?.resolve();
   }
 
@@ -74,7 +80,7 @@ export class ReceivedBuckets {
   #dropOldest(grown: bigint): void {
     const others = [...this.#seeds.keys()].filter((seed) => seed !== grown);
     for (const seed of others.sort((left, right) => (left < right ? -1 : 1))) {
-      if (this.#cellsCount <= this.#cellsMax) return;
+      if (this.#cellsCount <= this.#cellsMax && this.#seeds.size <= SEEDS_MAX) return;
       this.#cellsCount -= this.#seeds.get(seed)?.size ?? 0;
       this.#seeds.delete(seed);
     }

@@ -6,18 +6,18 @@ import { assert } from '@syncline/kernel';
 import type { SimPorts } from '@syncline/kernel/testing';
 import { OwnOutcomesStay } from './checks/own-outcomes-stay.js';
 import { ToldDelays } from './checks/told-delays.js';
-import type { FairCluster } from './fair-cluster.js';
+import { type FairCluster, SERVICE_NODE } from './fair-cluster.js';
 import { type ClientPlan, cellsMax, FLOW_KEYS } from './fair-plan.js';
 import type { FlowCells } from './flow-cells.js';
 import { ProbingMetrics } from './probing-metrics.js';
 import { createSimRemote } from './sim-remote.js';
-import { hasWallSteps } from './wall-steps.js';
+import { wasAnyStepped } from './wall-steps.js';
 
 export class ClientProcess {
   readonly #ports: SimPorts;
   readonly #cluster: FairCluster;
   readonly #metrics: ProbingMetrics;
-  readonly #ownOutcomes: OwnOutcomesStay | undefined;
+  readonly #leastOutcomes: OwnOutcomesStay | undefined;
   readonly plan: ClientPlan;
   readonly tracker: FairTracker;
   readonly delays = new ToldDelays();
@@ -30,8 +30,7 @@ export class ClientProcess {
     this.plan = plan;
     this.#metrics = new ProbingMetrics(chaos);
     const isLowered = plan.successPart > 0 || outageGain || plan.tracker === '';
-    if (!isLowered && !hasWallSteps(cluster.simulation))
-      this.#ownOutcomes = new OwnOutcomesStay(shape);
+    if (!isLowered) this.#leastOutcomes = new OwnOutcomesStay(shape);
     const onTold = (response: SyncResponse, delayMs: number) => this.#told(response, delayMs);
     const onTaken = () => this.#lookAtAll();
     const remote = createSimRemote({ ports, cluster, onTold, onTaken }, plan);
@@ -47,6 +46,11 @@ export class ClientProcess {
       },
       { clock, random, logger, metrics: this.#metrics },
     );
+  }
+
+  get #ownOutcomes(): OwnOutcomesStay | undefined {
+    const isStepped = wasAnyStepped(this.#cluster.simulation, [SERVICE_NODE, this.plan.node]);
+    return isStepped ? undefined : this.#leastOutcomes;
   }
 
   /** Then its view contains outcomes that were never acknowledged. */

@@ -19,7 +19,7 @@ import { type FairCluster, SERVICE_NODE, SERVICE_PORT } from './fair-cluster.js'
 import { MessageStream } from './message-stream.js';
 import { ProbingMetrics } from './probing-metrics.js';
 import { StreamWatch } from './stream-watch.js';
-import { hasWallSteps } from './wall-steps.js';
+import { wasAnyStepped } from './wall-steps.js';
 import { WatchedStore } from './watched-store.js';
 
 /** Those that live, by their nodes. */
@@ -83,7 +83,7 @@ export class ServiceProcess {
 
   #serve(connection: Connection): void {
     const { worldMs, plan, bug } = this.#cluster;
-    const isStepped = hasWallSteps(this.#cluster.simulation);
+    const isStepped = () => wasAnyStepped(this.#cluster.simulation, [SERVICE_NODE]);
     const watchDeps = { clock: this.#ports.clock, model: this.store.model, isStepped };
     const watch = new StreamWatch(watchDeps, connection.remote.host, plan.service.defaultWindowMs);
     this.#watches.add(watch);

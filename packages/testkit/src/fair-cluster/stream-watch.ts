@@ -13,8 +13,8 @@ const LINEAR = 2;
 export interface StreamWatchDeps {
   readonly clock: Clock;
   readonly model: CellModel;
-  /** Wall clocks step: seeds come and go, and what was not told of one is acknowledged all the same. */
-  readonly isStepped: boolean;
+  /** Whether the service's wall clock was set: then seeds that were left untold as too old may live again. */
+  readonly isStepped: () => boolean;
 }
 
 export class StreamWatch {
@@ -64,6 +64,6 @@ export class StreamWatch {
     const { windowMs } = this.#namespace;
     this.#epoch = response.welcome?.epoch ?? this.#epoch;
     checkToldAsHeld(this.#deps, this.#namespace, response);
-    if (!this.#deps.isStepped) this.#acks.told(response, (seed) => isLive(seed, windowMs, clock));
+    if (!this.#deps.isStepped()) this.#acks.told(response, (seed) => isLive(seed, windowMs, clock));
   }
 }

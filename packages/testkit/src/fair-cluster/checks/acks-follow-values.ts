@@ -1,5 +1,6 @@
 // F6  An acknowledgement never comes before the values that include its change: for each change of a stream,
-// every cell that it left above 0 was told on this stream since.
+// every cell that it left above 0 was told on this stream since. A seed that has grown too old is told of no
+// more; with a service whose wall clock was set that may end again, so from then on nothing is checked.
 import type { Applied, SyncResponse } from '@syncline/fair';
 import { assert } from '@syncline/kernel';
 import { listCells } from '../cell-model.js';

@@ -3,7 +3,9 @@
 // on top, less decay. A value that comes while outcomes are in flight must not hide them.
 //
 // An instance that gave outcomes up, was asked for its view or meets another epoch starts anew: then it
-// takes what the service says.
+// takes what the service says. Three kinds of instances are not held to it: of those that raise their
+// outcomes while they are alone a guess is taken back; in the plain contract nobody can tell whether a value
+// contains what is in flight; and a wall clock that was set may leave a structure behind (wall-steps.ts).
 import type { ChangeRule, SyncResponse } from '@syncline/fair';
 import { assert } from '@syncline/kernel';
 import { fade, listCells } from '../cell-model.js';

@@ -20,6 +20,7 @@ const namespace: Namespace = {
   ...linearNamespace,
   name: 'api',
   rule: { policy: 'linear', ratePerSecond: 0 },
+  shape: { levels: 3, columns: 1_200 },
 };
 const cell = { row: 1, column: 7 };
 const start = `v1:{api:${SEED}}:`;
@@ -115,16 +116,17 @@ test('F5 a change that is sent again through another replica is applied once, an
 
 test('F5 parts of a large message that were applied are not applied again', async () => {
   const store = openStore();
+  const wide: Namespace = { ...namespace, shape: { levels: 3, columns: 1_200 } };
   const deltas = Array.from({ length: 1_200 }, (_, column) => ({ row: 0, column, amount: 0.25 }));
   const id = { clientId: 'one', seq: 3 };
-  await store.applyDelta(namespace, SEED, deltasOf(...deltas), id);
+  await store.applyDelta(wide, SEED, deltasOf(...deltas), id);
   // As if the first service had died behind the second of three parts.
   expect(await admin.hexists(`${start}meta`, 'k:one')).toBe(0);
   await admin.hdel(`${start}meta`, 'c:one');
   await admin.hset(`${start}meta`, 'k:one', '3:2');
-  const again = await openStore().applyDelta(namespace, SEED, deltasOf(...deltas), id);
+  const again = await openStore().applyDelta(wide, SEED, deltasOf(...deltas), id);
   expect(again.result).toBe('applied');
-  const cells = await cellsAt(store, namespace, SEED);
+  const cells = await cellsAt(store, wide, SEED);
   const values = cells.map(({ column, probability }) => [column < 1_000, probability]);
   expect(values.filter(([isEarlier, p]) => p === (isEarlier ? 0.25 : 0.5))).toHaveLength(1_200);
 });

@@ -21,6 +21,7 @@ const namespace: Namespace = {
   name: 'api',
   rule: { policy: 'linear', ratePerSecond: 0 },
   shape: { levels: 3, columns: 1_200 },
+  shape: { levels: 3, columns: 1_200 },
 };
 const cell = { row: 1, column: 7 };
 const start = `v1:{api:${SEED}}:`;

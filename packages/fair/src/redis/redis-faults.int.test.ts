@@ -20,8 +20,6 @@ const namespace: Namespace = {
   ...linearNamespace,
   name: 'api',
   rule: { policy: 'linear', ratePerSecond: 0 },
-  shape: { levels: 3, columns: 1_200 },
-  shape: { levels: 3, columns: 1_200 },
 };
 const cell = { row: 1, column: 7 };
 const start = `v1:{api:${SEED}}:`;

@@ -4,6 +4,9 @@
 export interface OutputStream {
   write(text: string): unknown;
   readonly isTTY?: boolean;
+  /** Of a terminal, now. */
+  readonly columns?: number;
+  readonly rows?: number;
 }
 
 /** `disconnect`: the process that started this one, and holds a channel to it or is npm, has gone. */

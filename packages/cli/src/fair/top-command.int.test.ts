@@ -48,6 +48,8 @@ async function ask({ body = facts, code = 200, flags = [], isTerminal, stopAfter
   const world: CliWorld = {
     stdout: {
       isTTY: isTerminal ?? false,
+      columns: 60,
+      rows: 5,
       write(text) {
         stdout += text;
         writes += 1;
@@ -84,7 +86,12 @@ test('JSON is one line', async () => {
 test('a terminal is drawn anew each second, until Ctrl-C', async () => {
   const { exit, stdout } = await ask({ isTerminal: true, stopAfter: 2 });
   expect(exit).toBe(0);
-  expect(stdout.split('\u001b[H\u001b[2J')).toHaveLength(2);
+  const drawn = stdout.split('\u001b[H\u001b[2J');
+  expect(drawn).toHaveLength(2);
+  for (const text of drawn) {
+    expect(text).toMatch(/^fair {2}1 of 1024 streams {2}Ctrl-C leaves\n/);
+    expect(text).toMatch(/^(?:.{0,60}\n){1,4}$/);
+  }
 });
 
 test('wrong flags, wrong answers and no server have their exit codes', async () => {

@@ -3,14 +3,14 @@
 import { createSystemClock, SynclineError } from '@syncline/kernel';
 import type { Command } from 'commander';
 import type { CliWorld } from '../cli-world.js';
-import { formatDuration } from '../duration.js';
 import { addExamples } from '../examples.js';
-import { type Paint, paintFor } from '../paint.js';
+import { paintFor } from '../paint.js';
 import { printableJson } from '../printable.js';
 import { listenForStop } from '../serve/stop-request.js';
 import { type StatusTargetOptions, statusTarget } from '../status/status-target.js';
+import { boundlessScreen, screenOf } from './screen.js';
 import { fetchFairFacts, type TopQuery } from './top-facts.js';
-import { renderTop } from './top-table.js';
+import { renderOutage, renderTop } from './top-table.js';
 
 interface TopOptions extends StatusTargetOptions {
   readonly tracker?: string;
@@ -46,20 +46,31 @@ async function top(world: CliWorld, options: TopOptions): Promise<void> {
   const target = statusTarget(options, environment);
   const paint = paintFor(stdout, environment);
   const look = () => fetchFairFacts(target, query);
-  const draw = (facts: Awaited<ReturnType<typeof look>>): string =>
-    options.json ? `${printableJson(facts, 0)}\n` : renderTop(facts, query.limit, paint);
-  stdout.write(draw(await look()));
+  const isDrawnAgain = stdout.isTTY === true && options.json === undefined;
+  const view = () => ({
+    limit: query.limit,
+    paint,
+    screen: isDrawnAgain ? screenOf(stdout) : boundlessScreen,
+    ...(isDrawnAgain ? { hint: 'Ctrl-C leaves' } : {}),
+  });
+  const draw = async () => {
+    const facts = await look();
+    return options.json ? `${printableJson(facts, 0)}\n` : renderTop(facts, view());
+  };
+  stdout.write(await draw());
   if (stdout.isTTY !== true) return;
-  const screen = { clear: options.json ? '' : CLEAR, paint };
-  await redraw(world, async () => draw(await look()), screen);
+  const outage = (ageMs: number, message: string) => renderOutage(ageMs, message, view());
+  await redraw(world, { clear: isDrawnAgain ? CLEAR : '', draw, outage });
+}
+
+interface Drawing {
+  readonly clear: string;
+  draw(): Promise<string>;
+  outage(ageMs: number, message: string): string;
 }
 
 /** Until a signal. A server that is gone for a while is waited for; what is shown says so meanwhile. */
-async function redraw(
-  world: CliWorld,
-  draw: () => Promise<string>,
-  { clear, paint }: { readonly clear: string; readonly paint: Paint },
-): Promise<void> {
+async function redraw(world: CliWorld, { clear, draw, outage }: Drawing): Promise<void> {
   const clock = createSystemClock();
   const stopping = new AbortController();
   void listenForStop(world).then(() => stopping.abort());
@@ -72,8 +83,8 @@ async function redraw(
       lastGoodMs = clock.monotonicMs();
     } catch (thrown) {
       if (!(thrown instanceof SynclineError)) throw thrown;
-      const age = formatDuration(clock.monotonicMs() - lastGoodMs);
-      world.stderr.write(`${clear}${paint('red', `No answer for ${age}:`)} ${thrown.message}\n`);
+      const text = outage(clock.monotonicMs() - lastGoodMs, thrown.message);
+      world.stderr.write(`${clear}${text}`);
     }
   }
 }

@@ -1,7 +1,8 @@
 import type { StateServiceFacts } from '@syncline/fair';
 import { expect, test } from 'vitest';
 import { plainPaint } from '../paint.js';
-import { renderTop } from './top-table.js';
+import { boundlessScreen } from './screen.js';
+import { renderOutage, renderTop } from './top-table.js';
 
 const service = { streams: 3, streamsMax: 1_024, trackers: 1, isReachable: true };
 const unnamed: StateServiceFacts['namespaces'][number] = {
@@ -42,18 +43,106 @@ const api: StateServiceFacts['namespaces'][number] = {
   ],
 };
 
+const wide = (limit: number) => ({ limit, paint: plainPaint, screen: boundlessScreen });
+
 test('trackers, then the highest cells of all of them', async () => {
   const none = { ...unnamed, streams: 0, cells: 0, seeds: [], highest: [] };
   const shown = [
-    renderTop({ ...service, namespaces: [unnamed, api] }, 20, plainPaint),
-    renderTop({ ...service, namespaces: [unnamed, api] }, 1, plainPaint),
-    renderTop({ ...service, streams: 0, namespaces: [none] }, 20, plainPaint),
-    renderTop({ ...service, isReachable: false, namespaces: [none] }, 20, plainPaint),
+    renderTop({ ...service, namespaces: [unnamed, api] }, wide(20)),
+    renderTop({ ...service, namespaces: [unnamed, api] }, wide(1)),
+    renderTop({ ...service, streams: 0, namespaces: [none] }, wide(20)),
+    renderTop({ ...service, isReachable: false, namespaces: [none] }, wide(20)),
   ];
   await expect(shown.join('-----\n')).toMatchFileSnapshot('../../testdata/fair-top.txt');
 });
 
 test('names of a server are shown, not obeyed', () => {
   const evil = { ...api, tracker: '\u001b[2Japi' };
-  expect(renderTop({ ...service, namespaces: [evil] }, 20, plainPaint)).not.toContain('\u001b');
+  expect(renderTop({ ...service, namespaces: [evil] }, wide(20))).not.toContain('\u001b');
+});
+
+const cellsOf = (count: number) =>
+  Array.from({ length: count }, (_, at) => ({
+    seed: '1700000100000',
+    row: at % 3,
+    column: 100 + at,
+    probability: 1 - at / 100,
+    ageMs: 65_000,
+  }));
+const widest = {
+  ...api,
+  tracker: 'a-tracker-with-a-name-that-is-long',
+  instances: 12,
+  highest: cellsOf(18),
+};
+
+test.each([
+  { columns: 80, rows: 24 },
+  { columns: 120, rows: 40 },
+])('$columns × $rows: nothing wraps and nothing scrolls', async (screen) => {
+  const many = Array.from({ length: 30 }, (_, at) => ({ ...api, tracker: `api-${at}` }));
+  const shown = [
+    [{ ...api, highest: cellsOf(18) }],
+    [widest, unnamed],
+    many,
+    [...many, widest],
+  ].flatMap((namespaces) =>
+    [true, false].map((isReachable) =>
+      renderTop(
+        { ...service, isReachable, namespaces },
+        { limit: 20, paint: plainPaint, screen, hint: 'Ctrl-C leaves' },
+      ),
+    ),
+  );
+  for (const text of shown) {
+    const lines = text.split('\n');
+    expect(lines.length).toBeLessThanOrEqual(screen.rows); // with the one of the cursor
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(screen.columns);
+    expect(lines[0]).toBe('fair  3 of 1024 streams  Ctrl-C leaves');
+    expect(text).toContain('probability');
+  }
+  await expect(shown.join('-----\n')).toMatchFileSnapshot(
+    `../../testdata/fair-top-${screen.columns}.txt`,
+  );
+});
+
+test('sentences break between words', () => {
+  const screen = { columns: 40, rows: 24 };
+  const view = { limit: 20, paint: plainPaint, screen };
+  expect(renderTop({ ...service, isReachable: false, namespaces: [] }, view)).toBe(
+    [
+      'fair  3 of 1024 streams',
+      '',
+      'Redis cannot be reached: clients run',
+      'alone until it is back.',
+      '',
+      'No tracker is connected, and no cell is',
+      'held. See docs/fair.md for how to share',
+      'one.',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('an outage breaks between words, and tells how to leave', () => {
+  const message = 'http://127.0.0.1:7400 cannot be reached (connection refused).';
+  const view = { paint: plainPaint, screen: { columns: 40, rows: 24 }, hint: 'Ctrl-C leaves' };
+  expect(renderOutage(3_000, message, view)).toBe(
+    [
+      'No answer for 3 s: http://127.0.0.1:7400',
+      'cannot be reached (connection refused).',
+      '',
+      'Ctrl-C leaves',
+      '',
+    ].join('\n'),
+  );
+  expect(renderOutage(3_000, message, wide(20))).toBe(`No answer for 3 s: ${message}\n`);
+});
+
+test('a window of a few lines does not scroll either', () => {
+  for (const rows of [1, 2, 3, 4, 5]) {
+    const view = { limit: 20, paint: plainPaint, screen: { columns: 80, rows } };
+    const lines = renderTop({ ...service, namespaces: [api] }, view).split('\n');
+    expect(lines.length).toBeLessThanOrEqual(rows);
+  }
 });

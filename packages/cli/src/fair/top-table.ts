@@ -5,29 +5,72 @@ import { renderColumns } from '../columns.js';
 import { formatDuration } from '../duration.js';
 import type { Paint } from '../paint.js';
 import { printable } from '../printable.js';
+import { cutLine, cutLines, type Screen, wrapWords } from './screen.js';
 
 type NamespaceFacts = StateServiceFacts['namespaces'][number];
 
 const BAR_WIDTH = 20;
+const NARROW_COLUMNS = 100;
+const NARROW_BAR_WIDTH = 10;
+const NARROW_NAME_WIDTH = 24;
 
-export function renderTop(facts: StateServiceFacts, limit: number, paint: Paint): string {
-  const { streams, streamsMax, namespaces, isReachable } = facts;
-  const used = namespaces.filter((one) => one.streams > 0 || one.cells > 0);
-  const head = `${paint('bold', 'fair')}  ${streams} of ${streamsMax} streams\n`;
-  const lost = paint('red', 'Redis cannot be reached: clients run alone until it is back.');
-  return [
-    head,
-    isReachable ? '' : `\n${lost}\n`,
-    used.length === 0
-      ? '\nNo tracker is connected, and no cell is held. See docs/fair.md for how to share one.\n'
-      : `\n${renderTrackers(used, paint)}${renderCells(used, limit, paint)}`,
-  ].join('');
+export interface TopView {
+  readonly limit: number;
+  readonly paint: Paint;
+  readonly screen: Screen;
+  /** How to leave, where the table is drawn again and again. */
+  readonly hint?: string;
 }
 
-function renderTrackers(namespaces: readonly NamespaceFacts[], paint: Paint): string {
+export function renderTop(facts: StateServiceFacts, view: TopView): string {
+  const { streams, streamsMax, isReachable } = facts;
+  const { paint, screen, hint } = view;
+  const head = `${paint('bold', 'fair')}  ${streams} of ${streamsMax} streams`;
+  const lost = 'Redis cannot be reached: clients run alone until it is back.';
+  const top = [
+    hint === undefined ? head : `${head}  ${paint('dim', hint)}`,
+    ...(isReachable
+      ? []
+      : ['', ...wrapWords(lost, screen.columns).map((line) => paint('red', line))]),
+    '',
+  ];
+  const rows = screen.rows - 1 - top.length; // the cursor stands below the last line
+  const lines = [...top, ...renderBody(facts, view, rows)].slice(0, screen.rows - 1);
+  return lines.map((line) => `${cutLine(line, screen.columns)}\n`).join('');
+}
+
+/** Instead of the table, while there is none. */
+export function renderOutage(
+  ageMs: number,
+  message: string,
+  { paint, screen, hint }: Omit<TopView, 'limit'>,
+): string {
+  const text = `No answer for ${formatDuration(ageMs)}: ${message}`;
+  const lines = wrapWords(text, screen.columns).map((line) => paint('red', line));
+  return [...lines, ...(hint === undefined ? [] : ['', paint('dim', hint)]), ''].join('\n');
+}
+
+function renderBody(facts: StateServiceFacts, view: TopView, rows: number): readonly string[] {
+  const used = facts.namespaces.filter((one) => one.streams > 0 || one.cells > 0);
+  const nothing =
+    'No tracker is connected, and no cell is held. See docs/fair.md for how to share one.';
+  if (used.length === 0) return wrapWords(nothing, view.screen.columns);
+  const trackers = trackerLines(used, view);
+  const cells = cellLines(used, view);
+  if (cells.length === 0) return cutLines(trackers, rows);
+  // Many trackers leave half of the screen to the cells, for which it is looked at.
+  const half = Math.max(Math.floor(rows / 2), rows - 1 - cells.length);
+  const shown = cutLines(trackers, half);
+  return [...shown, '', ...cutLines(cells, rows - 1 - shown.length)];
+}
+
+function trackerLines(
+  namespaces: readonly NamespaceFacts[],
+  { paint, screen }: TopView,
+): readonly string[] {
   const titles = ['tracker', 'instances', 'streams', 'behind', 'seeds', 'cells', 'rule'];
   const rows = namespaces.map((one) => [
-    nameOf(one),
+    nameOf(one, screen),
     one.config === undefined ? '' : String(one.instances),
     String(one.streams),
     one.streamsBehind === 0 ? '0' : paint('yellow', String(one.streamsBehind)),
@@ -35,15 +78,19 @@ function renderTrackers(namespaces: readonly NamespaceFacts[], paint: Paint): st
     String(one.cells),
     ruleOf(one),
   ]);
-  return renderColumns([titles.map((title) => paint('dim', title)), ...rows], '  ');
+  return linesOf([titles.map((title) => paint('dim', title)), ...rows]);
 }
 
-function renderCells(namespaces: readonly NamespaceFacts[], limit: number, paint: Paint): string {
+function cellLines(
+  namespaces: readonly NamespaceFacts[],
+  { limit, paint, screen }: TopView,
+): readonly string[] {
   const cells = namespaces
-    .flatMap((one) => one.highest.map((cell) => ({ name: nameOf(one), ...cell })))
+    .flatMap((one) => one.highest.map((cell) => ({ name: nameOf(one, screen), ...cell })))
     .toSorted((left, right) => right.probability - left.probability)
     .slice(0, limit);
-  if (cells.length === 0) return '';
+  if (cells.length === 0) return [];
+  const barWidth = screen.columns < NARROW_COLUMNS ? NARROW_BAR_WIDTH : BAR_WIDTH;
   const titles = ['tracker', 'seed', 'row', 'column', 'probability', '', 'changed'];
   const rows = cells.map(({ name, seed, row, column, probability, ageMs }) => [
     name,
@@ -51,23 +98,28 @@ function renderCells(namespaces: readonly NamespaceFacts[], limit: number, paint
     String(row),
     String(column),
     probability.toFixed(4),
-    paint(probability >= 0.5 ? 'red' : 'yellow', bar(probability)),
+    paint(probability >= 0.5 ? 'red' : 'yellow', bar(probability, barWidth)),
     ageMs === undefined ? '' : `${formatDuration(ageMs)} ago`,
   ]);
-  return `\n${renderColumns([titles.map((title) => paint('dim', title)), ...rows], '  ')}`;
+  return linesOf([titles.map((title) => paint('dim', title)), ...rows]);
 }
 
-function nameOf({ tracker }: NamespaceFacts): string {
-  return printable(tracker);
+function linesOf(rows: readonly (readonly string[])[]): readonly string[] {
+  return renderColumns(rows, '  ').trimEnd().split('\n');
+}
+
+function nameOf({ tracker }: NamespaceFacts, { columns }: Screen): string {
+  const name = printable(tracker);
+  return columns < NARROW_COLUMNS ? cutLine(name, NARROW_NAME_WIDTH) : name;
 }
 
 function ruleOf({ config }: NamespaceFacts): string {
   if (config === undefined) return 'sum, no decay';
   const { policy, ratePerSecond, levels, columns } = config;
-  return `${printable(policy)} ${ratePerSecond} per s, ${levels} × ${columns} cells`;
+  return `${printable(policy)} ${ratePerSecond}/s, ${levels} × ${columns}`;
 }
 
-function bar(probability: number): string {
-  const length = Math.min(1, Math.max(0, probability)) * BAR_WIDTH;
+function bar(probability: number, width: number): string {
+  const length = Math.min(1, Math.max(0, probability)) * width;
   return '█'.repeat(Math.round(length));
 }

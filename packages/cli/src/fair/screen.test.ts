@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { boundlessScreen, cutLine, cutLines, screenOf, wrapWords } from './screen.js';
+
+test('a line that is too long ends with an ellipsis, and colours end with it', () => {
+  expect(cutLine('12345', 5)).toBe('12345');
+  expect(cutLine('123456', 5)).toBe('1234…');
+  expect(cutLine('\u001b[31m123456\u001b[0m', 6)).toBe('\u001b[31m123456\u001b[0m');
+  expect(cutLine('\u001b[31m123456\u001b[0m', 5)).toBe('\u001b[31m1234…\u001b[0m');
+});
+
+test('lines too many are counted', () => {
+  expect(cutLines(['a', 'b', 'c'], 3)).toEqual(['a', 'b', 'c']);
+  expect(cutLines(['a', 'b', 'c'], 2)).toEqual(['a', '  … 2 more']);
+  expect(cutLines(['a', 'b', 'c'], -1)).toEqual([]);
+});
+
+test('words stay whole', () => {
+  expect(wrapWords('no answer for a while', 9)).toEqual(['no answer', 'for a', 'while']);
+  expect(wrapWords('no answer', Number.POSITIVE_INFINITY)).toEqual(['no answer']);
+});
+
+test('a file has no bounds, a terminal of unknown size small ones', () => {
+  const write = () => {};
+  expect(screenOf({ write, columns: 80, rows: 24 })).toEqual(boundlessScreen);
+  expect(screenOf({ write, isTTY: true, columns: 0 })).toEqual({ columns: 80, rows: 24 });
+  expect(screenOf({ write, isTTY: true, columns: 120, rows: 40 })).toEqual({
+    columns: 120,
+    rows: 40,
+  });
+});

@@ -26,6 +26,13 @@ test('a gauge that nobody has set has no value, not even 0', async () => {
   expect(await metrics.expose()).toMatch(/^syncline_toy_size 0$/m);
 });
 
+test('a gauge with labels can be declared, and is shown with them', async () => {
+  const labelled = { kind: 'gauge', help: 'With a label.', labels: ['of'] } as const;
+  const metrics = new PromMetrics([{ syncline_toy_labelled: labelled }]);
+  metrics.set('syncline_toy_labelled', 3, { of: 'one' });
+  expect(await metrics.expose()).toContain('syncline_toy_labelled{of="one"} 3');
+});
+
 test('an undeclared name, a wrong kind and a second declaration are bugs', () => {
   const metrics = new PromMetrics([definitions]);
   expect(() => metrics.add('syncline_toy_evnets_total')).toThrow(AssertionError);

@@ -7,7 +7,14 @@ import {
   type MetricDefinitions,
   type Metrics,
 } from '@syncline/kernel';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  type GaugeConfiguration,
+  Histogram,
+  Registry,
+} from 'prom-client';
 
 /** 100 µs to 10 s, in seconds. */
 const SECONDS_BUCKETS = [
@@ -63,7 +70,7 @@ export class PromMetrics implements Metrics {
         this.#counters.set(name, new Counter(base));
         return;
       case 'gauge':
-        this.#gauges.set(name, unsetGauge(new Gauge(base)));
+        this.#gauges.set(name, base.labelNames.length > 0 ? new Gauge(base) : unsetGauge(base));
         return;
       case 'histogram': {
         const buckets = [...(definition.buckets ?? SECONDS_BUCKETS)];
@@ -74,7 +81,8 @@ export class PromMetrics implements Metrics {
 }
 
 /** prom-client shows a gauge without labels as 0 before anyone has set it: Redis, say, as lost where it is not used. */
-function unsetGauge(gauge: Gauge): Gauge {
+function unsetGauge(base: GaugeConfiguration<string>): Gauge {
+  const gauge = new Gauge(base);
   gauge.remove();
   return gauge;
 }

@@ -1,13 +1,7 @@
 // Seeds that take Redis longer to read than one call may last, and that change while they are read.
-import {
-  createSystemClock,
-  createSystemRandom,
-  silentLogger,
-  silentMetrics,
-} from '@syncline/kernel';
-import { type RedisServer, startRedis } from '@syncline/testkit';
-import { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { createSystemClock } from '@syncline/kernel';
+import { startRedis } from '@syncline/testkit';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { Cells } from '../cells.js';
 import {
   cellsAt,
@@ -18,44 +12,23 @@ import {
 } from '../conformance/store-samples.js';
 import { fairLimits } from '../limits.js';
 import type { Namespace } from '../state/fair-store.js';
-import { createRedisFairStore, type RedisFairStore } from './redis-fair-store.js';
+import { RedisRig } from './redis-rig.js';
 
 const WAIT = { timeout: 10_000, interval: 5 };
 const start = `v1:{big:${SEED}}:`;
-const deps = {
-  clock: createSystemClock(),
-  random: createSystemRandom(),
-  logger: silentLogger,
-  metrics: silentMetrics,
-};
+const clock = createSystemClock();
 
-let redis: RedisServer;
-let admin: Redis;
-let stores: RedisFairStore[] = [];
+let rig: RedisRig;
 
 beforeAll(async () => {
-  redis = await startRedis();
-  admin = new Redis(redis.url);
+  rig = new RedisRig(await startRedis());
 });
-beforeEach(() => admin.flushall());
-afterEach(async () => {
-  await Promise.all(stores.map((store) => store.close()));
-  stores = [];
-});
-afterAll(async () => {
-  admin.disconnect();
-  await redis[Symbol.asyncDispose]();
-});
+afterEach(() => rig.reset());
+afterAll(() => rig[Symbol.asyncDispose]());
 
 function bigNamespace(levels: number, columns: number): Namespace {
   const rule = { policy: 'linear', ratePerSecond: 0 } as const;
   return { ...linearNamespace, name: 'big', rule, shape: { levels, columns } };
-}
-
-function openStore(): RedisFairStore {
-  const store = createRedisFairStore({ url: redis.url }, deps);
-  stores.push(store);
-  return store;
 }
 
 /** As many changes would have left it. KEYS a row; ARGV 1 columns. */
@@ -66,17 +39,17 @@ end`;
 
 async function fill(levels: number, columns: number): Promise<void> {
   for (let row = 0; row < levels; row += 1) {
-    await admin.eval(FILL_ROW, 1, `${start}${row}`, columns);
-    await admin.sadd(`${start}rows`, row);
+    await rig.admin.eval(FILL_ROW, 1, `${start}${row}`, columns);
+    await rig.admin.sadd(`${start}rows`, row);
   }
-  await admin.hset(`${start}meta`, 'n', '1', 'e', 'a', 't', '1');
+  await rig.admin.hset(`${start}meta`, 'n', '1', 'e', 'a', 't', '1');
 }
 
 test('a seed of the largest size is read, and other calls go on meanwhile', async () => {
   const levels = fairLimits.cellsMax.value / fairLimits.columnsMax.value;
   const namespace = bigNamespace(levels, fairLimits.columnsMax.value);
   await fill(levels, fairLimits.columnsMax.value);
-  const store = openStore();
+  const store = rig.openStore();
   await cellsAt(store, namespace, 1n); // connected
   let callsCount = 0;
   let isRead = false;
@@ -87,7 +60,7 @@ test('a seed of the largest size is read, and other calls go on meanwhile', asyn
   })();
   for (; !isRead; callsCount += 1) {
     await store.redisNowMs();
-    await deps.clock.sleep(5);
+    await clock.sleep(5);
   }
   const cells = await reading;
   expect(cells.count).toBe(fairLimits.cellsMax.value);
@@ -99,7 +72,7 @@ test('a seed of the largest size is read, and other calls go on meanwhile', asyn
 test('F60 a copy that is read while others write holds what is stored in the end', async () => {
   const namespace = bigNamespace(3, 2_000);
   await fill(3, 2_000);
-  const [store, other] = [openStore(), openStore()];
+  const [store, other] = [rig.openStore(), rig.openStore()];
   const copy = new Map<string, number>();
   const take = (cells: Cells) => {
     for (const { row, column, probability } of listCells(cells))
@@ -127,7 +100,7 @@ test('F60 a copy that is read while others write holds what is stored in the end
     );
     isRead = true;
     await writing;
-    const stored = listCells(await openStore().getSeed(namespace, SEED));
+    const stored = listCells(await rig.openStore().getSeed(namespace, SEED));
     expect(stored).toHaveLength(6_000);
     await vi.waitFor(() => {
       const stale = stored.filter(

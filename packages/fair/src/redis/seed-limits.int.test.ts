@@ -1,14 +1,7 @@
 // What a real Redis holds at most, whoever writes at once, and what others' writing under our keys does to it.
-import {
-  createSystemClock,
-  createSystemRandom,
-  type Logger,
-  silentLogger,
-  silentMetrics,
-} from '@syncline/kernel';
-import { type RedisServer, startRedis } from '@syncline/testkit';
-import { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { silentLogger } from '@syncline/kernel';
+import { startRedis } from '@syncline/testkit';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import {
   cellsAt,
   deltasOf,
@@ -18,38 +11,23 @@ import {
 } from '../conformance/store-samples.js';
 import { fairLimits } from '../limits.js';
 import type { Namespace } from '../state/fair-store.js';
-import { createRedisFairStore, type RedisFairStore } from './redis-fair-store.js';
+import type { RedisFairStoreDeps } from './redis-fair-store.js';
+import { RedisRig } from './redis-rig.js';
 
 const namespace: Namespace = { ...linearNamespace, name: 'api' };
 const start = `v1:{api:${SEED}}:`;
 const { defaultSeedsMax, defaultCellsMax, clientIdsMax, redisClientIdKeptMs } = fairLimits;
 
-let redis: RedisServer;
-let admin: Redis;
-let stores: RedisFairStore[] = [];
+let rig: RedisRig;
 
 beforeAll(async () => {
-  redis = await startRedis();
-  admin = new Redis(redis.url);
+  rig = new RedisRig(await startRedis());
 });
-beforeEach(() => admin.flushall());
-afterEach(async () => {
-  await Promise.all(stores.map((store) => store.close()));
-  stores = [];
-});
-afterAll(async () => {
-  admin.disconnect();
-  await redis[Symbol.asyncDispose]();
-});
+afterEach(() => rig.reset());
+afterAll(() => rig[Symbol.asyncDispose]());
 
-async function openStore(scriptNowMs?: () => number, logger: Logger = silentLogger) {
-  const deps = { clock: createSystemClock(), random: createSystemRandom() };
-  const rest = { logger, metrics: silentMetrics };
-  const store = createRedisFairStore(
-    { url: redis.url },
-    { ...deps, ...rest, ...(scriptNowMs === undefined ? {} : { scriptNowMs }) },
-  );
-  stores.push(store);
+async function openStore(other: Partial<RedisFairStoreDeps> = {}) {
+  const store = rig.openStore(other);
   await store.seeds(namespace); // connected
   return store;
 }
@@ -67,14 +45,14 @@ test('of many new default seeds at once no more than the limit are let in', asyn
   const refusals = results.filter((result) => result.status === 'rejected');
   expect(refusals).toHaveLength(200 - defaultSeedsMax.value);
   for (const { reason } of refusals) expect(reason).toMatchObject(refusedBy('defaultSeedsMax'));
-  expect(await admin.keys('v1:{*}:0')).toHaveLength(defaultSeedsMax.value);
+  expect(await rig.admin.keys('v1:{*}:0')).toHaveLength(defaultSeedsMax.value);
 });
 
 test('a default seed that expired makes room for another', async () => {
   const store = await openStore();
-  await admin.sadd('v1:{meta}:seeds', 'nonsense');
+  await rig.admin.sadd('v1:{meta}:seeds', 'nonsense');
   for (let seed = 1; seed < defaultSeedsMax.value; seed += 1)
-    await admin.sadd('v1:{meta}:seeds', seed);
+    await rig.admin.sadd('v1:{meta}:seeds', seed);
   const change = async () => await store.applyDelta(sumNamespace, 1_000n, oneCell);
   await expect(change()).rejects.toMatchObject(refusedBy('defaultSeedsMax'));
   await vi.waitFor(change, { timeout: 10_000, interval: 50 }); // they are still gone a second later
@@ -85,8 +63,8 @@ test('a default seed that expired makes room for another', async () => {
 test('default cells are limited over all seeds, and those that are there may change', async () => {
   const store = await openStore();
   await store.applyDelta(sumNamespace, 1n, oneCell);
-  await admin.hset('v1:{2}:meta', 'm', defaultCellsMax.value - 2);
-  await admin.sadd('v1:{meta}:seeds', '2');
+  await rig.admin.hset('v1:{2}:meta', 'm', defaultCellsMax.value - 2);
+  await rig.admin.sadd('v1:{meta}:seeds', '2');
   const other = await openStore();
   const two = deltasOf({ row: 7, column: 1, amount: 0.25 }, { row: 7, column: 2, amount: 0.25 });
   const refused = other.applyDelta(sumNamespace, 3n, two);
@@ -106,7 +84,7 @@ test('default cells are limited over all seeds, and those that are there may cha
 
 test('F5 beyond the limit idle clients are forgotten, and none that may send again', async () => {
   let nowMs = 1_700_000_000_000;
-  const store = await openStore(() => nowMs);
+  const store = await openStore({ scriptNowMs: () => nowMs });
   const apply = (clientId: string) =>
     store.applyDelta(namespace, SEED, oneCell, { clientId, seq: 1 });
   await apply('old');
@@ -114,13 +92,13 @@ test('F5 beyond the limit idle clients are forgotten, and none that may send aga
   const others = Array.from({ length: clientIdsMax.value }, (_, index) => `c${index}`);
   const clients = others.slice(1).flatMap((id) => [nowMs, id]);
   const seqs = others.slice(1).flatMap((id) => [`c:${id}`, 1]);
-  await admin.zadd(`${start}clients`, ...clients);
-  await admin.hset(`${start}meta`, ...seqs);
+  await rig.admin.zadd(`${start}clients`, ...clients);
+  await rig.admin.hset(`${start}meta`, ...seqs);
   expect((await apply('new')).result).toBe('applied');
-  expect(await admin.hexists(`${start}meta`, 'c:old')).toBe(0);
-  expect(await admin.zcard(`${start}clients`)).toBe(clientIdsMax.value);
+  expect(await rig.admin.hexists(`${start}meta`, 'c:old')).toBe(0);
+  expect(await rig.admin.zcard(`${start}clients`)).toBe(clientIdsMax.value);
   expect((await apply('newer')).result).toBe('applied');
-  expect(await admin.zcard(`${start}clients`)).toBe(clientIdsMax.value + 1);
+  expect(await rig.admin.zcard(`${start}clients`)).toBe(clientIdsMax.value + 1);
   for (const id of ['new', 'newer', 'c1']) expect((await apply(id)).result).toBe('duplicate');
 });
 
@@ -129,11 +107,11 @@ test('counters that others wrote over begin anew', async () => {
   const apply = (seq: number) =>
     store.applyDelta(namespace, SEED, oneCell, { clientId: 'one', seq });
   await apply(1);
-  const life = await admin.hget(`${start}meta`, 'e');
+  const life = await rig.admin.hget(`${start}meta`, 'e');
   const bad = { n: 'zzz', t: 'nan', m: '-', 'c:one': '1e999' };
-  await admin.hset(`${start}meta`, bad);
+  await rig.admin.hset(`${start}meta`, bad);
   expect((await apply(2)).result).toBe('applied');
-  const meta = await admin.hgetall(`${start}meta`);
+  const meta = await rig.admin.hgetall(`${start}meta`);
   expect(meta).toMatchObject({ n: '1', m: '0', 'c:one': '2' });
   expect(meta['e']).not.toBe(life);
   expect(Number(meta['t'])).toBeGreaterThan(1_700_000_000_000);
@@ -142,8 +120,8 @@ test('counters that others wrote over begin anew', async () => {
 
 test('a key of another type is named, once in the log, with what to do', async () => {
   const error = vi.fn();
-  const store = await openStore(undefined, { ...silentLogger, error, child: () => silentLogger });
-  await admin.lpush(`${start}meta`, 'mine');
+  const store = await openStore({ logger: { ...silentLogger, error, child: () => silentLogger } });
+  await rig.admin.lpush(`${start}meta`, 'mine');
   const change = async () => await store.applyDelta(namespace, SEED, oneCell);
   for (const _ of [1, 2])
     await expect(change()).rejects.toMatchObject({
@@ -152,7 +130,7 @@ test('a key of another type is named, once in the log, with what to do', async (
       message: expect.stringContaining(`the key ${start}meta in Redis is a list`),
     });
   expect(error).toHaveBeenCalledTimes(1);
-  await admin.del(`${start}meta`);
+  await rig.admin.del(`${start}meta`);
   expect((await change()).result).toBe('applied');
 });
 
@@ -179,5 +157,5 @@ test('a seed is removed with all its rows, however many, and its cells are count
     both.map(async (store) => await store.evictBefore(sumNamespace, 8n)),
   );
   expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBe(1_200);
-  expect(await admin.keys('v1:{7}:*')).toEqual([]);
+  expect(await rig.admin.keys('v1:{7}:*')).toEqual([]);
 });

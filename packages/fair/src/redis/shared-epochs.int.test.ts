@@ -1,13 +1,6 @@
 // What services agree on in a real Redis, and when they count it as lost.
-import {
-  createSystemClock,
-  createSystemRandom,
-  silentLogger,
-  silentMetrics,
-} from '@syncline/kernel';
-import { type RedisServer, startRedis } from '@syncline/testkit';
-import { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { startRedis } from '@syncline/testkit';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import {
   deltasOf,
   linearNamespace,
@@ -16,7 +9,8 @@ import {
 } from '../conformance/store-samples.js';
 import type { Applied, Namespace } from '../state/fair-store.js';
 import { WIRE_HASH, WIRE_POLICY } from '../wire/sync-messages.js';
-import { createRedisFairStore, type RedisFairStore } from './redis-fair-store.js';
+import type { RedisFairStore } from './redis-fair-store.js';
+import { RedisRig } from './redis-rig.js';
 
 const WAIT = { timeout: 10_000, interval: 5 };
 const namespace: Namespace = { ...linearNamespace, name: 'api' };
@@ -33,29 +27,16 @@ const config = {
 };
 const [epochKey, configKey] = ['v1:{api:meta}:epoch', 'v1:{api:meta}:config'] as const;
 
-let redis: RedisServer;
-let admin: Redis;
-let stores: RedisFairStore[] = [];
+let rig: RedisRig;
 
 beforeAll(async () => {
-  redis = await startRedis();
-  admin = new Redis(redis.url);
+  rig = new RedisRig(await startRedis());
 });
-beforeEach(() => admin.flushall());
-afterEach(async () => {
-  await Promise.all(stores.map((store) => store.close()));
-  stores = [];
-});
-afterAll(async () => {
-  admin.disconnect();
-  await redis[Symbol.asyncDispose]();
-});
+afterEach(() => rig.reset());
+afterAll(() => rig[Symbol.asyncDispose]());
 
 async function openStore() {
-  const deps = { clock: createSystemClock(), random: createSystemRandom() };
-  const rest = { logger: silentLogger, metrics: silentMetrics };
-  const store = createRedisFairStore({ url: redis.url }, { ...deps, ...rest });
-  stores.push(store);
+  const store = rig.openStore();
   await store.seeds(namespace); // connected
   const heard: boolean[] = [];
   store.shared.onReachable((isReachable) => heard.push(isReachable));
@@ -70,28 +51,29 @@ const cellsOf = ({ cells }: Applied) => listCells(cells).map(({ column }) => col
 test('a refused hello keeps nothing alive', async () => {
   const { store } = await openStore();
   await store.shared.greet(namespace, config);
-  for (const key of [epochKey, configKey]) await admin.pexpire(key, 5_000);
+  for (const key of [epochKey, configKey]) await rig.admin.pexpire(key, 5_000);
   const refused = store.shared.greet(namespace, { ...config, columns: 60 });
   await expect(refused).rejects.toMatchObject({ code: 'conflict', details: { field: 'columns' } });
-  for (const key of [epochKey, configKey]) expect(await admin.pttl(key)).toBeLessThan(5_001);
+  for (const key of [epochKey, configKey]) expect(await rig.admin.pttl(key)).toBeLessThan(5_001);
   await store.shared.greet(namespace, { ...config, increment: 0.5 });
-  for (const key of [epochKey, configKey]) expect(await admin.pttl(key)).toBeGreaterThan(890_000);
+  for (const key of [epochKey, configKey])
+    expect(await rig.admin.pttl(key)).toBeGreaterThan(890_000);
 });
 
 test('a configuration that is written in another way is the same', async () => {
   const { store } = await openStore();
   const { epoch } = await store.shared.greet(namespace, config);
-  const written: unknown = JSON.parse((await admin.get(configKey)) ?? '');
-  await admin.set(configKey, JSON.stringify({ ...Object(written), newer: 1 }));
+  const written: unknown = JSON.parse((await rig.admin.get(configKey)) ?? '');
+  await rig.admin.set(configKey, JSON.stringify({ ...Object(written), newer: 1 }));
   expect(await store.shared.greet(namespace, config)).toEqual({ epoch });
 });
 
 test('what others wrote in place of epoch and configuration is written over', async () => {
   const { store } = await openStore();
-  await admin.mset(epochKey, 'banana', configKey, '{{{');
+  await rig.admin.mset(epochKey, 'banana', configKey, '{{{');
   const { epoch } = await store.shared.greet(namespace, config);
   expect(epoch).toBeGreaterThan(0);
-  expect(await admin.get(epochKey)).toBe(String(epoch));
+  expect(await rig.admin.get(epochKey)).toBe(String(epoch));
   const other = store.shared.greet(namespace, { ...config, levels: 2 });
   await expect(other).rejects.toMatchObject({ details: { field: 'levels' } });
 });
@@ -99,7 +81,7 @@ test('what others wrote in place of epoch and configuration is written over', as
 test('a hello that finds another epoch tells that all was lost, whoever comes first', async () => {
   const { store, heard } = await openStore();
   await store.shared.greet(namespace, config);
-  await admin.flushall();
+  await rig.admin.flushall();
   const { epoch } = await store.shared.greet(namespace, config);
   expect(heard).toEqual([false, true]);
   expect(await store.shared.greet(namespace, config)).toEqual({ epoch });
@@ -112,8 +94,8 @@ test('F60 a default seed that expired and began anew is told whole, and nothing 
   const told: Applied[] = [];
   store.watch(sumNamespace, (applied) => told.push(applied));
   await change(store, 1);
-  await vi.waitFor(async () => expect(await admin.pubsub('NUMPAT')).toBe(1), WAIT);
-  for (const key of await admin.keys('v1:{42}:*')) await admin.del(key); // as Redis does in time
+  await vi.waitFor(async () => expect(await rig.admin.pubsub('NUMPAT')).toBe(1), WAIT);
+  for (const key of await rig.admin.keys('v1:{42}:*')) await rig.admin.del(key); // as Redis does in time
   await change(other.store, 2);
   await vi.waitFor(() => expect(told.some(({ beginsAnew }) => beginsAnew)).toBe(true), WAIT);
   expect(told.filter(({ beginsAnew }) => beginsAnew).map(cellsOf)).toEqual([[2]]);
@@ -124,7 +106,7 @@ test('FLUSHALL loses the default namespace too, once', async () => {
   const { store, heard } = await openStore();
   store.watch(sumNamespace, () => {});
   await change(store, 1);
-  await admin.flushall();
+  await rig.admin.flushall();
   await change(store, 1);
   await vi.waitFor(() => expect(heard).toEqual([false, true]), WAIT);
 });

@@ -127,7 +127,10 @@ test('F60 a reading of keys that were lost while it was made is not delivered', 
   rig.beginReading();
   rig.news(1, 'b');
   rig.arrives(1);
-  expect(rig.log).toEqual(['news1', 'new life', 'news1']);
+  expect(rig.log).toEqual(['news1', 'new life']);
+  rig.beginReading();
+  rig.arrives(1, 'b');
+  expect(rig.log).toEqual(['news1', 'new life', 'all1']);
 });
 
 test('F60 a reading that fails lets go what it held, and is made again', () => {
@@ -183,11 +186,42 @@ test('without news nothing is held back, and when they are there again the seed 
   expect(rig.log.slice(5)).toEqual(['news14']);
 });
 
-test('keys that were lost begin a new count', () => {
+test('F14 keys that were lost begin a new count, and nothing of it is delivered before it is read', () => {
   const rig = createRig();
   rig.news(1);
   rig.news(2);
-  rig.news(1, 'b');
+  rig.answer(1, 'b');
   rig.news(2, 'b');
-  expect(rig.log).toEqual(['news1', 'news2', 'new life', 'news1', 'news2']);
+  expect(rig.log).toEqual(['news1', 'news2', 'new life']);
+  rig.beginReading();
+  rig.arrives(1, 'b');
+  rig.turn();
+  expect(rig.log.slice(3)).toEqual(['all1', 'answer1 included', 'news2']);
+});
+
+test('F14 nor is the reading that has met the loss, or an answer while there are no news', () => {
+  const rig = createRig(false);
+  rig.answer(1);
+  rig.turn();
+  rig.beginReading();
+  rig.arrives(4, 'b');
+  rig.answer(5, 'b');
+  expect(rig.log).toEqual(['answer1', 'new life']);
+  rig.beginReading();
+  rig.arrives(5, 'b');
+  rig.turn();
+  expect(rig.log.slice(2)).toEqual(['all5', 'answer5 included']);
+});
+
+test('a new life of which nothing more is heard is read after a while', () => {
+  const rig = createRig(false);
+  rig.answer(1);
+  rig.turn();
+  rig.answer(1, 'b');
+  rig.fireTimers();
+  expect(rig.log).toEqual(['answer1', 'new life', 'gap missed']);
+  rig.beginReading();
+  rig.arrives(1, 'b');
+  rig.turn();
+  expect(rig.log.slice(3)).toEqual(['all1', 'answer1 included']);
 });

@@ -10,6 +10,10 @@
 // A delivery that resolves a promise takes effect when its owner runs on, so what comes behind it waits for
 // the next turn of the event loop.
 //
+// Keys that were lost begin a new life with values below what all knew. Those wait for a reading as well, which
+// is made when it is known that this seed alone was lost, or when that takes too long. If all was, whoever holds
+// a copy is asked for it, and must not have lowered it before (F14).
+//
 // F60  No older value follows a newer one, and what was missed is read.
 import type { Clock, Timer } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
@@ -42,6 +46,8 @@ export class SeedFeed {
   #isClosed = false;
   /** While the seed is read: its life when that began. */
   #reading: { readonly life: string | undefined } | undefined;
+  /** A new life was met, and its seed not read since. */
+  #isNewLife = false;
   /** A reading brought nothing; another one is due. */
   #mustRead = false;
   #gapTimer: Timer | undefined;
@@ -71,7 +77,8 @@ export class SeedFeed {
     const isFirst = this.#lastN === undefined && this.#held.size === 0;
     this.#held.set(delivery.n, delivery);
     this.#settle();
-    if (isFirst && this.#held.size > 0 && this.#reading === undefined) this.#deps.onGap('first');
+    if (!isFirst || this.#held.size === 0 || this.#reading !== undefined) return;
+    if (!this.#isNewLife) this.#deps.onGap('first');
   }
 
   /** The seed is about to be read. One reading at a time: of two the older could come last. */
@@ -88,10 +95,16 @@ export class SeedFeed {
       this.endReading();
       return;
     }
-    if (this.#life !== undefined && this.#life !== snapshot.life) this.#beginAnew();
+    const meetsNewLife = this.#life !== undefined && this.#life !== snapshot.life;
+    if (meetsNewLife) this.#beginAnew();
     this.#life = snapshot.life;
+    if (meetsNewLife && !snapshot.isAnswer) {
+      this.endReading();
+      return;
+    }
     this.#lastN = snapshot.n;
     this.#reading = undefined;
+    this.#isNewLife = false;
     this.#mustRead = false;
     this.#send(snapshot, false);
     for (const [n, delivery] of this.#held) {
@@ -124,12 +137,13 @@ export class SeedFeed {
   #beginAnew(): void {
     this.#release();
     this.#lastN = undefined;
+    this.#isNewLife = true;
     this.#deps.onNewLife();
   }
 
   /** Delivers what may be delivered now, and waits for what is missing. */
   #settle(): void {
-    if (this.#reading === undefined) {
+    if (this.#reading === undefined && !this.#isNewLife) {
       if (this.#isOrdered && !this.#isClosed) this.#deliverHeld();
       else this.#release();
     }

@@ -102,13 +102,15 @@ export class NamespaceFeed {
     return this.#tryMend(seed);
   }
 
+  /** The seed is gone for good. */
   drop(seed: bigint): void {
-    this.#feeds.get(seed)?.close();
-    this.#feeds.delete(seed);
+    this.#restarted.delete(seed);
+    this.#dropFeed(seed);
   }
 
   dropBefore(seed: bigint): void {
-    for (const known of this.#feeds.keys()) if (known < seed) this.drop(known);
+    for (const known of [...this.#feeds.keys(), ...this.#restarted])
+      if (known < seed) this.drop(known);
   }
 
   close(): void {
@@ -116,6 +118,11 @@ export class NamespaceFeed {
     this.#subscription?.close();
     this.#pollTimer?.cancel();
     for (const seed of this.#feeds.keys()) this.drop(seed);
+  }
+
+  #dropFeed(seed: bigint): void {
+    this.#feeds.get(seed)?.close();
+    this.#feeds.delete(seed);
   }
 
   #feed(seed: bigint): SeedFeed {
@@ -156,12 +163,12 @@ export class NamespaceFeed {
   /** A seed of which nothing was ever heard needs no feed. */
   #endReading(seed: bigint, feed: SeedFeed): void {
     feed.endReading();
-    if (feed.life === undefined && this.#feeds.get(seed) === feed) this.drop(seed);
+    if (feed.life === undefined && this.#feeds.get(seed) === feed) this.#dropFeed(seed);
   }
 
   /** Its keys are gone: what waits for a change before it would wait for ever. */
   #lost(seed: bigint): void {
-    this.drop(seed);
+    this.#dropFeed(seed);
     this.#deps.onNewLife(seed);
   }
 

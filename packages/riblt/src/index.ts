@@ -1,0 +1,1 @@
+export { type ItemHash, type RibltKey, ribltHash } from './item-hash.js';

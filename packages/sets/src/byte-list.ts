@@ -1,0 +1,95 @@
+// Byte strings that lie in one buffer, named by their index: the arguments of a command, or members.
+//
+// A command of three arguments would else cost three views of its bytes; at half a million commands a
+// second those are the largest part. Whoever reads a list on the hot path takes `buffer` with a start
+// and an end; everybody else asks for `bytes` or `text`.
+import { assert } from '@syncline/kernel';
+
+/** Bytes of a list belong to who made it and change with its next use; `keep` makes a copy that stays. */
+export class ByteList {
+  buffer: Uint8Array;
+  view: DataView;
+  length = 0;
+  #starts = new Int32Array(16);
+  #ends = new Int32Array(16);
+
+  constructor(buffer: Uint8Array) {
+    this.buffer = buffer;
+    this.view = viewOf(buffer);
+  }
+
+  /** Copies the items into a buffer of their own. */
+  static of(...items: readonly Uint8Array[]): ByteList {
+    const list = new ByteList(Buffer.concat(items));
+    let position = 0;
+    for (const item of items) {
+      list.push(position, position + item.length);
+      position += item.length;
+    }
+    return list;
+  }
+
+  /** Starts over with other bytes. */
+  reset(buffer: Uint8Array): void {
+    if (buffer !== this.buffer) {
+      this.buffer = buffer;
+      this.view = viewOf(buffer);
+    }
+    this.length = 0;
+  }
+
+  push(start: number, end: number): void {
+    if (this.length === this.#starts.length) this.#grow();
+    this.#starts[this.length] = start;
+    this.#ends[this.length] = end;
+    this.length += 1;
+  }
+
+  start(index: number): number {
+    return this.#starts[index] ?? 0;
+  }
+
+  end(index: number): number {
+    return this.#ends[index] ?? 0;
+  }
+
+  /** Bytes of one item. */
+  sizeOf(index: number): number {
+    return this.end(index) - this.start(index);
+  }
+
+  /** A view, not a copy. */
+  bytes(index: number): Uint8Array {
+    assert(index >= 0 && index < this.length, 'the index lies in the list');
+    return this.buffer.subarray(this.start(index), this.end(index));
+  }
+
+  /** One character per byte, so that different bytes give different texts. */
+  text(index: number): string {
+    return latin1(this.buffer, this.start(index), this.end(index));
+  }
+
+  /** A copy with bytes of its own, from one index on. */
+  keep(from = 0): ByteList {
+    const items: Uint8Array[] = [];
+    for (let index = from; index < this.length; index += 1) items.push(this.bytes(index));
+    return ByteList.of(...items);
+  }
+
+  #grow(): void {
+    const starts = new Int32Array(this.#starts.length * 2);
+    const ends = new Int32Array(this.#ends.length * 2);
+    starts.set(this.#starts);
+    ends.set(this.#ends);
+    this.#starts = starts;
+    this.#ends = ends;
+  }
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function latin1(bytes: Uint8Array, start: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('latin1');
+}

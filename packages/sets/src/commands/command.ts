@@ -1,0 +1,69 @@
+// The shape of a command. Each lies in a file of its own; `command-table.ts` lists them all, and arity,
+// flags, COMMAND and docs/COMMANDS.md come from that one table.
+import type { ByteList } from '../byte-list.js';
+import type { Keyspace } from '../keyspace.js';
+import type { Reply } from '../resp/reply.js';
+import type { Client } from './client.js';
+import type { ServerFacts } from './server-facts.js';
+
+export interface CommandContext {
+  /** The words of the command, its name first. */
+  readonly args: ByteList;
+  readonly reply: Reply;
+  readonly keyspace: Keyspace;
+  readonly client: Client;
+  readonly facts: ServerFacts;
+}
+
+export interface Command {
+  /** Lower case. */
+  readonly name: string;
+  /** Words with the name; negative: at least as many. Checked before it runs. */
+  readonly arity: number;
+  readonly flags: readonly CommandFlag[];
+  readonly group: 'set' | 'generic' | 'connection' | 'server' | 'transactions' | 'syncline';
+  /** One sentence for COMMAND DOCS and docs/COMMANDS.md. */
+  readonly summary: string;
+  /** How it differs from Redis, for docs/COMMANDS.md. */
+  readonly difference?: string;
+  /** Where its keys stand, as COMMAND says it. */
+  readonly keys?: KeyPositions;
+  /**
+   * The sets that it walks, as indices into the arguments. They are at hand when `run` is called;
+   * otherwise `runLong` is. `whole`: being in memory is enough, however large.
+   */
+  readonly walks?: (args: ByteList) => Walk;
+  readonly subcommands?: readonly Command[];
+  /** Answers within the turn. */
+  run(context: CommandContext): void;
+  /** The same beyond a turn, for sets that are not at hand. The connection waits for it. */
+  runLong?(context: CommandContext, signal: AbortSignal): Promise<void>;
+}
+
+export type CommandFlag =
+  | 'write'
+  | 'readonly'
+  | 'fast'
+  | 'denyoom'
+  | 'admin'
+  | 'noscript'
+  | 'random'
+  | 'loading'
+  | 'stale'
+  | 'no_auth'
+  | 'no_multi'
+  | 'allow_busy';
+
+export interface KeyPositions {
+  readonly first: number;
+  /** -1: the last word. */
+  readonly last: number;
+  readonly step: number;
+}
+
+export type Walk =
+  | { readonly kind: 'sets'; readonly keys: readonly number[] }
+  | { readonly kind: 'whole'; readonly keys: readonly number[] }
+  /** All sets there are. Never at hand outside a transaction. */
+  | { readonly kind: 'keyspace' }
+  | { readonly kind: 'none' };

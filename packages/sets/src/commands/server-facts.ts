@@ -1,0 +1,40 @@
+// What commands tell about the server, and the little that they may change of it.
+import type { Clock, Random } from '@syncline/kernel';
+import type { Client } from './client.js';
+
+export interface ServerFacts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly version: string;
+  readonly nodeId: number;
+  readonly epoch: number;
+  readonly clusterId: string;
+  readonly port: number;
+  readonly connectionsMax: number;
+  /** Connections that stand, by id. */
+  readonly clients: ReadonlyMap<number, Client>;
+  /** Undefined: no password is set. The promise resolves after the delay that guessing costs. */
+  readonly checkPassword:
+    | ((client: Client, user: string, password: Uint8Array) => boolean | Promise<boolean>)
+    | undefined;
+  /** Numbers for INFO, by name. Cheap. */
+  counts(): Readonly<Record<InfoCount, number>>;
+  durability(): 'buffered' | 'synced';
+  /** After a fold, as the two classes are stored differently. */
+  setDurability(durability: 'buffered' | 'synced'): Promise<void>;
+  /** Idle connections are closed after so many seconds; 0 keeps them. */
+  idleTimeoutSeconds: number;
+  /** Commands by name that were run, for INFO and /metrics. */
+  countCommand(name: string): void;
+}
+
+export type InfoCount =
+  | 'memoryBytes'
+  | 'cacheBytes'
+  | 'headEntries'
+  | 'liveDots'
+  | 'commands'
+  | 'connections'
+  | 'connectionsTotal'
+  | 'commits'
+  | 'folds';

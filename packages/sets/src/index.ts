@@ -1,0 +1,11 @@
+export type { Digest } from './keyspace.js';
+export { setsLimits } from './limits.js';
+export { setsMetrics } from './metrics-list.js';
+export type {
+  RespPeer,
+  RespSession,
+  Sets,
+  SetsDeps,
+  SetsOptions,
+  SetsStatus,
+} from './sets.js';

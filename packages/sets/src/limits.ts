@@ -1,0 +1,174 @@
+// Every limit of the sets. docs/LIMITS.md is made from this list.
+import { defineLimits } from '@syncline/kernel';
+
+export const setsLimits = defineLimits({
+  keyBytesMax: {
+    value: 4_096,
+    unit: 'bytes',
+    why: 'Name of a set. It stands in the key of each of its members. A longer one is refused.',
+  },
+  memberBytesMax: {
+    value: 65_536,
+    unit: 'bytes',
+    why: 'One member. A longer one is refused.',
+  },
+  operationElementsMax: {
+    value: 65_536,
+    unit: 'entries',
+    why: 'Elements that one operation changes. Larger commands run as several operations; a larger EXEC is refused.',
+  },
+  operationBytesMax: {
+    value: 4 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'One encoded operation. Larger commands run as several; a larger EXEC is refused.',
+  },
+  headEntriesMax: {
+    value: 524_288,
+    unit: 'entries',
+    why: 'Changed elements that are not folded yet. Beyond, clients are not read until a fold is done.',
+  },
+  headBytesMax: {
+    value: 128 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Journal that is not folded yet. Beyond, clients are not read until a fold is done.',
+  },
+  foldEntriesMin: {
+    value: 131_072,
+    unit: 'entries',
+    why: 'Changed elements at which folding starts, however busy the node is.',
+  },
+  foldBatchEntriesMax: {
+    value: 4_096,
+    unit: 'entries',
+    why: 'Changed elements of one synced batch. Handing a batch to the storage holds the event loop.',
+  },
+  foldIdleMs: { value: 100, unit: 'ms', why: 'Without a write for this long, folding starts.' },
+  foldAgeMs: { value: 5_000, unit: 'ms', why: 'What is not folded gets no older than this.' },
+  syncIntervalMs: {
+    value: 1_000,
+    unit: 'ms',
+    why: 'In class buffered the disk is synced this often, if anything was written.',
+  },
+  cacheBytesMax: {
+    value: 256 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Sets that are wholly in memory. Those not used for longest leave.',
+  },
+  turnMembersMax: {
+    value: 16_384,
+    unit: 'entries',
+    why: 'Members that a command walks within one turn. Larger sets are read through a view, in slices.',
+  },
+  turnTimeMs: {
+    value: 2,
+    unit: 'ms',
+    why: 'A connection, a fold or a long command holds the event loop for so long, then others get their turn.',
+  },
+  turnCommandsMax: {
+    value: 1_024,
+    unit: 'entries',
+    why: 'Commands of one connection in a turn. Then others get theirs.',
+  },
+  resultBytesMax: {
+    value: 32 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Result of SINTER, SUNION, SDIFF and KEYS. A larger one is refused; the STORE forms have no such limit.',
+  },
+  transactionCommandsMax: {
+    value: 10_000,
+    unit: 'entries',
+    why: 'Commands between MULTI and EXEC. One more is refused, and so is the EXEC.',
+  },
+  transactionBytesMax: {
+    value: 64 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Arguments between MULTI and EXEC. More is refused, and so is the EXEC.',
+  },
+  transactionMembersMax: {
+    value: 65_536,
+    unit: 'entries',
+    why: 'Members that one transaction walks. It runs within a turn, so larger sets are refused in it.',
+  },
+  watchedKeysMax: {
+    value: 1_024,
+    unit: 'entries',
+    why: 'Sets that one connection watches. One more is refused.',
+  },
+  waitingCommandsMax: {
+    value: 10_000,
+    unit: 'entries',
+    why: 'Blocked WAIT and SYNCLINE.READ commands. One more is refused.',
+  },
+  scanCountMax: { value: 10_000, unit: 'entries', why: 'COUNT of a scan. More is taken as this.' },
+  lineBytesMax: {
+    value: 65_536,
+    unit: 'bytes',
+    why: 'An inline command, or a line with a length. A longer one is a protocol error.',
+  },
+  argumentsMax: {
+    value: 1_048_576,
+    unit: 'entries',
+    why: 'Words of one command. More is a protocol error.',
+  },
+  bulkBytesMax: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'One word of a command. A longer one is a protocol error.',
+  },
+  commandBytesMax: {
+    value: 64 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'One command. A larger one is a protocol error.',
+  },
+  commandTimeoutMs: {
+    value: 10_000,
+    unit: 'ms',
+    why: 'Half a command may lie for so long. Then the connection is closed.',
+  },
+  strangerArgumentsMax: {
+    value: 10,
+    unit: 'entries',
+    why: 'Words of a command before AUTH, where a password is set.',
+  },
+  strangerBulkBytesMax: {
+    value: 16_384,
+    unit: 'bytes',
+    why: 'One word before AUTH, where a password is set.',
+  },
+  strangerOutputBytesMax: {
+    value: 65_536,
+    unit: 'bytes',
+    why: 'Unsent replies before AUTH. Beyond, the connection is closed.',
+  },
+  strangerTimeoutMs: {
+    value: 10_000,
+    unit: 'ms',
+    why: 'A connection may take so long to AUTH. Then it is closed.',
+  },
+  outputPauseBytes: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'Unsent replies of a connection above which nothing more is read from it.',
+  },
+  outputSlowBytes: {
+    value: 16 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Unsent replies that may stand for outputSlowMs. Then the connection is closed.',
+  },
+  outputSlowMs: { value: 60_000, unit: 'ms', why: 'See outputSlowBytes.' },
+  outputBytesMax: {
+    value: 64 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Unsent replies of a connection. Beyond, it is closed.',
+  },
+  passwordGuessesMax: {
+    value: 4,
+    unit: 'attempts',
+    why: 'Wrong passwords of an address that are answered at once. Further answers come a second late.',
+  },
+  guessersMax: {
+    value: 10_000,
+    unit: 'entries',
+    why: 'Addresses whose wrong passwords are counted. The oldest is forgotten first.',
+  },
+});

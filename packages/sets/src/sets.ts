@@ -1,0 +1,87 @@
+// Add-wins sets on one durable node: the library's face. Any Redis client can talk to it by `connect`.
+import type {
+  Address,
+  Clock,
+  Durability,
+  Logger,
+  Metrics,
+  Random,
+  Storage,
+  VersionVector,
+} from '@syncline/kernel';
+import type { Digest } from './keyspace.js';
+
+export interface SetsDeps {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface SetsOptions {
+  /** 1 to 65535, unique in the cluster. */
+  readonly nodeId: number;
+  /** The order of members in scans depends on it, so it stays for the life of the data. */
+  readonly clusterId: string;
+  /** `buffered` survives kill -9, `synced` survives power loss. Default `buffered`. */
+  readonly durability?: Durability;
+  /** Clients must send it by AUTH. Default: none is asked for. */
+  readonly password?: string;
+  /** Shown by INFO and HELLO. Default `0.0.0`. */
+  readonly version?: string;
+  /** Shown by INFO. Default 0. */
+  readonly port?: number;
+  /** Shown by CONFIG GET. Default 10,000. */
+  readonly connectionsMax?: number;
+  /** Memory for sets that are held whole. Default: see docs/LIMITS.md. */
+  readonly cacheBytesMax?: number;
+}
+
+/** Promises settle once the change is as durable as `durability` says. */
+export interface Sets extends AsyncDisposable {
+  /** How many were absent. */
+  add(set: Uint8Array, members: readonly Uint8Array[]): Promise<number>;
+  /** How many were present. */
+  remove(set: Uint8Array, members: readonly Uint8Array[]): Promise<number>;
+  has(set: Uint8Array, member: Uint8Array): boolean;
+  cardinality(set: Uint8Array): number;
+  /** All members at one moment, in an order that every node of the cluster shares. */
+  members(set: Uint8Array, signal?: AbortSignal): AsyncIterable<Uint8Array>;
+  version(): VersionVector;
+  digest(): Digest;
+  /** RESP without a socket. */
+  connect(peer: RespPeer): RespSession;
+  status(): SetsStatus;
+  /** Refuses writes, finishes what is under way, folds, and marks the stop as clean. */
+  close(): Promise<void>;
+}
+
+export interface SetsStatus {
+  readonly health: 'ready' | 'full' | 'failed';
+  readonly reason: string | undefined;
+  readonly epoch: number;
+  readonly sets: number;
+  readonly liveDots: number;
+  readonly headEntries: number;
+  readonly cacheBytes: number;
+  readonly connections: number;
+}
+
+export interface RespPeer {
+  readonly address: Address;
+  readonly loopback: boolean;
+  /** Fires when the connection is gone, whoever ended it. */
+  readonly gone: AbortSignal;
+  /** Drops the connection at once. */
+  cut(): void;
+}
+
+export interface RespSession {
+  /** Takes bytes as they arrived, cut anywhere. A promise asks to wait with the next chunk. */
+  push(chunk: Uint8Array): Promise<void> | undefined;
+  /** Replies in order, iterated once. When it ends the connection is closed behind the last byte. */
+  readonly output: AsyncIterable<Uint8Array>;
+  /** No more bytes come. What was pushed is answered, then `output` ends. */
+  close(): void;
+}

@@ -30,8 +30,13 @@ export interface Keyspace {
   pop(args: ByteList, key: number, count: number, visit: VisitBytes): number;
   /** Until the matching `end` all changes are one operation; pairs may be nested. */
   begin(): void;
-  /** Gives the changes of the operation: 0 when nothing changed and no counter was taken. */
+  /**
+   * Gives the changes of the operation: 0 when nothing changed and no counter was taken. A change that
+   * would make an operation between `begin` and `end` larger than it may be throws `limit-exceeded`.
+   */
   end(): number;
+  /** Instead of the outermost `end`: takes back all changes since `begin`. */
+  abandon(): void;
 
   // Sets in memory.
 
@@ -74,11 +79,13 @@ export interface Keyspace {
    * call; 0 when there is none. The session asks after each command.
    */
   takeCommitSeen(): number;
-  /** What is applied here, committed or not. A copy. */
+  /** What is applied here, committed or not. A copy. It counts as a read of all of it. */
   version(): VersionVector;
   digest(): Digest;
-  /** The last dot of the newest operation that was made here, as text; undefined before the first. */
-  lastOperation(): string | undefined;
+  /** The last counter of the newest operation that was made here, in this epoch; 0 before the first. */
+  lastCounter(): number;
+  /** Resolves when the version has moved on. Rejects with `aborted`. */
+  nextVersion(signal: AbortSignal): Promise<void>;
 
   // Watching.
 

@@ -2,12 +2,14 @@
 import type { Address } from '@syncline/kernel';
 import type { ByteList } from '../byte-list.js';
 import type { Watcher } from '../keyspace.js';
-import type { Command } from './command.js';
+import type { KnownCommand } from './lookup.js';
 
 export interface Client extends Watcher {
   readonly id: number;
   readonly address: Address;
   readonly connectedAtMs: number;
+  /** Fires when the connection is gone; what waits for it stops. */
+  readonly gone: AbortSignal;
   name: string;
   libraryName: string;
   libraryVersion: string;
@@ -17,11 +19,13 @@ export interface Client extends Watcher {
   replies: 'on' | 'off' | 'skip-next' | 'skip';
   /** Commands since MULTI; undefined outside a transaction. */
   queued: QueuedCommand[] | undefined;
+  /** Arguments of the queued commands. */
+  queuedBytes: number;
   /** A command was refused since MULTI, so EXEC must be. */
   isQueueBroken: boolean;
   watchedKeys: number;
-  /** The last dot of the newest operation of this connection, as text. */
-  lastOperation: string | undefined;
+  /** Counter of the newest operation of this connection; 0 before the first. */
+  lastCounter: number;
   lastCommand: string;
   lastActiveMs: number;
   /** After this reply the connection ends: QUIT. */
@@ -31,6 +35,6 @@ export interface Client extends Watcher {
 }
 
 export interface QueuedCommand {
-  readonly command: Command;
+  readonly known: KnownCommand;
   readonly args: ByteList;
 }

@@ -7,7 +7,7 @@ import type { Client } from './client.js';
 import type { ServerFacts } from './server-facts.js';
 
 export interface CommandContext {
-  /** The words of the command, its name first. */
+  /** The words of the command, its name first. They stay until it has answered. */
   readonly args: ByteList;
   readonly reply: Reply;
   readonly keyspace: Keyspace;
@@ -33,9 +33,15 @@ export interface Command {
    * otherwise `runLong` is. `whole`: being in memory is enough, however large.
    */
   readonly walks?: (args: ByteList) => Walk;
+  /** Named without the command: `get`, not `config|get`. */
   readonly subcommands?: readonly Command[];
-  /** Answers within the turn. */
-  run(context: CommandContext): void;
+  /** Its answer may come in a later turn, so it cannot be part of a transaction. */
+  readonly waits?: true;
+  /**
+   * Answers within the turn. Only one that `waits` may give a promise; the connection waits for it.
+   * A `SynclineError` that is thrown becomes the answer.
+   */
+  run(context: CommandContext): void | Promise<void>;
   /** The same beyond a turn, for sets that are not at hand. The connection waits for it. */
   runLong?(context: CommandContext, signal: AbortSignal): Promise<void>;
 }
@@ -52,13 +58,17 @@ export type CommandFlag =
   | 'stale'
   | 'no_auth'
   | 'no_multi'
-  | 'allow_busy';
+  | 'allow_busy'
+  | 'movablekeys'
+  | 'skip_slowlog';
 
 export interface KeyPositions {
   readonly first: number;
   /** -1: the last word. */
   readonly last: number;
   readonly step: number;
+  /** The word that says how many keys stand behind it; first, last and step are 0 then. */
+  readonly countAt?: number;
 }
 
 export type Walk =

@@ -11,6 +11,8 @@ export interface ServerFacts {
   readonly clusterId: string;
   readonly port: number;
   readonly connectionsMax: number;
+  /** `closing`: writes are refused. `loading`: so is all that reads sets. */
+  phase(): 'serving' | 'loading' | 'closing';
   /** Connections that stand, by id. */
   readonly clients: ReadonlyMap<number, Client>;
   /** Undefined: no password is set. The promise resolves after the delay that guessing costs. */
@@ -24,7 +26,7 @@ export interface ServerFacts {
   setDurability(durability: 'buffered' | 'synced'): Promise<void>;
   /** Idle connections are closed after so many seconds; 0 keeps them. */
   idleTimeoutSeconds: number;
-  /** Commands by name that were run, for INFO and /metrics. */
+  /** A command of the table ran; `config|set` for subcommands. For INFO and /metrics. */
   countCommand(name: string): void;
 }
 

@@ -26,6 +26,10 @@ export interface Reply {
   verbatim(text: string): void;
   /** Encoded before, for a reply that never changes. */
   raw(bytes: Uint8Array): void;
+  /** Names the end of what was written, for `rewind`. */
+  mark(): number;
+  /** Takes back what was written since the mark. False: some of it has left, so nothing was taken back. */
+  rewind(mark: number): boolean;
   /**
    * Undefined while there is room. Else a promise: wait with the rest of a large reply. It rejects with
    * `closed` when the client is gone.

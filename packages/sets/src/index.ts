@@ -4,6 +4,7 @@ export { setsMetrics } from './metrics-list.js';
 export type {
   RespPeer,
   RespSession,
+  RespSink,
   Sets,
   SetsDeps,
   SetsOptions,

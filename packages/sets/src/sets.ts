@@ -69,19 +69,45 @@ export interface SetsStatus {
 }
 
 export interface RespPeer {
+  /** Where the client is. */
   readonly address: Address;
+  /** The client is on this machine. */
   readonly loopback: boolean;
-  /** Fires when the connection is gone, whoever ended it. */
+  /** Fires when the connection is gone, whoever ended it: nobody takes replies any more. */
   readonly gone: AbortSignal;
-  /** Drops the connection at once. */
+  /** Drops the connection at once, with the replies that are not sent. */
   cut(): void;
 }
 
 export interface RespSession {
-  /** Takes bytes as they arrived, cut anywhere. A promise asks to wait with the next chunk. */
+  /**
+   * Takes bytes as they arrived, cut anywhere. A promise asks to wait with the next chunk: enough is
+   * waiting already. What the client did wrong is an answer and never a throw.
+   */
   push(chunk: Uint8Array): Promise<void> | undefined;
-  /** Replies in order, iterated once. When it ends the connection is closed behind the last byte. */
+  /**
+   * Replies in order, iterated once. Not pulling is backpressure. When it ends the connection is
+   * closed behind the last byte; leaving the loop early means that the client is gone.
+   */
   readonly output: AsyncIterable<Uint8Array>;
-  /** No more bytes come. What was pushed is answered, then `output` ends. */
+  /**
+   * The faster way, instead of `output`: from now on replies go to the sink as soon as they may leave.
+   * Called once, before the first `push`. A promise per chunk costs as much as the command in it.
+   */
+  writeTo?(sink: RespSink): void;
+  /**
+   * Called once for every session: no more bytes come. What was pushed is answered, then the output
+   * ends; if the client is gone there is nothing to answer.
+   */
   close(): void;
+}
+
+/** Where the replies of one session go. Best: one call per turn of the event loop. */
+export interface RespSink {
+  /** Takes the bytes, always; they must not change afterwards. False: wait for `drained` with more. */
+  write(chunk: Uint8Array): boolean;
+  /** Resolves when there is room. Rejects with `closed` when the client is gone. */
+  drained(): Promise<void>;
+  /** Behind the last reply the connection is closed. */
+  end(): void;
 }

@@ -13,10 +13,15 @@ export interface CommandContext {
   readonly keyspace: Keyspace;
   readonly client: Client;
   readonly facts: ServerFacts;
+  /**
+   * Only where a transaction holds a command that walks the keyspace: the names of all sets that there are
+   * and that the transaction may make. Those without members are to be left out.
+   */
+  readonly setNames?: readonly Uint8Array[];
 }
 
 export interface Command {
-  /** Lower case. */
+  /** Lower case; a subcommand with its command: `object|encoding`. Its `args` are the whole command. */
   readonly name: string;
   /** Words with the name; negative: at least as many. Checked before it runs. */
   readonly arity: number;
@@ -29,8 +34,8 @@ export interface Command {
   /** Where its keys stand, as COMMAND says it. */
   readonly keys?: KeyPositions;
   /**
-   * The sets that it walks, as indices into the arguments. They are at hand when `run` is called;
-   * otherwise `runLong` is. `whole`: being in memory is enough, however large.
+   * What it walks. `run` is called when that fits into a turn, else `runLong`. Not asked for every walk:
+   * where it is left out, `run` always fits.
    */
   readonly walks?: (args: ByteList) => Walk;
   /** Named without the command: `get`, not `config|get`. */
@@ -71,9 +76,14 @@ export interface KeyPositions {
   readonly countAt?: number;
 }
 
+/** `keys` are indices into the arguments. */
 export type Walk =
+  /** They must be at hand, with at most `turnMembersMax` members all together, repeated ones each time. */
   | { readonly kind: 'sets'; readonly keys: readonly number[] }
+  /** They must be in memory, however large they are. */
   | { readonly kind: 'whole'; readonly keys: readonly number[] }
-  /** All sets there are. Never at hand outside a transaction. */
+  /** All sets there are. Never at hand outside a transaction, which then gives `setNames`. */
   | { readonly kind: 'keyspace' }
+  /** More than a turn or an operation holds, whatever the sets are. A transaction that has one is refused. */
+  | { readonly kind: 'long' }
   | { readonly kind: 'none' };

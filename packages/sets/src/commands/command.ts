@@ -21,7 +21,7 @@ export interface CommandContext {
 }
 
 export interface Command {
-  /** Lower case; a subcommand with its command: `object|encoding`. Its `args` are the whole command. */
+  /** Lower case. */
   readonly name: string;
   /** Words with the name; negative: at least as many. Checked before it runs. */
   readonly arity: number;
@@ -34,11 +34,10 @@ export interface Command {
   /** Where its keys stand, as COMMAND says it. */
   readonly keys?: KeyPositions;
   /**
-   * What it walks. `run` is called when that fits into a turn, else `runLong`. Not asked for every walk:
-   * where it is left out, `run` always fits.
+   * What it walks. `run` is called when that fits into a turn, else `runLong`. Left out: it always fits.
    */
   readonly walks?: (args: ByteList) => Walk;
-  /** Named without the command: `get`, not `config|get`. */
+  /** Named without the command: `get`, not `config|get`. Their `args` are the whole command. */
   readonly subcommands?: readonly Command[];
   /** Its answer may come in a later turn, so it cannot be part of a transaction. */
   readonly waits?: true;

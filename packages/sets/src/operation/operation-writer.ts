@@ -1,0 +1,279 @@
+// Builds a journal record: the operations of one commit, each encoded once, for the disk and for peers.
+//
+// A record is a whole syncline.mesh.v1.Operations message, since messages of one repeated field are joined
+// by writing one behind the other. Almost every operation changes one member of one set, and then all its
+// lengths take one byte: members are written where they stay, behind room for such a head. Where a length
+// turns out to take more, the bytes behind it are moved. Lengths are minimal, as Protobuf writes them.
+//
+// S3  The n-th member added takes the counter base + n, from 0: the order of the calls is the order of dots.
+import { type ActorId, assert, DOT_BYTES } from '@syncline/kernel';
+import { setsLimits } from '../limits.js';
+import { DotList, writeDotBytes } from './dot-list.js';
+import { tags } from './operation-wire.js';
+import { varintBytes, writeVarint } from './varint.js';
+
+const capacityAtFirst = 64 * 1024;
+const capacityKept = 4 * 1024 * 1024; // after a larger record its memory is given back
+const wordEnd = 2 ** 32;
+const headBytes = 20; // of an operation: tag, length, dot with both, count with tag, tag and length of the body
+const setHeadBytes = 2; // of a set: tag, length
+const lengthBytesMax = 4;
+const dependenciesBytesMax = 4_096 * DOT_BYTES;
+const loopBytesMax = 64;
+const none = new Uint8Array(0);
+
+export class OperationWriter {
+  readonly #dropped = new DotList();
+  #bytes = new Uint8Array(capacityAtFirst);
+  #size = 0;
+
+  // The open operation. It lies behind `#size` and is no part of the record before `end`.
+  #isOpen = false;
+  #actor = 0;
+  #base = 0;
+  #position = 0;
+  #addedCount = 0;
+  #removedCount = 0;
+  #setsCount = 0;
+  #setStarts = new Int32Array(4); // where the content of each set begins, behind its tag and length
+  #nameStart = 0;
+  #nameEnd = 0;
+
+  /** Bytes of the operations in the record; keep it before `begin` to `truncate` there later. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Elements that the open operation changes. */
+  get elements(): number {
+    return this.#addedCount + this.#removedCount;
+  }
+
+  /** Whether the open operation surely has room for one more element with so many dots to drop. */
+  hasRoom(setBytes: number, memberBytes: number, dotsCount: number): boolean {
+    const heads = 3 * (1 + lengthBytesMax); // of a new set, of its name, of the member
+    const dots = (this.#dropped.length + dotsCount) * DOT_BYTES;
+    const tail = 3 * (1 + lengthBytesMax) + dependenciesBytesMax;
+    const moved = this.#setsCount * lengthBytesMax + headBytes;
+    const bytes =
+      this.#position - this.#size + heads + setBytes + memberBytes + dots + tail + moved;
+    return (
+      this.elements < setsLimits.operationElementsMax.value &&
+      bytes <= setsLimits.operationBytesMax.value
+    );
+  }
+
+  /** Opens an operation whose first counter is `base`. */
+  begin(actor: ActorId, base: number): void {
+    assert(!this.#isOpen, 'one operation is open at a time');
+    this.#isOpen = true;
+    this.#actor = actor;
+    this.#base = base;
+    this.#position = this.#size + headBytes;
+    this.#addedCount = 0;
+    this.#removedCount = 0;
+    this.#setsCount = 0;
+    this.#dropped.clear();
+  }
+
+  /** The set that the following calls are about. Sets may come in any order and again. */
+  set(buffer: Uint8Array, start: number, end: number): void {
+    assert(this.#isOpen, 'an operation is open');
+    if (this.#setsCount > 0 && this.#isNamed(buffer, start, end)) return;
+    this.#reserve(setHeadBytes + 1 + lengthBytesMax + end - start);
+    this.#position += setHeadBytes;
+    if (this.#setsCount === this.#setStarts.length) this.#growSets();
+    this.#setStarts[this.#setsCount] = this.#position;
+    this.#setsCount += 1;
+    if (end > start) this.#field(tags.set, buffer, start, end); // Protobuf leaves out what is empty
+    this.#nameStart = this.#position - (end - start);
+    this.#nameEnd = this.#position;
+  }
+
+  /** A member that is in the set from now on, under the next counter. */
+  add(buffer: Uint8Array, start: number, end: number): void {
+    this.#addedCount += 1;
+    this.#member(tags.add, buffer, start, end);
+  }
+
+  /** A member that is no longer in the set. Its dots are to be dropped. */
+  remove(buffer: Uint8Array, start: number, end: number): void {
+    this.#removedCount += 1;
+    this.#member(tags.remove, buffer, start, end);
+  }
+
+  /** A dot that an element of the operation had. Words may be signed, as rows hold them. */
+  dropped(actor: number, counterHigh: number, counterLow: number): void {
+    this.#dropped.push(actor >>> 0, (counterHigh >>> 0) * wordEnd + (counterLow >>> 0));
+  }
+
+  /**
+   * Closes the operation and makes it part of the record; gives the counters that it takes. `dependencies`
+   * are the bytes of a version vector.
+   */
+  end(dependencies: Uint8Array = none): number {
+    assert(this.#isOpen && this.elements > 0, 'an operation changes something');
+    assert(this.#dropped.length >= this.#removedCount, 'who is removed had a dot');
+    const count = Math.max(1, this.#addedCount);
+    const droppedBytes = this.#dropped.length * DOT_BYTES;
+    const widening = this.#setsWidening();
+    const setsBytes = this.#position - this.#size - headBytes + widening;
+    const bodyBytes = setsBytes + fieldBytes(droppedBytes);
+    const operationBytes =
+      1 +
+      1 +
+      DOT_BYTES +
+      1 +
+      varintBytes(count) +
+      fieldBytes(dependencies.length) +
+      fieldBytes(bodyBytes);
+    assert(operationBytes <= setsLimits.operationBytesMax.value, 'an operation keeps its limit');
+    const entryBytes = fieldBytes(operationBytes);
+    this.#reserve(this.#size + entryBytes - this.#position);
+    const bodyStart = this.#size + entryBytes - bodyBytes;
+    this.#placeSets(bodyStart - this.#size - headBytes + widening);
+    this.#writeDropped(bodyStart + setsBytes, droppedBytes);
+    this.#writeHead(operationBytes, count, dependencies, bodyBytes);
+    this.#size += entryBytes;
+    this.#isOpen = false;
+    return count;
+  }
+
+  /** Forgets the open operation. */
+  cancel(): void {
+    this.#isOpen = false;
+  }
+
+  /** Takes back the operations behind `size`, and the open one. */
+  truncate(size: number): void {
+    assert(size <= this.#size, 'a record is cut, not grown');
+    this.#size = size;
+    this.#isOpen = false;
+  }
+
+  /** The record, in memory of its own; the next one is empty. */
+  take(): Uint8Array {
+    assert(!this.#isOpen, 'no operation is open');
+    const record = this.#bytes.slice(0, this.#size);
+    this.#size = 0;
+    if (this.#bytes.length > capacityKept) this.#bytes = new Uint8Array(capacityAtFirst);
+    return record;
+  }
+
+  #member(tag: number, buffer: Uint8Array, start: number, end: number): void {
+    assert(this.#setsCount > 0, 'a member belongs to a set');
+    this.#reserve(1 + lengthBytesMax + end - start);
+    this.#field(tag, buffer, start, end);
+  }
+
+  #field(tag: number, buffer: Uint8Array, start: number, end: number): void {
+    this.#bytes[this.#position] = tag;
+    const at = writeVarint(this.#bytes, this.#position + 1, end - start);
+    copyBytes(buffer, start, end, this.#bytes, at);
+    this.#position = at + end - start;
+  }
+
+  #isNamed(buffer: Uint8Array, start: number, end: number): boolean {
+    if (this.#nameEnd - this.#nameStart !== end - start) return false;
+    for (let index = 0; index < end - start; index += 1) {
+      if (this.#bytes[this.#nameStart + index] !== buffer[start + index]) return false;
+    }
+    return true;
+  }
+
+  /** How many bytes the lengths of all sets take beyond the one that each has. */
+  #setsWidening(): number {
+    let widening = 0;
+    let end = this.#position;
+    for (let index = this.#setsCount - 1; index >= 0; index -= 1) {
+      const start = this.#setStarts[index] ?? 0;
+      widening += varintBytes(end - start) - 1;
+      end = start - setHeadBytes;
+    }
+    return widening;
+  }
+
+  /** Moves the sets to the right, the last one by `distance`, and writes their lengths. */
+  #placeSets(distance: number): void {
+    let shift = distance;
+    let end = this.#position;
+    for (let index = this.#setsCount - 1; index >= 0; index -= 1) {
+      const start = this.#setStarts[index] ?? 0;
+      if (shift > 0) this.#bytes.copyWithin(start + shift, start, end);
+      const lengthBytes = varintBytes(end - start);
+      const lengthAt = start + shift - lengthBytes;
+      writeVarint(this.#bytes, lengthAt, end - start);
+      this.#bytes[lengthAt - 1] = tags.sets;
+      shift -= lengthBytes - 1;
+      end = start - setHeadBytes;
+    }
+  }
+
+  #writeDropped(position: number, droppedBytes: number): void {
+    if (droppedBytes === 0) return;
+    this.#dropped.sort();
+    this.#bytes[position] = tags.dropped;
+    this.#dropped.writeTo(this.#bytes, writeVarint(this.#bytes, position + 1, droppedBytes));
+  }
+
+  #writeHead(
+    operationBytes: number,
+    count: number,
+    dependencies: Uint8Array,
+    bodyBytes: number,
+  ): void {
+    const bytes = this.#bytes;
+    bytes[this.#size] = tags.operation;
+    let at = writeVarint(bytes, this.#size + 1, operationBytes);
+    bytes[at] = tags.dot;
+    bytes[at + 1] = DOT_BYTES;
+    writeDotBytes(bytes, at + 2, this.#actor, this.#base);
+    bytes[at + 2 + DOT_BYTES] = tags.count;
+    at = writeVarint(bytes, at + 3 + DOT_BYTES, count);
+    if (dependencies.length > 0) {
+      bytes[at] = tags.dependencies;
+      at = writeVarint(bytes, at + 1, dependencies.length);
+      bytes.set(dependencies, at);
+      at += dependencies.length;
+    }
+    bytes[at] = tags.body;
+    writeVarint(bytes, at + 1, bodyBytes);
+  }
+
+  /** Makes room for so many bytes behind the position. */
+  #reserve(bytesCount: number): void {
+    const needed = this.#position + bytesCount;
+    if (needed <= this.#bytes.length) return;
+    const larger = new Uint8Array(Math.max(needed, this.#bytes.length * 2));
+    larger.set(this.#bytes.subarray(0, this.#position));
+    this.#bytes = larger;
+  }
+
+  #growSets(): void {
+    const starts = new Int32Array(this.#setStarts.length * 2);
+    starts.set(this.#setStarts);
+    this.#setStarts = starts;
+  }
+}
+
+/** Of a field with so many bytes, tag and length included; nothing for one that is empty. */
+function fieldBytes(length: number): number {
+  return length === 0 ? 0 : 1 + varintBytes(length) + length;
+}
+
+/** A loop is faster for what is short: a native copy needs a view of its source. */
+function copyBytes(
+  source: Uint8Array,
+  start: number,
+  end: number,
+  target: Uint8Array,
+  position: number,
+): void {
+  if (end - start > loopBytesMax) {
+    target.set(source.subarray(start, end), position);
+    return;
+  }
+  for (let index = start; index < end; index += 1) {
+    target[position + index - start] = source[index] ?? 0;
+  }
+}

@@ -1,0 +1,26 @@
+// An operation as it was decoded: offsets into the bytes that it came in. It is reused for the next one.
+//
+// S3  The members added take the counters from `base` on, in their order.
+import type { ActorId, VersionVector } from '@syncline/kernel';
+import type { ByteList } from '../byte-list.js';
+import type { DotList } from './dot-list.js';
+
+/** Valid until the next one is decoded. */
+export interface Operation {
+  readonly actor: ActorId;
+  /** The first of its `count` counters. */
+  readonly base: number;
+  readonly count: number;
+  /** What of other actors its writer had applied since its last operation. */
+  readonly dependencies: VersionVector;
+  /** Names of sets. One may come again. */
+  readonly sets: ByteList;
+  /** The members that it changes, each once. */
+  readonly members: ByteList;
+  /** Sorted. Each is a dot that one of the members had. */
+  readonly dropped: DotList;
+  /** The set of a member, as an index of `sets`. */
+  setOf(member: number): number;
+  /** The counter of a member's new dot; 0 when it is removed. */
+  counterOf(member: number): number;
+}

@@ -1,0 +1,181 @@
+// Where everything lies in the storage: the keys, by their first byte.
+//
+//   e lp(set) h48 member   the dots of an element        d actor counter   the element of a live dot
+//   s h48 set              cardinality, absent when 0    v actor           counter: the folded version
+//   f                      the fold                      j number          a record of the journal
+//   n                      who this node is              y                 the second of the last sync
+//
+// Integers are big endian, so that keys sort like their numbers; lp(x) is a u16 length and the bytes.
+// h48 is the position of a member or of a name in every scan: 48 bits of a keyed hash.
+
+/** The first byte of a key. */
+export const KeyKind = {
+  element: 0x65,
+  dot: 0x64,
+  set: 0x73,
+  version: 0x76,
+  fold: 0x66,
+  journal: 0x6a,
+  identity: 0x6e,
+  sync: 0x79,
+} as const;
+
+/** Bytes of a name or of a member that lie in a larger buffer. */
+export interface Slice {
+  readonly buffer: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The top 32 and the low 16 of the 48 bits of a position. Signed or not makes no difference. */
+export interface Position {
+  readonly high: number;
+  readonly low: number;
+}
+
+export const POSITION_BYTES = 6;
+
+export const foldKey: Uint8Array = Uint8Array.of(KeyKind.fold);
+export const identityKey: Uint8Array = Uint8Array.of(KeyKind.identity);
+export const syncKey: Uint8Array = Uint8Array.of(KeyKind.sync);
+
+export function elementKey(set: Uint8Array, position: Position, member: Slice): Uint8Array {
+  const size = member.end - member.start;
+  const key = new Uint8Array(elementMemberStart(set) + size);
+  key[0] = KeyKind.element;
+  writeUint16(key, 1, set.length);
+  key.set(set, 3);
+  writePosition(key, 3 + set.length, position);
+  copySlice(key, elementMemberStart(set), member);
+  return key;
+}
+
+/** Where the position stands in the key of an element of this set. */
+export function elementPositionStart(set: Uint8Array): number {
+  return 3 + set.length;
+}
+
+/** Where the member stands in the key of an element of this set. */
+export function elementMemberStart(set: Uint8Array): number {
+  return elementPositionStart(set) + POSITION_BYTES;
+}
+
+/** All elements of a set from a position on, in the order of positions: [from, to). */
+export function elementRange(
+  set: Uint8Array,
+  position: Position = { high: 0, low: 0 },
+): { readonly from: Uint8Array; readonly to: Uint8Array } {
+  const from = new Uint8Array(elementMemberStart(set));
+  from[0] = KeyKind.element;
+  writeUint16(from, 1, set.length);
+  from.set(set, 3);
+  writePosition(from, elementPositionStart(set), position);
+  const to = new Uint8Array(elementMemberStart(set) + 1).fill(0xff);
+  to.set(from.subarray(0, elementPositionStart(set)));
+  return { from, to: beyond(to.subarray(0, elementPositionStart(set))) };
+}
+
+export function setKey(name: Uint8Array, position: Position): Uint8Array {
+  const key = new Uint8Array(SET_NAME_START + name.length);
+  key[0] = KeyKind.set;
+  writePosition(key, 1, position);
+  key.set(name, SET_NAME_START);
+  return key;
+}
+
+/** Where the name stands in the key of a set. */
+export const SET_NAME_START = 1 + POSITION_BYTES;
+
+export function dotKey(actor: number, counterHigh: number, counterLow: number): Uint8Array {
+  const key = new Uint8Array(13);
+  key[0] = KeyKind.dot;
+  writeUint32(key, 1, actor);
+  writeUint32(key, 5, counterHigh);
+  writeUint32(key, 9, counterLow);
+  return key;
+}
+
+export function versionKey(actor: number): Uint8Array {
+  const key = new Uint8Array(5);
+  key[0] = KeyKind.version;
+  writeUint32(key, 1, actor);
+  return key;
+}
+
+export function journalKey(number: number): Uint8Array {
+  const key = new Uint8Array(9);
+  key[0] = KeyKind.journal;
+  writeUint64(key, 1, number);
+  return key;
+}
+
+/** The number in the key of a journal record. */
+export function journalNumberOf(key: Uint8Array): number {
+  return readUint64(key, 1);
+}
+
+/** All keys of a kind: [from, to). */
+export function kindRange(kind: number): { readonly from: Uint8Array; readonly to: Uint8Array } {
+  return { from: Uint8Array.of(kind), to: Uint8Array.of(kind + 1) };
+}
+
+export function writePosition(bytes: Uint8Array, at: number, { high, low }: Position): void {
+  writeUint32(bytes, at, high);
+  writeUint16(bytes, at + 4, low);
+}
+
+export function readPosition(bytes: Uint8Array, at: number): Position {
+  return {
+    high: readUint32(bytes, at) | 0,
+    low: ((bytes[at + 4] ?? 0) << 8) | (bytes[at + 5] ?? 0),
+  };
+}
+
+export function writeUint16(bytes: Uint8Array, at: number, value: number): void {
+  bytes[at] = value >>> 8;
+  bytes[at + 1] = value;
+}
+
+export function writeUint32(bytes: Uint8Array, at: number, value: number): void {
+  bytes[at] = value >>> 24;
+  bytes[at + 1] = value >>> 16;
+  bytes[at + 2] = value >>> 8;
+  bytes[at + 3] = value;
+}
+
+export function writeUint64(bytes: Uint8Array, at: number, value: number): void {
+  writeUint32(bytes, at, Math.floor(value / 2 ** 32));
+  writeUint32(bytes, at + 4, value >>> 0);
+}
+
+export function readUint32(bytes: Uint8Array, at: number): number {
+  return (
+    (((bytes[at] ?? 0) << 24) |
+      ((bytes[at + 1] ?? 0) << 16) |
+      ((bytes[at + 2] ?? 0) << 8) |
+      (bytes[at + 3] ?? 0)) >>>
+    0
+  );
+}
+
+export function readUint64(bytes: Uint8Array, at: number): number {
+  return readUint32(bytes, at) * 2 ** 32 + readUint32(bytes, at + 4);
+}
+
+/** The first key behind all that begin with this prefix. */
+function beyond(prefix: Uint8Array): Uint8Array {
+  const next = Uint8Array.from(prefix);
+  for (let at = next.length - 1; at >= 0; at -= 1) {
+    const byte = next[at] ?? 0;
+    if (byte < 0xff) {
+      next[at] = byte + 1;
+      return next.subarray(0, at + 1);
+    }
+  }
+  return next;
+}
+
+/** Members are short: a loop beats a view and a native copy. */
+function copySlice(into: Uint8Array, at: number, { buffer, start, end }: Slice): void {
+  for (let from = start, to = at; from < end; from += 1, to += 1) into[to] = buffer[from] ?? 0;
+}

@@ -61,7 +61,14 @@ export {
   silentMetrics,
 } from './metrics.js';
 export { formatAddress } from './network/address.js';
-export type { Address, CloseReason, Connection, Listener, Network } from './network/network.js';
+export type {
+  Address,
+  ChunkReader,
+  CloseReason,
+  Connection,
+  Listener,
+  Network,
+} from './network/network.js';
 export { type ConnectFailure, type ListenFailure, listenError } from './network/network-error.js';
 export { createTcpNetwork } from './network/tcp-network.js';
 export type { Refusal, TcpNetworkOptions } from './network/tcp-settings.js';

@@ -1,6 +1,6 @@
 // A connection that ends when it has been silent for too long: no byte in either direction. It is for
 // clients, which may listen to a long reply; to find out that a peer is dead takes more.
-import type { Address, Clock, CloseReason, Connection, Timer } from '@syncline/kernel';
+import type { Address, ChunkReader, Clock, CloseReason, Connection, Timer } from '@syncline/kernel';
 
 export interface IdleLimitOptions {
   /** 0 keeps a silent connection for ever. */
@@ -48,6 +48,16 @@ export class IdleLimitedConnection implements Connection {
   readonly incoming: AsyncIterable<Uint8Array> = {
     [Symbol.asyncIterator]: () => this.#chunks(),
   };
+
+  readBy(reader: ChunkReader): void {
+    this.#inner.readBy({
+      take: (chunk) => {
+        this.#activeAtMs = this.#clock.monotonicMs();
+        return reader.take(chunk);
+      },
+      end: () => reader.end(),
+    });
+  }
 
   write(chunk: Uint8Array): boolean {
     this.#activeAtMs = this.#clock.monotonicMs();

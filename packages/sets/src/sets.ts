@@ -86,23 +86,18 @@ export interface RespSession {
    */
   push(chunk: Uint8Array): Promise<void> | undefined;
   /**
-   * Replies in order, iterated once. Not pulling is backpressure. When it ends the connection is
-   * closed behind the last byte; leaving the loop early means that the client is gone.
+   * Where replies go, as soon as they may leave. Called once, before the first `push`. Plain calls, since a
+   * promise per chunk would cost as much as the command in it.
    */
-  readonly output: AsyncIterable<Uint8Array>;
+  writeTo(sink: RespSink): void;
   /**
-   * The faster way, instead of `output`: from now on replies go to the sink as soon as they may leave.
-   * Called once, before the first `push`. A promise per chunk costs as much as the command in it.
-   */
-  writeTo?(sink: RespSink): void;
-  /**
-   * Called once for every session: no more bytes come. What was pushed is answered, then the output
-   * ends; if the client is gone there is nothing to answer.
+   * Called once for every session: no more bytes come. What was pushed is answered, then the
+   * sink is ended; if the client is gone there is nothing to answer.
    */
   close(): void;
 }
 
-/** Where the replies of one session go. Best: one call per turn of the event loop. */
+/** Where the replies of one session go. It is cheapest to write once per turn of the event loop. */
 export interface RespSink {
   /** Takes the bytes, always; they must not change afterwards. False: wait for `drained` with more. */
   write(chunk: Uint8Array): boolean;

@@ -15,6 +15,14 @@ export type CloseReason =
   | { readonly kind: 'ended' }
   | { readonly kind: 'reset'; readonly error: unknown };
 
+/** Whom the chunks of a connection are handed to. Neither method throws. */
+export interface ChunkReader {
+  /** A promise asks to wait with the next chunk, which stops the peer in the end. It never rejects. */
+  take(chunk: Uint8Array): Promise<void> | undefined;
+  /** Called once, after the last chunk. When the connection is gone, unread chunks are dropped. */
+  end(): void;
+}
+
 /** Disposing of a connection destroys it. Who wants the last bytes to arrive awaits `closed` before. */
 export interface Connection extends AsyncDisposable {
   readonly local: Address;
@@ -26,6 +34,8 @@ export interface Connection extends AsyncDisposable {
    * reader: a second one is an assertion. Leaving the loop early stops reading and nothing else.
    */
   readonly incoming: AsyncIterable<Uint8Array>;
+  /** Instead of `incoming`: hands chunks over as they arrive, which costs no promise for each. */
+  readBy(reader: ChunkReader): void;
   /** Bytes taken by `write` and not yet by the operating system. */
   readonly unsentBytes: number;
   /**

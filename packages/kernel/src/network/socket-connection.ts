@@ -7,12 +7,11 @@
 // K63  Not pulling stops the peer; at most about `readAheadBytes` are held for the reader.
 // K64  `closed` settles once, after every byte in order, and nothing here throws unhandled.
 import type { Socket } from 'node:net';
-import { assert } from '../assert.js';
-import { BoundedQueue } from '../bounded-queue.js';
 import { SynclineError } from '../error.js';
 import { formatAddress, plainHost } from './address.js';
+import { Arrivals } from './arrivals.js';
 import { DrainWaiters } from './drain-waiters.js';
-import type { Address, CloseReason, Connection } from './network.js';
+import type { Address, ChunkReader, CloseReason, Connection } from './network.js';
 import { connectionError } from './network-error.js';
 
 export interface SocketConnectionDeps {
@@ -35,20 +34,16 @@ export class SocketConnection implements Connection {
   readonly peerUris: readonly string[];
   readonly closed: Promise<CloseReason>;
   readonly incoming: AsyncIterable<Uint8Array> = {
-    [Symbol.asyncIterator]: () => this.#startReading(),
+    [Symbol.asyncIterator]: () => this.#arrivals.pull(),
   };
 
   readonly #socket: Socket;
   readonly #transport: Socket;
   readonly #options: SocketConnectionOptions;
   readonly #drainWaiters = new DrainWaiters();
-  /** Bounded by pausing the socket, since what has arrived can no longer be refused. */
-  readonly #arrived = new BoundedQueue<Uint8Array>({
-    itemsMax: Number.POSITIVE_INFINITY,
-    bytesOf: (chunk) => chunk.length,
-  });
+  /** Bounded by pausing the socket. */
+  readonly #arrivals = new Arrivals({ taken: () => this.#readOn() });
   #failure: SynclineError | undefined;
-  #hasReader = false;
   #isCorked = false;
 
   constructor(deps: SocketConnectionDeps, options: SocketConnectionOptions) {
@@ -62,10 +57,14 @@ export class SocketConnection implements Connection {
     deps.transport.on('error', (error) => this.#fail(error));
     socket.on('error', (error) => this.#fail(error));
     socket.on('data', (chunk: Uint8Array) => this.#arrive(chunk));
-    socket.on('end', () => this.#arrived.close());
+    socket.on('end', () => this.#arrivals.close());
     this.closed = new Promise((resolve) => {
       socket.on('close', () => resolve(this.#finish()));
     });
+  }
+
+  readBy(reader: ChunkReader): void {
+    this.#arrivals.handTo(reader);
   }
 
   get unsentBytes(): number {
@@ -97,8 +96,8 @@ export class SocketConnection implements Connection {
   destroy(reason?: Error): void {
     if (this.#socket.destroyed) return;
     this.#failure ??= SynclineError.from(reason ?? this.#closedError('was destroyed'), 'closed');
-    while (this.#arrived.takeNow()); // nobody gets what is unread
-    this.#arrived.fail(this.#failure);
+    this.#arrivals.drop();
+    this.#arrivals.fail(this.#failure);
     this.#drainWaiters.settle(this.#failure);
     // While its last packet is on the way libuv refuses to reset a socket, and does not close it either.
     const { writableEnded, writableFinished, writableLength } = this.#socket;
@@ -112,27 +111,18 @@ export class SocketConnection implements Connection {
     await this.closed;
   }
 
-  #startReading(): AsyncIterator<Uint8Array> {
-    assert(!this.#hasReader, 'a connection has one reader');
-    this.#hasReader = true;
-    return this.#chunks();
-  }
-
-  async *#chunks(): AsyncGenerator<Uint8Array> {
-    for (let next = await this.#arrived.take(); next; next = await this.#arrived.take()) {
-      if (this.#socket.isPaused() && !this.#hasReadAhead()) this.#socket.resume();
-      yield next.item;
-    }
+  #readOn(): void {
+    if (this.#socket.isPaused() && !this.#hasReadAhead()) this.#socket.resume();
   }
 
   #arrive(chunk: Uint8Array): void {
-    this.#arrived.offer(chunk);
+    this.#arrivals.offer(chunk);
     if (this.#hasReadAhead()) this.#socket.pause();
   }
 
   #hasReadAhead(): boolean {
     const { readAheadBytes, readAheadChunksMax } = this.#options;
-    return this.#arrived.bytes >= readAheadBytes || this.#arrived.length >= readAheadChunksMax;
+    return this.#arrivals.bytes >= readAheadBytes || this.#arrivals.length >= readAheadChunksMax;
   }
 
   #isGone(): boolean {
@@ -162,7 +152,7 @@ export class SocketConnection implements Connection {
     if (!isInOrder) this.#failure ??= connectionError(this.remote);
     this.#drainWaiters.settle(this.#failure ?? this.#closedError('has ended'));
     if (!this.#failure) return { kind: 'ended' };
-    this.#arrived.fail(this.#failure);
+    this.#arrivals.fail(this.#failure);
     return { kind: 'reset', error: this.#failure };
   }
 

@@ -1,9 +1,9 @@
 // One RESP client: moves bytes between its connection and its session, with backpressure both ways.
 //
-// Inwards at most one chunk is with the session; while that asks to wait, nothing is pulled and the
-// client's sending stops. Outwards a reply is pulled only when the connection has room.
+// Inwards at most one chunk is with the session; while that asks to wait, nothing is handed over and the
+// client's sending stops. Outwards the session writes until the connection is full, and then waits.
+// Bytes go both ways by plain calls: a promise per chunk would cost as much as the command in it.
 import type { Clock, Connection, Timer } from '@syncline/kernel';
-import { AbortableWaits } from '../abortable-waits.js';
 import { isLoopback } from '../config/exposure.js';
 import type { RespPeer, RespSession, RespSessions } from './resp-session.js';
 
@@ -30,7 +30,9 @@ export class RespConnection {
   /** No more input is wanted: the session has ended, or the server drains. */
   #isInputOver = false;
   #isClosed = false;
+  #bug: { readonly thrown: unknown } | undefined;
   #stallTimer: Timer | undefined;
+  #lingerTimer: Timer | undefined;
 
   constructor(deps: RespConnectionDeps, options: RespConnectionOptions) {
     this.#deps = deps;
@@ -41,14 +43,17 @@ export class RespConnection {
 
   /** Resolves when the connection is closed. Rejects only with what a session threw, a bug of ours. */
   async serve(): Promise<void> {
-    const input = this.#moveInput();
-    const output = this.#moveOutput();
-    try {
-      await Promise.race([output, rejectionOf(input)]);
-    } finally {
-      this.#deps.connection.destroy();
-    }
-    await input;
+    const { connection } = this.#deps;
+    this.#session.writeTo({
+      write: (chunk) => connection.write(chunk),
+      drained: () => this.#drained(),
+      end: () => this.#end(),
+    });
+    connection.readBy({ take: (chunk) => this.#take(chunk), end: () => this.finish() });
+    await connection.closed;
+    this.#stallTimer?.cancel();
+    this.#lingerTimer?.cancel();
+    if (this.#bug !== undefined) throw this.#bug.thrown;
   }
 
   /** Takes no more commands; those that have arrived are answered, then the connection ends. */
@@ -56,7 +61,11 @@ export class RespConnection {
     this.#isInputOver = true;
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#session.close();
+    try {
+      this.#session.close();
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
   }
 
   #peer(): RespPeer {
@@ -75,53 +84,38 @@ export class RespConnection {
     this.#deps.connection.destroy();
   }
 
-  async #moveInput(): Promise<void> {
-    const { connection } = this.#deps;
-    const waits = new AbortableWaits(this.#gone.signal);
-    const arrivals = connection.incoming[Symbol.asyncIterator]();
-    for (;;) {
-      const next = await nextOf(arrivals);
-      if (next.done === true) break;
-      // What comes after the end is read and dropped: unread bytes would turn our end into a reset,
-      // and the client would lose the last reply.
-      if (this.#isInputOver) continue;
-      const room = this.#session.push(next.value);
-      if (room !== undefined && (await waits.wait(room)) === 'aborted') break;
+  /**
+   * What comes after the end is read and dropped: unread bytes would turn our end into a reset, and the
+   * client would lose the last reply.
+   */
+  #take(chunk: Uint8Array): Promise<void> | undefined {
+    if (this.#isInputOver) return undefined;
+    try {
+      return this.#session.push(chunk)?.catch((thrown: unknown) => this.#fail(thrown));
+    } catch (thrown) {
+      this.#fail(thrown);
+      return undefined;
     }
-    this.finish();
   }
 
-  async #moveOutput(): Promise<void> {
-    const { connection } = this.#deps;
-    const waits = new AbortableWaits(this.#gone.signal);
-    const replies = this.#session.output[Symbol.asyncIterator]();
-    for (;;) {
-      const next = await waits.wait(replies.next());
-      if (next === 'aborted') break;
-      if (next.done === true) return await this.#end();
-      if (!connection.write(next.value) && !(await this.#hasRoom())) break;
-    }
-    // The client is gone. Not awaited: a session that waits for something would hold us.
-    replies.return?.().then(undefined, () => undefined);
+  #fail(thrown: unknown): void {
+    this.#isInputOver = true;
+    this.#bug ??= { thrown };
+    this.#deps.connection.destroy();
   }
 
-  async #end(): Promise<void> {
+  #end(): void {
     const { clock, connection } = this.#deps;
     this.#isInputOver = true;
     connection.end();
-    const linger = clock.setTimer(this.#options.lingerTimeoutMs, () => connection.destroy());
-    await connection.closed;
-    linger.cancel();
+    this.#lingerTimer ??= clock.setTimer(this.#options.lingerTimeoutMs, () => connection.destroy());
   }
 
-  /** False when the client is gone, also because it took nothing for too long. */
-  async #hasRoom(): Promise<boolean> {
+  async #drained(): Promise<void> {
+    this.#stallTimer?.cancel();
     this.#watchForStall();
     try {
       await this.#deps.connection.drained();
-      return true;
-    } catch {
-      return false;
     } finally {
       this.#stallTimer?.cancel();
     }
@@ -135,21 +129,5 @@ export class RespConnection {
       if (connection.unsentBytes < unsentBytes) this.#watchForStall();
       else this.#cut('stalled');
     });
-  }
-}
-
-/** Settles only if the promise rejects. */
-function rejectionOf(promise: Promise<unknown>): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    promise.catch(reject);
-  });
-}
-
-/** A reset ends it like an end: a client that is gone is no error of this server. */
-async function nextOf(arrivals: AsyncIterator<Uint8Array>): Promise<IteratorResult<Uint8Array>> {
-  try {
-    return await arrivals.next();
-  } catch {
-    return { done: true, value: undefined };
   }
 }

@@ -1,30 +1,34 @@
 // A RESP-like toy protocol: each chunk comes back as it is. `QUIT` ends, `WAIT` waits for the test,
 // `BUG` throws.
-import { BoundedQueue } from '@syncline/kernel';
-import type { RespSession } from '../resp/resp-session.js';
+import { assert } from '@syncline/kernel';
+import type { RespSession, RespSink } from '../resp/resp-session.js';
 
 export function createEchoSession(wait: () => Promise<void>): RespSession {
-  const output = new BoundedQueue<Uint8Array>({ itemsMax: 1_000 });
+  let out: RespSink | undefined;
   let busy: Promise<void> | undefined;
   let isClosing = false;
   return {
-    output,
+    writeTo(sink) {
+      out = sink;
+    },
     push(chunk) {
+      assert(out !== undefined, 'a session has its sink before its first bytes');
+      const sink = out;
       const text = Buffer.from(chunk).toString('latin1').trim();
       if (text === 'BUG') throw new TypeError('secret insides');
-      output.offer(chunk);
-      if (text === 'QUIT') output.close();
+      sink.write(chunk);
+      if (text === 'QUIT') sink.end();
       if (text !== 'WAIT') return undefined;
       busy = wait().then(() => {
         busy = undefined;
-        output.offer(Buffer.from('waited\r\n'));
-        if (isClosing) output.close();
+        sink.write(Buffer.from('waited\r\n'));
+        if (isClosing) sink.end();
       });
       return busy;
     },
     close() {
       isClosing = true;
-      if (busy === undefined) output.close();
+      if (busy === undefined) out?.end();
     },
   };
 }

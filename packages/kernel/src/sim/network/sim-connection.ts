@@ -3,12 +3,12 @@
 // Everything that happens to it comes as an event that its process owns, so a paused process learns of
 // it later and a dead one never.
 import { assert } from '../../assert.js';
-import { BoundedQueue } from '../../bounded-queue.js';
 import { SynclineError } from '../../error.js';
 import { kernelLimits } from '../../limits.js';
 import { formatAddress } from '../../network/address.js';
+import { Arrivals } from '../../network/arrivals.js';
 import { DrainWaiters } from '../../network/drain-waiters.js';
-import type { Address, CloseReason, Connection } from '../../network/network.js';
+import type { Address, ChunkReader, CloseReason, Connection } from '../../network/network.js';
 import { connectionError } from '../../network/network-error.js';
 import type { ProcessLife } from '../process-life.js';
 import type { Scheduler } from '../scheduler.js';
@@ -33,7 +33,7 @@ export class SimConnection implements Connection {
   readonly peerUris: readonly string[];
   readonly closed: Promise<CloseReason>;
   readonly incoming: AsyncIterable<Uint8Array> = {
-    [Symbol.asyncIterator]: () => this.#startReading(),
+    [Symbol.asyncIterator]: () => this.#arrivals.pull(),
   };
   /** What the pipes tell. */
   readonly side: PipeEnd;
@@ -42,12 +42,13 @@ export class SimConnection implements Connection {
   readonly #life: ProcessLife;
   readonly #drainWaiters = new DrainWaiters();
   /** Bounded by the window of the pipe that fills it. */
-  readonly #inbox = new BoundedQueue<Uint8Array>({ itemsMax: Number.POSITIVE_INFINITY });
+  readonly #arrivals = new Arrivals({
+    taken: (chunk) => this.#pipes.in.consumed(chunk.length),
+  });
   #attached: PipePair | undefined;
   #resolveClosed: (reason: CloseReason) => void = () => {};
   #failure: SynclineError | undefined;
   #isClosed = false;
-  #hasReader = false;
   #isDrainAwaited = false;
   #sending: 'open' | 'ending' | 'finished' = 'open';
   #hasPeerEnded = false;
@@ -65,7 +66,7 @@ export class SimConnection implements Connection {
       life: deps.life,
       taken: () => this.#wakeDrained(),
       finished: () => this.#finish(),
-      arrived: (bytes) => this.#inbox.offer(bytes),
+      arrived: (bytes) => this.#arrivals.offer(bytes),
       ended: () => this.#peerEnded(),
       broken: (code) => this.#break(code),
     };
@@ -74,6 +75,10 @@ export class SimConnection implements Connection {
   /** A side is made before the pipes, which need to know both sides. */
   attach(pipes: PipePair): void {
     this.#attached = pipes;
+  }
+
+  readBy(reader: ChunkReader): void {
+    this.#arrivals.handTo(reader);
   }
 
   get unsentBytes(): number {
@@ -104,7 +109,7 @@ export class SimConnection implements Connection {
 
   destroy(reason?: Error): void {
     if (this.#isClosed || this.#life.isDead) return;
-    while (this.#inbox.takeNow()); // nobody gets what is unread
+    this.#arrivals.drop();
     this.#pipes.out.leave('reset');
     this.#close(SynclineError.from(reason ?? this.#closedError('was destroyed'), 'closed'));
   }
@@ -136,19 +141,6 @@ export class SimConnection implements Connection {
     return this.#attached;
   }
 
-  #startReading(): AsyncIterator<Uint8Array> {
-    assert(!this.#hasReader, 'a connection has one reader');
-    this.#hasReader = true;
-    return this.#chunks();
-  }
-
-  async *#chunks(): AsyncGenerator<Uint8Array> {
-    for (let next = await this.#inbox.take(); next; next = await this.#inbox.take()) {
-      this.#pipes.in.consumed(next.item.length);
-      yield next.item;
-    }
-  }
-
   #isDrained(): boolean {
     return this.#pipes.out.unsentBytes <= kernelLimits.connectionHighWaterBytes.value;
   }
@@ -168,7 +160,7 @@ export class SimConnection implements Connection {
 
   #peerEnded(): void {
     this.#hasPeerEnded = true;
-    this.#inbox.close();
+    this.#arrivals.close();
     this.#closeIfDone();
   }
 
@@ -189,7 +181,7 @@ export class SimConnection implements Connection {
     this.#failure = failure;
     this.#pipes.in.receiverLeft();
     this.#drainWaiters.settle(failure ?? this.#closedError('has ended'));
-    if (failure !== undefined) this.#inbox.fail(failure);
+    if (failure !== undefined) this.#arrivals.fail(failure);
     this.#resolveClosed(
       failure === undefined ? { kind: 'ended' } : { kind: 'reset', error: failure },
     );

@@ -20,7 +20,7 @@ export const packageRoles: ReadonlyMap<string, PackageRole> = new Map(
   Object.entries({
     kernel: { mayImport: [], doors: ['./testing'] },
     riblt: { mayImport: [], doors: ['./testing'] },
-    protocol: { mayImport: ['kernel'], doors: ['./testing', './fair-state'] },
+    protocol: { mayImport: ['kernel'], doors: ['./testing', './fair-state', './operations'] },
     mesh: { mayImport: ['kernel', 'protocol'], doors: ['./testing'] },
     fair: {
       mayImport: ground,

@@ -1,0 +1,147 @@
+// Every error text that commands answer with. Clients and their tests compare them, so they are Redis's own
+// to the letter, where Redis has the case; the long ones are compared with the real one by
+// `golden-texts.int.test.ts`.
+import type { SynclineError } from '@syncline/kernel';
+import { ERROR_TABLE } from '@syncline/protocol';
+
+export const errorTexts = {
+  syntax: 'ERR syntax error',
+  notInteger: 'ERR value is not an integer or out of range',
+  notPositive: 'ERR value is out of range, must be positive',
+  outOfLongRange:
+    'ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807',
+  outOfIntRange: 'ERR value is out of range, value must between -2147483648 and 2147483647',
+  keysCountNotPositive: 'ERR numkeys should be greater than 0',
+  keysCountTooLarge: "ERR Number of keys can't be greater than number of args",
+  limitNegative: "ERR LIMIT can't be negative",
+  invalidCursor: 'ERR invalid cursor',
+  databaseOutOfRange: 'ERR DB index is out of range',
+  timeoutNegative: 'ERR timeout is negative',
+  timeoutNotInteger: 'ERR timeout is not an integer or out of range',
+  lfuOff:
+    'ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.',
+
+  multiNested: 'ERR MULTI calls can not be nested',
+  watchInsideMulti: 'ERR WATCH inside MULTI is not allowed',
+  execWithoutMulti: 'ERR EXEC without MULTI',
+  discardWithoutMulti: 'ERR DISCARD without MULTI',
+  execAborted: 'EXECABORT Transaction discarded because of previous errors.',
+  notInsideMulti: 'ERR Command not allowed inside a transaction',
+  transactionTooLarge: 'ERR transaction is larger than 65536 changes or 4 MiB',
+  transactionWalksTooMuch:
+    'ERR transaction reads sets of more than 65536 members in all, run such commands outside MULTI',
+  queueFull: 'ERR transaction is larger than 10000 commands or 64 MiB',
+  tooManyWatched: 'ERR more than 1024 keys are watched',
+
+  notAuthenticated: 'NOAUTH Authentication required.',
+  wrongPassword: 'WRONGPASS invalid username-password pair or user is disabled.',
+  noPasswordSet:
+    'ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?',
+  helloNotAuthenticated:
+    'NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time',
+  noProtocol: 'NOPROTO unsupported protocol version',
+  protocolNotInteger: 'ERR Protocol version is not an integer or out of range',
+  clientNameInvalid: 'ERR Client names cannot contain spaces, newlines or special characters.',
+  noSuchClient: 'ERR No such client',
+  clientIdNotPositive: 'ERR client-id should be greater than 0',
+  clientIdInvalid: 'ERR Invalid client ID',
+
+  clusterDisabled: 'ERR This instance has cluster support disabled',
+  debugNotAllowed:
+    'ERR DEBUG command not allowed. If the enable-debug-command option is set to "local", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.',
+  functionFlushOption: 'ERR FUNCTION FLUSH only supports SYNC|ASYNC option',
+  functionFlushArguments:
+    "ERR unknown subcommand or wrong number of arguments for 'FLUSH'. Try FUNCTION HELP.",
+  commandInvalid: 'ERR Invalid command specified',
+  commandArgumentsCount: 'ERR Invalid number of arguments specified for command',
+  commandArguments: 'ERR Invalid arguments specified for command',
+  commandHasNoKeys: 'ERR The command has no key arguments',
+
+  loading: 'LOADING Syncline is loading its sets from a peer',
+  closing: 'ERR server is shutting down',
+  memberTooLong: 'ERR member is longer than 65536 bytes',
+  keyTooLong: 'ERR key is longer than 4096 bytes',
+  resultTooLarge: 'ERR result is larger than 32 MiB, use the STORE form',
+  versionInvalid: 'ERR a version is written as node.epoch:counter,… or -',
+  readTimeoutRange: 'ERR TIMEOUT is a number of milliseconds from 0 to 60000',
+  quorumRange: 'ERR QUORUM is MAJORITY or a number of nodes from 1 on',
+  readOnlyInside: 'ERR SYNCLINE.READ takes a read-only command that does not wait',
+  tooManyWaiting: 'ERR more than 10000 commands are waiting',
+} as const;
+
+/** `name` as the table has it, `config|set` for a subcommand. */
+export function wrongArgumentsText(name: string): string {
+  return `ERR wrong number of arguments for '${name}' command`;
+}
+
+export function unknownSubcommandText(command: string, subcommand: string): string {
+  return `ERR unknown subcommand '${cut(subcommand)}'. Try ${command.toUpperCase()} HELP.`;
+}
+
+/** `words`: the name and what follows it. Redis shows at most 128 bytes of the arguments. */
+export function unknownCommandText(words: readonly string[], isRedisCommand: boolean): string {
+  const [name = '', ...rest] = words;
+  let shown = '';
+  for (const word of rest) {
+    if (shown.length >= WORDS_BYTES_MAX) break;
+    shown += `'${untilNull(word).slice(0, WORDS_BYTES_MAX - shown.length)}' `;
+  }
+  const hint = isRedisCommand
+    ? '(Syncline keeps sets only; COMMAND LIST shows what it answers)'
+    : '';
+  return `ERR unknown command '${cut(name)}', with args beginning with: ${shown}${hint}`;
+}
+
+export function helloOptionText(option: string): string {
+  return `ERR Syntax error in HELLO option '${option}'`;
+}
+
+export function unknownClientTypeText(type: string): string {
+  return `ERR Unknown client type '${type}'`;
+}
+
+export function noSuchUserText(user: string): string {
+  return `ERR No such user '${user}'`;
+}
+
+export function unrecognizedOptionText(option: string): string {
+  return `ERR Unrecognized option '${option}'`;
+}
+
+export function clientInfoInvalidText(option: string): string {
+  return `ERR ${option} cannot contain spaces, newlines or special characters.`;
+}
+
+export function unknownSettingText(setting: string): string {
+  return `ERR Unknown option or number of arguments for CONFIG SET - '${setting}'`;
+}
+
+export function settingFailedText(setting: string, why: string): string {
+  return `ERR CONFIG SET failed (possibly related to argument '${setting}') - ${why}`;
+}
+
+/** `-NOTREADY <local vv>`. */
+export function notReadyText(version: string): string {
+  return `NOTREADY ${version}`;
+}
+
+export function noQuorumText(answers: number, wanted: number): string {
+  return `NOQUORUM ${answers} of ${wanted} nodes answered`;
+}
+
+/** What a failure within a command is answered with. */
+export function failureText(error: SynclineError): string {
+  return `${ERROR_TABLE[error.code].resp} ${error.message}`;
+}
+
+const WORDS_BYTES_MAX = 128;
+
+function cut(word: string): string {
+  return untilNull(word).slice(0, WORDS_BYTES_MAX);
+}
+
+/** Redis prints words as C strings. */
+function untilNull(word: string): string {
+  const end = word.indexOf('\0');
+  return end === -1 ? word : word.slice(0, end);
+}

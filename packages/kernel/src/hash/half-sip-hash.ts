@@ -15,20 +15,21 @@ export function halfSipKey(bytes: Uint8Array): HalfSipKey {
   return { k0: view.getInt32(0, true), k1: view.getInt32(4, true) };
 }
 
-/** Hashes the first `length` bytes into `out[0]` and `out[1]`. A view reads a word in one go. */
+/** Hashes `length` bytes from `start` on into `out[0]` and `out[1]`. A view reads a word in one go. */
 export function halfSipHash13(
   key: HalfSipKey,
   bytes: DataView,
   length: number,
   out: Uint32Array,
+  start = 0,
 ): void {
   let v0 = key.k0;
   let v1 = key.k1 ^ 0xee;
   let v2 = key.k0 ^ 0x6c796765;
   let v3 = key.k1 ^ 0x74656462;
-  const wordsEnd = length - (length % 4);
+  const wordsEnd = start + length - (length % 4);
   // A round is written out where it is needed: V8 then keeps the four words in registers.
-  for (let position = 0; position <= wordsEnd; position += 4) {
+  for (let position = start; position <= wordsEnd; position += 4) {
     const message =
       position < wordsEnd ? bytes.getInt32(position, true) : tailWord(bytes, wordsEnd, length);
     v3 ^= message;
@@ -67,6 +68,6 @@ export function halfSipHash13(
 /** The last 0 to 3 bytes, with the length in the top byte. */
 function tailWord(bytes: DataView, wordsEnd: number, length: number): number {
   let word = length << 24;
-  for (let at = wordsEnd; at < length; at += 1) word |= bytes.getUint8(at) << (8 * (at - wordsEnd));
+  for (let at = 0; at < length % 4; at += 1) word |= bytes.getUint8(wordsEnd + at) << (8 * at);
   return word;
 }

@@ -38,6 +38,19 @@ describe('K6 HalfSipHash-1-3', () => {
     halfSipHash13(baseKey, viewOf(utf8('tenant-1 and more')), 8, out);
     expect([...out].map((word) => hex(word)).join(' ')).toBe('1dfeae09 b1a5183a');
   });
+
+  test('gives the same wherever the bytes lie', () => {
+    for (let length = 0; length <= 9; length += 1) {
+      const bytes = utf8('tenant-1!').subarray(0, length);
+      for (let start = 0; start <= 5; start += 1) {
+        const out = new Uint32Array(2);
+        const around = Uint8Array.of(...new Array<number>(start).fill(0xaa), ...bytes, 0xbb);
+        halfSipHash13(baseKey, viewOf(around), length, out, start);
+        const found = [...out].map((word) => hex(word)).join(' ');
+        expect(found, `${length} bytes from ${start} on`).toBe(hash(baseKey, bytes));
+      }
+    }
+  });
 });
 
 describe('K6 murmur3', () => {

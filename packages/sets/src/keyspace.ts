@@ -42,11 +42,11 @@ export interface Keyspace {
 
   /** All of it is in memory. */
   isWhole(args: ByteList, key: number): boolean;
-  /** Whole, and at most `membersMax` members. */
+  /** Whole, with at most `membersMax` members and `turnBytesMax` bytes of them. */
   isAtHand(args: ByteList, key: number, membersMax: number): boolean;
   /** Brings sets into memory, those that fit. Resolves when nothing more can be brought in. */
   bringIn(keys: readonly Uint8Array[]): Promise<void>;
-  /** Members of a set that is at hand, by position. */
+  /** Members of a set that is at hand, by position. `has` may be asked meanwhile. */
   forEach(args: ByteList, key: number, visit: VisitBytes): void;
   /** `count` different members of a whole set, drawn uniformly; all of them in random order if there are fewer. */
   sample(args: ByteList, key: number, count: number, visit: VisitBytes): void;

@@ -59,6 +59,21 @@ export const setsLimits = defineLimits({
     unit: 'entries',
     why: 'Members that a command walks within one turn. Larger sets are read through a view, in slices.',
   },
+  turnBytesMax: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'Members of a set that a command walks within one turn. Larger sets are read through a view, in slices.',
+  },
+  turnPicksMax: {
+    value: 256,
+    unit: 'entries',
+    why: 'Random members that a command shows within one turn, however large the set is. More are picked in slices.',
+  },
+  mergedSetsMax: {
+    value: 64,
+    unit: 'entries',
+    why: 'Sets that SUNION and its kind read side by side. Each costs a page of memory; further ones take their turn.',
+  },
   turnTimeMs: {
     value: 2,
     unit: 'ms',

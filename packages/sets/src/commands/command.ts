@@ -43,7 +43,8 @@ export interface Command {
   readonly waits?: true;
   /**
    * Answers within the turn. Only one that `waits` may give a promise; the connection waits for it.
-   * A `SynclineError` that is thrown becomes the answer.
+   * A `SynclineError` that is thrown becomes the answer. But `limit-exceeded` says that the change is too
+   * large for one operation: then nothing has changed, and outside a transaction `runLong` follows.
    */
   run(context: CommandContext): void | Promise<void>;
   /** The same beyond a turn, for sets that are not at hand. The connection waits for it. */

@@ -23,6 +23,8 @@ export const networkTransferCases = {
   'K66 end sends what is unsent': endSendsWhatIsUnsent,
   'K63 a reader that does not pull stops the writer': stalledReaderStopsWriter,
   'K63 a stopped writer goes on when the reader pulls': stoppedWriterGoesOn,
+  'K65 chunks that are handed over are the same': handedChunksAreTheSame,
+  'K63 who is handed chunks can stop the writer, too': handedReaderStopsWriter,
   'leaving the loop early leaves the connection open': leavingLoopKeepsConnection,
   'a connection has one reader': connectionHasOneReader,
 } as const;
@@ -140,6 +142,51 @@ async function stoppedWriterGoesOn(subject: NetworkSubject): Promise<void> {
   assert.equal((await reading).length, takenBytes + 4);
 }
 
+async function handedChunksAreTheSame(subject: NetworkSubject): Promise<void> {
+  await using pair = await openPair(subject);
+  const random = createSeededRandom('handed over');
+  const chunks = Array.from({ length: 50 }, () => random.bytes(1 + randomBelow(random, 65_536)));
+  const received: Uint8Array[] = [];
+  const ended = new Promise<void>((resolve) => {
+    pair.server.readBy({
+      take(chunk) {
+        received.push(chunk);
+        return received.length % 3 === 0 ? subject.clock.sleep(1) : undefined;
+      },
+      end: resolve,
+    });
+  });
+  await writeAll(pair.client, chunks);
+  pair.client.end();
+  await ended;
+  assert.ok(Buffer.concat(received).equals(Buffer.concat(chunks)));
+}
+
+async function handedReaderStopsWriter(subject: NetworkSubject): Promise<void> {
+  await using pair = await openPair(subject);
+  let goOn: () => void = () => {};
+  let takenBytes = 0;
+  const ended = new Promise<void>((resolve) => {
+    pair.server.readBy({
+      take(chunk) {
+        takenBytes += chunk.length;
+        if (takenBytes > chunk.length) return undefined; // only the first one asks to wait
+        return new Promise((go) => {
+          goOn = go;
+        });
+      },
+      end: resolve,
+    });
+  });
+  const writtenBytes = await writeUntilStopped(subject, pair.client);
+  assert.ok(takenBytes < writtenBytes);
+  goOn();
+  await pair.client.drained();
+  pair.client.end();
+  await ended;
+  assert.equal(takenBytes, writtenBytes);
+}
+
 async function leavingLoopKeepsConnection(subject: NetworkSubject): Promise<void> {
   await using pair = await openPair(subject);
   pair.client.write(utf8('question'));
@@ -152,6 +199,8 @@ async function connectionHasOneReader(subject: NetworkSubject): Promise<void> {
   await using pair = await openPair(subject);
   pair.client.incoming[Symbol.asyncIterator]();
   assert.throws(() => pair.client.incoming[Symbol.asyncIterator](), /one reader/);
+  const reader = { take: () => undefined, end: () => undefined };
+  assert.throws(() => pair.client.readBy(reader), /one reader/);
 }
 
 function text(bytes: Uint8Array): string {

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { SynclineError } from '../error.js';
+import { Arrivals } from './arrivals.js';
+
+const bytes = (text: string): Uint8Array => Buffer.from(text);
+
+/** Writes down what it is handed. It asks to wait at a chunk that ends in a question mark. */
+function createReader() {
+  const journal: string[] = [];
+  let goOn: () => void = () => {};
+  const take = (chunk: Uint8Array): Promise<void> | undefined => {
+    const text = Buffer.from(chunk).toString();
+    journal.push(text);
+    if (!text.endsWith('?')) return undefined;
+    return new Promise((resolve) => {
+      goOn = resolve;
+    });
+  };
+  const reader = { take, end: () => void journal.push('end') };
+  const answer = async (): Promise<void> => {
+    goOn();
+    await Promise.resolve();
+  };
+  return { reader, journal, answer };
+}
+
+test('what came before the reader is handed over first, and the rest at once', () => {
+  let takenBytes = 0;
+  const arrivals = new Arrivals({
+    taken: (chunk) => {
+      takenBytes += chunk.length;
+    },
+  });
+  const { reader, journal } = createReader();
+  arrivals.offer(bytes('one'));
+  expect([arrivals.length, arrivals.bytes, takenBytes]).toEqual([1, 3, 0]);
+  arrivals.handTo(reader);
+  arrivals.offer(bytes('two'));
+  expect(journal).toEqual(['one', 'two']);
+  expect([arrivals.length, arrivals.bytes, takenBytes]).toEqual([0, 0, 6]);
+});
+
+test('while the reader waits chunks are held, and the end stays behind them', async () => {
+  const arrivals = new Arrivals({ taken: () => undefined });
+  const { reader, journal, answer } = createReader();
+  arrivals.handTo(reader);
+  for (const text of ['one?', 'two?', 'three']) arrivals.offer(bytes(text));
+  arrivals.close();
+  expect(journal).toEqual(['one?']);
+  await answer();
+  expect(journal).toEqual(['one?', 'two?']);
+  await answer();
+  expect(journal).toEqual(['one?', 'two?', 'three', 'end']);
+});
+
+test('a reader hears at once that the connection is gone, and once only', async () => {
+  const arrivals = new Arrivals({ taken: () => undefined });
+  const { reader, journal, answer } = createReader();
+  arrivals.handTo(reader);
+  arrivals.offer(bytes('one?'));
+  arrivals.offer(bytes('two'));
+  arrivals.fail(new SynclineError('closed', 'gone'));
+  arrivals.close();
+  await answer();
+  expect(journal).toEqual(['one?', 'end']);
+});
+
+test('who pulls gets what is held, and then the error', async () => {
+  const arrivals = new Arrivals({ taken: () => undefined });
+  const pulled = arrivals.pull();
+  arrivals.offer(bytes('one'));
+  arrivals.fail(new SynclineError('closed', 'gone'));
+  expect(await pulled.next()).toEqual({ done: false, value: bytes('one') });
+  await expect(pulled.next()).rejects.toThrow('gone');
+});

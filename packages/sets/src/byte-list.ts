@@ -38,6 +38,12 @@ export class ByteList {
     this.length = 0;
   }
 
+  /** Other bytes for the same items: a larger buffer that begins with a copy of the present one. */
+  moveTo(buffer: Uint8Array): void {
+    this.buffer = buffer;
+    this.view = viewOf(buffer);
+  }
+
   push(start: number, end: number): void {
     if (this.length === this.#starts.length) this.#grow();
     this.#starts[this.length] = start;

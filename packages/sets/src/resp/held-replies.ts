@@ -1,0 +1,172 @@
+// Keeps replies back until the commit that they saw is settled, and lets them leave in order.
+//
+//   written ─▶ run: replies with the same commit ─▶ held ─ stored ──▶ output
+//                                                       └─ undone ──▶ as many MISCONF errors
+//
+// A reply that waits for nothing leaves at once, unless one before it is held. Runs that lie behind each
+// other in one buffer leave as one chunk.
+//
+// S5  No reply leaves before the commit that its command saw is as durable as configured.
+import type { SynclineError } from '@syncline/kernel';
+import { misconfText } from './misconf.js';
+import type { ReplyWriter } from './reply-writer.js';
+import type { SettledCommits } from './session-deps.js';
+import type { SessionOutput } from './session-output.js';
+
+export interface HeldRepliesDeps {
+  readonly writer: ReplyWriter;
+  readonly output: SessionOutput;
+  readonly commits: SettledCommits;
+  /** A reply of which the first part has left cannot become an error any more. */
+  onBroken(): void;
+}
+
+/** 0: these replies wait for nothing. */
+interface Run {
+  readonly commit: number;
+  repliesCount: number;
+  /** Where it ends among what is written. */
+  end: number;
+  isPart: boolean;
+}
+
+interface HeldRun {
+  readonly commit: number;
+  readonly repliesCount: number;
+  readonly bytes: Uint8Array;
+  readonly isPart: boolean;
+  isSettled: boolean;
+  error: SynclineError | undefined;
+}
+
+export class HeldReplies {
+  readonly #deps: HeldRepliesDeps;
+  /** Written in this turn and not flushed. */
+  #runs: Run[] = [];
+  #lastRun: Run | undefined;
+  #held: HeldRun[] = [];
+  #heldBytes = 0;
+  /** Commits of which we shall hear. */
+  readonly #awaited = new Set<number>();
+  #isPartOut = false;
+  #isEnding = false;
+
+  constructor(deps: HeldRepliesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Bytes that wait for a commit, or behind one that does. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** The reply that ends here, the newest one, has seen `commit`. */
+  answered(commit: number): void {
+    const last = this.#lastRun;
+    const end = this.#deps.writer.length;
+    if (last !== undefined && last.commit === commit && !this.#isPartOut) {
+      last.repliesCount += 1;
+      last.end = end;
+      return;
+    }
+    this.#lastRun = { commit, repliesCount: 1, end, isPart: this.#isPartOut };
+    this.#runs.push(this.#lastRun);
+    this.#isPartOut = false;
+  }
+
+  /** Hands on the first part of a reply that is still being made. It holds nothing that is not stored. */
+  partDone(): void {
+    this.answered(0);
+    this.flush();
+    this.#isPartOut = true;
+  }
+
+  /** Hands on all replies that are complete. */
+  flush(): void {
+    const runs = this.#runs;
+    const last = this.#lastRun;
+    if (last === undefined) return;
+    const bytes = this.#deps.writer.take(last.end);
+    this.#runs = [];
+    this.#lastRun = undefined;
+    if (this.#held.length === 0 && runs.length === 1 && last.commit === 0) {
+      this.#deps.output.write(bytes);
+      return;
+    }
+    this.#hold(bytes, runs);
+    this.#release();
+  }
+
+  /** No reply comes behind these. */
+  end(): void {
+    this.#isEnding = true;
+    this.#endIfDone();
+  }
+
+  /** The client is gone. */
+  drop(): void {
+    this.#held = [];
+    this.#heldBytes = 0;
+  }
+
+  #hold(bytes: Uint8Array, runs: readonly Run[]): void {
+    let start = 0;
+    for (const { commit, repliesCount, end, isPart } of runs) {
+      const isSettled = commit === 0;
+      const run = { commit, repliesCount, isPart, isSettled, error: undefined };
+      this.#held.push({ ...run, bytes: bytes.subarray(start, end) });
+      start = end;
+    }
+    this.#heldBytes += bytes.length;
+    for (const { commit } of runs) this.#await(commit);
+  }
+
+  #await(commit: number): void {
+    if (commit === 0 || this.#awaited.has(commit)) return;
+    this.#awaited.add(commit);
+    this.#deps.commits.whenSettled(commit, (error) => {
+      this.#awaited.delete(commit);
+      for (const run of this.#held) {
+        if (run.commit !== commit || run.isSettled) continue;
+        run.isSettled = true;
+        run.error = error;
+      }
+      this.#release();
+    });
+  }
+
+  #release(): void {
+    let count = 0;
+    let chunk: Uint8Array | undefined;
+    for (const run of this.#held) {
+      if (!run.isSettled) break;
+      count += 1;
+      this.#heldBytes -= run.bytes.length;
+      const bytes = run.error === undefined ? run.bytes : this.#refusals(run, run.error);
+      const joined = chunk === undefined ? bytes : joinedView(chunk, bytes);
+      if (joined === undefined && chunk !== undefined) this.#deps.output.write(chunk);
+      chunk = joined ?? bytes;
+    }
+    if (count > 0) this.#held.splice(0, count);
+    if (chunk !== undefined) this.#deps.output.write(chunk);
+    this.#endIfDone();
+  }
+
+  #refusals(run: HeldRun, error: SynclineError): Uint8Array {
+    if (run.isPart) this.#deps.onBroken();
+    const line = `-${misconfText(error).replaceAll(/[\r\n]/g, ' ')}\r\n`;
+    return Buffer.from(line.repeat(run.repliesCount), 'latin1');
+  }
+
+  #endIfDone(): void {
+    if (this.#isEnding && this.#held.length === 0) this.#deps.output.end();
+  }
+}
+
+/** One view over both, if the second lies right behind the first. */
+function joinedView(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
+  const isBehind =
+    first.buffer === second.buffer && first.byteOffset + first.length === second.byteOffset;
+  if (!isBehind) return undefined;
+  return new Uint8Array(first.buffer, first.byteOffset, first.length + second.length);
+}

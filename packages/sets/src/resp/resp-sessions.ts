@@ -1,0 +1,78 @@
+// All RESP connections of a node: gives out their ids, lists them for commands, and watches their deadlines.
+//
+// One timer for all of them looks once a second for what has lasted too long. Timers per connection would
+// be set and cancelled with every command.
+import type { Timer } from '@syncline/kernel';
+import type { RespPeer, RespSession } from '../sets.js';
+import { IntegerReplies } from './integer-replies.js';
+import { Session } from './session.js';
+import type { SessionDeps } from './session-deps.js';
+import { TurnCounter } from './turn-counter.js';
+
+const SWEEP_MS = 1_000;
+
+export class RespSessions {
+  readonly #deps: SessionDeps;
+  readonly #turns: TurnCounter;
+  readonly #integers = new IntegerReplies();
+  readonly #sessions = new Map<number, Session>();
+  #connectionsTotal = 0;
+  #sweepTimer: Timer | undefined;
+
+  constructor(deps: SessionDeps) {
+    this.#deps = deps;
+    this.#turns = new TurnCounter(deps.clock);
+  }
+
+  /** Connections since the start, for INFO. */
+  get connectionsTotal(): number {
+    return this.#connectionsTotal;
+  }
+
+  get connections(): number {
+    return this.#sessions.size;
+  }
+
+  connect(peer: RespPeer): RespSession {
+    this.#connectionsTotal += 1;
+    const id = this.#connectionsTotal;
+    const shared = { turns: this.#turns, integers: this.#integers };
+    const onGone = () => this.#forget(id);
+    const session = new Session({ ...this.#deps, ...shared, onGone }, { id, peer });
+    this.#sessions.set(id, session);
+    this.#deps.clients.set(id, session.client);
+    this.#countConnections();
+    this.#sweepTimer ??= this.#startSweep();
+    if (peer.gone.aborted) session.leave();
+    return session;
+  }
+
+  /** Takes no more commands from anybody; what has arrived is answered, then each connection ends. */
+  close(): void {
+    for (const session of this.#sessions.values()) session.close();
+  }
+
+  #forget(id: number): void {
+    this.#sessions.delete(id);
+    this.#deps.clients.delete(id);
+    this.#countConnections();
+    if (this.#sessions.size > 0) return;
+    this.#sweepTimer?.cancel();
+    this.#sweepTimer = undefined;
+  }
+
+  #countConnections(): void {
+    this.#deps.metrics.set('syncline_sets_connections', this.#sessions.size);
+  }
+
+  #startSweep(): Timer {
+    return this.#deps.clock.setTimer(SWEEP_MS, () => this.#sweep(), { unref: true });
+  }
+
+  #sweep(): void {
+    this.#sweepTimer = undefined;
+    const nowMs = this.#deps.clock.monotonicMs();
+    for (const session of this.#sessions.values()) session.checkDeadlines(nowMs);
+    if (this.#sessions.size > 0) this.#sweepTimer = this.#startSweep();
+  }
+}

@@ -1,0 +1,56 @@
+// What commands see and change of the connection that they came by.
+import type { Address } from '@syncline/kernel';
+import type { Client, QueuedCommand } from '../commands/client.js';
+
+export interface SessionClientDeps {
+  readonly address: Address;
+  readonly gone: AbortSignal;
+  endAfterReply(): void;
+  cut(): void;
+}
+
+export interface SessionClientOptions {
+  readonly id: number;
+  readonly nowMs: number;
+  readonly isAuthenticated: boolean;
+}
+
+export class SessionClient implements Client {
+  readonly id: number;
+  readonly address: Address;
+  readonly connectedAtMs: number;
+  readonly gone: AbortSignal;
+  name = '';
+  libraryName = '';
+  libraryVersion = '';
+  protocol: 2 | 3 = 2;
+  isAuthenticated: boolean;
+  replies: Client['replies'] = 'on';
+  queued: QueuedCommand[] | undefined = undefined;
+  queuedBytes = 0;
+  isQueueBroken = false;
+  isTouched = false;
+  watchedKeys = 0;
+  lastCounter = 0;
+  lastCommand = '';
+  lastActiveMs: number;
+  readonly #deps: SessionClientDeps;
+
+  constructor(deps: SessionClientDeps, options: SessionClientOptions) {
+    this.#deps = deps;
+    this.id = options.id;
+    this.address = deps.address;
+    this.gone = deps.gone;
+    this.connectedAtMs = options.nowMs;
+    this.lastActiveMs = options.nowMs;
+    this.isAuthenticated = options.isAuthenticated;
+  }
+
+  endAfterReply(): void {
+    this.#deps.endAfterReply();
+  }
+
+  cut(): void {
+    this.#deps.cut();
+  }
+}

@@ -1,17 +1,16 @@
-// Reads a journal record, or what a peer has pushed, and checks all that can be checked without the state.
-import { SynclineError } from '@syncline/kernel';
+// Reads a journal record, or what a peer has pushed: a syncline.mesh.v1.Operations message.
 import type { Operation } from './operation.js';
-
-/** `corrupt` for what was stored here, `invalid-argument` for what somebody sent. */
-export type DecodeFailure = 'corrupt' | 'invalid-argument';
+import { OperationReader } from './operation-reader.js';
+import { type DecodeFailure, WireCursor } from './wire-cursor.js';
 
 /**
- * One operation at a time, each whole and checked before it is shown. Bytes that are wrong further on throw
- * further on.
+ * One operation at a time, each wholly checked before it is shown, and valid until the next is asked for.
+ * Bytes that are wrong further on throw further on.
  */
 export function* decodeOperations(
   bytes: Uint8Array,
   failure: DecodeFailure = 'corrupt',
 ): Iterable<Operation> {
-  if (bytes.length > 0) throw new SynclineError(failure, 'not built yet');
+  const reader = new OperationReader(new WireCursor(bytes, failure));
+  while (reader.next()) yield reader;
 }

@@ -9,7 +9,7 @@
 import { type ActorId, assert, DOT_BYTES } from '@syncline/kernel';
 import { setsLimits } from '../limits.js';
 import { DotList, writeDotBytes } from './dot-list.js';
-import { tags } from './operation-wire.js';
+import { tags } from './tags.js';
 import { varintBytes, writeVarint } from './varint.js';
 
 const capacityAtFirst = 64 * 1024;

@@ -10,7 +10,7 @@ test('a full disk below the log does not end the server', async ({ skip }) => {
   if (!existsSync(FULL)) skip(`no ${FULL} here`);
   const log = await open(FULL, 'w');
   const environment = { SYNCLINE_LOG_LEVEL: 'debug' };
-  const args = ['serve', '--memory', '--http-port', '0', '--grpc-port', '0'];
+  const args = ['serve', '--memory', '--http-port', '0', '--grpc-port', '0', '--resp-port', '0'];
   await using server = new CliProcess(args, { environment, stderrFile: log.fd });
   await log.close();
   const url = await server.url();

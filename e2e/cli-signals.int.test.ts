@@ -4,7 +4,7 @@ import { makeTempDirectory } from '@syncline/testkit';
 import { expect, test } from 'vitest';
 import { CliProcess } from './cli-process.js';
 
-const SERVE = ['serve', '--http-port', '0', '--grpc-port', '0'];
+const SERVE = ['serve', '--http-port', '0', '--grpc-port', '0', '--resp-port', '0'];
 
 interface OpenRequest {
   readonly socket: Socket;

@@ -31,7 +31,16 @@ async function refusal(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly code: number | undefined; readonly line: string }> {
-  const free = ['--http-port', '0', '--grpc-port', '0', '--data-dir', join(directory.path, 'data')];
+  const free = [
+    '--http-port',
+    '0',
+    '--grpc-port',
+    '0',
+    '--resp-port',
+    '0',
+    '--data-dir',
+    join(directory.path, 'data'),
+  ];
   const isFree = !args.some((arg) => arg === '--http-port' || arg === '--data-dir');
   const all = ['serve', ...(isFree ? free : []), ...args];
   const { code, stdout, stderr } = await runCli(all, { cwd: directory.path, environment });
@@ -44,7 +53,16 @@ test.each(['http', 'grpc'])('a taken port for %s', async (listener) => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
-  const ports = ['--http-port', '0', '--grpc-port', '0', `--${listener}-port`, String(port)];
+  const ports = [
+    '--http-port',
+    '0',
+    '--grpc-port',
+    '0',
+    '--resp-port',
+    '0',
+    `--${listener}-port`,
+    String(port),
+  ];
   const { code, stdout, stderr } = await runCli(['serve', '--memory', ...ports]);
   other.close();
   expect(code).toBe(5);
@@ -90,9 +108,12 @@ test('a data directory on a read-only mount', async ({ skip }) => {
 });
 
 test('a data directory that another server holds: its process id is named', async () => {
-  await using holder = new CliProcess(['serve', '--http-port', '0', '--grpc-port', '0'], {
-    cwd: directory.path,
-  });
+  await using holder = new CliProcess(
+    ['serve', '--http-port', '0', '--grpc-port', '0', '--resp-port', '0'],
+    {
+      cwd: directory.path,
+    },
+  );
   await holder.url();
   const { code, line } = await refusal([
     '--http-port',
@@ -142,7 +163,17 @@ test('beyond loopback without authentication, with half of it, and with all of i
   expect(tlsOnly.line).toContain('auth.token_file');
 
   const environment = { ...tls, SYNCLINE_TOKEN: 'abcdefgh-12345678' };
-  const args = ['serve', '--memory', '--http-port', '0', '--grpc-port', '0', ...everywhere];
+  const args = [
+    'serve',
+    '--memory',
+    '--http-port',
+    '0',
+    '--grpc-port',
+    '0',
+    '--resp-port',
+    '0',
+    ...everywhere,
+  ];
   await using server = new CliProcess(args, { environment });
   expect(await server.url()).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/);
 });

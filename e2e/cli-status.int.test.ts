@@ -5,7 +5,7 @@ import { makeCertificates, makeTempDirectory } from '@syncline/testkit';
 import { expect, test } from 'vitest';
 import { CliProcess, runCli } from './cli-process.js';
 
-const SERVE = ['serve', '--memory', '--http-port', '0', '--grpc-port', '0'];
+const SERVE = ['serve', '--memory', '--http-port', '0', '--grpc-port', '0', '--resp-port', '0'];
 
 test('for people and for programs', async () => {
   await using server = new CliProcess([...SERVE, '--node-id', '7']);

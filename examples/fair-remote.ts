@@ -13,7 +13,7 @@ const secret = 'the same bytes on every instance';
 
 /** What `npx syncline serve --memory` runs, in this process and on a port that the system chooses. */
 async function startService(): Promise<{ server: RunningServer; address: string }> {
-  const settings = { memory: 'true', 'http.port': '0', 'grpc.port': '0' };
+  const settings = { memory: 'true', 'http.port': '0', 'grpc.port': '0', 'resp.port': '0' };
   const { config } = loadConfig({ environment: {}, flags: new Map(Object.entries(settings)) });
   const server = await startServer(
     {

@@ -19,6 +19,16 @@ const services = [
     debianPackage: 'redis-server',
     use: 'a real Redis beside ours',
   },
+  {
+    probe: ['redis-cli', '--version'],
+    debianPackage: 'redis-tools',
+    use: 'redis-cli and redis-benchmark as clients of ours',
+  },
+  {
+    probe: ['/usr/bin/python3', '-c', 'import redis'],
+    debianPackage: 'python3-redis',
+    use: 'a client of ours in another language',
+  },
 ];
 
 export async function ensureServices() {

@@ -5,6 +5,7 @@ import { fairLimits, fairMetrics } from '@syncline/fair';
 import { kernelLimits } from '@syncline/kernel';
 import { protocolLimits } from '@syncline/protocol';
 import { renderConfigDoc, serverLimits, serverMetrics } from '@syncline/server';
+import { setsLimits, setsMetrics } from '@syncline/sets';
 import { renderErrorsPage } from './errors-page.js';
 import { renderLimitsPage } from './limits-page.js';
 import { renderMetricsPage } from './metrics-page.js';
@@ -13,10 +14,11 @@ const limits = {
   kernel: kernelLimits,
   protocol: protocolLimits,
   fair: fairLimits,
+  sets: setsLimits,
   server: serverLimits,
   cli: cliLimits,
 };
-const metrics = { server: serverMetrics, fair: fairMetrics };
+const metrics = { server: serverMetrics, fair: fairMetrics, sets: setsMetrics };
 
 const mark = '<!-- Made from the code by "npm run docs"; edits are lost. -->';
 

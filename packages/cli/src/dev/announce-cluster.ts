@@ -15,13 +15,16 @@ export function announceCluster(
   const { stdout, environment } = world;
   if (stdout.isTTY === true) {
     const { directory, isKept, hintSources } = options;
-    const isTls = hintSources.settings.tls.certFile !== undefined;
+    const { resp, tls } = hintSources.settings;
+    const { SYNCLINE_RESP_PASSWORD: password = '' } = hintSources.environment;
+    const isTls = tls.certFile !== undefined;
+    const hasPassword = resp.passwordFile !== undefined || password !== '';
     const hints = nodes
       .slice(0, 2)
       .flatMap(({ listeners }) => listeners.filter(({ listener }) => listener === 'http'))
       .map((http) => statusHint(http, hintSources));
-    const welcome = { directory, isKept, isTls, hints, version: readVersion(), nodes };
-    stdout.write(renderDevWelcome(welcome, paintFor(stdout, environment)));
+    const facts = { directory, isKept, isTls, hasPassword, hints, version: readVersion(), nodes };
+    stdout.write(renderDevWelcome(facts, paintFor(stdout, environment)));
     return;
   }
   const separate = separateNodesText(nodes);

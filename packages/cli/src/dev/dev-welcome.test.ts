@@ -2,7 +2,9 @@ import { expect, test } from 'vitest';
 import { plainPaint } from '../paint.js';
 import { type DevWelcomeFacts, renderDevWelcome } from './dev-welcome.js';
 
-function nodesWith(names: readonly ('http' | 'grpc' | 'mesh')[]): DevWelcomeFacts['nodes'] {
+function nodesWith(
+  names: readonly ('http' | 'grpc' | 'resp' | 'mesh')[],
+): DevWelcomeFacts['nodes'] {
   return [1, 2, 3].map((nodeId) => ({
     nodeId,
     listeners: names.map((listener, at) => ({
@@ -18,6 +20,7 @@ const facts = {
   directory: '/tmp/syncline-dev-x',
   isKept: false,
   isTls: false,
+  hasPassword: false,
   hints: ['', ' --url http://127.0.0.1:7410'].map((more) => ({
     command: `npx syncline status${more}`,
     remarks: [],
@@ -25,7 +28,10 @@ const facts = {
 };
 
 test('addresses, honest words about the mesh, lines to paste', async () => {
-  const separate = renderDevWelcome({ ...facts, nodes: nodesWith(['http', 'grpc']) }, plainPaint);
+  const separate = renderDevWelcome(
+    { ...facts, nodes: nodesWith(['http', 'grpc', 'resp']) },
+    plainPaint,
+  );
   expect(separate).toContain('These nodes are separate');
   await expect(separate).toMatchFileSnapshot('../../testdata/dev-welcome.txt');
 });

@@ -2,6 +2,7 @@
 import type { ListenerName, ListeningAddress } from '@syncline/server';
 import { renderColumns } from '../columns.js';
 import type { Paint } from '../paint.js';
+import { redisHint } from '../serve/redis-hint.js';
 import type { StatusHint } from '../serve/status-hint.js';
 import { renderHints, urlOf } from '../serve/welcome.js';
 
@@ -10,6 +11,8 @@ export interface DevWelcomeFacts {
   readonly directory: string;
   readonly isKept: boolean;
   readonly isTls: boolean;
+  /** Redis clients must send one. */
+  readonly hasPassword: boolean;
   readonly nodes: readonly {
     readonly nodeId: number;
     readonly listeners: readonly ListeningAddress[];
@@ -44,6 +47,7 @@ export function renderDevWelcome(facts: DevWelcomeFacts, paint: Paint): string {
     separate === undefined ? '' : `\n${paint('yellow', separate)}\n`,
     '\nTry in another terminal:\n',
     renderHints(facts.hints, paint),
+    ...redisHint(nodes[0]?.listeners ?? [], facts).map((line) => `  ${paint('green', line)}\n`),
     `\n${paint('dim', 'Ctrl-C stops all.')}\n\n`,
   ].join('');
 }

@@ -40,6 +40,7 @@ export class Announcer {
       nodeId,
       dataDir: memory ? undefined : dataDir,
       isTls: credentials.tls !== undefined,
+      hasPassword: credentials.respPassword !== undefined,
       listeners: this.#listeners,
       hint: statusHint(http, this.#hintSources),
     };

@@ -5,12 +5,18 @@ import { renderWelcome, urlOf } from './welcome.js';
 const http = { listener: 'http', host: '127.0.0.1', port: 7400 } as const;
 const grpc = { listener: 'grpc', host: '127.0.0.1', port: 7401 } as const;
 const resp = { listener: 'resp', host: '127.0.0.1', port: 7402 } as const;
-const facts = { version: '0.1.0', nodeId: 1, dataDir: './syncline-data', isTls: false };
+const facts = {
+  version: '0.1.0',
+  nodeId: 1,
+  dataDir: './syncline-data',
+  isTls: false,
+  hasPassword: false,
+};
 const hint = { command: 'npx syncline status', remarks: [] };
 
 test('where everything is, and lines to paste', async () => {
   const usual = renderWelcome({ ...facts, listeners: [http, grpc, resp], hint }, plainPaint);
-  const other = { ...facts, dataDir: undefined, isTls: true };
+  const other = { ...facts, dataDir: undefined, isTls: true, hasPassword: true };
   const everywhere = { ...resp, host: '0.0.0.0' };
   const far = { command: 'npx syncline status --config a.toml', remarks: ['with --ca-file FILE'] };
   const unusual = renderWelcome(

@@ -2,8 +2,9 @@
 // them shows a result.
 import type { ListenerName, ListeningAddress } from '@syncline/server';
 import { renderColumns } from '../columns.js';
-import { bracketed, httpUrl, reachableHost } from '../own-url.js';
+import { bracketed, httpUrl } from '../own-url.js';
 import type { Paint } from '../paint.js';
+import { redisHint } from './redis-hint.js';
 import type { StatusHint } from './status-hint.js';
 
 export interface WelcomeFacts {
@@ -12,6 +13,8 @@ export interface WelcomeFacts {
   /** Undefined when nothing is kept. */
   readonly dataDir: string | undefined;
   readonly isTls: boolean;
+  /** Redis clients must send one. */
+  readonly hasPassword: boolean;
   readonly listeners: readonly ListeningAddress[];
   readonly hint: StatusHint;
 }
@@ -36,7 +39,7 @@ export function renderWelcome(facts: WelcomeFacts, paint: Paint): string {
     renderColumns(rows, '  '),
     '\nTry in another terminal:\n',
     renderHints([facts.hint], paint),
-    ...redisLines(facts).map((line) => `  ${paint('green', line)}\n`),
+    ...redisHint(listeners, facts).map((line) => `  ${paint('green', line)}\n`),
     `\n${paint('dim', 'Ctrl-C stops it.')}\n\n`,
   ].join('');
 }
@@ -53,13 +56,4 @@ export function renderHints(hints: readonly StatusHint[], paint: Paint): string 
 /** A URL where a browser or client takes one, else host and port. */
 export function urlOf({ listener, host, port }: ListeningAddress, isTls: boolean): string {
   return listener === 'http' ? httpUrl(host, port, isTls) : `${bracketed(host)}:${port}`;
-}
-
-function redisLines({ listeners, isTls }: WelcomeFacts): readonly string[] {
-  return listeners
-    .filter(({ listener }) => listener === 'resp')
-    .map(({ host, port }) => {
-      const place = `-h ${reachableHost(host)} -p ${port}`;
-      return `redis-cli${isTls ? ' --tls' : ''} ${place} sadd fruits apple`;
-    });
 }

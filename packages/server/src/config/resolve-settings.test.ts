@@ -99,7 +99,7 @@ const WRONG: readonly Given[] = [
   { file: '[http]\nport = "7400"' },
   { file: '[http]\nprot = 1' },
   { file: '[htp]\nport = 1' },
-  { file: '[sets]\n' },
+  { file: '[streams]\n' },
   { file: '[auth]\ntoken = "abc"' },
   { file: '[tls]\ncert = "x"' },
   { file: 'port = 1' },

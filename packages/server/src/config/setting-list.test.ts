@@ -31,6 +31,7 @@ test('every default is a value that the schema allows, and every help is a sente
     auth: {},
     log: {},
     shutdown: {},
+    sets: {},
     fair: { redis: {} },
   };
   expect(settingsSchema.safeParse(sections).success).toBe(true);

@@ -2,6 +2,7 @@
 // `tls.cert_file` in the TOML file and SYNCLINE_TLS_CERT_FILE in the environment.
 //
 // A slice adds its section as one object here, and everything else follows from it.
+import { setsLimits } from '@syncline/sets';
 import { z } from 'zod';
 import { peerAddressSchema } from './peer-address.js';
 import {
@@ -133,6 +134,18 @@ const fair = {
   }),
 };
 
+const sets = {
+  durability: choiceSetting(['buffered', 'synced'], 'buffered', {
+    help: 'What a write has survived when it is answered. `buffered`: kill -9; a power loss may cost the newest second or so. `synced`: a power loss too, at the price of one disk sync per group of writes. `CONFIG SET appendfsync everysec` or `always` switches a running node, until its next start.',
+  }),
+  cacheBytesMax: integerSetting(
+    { min: 1024 * 1024, max: 1024 ** 4, default: setsLimits.cacheBytesMax.value },
+    {
+      help: 'Bytes of memory for sets that are held whole. Commands on other sets read the disk; those not used for longest leave.',
+    },
+  ),
+};
+
 const tls = {
   certFile: fileSetting({
     help: 'PEM file with the certificate chain of this node. With it every listener speaks TLS.',
@@ -186,6 +199,7 @@ export const settingsSchema = z.strictObject({
   resp: z.strictObject(resp),
   mesh: z.strictObject(mesh),
   fair: z.strictObject(fair),
+  sets: z.strictObject(sets),
   tls: z.strictObject(tls),
   auth: z.strictObject(auth),
   log: z.strictObject(log),

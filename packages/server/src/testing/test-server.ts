@@ -41,6 +41,7 @@ export function testConfig({ settings = {}, credentials = {} }: TestServerOption
     tls: {},
     auth: {},
     log: {},
+    sets: {},
     shutdown: {},
     ...settings,
     http: section('http'),

@@ -33,7 +33,8 @@ async function startStateService({ clock, random }: FleetSettings): Promise<Runn
     ...clock.skewed(0),
     defer: (callback) => systemClock.defer(callback), // behind what real sockets have brought
   };
-  const slices = createSlices().map((slice) => ({
+  const fair = createSlices().filter(({ name }) => name === 'fair');
+  const slices = fair.map((slice) => ({
     ...slice,
     start: (deps: Parameters<typeof slice.start>[0]) =>
       slice.start({ ...deps, clock: sliceClock, random: random.fork('service') }),

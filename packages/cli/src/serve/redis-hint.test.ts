@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { redisHint } from './redis-hint.js';
+
+const resp = { listener: 'resp', host: '127.0.0.1', port: 7402 } as const;
+const plain = { isTls: false, hasPassword: false };
+
+test('one line writes, the next one reads', () => {
+  expect(redisHint([resp], plain)).toEqual([
+    'redis-cli -p 7402 sadd fruits apple pear',
+    'redis-cli -p 7402 smembers fruits',
+  ]);
+  expect(redisHint([], plain)).toEqual([]);
+});
+
+test('TLS, a password and another address show, the password itself does not', () => {
+  const far = [{ ...resp, host: '10.0.0.7' }];
+  expect(redisHint(far, { isTls: true, hasPassword: true })[1]).toBe(
+    'redis-cli --tls -h 10.0.0.7 -p 7402 --askpass smembers fruits',
+  );
+  expect(redisHint([{ ...resp, host: '0.0.0.0' }], plain)[1]).toBe(
+    'redis-cli -p 7402 smembers fruits',
+  );
+});

@@ -1,0 +1,38 @@
+// Runs a program to its end: what it was told on standard input, and what it said.
+import { spawn } from 'node:child_process';
+
+const DEADLINE_MS = 30_000;
+
+export interface ProgramEnd {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface ProgramOptions {
+  readonly input?: string | Uint8Array;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Rejects when it does not exist. It is killed when it takes too long. */
+export function runProgram(
+  program: string,
+  args: readonly string[],
+  { input = '', environment = {} }: ProgramOptions = {},
+): Promise<ProgramEnd> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, {
+      env: { ...process.env, ...environment },
+      signal: AbortSignal.timeout(DEADLINE_MS),
+    });
+    const said = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        said[name] += text;
+      });
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, ...said }));
+    child.stdin.on('error', () => undefined); // it may end without having read all
+    child.stdin.end(input);
+  });
+}

@@ -1,0 +1,97 @@
+// node-redis in both protocols, against our server and against Redis.
+import { createClient } from 'redis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type SetsTarget, startSetsNode, TARGETS } from './sets-targets.js';
+
+async function connect(port: number, RESP: 2 | 3, more: { readonly password?: string } = {}) {
+  const client = createClient({ socket: { host: '127.0.0.1', port }, RESP, ...more });
+  client.on('error', () => undefined); // it reports each failed attempt
+  await client.connect();
+  return client;
+}
+
+const CASES = TARGETS.flatMap((target) => ([2, 3] as const).map((RESP) => ({ ...target, RESP })));
+
+describe.each(CASES)('$name, RESP$RESP', ({ start, RESP }) => {
+  let target: SetsTarget;
+  let client: Awaited<ReturnType<typeof connect>>;
+  beforeAll(async () => {
+    target = await start();
+    client = await connect(target.port, RESP);
+  });
+  afterAll(async () => {
+    await client.close();
+    await target[Symbol.asyncDispose]();
+  });
+
+  test('commands answer as their types say', async () => {
+    expect(await client.ping()).toBe('PONG');
+    expect(await client.sAdd('plain', ['a', 'b', 'c'])).toBe(3);
+    expect(await client.sIsMember('plain', 'a')).toBe(1);
+    expect(await client.smIsMember('plain', ['a', 'z'])).toEqual([1, 0]);
+    expect([...(await client.sMembers('plain'))].toSorted()).toEqual(['a', 'b', 'c']);
+    expect(await client.sMove('plain', 'other', 'c')).toBe(1);
+    expect([...(await client.sDiff(['plain', 'other']))].toSorted()).toEqual(['a', 'b']);
+    expect(await client.sInterCard(['plain', 'plain'], { LIMIT: 1 })).toBe(1);
+    expect(await client.sRandMember('nothing')).toBeNull();
+    expect(await client.exists(['plain', 'nothing'])).toBe(1);
+    expect(await client.dbSize()).toBe(2);
+    await expect(client.sendCommand(['SADD', 'plain'])).rejects.toThrow('wrong number');
+  });
+
+  test('commands of one turn are pipelined, transactions are whole', async () => {
+    const members = Array.from({ length: 5_000 }, (_, index) => String(index));
+    const replies = await Promise.all(members.map((member) => client.sAdd('many', member)));
+    expect(replies.every((reply) => reply === 1)).toBe(true);
+    const done = await client.multi().sAdd('tx', ['a', 'b']).sCard('tx').sRem('tx', 'a').exec();
+    expect(done).toEqual([2, 2, 1]);
+    expect(await client.sCard('many')).toBe(5_000);
+  });
+
+  test('a touched WATCH fails the transaction', async () => {
+    const other = await connect(target.port, RESP);
+    await client.watch('watched');
+    await other.sAdd('watched', 'someone else');
+    await expect(client.multi().sAdd('watched', 'mine').exec()).rejects.toThrow(/watch/i);
+    await other.close();
+  });
+
+  test('iterators give every member and every set', async () => {
+    const members = Array.from({ length: 2_000 }, (_, index) => `member-${index}`);
+    await client.sAdd('scanned', members);
+    const seen = new Set<string>();
+    for await (const page of client.sScanIterator('scanned', { COUNT: 100 }))
+      for (const member of page) seen.add(member);
+    expect(seen.size).toBe(2_000);
+    const sets = new Set<string>();
+    for await (const page of client.scanIterator({ MATCH: 'scan*' }))
+      for (const set of page) sets.add(set);
+    expect([...sets]).toEqual(['scanned']);
+  });
+});
+
+describe.each(CASES)('$name with a password, RESP$RESP', ({ start, RESP }) => {
+  test('the right one lets in, a wrong one does not', async () => {
+    const password = 'open sesame, open sesame';
+    await using target = await start(password);
+    const client = await connect(target.port, RESP, { password });
+    expect(await client.sAdd('a', 'b')).toBe(1);
+    await client.close();
+    const socket = { host: '127.0.0.1', port: target.port, reconnectStrategy: false } as const;
+    const stranger = createClient({ socket, RESP, password: 'open barley' });
+    stranger.on('error', () => undefined);
+    await expect(stranger.connect()).rejects.toThrow('WRONGPASS');
+  });
+});
+
+test('after a restart of the server it connects again by itself, and finds what was there', async () => {
+  await using target = await startSetsNode();
+  const client = await connect(target.port, 3);
+  expect(await client.sAdd('kept', 'before')).toBe(1);
+  await target.node.kill();
+  await target.node.start();
+  const waiting = client.sAdd('kept', 'after');
+  expect(await waiting).toBe(1);
+  expect([...(await client.sMembers('kept'))].toSorted()).toEqual(['after', 'before']);
+  await client.close();
+});

@@ -1,0 +1,38 @@
+// What tests with real clients run against: our server, and Redis itself. The same test on both shows that it
+// asks for what every Redis gives, and not for what ours happens to do.
+import { type ClusterNode, startCluster, startRedis } from '@syncline/testkit';
+
+export interface SetsTarget extends AsyncDisposable {
+  readonly port: number;
+}
+
+export interface SetsTargetKind {
+  readonly name: string;
+  start(password?: string): Promise<SetsTarget>;
+}
+
+export const TARGETS: readonly SetsTargetKind[] = [
+  { name: 'syncline', start: startSetsNode },
+  { name: 'redis-server', start: startRealRedis },
+];
+
+export interface SetsNode extends SetsTarget {
+  /** The process behind it, to be restarted or killed; its ports stay. */
+  readonly node: ClusterNode;
+}
+
+export async function startSetsNode(password?: string): Promise<SetsNode> {
+  const env: Record<string, string> =
+    password === undefined ? {} : { SYNCLINE_RESP_PASSWORD: password };
+  const cluster = await startCluster({ nodes: 1, env });
+  const node = cluster.node(1);
+  return {
+    node,
+    port: node.address('resp').port,
+    [Symbol.asyncDispose]: () => Promise.resolve(cluster[Symbol.asyncDispose]()),
+  };
+}
+
+function startRealRedis(password?: string): Promise<SetsTarget> {
+  return startRedis(...(password === undefined ? [] : ['--requirepass', password]));
+}

@@ -64,6 +64,11 @@ export const setsLimits = defineLimits({
     unit: 'bytes',
     why: 'Members of a set that a command walks within one turn. Larger sets are read through a view, in slices.',
   },
+  turnReadsMax: {
+    value: 4_096,
+    unit: 'entries',
+    why: 'Sets or members that a command asks for by name within one turn. More are asked for in slices.',
+  },
   turnPicksMax: {
     value: 256,
     unit: 'entries',

@@ -1,0 +1,13 @@
+// EXISTS key [key …]: how many of the sets there are.
+import type { Command } from '../command.js';
+import { countBehaviour } from './count-sets.js';
+
+export const exists: Command = {
+  name: 'exists',
+  arity: -2,
+  flags: ['readonly', 'fast'],
+  group: 'generic',
+  summary: 'Tells how many of the given sets there are.',
+  keys: { first: 1, last: -1, step: 1 },
+  ...countBehaviour,
+};

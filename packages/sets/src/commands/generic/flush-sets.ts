@@ -1,0 +1,40 @@
+// FLUSHALL and FLUSHDB: a remove of every member of every set that this node sees. There is one database, so
+// both do the same; ASYNC and SYNC are taken, and either way others go on reading meanwhile.
+import { ByteList } from '../../byte-list.js';
+import { ChangeBuffer } from '../change-buffer.js';
+import type { Command } from '../command.js';
+import { errorTexts } from '../errors.js';
+import { withGate, withView } from '../long-work.js';
+import { inOneOperation } from '../one-operation.js';
+import { isOption } from '../option-word.js';
+import { walksKeyspace, walksNothing } from '../walks.js';
+import { namesAtHand } from './names-at-hand.js';
+
+export const flushBehaviour: Pick<Command, 'walks' | 'run' | 'runLong'> = {
+  walks: (args) => (isValid(args) ? walksKeyspace : walksNothing),
+  run(context) {
+    const { args, keyspace, reply } = context;
+    if (!isValid(args)) return reply.error(errorTexts.syntax);
+    inOneOperation(keyspace, () => {
+      for (const name of namesAtHand(context)) keyspace.clear(ByteList.of(name), 0);
+    });
+    reply.simple('OK');
+  },
+  async runLong({ keyspace, reply }, signal) {
+    await withGate(keyspace, signal, (hold) =>
+      withView(keyspace, signal, async (view) => {
+        const changes = new ChangeBuffer({ keyspace, hold });
+        for await (const batch of view.sets()) {
+          for (const set of batch) await changes.removeAll(view, set);
+        }
+        await changes.finish();
+      }),
+    );
+    reply.simple('OK');
+  },
+};
+
+function isValid(args: ByteList): boolean {
+  if (args.length === 1) return true;
+  return args.length === 2 && (isOption(args, 1, 'async') || isOption(args, 1, 'sync'));
+}

@@ -1,0 +1,45 @@
+// SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]: a part of the names of sets, and where to go on.
+import type { Command } from '../command.js';
+import { errorTexts } from '../errors.js';
+import { withView } from '../long-work.js';
+import { cursorWord, isBehindAll, scanOptions } from '../scan-options.js';
+import { fillPage, ScanPageBuilder, writeEmptyPage } from '../scan-page.js';
+import { walksKeyspace, walksNothing } from '../walks.js';
+import { namesAtHand } from './names-at-hand.js';
+
+export const scan: Command = {
+  name: 'scan',
+  arity: -2,
+  flags: ['readonly'],
+  group: 'generic',
+  summary: 'Shows a part of the names of all sets, and the cursor of the next part.',
+  difference:
+    'A cursor holds at every node and after a restart. COUNT above 10,000 is 10,000. Inside a transaction one call shows all names.',
+  walks: (args) => (typeof parse(args) === 'string' ? walksNothing : walksKeyspace),
+  run(context) {
+    const { args, reply } = context;
+    const words = parse(args);
+    if (typeof words === 'string') return reply.error(words);
+    const page = new ScanPageBuilder(words.options);
+    for (const name of namesAtHand(context)) page.see(name, 0, name.length);
+    page.writeTo(reply, 0);
+  },
+  async runLong({ args, keyspace, reply }, signal) {
+    const words = parse(args);
+    if (typeof words === 'string') return reply.error(words);
+    const { position, options } = words;
+    if (isBehindAll(position)) return writeEmptyPage(reply);
+    const page = new ScanPageBuilder(options);
+    await withView(keyspace, signal, async (view) => {
+      page.writeTo(reply, await fillPage(page, view.sets(position), view));
+    });
+  },
+};
+
+/** A text is the error to answer with. */
+function parse(args: Parameters<typeof cursorWord>[0]) {
+  const position = cursorWord(args, 1);
+  if (position === undefined) return errorTexts.invalidCursor;
+  const options = scanOptions(args, 2, { takesType: true });
+  return typeof options === 'string' ? options : { position, options };
+}

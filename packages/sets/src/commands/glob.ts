@@ -1,0 +1,106 @@
+// Patterns of KEYS and of MATCH, in Redis's dialect and on bytes: `*`, `?`, `[a-z]`, `[^a]` and `\` before a
+// byte that is meant as it is.
+//
+// Everything but `*` takes exactly one byte of the text, so after a mismatch it is enough to let the last
+// star take one byte more. That makes at most pattern × text steps, where a matcher that calls itself for
+// each star can be kept busy for years by a short pattern.
+
+const STAR = 0x2a;
+const QUESTION = 0x3f;
+const OPEN = 0x5b;
+const CLOSE = 0x5d;
+const BACKSLASH = 0x5c;
+const CARET = 0x5e;
+const DASH = 0x2d;
+const MISMATCH = -1;
+
+export class Glob {
+  readonly #pattern: Uint8Array;
+  readonly #matchesAll: boolean;
+
+  /** The bytes are kept, not copied. */
+  constructor(pattern: Uint8Array) {
+    this.#pattern = pattern;
+    this.#matchesAll = pattern.length === 1 && pattern[0] === STAR;
+  }
+
+  matches(buffer: Uint8Array, start: number, end: number): boolean {
+    if (this.#matchesAll) return true;
+    const pattern = this.#pattern;
+    // In Redis no star but the lonely one matches the empty text.
+    if (start === end) return pattern.length === 0;
+    let at = 0;
+    let position = start;
+    let afterStar = MISMATCH;
+    let starEnd = start;
+    while (position < end) {
+      if (pattern[at] === STAR) {
+        at = afterStars(pattern, at);
+        if (at === pattern.length) return true;
+        afterStar = at;
+        starEnd = position;
+        continue;
+      }
+      const next = at < pattern.length ? step(pattern, at, buffer[position] ?? 0) : MISMATCH;
+      if (next !== MISMATCH) {
+        at = next;
+        position += 1;
+      } else if (afterStar !== MISMATCH) {
+        starEnd += 1;
+        position = starEnd;
+        at = afterStar;
+      } else {
+        return false;
+      }
+    }
+    return afterStars(pattern, at) === pattern.length;
+  }
+}
+
+function afterStars(pattern: Uint8Array, from: number): number {
+  let at = from;
+  while (pattern[at] === STAR) at += 1;
+  return at;
+}
+
+/** Where the pattern goes on once this byte has matched; MISMATCH if it does not. */
+function step(pattern: Uint8Array, at: number, byte: number): number {
+  switch (pattern[at]) {
+    case QUESTION:
+      return at + 1;
+    case OPEN:
+      return stepOverClass(pattern, at + 1, byte);
+    case BACKSLASH: {
+      const literal = at + 1 < pattern.length ? at + 1 : at;
+      return pattern[literal] === byte ? literal + 1 : MISMATCH;
+    }
+    default:
+      return pattern[at] === byte ? at + 1 : MISMATCH;
+  }
+}
+
+/** A class that is not closed ends with the pattern. `]` may be the end of a range, as in `[a-]`. */
+function stepOverClass(pattern: Uint8Array, from: number, byte: number): number {
+  const isNegated = pattern[from] === CARET;
+  let at = isNegated ? from + 1 : from;
+  let isMatch = false;
+  while (at < pattern.length) {
+    const left = pattern.length - at;
+    const current = pattern[at] ?? 0;
+    if (current === BACKSLASH && left >= 2) {
+      if (pattern[at + 1] === byte) isMatch = true;
+      at += 2;
+    } else if (current === CLOSE) {
+      at += 1;
+      break;
+    } else if (left >= 3 && pattern[at + 1] === DASH) {
+      const other = pattern[at + 2] ?? 0;
+      if (byte >= Math.min(current, other) && byte <= Math.max(current, other)) isMatch = true;
+      at += 3;
+    } else {
+      if (current === byte) isMatch = true;
+      at += 1;
+    }
+  }
+  return isMatch === isNegated ? MISMATCH : at;
+}

@@ -1,0 +1,25 @@
+// SREM key member [member …]: how many members were there.
+import type { Command } from '../command.js';
+import { refusesKeys, refusesMembers } from '../name-limits.js';
+import { changeInParts, walksMembers } from './member-parts.js';
+
+export const srem: Command = {
+  name: 'srem',
+  arity: -3,
+  flags: ['write', 'fast'],
+  group: 'set',
+  summary: 'Removes members from a set.',
+  difference:
+    'Members beyond 65,536 or 4 MiB are removed by several operations, with other writes kept out.',
+  keys: { first: 1, last: 1, step: 1 },
+  walks: (args) => walksMembers(args, 2),
+  run({ args, keyspace, reply }) {
+    if (refusesKeys(args, reply, 1) || refusesMembers(args, reply, 2)) return;
+    reply.integer(keyspace.remove(args, 1, 2));
+  },
+  async runLong(context, signal) {
+    const { args, reply } = context;
+    if (refusesKeys(args, reply, 1) || refusesMembers(args, reply, 2)) return;
+    reply.integer(await changeInParts(context, 'remove', signal));
+  },
+};

@@ -1,0 +1,54 @@
+// SSCAN key cursor [MATCH pattern] [COUNT count]: a part of the members, and where to go on.
+import type { Command } from '../command.js';
+import { errorTexts } from '../errors.js';
+import { withView } from '../long-work.js';
+import { refusesKeys } from '../name-limits.js';
+import { cursorWord, isBehindAll, scanOptions } from '../scan-options.js';
+import { fillPage, ScanPageBuilder, writeEmptyPage } from '../scan-page.js';
+import { walksWhole } from '../walks.js';
+
+/** Members between two looks at the size of the page. */
+const STEP = 256;
+
+export const sscan: Command = {
+  name: 'sscan',
+  arity: -3,
+  flags: ['readonly'],
+  group: 'set',
+  summary: 'Shows a part of the members of a set, and the cursor of the next part.',
+  difference: 'A cursor holds at every node and after a restart. COUNT above 10,000 is 10,000.',
+  keys: { first: 1, last: 1, step: 1 },
+  walks: (args) => walksWhole(args, 1),
+  run({ args, keyspace, reply }) {
+    let position = cursorWord(args, 2);
+    if (position === undefined) return reply.error(errorTexts.invalidCursor);
+    if (refusesKeys(args, reply, 1)) return;
+    // As in Redis, words behind the cursor are not looked at if there is no such set.
+    if (keyspace.cardinality(args, 1) === 0) return writeEmptyPage(reply);
+    const options = scanOptions(args, 3, { takesType: false });
+    if (typeof options === 'string') return reply.error(options);
+    if (isBehindAll(position)) return writeEmptyPage(reply);
+    const page = new ScanPageBuilder(options);
+    do {
+      const count = Math.min(page.left, STEP);
+      position = keyspace.scan(args, 1, { position, count }, (buffer, start, end) =>
+        page.see(buffer, start, end),
+      );
+    } while (position !== 0 && !page.isFull);
+    page.writeTo(reply, position);
+  },
+  async runLong({ args, keyspace, reply }, signal) {
+    const position = cursorWord(args, 2);
+    if (position === undefined) return reply.error(errorTexts.invalidCursor);
+    if (refusesKeys(args, reply, 1)) return;
+    const set = args.bytes(1);
+    await withView(keyspace, signal, async (view) => {
+      if (view.cardinality(set) === 0) return writeEmptyPage(reply);
+      const options = scanOptions(args, 3, { takesType: false });
+      if (typeof options === 'string') return reply.error(options);
+      if (isBehindAll(position)) return writeEmptyPage(reply);
+      const page = new ScanPageBuilder(options);
+      page.writeTo(reply, await fillPage(page, view.members(set, position), view));
+    });
+  },
+};

@@ -2,7 +2,8 @@
 //
 // It is written with every fold, in the same batch, so it is true at any moment that a crash can leave.
 import { type StorageReads, SynclineError } from '@syncline/kernel';
-import { foldKey, readUint32, readUint64, writeUint32, writeUint64 } from './storage-keys.js';
+import { readUint32, readUint64, writeUint32, writeUint64 } from './big-endian.js';
+import { foldKey } from './storage-keys.js';
 
 export interface FoldRecord {
   /** The last journal number in it; 0 before the first. */

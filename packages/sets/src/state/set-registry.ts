@@ -1,12 +1,117 @@
 // Name to set in memory, and the order in which sets were used.
-import type { ByteList } from '../byte-list.js';
-import type { MemorySet } from './memory-set.js';
+//
+// Runs of commands on one set are common, so the last one is looked at first. The others are found through
+// a table of the same kind as holds members: it grows without ever standing still.
+import { assert } from '@syncline/kernel';
+import { ByteList } from '../byte-list.js';
+import type { ElementHeap } from '../memory/element-heap.js';
+import { MemberTable } from '../memory/member-table.js';
+import type { OrderHash } from '../memory/order-hash.js';
+import { ROW_ACTOR, readWord, writeWord } from '../memory/row-layout.js';
+import { MemorySet } from './memory-set.js';
 
-export declare class SetRegistry {
+export interface SetRegistryDeps {
+  readonly heap: ElementHeap;
+  readonly hash: OrderHash;
+}
+
+export class SetRegistry {
+  readonly #deps: SetRegistryDeps;
+  readonly #names: MemberTable;
+  readonly #position = new Uint32Array(2);
+  /** By slot; slot 0 is no set. */
+  readonly #sets: (MemorySet | undefined)[] = [undefined];
+  readonly #freeSlots: number[] = [];
+  #newest: MemorySet | undefined = undefined;
+  #oldest: MemorySet | undefined = undefined;
+
+  constructor(deps: SetRegistryDeps) {
+    this.#deps = deps;
+    this.#names = new MemberTable(deps.heap);
+  }
+
   /** Sets in memory. */
-  readonly size: number;
+  get size(): number {
+    return this.#names.size;
+  }
+
   /** The one not used for longest; go on by `newer`. */
-  readonly oldest: MemorySet | undefined;
+  get oldest(): MemorySet | undefined {
+    return this.#oldest;
+  }
+
   /** Undefined when it is not in memory. Counts as use. */
-  find(list: ByteList, index: number): MemorySet | undefined;
+  find(list: ByteList, index: number): MemorySet | undefined {
+    const newest = this.#newest;
+    if (newest !== undefined && isNamed(newest, list, index)) return newest;
+    const row = this.#names.find(this.#locate(list, index), list, index);
+    if (row === 0) return undefined;
+    const set = this.at(readWord(this.#deps.heap, row, ROW_ACTOR));
+    this.#unlink(set);
+    this.#link(set);
+    return set;
+  }
+
+  /** The set of a slot, which must be in memory. */
+  at(slot: number): MemorySet {
+    const set = this.#sets[slot];
+    assert(set !== undefined, 'a set that is named in a list is in memory');
+    return set;
+  }
+
+  /** Adds a set that is not in memory. */
+  add(list: ByteList, index: number, cardinality: number): MemorySet {
+    const words = this.#locate(list, index);
+    const row = this.#names.insert(words, list, index);
+    const position = { high: words[0] ?? 0, low: words[1] ?? 0 };
+    const table = new MemberTable(this.#deps.heap);
+    const set = new MemorySet(list.bytes(index).slice(), position, cardinality, table);
+    set.slot = this.#freeSlots.pop() ?? this.#sets.length;
+    this.#sets[set.slot] = set;
+    writeWord(this.#deps.heap, row, ROW_ACTOR, set.slot);
+    this.#link(set);
+    return set;
+  }
+
+  /** Forgets a set that is clean and has no rows. */
+  forget(set: MemorySet): void {
+    assert(set.isClean && set.table.size === 0, 'a set is forgotten when nothing is left of it');
+    const list = ByteList.of(set.name);
+    this.#names.delete(this.#names.find(this.#locate(list, 0), list, 0));
+    this.#sets[set.slot] = undefined;
+    this.#freeSlots.push(set.slot);
+    this.#unlink(set);
+    set.table.clear();
+  }
+
+  #locate(list: ByteList, index: number): Uint32Array {
+    this.#deps.hash.write(list.view, list.start(index), list.end(index), this.#position);
+    return this.#position;
+  }
+
+  #link(set: MemorySet): void {
+    set.older = this.#newest;
+    if (this.#newest === undefined) this.#oldest = set;
+    else this.#newest.newer = set;
+    this.#newest = set;
+  }
+
+  #unlink(set: MemorySet): void {
+    if (set.older === undefined) this.#oldest = set.newer;
+    else set.older.newer = set.newer;
+    if (set.newer === undefined) this.#newest = set.older;
+    else set.newer.older = set.older;
+    set.older = undefined;
+    set.newer = undefined;
+  }
+}
+
+function isNamed({ name }: MemorySet, list: ByteList, index: number): boolean {
+  const start = list.start(index);
+  if (list.end(index) - start !== name.length) return false;
+  const { buffer } = list;
+  for (let at = 0; at < name.length; at += 1) {
+    if (name[at] !== buffer[start + at]) return false;
+  }
+  return true;
 }

@@ -7,6 +7,7 @@
 //
 // Integers are big endian, so that keys sort like their numbers; lp(x) is a u16 length and the bytes.
 // h48 is the position of a member or of a name in every scan: 48 bits of a keyed hash.
+import { readUint32, readUint64, writeUint16, writeUint32, writeUint64 } from './big-endian.js';
 
 /** The first byte of a key. */
 export const KeyKind = {
@@ -27,13 +28,20 @@ export interface Slice {
   readonly end: number;
 }
 
-/** The top 32 and the low 16 of the 48 bits of a position. Signed or not makes no difference. */
+/** The upper 32 and the lower 16 of the 48 bits of a position. Signed or not makes no difference. */
 export interface Position {
   readonly high: number;
   readonly low: number;
 }
 
-export const POSITION_BYTES = 6;
+/** Keys from `from` on and before `to`. */
+export interface KeyRange {
+  readonly from: Uint8Array;
+  readonly to: Uint8Array;
+}
+
+const POSITION_BYTES = 6;
+const FIRST: Position = { high: 0, low: 0 };
 
 export const foldKey: Uint8Array = Uint8Array.of(KeyKind.fold);
 export const identityKey: Uint8Array = Uint8Array.of(KeyKind.identity);
@@ -61,18 +69,22 @@ export function elementMemberStart(set: Uint8Array): number {
 }
 
 /** All elements of a set from a position on, in the order of positions: [from, to). */
-export function elementRange(
-  set: Uint8Array,
-  position: Position = { high: 0, low: 0 },
-): { readonly from: Uint8Array; readonly to: Uint8Array } {
+export function elementRange(set: Uint8Array, position: Position = FIRST): KeyRange {
   const from = new Uint8Array(elementMemberStart(set));
   from[0] = KeyKind.element;
   writeUint16(from, 1, set.length);
   from.set(set, 3);
+  const to = behind(from.subarray(0, elementPositionStart(set)));
   writePosition(from, elementPositionStart(set), position);
-  const to = new Uint8Array(elementMemberStart(set) + 1).fill(0xff);
-  to.set(from.subarray(0, elementPositionStart(set)));
-  return { from, to: beyond(to.subarray(0, elementPositionStart(set))) };
+  return { from, to };
+}
+
+/** All sets from a position on, in the order of positions: [from, to). */
+export function setRange(position: Position = FIRST): KeyRange {
+  const from = new Uint8Array(SET_NAME_START);
+  from[0] = KeyKind.set;
+  writePosition(from, 1, position);
+  return { from, to: Uint8Array.of(KeyKind.set + 1) };
 }
 
 export function setKey(name: Uint8Array, position: Position): Uint8Array {
@@ -115,7 +127,7 @@ export function journalNumberOf(key: Uint8Array): number {
 }
 
 /** All keys of a kind: [from, to). */
-export function kindRange(kind: number): { readonly from: Uint8Array; readonly to: Uint8Array } {
+export function kindRange(kind: number): KeyRange {
   return { from: Uint8Array.of(kind), to: Uint8Array.of(kind + 1) };
 }
 
@@ -131,47 +143,11 @@ export function readPosition(bytes: Uint8Array, at: number): Position {
   };
 }
 
-export function writeUint16(bytes: Uint8Array, at: number, value: number): void {
-  bytes[at] = value >>> 8;
-  bytes[at + 1] = value;
-}
-
-export function writeUint32(bytes: Uint8Array, at: number, value: number): void {
-  bytes[at] = value >>> 24;
-  bytes[at + 1] = value >>> 16;
-  bytes[at + 2] = value >>> 8;
-  bytes[at + 3] = value;
-}
-
-export function writeUint64(bytes: Uint8Array, at: number, value: number): void {
-  writeUint32(bytes, at, Math.floor(value / 2 ** 32));
-  writeUint32(bytes, at + 4, value >>> 0);
-}
-
-export function readUint32(bytes: Uint8Array, at: number): number {
-  return (
-    (((bytes[at] ?? 0) << 24) |
-      ((bytes[at + 1] ?? 0) << 16) |
-      ((bytes[at + 2] ?? 0) << 8) |
-      (bytes[at + 3] ?? 0)) >>>
-    0
-  );
-}
-
-export function readUint64(bytes: Uint8Array, at: number): number {
-  return readUint32(bytes, at) * 2 ** 32 + readUint32(bytes, at + 4);
-}
-
-/** The first key behind all that begin with this prefix. */
-function beyond(prefix: Uint8Array): Uint8Array {
-  const next = Uint8Array.from(prefix);
-  for (let at = next.length - 1; at >= 0; at -= 1) {
-    const byte = next[at] ?? 0;
-    if (byte < 0xff) {
-      next[at] = byte + 1;
-      return next.subarray(0, at + 1);
-    }
-  }
+/** The first key behind all that begin with this prefix, whose first byte is a kind and so below 0xff. */
+function behind(prefix: Uint8Array): Uint8Array {
+  const last = prefix.findLastIndex((byte) => byte < 0xff);
+  const next = prefix.slice(0, last + 1);
+  next[last] = (next[last] ?? 0) + 1;
   return next;
 }
 

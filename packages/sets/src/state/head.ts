@@ -1,0 +1,206 @@
+// The head: what is applied and not folded, cut into generations. The newest one takes the changes; those
+// before it are closed and wait to be folded, oldest first.
+//
+// A row leads to its newest entry by its head word, and an entry to the one that the row had before. So
+// commits can be taken back even when they lie in several generations: those behind the first of them are
+// dissolved, and that one becomes the newest again.
+import { assert } from '@syncline/kernel';
+import type { ElementHeap } from '../memory/element-heap.js';
+import { ROW_ACTOR, ROW_COUNTER_LOW, ROW_HEAD } from '../memory/row-layout.js';
+import { ENTRY_BITS, GENERATIONS_MAX, Generation, type GenerationEnd } from './generation.js';
+import type { MemorySet } from './memory-set.js';
+import type { SeveralDots } from './row-dots.js';
+import type { SetRegistry } from './set-registry.js';
+
+export interface HeadDeps {
+  readonly heap: ElementHeap;
+  readonly registry: SetRegistry;
+  readonly several: SeveralDots;
+}
+
+export interface HeadOptions {
+  /** The last commit that is folded. */
+  readonly foldedNumber: number;
+  /** Entries at which a generation is closed at the end of a commit. */
+  readonly generationEntriesMax: number;
+}
+
+/** A row that no entry names any more: storage and memory agree on it. */
+export type RowIsClean = (set: MemorySet, row: number) => void;
+
+export class Head {
+  readonly #deps: HeadDeps;
+  readonly #generationEntriesMax: number;
+  readonly #closed: Generation[] = [];
+  #newest: Generation;
+  #entries = 0;
+  #closedBytes = 0;
+
+  constructor(deps: HeadDeps, options: HeadOptions) {
+    this.#deps = deps;
+    this.#generationEntriesMax = options.generationEntriesMax;
+    this.#newest = new Generation(1, options.foldedNumber + 1);
+  }
+
+  get entries(): number {
+    return this.#entries;
+  }
+
+  get bytes(): number {
+    return this.#closedBytes + this.#newest.bytes;
+  }
+
+  get newest(): Generation {
+    return this.#newest;
+  }
+
+  /** The closed generation that is to be folded next. */
+  get oldestClosed(): Generation | undefined {
+    return this.#closed[0];
+  }
+
+  get isFull(): boolean {
+    return this.#newest.length >= this.#generationEntriesMax;
+  }
+
+  /** To be called before the dots of a row change. */
+  note(set: MemorySet, row: number, page: Int32Array, start: number): void {
+    const newest = this.#newest;
+    const headWord = page[start + ROW_HEAD] as number;
+    if (headWord >>> ENTRY_BITS === newest.id) return;
+    if (newest.serial !== set.listedIn) {
+      newest.sets.push(set);
+      set.listedIn = newest.serial;
+    }
+    const place = newest.length;
+    page[start + ROW_HEAD] = newest.push(set, row, page, start);
+    this.#deps.several.hold(
+      page[start + ROW_ACTOR] as number,
+      page[start + ROW_COUNTER_LOW] as number,
+    );
+    set.headEntries += 1;
+    this.#entries += 1;
+    if (headWord !== 0) this.#leave(headWord, place, page, start);
+  }
+
+  /** The commit that follows on the last one ends here. */
+  closeRecord(bytes: number): void {
+    this.#newest.closeRecord(bytes);
+  }
+
+  /** Closes the newest generation. Nothing may be applied that is not in a commit. */
+  close(end: GenerationEnd): void {
+    const closed = this.#newest;
+    assert(end.fold.number === closed.lastNumber, 'a generation ends where a commit ends');
+    assert(this.#closed.length < GENERATIONS_MAX - 1, 'a number for the next generation is free');
+    closed.end = end;
+    closed.cardinalities = closed.sets.map(({ cardinality }) => cardinality);
+    this.#closed.push(closed);
+    this.#closedBytes += closed.bytes;
+    this.#newest = new Generation(closed.serial + 1, closed.lastNumber + 1);
+  }
+
+  /** The oldest closed generation is folded. */
+  folded(generation: Generation, rowIsClean: RowIsClean): void {
+    assert(generation === this.#closed[0], 'generations are folded in order');
+    this.#closed.shift();
+    this.#closedBytes -= generation.bytes;
+    for (let place = 0; place < generation.length; place += 1) {
+      const row = generation.row(place);
+      const page = this.#page(row);
+      const start = row & 0xffff;
+      const isNewest = page[start + ROW_HEAD] === ((generation.id << ENTRY_BITS) | place);
+      if (isNewest) page[start + ROW_HEAD] = 0;
+      const set = this.#forget(generation, place);
+      if (isNewest) rowIsClean(set, row);
+    }
+  }
+
+  /** After the rows have got back the dots that they had before this commit. */
+  undoFrom(number: number, rowIsClean: RowIsClean): void {
+    for (;;) {
+      const previous = this.#closed.at(-1);
+      if (previous === undefined || previous.lastNumber < number) break;
+      this.#dissolve(this.#newest, rowIsClean);
+      this.#closed.pop();
+      this.#closedBytes -= previous.bytes;
+      this.#newest = previous;
+    }
+    this.#newest.reopen(number);
+  }
+
+  /** Its rows are as they were before it: they go back to their older entries. */
+  #dissolve(generation: Generation, rowIsClean: RowIsClean): void {
+    for (let place = generation.length - 1; place >= 0; place -= 1) {
+      const row = generation.row(place);
+      const page = this.#page(row);
+      const start = row & 0xffff;
+      assert(isAsBefore(generation, place, page, start), 'S7: what is taken back leaves no trace');
+      const older = this.#entryOf(generation.older(place), row);
+      page[start + ROW_HEAD] = older === undefined ? 0 : generation.older(place);
+      if (older !== undefined) {
+        this.#releaseAfter(older, generation.older(place) & PLACE_MASK);
+        older.forgetAfter(generation.older(place) & PLACE_MASK);
+      }
+      const set = this.#forget(generation, place);
+      set.listedIn = 0;
+      if (older === undefined) rowIsClean(set, row);
+    }
+  }
+
+  /** The row changes in the newest generation: its older entry keeps the dots that it has now. */
+  #leave(headWord: number, place: number, page: Int32Array, start: number): void {
+    this.#newest.linkOlder(place, headWord);
+    const older = this.#entryOf(headWord, this.#newest.row(place));
+    assert(older !== undefined, 'a head word leads to an entry');
+    older.keepAfter(headWord & PLACE_MASK, page, start);
+    this.#deps.several.hold(
+      page[start + ROW_ACTOR] as number,
+      page[start + ROW_COUNTER_LOW] as number,
+    );
+  }
+
+  /** The generation of a head word, unless it is folded by now. */
+  #entryOf(headWord: number, row: number): Generation | undefined {
+    const oldest = this.#closed[0];
+    if (headWord === 0 || oldest === undefined) return undefined;
+    const age = (headWord >>> ENTRY_BITS) - oldest.id;
+    const generation = this.#closed[age < 0 ? age + GENERATIONS_MAX : age];
+    const place = headWord & PLACE_MASK;
+    const isThere = generation !== undefined && place < generation.length;
+    return isThere && generation.row(place) === row ? generation : undefined;
+  }
+
+  #forget(generation: Generation, place: number): MemorySet {
+    const { several, registry } = this.#deps;
+    several.release(generation.before(place, 0), generation.before(place, 2));
+    this.#releaseAfter(generation, place);
+    const set = registry.at(generation.slot(place));
+    set.headEntries -= 1;
+    this.#entries -= 1;
+    return set;
+  }
+
+  #releaseAfter(generation: Generation, place: number): void {
+    if (generation.hasAfter(place)) {
+      this.#deps.several.release(generation.after(place, 0), generation.after(place, 2));
+    }
+  }
+
+  #page(row: number): Int32Array {
+    return this.#deps.heap.words[row >>> 16] as Int32Array;
+  }
+}
+
+const PLACE_MASK = 2 ** ENTRY_BITS - 1;
+
+function isAsBefore(
+  generation: Generation,
+  place: number,
+  page: Int32Array,
+  start: number,
+): boolean {
+  return [0, 1, 2].every(
+    (word) => generation.before(place, word) === page[start + ROW_ACTOR + word],
+  );
+}

@@ -1,5 +1,6 @@
 import {
   actorId,
+  type Dot,
   dot,
   type Random,
   randomBelow,

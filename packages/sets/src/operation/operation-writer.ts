@@ -6,7 +6,7 @@
 // turns out to take more, the bytes behind it are moved. Lengths are minimal, as Protobuf writes them.
 //
 // S3  The n-th member added takes the counter base + n, from 0: the order of the calls is the order of dots.
-import { type ActorId, assert, DOT_BYTES } from '@syncline/kernel';
+import { type ActorId, assert, DOT_BYTES, kernelLimits } from '@syncline/kernel';
 import { setsLimits } from '../limits.js';
 import { DotList, writeDotBytes } from './dot-list.js';
 import { tags } from './tags.js';
@@ -17,9 +17,14 @@ const capacityKept = 4 * 1024 * 1024; // after a larger record its memory is giv
 const wordEnd = 2 ** 32;
 const headBytes = 20; // of an operation: tag, length, dot with both, count with tag, tag and length of the body
 const setHeadBytes = 2; // of a set: tag, length
+const shortEnd = 0x80; // what is shorter has a length of one byte
 const lengthBytesMax = 4;
-const dependenciesBytesMax = 4_096 * DOT_BYTES;
+const fieldHeadBytesMax = 1 + lengthBytesMax;
+const dependenciesBytesMax =
+  2 * fieldHeadBytesMax + kernelLimits.versionVectorEntriesMax.value * DOT_BYTES;
 const loopBytesMax = 64;
+const operationBytesMax = setsLimits.operationBytesMax.value;
+const elementsMax = setsLimits.operationElementsMax.value;
 const none = new Uint8Array(0);
 
 export class OperationWriter {
@@ -49,17 +54,17 @@ export class OperationWriter {
     return this.#addedCount + this.#removedCount;
   }
 
-  /** Whether the open operation surely has room for one more element with so many dots to drop. */
+  /**
+   * Whether the open operation surely has room for one more element with so many dots to drop. It counts
+   * on the longest heads and dependencies.
+   */
   hasRoom(setBytes: number, memberBytes: number, dotsCount: number): boolean {
-    const heads = 3 * (1 + lengthBytesMax); // of a new set, of its name, of the member
-    const dots = (this.#dropped.length + dotsCount) * DOT_BYTES;
-    const tail = 3 * (1 + lengthBytesMax) + dependenciesBytesMax;
-    const moved = this.#setsCount * lengthBytesMax + headBytes;
-    const bytes =
-      this.#position - this.#size + heads + setBytes + memberBytes + dots + tail + moved;
+    const setsBytes = this.#position - this.#size + this.#setsCount * lengthBytesMax;
+    const moreBytes = 3 * fieldHeadBytesMax + setBytes + memberBytes;
+    const dropBytes = fieldHeadBytesMax + (this.#dropped.length + dotsCount) * DOT_BYTES;
     return (
-      this.elements < setsLimits.operationElementsMax.value &&
-      bytes <= setsLimits.operationBytesMax.value
+      this.elements < elementsMax &&
+      setsBytes + moreBytes + dropBytes + dependenciesBytesMax <= operationBytesMax
     );
   }
 
@@ -116,25 +121,12 @@ export class OperationWriter {
     assert(this.#dropped.length >= this.#removedCount, 'who is removed had a dot');
     const count = Math.max(1, this.#addedCount);
     const droppedBytes = this.#dropped.length * DOT_BYTES;
-    const widening = this.#setsWidening();
-    const setsBytes = this.#position - this.#size - headBytes + widening;
-    const bodyBytes = setsBytes + fieldBytes(droppedBytes);
-    const operationBytes =
-      1 +
-      1 +
-      DOT_BYTES +
-      1 +
-      varintBytes(count) +
-      fieldBytes(dependencies.length) +
-      fieldBytes(bodyBytes);
-    assert(operationBytes <= setsLimits.operationBytesMax.value, 'an operation keeps its limit');
-    const entryBytes = fieldBytes(operationBytes);
-    this.#reserve(this.#size + entryBytes - this.#position);
-    const bodyStart = this.#size + entryBytes - bodyBytes;
-    this.#placeSets(bodyStart - this.#size - headBytes + widening);
-    this.#writeDropped(bodyStart + setsBytes, droppedBytes);
-    this.#writeHead(operationBytes, count, dependencies, bodyBytes);
-    this.#size += entryBytes;
+    const shortBytes = this.#position - this.#size + fieldBytes(droppedBytes);
+    if (this.#setsCount === 1 && dependencies.length === 0 && shortBytes < shortEnd) {
+      this.#endShort(count, droppedBytes);
+    } else {
+      this.#endLong(count, droppedBytes, dependencies);
+    }
     this.#isOpen = false;
     return count;
   }
@@ -179,6 +171,46 @@ export class OperationWriter {
       if (this.#bytes[this.#nameStart + index] !== buffer[start + index]) return false;
     }
     return true;
+  }
+
+  /** All of it is so short that everything lies in its place, and only the heads are missing. */
+  #endShort(count: number, droppedBytes: number): void {
+    this.#reserve(fieldBytes(droppedBytes));
+    const bytes = this.#bytes;
+    const start = this.#size;
+    const bodyStart = start + headBytes;
+    bytes[bodyStart] = tags.sets;
+    bytes[bodyStart + 1] = this.#position - bodyStart - setHeadBytes;
+    this.#writeDropped(this.#position, droppedBytes);
+    const end = this.#position + fieldBytes(droppedBytes);
+    bytes[start] = tags.operation;
+    bytes[start + 1] = end - start - 2;
+    bytes[start + 2] = tags.dot;
+    bytes[start + 3] = DOT_BYTES;
+    writeDotBytes(bytes, start + 4, this.#actor, this.#base);
+    bytes[bodyStart - 4] = tags.count;
+    bytes[bodyStart - 3] = count;
+    bytes[bodyStart - 2] = tags.body;
+    bytes[bodyStart - 1] = end - bodyStart;
+    this.#size = end;
+  }
+
+  #endLong(count: number, droppedBytes: number, dependencies: Uint8Array): void {
+    const widening = this.#setsWidening();
+    const setsBytes = this.#position - this.#size - headBytes + widening;
+    const bodyBytes = setsBytes + fieldBytes(droppedBytes);
+    const dotBytes = 2 + DOT_BYTES;
+    const countBytes = 1 + varintBytes(count);
+    const operationBytes =
+      dotBytes + countBytes + fieldBytes(dependencies.length) + fieldBytes(bodyBytes);
+    assert(operationBytes <= operationBytesMax, 'an operation keeps its limit');
+    const end = this.#size + fieldBytes(operationBytes);
+    this.#reserve(end - this.#position);
+    const bodyStart = end - bodyBytes;
+    this.#placeSets(bodyStart - this.#size - headBytes + widening);
+    this.#writeDropped(bodyStart + setsBytes, droppedBytes);
+    this.#writeHead(operationBytes, count, dependencies, bodyBytes);
+    this.#size = end;
   }
 
   /** How many bytes the lengths of all sets take beyond the one that each has. */

@@ -1,8 +1,15 @@
 // Whether an element comes twice in an operation. One that is added and removed at once would be in its set
 // or not, depending on who reads.
+//
+// Three ways, for few elements, for many, and for many whose members were chosen to collide: clients choose
+// members, and the hash here has no secret. The last is the slowest, and safe because the engine seeds the
+// hash of a text anew in each process.
 import type { ByteList } from '../byte-list.js';
 
-const pairsMax = 8; // up to so many elements comparing each with each is faster than hashing
+const pairsMax = 8; // up to so many elements it is faster to compare each with each
+const probesPerElement = 8; // honest ones take less than 2
+const fnvStart = 0x811c9dc5;
+const fnvPrime = 0x01000193;
 
 export interface ElementNames {
   readonly sets: ByteList;
@@ -12,48 +19,82 @@ export interface ElementNames {
 
 /** The index of an element that came before; -1 when there is none. */
 export function repeatedElement(names: ElementNames): number {
-  return names.members.length <= pairsMax ? repeatedAmongFew(names) : repeatedAmongMany(names);
+  if (names.members.length <= pairsMax) return repeatedByPairs(names);
+  return repeatedByHash(names) ?? repeatedByText(names);
 }
 
-function repeatedAmongFew(names: ElementNames): number {
-  const { sets, members } = names;
-  for (let later = 1; later < members.length; later += 1) {
+function repeatedByPairs(names: ElementNames): number {
+  for (let later = 1; later < names.members.length; later += 1) {
     for (let earlier = 0; earlier < later; earlier += 1) {
-      const isSame =
-        areEqual(members, earlier, later) &&
-        areEqual(sets, names.setOf(earlier), names.setOf(later));
-      if (isSame) return later;
+      if (isSameElement(names, earlier, later)) return later;
     }
   }
   return -1;
 }
 
-/** Texts as keys: the engine seeds their hash, so that nobody can choose members that collide. */
-function repeatedAmongMany(names: ElementNames): number {
-  const bySet = new Map<string, Set<string>>();
+/** Undefined when too many collide. */
+function repeatedByHash(names: ElementNames): number | undefined {
+  const { sets, members } = names;
+  const slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * members.length))); // element + 1; 0 is free
+  const mask = slots.length - 1;
+  let probesLeft = probesPerElement * members.length;
   let set = -1;
-  let seen = new Set<string>();
-  for (let member = 0; member < names.members.length; member += 1) {
-    if (names.setOf(member) !== set) {
-      set = names.setOf(member);
-      const name = names.sets.text(set);
-      seen = bySet.get(name) ?? new Set();
-      bySet.set(name, seen);
+  let setHash = 0;
+  for (let element = 0; element < members.length; element += 1) {
+    if (names.setOf(element) !== set) {
+      set = names.setOf(element);
+      setHash = hashOf(sets, set, fnvStart);
     }
-    const countBefore = seen.size;
-    if (seen.add(names.members.text(member)).size === countBefore) return member;
+    let slot = hashOf(members, element, setHash) & mask;
+    for (let other = slots[slot] ?? 0; other !== 0; other = slots[slot] ?? 0) {
+      if (isSameElement(names, other - 1, element)) return element;
+      probesLeft -= 1;
+      if (probesLeft < 0) return undefined;
+      slot = (slot + 1) & mask;
+    }
+    slots[slot] = element + 1;
   }
   return -1;
 }
 
-function areEqual(list: ByteList, left: number, right: number): boolean {
-  if (left === right) return true;
+function repeatedByText(names: ElementNames): number {
+  const bySet = new Map<string, Set<string>>();
+  for (let element = 0; element < names.members.length; element += 1) {
+    const set = names.sets.text(names.setOf(element));
+    const seen = bySet.get(set) ?? new Set();
+    bySet.set(set, seen);
+    const member = names.members.text(element);
+    if (seen.has(member)) return element;
+    seen.add(member);
+  }
+  return -1;
+}
+
+function isSameElement(names: ElementNames, left: number, right: number): boolean {
+  return (
+    isSame(names.members, left, right) && isSame(names.sets, names.setOf(left), names.setOf(right))
+  );
+}
+
+function isSame(list: ByteList, left: number, right: number): boolean {
   const size = list.sizeOf(left);
   if (size !== list.sizeOf(right)) return false;
   const leftStart = list.start(left);
   const rightStart = list.start(right);
+  if (leftStart === rightStart) return true;
   for (let index = 0; index < size; index += 1) {
     if (list.buffer[leftStart + index] !== list.buffer[rightStart + index]) return false;
   }
   return true;
+}
+
+/** FNV-1a, and its high bits brought down, where the mask looks. */
+function hashOf(list: ByteList, index: number, seed: number): number {
+  const { buffer } = list;
+  const end = list.end(index);
+  let hash = seed;
+  for (let at = list.start(index); at < end; at += 1) {
+    hash = Math.imul(hash ^ (buffer[at] ?? 0), fnvPrime);
+  }
+  return hash ^ (hash >>> 15);
 }

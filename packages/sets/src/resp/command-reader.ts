@@ -37,6 +37,8 @@ export class CommandReader {
   commandStart = 0;
   readonly #args: ByteList;
   readonly #options: CommandParserOptions;
+  readonly #shortBytesMax: number;
+  readonly #shortCountMax: number;
   /** Words that are still to come; 0 at the start of a command. */
   #wordsLeft = 0;
   /** Bytes of the word that comes next; HEADER before its length is known. */
@@ -48,6 +50,8 @@ export class CommandReader {
   constructor(args: ByteList, options: CommandParserOptions) {
     this.#args = args;
     this.#options = options;
+    this.#shortCountMax = Math.min(9, options.argumentsMax, options.strangerArgumentsMax);
+    this.#shortBytesMax = Math.min(options.bulkBytesMax, options.strangerBulkBytesMax);
   }
 
   /** Begins a command at `position`. */
@@ -84,6 +88,7 @@ export class CommandReader {
       if (buffer[this.position] === TLS_HANDSHAKE) return this.#fail('tls-greeting');
     }
     if (buffer[this.position] !== STAR) return this.#readInline(buffer, end);
+    if (this.#readShortCount(buffer, end)) return this.#readWords(buffer, end);
     const lineEnd = this.#findLineEnd(buffer, end, CARRIAGE_RETURN);
     if (lineEnd === TOO_LONG) return this.#fail('count-line-too-long');
     if (lineEnd === MORE || lineEnd + 1 === end) return 'more';
@@ -99,9 +104,21 @@ export class CommandReader {
     return this.#readWords(buffer, end);
   }
 
+  /** A count of one digit, below every limit. */
+  #readShortCount(buffer: Uint8Array, end: number): boolean {
+    const position = this.position;
+    if (position + 4 > end || buffer[position + 2] !== CARRIAGE_RETURN) return false;
+    const count = (buffer[position + 1] as number) - ZERO;
+    const isSmall = count >= 1 && count <= this.#shortCountMax;
+    if (!isSmall || buffer[position + 3] !== LINE_FEED) return false;
+    this.#wordsLeft = count;
+    this.#goOn(position + 4);
+    return true;
+  }
+
   #readWords(buffer: Uint8Array, end: number): 'command' | 'more' | 'failed' {
     while (this.#wordsLeft > 0) {
-      if (this.#bulkBytes === HEADER) {
+      if (this.#bulkBytes === HEADER && !this.#readShortHeader(buffer, end)) {
         const found = this.#readHeader(buffer, end);
         if (found !== 'header') return found;
       }
@@ -117,6 +134,29 @@ export class CommandReader {
       this.#goOn(bulkEnd + 2);
     }
     return 'command';
+  }
+
+  /** Nearly all lengths have one or two digits and are below every limit; `#readHeader` takes the others. */
+  #readShortHeader(buffer: Uint8Array, end: number): boolean {
+    const position = this.position;
+    if (position + 5 > end || buffer[position] !== DOLLAR) return false;
+    let bytes = (buffer[position + 1] as number) - ZERO;
+    if (bytes < 1 || bytes > 9) return false;
+    let lineEnd = position + 2;
+    if (buffer[lineEnd] !== CARRIAGE_RETURN) {
+      const digit = (buffer[lineEnd] as number) - ZERO;
+      if (digit < 0 || digit > 9) return false;
+      bytes = bytes * 10 + digit;
+      lineEnd += 1;
+      if (buffer[lineEnd] !== CARRIAGE_RETURN) return false;
+    }
+    if (buffer[lineEnd + 1] !== LINE_FEED) return false;
+    const isSmall = bytes <= this.#shortBytesMax;
+    if (!isSmall || lineEnd + 4 + bytes - this.commandStart > this.#options.commandBytesMax)
+      return false;
+    this.#bulkBytes = bytes;
+    this.#goOn(lineEnd + 2);
+    return true;
   }
 
   #readHeader(buffer: Uint8Array, end: number): 'header' | 'more' | 'failed' {

@@ -17,6 +17,8 @@ export interface HeldRepliesDeps {
   readonly writer: ReplyWriter;
   readonly output: SessionOutput;
   readonly commits: SettledCommits;
+  /** Fewer bytes are held than before. */
+  onReleased(): void;
   /** A reply of which the first part has left cannot become an error any more. */
   onBroken(): void;
 }
@@ -148,8 +150,10 @@ export class HeldReplies {
       chunk = joined ?? bytes;
     }
     if (count > 0) this.#held.splice(0, count);
-    if (chunk !== undefined) this.#deps.output.write(chunk);
+    if (chunk === undefined) return;
+    this.#deps.output.write(chunk);
     this.#endIfDone();
+    this.#deps.onReleased();
   }
 
   #refusals(run: HeldRun, error: SynclineError): Uint8Array {

@@ -50,13 +50,13 @@ export class ReplyWriter implements Reply {
   take(end = this.length): Uint8Array {
     assert(end >= 0 && end <= this.length, 'only what was written can be taken');
     const buffer = this.#buffer;
-    const rest = buffer.subarray(end, this.length);
+    const { length } = this;
     this.#nextSize = Math.min(BUFFER_BYTES_MAX, Math.max(BUFFER_BYTES_MIN, end));
     this.#buffer = NO_BYTES;
     this.#taken += end;
     this.length = 0;
-    if (rest.length > 0) this.raw(rest);
-    return buffer.subarray(0, end);
+    if (end < length) this.raw(buffer.subarray(end, length));
+    return end === buffer.length ? buffer : buffer.subarray(0, end);
   }
 
   /** Drops what was written from `start` on. */
@@ -210,7 +210,7 @@ export class ReplyWriter implements Reply {
 
   #grow(bytes: number): void {
     const grown = Buffer.allocUnsafe(Math.max(this.#nextSize, this.#buffer.length * 2, bytes));
-    grown.set(this.#buffer.subarray(0, this.length));
+    if (this.length > 0) grown.set(this.#buffer.subarray(0, this.length));
     this.#buffer = grown;
   }
 }

@@ -96,6 +96,7 @@ export class Session implements RespSession {
       writer: this.#writer,
       output: this.#output,
       commits: deps.commits,
+      onReleased: () => this.#drained(),
       onBroken: () => this.#cut('reply-lost'),
     });
     const { keyspace, facts } = deps;
@@ -120,7 +121,7 @@ export class Session implements RespSession {
 
   close(): void {
     this.#isInputClosed = true;
-    this.#endIfRead();
+    this.#settle();
   }
 
   /** Cuts the connection when something has lasted too long. */
@@ -136,6 +137,20 @@ export class Session implements RespSession {
     if (reason !== undefined) this.#cut(reason);
   }
 
+  /** The connection is gone. */
+  leave(): void {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    this.#isEnding = true;
+    this.#chunks = [];
+    this.#held.drop();
+    this.#output.drop();
+    if (this.client.watchedKeys > 0) this.#deps.keyspace.unwatch(this.client);
+    this.#roomy.fail(goneError());
+    this.#pushed.release();
+    this.#deps.onGone();
+  }
+
   get #unsentBytes(): number {
     return this.#held.heldBytes + this.#output.queuedBytes;
   }
@@ -148,25 +163,29 @@ export class Session implements RespSession {
   #work(): void {
     const { clock } = this.#deps;
     const nowMs = clock.monotonicMs();
+    const wasMidCommand = this.#parser.isMidCommand;
     this.client.lastActiveMs = nowMs;
     this.#budget.start(nowMs);
     this.#pause = this.#runCommands(nowMs);
+    if (!wasMidCommand) this.#deadlines.commandBegins(nowMs);
     this.#held.flush();
     this.#checkOutput();
+    this.#budget.stop(clock.monotonicMs());
+    if (this.#pause === 'output' && this.#unsentBytes <= outputPauseBytes) this.#pause = 'turn';
+    if (this.#pause === 'turn' && !this.#isEnding) clock.defer(this.#resume);
+    this.#settle();
+  }
+
+  /** All that was there is read: who pushed may go on, and at the end of the input this is the end. */
+  #settle(): void {
+    if (!this.#isInputRead) return;
+    this.#pushed.release();
+    if (this.#isInputClosed) this.#isEnding = true;
     if (this.#isEnding) this.#held.end();
-    else if (this.#pause === 'turn') {
-      this.#budget.stop(clock.monotonicMs());
-      clock.defer(this.#resume);
-    } else if (this.#pause === 'output' && this.#unsentBytes <= outputPauseBytes) {
-      this.#pause = 'turn';
-      clock.defer(this.#resume);
-    }
-    this.#endIfRead();
-    if (this.#isInputRead) this.#pushed.release();
   }
 
   readonly #resume = (): void => {
-    if (this.#isGone) return;
+    if (this.#isEnding) return;
     this.#pause = undefined;
     this.#work();
   };
@@ -245,7 +264,7 @@ export class Session implements RespSession {
     this.#answered(writer.startOf(mark), commits.newest);
     this.#pause = undefined;
     this.#held.flush();
-    if (this.#isEnding) this.#held.end();
+    if (this.#isEnding) this.#settle();
     else this.#work();
   }
 
@@ -267,12 +286,6 @@ export class Session implements RespSession {
     this.#isEnding = true;
     this.#chunks = [];
     this.#deps.metrics.add('syncline_sets_closed_total', 1, { reason });
-  }
-
-  #endIfRead(): void {
-    if (!this.#isInputClosed || this.#isEnding || !this.#isInputRead) return;
-    this.#isEnding = true;
-    this.#held.end();
   }
 
   /** Undefined while the unsent replies are few. The part that is made so far leaves. */
@@ -301,20 +314,6 @@ export class Session implements RespSession {
     if (this.#isGone) return;
     this.#endWith(reason);
     this.#peer.cut();
-  }
-
-  /** The connection is gone. */
-  leave(): void {
-    if (this.#isGone) return;
-    this.#isGone = true;
-    this.#isEnding = true;
-    this.#chunks = [];
-    this.#held.drop();
-    this.#output.drop();
-    if (this.client.watchedKeys > 0) this.#deps.keyspace.unwatch(this.client);
-    this.#roomy.fail(goneError());
-    this.#pushed.release();
-    this.#deps.onGone();
   }
 }
 

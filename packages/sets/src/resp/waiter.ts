@@ -18,11 +18,13 @@ export class Waiter {
   }
 
   release(): void {
+    if (this.#promise === undefined) return;
     this.#promise = undefined;
     this.#resolve();
   }
 
   fail(thrown: unknown): void {
+    if (this.#promise === undefined) return;
     this.#promise = undefined;
     this.#reject(thrown);
   }

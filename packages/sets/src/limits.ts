@@ -186,6 +186,16 @@ export const setsLimits = defineLimits({
     unit: 'attempts',
     why: 'Wrong passwords of an address that are answered at once. Further answers come a second late.',
   },
+  clientNameBytesMax: {
+    value: 1_024,
+    unit: 'bytes',
+    why: 'What a client says of itself: its name, its library. It is kept for as long as the connection stands.',
+  },
+  passwordDelayMs: {
+    value: 1_000,
+    unit: 'ms',
+    why: 'Answers to an address that guesses passwords come so late.',
+  },
   guessersMax: {
     value: 10_000,
     unit: 'entries',

@@ -27,6 +27,8 @@ export interface Command {
   readonly arity: number;
   readonly flags: readonly CommandFlag[];
   readonly group: 'set' | 'generic' | 'connection' | 'server' | 'transactions' | 'syncline';
+  /** The words behind the name, for help texts and docs/COMMANDS.md: `KEY MEMBER [MEMBER …]`. */
+  readonly syntax?: string;
   /** One sentence for COMMAND DOCS and docs/COMMANDS.md. */
   readonly summary: string;
   /** How it differs from Redis, for docs/COMMANDS.md. */

@@ -65,7 +65,7 @@ export const errorTexts = {
   resultTooLarge: 'ERR result is larger than 32 MiB, use the STORE form',
   keysTooLarge: 'ERR result is larger than 32 MiB, use SCAN',
   popTooLarge: 'ERR result is larger than 32 MiB, pop fewer members at once',
-  versionInvalid: 'ERR a version is written as node.epoch:counter,… or -',
+  versionInvalid: 'ERR a version is written as node.epoch:counter,... or -',
   readTimeoutRange: 'ERR TIMEOUT is a number of milliseconds from 0 to 60000',
   quorumRange: 'ERR QUORUM is MAJORITY or a number of nodes from 1 on',
   readOnlyInside: 'ERR SYNCLINE.READ takes a read-only command that does not wait',

@@ -9,7 +9,10 @@ export interface KnownCommand {
   readonly command: Command;
   /** `sadd`, or `config|set` for a subcommand. */
   readonly fullName: string;
-  readonly isWrite: boolean;
+  /** What it does with sets; undefined for commands that touch none. */
+  readonly access: 'read' | 'write' | undefined;
+  /** Counters may be taken by it: a write, or EXEC. */
+  readonly makesOperations: boolean;
   /** Answers without a password. */
   readonly isOpen: boolean;
   /** Answers while the sets are loaded from a peer. */
@@ -73,13 +76,16 @@ interface Slot {
 
 function knownCommand(command: Command, container: string | undefined): KnownCommand {
   const has = (flag: CommandFlag) => command.flags.includes(flag);
+  const fullName = container === undefined ? command.name : `${container}|${command.name}`;
   return {
     command,
-    fullName: container === undefined ? command.name : `${container}|${command.name}`,
-    isWrite: has('write'),
+    fullName,
+    access: has('write') ? 'write' : has('readonly') ? 'read' : undefined,
+    makesOperations: has('write') || fullName === 'exec',
     isOpen: has('no_auth'),
-    isLoadable: has('loading'),
-    isNeverQueued: container === undefined && neverQueued.has(command.name),
+    // Redis does not flag PING so; a node that loads is alive and must say so.
+    isLoadable: has('loading') || fullName === 'ping',
+    isNeverQueued: neverQueued.has(fullName),
     isRefusedInMulti: has('no_multi') || command.waits === true,
     subcommands:
       command.subcommands === undefined

@@ -1,0 +1,27 @@
+// COMMAND INFO: arity, flags and keys of the commands that are named, or of all.
+import type { Command } from '../../command.js';
+import type { CommandLookup } from '../../lookup.js';
+import { replyEntry } from './command-entry.js';
+import { namedCommand } from './named-command.js';
+
+export function createCommandInfo(lookup: () => CommandLookup): Command {
+  return {
+    name: 'info',
+    arity: -2,
+    flags: ['loading', 'stale'],
+    group: 'server',
+    syntax: '[NAME ...]',
+    summary: 'Tells about the commands that are named, or about all.',
+    difference: 'Without hints and key specifications.',
+    run({ args, reply }) {
+      const { all } = lookup();
+      reply.array(args.length === 2 ? all.length : args.length - 2);
+      if (args.length === 2) for (const known of all) replyEntry(reply, known);
+      for (let index = 2; index < args.length; index += 1) {
+        const known = namedCommand(lookup(), args.text(index));
+        if (known === undefined) reply.nullArray();
+        else replyEntry(reply, known);
+      }
+    },
+  };
+}

@@ -1,0 +1,20 @@
+// DISCARD: forgets the queued commands and the watched keys.
+import type { Command } from '../command.js';
+import { errorTexts } from '../errors.js';
+import { endTransaction } from './end-transaction.js';
+
+export const discard: Command = {
+  name: 'discard',
+  arity: 1,
+  flags: ['noscript', 'loading', 'stale', 'fast', 'allow_busy'],
+  group: 'transactions',
+  summary: 'Drops a transaction.',
+  run({ client, keyspace, reply }) {
+    if (client.queued === undefined) {
+      reply.error(errorTexts.discardWithoutMulti);
+      return;
+    }
+    endTransaction(client, keyspace);
+    reply.simple('OK');
+  },
+};

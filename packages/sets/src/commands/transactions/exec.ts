@@ -1,0 +1,36 @@
+// EXEC: runs what was queued, or says why not.
+import type { Command, CommandContext } from '../command.js';
+import { errorTexts } from '../errors.js';
+import { endTransaction } from './end-transaction.js';
+import { runTransaction } from './run-transaction.js';
+
+export const exec: Command = {
+  name: 'exec',
+  arity: 1,
+  flags: ['noscript', 'loading', 'stale', 'skip_slowlog'],
+  group: 'transactions',
+  summary: 'Runs the queued commands as one operation, seen whole or not at all at every node.',
+  difference:
+    'It runs within one turn. One that walks more than 65,536 members, or changes more than fits into one operation (65,536 elements, 4 MiB), is refused whole.',
+  run(context: CommandContext) {
+    const { client, facts, keyspace, reply } = context;
+    const { queued, isQueueBroken, isTouched } = client;
+    if (queued === undefined) {
+      reply.error(errorTexts.execWithoutMulti);
+      return undefined;
+    }
+    if (isQueueBroken || isTouched) {
+      endTransaction(client, keyspace);
+      if (isQueueBroken) reply.error(errorTexts.execAborted);
+      else reply.nullArray();
+      return undefined;
+    }
+    const isWrite = queued.some(({ known }) => known.access === 'write');
+    if (isWrite && facts.phase() === 'closing') {
+      endTransaction(client, keyspace);
+      reply.error(errorTexts.closing);
+      return undefined;
+    }
+    return runTransaction(queued, context);
+  },
+};

@@ -1,0 +1,78 @@
+// The one turn of a transaction: its commands run one after the other, as one operation.
+//
+// Whether the watched keys were touched is asked here, since others may have written while the transaction
+// was made ready. What turns out to be too large is taken back whole, with the answers that were written.
+//
+// S22  A transaction runs in one turn and is one operation, or it changes nothing.
+import { SynclineError } from '@syncline/kernel';
+import { setsLimits } from '../../limits.js';
+import type { QueuedCommand } from '../client.js';
+import type { CommandContext } from '../command.js';
+import { errorTexts, failureText } from '../errors.js';
+import { endTransaction } from './end-transaction.js';
+
+const membersMax = setsLimits.transactionMembersMax.value;
+
+export function runInOneTurn(queued: readonly QueuedCommand[], context: CommandContext): void {
+  const { client, keyspace, reply } = context;
+  const { isTouched } = client;
+  endTransaction(client, keyspace);
+  if (isTouched) {
+    reply.nullArray();
+    return;
+  }
+  const mark = reply.mark();
+  reply.array(queued.length);
+  keyspace.begin();
+  const refusal = runEach(queued, context);
+  if (refusal === undefined) {
+    keyspace.end();
+    return;
+  }
+  keyspace.abandon();
+  if (reply.rewind(mark)) reply.error(refusal);
+  else client.cut();
+}
+
+/** Gives the reason for which all of it must be taken back. */
+function runEach(queued: readonly QueuedCommand[], context: CommandContext): string | undefined {
+  let members = 0;
+  for (const { known, args } of queued) {
+    const own = { ...context, args };
+    members += walkedMembers({ known, args }, own);
+    if (members > membersMax) return errorTexts.transactionWalksTooMuch;
+    context.facts.countCommand(known.fullName);
+    try {
+      // No promise comes back: commands that may wait were not queued.
+      void known.command.run(own);
+    } catch (thrown) {
+      return refusalOf(SynclineError.from(thrown));
+    }
+  }
+  return undefined;
+}
+
+/** Infinity when it cannot run within a turn: a set is not in memory since it did not fit, or has left again. */
+function walkedMembers({ known, args }: QueuedCommand, context: CommandContext): number {
+  const { keyspace, setNames } = context;
+  const walk = known.command.walks?.(args) ?? { kind: 'none' };
+  switch (walk.kind) {
+    case 'none':
+      return 0;
+    case 'long':
+      return Number.POSITIVE_INFINITY;
+    case 'keyspace':
+      return setNames?.length ?? Number.POSITIVE_INFINITY;
+    case 'whole':
+    case 'sets': {
+      const isWhole = walk.keys.every((key) => keyspace.isWhole(args, key));
+      if (!isWhole) return Number.POSITIVE_INFINITY;
+      if (walk.kind === 'whole') return 0;
+      return walk.keys.reduce((members, key) => members + keyspace.cardinality(args, key), 0);
+    }
+  }
+}
+
+function refusalOf(error: SynclineError): string {
+  return error.code === 'limit-exceeded' ? errorTexts.transactionTooLarge : failureText(error);
+}

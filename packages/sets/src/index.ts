@@ -1,6 +1,7 @@
 export type { Digest } from './keyspace.js';
 export { setsLimits } from './limits.js';
 export { setsMetrics } from './metrics-list.js';
+export { openSets } from './open-sets.js';
 export type {
   RespPeer,
   RespSession,

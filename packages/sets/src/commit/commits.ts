@@ -1,0 +1,156 @@
+// Group commit: the changes of one turn of the event loop become one record of the journal.
+//
+//   changed ─▶ open ─ end of the turn ─▶ in flight ─ written ─▶ settled
+//               ▲                            │
+//               └── later turns join ────────┘ failed: both are undone, in reverse, and settled with the error
+//
+// One write is in flight at a time. A commit's number is its place in the journal, which has no holes, so
+// a number is used again when its write has failed; by then nobody waits for it any more. Listeners
+// instead of promises: a pipeline of a thousand commands waits with one of them.
+//
+// S5  Who waits for a commit hears of it only once it is as durable as configured.
+// S7  After a failed write memory is as it was before the oldest commit that is not settled.
+import {
+  assert,
+  type Clock,
+  type Durability,
+  type Metrics,
+  type Storage,
+  StorageBatch,
+  SynclineError,
+} from '@syncline/kernel';
+import type { JournalRecord, SetsState } from '../state/sets-state.js';
+import { journalKey } from '../state/storage-keys.js';
+
+export type CommitListener = (error: SynclineError | undefined) => void;
+
+/** What a commit asks of the sets. */
+export type Journaled = Pick<
+  SetsState,
+  'gatheringNumber' | 'isGathering' | 'takeRecord' | 'settled' | 'undoFrom'
+>;
+
+export interface CommitsDeps {
+  readonly state: Journaled;
+  readonly storage: Pick<Storage, 'write'>;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  /** After each commit, before anybody who waits for it is told. */
+  onSettled(error: SynclineError | undefined): void;
+}
+
+export class Commits {
+  durability: Durability;
+  readonly #deps: CommitsDeps;
+  /** The last commit that is stored. */
+  #settled: number;
+  #isWriting = false;
+  #isFlushPlanned = false;
+  #waitingInFlight: CommitListener[] = [];
+  #waitingOpen: CommitListener[] = [];
+  #count = 0;
+  #failuresCount = 0;
+  #lastFailure: SynclineError | undefined;
+
+  constructor(deps: CommitsDeps, options: { readonly durability: Durability }) {
+    this.#deps = deps;
+    this.durability = options.durability;
+    this.#settled = deps.state.gatheringNumber - 1;
+  }
+
+  get settled(): number {
+    return this.#settled;
+  }
+
+  /** Commits that were stored since the start. */
+  get count(): number {
+    return this.#count;
+  }
+
+  get failuresCount(): number {
+    return this.#failuresCount;
+  }
+
+  get lastFailure(): SynclineError | undefined {
+    return this.#lastFailure;
+  }
+
+  /** The newest commit that is not stored yet; 0 when everything is. */
+  get newest(): number {
+    if (this.#deps.state.isGathering) return this.#deps.state.gatheringNumber;
+    return this.#isWriting ? this.#settled + 1 : 0;
+  }
+
+  /** Call it after each operation. */
+  changed(): void {
+    if (this.#isFlushPlanned || this.#isWriting) return;
+    this.#isFlushPlanned = true;
+    this.#deps.clock.defer(() => this.#flush());
+  }
+
+  /** Calls back once this commit, and so all before it, is stored or has failed; at once if it is. */
+  whenSettled(commit: number, listener: CommitListener): void {
+    const pending = Math.min(commit, this.newest); // a number may be left over from a commit that failed
+    if (pending <= this.#settled) listener(undefined);
+    else if (this.#isWriting && pending === this.#settled + 1) this.#waitingInFlight.push(listener);
+    else this.#waitingOpen.push(listener);
+  }
+
+  /** Resolves when all changes up to now are stored; rejects when they were undone. */
+  allSettled(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.whenSettled(this.newest, (error) => (error === undefined ? resolve() : reject(error)));
+    });
+  }
+
+  #flush(): void {
+    this.#isFlushPlanned = false;
+    const record = this.#isWriting ? undefined : this.#deps.state.takeRecord();
+    if (record === undefined) return;
+    assert(record.number === this.#settled + 1, 'S6: journal numbers rise by 1');
+    this.#isWriting = true;
+    this.#waitingInFlight = this.#waitingOpen;
+    this.#waitingOpen = [];
+    void this.#write(record);
+  }
+
+  async #write({ number, bytes }: JournalRecord): Promise<void> {
+    const { storage, clock, metrics } = this.#deps;
+    const startMs = clock.monotonicMs();
+    const batch = new StorageBatch().put(journalKey(number), bytes);
+    try {
+      await storage.write(batch, { durability: this.durability });
+    } catch (thrown) {
+      this.#fail(number, SynclineError.from(thrown, 'storage-failed'));
+      return;
+    }
+    metrics.observe('syncline_sets_commit_seconds', (clock.monotonicMs() - startMs) / 1000);
+    this.#succeed(number);
+  }
+
+  #succeed(number: number): void {
+    const { state, onSettled } = this.#deps;
+    this.#isWriting = false;
+    this.#settled = number;
+    this.#count += 1;
+    state.settled(number);
+    if (state.isGathering) this.changed();
+    const waiting = this.#waitingInFlight;
+    this.#waitingInFlight = [];
+    onSettled(undefined);
+    for (const listener of waiting) listener(undefined);
+  }
+
+  /** What was made on top of the failed write goes with it: it may rest on what nobody has stored. */
+  #fail(number: number, error: SynclineError): void {
+    this.#deps.state.undoFrom(number);
+    this.#isWriting = false;
+    this.#failuresCount += 1;
+    this.#lastFailure = error;
+    const waiting = [...this.#waitingInFlight, ...this.#waitingOpen];
+    this.#waitingInFlight = [];
+    this.#waitingOpen = [];
+    this.#deps.onSettled(error);
+    for (const listener of waiting) listener(error);
+  }
+}

@@ -123,7 +123,7 @@ export class OperationReader implements Operation {
     if (this.count !== counters) {
       cursor.fail(`it takes ${this.count} counters where its members need ${counters}`);
     }
-    if (this.base + this.count - 1 > Number.MAX_SAFE_INTEGER) {
+    if (this.base > Number.MAX_SAFE_INTEGER - (this.count - 1)) {
       cursor.fail(`its counters from ${this.base} on go beyond 2^53 - 1`);
     }
     if (this.dependencies.counterOf(this.actor) > 0) {

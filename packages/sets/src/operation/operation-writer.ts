@@ -5,7 +5,7 @@
 // lengths take one byte: members are written where they stay, behind room for such a head. Where a length
 // turns out to take more, the bytes behind it are moved. Lengths are minimal, as Protobuf writes them.
 //
-// S3  The n-th member added takes the counter base + n, from 0: the order of the calls is the order of dots.
+// S3  Each added member has a dot of its own: the n-th call of `add`, from 0, takes the counter base + n.
 import { type ActorId, assert, DOT_BYTES, kernelLimits } from '@syncline/kernel';
 import { setsLimits } from '../limits.js';
 import { DotList, writeDotBytes } from './dot-list.js';

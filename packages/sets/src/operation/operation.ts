@@ -1,6 +1,6 @@
 // An operation as it was decoded: offsets into the bytes that it came in. It is reused for the next one.
 //
-// S3  The members added take the counters from `base` on, in their order.
+// S3  Each added member has a dot of its own: counters from `base` on, in the order of the members.
 import type { ActorId, VersionVector } from '@syncline/kernel';
 import type { ByteList } from '../byte-list.js';
 import type { DotList } from './dot-list.js';

@@ -138,7 +138,7 @@ export function plainByProtobuf(bytes: Uint8Array): readonly PlainOperation[] {
       'a change per set',
     );
     must(operation.count === Math.max(1, added.length), 'counters');
-    must(base + operation.count - 1 <= Number.MAX_SAFE_INTEGER, 'counters below 2^53');
+    must(BigInt(base) + BigInt(operation.count) <= 2n ** 53n, 'counters below 2^53');
     must(dependencies.counterOf(actor) === 0, 'others');
     must(droppedDots.length >= removed.length, 'a dot per removed');
     must(

@@ -1,7 +1,8 @@
 // The slices that a server runs.
 import type { Slice } from '../slice.js';
 import { createFairSlice } from './fair/fair-slice.js';
+import { createSetsSlice } from './sets/sets-slice.js';
 
 export function createSlices(): readonly Slice[] {
-  return [createFairSlice()];
+  return [createFairSlice(), createSetsSlice()];
 }

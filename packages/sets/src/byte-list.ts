@@ -77,9 +77,16 @@ export class ByteList {
 
   /** A copy with bytes of its own, from one index on. */
   keep(from = 0): ByteList {
-    const items: Uint8Array[] = [];
-    for (let index = from; index < this.length; index += 1) items.push(this.bytes(index));
-    return ByteList.of(...items);
+    let size = 0;
+    for (let index = from; index < this.length; index += 1) size += this.sizeOf(index);
+    const list = new ByteList(new Uint8Array(size));
+    let position = 0;
+    for (let index = from; index < this.length; index += 1) {
+      list.buffer.set(this.bytes(index), position);
+      list.push(position, position + this.sizeOf(index));
+      position += this.sizeOf(index);
+    }
+    return list;
   }
 
   #grow(): void {

@@ -35,7 +35,7 @@ export interface Keyspace {
    * would make an operation between `begin` and `end` larger than it may be throws `limit-exceeded`.
    */
   end(): number;
-  /** Instead of the outermost `end`: takes back all changes since `begin`. */
+  /** Instead of `end`: takes back all changes since the outermost `begin`, once that one is abandoned too. */
   abandon(): void;
 
   // Sets in memory.

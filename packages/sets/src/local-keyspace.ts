@@ -134,6 +134,10 @@ export class LocalKeyspace implements Keyspace {
   }
 
   abandon(): void {
+    if (this.#depth > 1) {
+      this.end();
+      return;
+    }
     this.#depth = 0;
     this.#state.abandon();
   }

@@ -44,19 +44,19 @@ export class PlainKeyspace implements Keyspace {
   }
 
   remove(args: ByteList, key: number, from: number, to = args.length): number {
-    return -this.#change(args.text(key), (members) => {
+    return this.#shrink(args.text(key), (members) => {
       for (let index = from; index < to; index += 1) members.delete(args.text(index));
     });
   }
 
   clear(args: ByteList, key: number): number {
-    return -this.#change(args.text(key), (members) => members.clear());
+    return this.#shrink(args.text(key), (members) => members.clear());
   }
 
   pop(args: ByteList, key: number, count: number, visit: VisitBytes): number {
     const picked = this.#shuffled(args, key).slice(0, count);
     show(picked, visit);
-    return -this.#change(args.text(key), (members) => {
+    return this.#shrink(args.text(key), (members) => {
       for (const member of picked) members.delete(member);
     });
   }
@@ -73,8 +73,9 @@ export class PlainKeyspace implements Keyspace {
   }
 
   abandon(): void {
-    this.#sets = this.#before[0] ?? this.#sets;
-    this.#before.length = 0;
+    const before = this.#before.pop();
+    assert(before !== undefined, 'an operation was begun');
+    if (this.#before.length === 0) this.#sets = before;
   }
 
   isWhole(): boolean {
@@ -168,6 +169,10 @@ export class PlainKeyspace implements Keyspace {
 
   #shuffled(args: ByteList, key: number): readonly string[] {
     return shuffled([...this.#membersOf(args.text(key))], this.#random);
+  }
+
+  #shrink(set: string, change: (members: Set<string>) => void): number {
+    return 0 - this.#change(set, change);
   }
 
   /** Gives by how many members the set has grown. */

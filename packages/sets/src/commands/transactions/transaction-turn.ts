@@ -22,14 +22,16 @@ export function runInOneTurn(queued: readonly QueuedCommand[], context: CommandC
     return;
   }
   const mark = reply.mark();
+  // A node that cannot write does not begin operations, and must still be read.
+  const isWrite = queued.some(({ known }) => known.access === 'write');
   reply.array(queued.length);
-  keyspace.begin();
+  if (isWrite) keyspace.begin();
   const refusal = runEach(queued, context);
   if (refusal === undefined) {
-    keyspace.end();
+    if (isWrite) keyspace.end();
     return;
   }
-  keyspace.abandon();
+  if (isWrite) keyspace.abandon();
   if (reply.rewind(mark)) reply.error(refusal);
   else client.cut();
 }

@@ -135,10 +135,11 @@ export class Head {
       const row = generation.row(place);
       const page = this.#page(row);
       const start = row & 0xffff;
-      assert(isAsBefore(generation, place, page, start), 'S7: what is taken back leaves no trace');
       const older = this.#entryOf(generation.older(place), row);
       page[start + ROW_HEAD] = older === undefined ? 0 : generation.older(place);
-      if (older !== undefined) {
+      if (older === undefined) {
+        assert(isAsBefore(generation, place, page, start), 'S7: what is taken back leaves no trace');
+      } else {
         this.#releaseAfter(older, generation.older(place) & PLACE_MASK);
         older.forgetAfter(generation.older(place) & PLACE_MASK);
       }

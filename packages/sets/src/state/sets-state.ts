@@ -156,6 +156,11 @@ export class SetsState {
     return counter === 0 ? undefined : dot(this.#version.own, counter);
   }
 
+  /** The last counter of our actor; 0 before its first operation. */
+  get lastCounter(): number {
+    return this.#version.ownCounter;
+  }
+
   // Changes: between `begin` and the matching `end`; pairs may be nested and are one operation.
 
   begin(): void {
@@ -277,15 +282,20 @@ export class SetsState {
     }
   }
 
-  /** Applies the next record of the journal. Throws `corrupt`. */
-  replay(number: number, bytes: Uint8Array): void {
+  /** Applies the next record of the journal; gives its operations. Throws `corrupt`. */
+  replay(number: number, bytes: Uint8Array): number {
     assert(
       number === this.gatheringNumber && !this.isGathering,
       'the journal is replayed in order',
     );
-    for (const operation of decodeOperations(bytes)) this.#replay.apply(operation);
+    let operations = 0;
+    for (const operation of decodeOperations(bytes)) {
+      this.#replay.apply(operation);
+      operations += 1;
+    }
     this.#closeCommit(bytes.length);
     this.settled(number);
+    return operations;
   }
 
   // Bringing sets in and letting them go.

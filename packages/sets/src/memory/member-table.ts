@@ -31,6 +31,7 @@ import {
   removeFromSegment,
   SEGMENT_BYTES_MIN,
   segmentSlots,
+  slotsOfBlock,
 } from './segment.js';
 import { releaseRoom } from './segment-decay.js';
 import { SegmentDirectory } from './segment-directory.js';
@@ -70,7 +71,7 @@ export class MemberTable {
     if (segment === 0) return 0;
     const words = this.heap.words[segment >>> 16] as Int32Array;
     const at = segment & 0xffff;
-    const slots = segmentSlots(words, at);
+    const slots = slotsOfBlock(this.heap, segment);
     let slot = homeSlot(high, slots);
     for (;;) {
       const row = words[at + 3 + 2 * slot] as number;

@@ -35,6 +35,11 @@ export function segmentSlots(words: Int32Array, at: number): number {
   return (words[at + 1] as number) & SLOTS_MASK;
 }
 
+/** The same without a look at the segment: one line of memory less to wait for. */
+export function slotsOfBlock(heap: ElementHeap, segment: number): number {
+  return ((heap.blockWords[segment >>> 16] as number) >>> 1) - 1;
+}
+
 export function segmentDepth(words: Int32Array, at: number): number {
   return (words[at + 1] as number) >>> DEPTH_SHIFT;
 }

@@ -48,12 +48,18 @@ export class LocalKeyspace implements Keyspace {
   #commitSeen = 0;
   /** Pairs of `begin` and `end` that are open. */
   #depth = 0;
+  #operationsCount = 0;
   #refusal: SynclineError | undefined;
 
   constructor(deps: LocalKeyspaceDeps) {
     this.#deps = deps;
     this.#state = deps.state;
     this.#commits = deps.commits;
+  }
+
+  /** Operations that were made here since the start. */
+  get operationsCount(): number {
+    return this.#operationsCount;
   }
 
   /** From now on every change is refused with this error. */
@@ -128,6 +134,7 @@ export class LocalKeyspace implements Keyspace {
     this.#depth -= 1;
     const changes = this.#state.end();
     if (changes === 0) return 0;
+    this.#operationsCount += 1;
     this.#see(this.#state.gatheringNumber);
     this.#commits.changed();
     return changes;
@@ -143,13 +150,15 @@ export class LocalKeyspace implements Keyspace {
   }
 
   isWhole(args: ByteList, key: number): boolean {
-    return this.#state.setOf(args, key).isWhole;
+    // While the storage cannot be read nothing is known; bringing in waits for it.
+    return this.#deps.whenReadable() === undefined && this.#state.setOf(args, key).isWhole;
   }
 
   isAtHand(args: ByteList, key: number, membersMax: number): boolean {
-    const { isWhole, cardinality, table } = this.#state.setOf(args, key);
-    if (!isWhole || cardinality > membersMax) return false;
-    return table.bytes - table.size * ROW_HEADER_WORDS * 4 <= setsLimits.turnBytesMax.value;
+    if (!this.isWhole(args, key)) return false;
+    const { cardinality, table } = this.#state.setOf(args, key);
+    const memberBytes = table.bytes - table.size * ROW_HEADER_WORDS * 4;
+    return cardinality <= membersMax && memberBytes <= setsLimits.turnBytesMax.value;
   }
 
   bringIn(keys: readonly Uint8Array[]): Promise<void> {
@@ -188,13 +197,14 @@ export class LocalKeyspace implements Keyspace {
   }
 
   admit(kind: 'read' | 'write'): Promise<void> | undefined {
-    this.#deps.onAdmit();
-    const readable = this.#deps.whenReadable();
+    const { onAdmit, whenReadable, gate } = this.#deps;
+    onAdmit();
+    const readable = whenReadable();
     if (kind === 'read') return readable;
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
-    return readable === undefined
-      ? this.#deps.gate.admit()
-      : readable.then(() => this.#deps.gate.admit());
+    if (readable !== undefined) return this.#admitAfter(readable.then(() => gate.admit()));
+    const admitted = gate.admit();
+    return admitted && this.#admitAfter(admitted);
   }
 
   closeGate(signal: AbortSignal): Promise<GateHold> {
@@ -227,7 +237,7 @@ export class LocalKeyspace implements Keyspace {
   }
 
   lastCounter(): number {
-    return this.#state.lastOperation?.counter ?? 0;
+    return this.#state.lastCounter;
   }
 
   nextVersion(signal: AbortSignal): Promise<void> {
@@ -240,6 +250,17 @@ export class LocalKeyspace implements Keyspace {
 
   unwatch(watcher: Watcher): void {
     this.#deps.watches.remove(watcher);
+  }
+
+  /** Being admitted counts only in a turn in which the storage can be read. */
+  async #admitAfter(admitted: Promise<void>): Promise<void> {
+    const { whenReadable, gate } = this.#deps;
+    for (let turn: Promise<void> | undefined = admitted; ; turn = gate.admit()) {
+      await turn;
+      const readable = whenReadable();
+      if (readable === undefined) return;
+      await readable;
+    }
   }
 
   #read(args: ByteList, key: number): MemorySet {

@@ -78,7 +78,11 @@ export class SetsEngine {
       onFailed: (error) => this.#onWriteFailed(error),
     });
     this.eviction = new Eviction({ state, turns }, { bytesMax: options.cacheBytesMax });
-    this.#gauges = new SetsGauges({ ...deps, memoryBytes: () => this.eviction.bytes });
+    this.#gauges = new SetsGauges({
+      ...deps,
+      memoryBytes: () => this.eviction.bytes,
+      operations: () => this.keyspace.operationsCount,
+    });
     this.keyspace = new LocalKeyspace({
       state,
       turns,

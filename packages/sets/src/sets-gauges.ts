@@ -9,11 +9,14 @@ export interface SetsGaugesDeps {
   readonly clock: Clock;
   readonly metrics: Metrics;
   memoryBytes(): number;
+  /** Operations that were made here since the start. */
+  operations(): number;
 }
 
 export class SetsGauges {
   readonly #deps: SetsGaugesDeps;
   #reportedMs = Number.NEGATIVE_INFINITY;
+  #reportedOperations = 0;
 
   constructor(deps: SetsGaugesDeps) {
     this.#deps = deps;
@@ -32,5 +35,9 @@ export class SetsGauges {
     metrics.set('syncline_sets_sets', state.setsCount);
     metrics.set('syncline_sets_head_entries', state.headEntries);
     metrics.set('syncline_sets_cache_bytes', this.#deps.memoryBytes());
+    const operations = this.#deps.operations();
+    const added = operations - this.#reportedOperations;
+    if (added > 0) metrics.add('syncline_sets_operations_total', added, { origin: 'local' });
+    this.#reportedOperations = operations;
   }
 }

@@ -23,19 +23,22 @@ export async function replayJournal(deps: ReplayDeps): Promise<void> {
   const { state, storage, turns, logger, metrics } = deps;
   const firstNumber = state.foldedNumber + 1;
   let nextNumber = firstNumber;
+  let operations = 0;
   const cut: Uint8Array[] = [];
   const range = { from: journalKey(firstNumber), to: kindRange(KeyKind.journal).to };
   for await (const batch of storage.range(range).batches()) {
     for (const { key, value } of batch) {
       if (journalNumberOf(key) === nextNumber) {
-        state.replay(nextNumber, value);
+        operations += state.replay(nextNumber, value);
         nextNumber += 1;
       } else cut.push(key);
       await turns.breathe();
     }
   }
-  if (nextNumber > firstNumber)
-    logger.info('replayed the journal', { records: nextNumber - firstNumber });
+  if (nextNumber > firstNumber) {
+    logger.info('replayed the journal', { records: nextNumber - firstNumber, operations });
+    metrics.add('syncline_sets_operations_total', operations, { origin: 'journal' });
+  }
   if (cut.length === 0) return;
   logger.warn('the journal has a hole: dropped what lies behind it', {
     missingRecord: nextNumber,

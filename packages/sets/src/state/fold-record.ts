@@ -37,10 +37,19 @@ export function encodeFold(fold: FoldRecord): Uint8Array {
 export function readFold(storage: Pick<StorageReads, 'get'>): FoldRecord {
   const bytes = storage.get(foldKey);
   if (bytes === undefined) return newFold();
-  if (bytes.length !== SIZE || bytes[32] !== FORMAT) {
+  const format = bytes.at(-1) ?? 0;
+  if (format > FORMAT) {
+    throw new SynclineError(
+      'conflict',
+      `a newer version of Syncline wrote this data, in format ${format}; this one reads format ${FORMAT}. ` +
+        'Start the newer version, or begin with an empty directory.',
+      { details: { reason: 'format', stored: format, known: FORMAT } },
+    );
+  }
+  if (bytes.length !== SIZE || format !== FORMAT) {
     throw new SynclineError(
       'corrupt',
-      `the fold record has ${bytes.length} bytes and format ${bytes[SIZE - 1]}, not ${SIZE} and ${FORMAT}. Probably another version of Syncline wrote it`,
+      `the fold record has ${bytes.length} bytes and format ${format}, not ${SIZE} and ${FORMAT}. Something else wrote to this directory`,
     );
   }
   return {

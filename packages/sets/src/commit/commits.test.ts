@@ -1,0 +1,148 @@
+import { type StorageBatch, SynclineError, silentMetrics } from '@syncline/kernel';
+import { runInSimulation } from '@syncline/kernel/testing';
+import { expect, test } from 'vitest';
+import { Commits, type Journaled } from './commits.js';
+
+/** Counts changes instead of keeping sets; a record is the number of changes in it. */
+class CountingState implements Journaled {
+  gatheringNumber = 1;
+  gathered = 0;
+  readonly calls: string[] = [];
+
+  get isGathering(): boolean {
+    return this.gathered > 0;
+  }
+
+  takeRecord() {
+    if (!this.isGathering) return undefined;
+    const record = { number: this.gatheringNumber, bytes: Uint8Array.of(this.gathered) };
+    this.gatheringNumber += 1;
+    this.gathered = 0;
+    return record;
+  }
+
+  settled(number: number): void {
+    this.calls.push(`settled ${number}`);
+  }
+
+  undoFrom(number: number): void {
+    this.calls.push(`undo ${number}`);
+    this.gatheringNumber = number;
+    this.gathered = 0;
+  }
+}
+
+/** A storage whose writes end when the test says so. */
+class HeldWrites {
+  readonly sizes: number[] = [];
+  readonly #ends: { resolve: () => void; reject: (error: SynclineError) => void }[] = [];
+
+  write(batch: StorageBatch): Promise<void> {
+    const [operation] = batch.operations;
+    this.sizes.push(operation?.kind === 'put' ? (operation.value[0] ?? 0) : 0);
+    return new Promise((resolve, reject) => this.#ends.push({ resolve, reject }));
+  }
+
+  succeed(): void {
+    this.#ends.shift()?.resolve();
+  }
+
+  fail(): void {
+    this.#ends.shift()?.reject(new SynclineError('storage-full', 'no room'));
+  }
+}
+
+function inTurns(
+  body: (world: {
+    state: CountingState;
+    storage: HeldWrites;
+    commits: Commits;
+    heard: string[];
+    change(name: string): void;
+    turn(): Promise<void>;
+  }) => Promise<void>,
+) {
+  return runInSimulation(1, async ({ clock }) => {
+    const state = new CountingState();
+    const storage = new HeldWrites();
+    const heard: string[] = [];
+    const commits = new Commits(
+      { state, storage, clock, metrics: silentMetrics, onSettled: () => {} },
+      { durability: 'buffered' },
+    );
+    const change = (name: string) => {
+      state.gathered += 1;
+      commits.changed();
+      commits.whenSettled(state.gatheringNumber, (error) =>
+        heard.push(`${name} ${error?.code ?? 'ok'}`),
+      );
+    };
+    await body({ state, storage, commits, heard, change, turn: () => clock.sleep(1) });
+  });
+}
+
+test('changes of one turn share a record, and later turns join the next one', () =>
+  inTurns(async ({ storage, heard, change, turn, commits }) => {
+    change('a');
+    change('b');
+    await turn();
+    expect(storage.sizes).toEqual([2]);
+    change('c');
+    await turn();
+    change('d');
+    await turn();
+    expect(storage.sizes, 'one write is in flight').toEqual([2]);
+    expect(commits.newest).toBe(2);
+    storage.succeed();
+    await turn();
+    expect([storage.sizes, heard]).toEqual([
+      [2, 2],
+      ['a ok', 'b ok'],
+    ]);
+    storage.succeed();
+    await turn();
+    expect([commits.newest, heard]).toEqual([0, ['a ok', 'b ok', 'c ok', 'd ok']]);
+  }));
+
+test('S5 nobody hears of a commit before its write has ended', () =>
+  inTurns(async ({ storage, heard, change, turn }) => {
+    change('a');
+    for (let turns = 0; turns < 20; turns += 1) await turn();
+    expect(heard).toEqual([]);
+    storage.succeed();
+    await turn();
+    expect(heard).toEqual(['a ok']);
+  }));
+
+test('S7 a failed write takes what was made on top of it along, and its number is used again', () =>
+  inTurns(async ({ state, storage, heard, change, turn, commits }) => {
+    change('a');
+    await turn();
+    storage.succeed();
+    await turn();
+    change('b');
+    await turn();
+    change('c');
+    storage.fail();
+    await turn();
+    expect(heard).toEqual(['a ok', 'b storage-full', 'c storage-full']);
+    expect(state.calls).toEqual(['settled 1', 'undo 2']);
+    expect([commits.failuresCount, commits.newest]).toEqual([1, 0]);
+    change('d');
+    await turn();
+    storage.succeed();
+    await turn();
+    expect(state.calls.at(-1)).toBe('settled 2');
+    expect(heard.at(-1)).toBe('d ok');
+  }));
+
+test('a number that is left over from an undone commit waits for nobody', () =>
+  inTurns(async ({ commits, heard, change, storage, turn }) => {
+    commits.whenSettled(7, () => heard.push('idle'));
+    change('a');
+    await turn();
+    commits.whenSettled(7, () => heard.push('busy'));
+    storage.succeed();
+    await turn();
+    expect(heard).toEqual(['idle', 'a ok', 'busy']);
+  }));

@@ -12,6 +12,8 @@ const conditions = ['syncline-source', 'node'];
 
 /** How many random schedules compare shared trackers with a single one. */
 const fairSchedules = Number(process.env['FAIR_SCHEDULES'] ?? 100);
+/** How many mutated pipelines compare the RESP parser with a plain one. */
+const setsFuzzInputs = Number(process.env['SETS_FUZZ_INPUTS'] ?? 50_000);
 
 const endingIn = (suffix: string) => roots.map((root) => `${root}/**/*${suffix}`);
 
@@ -21,7 +23,7 @@ function project(name: string, options: ProjectOptions): TestProjectInlineConfig
   return {
     resolve: { conditions },
     ssr: { resolve: { conditions } },
-    test: { name, retry: 0, provide: { fairSchedules }, ...options },
+    test: { name, retry: 0, provide: { fairSchedules, setsFuzzInputs }, ...options },
   };
 }
 

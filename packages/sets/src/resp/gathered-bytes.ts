@@ -1,6 +1,6 @@
 // The bytes of a command that arrives in pieces, behind each other in one buffer.
 
-const BYTES_MIN = 1_024;
+const BYTES_MIN = 256;
 /** A larger buffer is given back when its command is done. */
 const BYTES_KEPT_MAX = 16_384;
 

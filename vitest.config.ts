@@ -14,6 +14,10 @@ const conditions = ['syncline-source', 'node'];
 const fairSchedules = Number(process.env['FAIR_SCHEDULES'] ?? 100);
 /** How many mutated pipelines compare the RESP parser with a plain one. */
 const setsFuzzInputs = Number(process.env['SETS_FUZZ_INPUTS'] ?? 50_000);
+/** How many sequences of commands compare our sets with redis-server. */
+const setsSequences = Number(process.env['SETS_SEQUENCES'] ?? 300);
+/** How many lives of a node, eight crashes each, are compared with a model of the sets. */
+const setsCrashSeeds = Number(process.env['SETS_CRASH_SEEDS'] ?? 60);
 
 const endingIn = (suffix: string) => roots.map((root) => `${root}/**/*${suffix}`);
 
@@ -23,7 +27,7 @@ function project(name: string, options: ProjectOptions): TestProjectInlineConfig
   return {
     resolve: { conditions },
     ssr: { resolve: { conditions } },
-    test: { name, retry: 0, provide: { fairSchedules, setsFuzzInputs }, ...options },
+    test: { name, retry: 0, provide: { fairSchedules, setsFuzzInputs, setsSequences }, ...options },
   };
 }
 

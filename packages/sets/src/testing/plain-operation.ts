@@ -1,6 +1,5 @@
 // Operations as plain values, to compare what the codec of this package says with what Protobuf-ES says, and
 // the rules for them once more, written for clarity and not for speed.
-import { create, toBinary } from '@bufbuild/protobuf';
 import {
   type ActorId,
   DOT_BYTES,
@@ -10,10 +9,10 @@ import {
   VersionVector,
 } from '@syncline/kernel';
 import {
-  MeshOperationsSchema,
+  encodeMeshOperations,
+  encodeSetsChange,
   parseMeshOperations,
   parseSetsChange,
-  SetsChangeSchema,
 } from '@syncline/protocol/operations';
 import { setsLimits } from '../limits.js';
 import type { Operation } from '../operation/operation.js';
@@ -62,12 +61,12 @@ export function encodePlanned(planned: readonly PlannedOperation[]): Uint8Array 
     dot: dotBytes([dot]),
     count: Math.max(1, changes.filter(({ kind }) => kind === 'add').length),
     dependencies: dependencies.toBytes(),
-    body: toBinary(SetsChangeSchema, changeOf(changes)),
+    body: changeOf(changes),
   }));
-  return toBinary(MeshOperationsSchema, create(MeshOperationsSchema, { operations }));
+  return encodeMeshOperations({ operations });
 }
 
-function changeOf(changes: readonly PlannedChange[]) {
+function changeOf(changes: readonly PlannedChange[]): Uint8Array {
   const sets: { set: Uint8Array; add: Uint8Array[]; remove: Uint8Array[] }[] = [];
   for (const { set, member, kind } of changes) {
     const last = sets.at(-1);
@@ -77,7 +76,7 @@ function changeOf(changes: readonly PlannedChange[]) {
     run[kind].push(member);
   }
   const dots = changes.flatMap(({ dropped }) => dropped);
-  return create(SetsChangeSchema, { sets, dropped: dotBytes(dots) });
+  return encodeSetsChange({ sets, dropped: dotBytes(dots) });
 }
 
 function dotBytes(dots: readonly Dot[]): Uint8Array {
@@ -160,15 +159,9 @@ export function plainByProtobuf(bytes: Uint8Array): readonly PlainOperation[] {
 /** Whether Protobuf-ES would write these very bytes, at both levels. */
 export function isCanonical(bytes: Uint8Array): boolean {
   const message = parseMeshOperations(bytes);
-  const bodies = message.operations.map(({ body }) => body);
   return (
-    isSame(toBinary(MeshOperationsSchema, message, { writeUnknownFields: false }), bytes) &&
-    bodies.every((body) => {
-      const again = toBinary(SetsChangeSchema, parseSetsChange(body), {
-        writeUnknownFields: false,
-      });
-      return isSame(again, body);
-    })
+    isSame(encodeMeshOperations(message), bytes) &&
+    message.operations.every(({ body }) => isSame(encodeSetsChange(parseSetsChange(body)), body))
   );
 }
 

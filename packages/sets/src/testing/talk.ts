@@ -1,0 +1,71 @@
+// A conversation with sets in one process, as a client would have it over a socket: bytes in, bytes out.
+import { SynclineError } from '@syncline/kernel';
+import type { RespSession, Sets } from '../sets.js';
+
+/** A command in RESP. Characters are bytes. */
+export function encodeCommand(words: readonly string[]): Uint8Array {
+  const parts = words.map((word) => `$${word.length}\r\n${word}\r\n`);
+  return Buffer.from(`*${words.length}\r\n${parts.join('')}`, 'latin1');
+}
+
+export class Talk {
+  readonly #session: RespSession;
+  readonly #gone = new AbortController();
+  readonly #ended: Promise<void>;
+  #output = '';
+  #listener: (() => void) | undefined;
+
+  constructor(sets: Pick<Sets, 'connect'>, host = '127.0.0.1') {
+    this.#session = sets.connect({
+      address: { host, port: 1 },
+      loopback: true,
+      gone: this.#gone.signal,
+      cut: () => this.#gone.abort(),
+    });
+    this.#ended = new Promise((resolve) => {
+      this.#gone.signal.addEventListener('abort', () => resolve());
+      this.#session.writeTo({
+        write: (chunk) => {
+          this.#output += Buffer.from(chunk).toString('latin1');
+          this.#listener?.();
+          return true;
+        },
+        drained: async () => {},
+        end: () => resolve(),
+      });
+    });
+  }
+
+  get isGone(): boolean {
+    return this.#gone.signal.aborted;
+  }
+
+  /** Sends a command and gives what comes back first; for answers that arrive in one piece. */
+  async ask(...words: readonly string[]): Promise<string> {
+    const start = this.#output.length;
+    const answered = new Promise<void>((resolve, reject) => {
+      this.#listener = resolve;
+      this.#gone.signal.addEventListener('abort', () =>
+        reject(new SynclineError('closed', 'the connection was cut')),
+      );
+    });
+    void this.#session.push(encodeCommand(words));
+    if (this.#output.length === start) await answered;
+    this.#listener = undefined;
+    return this.#output.slice(start);
+  }
+
+  /** Sends all commands at once, and QUIT; gives every byte but the answer to that. */
+  async all(commands: readonly (readonly string[])[]): Promise<string> {
+    const chunk = Buffer.concat([...commands, ['QUIT']].map(encodeCommand));
+    void this.#session.push(chunk);
+    await this.#ended;
+    this.leave();
+    return this.#output.slice(0, -'+OK\r\n'.length);
+  }
+
+  leave(): void {
+    this.#gone.abort();
+    this.#session.close();
+  }
+}

@@ -100,7 +100,7 @@ function takeInline(text: string, options: PlainOptions): Front {
 
 /** A bare beginning, then maybe one quoted part, which ends the word. */
 const inlineWord =
-  /([^ \t\r\n"']*)(?:"((?:\\[^]|[^"\\])*)"(?=[ \t-\r]|$)|'((?:\\'|\\(?!')|[^'\\])*)'(?=[ \t-\r]|$))?/y;
+  /([^ \t\r\n"']*)(?:"((?:\\.|[^"\\])*)"(?=[ \t-\r]|$)|'((?:\\'|\\(?!')|[^'\\])*)'(?=[ \t-\r]|$))?/sy;
 
 function inlineWords(line: string): string[] | undefined {
   const words: string[] = [];
@@ -119,7 +119,7 @@ function inlineWords(line: string): string[] | undefined {
 }
 
 function unescapeDouble(text: string): string {
-  return text.replaceAll(/\\(?:x([0-9a-fA-F]{2})|([^]))/g, (_all, hex?: string, other = '') => {
+  return text.replaceAll(/\\(?:x([0-9a-fA-F]{2})|(.))/gs, (_all, hex?: string, other = '') => {
     if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16));
     const index = 'nrtba'.indexOf(other);
     return index === -1 ? other : '\n\r\t\b\x07'.charAt(index);

@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs';
+import { createSeededRandom } from '@syncline/kernel/testing';
+import { describe, expect, test } from 'vitest';
+import { setsLimits } from '../limits.js';
+import { CommandParser } from './command-parser.js';
+import { readCommandVectors } from './command-vectors.js';
+import { type ParseOptions, parseInChunks } from './fuzz/parse-in-chunks.js';
+import { parsePlainly } from './fuzz/plain-parser.js';
+import { protocolFailures } from './protocol-failure.js';
+
+const file = new URL('../../testdata/resp-commands.txt', import.meta.url);
+const vectors = readCommandVectors(readFileSync(file, 'utf8'));
+const limits: ParseOptions = {
+  lineBytesMax: setsLimits.lineBytesMax.value,
+  argumentsMax: setsLimits.argumentsMax.value,
+  bulkBytesMax: setsLimits.bulkBytesMax.value,
+  commandBytesMax: setsLimits.commandBytesMax.value,
+  strangerArgumentsMax: setsLimits.strangerArgumentsMax.value,
+  strangerBulkBytesMax: setsLimits.strangerBulkBytesMax.value,
+  isStranger: false,
+};
+
+describe('S14 vectors', () => {
+  test.each(vectors)('$name', ({ bytes, commands, failure, isMidCommand }) => {
+    const whole = parseInChunks(bytes, [], limits);
+    expect(whole).toEqual({ commands, failure: whole.failure, isMidCommand });
+    expect(failureOf(bytes)).toBe(failure);
+    expect(parsePlainly(Buffer.from(bytes).toString('latin1'), limits)).toEqual(whole);
+    const everywhere = Array.from(bytes, (_, index) => index);
+    expect(parseInChunks(bytes, everywhere, limits)).toEqual(whole);
+    const random = createSeededRandom('cuts');
+    for (let run = 0; run < 20; run += 1) {
+      const cuts = everywhere.filter(() => random.float() < 0.2);
+      expect(parseInChunks(bytes, cuts, limits)).toEqual(whole);
+    }
+  });
+
+  test('all kinds of failures but those of length and strangers are among them', () => {
+    const found = new Set(vectors.map(({ bytes }) => parseInChunks(bytes, [], limits).failure));
+    const others = Object.keys(protocolFailures).filter(
+      (kind) => !kind.endsWith('too-long') && !kind.startsWith('stranger'),
+    );
+    expect([...found].filter((kind) => kind !== undefined).sort()).toEqual(others.sort());
+  });
+});
+
+describe('S14 limits, at n and at n + 1', () => {
+  const bulk = (size: number) => `$${size}\r\n${'x'.repeat(size)}\r\n`;
+  const stranger = { ...limits, isStranger: true };
+  const small = { ...limits, commandBytesMax: 31 };
+  const cases: [string, string, string, ParseOptions][] = [
+    ['inline-too-long', 'x'.repeat(65_536), 'x'.repeat(65_537), limits],
+    ['inline-too-long', `${'x'.repeat(65_536)}\n`, `${'x'.repeat(65_537)}\n`, limits],
+    ['count-line-too-long', `*${'1'.repeat(65_535)}`, `*${'1'.repeat(65_536)}`, limits],
+    ['bulk-line-too-long', `*1\r\n$${'1'.repeat(65_535)}`, `*1\r\n$${'1'.repeat(65_536)}`, limits],
+    ['multibulk-length', '*1048576\r\n', '*1048577\r\n', limits],
+    ['bulk-length', `*1\r\n${bulk(1_048_576)}`, `*1\r\n${bulk(1_048_577)}`, limits],
+    ['bulk-length', `*2\r\n${bulk(10)}${bulk(4)}`, `*2\r\n${bulk(10)}${bulk(5)}`, small],
+    ['stranger-arguments', `*10\r\n${bulk(4)}`, `*11\r\n${bulk(4)}`, stranger],
+    ['stranger-arguments', `*9\r\n${bulk(4)}`, '*10\r\n', { ...stranger, strangerArgumentsMax: 9 }],
+    ['stranger-bulk', `*1\r\n${bulk(16_384)}`, `*1\r\n${bulk(16_385)}`, stranger],
+    ['stranger-bulk', `*1\r\n${bulk(8)}`, '*1\r\n$9\r\n', { ...stranger, strangerBulkBytesMax: 8 }],
+  ];
+  test.each(cases)('%s', (kind, within, beyond, options) => {
+    for (const cut of [[], [3], [5, 7]]) {
+      expect(parseInChunks(Buffer.from(within), cut, options).failure).toBeUndefined();
+      const found = parseInChunks(Buffer.from(beyond), cut, options);
+      expect(found).toEqual({ commands: [], failure: kind, isMidCommand: false });
+    }
+  });
+});
+
+test('S14 a stranger who is known from the second command on may send more', () => {
+  const parser = new CommandParser();
+  parser.isStranger = true;
+  parser.feed(Buffer.from(`AUTH x\r\n*11\r\n${'$1\r\na\r\n'.repeat(11)}`));
+  expect(parser.next()).toBe('command');
+  parser.isStranger = false;
+  expect(parser.next()).toBe('command');
+  expect(parser.args.length).toBe(11);
+});
+
+test('a whole command is read where it lies; one that is cut is gathered, and what is behind it is not', () => {
+  const parser = new CommandParser();
+  const first = Buffer.from('*1\r\n$4\r\nPING\r\n*2\r\n$4\r\nEC');
+  parser.feed(first);
+  expect(parser.next()).toBe('command');
+  expect(parser.args.buffer).toBe(first);
+  expect(parser.next()).toBe('more');
+  expect([parser.isMidCommand, parser.isChunkRead]).toEqual([true, true]);
+  const second = Buffer.from('HO\r\n$1\r\na\r\n*1\r\n$4\r\nPING\r\n');
+  parser.feed(second);
+  expect(parser.next()).toBe('command');
+  expect([parser.args.text(0), parser.args.text(1)]).toEqual(['ECHO', 'a']);
+  expect(parser.args.buffer).not.toBe(second);
+  expect(parser.next()).toBe('command');
+  expect(parser.args.buffer).toBe(second);
+  expect([parser.next(), parser.isMidCommand]).toEqual(['more', false]);
+});
+
+test('S10 a declared length takes no memory', () => {
+  const parser = new CommandParser();
+  parser.feed(Buffer.from('*1048576\r\n$1048576\r\nabc'));
+  expect(parser.next()).toBe('more');
+  expect(parser.args.buffer.length).toBeLessThan(1_024);
+});
+
+test('nothing is read behind a failure', () => {
+  const parser = new CommandParser();
+  parser.feed(Buffer.from('*x\r\nPING\r\n'));
+  expect([parser.next(), parser.next()]).toEqual(['failed', 'failed']);
+  parser.feed(Buffer.from('PING\r\n'));
+  expect(parser.next()).toBe('failed');
+});
+
+function failureOf(bytes: Uint8Array): string | undefined {
+  const parser = new CommandParser();
+  parser.feed(bytes);
+  while (parser.next() === 'command');
+  return parser.failure?.text ?? parser.failure?.kind;
+}

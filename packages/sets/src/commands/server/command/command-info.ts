@@ -19,7 +19,7 @@ export function createCommandInfo(lookup: () => CommandLookup): Command {
       if (args.length === 2) for (const known of all) replyEntry(reply, known);
       for (let index = 2; index < args.length; index += 1) {
         const known = namedCommand(lookup(), args.text(index));
-        if (known === undefined) reply.nullArray();
+        if (known === undefined) reply.nullBulk();
         else replyEntry(reply, known);
       }
     },

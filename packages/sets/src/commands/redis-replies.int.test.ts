@@ -1,0 +1,59 @@
+// Records what a real redis-server answers (`vitest -u` writes it), and holds the record to be still true.
+// `redis-replies.sim.test.ts` holds our own answers to the same record.
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { type RedisServer, startRedis } from '@syncline/testkit';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { commandsOf, renderConversation } from '../testing/conversation.js';
+import { encodeCommand } from '../testing/talk.js';
+import { redisCommandNames } from './redis-command-names.js';
+
+const directory = join(import.meta.dirname, '../../testdata/redis-replies');
+
+let redis: RedisServer;
+let lockedRedis: RedisServer;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  lockedRedis = await startRedis('--requirepass', 'secret');
+});
+
+afterAll(async () => {
+  await redis[Symbol.asyncDispose]();
+  await lockedRedis[Symbol.asyncDispose]();
+});
+
+test.each(readdirSync(directory))('%s is what Redis answers', async (file) => {
+  const path = join(directory, file);
+  const commands = commandsOf(readFileSync(path, 'utf8'));
+  const server = file === 'password.txt' ? lockedRedis : redis;
+  await talk(redis, [['FLUSHALL']]);
+  const output = await talk(
+    server,
+    commands.map(({ words }) => words),
+  );
+  await expect(renderConversation(commands, output)).toMatchFileSnapshot(path);
+});
+
+test('the names that Redis knows are the ones that we say it knows', async () => {
+  const output = await talk(redis, [['COMMAND', 'LIST']]);
+  const names = output.split('\r\n').filter((line) => /^[a-z_-]+$/.test(line));
+  expect(new Set(names)).toEqual(redisCommandNames);
+});
+
+/** Sends all of it at once, and QUIT; gives every byte but the answer to that. */
+async function talk(
+  { port }: RedisServer,
+  commands: readonly (readonly string[])[],
+): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  let output = '';
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    output += text;
+  });
+  socket.write(Buffer.concat([...commands, ['QUIT']].map(encodeCommand)));
+  await once(socket, 'close');
+  return output.slice(0, -'+OK\r\n'.length);
+}

@@ -1,5 +1,6 @@
 // FLUSHALL and FLUSHDB: a remove of every member of every set that this node sees. There is one database, so
 // both do the same; ASYNC and SYNC are taken, and either way others go on reading meanwhile.
+import { SynclineError } from '@syncline/kernel';
 import { ByteList } from '../../byte-list.js';
 import { ChangeBuffer } from '../change-buffer.js';
 import type { Command } from '../command.js';
@@ -16,7 +17,12 @@ export const flushBehaviour: Pick<Command, 'walks' | 'run' | 'runLong'> = {
     const { args, keyspace, reply } = context;
     if (!isValid(args)) return reply.error(errorTexts.syntax);
     inOneOperation(keyspace, () => {
-      for (const name of namesAtHand(context)) keyspace.clear(ByteList.of(name), 0);
+      for (const name of namesAtHand(context)) {
+        const set = ByteList.of(name);
+        if (!keyspace.isWhole(set, 0))
+          throw new SynclineError('limit-exceeded', 'a set does not fit into memory');
+        keyspace.clear(set, 0);
+      }
     });
     reply.simple('OK');
   },

@@ -2,24 +2,32 @@
 // the codecs that do without it. All of it comes from proto/syncline/; `npm run proto` generates it anew.
 //
 // A door of its own, because the runtime of Protobuf is slow to load and no node needs it.
-import { fromBinary } from '@bufbuild/protobuf';
-import {
-  type Operations as MeshOperations,
-  OperationsSchema as MeshOperationsSchema,
-} from './generated/syncline/mesh/v1/mesh_pb.js';
-import {
-  type Change as SetsChange,
-  ChangeSchema as SetsChangeSchema,
-} from './generated/syncline/sets/v1/sets_pb.js';
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { type Operations, OperationsSchema } from './generated/syncline/mesh/v1/mesh_pb.js';
+import { type Change, ChangeSchema } from './generated/syncline/sets/v1/sets_pb.js';
 
-export { type MeshOperations, MeshOperationsSchema, type SetsChange, SetsChangeSchema };
+export type MeshOperations = Operations;
+export type SetsChange = Change;
 
 /** Throws on bytes that are not the message. */
 export function parseMeshOperations(bytes: Uint8Array): MeshOperations {
-  return fromBinary(MeshOperationsSchema, bytes);
+  return fromBinary(OperationsSchema, bytes);
 }
 
 /** Throws on bytes that are not the message. */
 export function parseSetsChange(bytes: Uint8Array): SetsChange {
-  return fromBinary(SetsChangeSchema, bytes);
+  return fromBinary(ChangeSchema, bytes);
 }
+
+export function encodeMeshOperations(
+  fields: MessageInitShape<typeof OperationsSchema>,
+): Uint8Array {
+  return toBinary(OperationsSchema, create(OperationsSchema, fields), knownFields);
+}
+
+export function encodeSetsChange(fields: MessageInitShape<typeof ChangeSchema>): Uint8Array {
+  return toBinary(ChangeSchema, create(ChangeSchema, fields), knownFields);
+}
+
+/** What a parsed message had beyond the contract is left out when it is encoded again. */
+const knownFields = { writeUnknownFields: false };

@@ -1,6 +1,5 @@
-import { create, toBinary } from '@bufbuild/protobuf';
 import { actorId, type Dot, dot, VersionVector } from '@syncline/kernel';
-import { MeshOperationsSchema, SetsChangeSchema } from '@syncline/protocol/operations';
+import { encodeMeshOperations, encodeSetsChange } from '@syncline/protocol/operations';
 import { describe, expect, test } from 'vitest';
 import { setsLimits } from '../limits.js';
 import { decodeOperations } from './decode-operations.js';
@@ -31,10 +30,9 @@ function encoded(fields: Fields): Uint8Array {
     dot: fields.dot ?? dots(dot(actor, 10)),
     count: fields.count ?? Math.max(1, sets.flatMap(({ add }) => add ?? []).length),
     dependencies: fields.dependencies ?? new Uint8Array(0),
-    body: toBinary(SetsChangeSchema, create(SetsChangeSchema, { sets, dropped })),
+    body: encodeSetsChange({ sets, dropped }),
   };
-  const message = create(MeshOperationsSchema, { operations: [operation] });
-  return toBinary(MeshOperationsSchema, message);
+  return encodeMeshOperations({ operations: [operation] });
 }
 
 function bytes(text: string): Uint8Array {

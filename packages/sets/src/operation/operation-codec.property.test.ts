@@ -31,33 +31,31 @@ const counters = fc.oneof(
   fc.integer({ min: 1_000, max: 2 ** 53 - 2_000 }),
   fc.constantFrom(2 ** 31, 2 ** 32 - 1, 2 ** 32, 2 ** 32 + 1),
 );
-/** Lengths of one byte, of two and of three, each likely; and few values, so that elements repeat. */
-const names = fc.oneof(
-  fc.constantFrom('', 'a', 'b', 'x'.repeat(127), 'x'.repeat(128)).map((name) => Buffer.from(name)),
+/** Few values, so that elements repeat. */
+const shortNames = fc.oneof(
+  fc.constantFrom('', 'a', 'b').map((name) => Buffer.from(name)),
   fc.uint8Array({ maxLength: 5 }),
 );
-const members = fc.oneof(
-  { weight: 20, arbitrary: names },
-  { weight: 1, arbitrary: fc.constant(new Uint8Array(16_384)) },
-);
-const wanted = fc.array(
-  fc.record({
-    set: names,
-    member: members,
-    kind: fc.constantFrom('add' as const, 'remove' as const),
-    dotsWanted: fc.nat({ max: 3 }),
-  }),
-  { minLength: 1, maxLength: 20 },
+/** Those whose lengths take one byte, two and three. */
+const names = fc.oneof(
+  shortNames,
+  fc.constantFrom(127, 128, 16_384).map((length) => new Uint8Array(length)),
 );
 
-const plans: fc.Arbitrary<PlannedOperation> = fc
-  .record({
+function plansOf(name: fc.Arbitrary<Uint8Array>): fc.Arbitrary<PlannedOperation> {
+  const change = fc.record({
+    set: shortNames,
+    member: name,
+    kind: fc.constantFrom('add' as const, 'remove' as const),
+    dotsWanted: fc.nat({ max: 3 }),
+  });
+  const draws = fc.record({
     dot: fc.tuple(actors, counters).map(([actor, counter]) => dot(actor, counter)),
     others: fc.array(actors, { maxLength: 3 }),
-    wanted,
+    wanted: fc.array(change, { minLength: 1, maxLength: 16 }),
     seed: fc.nat(),
-  })
-  .map((draw) => {
+  });
+  return draws.map((draw) => {
     const random = createSeededRandom(draw.seed);
     const others = draw.others.filter((other) => other !== draw.dot.actor);
     const seen = new Set<string>();
@@ -75,8 +73,10 @@ const plans: fc.Arbitrary<PlannedOperation> = fc
     const dependencies = VersionVector.of(...others.map((other, i) => dot(other, i + 1)));
     return { dot: draw.dot, dependencies, changes };
   });
+}
 
-const few = fc.array(plans, { maxLength: 4 });
+const few = fc.array(plansOf(names), { maxLength: 4 });
+const fewShort = fc.array(plansOf(shortNames), { minLength: 1, maxLength: 2 });
 
 /** The n-th of a plan: another one for each n, of the own actor below its base, or of any other. */
 function earlierDot(random: Random, { dot: first }: { readonly dot: Dot }, n: number): Dot {
@@ -91,7 +91,7 @@ test('S20 operations are written so that Protobuf-ES reads what was meant', () =
       const record = written(planned);
       expect(plainByProtobuf(record)).toEqual(plainByProtobuf(encodePlanned(planned)));
     }),
-    { numRuns: 500 },
+    { numRuns: 200 },
   );
 });
 
@@ -101,7 +101,7 @@ test('S20 operations are written byte by byte as Protobuf-ES writes them, adds b
       const planned = mixed.map(addsFirst);
       expect(hex(written(planned))).toBe(hex(encodePlanned(planned)));
     }),
-    { numRuns: 500 },
+    { numRuns: 200 },
   );
 });
 
@@ -112,34 +112,34 @@ test('S20 what Protobuf-ES has written is read as it reads it', () => {
         expect(decoded(bytes)).toEqual(plainByProtobuf(bytes));
       }
     }),
-    { numRuns: 500 },
+    { numRuns: 200 },
   );
 });
 
 test('S20 cut off after any byte, a record is refused, or is the shorter record', () => {
   fc.assert(
-    fc.property(fc.array(plans, { maxLength: 3 }), (planned) => {
+    fc.property(fewShort, (planned) => {
       const record = written(planned);
-      for (let length = 0; length < Math.min(record.length, 400); length += 1) {
+      for (let length = 0; length < record.length; length += 1) {
         judgeAlike(record.subarray(0, length));
       }
     }),
-    { numRuns: 50 },
+    { numRuns: 20 },
   );
 });
 
 test('S20 damaged bytes are refused with an error of ours, or are what Protobuf-ES and the rules allow', () => {
   const judgements = { read: 0, refused: 0 };
   fc.assert(
-    fc.property(fc.array(plans, { minLength: 1, maxLength: 2 }), fc.nat(), (planned, seed) => {
+    fc.property(fewShort, fc.nat(), (planned, seed) => {
       const random = createSeededRandom(seed);
       const record = written(planned);
       for (let left = 5; left > 0; left -= 1) judgements[judgeAlike(damaged(random, record))] += 1;
     }),
     { numRuns: 500 },
   );
-  expect(judgements.read).toBeGreaterThan(300);
-  expect(judgements.refused).toBeGreaterThan(300);
+  expect(judgements.read).toBeGreaterThan(100);
+  expect(judgements.refused).toBeGreaterThan(100);
 });
 
 test('what a record takes back by truncate leaves no trace', () => {

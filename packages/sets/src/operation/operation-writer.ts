@@ -161,8 +161,20 @@ export class OperationWriter {
   #field(tag: number, buffer: Uint8Array, start: number, end: number): void {
     this.#bytes[this.#position] = tag;
     const at = writeVarint(this.#bytes, this.#position + 1, end - start);
-    copyBytes(buffer, start, end, this.#bytes, at);
+    this.#copy(buffer, start, end, at);
     this.#position = at + end - start;
+  }
+
+  /** A loop is faster for what is short: a native copy needs a view of its source. */
+  #copy(buffer: Uint8Array, start: number, end: number, position: number): void {
+    const bytes = this.#bytes;
+    if (end - start > loopBytesMax) {
+      bytes.set(buffer.subarray(start, end), position);
+      return;
+    }
+    for (let from = start, to = position; from < end; from += 1, to += 1) {
+      bytes[to] = buffer[from] ?? 0;
+    }
   }
 
   #isNamed(buffer: Uint8Array, start: number, end: number): boolean {
@@ -291,21 +303,4 @@ export class OperationWriter {
 /** Of a field with so many bytes, tag and length included; nothing for one that is empty. */
 function fieldBytes(length: number): number {
   return length === 0 ? 0 : 1 + varintBytes(length) + length;
-}
-
-/** A loop is faster for what is short: a native copy needs a view of its source. */
-function copyBytes(
-  source: Uint8Array,
-  start: number,
-  end: number,
-  target: Uint8Array,
-  position: number,
-): void {
-  if (end - start > loopBytesMax) {
-    target.set(source.subarray(start, end), position);
-    return;
-  }
-  for (let index = start; index < end; index += 1) {
-    target[position + index - start] = source[index] ?? 0;
-  }
 }

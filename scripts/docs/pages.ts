@@ -6,6 +6,7 @@ import { kernelLimits } from '@syncline/kernel';
 import { protocolLimits } from '@syncline/protocol';
 import { renderConfigDoc, serverLimits, serverMetrics } from '@syncline/server';
 import { setsLimits, setsMetrics } from '@syncline/sets';
+import { renderCommandsPage } from './commands-page.js';
 import { renderErrorsPage } from './errors-page.js';
 import { renderLimitsPage } from './limits-page.js';
 import { renderMetricsPage } from './metrics-page.js';
@@ -25,6 +26,7 @@ const mark = '<!-- Made from the code by "npm run docs"; edits are lost. -->';
 /** The text of each page by its path in the repository. */
 export function renderPages(): ReadonlyMap<string, string> {
   const pages = {
+    'docs/COMMANDS.md': renderCommandsPage(),
     'docs/CONFIG.md': renderConfigDoc(),
     'docs/ERRORS.md': renderErrorsPage(),
     'docs/LIMITS.md': renderLimitsPage(limits),

@@ -1,3 +1,8 @@
+export {
+  type CommandDescription,
+  describeCommands,
+  missingRedisCommands,
+} from './commands/describe-commands.js';
 export type { Digest } from './keyspace.js';
 export { setsLimits } from './limits.js';
 export { setsMetrics } from './metrics-list.js';

@@ -27,7 +27,7 @@ export interface Command {
   readonly arity: number;
   readonly flags: readonly CommandFlag[];
   readonly group: 'set' | 'generic' | 'connection' | 'server' | 'transactions' | 'syncline';
-  /** The words behind the name, for help texts and docs/COMMANDS.md: `KEY MEMBER [MEMBER …]`. */
+  /** The words behind the name, for help texts and docs/COMMANDS.md: `key member [member ...]`. */
   readonly syntax?: string;
   /** One sentence for COMMAND DOCS and docs/COMMANDS.md. */
   readonly summary: string;

@@ -8,7 +8,7 @@ export const auth: Command = {
   arity: -2,
   flags: ['noscript', 'loading', 'stale', 'fast', 'no_auth', 'allow_busy'],
   group: 'connection',
-  syntax: '[USER] PASSWORD',
+  syntax: '[user] password',
   summary: 'Shows the password of the server.',
   difference:
     'The only user is `default`. From the fifth wrong password of an address answers come a second late. Not inside MULTI.',

@@ -6,7 +6,7 @@ export const echo: Command = {
   arity: 2,
   flags: ['loading', 'stale', 'fast'],
   group: 'connection',
-  syntax: 'MESSAGE',
+  syntax: 'message',
   summary: 'Answers the message.',
   run({ args, reply }) {
     reply.bulkOf(args, 1);

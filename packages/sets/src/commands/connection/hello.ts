@@ -12,7 +12,7 @@ export const hello: Command = {
   arity: -1,
   flags: ['noscript', 'loading', 'stale', 'fast', 'no_auth', 'allow_busy'],
   group: 'connection',
-  syntax: '[2|3 [AUTH USER PASSWORD] [SETNAME NAME]]',
+  syntax: '[2|3 [AUTH user password] [SETNAME name]]',
   summary: 'Chooses RESP2 or RESP3 and tells about the server.',
   difference: 'Not inside MULTI, as AUTH.',
   waits: true,

@@ -7,7 +7,7 @@ export const ping: Command = {
   arity: -1,
   flags: ['fast'],
   group: 'connection',
-  syntax: '[MESSAGE]',
+  syntax: '[message]',
   summary: 'Answers PONG, or the message.',
   run({ args, reply }) {
     if (args.length > 2) reply.error(wrongArgumentsText('ping'));

@@ -11,7 +11,7 @@ export const select: Command = {
   arity: 2,
   flags: ['loading', 'stale', 'fast'],
   group: 'connection',
-  syntax: 'INDEX',
+  syntax: 'index',
   summary: 'Takes database 0.',
   difference: 'There is only database 0.',
   run({ args, reply }) {

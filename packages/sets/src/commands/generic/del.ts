@@ -7,6 +7,7 @@ export const del: Command = {
   arity: -2,
   flags: ['write'],
   group: 'generic',
+  syntax: 'key [key ...]',
   summary: 'Removes sets.',
   difference: 'Removes what this node has seen; members that are added elsewhere meanwhile stay.',
   keys: { first: 1, last: -1, step: 1 },

@@ -7,6 +7,7 @@ export const exists: Command = {
   arity: -2,
   flags: ['readonly', 'fast'],
   group: 'generic',
+  syntax: 'key [key ...]',
   summary: 'Tells how many of the given sets there are.',
   keys: { first: 1, last: -1, step: 1 },
   ...countBehaviour,

@@ -16,6 +16,7 @@ function expiryCommand(name: string): Command {
     arity: 2,
     flags: ['readonly', 'fast'],
     group: 'generic',
+    syntax: 'key',
     summary: 'Tells that a set does not expire.',
     keys: { first: 1, last: 1, step: 1 },
     run({ args, keyspace, reply }) {

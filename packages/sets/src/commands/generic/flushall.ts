@@ -7,6 +7,7 @@ export const flushall: Command = {
   arity: -1,
   flags: ['write'],
   group: 'generic',
+  syntax: '[ASYNC|SYNC]',
   summary: 'Removes all sets.',
   difference: 'Removes what this node has seen; members that are added elsewhere meanwhile stay.',
   ...flushBehaviour,

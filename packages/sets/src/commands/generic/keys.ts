@@ -13,6 +13,7 @@ export const keys: Command = {
   arity: 2,
   flags: ['readonly'],
   group: 'generic',
+  syntax: 'pattern',
   summary: 'Shows the names of all sets that match a pattern.',
   difference: 'Names of more than 32 MiB together are refused: use SCAN.',
   walks: () => walksKeyspace,

@@ -76,6 +76,7 @@ function about(name: string, { answer, ...words }: Subject): Command {
     arity: 3,
     flags: ['readonly'],
     group: 'generic',
+    syntax: 'key',
     ...words,
     keys: { first: 2, last: 2, step: 1 },
     run(context) {

@@ -7,6 +7,7 @@ export const persist: Command = {
   arity: 2,
   flags: ['write', 'fast'],
   group: 'generic',
+  syntax: 'key',
   summary: 'Does nothing: sets do not expire.',
   keys: { first: 1, last: 1, step: 1 },
   run({ args, reply }) {

@@ -12,6 +12,7 @@ export const scan: Command = {
   arity: -2,
   flags: ['readonly'],
   group: 'generic',
+  syntax: 'cursor [MATCH pattern] [COUNT count] [TYPE type]',
   summary: 'Shows a part of the names of all sets, and the cursor of the next part.',
   difference:
     'A cursor holds at every node and after a restart. COUNT above 10,000 is 10,000. Inside a transaction one call shows all names.',

@@ -7,6 +7,7 @@ export const type: Command = {
   arity: 2,
   flags: ['readonly', 'fast'],
   group: 'generic',
+  syntax: 'key',
   summary: 'Tells whether a name belongs to a set.',
   keys: { first: 1, last: 1, step: 1 },
   run({ args, keyspace, reply }) {

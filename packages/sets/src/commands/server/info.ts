@@ -9,7 +9,7 @@ export const info: Command = {
   arity: -1,
   flags: ['loading', 'stale'],
   group: 'server',
-  syntax: '[SECTION ...]',
+  syntax: '[section ...]',
   summary: 'Tells about the server.',
   difference:
     'Sections Server, Clients, Memory, Persistence, Stats, Replication, Keyspace and Syncline, with fewer lines than in Redis.',

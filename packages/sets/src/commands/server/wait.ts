@@ -8,7 +8,7 @@ export const wait: Command = {
   arity: 3,
   flags: ['noscript'],
   group: 'generic',
-  syntax: 'PEERS MILLISECONDS',
+  syntax: 'peers milliseconds',
   summary: 'Gives the number of peers that have applied the writes of this connection.',
   difference: 'Answers 0 at once: this node has no peers.',
   run({ args, reply }) {

@@ -9,6 +9,7 @@ export const sadd: Command = {
   arity: -3,
   flags: ['write', 'denyoom', 'fast'],
   group: 'set',
+  syntax: 'key member [member ...]',
   summary: 'Adds members to a set.',
   difference:
     'Members beyond 65,536 or 4 MiB are added by several operations, with other writes kept out.',

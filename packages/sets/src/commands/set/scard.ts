@@ -7,6 +7,7 @@ export const scard: Command = {
   arity: 2,
   flags: ['readonly', 'fast'],
   group: 'set',
+  syntax: 'key',
   summary: 'Tells how many members a set has.',
   keys: { first: 1, last: 1, step: 1 },
   run({ args, keyspace, reply }) {

@@ -7,6 +7,7 @@ export const sdiff: Command = {
   arity: -2,
   flags: ['readonly'],
   group: 'set',
+  syntax: 'key [key ...]',
   summary: 'Shows the members of the first set that no other given set has.',
   difference: 'A result above 32 MiB is refused; the STORE form has no such limit.',
   keys: { first: 1, last: -1, step: 1 },

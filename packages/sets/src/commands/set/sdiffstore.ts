@@ -7,6 +7,7 @@ export const sdiffstore: Command = {
   arity: -3,
   flags: ['write', 'denyoom'],
   group: 'set',
+  syntax: 'destination key [key ...]',
   summary: 'Stores the members of the first given set that no other has.',
   difference:
     'A change beyond 65,536 elements or 4 MiB runs as several operations, with other writes kept out.',

@@ -19,6 +19,7 @@ export const sintercard: Command = {
   arity: -3,
   flags: ['readonly', 'movablekeys'],
   group: 'set',
+  syntax: 'numkeys key [key ...] [LIMIT limit]',
   summary: 'Tells how many members all of the given sets have.',
   keys: { first: 0, last: 0, step: 0, countAt: 1 },
   walks(args) {

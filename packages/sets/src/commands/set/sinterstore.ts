@@ -7,6 +7,7 @@ export const sinterstore: Command = {
   arity: -3,
   flags: ['write', 'denyoom'],
   group: 'set',
+  syntax: 'destination key [key ...]',
   summary: 'Stores the members that all of the given sets have.',
   difference:
     'A change beyond 65,536 elements or 4 MiB runs as several operations, with other writes kept out.',

@@ -7,6 +7,7 @@ export const sismember: Command = {
   arity: 3,
   flags: ['readonly', 'fast'],
   group: 'set',
+  syntax: 'key member',
   summary: 'Tells whether a set has a member.',
   keys: { first: 1, last: 1, step: 1 },
   run({ args, keyspace, reply }) {

@@ -9,6 +9,7 @@ export const smembers: Command = {
   arity: 2,
   flags: ['readonly'],
   group: 'set',
+  syntax: 'key',
   summary: 'Shows all members of a set.',
   keys: { first: 1, last: 1, step: 1 },
   walks: (args) => walksSets(args, 1, 2),

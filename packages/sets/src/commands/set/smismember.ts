@@ -10,6 +10,7 @@ export const smismember: Command = {
   arity: -3,
   flags: ['readonly', 'fast'],
   group: 'set',
+  syntax: 'key member [member ...]',
   summary: 'Tells for each of several members whether a set has it.',
   keys: { first: 1, last: 1, step: 1 },
   walks: (args) => (args.length > setsLimits.turnReadsMax.value ? walksLong : walksNothing),

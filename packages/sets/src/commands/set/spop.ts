@@ -19,6 +19,7 @@ export const spop: Command = {
   arity: -2,
   flags: ['write', 'fast'],
   group: 'set',
+  syntax: 'key [count]',
   summary: 'Takes random members out of a set and shows them.',
   difference: 'Members of more than 32 MiB together are refused: pop fewer at once.',
   keys: { first: 1, last: 1, step: 1 },

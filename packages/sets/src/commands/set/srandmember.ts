@@ -15,6 +15,7 @@ export const srandmember: Command = {
   arity: -2,
   flags: ['readonly'],
   group: 'set',
+  syntax: 'key [count]',
   summary: 'Shows random members of a set.',
   difference: 'A count beyond 2^53 is out of range.',
   keys: { first: 1, last: 1, step: 1 },

@@ -8,6 +8,7 @@ export const srem: Command = {
   arity: -3,
   flags: ['write', 'fast'],
   group: 'set',
+  syntax: 'key member [member ...]',
   summary: 'Removes members from a set.',
   difference:
     'Members beyond 65,536 or 4 MiB are removed by several operations, with other writes kept out.',

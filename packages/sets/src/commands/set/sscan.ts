@@ -15,6 +15,7 @@ export const sscan: Command = {
   arity: -3,
   flags: ['readonly'],
   group: 'set',
+  syntax: 'key cursor [MATCH pattern] [COUNT count]',
   summary: 'Shows a part of the members of a set, and the cursor of the next part.',
   difference: 'A cursor holds at every node and after a restart. COUNT above 10,000 is 10,000.',
   keys: { first: 1, last: 1, step: 1 },

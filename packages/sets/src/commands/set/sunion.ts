@@ -7,6 +7,7 @@ export const sunion: Command = {
   arity: -2,
   flags: ['readonly'],
   group: 'set',
+  syntax: 'key [key ...]',
   summary: 'Shows the members that any of the given sets has.',
   difference: 'A result above 32 MiB is refused; the STORE form has no such limit.',
   keys: { first: 1, last: -1, step: 1 },

@@ -7,6 +7,7 @@ export const sunionstore: Command = {
   arity: -3,
   flags: ['write', 'denyoom'],
   group: 'set',
+  syntax: 'destination key [key ...]',
   summary: 'Stores the members that any of the given sets has.',
   difference:
     'A change beyond 65,536 elements or 4 MiB runs as several operations, with other writes kept out.',

@@ -46,7 +46,7 @@ export function createSynclineRead({ metrics, lookup }: SynclineReadDeps): Comma
     arity: -2,
     flags: ['noscript', 'no_multi'],
     group: 'syncline',
-    syntax: '[AFTER VERSION] [QUORUM NODES|MAJORITY] [TIMEOUT MILLISECONDS] [WITHVV] COMMAND ...',
+    syntax: '[AFTER version] [QUORUM nodes|MAJORITY] [TIMEOUT milliseconds] [WITHVV] command ...',
     summary:
       'Runs a read-only command once this node has applied a version; with QUORUM once it has applied what that many nodes had.',
     waits: true,

@@ -11,7 +11,7 @@ export const watch: Command = {
   arity: -2,
   flags: ['noscript', 'loading', 'stale', 'fast', 'allow_busy'],
   group: 'transactions',
-  syntax: 'KEY [KEY ...]',
+  syntax: 'key [key ...]',
   summary: 'Lets the next EXEC do nothing if one of these keys was changed.',
   difference:
     'A key is touched when its visible members change at this node, by any client or peer. At most 1,024 keys.',

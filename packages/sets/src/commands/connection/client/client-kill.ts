@@ -11,7 +11,7 @@ export const clientKill: Command = {
   flags: ['admin', 'noscript', 'loading', 'stale'],
   group: 'connection',
   syntax:
-    'ADDRESS | [ID ID] [TYPE TYPE] [USER USER] [ADDR ADDRESS] [LADDR ADDRESS] [SKIPME YES|NO]',
+    'address | [ID id] [TYPE type] [USER user] [ADDR address] [LADDR address] [SKIPME YES|NO]',
   summary: 'Ends connections.',
   difference: 'LADDR fits no connection.',
   run(context) {

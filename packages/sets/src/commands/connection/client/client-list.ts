@@ -12,7 +12,7 @@ export const clientList: Command = {
   arity: -2,
   flags: ['admin', 'noscript', 'loading', 'stale'],
   group: 'connection',
-  syntax: '[TYPE NORMAL|MASTER|REPLICA|PUBSUB] [ID ID ...]',
+  syntax: '[TYPE NORMAL|MASTER|REPLICA|PUBSUB] [ID id ...]',
   summary: 'Tells about all connections.',
   difference: 'Without the words about buffers and file descriptors.',
   run(context) {

@@ -19,7 +19,7 @@ export const clientSetname: Command = {
   arity: 3,
   flags: ['noscript', 'loading', 'stale'],
   group: 'connection',
-  syntax: 'NAME',
+  syntax: 'name',
   summary: 'Names this connection.',
   difference: 'At most 1,024 bytes.',
   run({ args, client, reply }) {

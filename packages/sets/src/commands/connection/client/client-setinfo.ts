@@ -9,7 +9,7 @@ export const clientSetinfo: Command = {
   arity: 4,
   flags: ['noscript', 'loading', 'stale'],
   group: 'connection',
-  syntax: 'LIB-NAME NAME | LIB-VER VERSION',
+  syntax: 'LIB-NAME name | LIB-VER version',
   summary: 'Names the library of the client.',
   difference: 'From Redis 7.2. At most 1,024 bytes.',
   run({ args, client, reply }) {

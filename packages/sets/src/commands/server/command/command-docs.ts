@@ -10,7 +10,7 @@ export function createCommandDocs(lookup: () => CommandLookup): Command {
     arity: -2,
     flags: ['loading', 'stale'],
     group: 'server',
-    syntax: '[NAME ...]',
+    syntax: '[name ...]',
     summary: 'Gives a sentence about the commands that are named, or about all.',
     difference: 'Without complexity, history and arguments.',
     run({ args, reply }) {

@@ -13,7 +13,7 @@ export function createCommandGetkeys(lookup: () => CommandLookup): Command {
     arity: -4,
     flags: ['loading', 'stale'],
     group: 'server',
-    syntax: 'COMMAND [WORD ...]',
+    syntax: 'command [word ...]',
     summary: 'Gives the keys of a whole command.',
     run(context) {
       const { args, reply } = context;

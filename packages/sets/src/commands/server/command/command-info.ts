@@ -10,7 +10,7 @@ export function createCommandInfo(lookup: () => CommandLookup): Command {
     arity: -2,
     flags: ['loading', 'stale'],
     group: 'server',
-    syntax: '[NAME ...]',
+    syntax: '[name ...]',
     summary: 'Tells about the commands that are named, or about all.',
     difference: 'Without hints and key specifications.',
     run({ args, reply }) {

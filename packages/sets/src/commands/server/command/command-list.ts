@@ -23,7 +23,7 @@ export function createCommandList(lookup: () => CommandLookup): Command {
     arity: -2,
     flags: ['loading', 'stale'],
     group: 'server',
-    syntax: '[FILTERBY MODULE NAME | ACLCAT CATEGORY | PATTERN PATTERN]',
+    syntax: '[FILTERBY MODULE name | ACLCAT category | PATTERN pattern]',
     summary: 'Gives the names of the commands.',
     run(context) {
       const { reply } = context;

@@ -8,7 +8,7 @@ export const configGet: Command = {
   arity: -3,
   flags: ['admin', 'noscript', 'loading', 'stale'],
   group: 'server',
-  syntax: 'PATTERN [PATTERN ...]',
+  syntax: 'pattern [pattern ...]',
   summary: 'Gives the settings that fit one of the patterns.',
   difference:
     'Knows save, appendonly, appendfsync, maxclients, maxmemory, timeout, databases, proto-max-bulk-len and the set-max-* settings.',

@@ -9,7 +9,7 @@ export const configSet: Command = {
   arity: -4,
   flags: ['admin', 'noscript', 'loading', 'stale'],
   group: 'server',
-  syntax: 'SETTING VALUE [SETTING VALUE ...]',
+  syntax: 'setting value [setting value ...]',
   summary: 'Changes settings until the next start.',
   difference:
     'Works for appendfsync (everysec, always) and timeout. save, set-max-* and lazyfree-* are accepted without effect; the rest is an error. Not inside MULTI.',

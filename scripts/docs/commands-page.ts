@@ -1,0 +1,41 @@
+// docs/COMMANDS.md: every command that the sets answer over RESP, and where it differs from Redis.
+import { type CommandDescription, describeCommands, missingRedisCommands } from '@syncline/sets';
+import { renderTable } from './markdown-table.js';
+
+const sections: Readonly<Record<CommandDescription['group'], string>> = {
+  set: 'Redis set commands',
+  generic: 'Keys',
+  transactions: 'Transactions',
+  connection: 'Connections',
+  server: 'Server',
+  syncline: 'Syncline',
+};
+
+export function renderCommandsPage(): string {
+  const commands = describeCommands();
+  const tables = Object.entries(sections).map(([group, title]) => {
+    const rows = commands
+      .filter((command) => command.group === group)
+      .map(({ name, syntax, summary, difference }) => [
+        `\`${`${name} ${syntax}`.trim()}\``,
+        summary,
+        difference ?? (group === 'syncline' ? 'not in Redis' : 'as in Redis'),
+      ]);
+    return `## ${title}\n\n${renderTable(['command', 'what it does', 'beside Redis 7.0'], rows)}\n`;
+  });
+  const missing = missingRedisCommands().map((name) => `\`${name.toUpperCase()}\``);
+  return `# Commands
+
+What the sets answer on the RESP listener. Replies, their types in RESP2 and RESP3 and the error texts are
+those of Redis 7.0; the last column says where a command differs. What every user should know about
+replicated sets, such as that an add wins over a concurrent remove, stands in [sets.md](sets.md).
+
+${tables.join('\n')}
+## Not answered
+
+Syncline keeps sets only: there are no other types, no expiry, no scripts and no channels. A command that Redis
+knows and Syncline does not is an error that says so.
+
+${missing.join(', ')}
+`;
+}

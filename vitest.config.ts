@@ -17,7 +17,7 @@ const setsFuzzInputs = Number(process.env['SETS_FUZZ_INPUTS'] ?? 50_000);
 /** How many sequences of commands compare our sets with redis-server. */
 const setsSequences = Number(process.env['SETS_SEQUENCES'] ?? 300);
 /** How many lives of a node, eight crashes each, are compared with a model of the sets. */
-const setsCrashSeeds = Number(process.env['SETS_CRASH_SEEDS'] ?? 60);
+const setsCrashSeeds = Number(process.env['SETS_CRASH_SEEDS'] ?? 40);
 
 const endingIn = (suffix: string) => roots.map((root) => `${root}/**/*${suffix}`);
 
@@ -27,7 +27,12 @@ function project(name: string, options: ProjectOptions): TestProjectInlineConfig
   return {
     resolve: { conditions },
     ssr: { resolve: { conditions } },
-    test: { name, retry: 0, provide: { fairSchedules, setsFuzzInputs, setsSequences }, ...options },
+    test: {
+      name,
+      retry: 0,
+      provide: { fairSchedules, setsFuzzInputs, setsSequences, setsCrashSeeds },
+      ...options,
+    },
   };
 }
 

@@ -11,6 +11,8 @@ import {
   memberEnd,
   memberStart,
   ROW_ACTOR,
+  ROW_COUNTER_HIGH,
+  ROW_COUNTER_LOW,
   ROW_HASH_HIGH,
   ROW_HASH_LOW,
   readWord,
@@ -18,10 +20,18 @@ import {
 import { writeUint64 } from './big-endian.js';
 import { encodeFold } from './fold-record.js';
 import type { Generation, GenerationEnd } from './generation.js';
-import type { SeveralDots } from './row-dots.js';
+import { type DotWords, NO_DOT, SEVERAL_DOTS, type SeveralDots } from './row-dots.js';
 import type { SetRegistry } from './set-registry.js';
-import { dotKey, elementKey, foldKey, journalKey, setKey, versionKey } from './storage-keys.js';
-import { encodeCardinality, encodeDots, encodeElement } from './storage-values.js';
+import {
+  dotKey,
+  elementKey,
+  foldKey,
+  journalKey,
+  type Slice,
+  setKey,
+  versionKey,
+} from './storage-keys.js';
+import { encodeCardinality, encodeDots, encodeDotWords, encodeElement } from './storage-values.js';
 
 export interface FoldBatchDeps {
   readonly heap: ElementHeap;
@@ -43,6 +53,8 @@ export class FoldBatch {
   readonly end: GenerationEnd;
   readonly #deps: FoldBatchDeps;
   readonly #foldedVersion: VersionVector;
+  readonly #before: DotWords = { actor: 0, high: 0, low: 0 };
+  readonly #after: DotWords = { actor: 0, high: 0, low: 0 };
   #entry = 0;
   #set = 0;
   #number: number;
@@ -90,11 +102,11 @@ export class FoldBatch {
 
   #foldElement(place: number): void {
     const { heap, registry } = this.#deps;
-    const before = this.#dotsBefore(place);
-    const after = this.#dotsAfter(place);
-    if (areEqual(before, after)) return;
-    const row = this.generation.row(place);
-    const { name } = registry.at(this.generation.slot(place));
+    const { generation } = this;
+    this.#readDots(place);
+    if (areSame(this.#before, this.#after)) return;
+    const row = generation.row(place);
+    const { name } = registry.at(generation.slot(place));
     const member = {
       buffer: memberBuffer(heap, row),
       start: memberStart(row),
@@ -105,11 +117,33 @@ export class FoldBatch {
       low: readWord(heap, row, ROW_HASH_LOW),
     };
     const key = elementKey(name, position, member);
+    const hasSeveral = this.#before.actor === SEVERAL_DOTS || this.#after.actor === SEVERAL_DOTS;
+    if (hasSeveral) this.#foldSeveralDots(key, name, member);
+    else this.#foldOneDot(key, name, member);
+  }
+
+  /** Nearly every element: at most one dot before, and at most one after. No object is made for it. */
+  #foldOneDot(key: Uint8Array, set: Uint8Array, member: Slice): void {
+    const { batch } = this;
+    const before = this.#before;
+    const after = this.#after;
+    if (before.actor !== NO_DOT) batch.delete(dotKey(before.actor, before.high, before.low));
+    if (after.actor === NO_DOT) {
+      batch.delete(key);
+      return;
+    }
+    batch.put(key, encodeDotWords(after.actor, after.high, after.low));
+    batch.put(dotKey(after.actor, after.high, after.low), encodeElement(set, member));
+  }
+
+  #foldSeveralDots(key: Uint8Array, set: Uint8Array, member: Slice): void {
+    const before = this.#deps.several.read(this.#before);
+    const after = this.#deps.several.read(this.#after);
     if (after.length > 0) this.batch.put(key, encodeDots(after));
     else this.batch.delete(key);
     for (const dot of before) if (!includes(after, dot)) this.batch.delete(keyOfDot(dot));
     for (const dot of after) {
-      if (!includes(before, dot)) this.batch.put(keyOfDot(dot), encodeElement(name, member));
+      if (!includes(before, dot)) this.batch.put(keyOfDot(dot), encodeElement(set, member));
     }
   }
 
@@ -131,22 +165,24 @@ export class FoldBatch {
     }
   }
 
-  #dotsBefore(place: number): readonly Dot[] {
-    return this.#deps.several.read({
-      actor: this.generation.before(place, 0),
-      high: this.generation.before(place, 1),
-      low: this.generation.before(place, 2),
-    });
-  }
-
-  #dotsAfter(place: number): readonly Dot[] {
+  #readDots(place: number): void {
     const { generation } = this;
-    const row = generation.row(place);
-    const word = (index: number) =>
-      generation.hasAfter(place)
-        ? generation.after(place, index)
-        : readWord(this.#deps.heap, row, ROW_ACTOR + index);
-    return this.#deps.several.read({ actor: word(0), high: word(1), low: word(2) });
+    const before = this.#before;
+    const after = this.#after;
+    before.actor = generation.before(place, 0);
+    before.high = generation.before(place, 1);
+    before.low = generation.before(place, 2);
+    if (generation.hasAfter(place)) {
+      after.actor = generation.after(place, 0);
+      after.high = generation.after(place, 1);
+      after.low = generation.after(place, 2);
+    } else {
+      const { heap } = this.#deps;
+      const row = generation.row(place);
+      after.actor = readWord(heap, row, ROW_ACTOR);
+      after.high = readWord(heap, row, ROW_COUNTER_HIGH);
+      after.low = readWord(heap, row, ROW_COUNTER_LOW);
+    }
   }
 }
 
@@ -158,6 +194,7 @@ function includes(dots: readonly Dot[], dot: Dot): boolean {
   return dots.some((other) => compareDots(other, dot) === 0);
 }
 
-function areEqual(left: readonly Dot[], right: readonly Dot[]): boolean {
-  return left.length === right.length && left.every((dot) => includes(right, dot));
+/** Equal words stand for equal dots. Lists are not shared between elements. */
+function areSame(left: DotWords, right: DotWords): boolean {
+  return left.actor === right.actor && left.high === right.high && left.low === right.low;
 }

@@ -138,7 +138,10 @@ export class Head {
       const older = this.#entryOf(generation.older(place), row);
       page[start + ROW_HEAD] = older === undefined ? 0 : generation.older(place);
       if (older === undefined) {
-        assert(isAsBefore(generation, place, page, start), 'S7: what is taken back leaves no trace');
+        assert(
+          isAsBefore(generation, place, page, start),
+          'S7: what is taken back leaves no trace',
+        );
       } else {
         this.#releaseAfter(older, generation.older(place) & PLACE_MASK);
         older.forgetAfter(generation.older(place) & PLACE_MASK);

@@ -41,6 +41,7 @@ export interface KeyRange {
 }
 
 const POSITION_BYTES = 6;
+const LOOP_BYTES_MAX = 64;
 const FIRST: Position = { high: 0, low: 0 };
 
 export const foldKey: Uint8Array = Uint8Array.of(KeyKind.fold);
@@ -151,7 +152,11 @@ function behind(prefix: Uint8Array): Uint8Array {
   return next;
 }
 
-/** Members are short: a loop beats a view and a native copy. */
-function copySlice(into: Uint8Array, at: number, { buffer, start, end }: Slice): void {
+/** Members are mostly short, and then a loop beats a view with a native copy. */
+export function copySlice(into: Uint8Array, at: number, { buffer, start, end }: Slice): void {
+  if (end - start > LOOP_BYTES_MAX) {
+    into.set(buffer.subarray(start, end), at);
+    return;
+  }
   for (let from = start, to = at; from < end; from += 1, to += 1) into[to] = buffer[from] ?? 0;
 }

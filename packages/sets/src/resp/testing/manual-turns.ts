@@ -1,0 +1,35 @@
+// A clock whose turns end when the test says so, and whose time passes only when it does.
+import type { Clock, Timer } from '@syncline/kernel';
+
+export class ManualTurns implements Clock {
+  now = 0;
+  #deferred: (() => void)[] = [];
+
+  nowMs(): number {
+    return this.now;
+  }
+
+  monotonicMs(): number {
+    return this.now;
+  }
+
+  sleep(): Promise<void> {
+    return Promise.reject(new Error('nobody sleeps here'));
+  }
+
+  setTimer(): Timer {
+    return { cancel: () => undefined };
+  }
+
+  defer(callback: () => void): Timer {
+    this.#deferred.push(callback);
+    return { cancel: () => undefined };
+  }
+
+  /** Runs what was deferred up to now. */
+  endTurn(): void {
+    const deferred = this.#deferred;
+    this.#deferred = [];
+    for (const callback of deferred) callback();
+  }
+}

@@ -11,7 +11,7 @@ import { setsLimits } from '../limits.js';
 import { ROW_HEADER_WORDS } from './row-layout.js';
 import { createSizeClasses, PAGE_BYTES, stepsOf } from './size-classes.js';
 
-const BLOCK_BYTES_MIN = setsLimits.memberBytesMax.value + 4 * ROW_HEADER_WORDS;
+const ROW_BYTES_MAX = setsLimits.memberBytesMax.value + 4 * ROW_HEADER_WORDS;
 const PAGES_MAX = 32_767;
 const NONE = -1;
 const CACHE_LINE_BYTES = 64;
@@ -43,7 +43,7 @@ export class ElementHeap {
   /** Words of a block of each page. Kept here too, so that no reader of a block needs its head for that. */
   readonly blockWords: number[] = [0];
   readonly #pages: (Page | undefined)[] = [undefined];
-  readonly #sizes = createSizeClasses(BLOCK_BYTES_MIN);
+  readonly #sizes = createSizeClasses(ROW_BYTES_MAX);
   /** First page with room, by class. */
   readonly #roomy: (Page | undefined)[] = this.#sizes.blockBytes.map(() => undefined);
   /** Pages without a block in use; they are kept. */
@@ -100,11 +100,6 @@ export class ElementHeap {
     } else if (wasFull) {
       this.#link(page);
     }
-  }
-
-  /** Bytes that a block takes, at least those that were asked for. */
-  blockBytes(block: number): number {
-    return this.#pages[block >>> 16]?.blockBytes ?? 0;
   }
 
   #openPage(sizeClass: number): Page {

@@ -151,7 +151,7 @@ test.each(Object.keys(hashes))('a table holds what was put into it, hash %s', (n
       for (const member of [...both.model.keys()]) both.remove(member);
       expect([both.table.size, both.table.bytes, both.heap.usedBytes]).toEqual([0, 0, 0]);
     }),
-    { numRuns: 12 },
+    { numRuns: 8 },
   );
 });
 
@@ -198,7 +198,7 @@ test.each(Object.keys(hashes))(
           met.map((member) => both.positionOf(member)).toSorted((left, right) => left - right),
         );
       }),
-      { numRuns: 12 },
+      { numRuns: 8 },
     );
   },
 );

@@ -25,12 +25,14 @@ export function scanRows(
   visit: (row: number) => void,
 ): number {
   const { heap } = directory;
+  const highMin = Math.floor(from.position / 0x1_0000);
   let visited = 0;
   let last = -1;
   let next = 0;
-  directory.walk(Math.floor(from.position / 0x1_0000), (segment) => {
-    for (const row of orderedRows(heap, segment, from.position)) {
+  directory.walk(highMin, (segment) => {
+    for (const row of orderedRows(heap, segment, highMin)) {
       const position = rowPosition(heap, row);
+      if (position < from.position) continue;
       if (visited >= from.count && position !== last) {
         next = last + 1;
         return false;
@@ -44,22 +46,23 @@ export function scanRows(
   return next;
 }
 
-/** The rows of a segment from a position on. */
-function orderedRows(heap: ElementHeap, segment: number, position: number): readonly number[] {
+/** The rows of a segment from a hash word on. Only what is taken is looked at. */
+function* orderedRows(heap: ElementHeap, segment: number, highMin: number): Generator<number> {
   const words = heap.words[segment >>> 16] as Int32Array;
   const at = segment & 0xffff;
-  const rows: number[] = [];
-  let previousHigh = -1;
-  let hasTwins = false;
-  for (const key of sortedKeys(words, at, Math.floor(position / 0x1_0000))) {
-    const high = Math.floor(key / PAIRS_MAX);
-    hasTwins ||= high === previousHigh;
-    previousHigh = high;
-    rows.push(words[at + 2 * (key % PAIRS_MAX) + 1] as number);
+  const keys = sortedKeys(words, at, highMin);
+  const rowAt = (index: number) =>
+    words[at + 2 * ((keys[index] as number) % PAIRS_MAX) + 1] as number;
+  for (let start = 0, end = 0; start < keys.length; start = end) {
+    const highEnd = (Math.floor((keys[start] as number) / PAIRS_MAX) + 1) * PAIRS_MAX;
+    for (end = start + 1; end < keys.length && (keys[end] as number) < highEnd; ) end += 1;
+    if (end === start + 1) {
+      yield rowAt(start);
+    } else {
+      const twins = Array.from({ length: end - start }, (_, index) => rowAt(start + index));
+      yield* twins.sort((left, right) => compareRows(heap, left, right));
+    }
   }
-  if (hasTwins) rows.sort((left, right) => compareRows(heap, left, right));
-  const first = rows.findIndex((row) => rowPosition(heap, row) >= position);
-  return first === 0 ? rows : rows.slice(first === -1 ? rows.length : first);
 }
 
 /** Of each pair from a hash word on: the hash word, then the number of the pair. Numbers sort fast. */

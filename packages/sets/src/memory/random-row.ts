@@ -5,10 +5,12 @@
 // draws are equally likely, and one that hits no row is repeated. About every second hits; when hashes
 // are so uneven that most miss, the row is counted off instead, which is as fair.
 import { type Random, randomBelow } from '@syncline/kernel';
-import { PAIR_BYTES, segmentBytes, segmentDepth, segmentRows, segmentSlots } from './segment.js';
+import { PAIR_BYTES, segmentBytes, segmentDepth, segmentRows, slotsOfBlock } from './segment.js';
 import type { SegmentDirectory } from './segment-directory.js';
 
 const DRAWS_MAX = 256;
+/** The first pair of a segment is no slot. */
+const HEAD_PAIR = 0;
 
 /** There must be a row. */
 export function drawRow(directory: SegmentDirectory, random: Random): number {
@@ -18,13 +20,13 @@ export function drawRow(directory: SegmentDirectory, random: Random): number {
     const slot = directory.depth === 0 ? 0 : random.u32() >>> (32 - directory.depth);
     const pair = random.u32() & pairsMask;
     const segment = directory.segmentAt(slot);
+    if (pair === HEAD_PAIR || pair > slotsOfBlock(heap, segment)) continue;
     const words = heap.words[segment >>> 16] as Int32Array;
     const at = segment & 0xffff;
-    const width = 2 ** (directory.depth - segmentDepth(words, at));
-    const isHit =
-      pair > 0 && pair <= segmentSlots(words, at) && ((pair ^ slot) & (width - 1)) === 0;
-    const row = isHit ? (words[at + 2 * pair + 1] as number) : 0;
-    if (row !== 0) return row;
+    const row = words[at + 2 * pair + 1] as number;
+    if (row === 0) continue;
+    const slotsOfSegment = 1 << (directory.depth - segmentDepth(words, at));
+    if (((pair ^ slot) & (slotsOfSegment - 1)) === 0) return row;
   }
   return countOff(directory, randomBelow(random, directory.rows));
 }

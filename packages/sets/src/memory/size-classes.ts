@@ -16,10 +16,11 @@ export interface SizeClasses {
   readonly classOfSteps: Uint8Array;
 }
 
-export function createSizeClasses(blockBytesMin: number): SizeClasses {
+/** Up to one that holds `largestBytes`. */
+export function createSizeClasses(largestBytes: number): SizeClasses {
   const blockBytes: number[] = [];
   for (let size = STEP_BYTES; size <= FINE_BYTES_MAX; size += STEP_BYTES) blockBytes.push(size);
-  for (let size = FINE_BYTES_MAX, step = 1; (blockBytes.at(-1) ?? 0) < blockBytesMin; step += 1) {
+  for (let size = FINE_BYTES_MAX, step = 1; (blockBytes.at(-1) ?? 0) < largestBytes; step += 1) {
     blockBytes.push(stretched(size + (size / 8) * step));
     if (step === 8) {
       size *= 2;

@@ -13,6 +13,7 @@ export const smove: Command = {
   arity: 4,
   flags: ['write', 'fast'],
   group: 'set',
+  syntax: 'source destination member',
   summary: 'Moves a member from one set to another.',
   keys: { first: 1, last: 2, step: 1 },
   run({ args, keyspace, reply }) {

@@ -36,7 +36,7 @@ const plans: fc.Arbitrary<Plan> = fc.oneof(
 );
 
 test('S13 sequences of commands are answered as redis-server answers them', {
-  timeout: 30_000 + SEQUENCES * 50,
+  timeout: 30_000 + SEQUENCES * 100,
 }, async () => {
   // Whole numbers are kept as any other member here.
   await using redis = await startRedis('--set-max-intset-entries', '0');

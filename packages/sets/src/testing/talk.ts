@@ -1,5 +1,5 @@
 // A conversation with sets in one process, as a client would have it over a socket: bytes in, bytes out.
-import { SynclineError } from '@syncline/kernel';
+import { type Address, SynclineError } from '@syncline/kernel';
 import type { RespSession, Sets } from '../sets.js';
 
 /** A command in RESP. Characters are bytes. */
@@ -15,9 +15,9 @@ export class Talk {
   #output = '';
   #listener: (() => void) | undefined;
 
-  constructor(sets: Pick<Sets, 'connect'>, host = '127.0.0.1') {
+  constructor(sets: Pick<Sets, 'connect'>, address: Address = { host: '127.0.0.1', port: 1 }) {
     this.#session = sets.connect({
-      address: { host, port: 1 },
+      address,
       loopback: true,
       gone: this.#gone.signal,
       cut: () => this.#gone.abort(),

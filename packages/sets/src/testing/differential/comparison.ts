@@ -150,8 +150,7 @@ function unordered(words: Words, reply: RespReply): RespReply {
 /** Errors as they are, bulk strings without their bytes, lists by their length. */
 function shapeOf(reply: RespReply): unknown {
   if (reply.items !== undefined) return { type: reply.type, length: reply.items.length };
-  const isValue = reply.type === '$' && reply.text !== '-1';
-  return isValue ? { type: reply.type } : reply;
+  return isValue(reply) ? { type: reply.type, text: 'any' } : reply;
 }
 
 function formOf(reply: RespReply): unknown {
@@ -162,7 +161,11 @@ function formOf(reply: RespReply): unknown {
 
 function picksOf(reply: RespReply): readonly string[] {
   if (reply.items !== undefined) return textsOf(reply);
-  return reply.type === '$' && reply.text !== '-1' ? [reply.text ?? ''] : [];
+  return isValue(reply) ? [reply.text ?? ''] : [];
+}
+
+function isValue({ type, text }: RespReply): boolean {
+  return type === '$' && text !== undefined;
 }
 
 function differ(

@@ -4,7 +4,7 @@
 export interface RespReply {
   /** `*`, `~`, `%`, `$`, `+`, `-`, `:`, `_` … */
   readonly type: string;
-  /** The line, or the bytes of a bulk string. `-1` for a null of RESP2. */
+  /** The line, or the bytes of a bulk string. Missing in the nulls of RESP2. */
   readonly text?: string;
   readonly items?: readonly RespReply[];
 }
@@ -41,7 +41,7 @@ function readReply(text: string, start: number): Read | undefined {
   const end = lineEnd + 2;
   const perItem = AGGREGATES[type];
   if (line === '-1' && (perItem !== undefined || BULKS.includes(type)))
-    return { reply: { type, text: line }, end };
+    return { reply: { type }, end };
   if (perItem !== undefined) return readItems({ type, count: Number(line) * perItem }, text, end);
   if (!BULKS.includes(type)) return { reply: { type, text: line }, end };
   const bytesEnd = end + Number(line);

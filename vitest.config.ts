@@ -17,7 +17,7 @@ const setsFuzzInputs = Number(process.env['SETS_FUZZ_INPUTS'] ?? 50_000);
 /** How many sequences of commands compare our sets with redis-server. */
 const setsSequences = Number(process.env['SETS_SEQUENCES'] ?? 300);
 /** How many lives of a node, eight crashes each, are compared with a model of the sets. */
-const setsCrashSeeds = Number(process.env['SETS_CRASH_SEEDS'] ?? 40);
+const setsCrashSeeds = Number(process.env['SETS_CRASH_SEEDS'] ?? 25);
 
 const endingIn = (suffix: string) => roots.map((root) => `${root}/**/*${suffix}`);
 

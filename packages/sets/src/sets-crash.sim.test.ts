@@ -254,7 +254,7 @@ async function runSeed(seed: number): Promise<void> {
         slowMsMax: 2_000,
         syncFailureProbability: faults.float() < 0.1 ? 0.02 : 0,
       });
-      await simulation.clock.sleep(faults.float() ** 2 * 600);
+      await simulation.clock.sleep(faults.float() ** 3 * 600);
       if (faults.float() < 0.4) {
         node.disk.adjust({ isFull: true });
         await simulation.clock.sleep(faults.float() * 100);

@@ -43,15 +43,14 @@ export class Talk {
   /** Sends a command and gives what comes back first; for answers that arrive in one piece. */
   async ask(...words: readonly string[]): Promise<string> {
     const start = this.#output.length;
-    const answered = new Promise<void>((resolve, reject) => {
+    const answered = new Promise<void>((resolve) => {
       this.#listener = resolve;
-      this.#gone.signal.addEventListener('abort', () =>
-        reject(new SynclineError('closed', 'the connection was cut')),
-      );
     });
     void this.#session.push(encodeCommand(words));
-    if (this.#output.length === start) await answered;
+    if (this.#output.length === start) await Promise.race([answered, this.#ended]);
     this.#listener = undefined;
+    if (this.#output.length === start)
+      throw new SynclineError('closed', 'the connection has ended without an answer');
     return this.#output.slice(start);
   }
 

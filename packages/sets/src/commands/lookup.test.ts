@@ -1,0 +1,46 @@
+import { silentMetrics } from '@syncline/kernel';
+import { expect, test } from 'vitest';
+import { ByteList } from '../byte-list.js';
+import { createCommandTable } from './command-table.js';
+
+const table = createCommandTable({ metrics: silentMetrics });
+const find = (name: string, lookup = table) =>
+  lookup.find(ByteList.of(Buffer.from('before'), Buffer.from(name, 'latin1')), 1)?.fullName;
+
+test('every command is found by its name in any case, and no name is there twice', () => {
+  const names = table.all.map(({ fullName }) => fullName);
+  expect(new Set(names).size).toBe(names.length);
+  for (const name of names) {
+    expect(find(name)).toBe(name);
+    expect(find(name.toUpperCase())).toBe(name);
+    expect(find(`${name.slice(0, 1).toUpperCase()}${name.slice(1)}`)).toBe(name);
+  }
+});
+
+test('subcommands are found in their command, with both names', () => {
+  const config = table.all.find(({ fullName }) => fullName === 'config');
+  expect(find('GET', config?.subcommands)).toBe('config|get');
+  expect(find('GET')).toBeUndefined();
+});
+
+test.each([
+  '',
+  's',
+  'sad',
+  'saddd',
+  'sadd\0',
+  's\u0001dd',
+  'S\u0001DD',
+  '\u0053\u0061\u0064\u0044x',
+])('%j is no command', (name) => {
+  expect(find(name)).toBeUndefined();
+});
+
+test('only letters have a case: a byte that differs in the same bit is another name', () => {
+  expect(find('syncline\u000evv')).toBeUndefined();
+  expect(find('syncline.vv')).toBe('syncline.vv');
+});
+
+test('a long name is not even hashed', () => {
+  expect(find('s'.repeat(1_000_000))).toBeUndefined();
+});

@@ -1,0 +1,108 @@
+// Commands about the server over RESP, beyond what the recorded conversations show.
+import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
+import { expect, test } from 'vitest';
+import { openSets } from '../../open-sets.js';
+import type { Sets } from '../../sets.js';
+import { Talk } from '../../testing/talk.js';
+
+function withSets(body: (sets: Sets, world: SimulatedBody) => Promise<void>): Promise<void> {
+  return runInSimulation(1, async (world) => {
+    const storage = await world.openStorage('db');
+    const sets = await openSets(
+      { ...world, storage },
+      { nodeId: 7, clusterId: 'test', version: '1.2.3', port: 7402 },
+    );
+    await body(sets, world);
+    await sets.close();
+  });
+}
+
+test('a command that Redis knows and Syncline does not is told so', () =>
+  withSets(async (sets) => {
+    const talk = new Talk(sets);
+    expect(await talk.ask('SET', 'a', 'b')).toBe(
+      "-ERR unknown command 'SET', with args beginning with: 'a' 'b' (Syncline keeps sets only; COMMAND LIST shows what it answers)\r\n",
+    );
+    expect(await talk.ask('EXPIRE', 'a', '1')).toContain('(Syncline keeps sets only;');
+  }));
+
+test('INFO has the lines that clients look for', () =>
+  withSets(async (sets) => {
+    const talk = new Talk(sets);
+    await talk.ask('SADD', 'k', 'a', 'b');
+    const info = await talk.ask('INFO');
+    const lines = info.split('\r\n');
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        '# Server',
+        'redis_version:7.0.15',
+        'syncline_version:1.2.3',
+        'tcp_port:7402',
+        'connected_clients:1',
+        'loading:0',
+        'role:master',
+        'db0:keys=1,expires=0,avg_ttl=0',
+        'node:7',
+        'live_dots:2',
+      ]),
+    );
+    expect(info).toContain(`version:${sets.version()}\r\n`);
+    const some = await talk.ask('INFO', 'KEYSPACE', 'foo', 'replication');
+    expect(some.split('\r\n').filter((line) => line.startsWith('#'))).toEqual([
+      '# Replication',
+      '# Keyspace',
+    ]);
+    expect(await talk.ask('INFO', 'everything', 'foo')).toContain('# Syncline');
+  }));
+
+test('TIME is the wall clock', () =>
+  withSets(async (sets, { clock }) => {
+    const [, , seconds, , microseconds] = (await new Talk(sets).ask('TIME')).split('\r\n');
+    const ms = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+    expect(Math.abs(ms - clock.nowMs())).toBeLessThan(1);
+  }));
+
+test('CONFIG SET appendfsync switches the class, and nothing is changed when one value is wrong', () =>
+  withSets(async (sets) => {
+    const talk = new Talk(sets);
+    expect(await talk.ask('CONFIG', 'SET', 'appendfsync', 'always', 'timeout', '9')).toBe(
+      '+OK\r\n',
+    );
+    expect(await talk.ask('CONFIG', 'GET', 'appendfsync', 'timeout')).toContain('always');
+    expect(await talk.ask('SADD', 'k', 'a')).toBe(':1\r\n');
+    expect(await talk.ask('CONFIG', 'SET', 'timeout', '3', 'appendfsync', 'no')).toBe(
+      "-ERR CONFIG SET failed (possibly related to argument 'appendfsync') - argument(s) must be one of the following: everysec, always\r\n",
+    );
+    expect(await talk.ask('CONFIG', 'GET', 'timeout')).toBe('*2\r\n$7\r\ntimeout\r\n$1\r\n9\r\n');
+    expect(await talk.ask('CONFIG', 'SET', 'maxclients', '3')).toMatch(
+      /can't set immutable config/,
+    );
+    expect(await talk.ask('CONFIG', 'SET', 'lazyfree-lazy-expire', 'yes')).toBe('+OK\r\n');
+  }));
+
+test('HELP lists the subcommands that are there', () =>
+  withSets(async (sets) => {
+    const talk = new Talk(sets);
+    const help = (await talk.ask('CLIENT', 'HELP')).split('\r\n');
+    expect(help[1]).toBe('+CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:');
+    expect(help).toContain('+SETNAME name');
+    expect(help).toContain('+    Prints this help.');
+    expect(await talk.ask('CONFIG', 'HELP')).toContain('+GET pattern [pattern ...]\r\n');
+    expect(await talk.ask('COMMAND', 'HELP')).toContain('+COUNT\r\n');
+  }));
+
+test('COMMAND tells about itself', () =>
+  withSets(async (sets) => {
+    const talk = new Talk(sets);
+    const count = Number((await talk.ask('COMMAND', 'COUNT')).slice(1));
+    expect(await talk.ask('COMMAND')).toMatch(new RegExp(`^\\*${count}\r\n`));
+    expect(await talk.ask('COMMAND', 'INFO')).toMatch(new RegExp(`^\\*${count}\r\n`));
+    expect(await talk.ask('COMMAND', 'DOCS')).toMatch(new RegExp(`^\\*${count * 2}\r\n`));
+    expect(await talk.ask('COMMAND', 'INFO', 'config|get')).toContain(
+      '$10\r\nconfig|get\r\n:-3\r\n',
+    );
+    expect(await talk.ask('COMMAND', 'LIST', 'FILTERBY', 'ACLCAT', 'set')).toContain('sinterstore');
+    expect(await talk.ask('COMMAND', 'DOCS', 'sadd')).toBe(
+      '*2\r\n$4\r\nsadd\r\n*4\r\n$7\r\nsummary\r\n$22\r\nAdds members to a set.\r\n$5\r\ngroup\r\n$3\r\nset\r\n',
+    );
+  }));

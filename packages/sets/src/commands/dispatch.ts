@@ -8,7 +8,7 @@ import { type Metrics, SynclineError } from '@syncline/kernel';
 import type { CommandContext } from './command.js';
 import { createCommandTable } from './command-table.js';
 import { errorTexts, failureText } from './errors.js';
-import type { KnownCommand } from './lookup.js';
+import type { CommandLookup, KnownCommand } from './lookup.js';
 import { resolveCommand } from './resolve-command.js';
 import { runCommand } from './run-command.js';
 import { queueCommand } from './transactions/queue-command.js';
@@ -17,12 +17,18 @@ export interface DispatchDeps {
   readonly metrics: Metrics;
 }
 
-/** A promise: the answer comes later, and what is behind it on the connection waits. It never rejects. */
+/**
+ * A promise: the answer comes later, and what is behind it on the connection waits. It neither throws nor
+ * rejects but for a bug of ours.
+ */
 export type Dispatch = (context: CommandContext) => void | Promise<void>;
 
 export function createDispatch({ metrics }: DispatchDeps): Dispatch {
-  const lookup = createCommandTable({ metrics });
+  return dispatchOver(createCommandTable({ metrics }));
+}
 
+/** The same over another table. */
+export function dispatchOver(lookup: CommandLookup): Dispatch {
   return (context) => {
     const known = resolveCommand(lookup, context.args);
     const refusal = typeof known === 'string' ? known : refusalOf(known, context);
@@ -84,7 +90,7 @@ async function answerLater(
 
 /** Takes back what was written of the answer. When a part of it has left, only the end of the connection is true. */
 function answerFailure({ client, reply }: CommandContext, mark: number, thrown: unknown): void {
-  const error = SynclineError.from(thrown);
-  if (reply.rewind(mark)) reply.error(failureText(error));
+  if (!(thrown instanceof SynclineError)) throw thrown;
+  if (reply.rewind(mark)) reply.error(failureText(thrown));
   else client.cut();
 }

@@ -48,7 +48,8 @@ function runEach(queued: readonly QueuedCommand[], context: CommandContext): str
       // No promise comes back: commands that may wait were not queued.
       void known.command.run(own);
     } catch (thrown) {
-      return refusalOf(SynclineError.from(thrown));
+      if (!(thrown instanceof SynclineError)) throw thrown;
+      return refusalOf(thrown);
     }
   }
   return undefined;

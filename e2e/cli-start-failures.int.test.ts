@@ -150,7 +150,7 @@ test('beyond loopback without authentication, with half of it, and with all of i
   const open = await refusal(everywhere);
   expect(open.code).toBe(2);
   expect(open.line).toMatch(/^refusing to listen on 0\.0\.0\.0 without authentication: /);
-  for (const name of ['tls.cert_file', 'tls.key_file', 'auth.token_file'])
+  for (const name of ['tls.cert_file', 'tls.key_file', 'auth.token_file', 'resp.password_file'])
     expect(open.line).toContain(name);
 
   const tokenOnly = await refusal(everywhere, { SYNCLINE_TOKEN: 'abcdefgh-12345678' });
@@ -162,7 +162,11 @@ test('beyond loopback without authentication, with half of it, and with all of i
   const tlsOnly = await refusal(everywhere, tls);
   expect(tlsOnly.line).toContain('auth.token_file');
 
-  const environment = { ...tls, SYNCLINE_TOKEN: 'abcdefgh-12345678' };
+  const token = { SYNCLINE_TOKEN: 'abcdefgh-12345678' };
+  const noPassword = await refusal(everywhere, { ...tls, ...token });
+  expect(noPassword.line).toContain('resp needs a password');
+
+  const environment = { ...tls, ...token, SYNCLINE_RESP_PASSWORD: 'abcdefgh-12345678' };
   const args = [
     'serve',
     '--memory',

@@ -89,14 +89,14 @@ describe.each(TARGETS)('$name', ({ start }) => {
 
 describe.each(TARGETS)('$name with a password', ({ start }) => {
   test('the right one lets in, none and a wrong one do not', async () => {
-    const password = 'open sesame, open sesame';
+    const password = 'open-sesame-open-sesame';
     await using target = await start(password);
     const once = { retryStrategy: null, maxRetriesPerRequest: 0 };
     const right = new Redis({ port: target.port, password });
     expect(await right.sadd('a', 'b')).toBe(1);
     for (const [given, text] of [
       [{}, 'NOAUTH'],
-      [{ password: 'open barley' }, 'WRONGPASS'],
+      [{ password: 'open-barley' }, 'WRONGPASS'],
     ] as const) {
       const refused = new Redis({ port: target.port, ...given, ...once });
       refused.on('error', () => undefined);

@@ -72,13 +72,13 @@ describe.each(CASES)('$name, RESP$RESP', ({ start, RESP }) => {
 
 describe.each(CASES)('$name with a password, RESP$RESP', ({ start, RESP }) => {
   test('the right one lets in, a wrong one does not', async () => {
-    const password = 'open sesame, open sesame';
+    const password = 'open-sesame-open-sesame';
     await using target = await start(password);
     const client = await connect(target.port, RESP, { password });
     expect(await client.sAdd('a', 'b')).toBe(1);
     await client.close();
     const socket = { host: '127.0.0.1', port: target.port, reconnectStrategy: false } as const;
-    const stranger = createClient({ socket, RESP, password: 'open barley' });
+    const stranger = createClient({ socket, RESP, password: 'open-barley' });
     stranger.on('error', () => undefined);
     await expect(stranger.connect()).rejects.toThrow('WRONGPASS');
   });

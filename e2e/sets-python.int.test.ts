@@ -58,7 +58,7 @@ test.each(TARGETS)('$name: commands, pipelines, transactions and iterators', asy
 });
 
 test.each(TARGETS)('$name: with a password, and not without it', async ({ start }) => {
-  const password = 'open sesame, open sesame';
+  const password = 'open-sesame-open-sesame';
   await using target = await start(password);
   expect(await runClient([String(target.port), password])).toMatchObject({
     ...EXPECTED,

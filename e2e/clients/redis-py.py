@@ -88,7 +88,7 @@ def main():
     scans(client)
     if PASSWORD is not None:
         say("no password", refusal(connect()))
-        say("wrong password", refusal(connect(password="open barley")))
+        say("wrong password", refusal(connect(password="open-barley")))
     restart(client)
 
 

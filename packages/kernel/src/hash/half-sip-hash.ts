@@ -15,14 +15,23 @@ export function halfSipKey(bytes: Uint8Array): HalfSipKey {
   return { k0: view.getInt32(0, true), k1: view.getInt32(4, true) };
 }
 
-/** Hashes `length` bytes from `start` on into `out[0]` and `out[1]`. A view reads a word in one go. */
+interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Hashes the bytes of a range, or so many from the first on, into `out[0]` and `out[1]`. A view reads a
+ * word in one go.
+ */
 export function halfSipHash13(
   key: HalfSipKey,
   bytes: DataView,
-  length: number,
+  range: number | ByteRange,
   out: Uint32Array,
-  start = 0,
 ): void {
+  const start = typeof range === 'number' ? 0 : range.start;
+  const length = typeof range === 'number' ? range : range.end - range.start;
   let v0 = key.k0;
   let v1 = key.k1 ^ 0xee;
   let v2 = key.k0 ^ 0x6c796765;

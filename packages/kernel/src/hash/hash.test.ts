@@ -45,7 +45,7 @@ describe('K6 HalfSipHash-1-3', () => {
       for (let start = 0; start <= 5; start += 1) {
         const out = new Uint32Array(2);
         const around = Uint8Array.of(...new Array<number>(start).fill(0xaa), ...bytes, 0xbb);
-        halfSipHash13(baseKey, viewOf(around), length, out, start);
+        halfSipHash13(baseKey, viewOf(around), { start, end: start + length }, out);
         const found = [...out].map((word) => hex(word)).join(' ');
         expect(found, `${length} bytes from ${start} on`).toBe(hash(baseKey, bytes));
       }

@@ -8,10 +8,10 @@
 // does not exist, so 0 is no block.
 import { assert } from '@syncline/kernel';
 import { setsLimits } from '../limits.js';
-import { ROW_HEADER_WORDS } from './row-layout.js';
 import { createSizeClasses, PAGE_BYTES, stepsOf } from './size-classes.js';
 
-const ROW_BYTES_MAX = setsLimits.memberBytesMax.value + 4 * ROW_HEADER_WORDS;
+/** The longest member, with room for the words in front of it. */
+const ROW_BYTES_MAX = setsLimits.memberBytesMax.value + 64;
 const PAGES_MAX = 32_767;
 const NONE = -1;
 const CACHE_LINE_BYTES = 64;

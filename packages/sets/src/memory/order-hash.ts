@@ -23,6 +23,8 @@ export type PositionWords = Uint32Array;
 
 export class OrderHash {
   readonly #key: HalfSipKey;
+  /** Reused, so that a hash allocates nothing. */
+  readonly #range = { start: 0, end: 0 };
 
   constructor(key: HalfSipKey) {
     this.#key = key;
@@ -30,7 +32,9 @@ export class OrderHash {
 
   /** Writes the position of the bytes from `start` up to `end` into `out[0]` and `out[1]`. */
   write(view: DataView, start: number, end: number, out: PositionWords): void {
-    halfSipHash13(this.#key, view, end - start, out, start);
+    this.#range.start = start;
+    this.#range.end = end;
+    halfSipHash13(this.#key, view, this.#range, out);
     const first = out[0] as number;
     const second = out[1] as number;
     out[0] = (first << 24) | ((first << 8) & 0xff0000) | ((first >>> 8) & 0xff00) | (first >>> 24);

@@ -12,57 +12,70 @@ export interface RespReply {
 const AGGREGATES: Readonly<Record<string, number>> = { '*': 1, '~': 1, '>': 1, '%': 2 };
 const BULKS = '$=';
 
-/** Takes bytes cut anywhere; gives replies as they are complete. */
+/** Takes bytes cut anywhere; gives replies as they are complete. No byte is looked at twice, but for half a line. */
 export class RespReplies {
   #text = '';
+  /** Lists that wait for items, the outermost first. */
+  readonly #open: OpenList[] = [];
 
   push(chunk: Uint8Array): readonly RespReply[] {
-    this.#text += Buffer.from(chunk).toString('latin1');
+    const text = this.#text + Buffer.from(chunk).toString('latin1');
     const replies: RespReply[] = [];
-    for (;;) {
-      const read = readReply(this.#text, 0);
-      if (read === undefined) return replies;
-      replies.push(read.reply);
-      this.#text = this.#text.slice(read.end);
+    let position = 0;
+    for (let read = readToken(text, 0); read !== undefined; read = readToken(text, position)) {
+      position = read.end;
+      const whole = this.#place(read);
+      if (whole !== undefined) replies.push(whole);
     }
+    this.#text = text.slice(position);
+    return replies;
+  }
+
+  /** Gives the outermost reply once it is complete. */
+  #place({ reply, itemsCount }: Token): RespReply | undefined {
+    if (itemsCount > 0) {
+      this.#open.push({ reply, items: [], itemsCount });
+      return undefined;
+    }
+    let complete = reply;
+    for (let list = this.#open.at(-1); list !== undefined; list = this.#open.at(-1)) {
+      list.items.push(complete);
+      if (list.items.length < list.itemsCount) return undefined;
+      this.#open.pop();
+      complete = { ...list.reply, items: list.items };
+    }
+    return complete;
   }
 }
 
-interface Read {
+interface OpenList {
   readonly reply: RespReply;
+  readonly items: RespReply[];
+  readonly itemsCount: number;
+}
+
+/** A reply without items, or the head of a list. */
+interface Token {
+  readonly reply: RespReply;
+  readonly itemsCount: number;
   readonly end: number;
 }
 
-function readReply(text: string, start: number): Read | undefined {
+function readToken(text: string, start: number): Token | undefined {
   const lineEnd = text.indexOf('\r\n', start);
   if (lineEnd === -1) return undefined;
   const type = text.charAt(start);
   const line = text.slice(start + 1, lineEnd);
   const end = lineEnd + 2;
   const perItem = AGGREGATES[type];
-  if (line === '-1' && (perItem !== undefined || BULKS.includes(type)))
-    return { reply: { type }, end };
-  if (perItem !== undefined) return readItems({ type, count: Number(line) * perItem }, text, end);
-  if (!BULKS.includes(type)) return { reply: { type, text: line }, end };
+  if (perItem === undefined && !BULKS.includes(type))
+    return { reply: { type, text: line }, itemsCount: 0, end };
+  if (line === '-1') return { reply: { type }, itemsCount: 0, end };
+  if (perItem !== undefined)
+    return { reply: { type, items: [] }, itemsCount: Number(line) * perItem, end };
   const bytesEnd = end + Number(line);
   if (text.length < bytesEnd + 2) return undefined;
-  return { reply: { type, text: text.slice(end, bytesEnd) }, end: bytesEnd + 2 };
-}
-
-function readItems(
-  { type, count }: { readonly type: string; readonly count: number },
-  text: string,
-  start: number,
-): Read | undefined {
-  const items: RespReply[] = [];
-  let end = start;
-  while (items.length < count) {
-    const item = readReply(text, end);
-    if (item === undefined) return undefined;
-    items.push(item.reply);
-    end = item.end;
-  }
-  return { reply: { type, items }, end };
+  return { reply: { type, text: text.slice(end, bytesEnd) }, itemsCount: 0, end: bytesEnd + 2 };
 }
 
 export function textsOf(reply: RespReply | undefined): readonly string[] {

@@ -1,10 +1,9 @@
 // What the server knows of one connection, apart from its bytes.
 import type { Address } from '@syncline/kernel';
-import type { ByteList } from '../byte-list.js';
 import type { Watcher } from '../keyspace.js';
-import type { KnownCommand } from './lookup.js';
 
-export interface Client extends Watcher {
+/** `Queued` is a command that waits for EXEC; only the commands know what it is. */
+export interface Client<Queued = unknown> extends Watcher {
   readonly id: number;
   readonly address: Address;
   readonly connectedAtMs: number;
@@ -18,7 +17,7 @@ export interface Client extends Watcher {
   /** CLIENT REPLY: `skip` drops the next reply, `off` all. */
   replies: 'on' | 'off' | 'skip-next' | 'skip';
   /** Commands since MULTI; undefined outside a transaction. */
-  queued: QueuedCommand[] | undefined;
+  queued: Queued[] | undefined;
   /** Arguments of the queued commands. */
   queuedBytes: number;
   /** A command was refused since MULTI, so EXEC must be. */
@@ -32,9 +31,4 @@ export interface Client extends Watcher {
   endAfterReply(): void;
   /** Drops the connection at once: CLIENT KILL. */
   cut(): void;
-}
-
-export interface QueuedCommand {
-  readonly known: KnownCommand;
-  readonly args: ByteList;
 }

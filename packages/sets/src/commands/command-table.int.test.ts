@@ -3,8 +3,8 @@ import { silentMetrics } from '@syncline/kernel';
 import { type RedisServer, startRedis } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { KnownCommand } from './command.js';
 import { createCommandTable } from './command-table.js';
-import type { KnownCommand } from './lookup.js';
 
 /** From Redis 7.2. */
 const newer = ['client|no-touch', 'client|setinfo'];

@@ -1,5 +1,6 @@
 // Every command that Syncline answers, in one list. Arity, flags, COMMAND and docs/COMMANDS.md come from it.
 import type { Metrics } from '@syncline/kernel';
+import type { CommandFinder } from './command.js';
 import { auth } from './connection/auth.js';
 import { client } from './connection/client/client.js';
 import { readonly, readwrite } from './connection/cluster-mode.js';
@@ -34,8 +35,8 @@ export interface CommandTableDeps {
   readonly metrics: Metrics;
 }
 
-export function createCommandTable({ metrics }: CommandTableDeps): CommandLookup {
-  const table: CommandLookup = new CommandLookup([
+export function createCommandTable({ metrics }: CommandTableDeps): CommandFinder {
+  const table: CommandFinder = new CommandLookup([
     ...setCommands,
     ...genericCommands,
     ...[auth, client, echo, hello, ping, quit, readonly, readwrite, reset, select],

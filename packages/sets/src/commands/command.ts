@@ -11,7 +11,7 @@ export interface CommandContext {
   readonly args: ByteList;
   readonly reply: Reply;
   readonly keyspace: Keyspace;
-  readonly client: Client;
+  readonly client: Client<QueuedCommand>;
   readonly facts: ServerFacts;
   /**
    * Only where a transaction holds a command that walks the keyspace: the names of all sets that there are
@@ -89,3 +89,34 @@ export type Walk =
   /** More than a turn or an operation holds, whatever the sets are. A transaction that has one is refused. */
   | { readonly kind: 'long' }
   | { readonly kind: 'none' };
+
+/** A command of the table, with what its flags mean for the dispatch. */
+export interface KnownCommand {
+  readonly command: Command;
+  /** `sadd`, or `config|set` for a subcommand. */
+  readonly fullName: string;
+  /** What it does with sets; undefined for commands that touch none. */
+  readonly access: 'read' | 'write' | undefined;
+  /** Counters may be taken by it: a write, or EXEC. */
+  readonly makesOperations: boolean;
+  /** Answers without a password. */
+  readonly isOpen: boolean;
+  /** Answers while the sets are loaded from a peer. */
+  readonly isLoadable: boolean;
+  /** Runs at once inside MULTI, instead of being queued. */
+  readonly isNeverQueued: boolean;
+  readonly isRefusedInMulti: boolean;
+  readonly subcommands: CommandFinder | undefined;
+}
+
+export interface CommandFinder {
+  readonly all: readonly KnownCommand[];
+  /** The command that this word names, in any case. */
+  find(args: ByteList, index: number): KnownCommand | undefined;
+}
+
+/** Between MULTI and EXEC. The bytes are its own. */
+export interface QueuedCommand {
+  readonly known: KnownCommand;
+  readonly args: ByteList;
+}

@@ -1,8 +1,7 @@
 // The table of commands for documentation: what each does and where it differs from Redis.
 import { silentMetrics } from '@syncline/kernel';
-import type { Command } from './command.js';
+import type { Command, KnownCommand } from './command.js';
 import { createCommandTable } from './command-table.js';
-import type { KnownCommand } from './lookup.js';
 import { redisCommandNames } from './redis-command-names.js';
 
 export interface CommandDescription {

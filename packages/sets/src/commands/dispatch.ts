@@ -5,10 +5,9 @@
 // the server take it now, does it go into the queue of a transaction. A command that is refused while one is
 // open breaks it. Nothing is allocated on the way of a plain SADD.
 import { type Metrics, SynclineError } from '@syncline/kernel';
-import type { CommandContext } from './command.js';
+import type { CommandContext, CommandFinder, KnownCommand } from './command.js';
 import { createCommandTable } from './command-table.js';
 import { errorTexts, failureText } from './errors.js';
-import type { CommandLookup, KnownCommand } from './lookup.js';
 import { resolveCommand } from './resolve-command.js';
 import { runCommand } from './run-command.js';
 import { queueCommand } from './transactions/queue-command.js';
@@ -28,7 +27,7 @@ export function createDispatch({ metrics }: DispatchDeps): Dispatch {
 }
 
 /** The same over another table. */
-export function dispatchOver(lookup: CommandLookup): Dispatch {
+export function dispatchOver(lookup: CommandFinder): Dispatch {
   return (context) => {
     const known = resolveCommand(lookup, context.args);
     const refusal = typeof known === 'string' ? known : refusalOf(known, context);

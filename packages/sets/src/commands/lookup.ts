@@ -3,25 +3,7 @@
 // An open table over all names, hashed with the case folded away. Beside each command stands what its
 // flags mean for the dispatch, so that nothing is searched for in a list while commands run.
 import type { ByteList } from '../byte-list.js';
-import type { Command, CommandFlag } from './command.js';
-
-export interface KnownCommand {
-  readonly command: Command;
-  /** `sadd`, or `config|set` for a subcommand. */
-  readonly fullName: string;
-  /** What it does with sets; undefined for commands that touch none. */
-  readonly access: 'read' | 'write' | undefined;
-  /** Counters may be taken by it: a write, or EXEC. */
-  readonly makesOperations: boolean;
-  /** Answers without a password. */
-  readonly isOpen: boolean;
-  /** Answers while the sets are loaded from a peer. */
-  readonly isLoadable: boolean;
-  /** Runs at once inside MULTI, instead of being queued. */
-  readonly isNeverQueued: boolean;
-  readonly isRefusedInMulti: boolean;
-  readonly subcommands: CommandLookup | undefined;
-}
+import type { Command, CommandFinder, CommandFlag, KnownCommand } from './command.js';
 
 const neverQueued: ReadonlySet<string> = new Set([
   'multi',
@@ -32,7 +14,7 @@ const neverQueued: ReadonlySet<string> = new Set([
   'reset',
 ]);
 
-export class CommandLookup {
+export class CommandLookup implements CommandFinder {
   readonly all: readonly KnownCommand[];
   readonly #slots: readonly (Slot | undefined)[];
   readonly #mask: number;

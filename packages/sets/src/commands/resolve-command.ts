@@ -1,14 +1,14 @@
 // Which command the words mean, or why none: an unknown name, an unknown subcommand, too few or too many words.
 import type { ByteList } from '../byte-list.js';
+import type { CommandFinder, KnownCommand } from './command.js';
 import { unknownCommandText, unknownSubcommandText, wrongArgumentsText } from './errors.js';
-import type { CommandLookup, KnownCommand } from './lookup.js';
 import { redisCommandNames } from './redis-command-names.js';
 
 /** Redis shows no more than this many bytes of the arguments, so no more words than that are looked at. */
 const SHOWN_WORDS_MAX = 64;
 
 /** A text is the answer to a command that cannot run. */
-export function resolveCommand(lookup: CommandLookup, args: ByteList): KnownCommand | string {
+export function resolveCommand(lookup: CommandFinder, args: ByteList): KnownCommand | string {
   const command = lookup.find(args, 0);
   if (command === undefined) return unknownCommand(args);
   let known = command;

@@ -4,8 +4,7 @@
 // Nothing may come between being admitted and writing: a command waits for its sets first and for the gate
 // last, then looks again whether its sets are still there.
 import { assert, SynclineError } from '@syncline/kernel';
-import type { CommandContext, Walk } from './command.js';
-import type { KnownCommand } from './lookup.js';
+import type { CommandContext, KnownCommand, Walk } from './command.js';
 import { planWalk, walkedKeys } from './walk-plan.js';
 
 export function runCommand(known: KnownCommand, context: CommandContext): void | Promise<void> {

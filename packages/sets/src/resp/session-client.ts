@@ -1,6 +1,7 @@
 // What commands see and change of the connection that they came by.
 import type { Address } from '@syncline/kernel';
-import type { Client, QueuedCommand } from '../commands/client.js';
+import type { Client } from '../commands/client.js';
+import type { QueuedCommand } from '../commands/command.js';
 
 export interface SessionClientDeps {
   readonly address: Address;

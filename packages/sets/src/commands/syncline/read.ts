@@ -3,9 +3,8 @@
 // It is a command of its own, since a version among the words of SISMEMBER could not be told from a member.
 import type { Metrics } from '@syncline/kernel';
 import { setsLimits } from '../../limits.js';
-import type { Command, CommandContext } from '../command.js';
+import type { Command, CommandContext, CommandFinder, KnownCommand } from '../command.js';
 import { errorTexts, noQuorumText, notReadyText } from '../errors.js';
-import type { CommandLookup, KnownCommand } from '../lookup.js';
 import { resolveCommand } from '../resolve-command.js';
 import { runCommand } from '../run-command.js';
 import { type ReadOptions, readOptions } from './read-options.js';
@@ -18,7 +17,7 @@ const NODES = 1;
 export interface SynclineReadDeps {
   readonly metrics: Metrics;
   /** Asked when the command runs, since it is part of the table. */
-  readonly lookup: () => CommandLookup;
+  readonly lookup: () => CommandFinder;
 }
 
 export function createSynclineRead({ metrics, lookup }: SynclineReadDeps): Command {

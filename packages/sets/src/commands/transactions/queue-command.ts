@@ -1,9 +1,8 @@
 // Between MULTI and EXEC commands are kept, with bytes of their own, and answered with QUEUED.
 import type { ByteList } from '../../byte-list.js';
 import { setsLimits } from '../../limits.js';
-import type { CommandContext } from '../command.js';
+import type { CommandContext, KnownCommand } from '../command.js';
 import { errorTexts } from '../errors.js';
-import type { KnownCommand } from '../lookup.js';
 
 const commandsMax = setsLimits.transactionCommandsMax.value;
 const bytesMax = setsLimits.transactionBytesMax.value;

@@ -5,8 +5,7 @@
 // read: else a set could be made between the reading and the turn, and be missed.
 import type { KeyspaceView } from '../../keyspace.js';
 import { setsLimits } from '../../limits.js';
-import type { QueuedCommand } from '../client.js';
-import type { CommandContext } from '../command.js';
+import type { CommandContext, QueuedCommand } from '../command.js';
 import { errorTexts } from '../errors.js';
 import { keyIndices } from '../server/command/command-keys.js';
 import { walkedKeys } from '../walk-plan.js';

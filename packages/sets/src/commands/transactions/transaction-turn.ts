@@ -6,8 +6,7 @@
 // S22  A transaction runs in one turn and is one operation, or it changes nothing.
 import { SynclineError } from '@syncline/kernel';
 import { setsLimits } from '../../limits.js';
-import type { QueuedCommand } from '../client.js';
-import type { CommandContext } from '../command.js';
+import type { CommandContext, QueuedCommand } from '../command.js';
 import { errorTexts, failureText } from '../errors.js';
 import { endTransaction } from './end-transaction.js';
 

@@ -1,10 +1,9 @@
 // COMMAND DOCS: a sentence about each command. redis-cli asks for it and shows it in its help.
 import type { Reply } from '../../../resp/reply.js';
-import type { Command } from '../../command.js';
-import type { CommandLookup, KnownCommand } from '../../lookup.js';
+import type { Command, CommandFinder, KnownCommand } from '../../command.js';
 import { namedCommand } from './named-command.js';
 
-export function createCommandDocs(lookup: () => CommandLookup): Command {
+export function createCommandDocs(lookup: () => CommandFinder): Command {
   return {
     name: 'docs',
     arity: -2,

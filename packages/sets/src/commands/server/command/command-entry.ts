@@ -1,6 +1,6 @@
 // A command as COMMAND and COMMAND INFO show it.
 import type { Reply } from '../../../resp/reply.js';
-import type { KnownCommand } from '../../lookup.js';
+import type { KnownCommand } from '../../command.js';
 import { aclCategories } from './acl-categories.js';
 
 /** Name, arity, flags, keys, categories, hints, key specifications and subcommands. */

@@ -1,13 +1,12 @@
 // COMMAND GETKEYS: the keys of a whole command.
-import type { Command, CommandContext } from '../../command.js';
+import type { Command, CommandContext, CommandFinder, KnownCommand } from '../../command.js';
 import { errorTexts } from '../../errors.js';
-import type { CommandLookup, KnownCommand } from '../../lookup.js';
 import { isArity } from '../../resolve-command.js';
 import { keyIndices } from './command-keys.js';
 
 const FIRST = 2;
 
-export function createCommandGetkeys(lookup: () => CommandLookup): Command {
+export function createCommandGetkeys(lookup: () => CommandFinder): Command {
   return {
     name: 'getkeys',
     arity: -4,
@@ -29,7 +28,7 @@ export function createCommandGetkeys(lookup: () => CommandLookup): Command {
 }
 
 /** A text says why there are none. */
-function findKeys(lookup: CommandLookup, { args }: CommandContext): readonly number[] | string {
+function findKeys(lookup: CommandFinder, { args }: CommandContext): readonly number[] | string {
   const known = commandAt(lookup, { args });
   if (known === undefined) return errorTexts.commandInvalid;
   const { keys, arity } = known.command;
@@ -39,7 +38,7 @@ function findKeys(lookup: CommandLookup, { args }: CommandContext): readonly num
 }
 
 function commandAt(
-  lookup: CommandLookup,
+  lookup: CommandFinder,
   { args }: Pick<CommandContext, 'args'>,
 ): KnownCommand | undefined {
   const known = lookup.find(args, FIRST);

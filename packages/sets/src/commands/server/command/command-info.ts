@@ -1,10 +1,9 @@
 // COMMAND INFO: arity, flags and keys of the commands that are named, or of all.
-import type { Command } from '../../command.js';
-import type { CommandLookup } from '../../lookup.js';
+import type { Command, CommandFinder } from '../../command.js';
 import { replyEntry } from './command-entry.js';
 import { namedCommand } from './named-command.js';
 
-export function createCommandInfo(lookup: () => CommandLookup): Command {
+export function createCommandInfo(lookup: () => CommandFinder): Command {
   return {
     name: 'info',
     arity: -2,

@@ -1,12 +1,11 @@
 // COMMAND COUNT and LIST: how many commands there are, and their names, all or those that fit a filter.
-import type { Command, CommandContext } from '../../command.js';
+import type { Command, CommandContext, CommandFinder, KnownCommand } from '../../command.js';
 import { errorTexts } from '../../errors.js';
 import { Glob } from '../../glob.js';
-import type { CommandLookup, KnownCommand } from '../../lookup.js';
 import { isOption } from '../../option-word.js';
 import { aclCategories } from './acl-categories.js';
 
-export function createCommandCount(lookup: () => CommandLookup): Command {
+export function createCommandCount(lookup: () => CommandFinder): Command {
   return {
     name: 'count',
     arity: 2,
@@ -17,7 +16,7 @@ export function createCommandCount(lookup: () => CommandLookup): Command {
   };
 }
 
-export function createCommandList(lookup: () => CommandLookup): Command {
+export function createCommandList(lookup: () => CommandFinder): Command {
   return {
     name: 'list',
     arity: -2,

@@ -1,7 +1,6 @@
 // COMMAND: what the server answers, from the one table of commands.
-import type { Command } from '../../command.js';
+import type { Command, CommandFinder } from '../../command.js';
 import { createHelp } from '../../help-command.js';
-import type { CommandLookup } from '../../lookup.js';
 import { createCommandDocs } from './command-docs.js';
 import { replyEntry } from './command-entry.js';
 import { createCommandGetkeys } from './command-getkeys.js';
@@ -9,7 +8,7 @@ import { createCommandInfo } from './command-info.js';
 import { createCommandCount, createCommandList } from './command-list.js';
 
 /** `lookup` is asked when a command runs, since COMMAND is part of what it tells about. */
-export function createCommandCommand(lookup: () => CommandLookup): Command {
+export function createCommandCommand(lookup: () => CommandFinder): Command {
   const subcommands: readonly Command[] = [
     createCommandCount(lookup),
     createCommandDocs(lookup),

@@ -66,7 +66,7 @@ export class HeldReplies {
   answered(commit: number): void {
     const last = this.#lastRun;
     const end = this.#deps.writer.length;
-    if (last !== undefined && last.commit === commit && !this.#isPartOut) {
+    if (last?.commit === commit && !this.#isPartOut) {
       last.repliesCount += 1;
       last.end = end;
       return;

@@ -65,7 +65,7 @@ test(
     rig.facts.idleTimeoutSeconds = 60;
     rig.commands.set('BLOCK', () => clock.sleep(300_000));
     const [idle, busy, blocked] = [rig.connect(), rig.connect(), rig.connect()];
-    void blocked.send('BLOCK\r\n');
+    blocked.send('BLOCK\r\n');
     for (let minute = 0; minute < 4; minute += 1) {
       await clock.sleep(30_000);
       busy.send('ECHO a\r\n');
@@ -86,7 +86,7 @@ test(
     for (const client of [slow, late]) {
       client.isStopped = true;
       client.send('ECHO a\r\n');
-      void client.send('HUGE\r\n');
+      client.send('HUGE\r\n');
     }
     await clock.sleep(58_000);
     late.takeMore('all');
@@ -114,7 +114,7 @@ test(
     });
     const client = rig.connect();
     client.isStopped = true;
-    void client.send('STREAM\r\n');
+    client.send('STREAM\r\n');
     await clock.sleep(55_000);
     expect(client.isCut).toBe(false);
     await clock.sleep(10_000);
@@ -128,7 +128,7 @@ test(
   inWorld('turns', async ({ clock }) => {
     const rig = new SessionRig(clock);
     const [busy, other] = [rig.connect(), rig.connect()];
-    const pushed = busy.send('BUSY\r\n'.repeat(5_000));
+    const pushed = busy.push('BUSY\r\n'.repeat(5_000));
     other.send('OTHER\r\n');
     await pushed;
     expect(rig.ran.indexOf('OTHER')).toBe(setsLimits.turnCommandsMax.value);

@@ -33,7 +33,7 @@ const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 describe('order and chunks', () => {
   test('the replies of a chunk leave together and in order', () => {
     const { client } = setUp();
-    expect(client.send('ECHO a\r\nNO\r\nECHO b\r\nECHO')).toBeUndefined();
+    expect(client.push('ECHO a\r\nNO\r\nECHO b\r\nECHO')).toBeUndefined();
     expect(client.chunks).toEqual([`${bulk('a')}-ERR NO\r\n${bulk('b')}`]);
     client.read();
     client.send(' c\r\n');
@@ -43,11 +43,11 @@ describe('order and chunks', () => {
   test('what is behind a command that waits runs after it', async () => {
     const { rig, client } = setUp();
     const answer = addSlow(rig);
-    const pushed = client.send('ECHO a\r\nSLOW\r\nECHO b\r\n');
+    const pushed = client.push('ECHO a\r\nSLOW\r\nECHO b\r\n');
     expect(pushed).toBeInstanceOf(Promise);
     expect(client.read()).toBe(bulk('a'));
     expect(rig.ran).toEqual(['ECHO', 'SLOW']);
-    void client.send('ECHO c\r\n');
+    client.send('ECHO c\r\n');
     await answer();
     await pushed;
     expect(client.read()).toBe(`+SLOW\r\n${bulk('b')}${bulk('c')}`);
@@ -64,7 +64,7 @@ describe('order and chunks', () => {
         reply.integer(2);
       });
     });
-    void client.send('ECHO a\r\nHALF\r\n');
+    client.send('ECHO a\r\nHALF\r\n');
     expect(client.read()).toBe(bulk('a'));
     answer();
     await settled();
@@ -74,10 +74,10 @@ describe('order and chunks', () => {
   test('after so many commands others get their turn', async () => {
     const { clock, rig, client } = setUp();
     const count = setsLimits.turnCommandsMax.value;
-    const pushed = client.send('ECHO a\r\n'.repeat(count + 1));
+    const pushed = client.push('ECHO a\r\n'.repeat(count + 1));
     expect(rig.ran.length).toBe(count);
     expect(client.chunks.length).toBe(1);
-    void client.send('ECHO b\r\n');
+    client.send('ECHO b\r\n');
     expect(rig.ran.length).toBe(count);
     clock.endTurn();
     await pushed;
@@ -87,7 +87,7 @@ describe('order and chunks', () => {
   test('many small chunks of one turn count together', () => {
     const { clock, rig, client } = setUp();
     const count = setsLimits.turnCommandsMax.value;
-    for (let chunk = 0; chunk < count + 10; chunk += 1) void client.send('ECHO a\r\n');
+    for (let chunk = 0; chunk < count + 10; chunk += 1) client.send('ECHO a\r\n');
     expect(rig.ran.length).toBe(count);
     clock.endTurn();
     expect(rig.ran.length).toBe(count + 10);
@@ -99,7 +99,7 @@ describe('order and chunks', () => {
       clock.now += 0.6;
       reply.simple('OK');
     });
-    void client.send('WORK\r\n'.repeat(20));
+    client.send('WORK\r\n'.repeat(20));
     expect(rig.ran.length).toBe(4);
     clock.endTurn();
     expect(rig.ran.length).toBe(8);
@@ -153,7 +153,7 @@ describe('S5 held replies', () => {
   test('a command that waited is held until all commits are settled', async () => {
     const { rig, client } = setUp();
     const answer = addSlow(rig);
-    void client.send('SLOW\r\n');
+    client.send('SLOW\r\n');
     rig.commits.newest = 7;
     await answer();
     expect(client.read()).toBe('');
@@ -164,7 +164,7 @@ describe('S5 held replies', () => {
   test('S7 a commit that failed while a command waited makes its reply an error', async () => {
     const { rig, client } = setUp();
     const answer = addSlow(rig);
-    void client.send('SLOW\r\nECHO a\r\n');
+    client.send('SLOW\r\nECHO a\r\n');
     rig.commits.settle(6, full);
     await answer();
     expect(client.read()).toBe(misconf + bulk('a'));
@@ -202,7 +202,7 @@ describe('the end', () => {
   test('no more bytes: what was pushed is answered, then it ends', async () => {
     const { rig, client } = setUp();
     const answer = addSlow(rig);
-    void client.send('SLOW\r\nECHO a\r\nECHO half');
+    client.send('SLOW\r\nECHO a\r\nECHO half');
     client.session.close();
     expect(client.isEnded).toBe(false);
     await answer();
@@ -216,7 +216,7 @@ describe('the end', () => {
       reply.simple('OK');
     });
     const answer = addSlow(rig);
-    const pushed = client.send('WATCH\r\nSLOW\r\nECHO a\r\n');
+    const pushed = client.push('WATCH\r\nSLOW\r\nECHO a\r\n');
     expect([rig.facts.clients.size, rig.metrics.get('connections')]).toEqual([1, 1]);
     client.leave();
     await pushed;
@@ -270,7 +270,7 @@ describe('S10 output', () => {
     addBig(rig);
     client.isStopped = true;
     client.send('ECHO a\r\n'); // the sink has it, and is full
-    const pushed = client.send('BIG\r\nBIG\r\nBIG\r\nECHO b\r\n');
+    const pushed = client.push('BIG\r\nBIG\r\nBIG\r\nECHO b\r\n');
     await settled();
     expect(rig.ran).toEqual(['ECHO', 'BIG', 'BIG']);
     client.takeMore('all');
@@ -301,7 +301,7 @@ describe('S10 output', () => {
       }
     });
     client.isStopped = true;
-    void client.send('STREAM\r\n');
+    client.send('STREAM\r\n');
     await settled();
     expect(made).toBeLessThan(15);
     for (let round = 0; round < 20; round += 1) {
@@ -328,7 +328,7 @@ describe('S10 output', () => {
       }
     });
     client.isStopped = true;
-    void client.send('STREAM\r\n');
+    client.send('STREAM\r\n');
     await settled();
     client.leave();
     await settled();
@@ -341,7 +341,7 @@ describe('S10 output', () => {
     rig.commands.set('HUGE', ({ reply }) => reply.raw(bytes));
     client.isStopped = true;
     client.send('ECHO a\r\n');
-    void client.send('HUGE\r\n');
+    client.send('HUGE\r\n');
     expect(client.isCut).toBe(false);
     const other = rig.connect();
     other.isStopped = true;
@@ -350,7 +350,7 @@ describe('S10 output', () => {
       reply.raw(bytes);
       reply.simple('');
     });
-    void other.send('HUGER\r\n');
+    other.send('HUGER\r\n');
     expect([other.isCut, rig.metrics.get('closed_total output-full')]).toEqual([true, 1]);
   });
 
@@ -359,7 +359,7 @@ describe('S10 output', () => {
     client.isStopped = true;
     client.send('ECHO a\r\n');
     rig.commands.set('MUCH', ({ reply }) => reply.raw(Buffer.alloc(65_537)));
-    void client.send('MUCH\r\n');
+    client.send('MUCH\r\n');
     expect(client.isCut).toBe(true);
     const other = rig.connect();
     other.send('*11\r\n');

@@ -119,11 +119,14 @@ function inlineWords(line: string): string[] | undefined {
 }
 
 function unescapeDouble(text: string): string {
-  return text.replaceAll(/\\(?:x([0-9a-fA-F]{2})|(.))/gs, (_all, hex?: string, other = '') => {
-    if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16));
-    const index = 'nrtba'.indexOf(other);
-    return index === -1 ? other : '\n\r\t\b\x07'.charAt(index);
-  });
+  return text.replaceAll(
+    /\\(?:x([0-9a-fA-F]{2})|(.))/gs,
+    (_all, hex: string | undefined, other: string) => {
+      if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16));
+      const index = 'nrtba'.indexOf(other);
+      return index === -1 ? other : '\n\r\t\b\x07'.charAt(index);
+    },
+  );
 }
 
 function failure(kind: ProtocolFailureKind): Front {

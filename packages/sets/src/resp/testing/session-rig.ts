@@ -1,5 +1,6 @@
 // Sessions with toy commands, toy commits and a sink that can be stopped: what tests of sessions need.
 import type { Clock, SynclineError } from '@syncline/kernel';
+import type { Client } from '../../commands/client.js';
 import type { CommandContext } from '../../commands/command.js';
 import type { ServerFacts } from '../../commands/server-facts.js';
 import type { Keyspace } from '../../keyspace.js';
@@ -20,7 +21,7 @@ export class SessionRig {
   readonly facts: ServerFacts;
 
   constructor(clock: Clock, options: { readonly hasPassword?: boolean } = {}) {
-    const clients = new Map();
+    const clients = new Map<number, Client>();
     let seen = 0;
     const see: ToyCommand = ({ args, reply }) => {
       seen = Number(args.text(1));
@@ -112,9 +113,14 @@ export class RigConnection {
     });
   }
 
-  /** Inline commands, or any bytes. */
-  send(text: string): Promise<void> | undefined {
+  /** Inline commands, or any bytes. A promise: the session asks to wait. */
+  push(text: string): Promise<void> | undefined {
     return this.session.push(Buffer.from(text, 'latin1'));
+  }
+
+  /** The same, whether it asks to wait or not. */
+  send(text: string): void {
+    void this.push(text);
   }
 
   read(): string {

@@ -98,6 +98,20 @@ test('a whole command is read where it lies; one that is cut is gathered, and wh
   expect([parser.next(), parser.isMidCommand]).toEqual(['more', false]);
 });
 
+test('S14 a long command is gathered from any pieces, while its buffer grows', () => {
+  const words = Array.from({ length: 200 }, (_, index) => `word ${index}`.repeat(1 + (index % 9)));
+  const bulks = words.map((word) => `$${word.length}\r\n${word}\r\n`);
+  const bytes = Buffer.from(`*${words.length}\r\n${bulks.join('')}PING\r\n`);
+  for (const size of [1, 7, 100, 1_000]) {
+    const cuts = Array.from(
+      { length: Math.floor(bytes.length / size) },
+      (_, index) => index * size,
+    );
+    const found = parseInChunks(bytes, cuts, limits);
+    expect(found.commands).toEqual([words, ['PING']]);
+  }
+});
+
 test('S10 a declared length takes no memory', () => {
   const parser = new CommandParser();
   parser.feed(Buffer.from('*1048576\r\n$1048576\r\nabc'));

@@ -1,0 +1,148 @@
+// The library's face, and a RESP session on top of it, over the simulated disk.
+import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
+import { expect, test } from 'vitest';
+import { openSets } from './open-sets.js';
+import type { RespSink, Sets, SetsOptions } from './sets.js';
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+const identity = { nodeId: 1, clusterId: 'sim' };
+
+async function open(ports: SimulatedBody, options: Partial<SetsOptions> = {}) {
+  const storage = await ports.openStorage('db');
+  const start = () => openSets({ ...ports, storage }, { ...identity, ...options });
+  return { storage, start, sets: await start() };
+}
+
+async function membersOf(sets: Sets, name: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for await (const member of sets.members(bytes(name))) found.push(Buffer.from(member).toString());
+  return found.sort();
+}
+
+function connect(sets: Sets) {
+  let output = '';
+  const sink: RespSink = {
+    write: (chunk) => {
+      output += Buffer.from(chunk).toString();
+      return true;
+    },
+    drained: () => Promise.resolve(),
+    end: () => {},
+  };
+  const peer = {
+    address: { host: '127.0.0.1', port: 1 },
+    loopback: true,
+    gone: new AbortController().signal,
+    cut: () => {},
+  };
+  const session = sets.connect(peer);
+  session.writeTo(sink);
+  return { push: (text: string) => session.push(bytes(text)), output: () => output };
+}
+
+test('what was added is there after a restart, with the same version and digest', () =>
+  runInSimulation(1, async (ports) => {
+    const { sets, start } = await open(ports);
+    expect(await sets.add(bytes('a'), [bytes('x'), bytes('y'), bytes('x')])).toBe(2);
+    expect(await sets.add(bytes('a'), [bytes('x'), bytes('z')])).toBe(1);
+    expect(await sets.remove(bytes('a'), [bytes('y'), bytes('none')])).toBe(1);
+    expect([sets.has(bytes('a'), bytes('z')), sets.cardinality(bytes('a'))]).toEqual([true, 2]);
+    expect(await membersOf(sets, 'a')).toEqual(['x', 'z']);
+    const { version, ...digest } = sets.digest();
+    await sets.close();
+    await expect(sets.add(bytes('a'), [bytes('q')])).rejects.toMatchObject({ code: 'closed' });
+    const again = await start();
+    const { version: versionAgain, ...digestAgain } = again.digest();
+    expect([String(versionAgain), digestAgain]).toEqual([String(version), digest]);
+    expect(await membersOf(again, 'a')).toEqual(['x', 'z']);
+    expect(again.status()).toMatchObject({ health: 'ready', sets: 1, liveDots: 2 });
+    await again.close();
+    expect(ports.node.pendingTimersCount).toBe(0);
+  }));
+
+test('a change that is larger than an operation is made in several', () =>
+  runInSimulation(1, async (ports) => {
+    const { sets } = await open(ports);
+    // 5 MB: more than the 4 MiB of an operation.
+    const many = Array.from({ length: 100 }, (_, index) => new Uint8Array(50_000).fill(index));
+    const other = sets.add(bytes('b'), [bytes('x')]);
+    expect(await sets.add(bytes('a'), many)).toBe(100);
+    expect(await other).toBe(1);
+    expect(sets.cardinality(bytes('a'))).toBe(100);
+    expect(await sets.remove(bytes('a'), many)).toBe(100);
+    expect(sets.cardinality(bytes('a'))).toBe(0);
+    await sets.close();
+  }));
+
+test.each([
+  ['set', new Uint8Array(4_097), []],
+  ['member', new Uint8Array(1), [new Uint8Array(65_537)]],
+])('a %s that is too long is refused', (field, set, members) =>
+  runInSimulation(1, async (ports) => {
+    const { sets } = await open(ports);
+    expect(() => sets.add(set, members)).toThrow(`the ${field} has`);
+    await sets.close();
+  }),
+);
+
+test('S5 a reply, and that of a read that saw the change, wait for the disk', () =>
+  runInSimulation(1, async (ports) => {
+    const { sets } = await open(ports, { durability: 'synced' });
+    const writer = connect(sets);
+    const reader = connect(sets);
+    ports.node.disk.adjust({ slowProbability: 1, slowMsMax: 2_000 });
+    const beforeMs = ports.clock.monotonicMs();
+    const written = sets.add(bytes('probe'), [bytes('p')]).then(() => ports.clock.monotonicMs());
+    writer.push('SADD a x\r\n');
+    reader.push('SISMEMBER a x\r\nSISMEMBER b x\r\n');
+    const stranger = connect(sets);
+    stranger.push('SISMEMBER b x\r\n');
+    await ports.clock.sleep(0.01);
+    expect(writer.output() + reader.output()).toBe('');
+    expect(stranger.output(), 'it saw nothing of it').toBe(':0\r\n');
+    expect(await written).toBeGreaterThan(beforeMs);
+    await ports.clock.sleep(1);
+    expect([writer.output(), reader.output()]).toEqual([':1\r\n', ':1\r\n:0\r\n']);
+    await sets.close();
+  }));
+
+test('S7 a full disk refuses writes, reads go on, and writing resumes with room', () =>
+  runInSimulation(1, async (ports) => {
+    const { sets } = await open(ports);
+    await sets.add(bytes('a'), [bytes('x')]);
+    const client = connect(sets);
+    ports.node.disk.adjust({ isFull: true });
+    client.push('SADD a y\r\nSISMEMBER a y\r\n');
+    await ports.clock.sleep(500);
+    const refused = client.output();
+    expect(
+      refused
+        .split('\r\n')
+        .slice(0, 2)
+        .every((line) => line.startsWith('-MISCONF')),
+    ).toBe(true);
+    client.push('SISMEMBER a y\r\nSISMEMBER a x\r\n');
+    await ports.clock.sleep(500);
+    expect(client.output().slice(refused.length)).toBe(':0\r\n:1\r\n');
+    expect(sets.status().health).toBe('full');
+    ports.node.disk.adjust({ isFull: false });
+    expect(await sets.add(bytes('a'), [bytes('z')])).toBe(1);
+    expect(await membersOf(sets, 'a')).toEqual(['x', 'z']);
+    expect(sets.status().health).toBe('ready');
+    await sets.close();
+  }));
+
+test('a disk that failed takes no more writes in this process', () =>
+  runInSimulation(1, async (ports) => {
+    const { sets } = await open(ports, { durability: 'synced' });
+    await sets.add(bytes('a'), [bytes('x')]);
+    ports.node.disk.adjust({ syncFailureProbability: 1 });
+    const add = () => sets.add(bytes('a'), [bytes('y')]);
+    await expect(add()).rejects.toMatchObject({ code: 'storage-failed' });
+    ports.node.disk.adjust({ syncFailureProbability: 0 });
+    await expect(add()).rejects.toMatchObject({ code: 'storage-failed' });
+    expect(sets.has(bytes('a'), bytes('x'))).toBe(true);
+    expect(sets.has(bytes('a'), bytes('y'))).toBe(false);
+    expect(sets.status().health).toBe('failed');
+    await sets.close();
+  }));

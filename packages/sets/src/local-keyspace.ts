@@ -136,7 +136,7 @@ export class LocalKeyspace implements Keyspace {
     if (changes === 0) return 0;
     this.#operationsCount += 1;
     this.#see(this.#state.gatheringNumber);
-    this.#commits.changed();
+    this.#commits.changed(changes);
     return changes;
   }
 

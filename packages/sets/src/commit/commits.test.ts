@@ -38,8 +38,9 @@ class HeldWrites {
   readonly #ends: { resolve: () => void; reject: (error: SynclineError) => void }[] = [];
 
   write(batch: StorageBatch): Promise<void> {
-    const [operation] = batch.operations;
-    this.sizes.push(operation?.kind === 'put' ? (operation.value[0] ?? 0) : 0);
+    for (const operation of batch.operations) {
+      this.sizes.push(operation.kind === 'put' ? (operation.value[0] ?? 0) : 0);
+    }
     return new Promise((resolve, reject) => this.#ends.push({ resolve, reject }));
   }
 
@@ -72,7 +73,7 @@ function inTurns(
     );
     const change = (name: string) => {
       state.gathered += 1;
-      commits.changed();
+      commits.changed(1);
       commits.whenSettled(state.gatheringNumber, (error) =>
         heard.push(`${name} ${error?.code ?? 'ok'}`),
       );
@@ -134,6 +135,30 @@ test('S7 a failed write takes what was made on top of it along, and its number i
     await turn();
     expect(state.calls.at(-1)).toBe('settled 2');
     expect(heard.at(-1)).toBe('d ok');
+  }));
+
+test('a record that has grown large is closed, and written with the rest of the turn', () =>
+  inTurns(async ({ state, storage, heard, change, turn, commits }) => {
+    change('a');
+    commits.changed(2_000);
+    expect(state.isGathering).toBe(false);
+    change('b');
+    await turn();
+    expect(storage.sizes).toEqual([1, 1]);
+    change('c');
+    commits.changed(2_000);
+    change('d');
+    expect(commits.newest).toBe(4);
+    storage.succeed();
+    await turn();
+    expect([storage.sizes, heard]).toEqual([
+      [1, 1, 1, 1],
+      ['a ok', 'b ok'],
+    ]);
+    storage.fail();
+    await turn();
+    expect([state.calls.at(-1), commits.newest]).toEqual(['undo 3', 0]);
+    expect(heard.slice(2)).toEqual(['c storage-full', 'd storage-full']);
   }));
 
 test('a number that is left over from an undone commit waits for nobody', () =>

@@ -4,7 +4,8 @@
 //               ▲                            │
 //               └── later turns join ────────┘ failed: both are undone, in reverse, and settled with the error
 //
-// One write is in flight at a time. A commit's number is its place in the journal, which has no holes, so
+// One write is in flight at a time. A record that has grown large is closed before the end of the turn, so
+// that no generation of the head gets large; the next write takes all closed records. A commit's number is its place in the journal, which has no holes, so
 // a number is used again when its write has failed; by then nobody waits for it any more. Listeners
 // instead of promises: a pipeline of a thousand commands waits with one of them.
 //
@@ -19,8 +20,12 @@ import {
   StorageBatch,
   SynclineError,
 } from '@syncline/kernel';
+import { setsLimits } from '../limits.js';
 import type { JournalRecord, SetsState } from '../state/sets-state.js';
 import { journalKey } from '../state/storage-keys.js';
+
+/** A record with so many changed elements is closed. A fold then holds few more than its batch should. */
+const RECORD_ELEMENTS_MAX = setsLimits.foldBatchEntriesMax.value / 4;
 
 export type CommitListener = (error: SynclineError | undefined) => void;
 
@@ -44,7 +49,12 @@ export class Commits {
   readonly #deps: CommitsDeps;
   /** The last commit that is stored. */
   #settled: number;
-  #isWriting = false;
+  /** The last commit of the write in flight; that of `#settled` when there is none. */
+  #inFlight: number;
+  /** Records that wait for their write. */
+  #closed: JournalRecord[] = [];
+  /** Elements that were changed since the last record was closed. */
+  #elements = 0;
   #isFlushPlanned = false;
   #waitingInFlight: CommitListener[] = [];
   #waitingOpen: CommitListener[] = [];
@@ -56,6 +66,7 @@ export class Commits {
     this.#deps = deps;
     this.durability = options.durability;
     this.#settled = deps.state.gatheringNumber - 1;
+    this.#inFlight = this.#settled;
   }
 
   get settled(): number {
@@ -77,22 +88,23 @@ export class Commits {
 
   /** The newest commit that is not stored yet; 0 when everything is. */
   get newest(): number {
-    if (this.#deps.state.isGathering) return this.#deps.state.gatheringNumber;
-    return this.#isWriting ? this.#settled + 1 : 0;
+    const { isGathering, gatheringNumber } = this.#deps.state;
+    const newest = isGathering ? gatheringNumber : gatheringNumber - 1;
+    return newest > this.#settled ? newest : 0;
   }
 
-  /** Call it after each operation. */
-  changed(): void {
-    if (this.#isFlushPlanned || this.#isWriting) return;
-    this.#isFlushPlanned = true;
-    this.#deps.clock.defer(() => this.#flush());
+  /** Call it after each operation, with the elements that it changed. */
+  changed(elements: number): void {
+    this.#elements += elements;
+    if (this.#elements >= RECORD_ELEMENTS_MAX) this.#closeRecord();
+    this.#planFlush();
   }
 
   /** Calls back once this commit, and so all before it, is stored or has failed; at once if it is. */
   whenSettled(commit: number, listener: CommitListener): void {
     const pending = Math.min(commit, this.newest); // a number may be left over from a commit that failed
     if (pending <= this.#settled) listener(undefined);
-    else if (this.#isWriting && pending === this.#settled + 1) this.#waitingInFlight.push(listener);
+    else if (pending <= this.#inFlight) this.#waitingInFlight.push(listener);
     else this.#waitingOpen.push(listener);
   }
 
@@ -103,38 +115,59 @@ export class Commits {
     });
   }
 
-  #flush(): void {
-    this.#isFlushPlanned = false;
-    const record = this.#isWriting ? undefined : this.#deps.state.takeRecord();
-    if (record === undefined) return;
-    assert(record.number === this.#settled + 1, 'S6: journal numbers rise by 1');
-    this.#isWriting = true;
-    this.#waitingInFlight = this.#waitingOpen;
-    this.#waitingOpen = [];
-    void this.#write(record);
+  get #isWriting(): boolean {
+    return this.#inFlight > this.#settled;
   }
 
-  async #write({ number, bytes }: JournalRecord): Promise<void> {
+  #planFlush(): void {
+    if (this.#isFlushPlanned || this.#isWriting) return;
+    this.#isFlushPlanned = true;
+    this.#deps.clock.defer(() => this.#flush());
+  }
+
+  #closeRecord(): void {
+    const record = this.#deps.state.takeRecord();
+    this.#elements = 0;
+    if (record === undefined) return;
+    const previous = this.#closed.at(-1)?.number ?? this.#inFlight;
+    assert(record.number === previous + 1, 'S6: journal numbers rise by 1');
+    this.#closed.push(record);
+  }
+
+  #flush(): void {
+    this.#isFlushPlanned = false;
+    if (this.#isWriting) return;
+    this.#closeRecord();
+    const records = this.#closed;
+    if (records.length === 0) return;
+    this.#closed = [];
+    this.#inFlight += records.length;
+    this.#waitingInFlight = this.#waitingOpen;
+    this.#waitingOpen = [];
+    void this.#write(records);
+  }
+
+  async #write(records: readonly JournalRecord[]): Promise<void> {
     const { storage, clock, metrics } = this.#deps;
     const startMs = clock.monotonicMs();
-    const batch = new StorageBatch().put(journalKey(number), bytes);
+    const batch = new StorageBatch();
+    for (const { number, bytes } of records) batch.put(journalKey(number), bytes);
     try {
       await storage.write(batch, { durability: this.durability });
     } catch (thrown) {
-      this.#fail(number, SynclineError.from(thrown, 'storage-failed'));
+      this.#fail(SynclineError.from(thrown, 'storage-failed'));
       return;
     }
     metrics.observe('syncline_sets_commit_seconds', (clock.monotonicMs() - startMs) / 1000);
-    this.#succeed(number);
+    this.#succeed();
   }
 
-  #succeed(number: number): void {
+  #succeed(): void {
     const { state, onSettled } = this.#deps;
-    this.#isWriting = false;
-    this.#settled = number;
-    this.#count += 1;
-    state.settled(number);
-    if (state.isGathering) this.changed();
+    this.#count += this.#inFlight - this.#settled;
+    this.#settled = this.#inFlight;
+    state.settled(this.#settled);
+    if (this.newest > 0) this.#planFlush();
     const waiting = this.#waitingInFlight;
     this.#waitingInFlight = [];
     onSettled(undefined);
@@ -142,9 +175,11 @@ export class Commits {
   }
 
   /** What was made on top of the failed write goes with it: it may rest on what nobody has stored. */
-  #fail(number: number, error: SynclineError): void {
-    this.#deps.state.undoFrom(number);
-    this.#isWriting = false;
+  #fail(error: SynclineError): void {
+    this.#deps.state.undoFrom(this.#settled + 1);
+    this.#inFlight = this.#settled;
+    this.#closed = [];
+    this.#elements = 0;
     this.#failuresCount += 1;
     this.#lastFailure = error;
     const waiting = [...this.#waitingInFlight, ...this.#waitingOpen];

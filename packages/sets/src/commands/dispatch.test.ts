@@ -60,7 +60,7 @@ function desk(command: Partial<Command> = {}) {
     flags: ['write'],
     group: 'set',
     summary: '',
-    run: ({ reply }) => reply.simple('RAN'),
+    run: (context) => context.reply.simple('RAN'),
     ...command,
   };
   const dispatch = dispatchOver(new CommandLookup([tried]));
@@ -122,7 +122,7 @@ describe('who may run', () => {
 
 describe('when it runs', () => {
   const walks = () => ({ kind: 'sets' as const, keys: [1] });
-  const runLong: Command['runLong'] = async ({ reply }) => reply.simple('RAN LONG');
+  const runLong: Command['runLong'] = async (context) => context.reply.simple('RAN LONG');
 
   test('at once when its sets are at hand and the gate is open', () => {
     const { send, keyspace, reply } = desk({ walks });
@@ -169,9 +169,9 @@ describe('when it runs', () => {
 describe('failures', () => {
   test('within the turn: what was written is taken back', async () => {
     const { send, reply } = desk({
-      run: ({ reply }) => {
-        reply.array(3);
-        reply.integer(1);
+      run: (context) => {
+        context.reply.array(3);
+        context.reply.integer(1);
         throw broken;
       },
     });

@@ -46,7 +46,7 @@ test('INFO has the lines that clients look for', () =>
         'live_dots:2',
       ]),
     );
-    expect(info).toContain(`version:${sets.version()}\r\n`);
+    expect(info).toContain(`version:${sets.version().toString()}\r\n`);
     const some = await talk.ask('INFO', 'KEYSPACE', 'foo', 'replication');
     expect(some.split('\r\n').filter((line) => line.startsWith('#'))).toEqual([
       '# Replication',

@@ -45,7 +45,7 @@ test('SYNCLINE.DIGEST is the digest of the library', () =>
     const { version, liveDots, xor } = sets.digest();
     const hex = xor.map((word) => (word >>> 0).toString(16).padStart(8, '0')).join('');
     expect(await talk.ask('SYNCLINE.DIGEST')).toBe(
-      `*3\r\n${bulk(`${version}`)}:${liveDots}\r\n${bulk(hex)}`,
+      `*3\r\n${bulk(version.toString())}:${liveDots}\r\n${bulk(hex)}`,
     );
   }));
 

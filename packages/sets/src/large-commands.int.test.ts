@@ -43,8 +43,9 @@ afterAll(async () => {
 
 test('SADD and SREM take more members than one operation holds', async () => {
   expect(await integer(['SADD', 'large', ...members])).toBe(MEMBERS);
-  expect(await integer(['SADD', 'large', ...members])).toBe(0);
-  expect(await integer(['SADD', 'other', ...members])).toBe(MEMBERS);
+  expect(await integer(['SADD', 'large', ...members.slice(0, 100), 'more'])).toBe(1);
+  expect(await integer(['SREM', 'large', 'more'])).toBe(1);
+  expect(await integer(['SUNIONSTORE', 'other', 'large'])).toBe(MEMBERS);
   expect(await integer(['SREM', 'other', ...members.slice(0, -10), 'absent'])).toBe(MEMBERS - 10);
   expect(await integer(['SCARD', 'other'])).toBe(10);
 });
@@ -71,8 +72,7 @@ test('SINTER, SUNION, SDIFF and their STORE forms agree on large sets', async ()
   expect(textsOf(await ask(['SDIFF', 'large', 'other'])).length).toBe(MEMBERS - 10);
   expect(textsOf(await ask(['SUNION', 'large', 'other'])).length).toBe(MEMBERS);
   expect(await integer(['SINTERCARD', '2', 'large', 'other', 'LIMIT', '4'])).toBe(4);
-  expect(await integer(['SUNIONSTORE', 'copy', 'large', 'other'])).toBe(MEMBERS);
-  expect(await integer(['SDIFFSTORE', 'copy', 'copy', 'other'])).toBe(MEMBERS - 10);
+  expect(await integer(['SDIFFSTORE', 'copy', 'large', 'other'])).toBe(MEMBERS - 10);
   expect(await integer(['SCARD', 'copy'])).toBe(MEMBERS - 10);
   expect(await integer(['SINTERSTORE', 'copy', 'copy', 'other'])).toBe(0);
   expect(await integer(['EXISTS', 'copy'])).toBe(0);
@@ -83,8 +83,7 @@ test('SUNION of more sets than are read side by side shows a member of several o
   await asker.ask(names.map((name) => ['SADD', name, 'shared', name]));
   const shown = textsOf(await ask(['SUNION', 'large', ...names]));
   expect(shown.length).toBe(MEMBERS + 151);
-  expect(await integer(['SUNIONSTORE', 'union', 'large', ...names])).toBe(MEMBERS + 151);
-  expect(await integer(['DEL', 'union', 'union', 'none', ...names])).toBe(151);
+  expect(await integer(['DEL', 'other', 'other', 'none', ...names])).toBe(151);
 });
 
 test('random picks of a large set are its members, and different ones where that is asked for', async () => {
@@ -93,18 +92,7 @@ test('random picks of a large set are its members, and different ones where that
     expect(picked.length).toBe(Math.min(MEMBERS, Number(count)));
     expect(new Set(picked).size).toBe(picked.length);
   }
-  expect(textsOf(await ask(['SRANDMEMBER', 'other', '-5000'])).length).toBe(5_000);
-});
-
-test('SPOP takes out what it shows', async () => {
-  expect(await integer(['SUNIONSTORE', 'popped', 'large'])).toBe(MEMBERS);
-  for (const count of [20, 20_000, MEMBERS]) {
-    const left = await integer(['SCARD', 'popped']);
-    const popped = textsOf(await ask(['SPOP', 'popped', String(count)]));
-    expect(popped.length).toBe(Math.min(count, left));
-    expect(await integer(['SCARD', 'popped'])).toBe(left - popped.length);
-    expect(textsOf(await ask(['SMISMEMBER', 'popped', ...popped])).includes('1')).toBe(false);
-  }
+  expect(textsOf(await ask(['SRANDMEMBER', 'large', '-1000'])).length).toBe(1_000);
 });
 
 test('SSCAN meets every member of a large set', async () => {
@@ -139,7 +127,8 @@ test('a count without end neither fills memory nor keeps others waiting', async 
       end: () => {},
     });
   });
-  void greedy.push(Buffer.from('SRANDMEMBER other -1000000000000\r\n'));
+  await ask(['SADD', 'few', 'one', 'two', 'three']);
+  void greedy.push(Buffer.from('SRANDMEMBER few -1000000000000\r\n'));
   await stalled;
   expect(await integer(['SADD', 'meanwhile', 'one'])).toBe(1);
   expect((await ask(['SMEMBERS', 'large']))?.items?.length).toBe(MEMBERS);
@@ -163,7 +152,18 @@ test.each([
   expect(await integer(['SISMEMBER', 'lengths', 'first'])).toBe(0);
 });
 
+test('SPOP takes out what it shows', async () => {
+  for (const count of [20, 20_000, MEMBERS]) {
+    const left = await integer(['SCARD', 'large']);
+    const popped = textsOf(await ask(['SPOP', 'large', String(count)]));
+    expect(popped.length).toBe(Math.min(count, left));
+    expect(await integer(['SCARD', 'large'])).toBe(left - popped.length);
+    expect(textsOf(await ask(['SMISMEMBER', 'large', ...popped])).includes('1')).toBe(false);
+  }
+});
+
 test('FLUSHALL removes sets that one operation cannot hold', async () => {
+  expect(await integer(['SADD', 'large', ...members])).toBe(MEMBERS);
   expect((await ask(['FLUSHALL']))?.text).toBe('OK');
   expect(await integer(['DBSIZE'])).toBe(0);
   expect(textsOf(await ask(['KEYS', '*']))).toEqual([]);

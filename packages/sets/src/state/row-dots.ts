@@ -78,6 +78,6 @@ export class SeveralDots {
 }
 
 /** Words may be signed, as rows hold them. */
-export function dotOf(actor: number, high: number, low: number): Dot {
+function dotOf(actor: number, high: number, low: number): Dot {
   return dot((actor >>> 0) as ActorId, (high >>> 0) * 2 ** 32 + (low >>> 0));
 }

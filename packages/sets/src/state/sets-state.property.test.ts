@@ -41,7 +41,9 @@ type Step =
       readonly isAbandoned: boolean;
     }
   | { readonly kind: 'commit' | 'settle' | 'fail' | 'fold' | 'finishFold' | 'restart' }
-  | { readonly kind: 'load' | 'finishLoad' | 'unload'; readonly set: number };
+  | { readonly kind: 'load'; readonly set: number }
+  | { readonly kind: 'finishLoad'; readonly set: number }
+  | { readonly kind: 'unload'; readonly set: number };
 
 const changes = fc.record<Change>({
   kind: fc.constantFrom('add', 'add', 'remove'),
@@ -107,7 +109,7 @@ class World {
     else if (step.kind === 'restart') await this.#restart();
     else if (step.kind === 'load') await this.#load(step.set);
     else if (step.kind === 'finishLoad') this.#finishLoad(step.set);
-    else this.#unload(step.set);
+    else if (step.kind === 'unload') this.#unload(step.set);
     this.#compare();
   }
 

@@ -80,14 +80,6 @@ export function elementRange(set: Uint8Array, position: Position = FIRST): KeyRa
   return { from, to };
 }
 
-/** All sets from a position on, in the order of positions: [from, to). */
-export function setRange(position: Position = FIRST): KeyRange {
-  const from = new Uint8Array(SET_NAME_START);
-  from[0] = KeyKind.set;
-  writePosition(from, 1, position);
-  return { from, to: Uint8Array.of(KeyKind.set + 1) };
-}
-
 export function setKey(name: Uint8Array, position: Position): Uint8Array {
   const key = new Uint8Array(SET_NAME_START + name.length);
   key[0] = KeyKind.set;
@@ -132,7 +124,7 @@ export function kindRange(kind: number): KeyRange {
   return { from: Uint8Array.of(kind), to: Uint8Array.of(kind + 1) };
 }
 
-export function writePosition(bytes: Uint8Array, at: number, { high, low }: Position): void {
+function writePosition(bytes: Uint8Array, at: number, { high, low }: Position): void {
   writeUint32(bytes, at, high);
   writeUint16(bytes, at + 4, low);
 }

@@ -196,6 +196,7 @@ export class Session implements RespSession {
     const parser = this.#parser;
     const writer = this.#writer;
     const { client } = this;
+    const unsentBytes = this.#unsentBytes; // nothing leaves while commands run
     for (;;) {
       parser.isStranger = !client.isAuthenticated;
       const found = parser.next();
@@ -213,7 +214,7 @@ export class Session implements RespSession {
       }
       this.#answered(start, keyspace.takeCommitSeen());
       if (this.#isEnding) return undefined;
-      if (writer.length + this.#unsentBytes > outputPauseBytes) return 'output';
+      if (writer.length + unsentBytes > outputPauseBytes) return 'output';
       if (!this.#budget.spend(parser.commandBytes + writer.length - start)) return 'turn';
     }
   }

@@ -5,8 +5,8 @@ import type { TurnCounter } from './turn-counter.js';
 
 /** Asking the clock costs as much as a tenth of a command. */
 const COMMANDS_PER_LOOK = 4;
-/** So much of arguments and reply weighs like a further command. */
-const WEIGHT_BYTES = 1_024;
+/** 1 KiB of arguments and reply weighs like a further command. */
+const WEIGHT_SHIFT = 10;
 
 export class TurnBudget {
   readonly #clock: Clock;
@@ -38,7 +38,7 @@ export class TurnBudget {
   spend(bytes: number): boolean {
     this.#commandsLeft -= 1;
     if (this.#commandsLeft <= 0) return false;
-    this.#untilLook -= 1 + Math.floor(bytes / WEIGHT_BYTES);
+    this.#untilLook -= 1 + (bytes >> WEIGHT_SHIFT);
     if (this.#untilLook > 0) return true;
     this.#untilLook = COMMANDS_PER_LOOK;
     return this.#clock.monotonicMs() - this.#startedMs < this.#timeLeftMs;

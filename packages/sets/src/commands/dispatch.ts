@@ -30,8 +30,9 @@ export function createDispatch({ metrics }: DispatchDeps): Dispatch {
 export function dispatchOver(lookup: CommandFinder): Dispatch {
   return (context) => {
     const known = resolveCommand(lookup, context.args);
-    const refusal = typeof known === 'string' ? known : refusalOf(known, context);
-    if (typeof known === 'string' || refusal !== undefined) return refuse(context, refusal);
+    if (typeof known === 'string') return refuse(context, known);
+    const refusal = refusalOf(known, context);
+    if (refusal !== undefined) return refuse(context, refusal);
     if (context.client.queued !== undefined && !known.isNeverQueued) {
       return queueCommand(known, context);
     }
@@ -49,7 +50,7 @@ function refusalOf(known: KnownCommand, { client, facts }: CommandContext): stri
   return undefined;
 }
 
-function refuse({ client, reply }: CommandContext, text = ''): void {
+function refuse({ client, reply }: CommandContext, text: string): void {
   if (client.queued !== undefined) client.isQueueBroken = true;
   reply.error(text);
 }

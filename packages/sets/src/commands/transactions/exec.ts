@@ -14,15 +14,14 @@ export const exec: Command = {
     'It runs within one turn. One that walks more than 65,536 members, or changes more than fits into one operation (65,536 elements, 4 MiB), is refused whole.',
   run(context: CommandContext) {
     const { client, facts, keyspace, reply } = context;
-    const { queued, isQueueBroken, isTouched } = client;
+    const { queued } = client;
     if (queued === undefined) {
       reply.error(errorTexts.execWithoutMulti);
       return undefined;
     }
-    if (isQueueBroken || isTouched) {
+    if (client.isQueueBroken) {
       endTransaction(client, keyspace);
-      if (isQueueBroken) reply.error(errorTexts.execAborted);
-      else reply.nullArray();
+      reply.error(errorTexts.execAborted);
       return undefined;
     }
     const isWrite = queued.some(({ known }) => known.access === 'write');

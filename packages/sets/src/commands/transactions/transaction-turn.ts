@@ -5,6 +5,8 @@
 //
 // S22  A transaction runs in one turn and is one operation, or it changes nothing.
 import { SynclineError } from '@syncline/kernel';
+import { ByteList } from '../../byte-list.js';
+import type { Keyspace } from '../../keyspace.js';
 import { setsLimits } from '../../limits.js';
 import type { CommandContext, QueuedCommand } from '../command.js';
 import { errorTexts, failureText } from '../errors.js';
@@ -63,16 +65,25 @@ function walkedMembers({ known, args }: QueuedCommand, context: CommandContext):
       return 0;
     case 'long':
       return Number.POSITIVE_INFINITY;
-    case 'keyspace':
-      return setNames?.length ?? Number.POSITIVE_INFINITY;
+    case 'keyspace': {
+      if (setNames === undefined) return Number.POSITIVE_INFINITY;
+      return known.access === 'read' ? setNames.length : membersOfAll(setNames, keyspace);
+    }
     case 'whole':
     case 'sets': {
-      const isWhole = walk.keys.every((key) => keyspace.isWhole(args, key));
-      if (!isWhole) return Number.POSITIVE_INFINITY;
-      if (walk.kind === 'whole') return 0;
-      return walk.keys.reduce((members, key) => members + keyspace.cardinality(args, key), 0);
+      const members = walk.keys.map((key) => wholeMembers(args, key, keyspace));
+      const sum = members.reduce((total, one) => total + one, 0);
+      return walk.kind === 'sets' || sum === Number.POSITIVE_INFINITY ? sum : 0;
     }
   }
+}
+
+function membersOfAll(names: readonly Uint8Array[], keyspace: Keyspace): number {
+  return names.reduce((sum, name) => sum + wholeMembers(ByteList.of(name), 0, keyspace), 0);
+}
+
+function wholeMembers(args: ByteList, key: number, keyspace: Keyspace): number {
+  return keyspace.isWhole(args, key) ? keyspace.cardinality(args, key) : Number.POSITIVE_INFINITY;
 }
 
 function refusalOf(error: SynclineError): string {

@@ -131,6 +131,23 @@ test('FLUSHALL within sees the sets before it and those that the transaction has
     expect(await talk.ask('EXEC')).toBe('*4\r\n:1\r\n+OK\r\n:1\r\n*1\r\n$5\r\nnewer\r\n');
   }));
 
+test('S22 a set that does not fit into memory makes FLUSHALL within refuse all', () =>
+  runInSimulation(2, async (world) => {
+    const storage = await world.openStorage('db');
+    const options = { nodeId: 1, clusterId: 'test', cacheBytesMax: 1 };
+    const before = await openSets({ ...world, storage }, options);
+    await new Talk(before).ask('SADD', 'k', ...largeMembers('k', 5));
+    await before.close();
+    const sets = await openSets({ ...world, storage }, options);
+    const talk = new Talk(sets);
+    await talk.ask('MULTI');
+    await talk.ask('SADD', 'l', 'x');
+    await talk.ask('FLUSHALL');
+    expect(await talk.ask('EXEC')).toMatch(/^-ERR transaction reads sets of more than /);
+    expect(await talk.ask('EXISTS', 'k', 'l')).toBe(':1\r\n');
+    await sets.close();
+  }));
+
 test('a queue has its bounds', () =>
   withSets(async (sets) => {
     const pings = Array.from({ length: setsLimits.transactionCommandsMax.value }, () => ['PING']);

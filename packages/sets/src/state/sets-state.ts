@@ -36,6 +36,8 @@ import { SetRegistry } from './set-registry.js';
 import { setKey } from './storage-keys.js';
 import { decodeCardinality } from './storage-values.js';
 
+const GENERATION_ENTRIES_MAX = setsLimits.foldBatchEntriesMax.value;
+
 export interface SetsStateDeps {
   readonly storage: Pick<StorageReads, 'get'>;
 }
@@ -80,19 +82,15 @@ export class SetsState {
   #isCutWanted = false;
 
   constructor({ storage }: SetsStateDeps, options: SetsStateOptions) {
-    const { keys, fold, version } = options;
+    const { keys, fold, version, generationEntriesMax = GENERATION_ENTRIES_MAX } = options;
     const { heap } = this;
     const several = this.#several;
     const hash = new OrderHash(keys.order);
     const registry = new SetRegistry({ heap, hash });
     const applied = new AppliedVersion(version);
     const digest = new LiveDigest(keys.riblt, fold);
-    const generationEntriesMax =
-      options.generationEntriesMax ?? setsLimits.foldBatchEntriesMax.value;
-    const head = new Head(
-      { heap, registry, several },
-      { foldedNumber: fold.number, generationEntriesMax },
-    );
+    const headOptions = { foldedNumber: fold.number, generationEntriesMax };
+    const head = new Head({ heap, registry, several }, headOptions);
     const rows = new ElementRows({ storage, heap, hash, several, version: applied });
     const changes = new ElementChanges(
       { heap, registry, several, head, digest },
@@ -210,10 +208,6 @@ export class SetsState {
     return this.#writer.size > 0;
   }
 
-  get gatheredBytes(): number {
-    return this.#writer.size;
-  }
-
   /** Closes the record being gathered; undefined when nothing changed since the last one. */
   takeRecord(): JournalRecord | undefined {
     assert(!this.#operation.isRunning, 'a commit ends where an operation ends');
@@ -266,10 +260,9 @@ export class SetsState {
     const end = generation?.end;
     if (generation === undefined || end === undefined) return undefined;
     if (generation.lastNumber > this.#commits.settledNumber) return undefined;
-    return new FoldBatch(
-      { heap: this.heap, registry: this.registry, several: this.#several },
-      { generation, end, foldedVersion: this.#foldedVersion },
-    );
+    const { heap, registry } = this;
+    const options = { generation, end, foldedVersion: this.#foldedVersion };
+    return new FoldBatch({ heap, registry, several: this.#several }, options);
   }
 
   /** The batch is stored. */

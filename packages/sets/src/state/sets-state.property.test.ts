@@ -238,6 +238,11 @@ class World {
       const found = members.filter((_, member) => this.#state.has(set, this.#members, member));
       return `${set.cardinality} ${found}`;
     });
+    for (const index of this.#state.headEntries === 0 ? setNames.keys() : []) {
+      const set = this.#state.setOf(this.#names, index);
+      const rows = set.isWhole ? set.cardinality : 0;
+      if (!set.isLoading) expect(set.table.size, 'rows that are of no use are gone').toBe(rows);
+    }
     const { liveDots, xor, version } = this.#state.digest();
     const digest = `${liveDots}:${xor[0]}:${xor[1]}`;
     expect([present, digest, `${version}`, this.#state.setsCount]).toEqual([

@@ -6,21 +6,11 @@
 import { type Random, type RangeOptions, type Storage, SynclineError } from '@syncline/kernel';
 import type { KeyspaceView } from '../keyspace.js';
 import { type OrderHash, type PositionWords, positionOf } from '../memory/order-hash.js';
-import {
-  elementKey,
-  elementMemberStart,
-  elementRange,
-  KeyKind,
-  kindRange,
-  type Position,
-  SET_NAME_START,
-  setKey,
-} from '../state/storage-keys.js';
+import { elementKey, elementMemberStart, SET_NAME_START, setKey } from '../state/storage-keys.js';
 import { decodeCardinality } from '../state/storage-values.js';
 import { LastingSnapshot } from './lasting-snapshot.js';
 import { drawKey } from './random-entry.js';
-
-const POSITIONS_END = 2 ** 48;
+import { elementsBetween, setsBetween, splitPosition } from './stored-ranges.js';
 
 export interface SnapshotViewDeps {
   readonly storage: Storage;
@@ -52,12 +42,11 @@ export class SnapshotView implements KeyspaceView {
   }
 
   members(set: Uint8Array, position = 0): AsyncIterable<readonly Uint8Array[]> {
-    const range = elementRange(set, splitPosition(position));
-    return this.#tails(range, elementMemberStart(set));
+    return this.#tails(elementsBetween(set, position), elementMemberStart(set));
   }
 
   sets(position = 0): AsyncIterable<readonly Uint8Array[]> {
-    return this.#tails(setsRange(position, POSITIONS_END), SET_NAME_START);
+    return this.#tails(setsBetween(position), SET_NAME_START);
   }
 
   async randomMember(set: Uint8Array): Promise<Uint8Array> {
@@ -65,18 +54,15 @@ export class SnapshotView implements KeyspaceView {
     if (count === 0)
       throw new SynclineError('not-found', 'the set is empty, it has no member to draw');
     const memberStart = elementMemberStart(set);
-    const keys = (from: number, to: number) => {
-      const start = elementRange(set, splitPosition(from));
-      const end = to === POSITIONS_END ? start.to : elementRange(set, splitPosition(to)).from;
-      return this.#tails({ from: start.from, to: end }, memberStart);
-    };
+    const keys = (from: number, to: number) =>
+      this.#tails(elementsBetween(set, from, to), memberStart);
     return drawKey({ count, keys }, this.#random);
   }
 
   async randomSet(): Promise<Uint8Array | undefined> {
     const count = this.#snapshot.fold.setsCount;
     if (count === 0) return undefined;
-    const keys = (from: number, to: number) => this.#tails(setsRange(from, to), SET_NAME_START);
+    const keys = (from: number, to: number) => this.#tails(setsBetween(from, to), SET_NAME_START);
     return drawKey({ count, keys }, this.#random);
   }
 
@@ -102,14 +88,4 @@ export class SnapshotView implements KeyspaceView {
       yield batch.map(({ key }) => key.subarray(start));
     }
   }
-}
-
-function setsRange(from: number, to: number): RangeOptions {
-  const none = new Uint8Array(0);
-  const end = to === POSITIONS_END ? kindRange(KeyKind.set).to : setKey(none, splitPosition(to));
-  return { from: setKey(none, splitPosition(from)), to: end };
-}
-
-function splitPosition(position: number): Position {
-  return { high: Math.floor(position / 0x1_0000), low: position % 0x1_0000 };
 }

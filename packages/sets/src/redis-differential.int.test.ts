@@ -1,4 +1,6 @@
 // `SETS_SEQUENCES=10000 npx vitest run --project int packages/sets/src/redis-differential` runs many more.
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import {
   createMemoryStorage,
   createSystemClock,
@@ -11,11 +13,111 @@ import fc from 'fast-check';
 import { expect, inject, test } from 'vitest';
 import { openSets } from './open-sets.js';
 import type { Sets } from './sets.js';
-import { compareAll, compareStep, type Difference } from './testing/differential/comparison.js';
-import { askServer, askSets, type RespAsker } from './testing/differential/resp-asker.js';
-import { type Step, setNames, steps } from './testing/differential/steps.js';
+import {
+  compareAll,
+  compareStep,
+  type Difference,
+  type Step,
+} from './testing/differential/comparison.js';
+import {
+  askSets,
+  encode,
+  Inbox,
+  type RespAsker,
+  type Words,
+} from './testing/differential/resp-asker.js';
 
 const SEQUENCES = inject('setsSequences');
+
+// Random sequences of commands over few sets, few members and all kinds of wrong words, so that everything
+// meets everything. Names of commands and options come in any case.
+const setNames = ['a', 'b', 'c', ''] as const;
+const memberNames = ['', '1', '22', 'm', '*', '\r\n'] as const;
+
+const key = fc.constantFrom(...setNames);
+const member = fc.constantFrom(...memberNames);
+const members = fc.array(member, { minLength: 1, maxLength: 5 });
+const keys = fc.array(key, { minLength: 1, maxLength: 3 });
+const number = fc.constantFrom('0', '1', '2', '3', '5', '100', '-1', '-3');
+const oddNumber = fc.constantFrom(
+  ...['', 'x', '+1', '007', ' 1', '1 ', '-0', '1.5', '-9223372036854775808'],
+  ...['9223372036854775807', '9223372036854775808', '-9223372036854775809'],
+);
+const anyNumber = fc.oneof({ weight: 4, arbitrary: number }, { weight: 1, arbitrary: oddNumber });
+const pattern = fc.constantFrom('*', '**', '?', 'a*', '[ab]', '[^a]', '\\*', '', '[a-', 'x');
+const option = fc.constantFrom('COUNT', 'MATCH', 'TYPE', 'LIMIT', 'set', 'string', 'ASYNC', 'SYNC');
+const anyWord = fc.oneof(key, member, anyNumber, option, pattern);
+const cursor = fc.oneof(
+  { weight: 5, arbitrary: fc.constantFrom('0', '', '+0', '-0', '00') },
+  { weight: 1, arbitrary: fc.constantFrom('7', '-1', 'x', ' 0', '18446744073709551616') },
+);
+
+/** Changes and questions that have one right answer, up to the order of members. */
+const plain: fc.Arbitrary<Words> = fc.oneof(
+  { weight: 10, arbitrary: wordsOf(fc.constant('SADD'), key, members) },
+  { weight: 4, arbitrary: wordsOf(fc.constantFrom('SREM', 'SMISMEMBER'), key, members) },
+  wordsOf(fc.constantFrom('SCARD', 'SMEMBERS', 'TYPE', 'TTL', 'PTTL', 'PERSIST'), key),
+  wordsOf(fc.constantFrom('EXPIRETIME', 'PEXPIRETIME'), key),
+  wordsOf(fc.constant('SISMEMBER'), key, member),
+  { weight: 2, arbitrary: wordsOf(fc.constant('SMOVE'), key, key, member) },
+  { weight: 2, arbitrary: wordsOf(fc.constantFrom('SINTER', 'SUNION', 'SDIFF'), keys) },
+  {
+    weight: 2,
+    arbitrary: wordsOf(fc.constantFrom('SINTERSTORE', 'SUNIONSTORE', 'SDIFFSTORE'), key, keys),
+  },
+  wordsOf(fc.constant('SINTERCARD'), anyNumber, keys),
+  wordsOf(fc.constant('SINTERCARD'), fc.constant('2'), key, key, fc.constant('LIMIT'), anyNumber),
+  wordsOf(fc.constantFrom('DEL', 'UNLINK', 'EXISTS', 'TOUCH'), keys),
+  wordsOf(fc.constantFrom('DBSIZE', 'DBSIZE', 'FLUSHALL', 'FLUSHDB')),
+  wordsOf(fc.constant('KEYS'), pattern),
+  wordsOf(
+    fc.constant('OBJECT'),
+    fc.constantFrom('ENCODING', 'FREQ', 'REFCOUNT', 'HELP', 'no'),
+    key,
+  ),
+  wordsOf(fc.constant('OBJECT'), fc.constantFrom('HELP', 'REFCOUNT')),
+);
+
+const random: fc.Arbitrary<Words> = fc.oneof(
+  wordsOf(fc.constantFrom('SPOP', 'SRANDMEMBER'), key),
+  wordsOf(fc.constantFrom('SPOP', 'SRANDMEMBER'), key, anyNumber),
+  wordsOf(fc.constant('RANDOMKEY')),
+);
+
+const scans: fc.Arbitrary<Words> = fc.oneof(
+  wordsOf(fc.constant('SSCAN'), key, cursor, scanOptions()),
+  wordsOf(fc.constant('SCAN'), cursor, scanOptions()),
+);
+
+/** Any number of any words. */
+const odd: fc.Arbitrary<Words> = wordsOf(
+  fc.constantFrom(
+    ...[
+      'SADD',
+      'SREM',
+      'SCARD',
+      'SISMEMBER',
+      'SMISMEMBER',
+      'SMOVE',
+      'SMEMBERS',
+      'SINTER',
+      'SUNION',
+    ],
+    ...['SDIFF', 'SINTERSTORE', 'SUNIONSTORE', 'SDIFFSTORE', 'SINTERCARD', 'SPOP', 'SRANDMEMBER'],
+    ...['SSCAN', 'DEL', 'UNLINK', 'EXISTS', 'TOUCH', 'TYPE', 'KEYS', 'SCAN', 'DBSIZE', 'RANDOMKEY'],
+    ...['FLUSHALL', 'FLUSHDB', 'TTL', 'PTTL', 'EXPIRETIME', 'PEXPIRETIME', 'PERSIST', 'OBJECT'],
+  ),
+  fc.array(anyWord, { maxLength: 6 }),
+);
+
+const steps: fc.Arbitrary<readonly Step[]> = fc.array(
+  fc.oneof(
+    { weight: 30, arbitrary: fc.oneof(plain, plain, plain, random, scans, odd).map(command) },
+    { weight: 2, arbitrary: transaction() },
+    { weight: 1, arbitrary: fc.constant<Step>({ kind: 'restart' }) },
+  ),
+  { maxLength: 40, size: 'max' },
+);
 
 interface Plan {
   readonly protocol: 2 | 3;
@@ -24,12 +126,16 @@ interface Plan {
   readonly sequence: readonly Step[];
 }
 
-const protocol = fc.constantFrom(2 as const, 3 as const);
+const protocols = fc.constantFrom(2 as const, 3 as const);
 const plans: fc.Arbitrary<Plan> = fc.oneof(
-  fc.record({ protocol, cacheBytesMax: fc.constant(256 * 1024 * 1024), sequence: steps }),
+  fc.record({
+    protocol: protocols,
+    cacheBytesMax: fc.constant(256 * 1024 * 1024),
+    sequence: steps,
+  }),
   // What a transaction walks must fit into memory.
   fc.record({
-    protocol,
+    protocol: protocols,
     cacheBytesMax: fc.constant(1),
     sequence: steps.map((all) => all.filter(({ kind }) => kind !== 'transaction')),
   }),
@@ -55,7 +161,7 @@ async function runPlan(
   { protocol, cacheBytesMax, sequence }: Plan,
   theirs: RespAsker,
 ): Promise<Difference | undefined> {
-  const node = new RestartingNode(cacheBytesMax, protocol);
+  const node = new RestartingNode({ cacheBytesMax, protocol });
   let ours = await node.start();
   try {
     for (const step of sequence) {
@@ -79,7 +185,7 @@ class RestartingNode {
   #sets: Sets | undefined;
   #asker: RespAsker | undefined;
 
-  constructor(cacheBytesMax: number, protocol: 2 | 3) {
+  constructor({ cacheBytesMax, protocol }: Omit<Plan, 'sequence'>) {
     this.#cacheBytesMax = cacheBytesMax;
     this.#protocol = protocol;
   }
@@ -109,6 +215,69 @@ class RestartingNode {
     await this.stop();
     return this.start();
   }
+}
+
+async function askServer(port: number): Promise<RespAsker> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  await once(socket, 'connect');
+  const inbox = new Inbox();
+  socket.on('data', (chunk) => inbox.push(chunk));
+  socket.on('close', () => inbox.end());
+  return {
+    ask(commands) {
+      socket.write(encode(commands));
+      return inbox.take(commands.length);
+    },
+    close: () => socket.destroy(),
+  };
+}
+
+function command(words: Words): Step {
+  return { kind: 'command', words };
+}
+
+function transaction(): fc.Arbitrary<Step> {
+  return fc.record({
+    kind: fc.constant('transaction' as const),
+    commands: fc.array(plain, { maxLength: 6 }),
+    end: fc.constantFrom('EXEC', 'EXEC', 'EXEC', 'DISCARD'),
+  });
+}
+
+function scanOptions(): fc.Arbitrary<Words> {
+  const one = fc.oneof(
+    fc.tuple(inAnyCase(fc.constant('COUNT')), anyNumber),
+    fc.tuple(inAnyCase(fc.constant('MATCH')), pattern),
+    fc.tuple(inAnyCase(fc.constant('TYPE')), fc.constantFrom('set', 'SET', 'string')),
+  );
+  return fc.array(one, { maxLength: 2 }).map((pairs) => pairs.flat());
+}
+
+function wordsOf(
+  name: fc.Arbitrary<string>,
+  ...rest: readonly fc.Arbitrary<string | Words>[]
+): fc.Arbitrary<Words> {
+  return fc
+    .tuple(inAnyCase(name), fc.tuple(...rest))
+    .map(([first, others]) => [first, ...others.flat()]);
+}
+
+function inAnyCase(name: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  return fc
+    .tuple(name, fc.constantFrom<(text: string) => string>(keep, lower, capitalize))
+    .map(([text, change]) => change(text));
+}
+
+function keep(text: string): string {
+  return text;
+}
+
+function lower(text: string): string {
+  return text.toLowerCase();
+}
+
+function capitalize(text: string): string {
+  return text.charAt(0) + text.slice(1).toLowerCase();
 }
 
 declare module 'vitest' {

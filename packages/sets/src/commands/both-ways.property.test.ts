@@ -107,8 +107,8 @@ async function contents(world: World): Promise<readonly unknown[]> {
 async function copy(from: World, to: World): Promise<void> {
   for (const name of ['a', 'b', 'c', '']) {
     await run(to, ['del', name], 'run');
-    const [members] = await run(from, ['smembers', name], 'run');
-    const texts = itemsOf(members).map(textOf);
+    const [shown] = await run(from, ['smembers', name], 'run');
+    const texts = itemsOf(shown).map(textOf);
     if (texts.length > 0) await run(to, ['sadd', name, ...texts], 'run');
   }
 }

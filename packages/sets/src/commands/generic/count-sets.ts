@@ -19,13 +19,13 @@ export const countBehaviour: Pick<Command, 'walks' | 'run' | 'runLong'> = {
   async runLong({ args, keyspace, reply }, signal) {
     if (refusesKeys(args, reply, 1, args.length)) return;
     const found = await withView(keyspace, signal, async (view) => {
-      let found = 0;
+      let count = 0;
       for (let key = 1; key < args.length; key += 1) {
-        if (view.cardinality(args.bytes(key)) > 0) found += 1;
+        if (view.cardinality(args.bytes(key)) > 0) count += 1;
         const pause = keyspace.breathe();
         if (pause !== undefined) await pause;
       }
-      return found;
+      return count;
     });
     reply.integer(found);
   },

@@ -25,16 +25,16 @@ export const deleteBehaviour: Pick<Command, 'walks' | 'run' | 'runLong'> = {
       withView(keyspace, signal, async (view) => {
         const changes = new ChangeBuffer({ keyspace, hold });
         const seen = new Set<string>();
-        let deleted = 0;
+        let count = 0;
         for (let key = 1; key < args.length; key += 1) {
           const set = args.bytes(key);
           await keyspace.breathe();
           if (view.cardinality(set) === 0 || seen.size === seen.add(args.text(key)).size) continue;
-          deleted += 1;
+          count += 1;
           await changes.removeAll(view, set);
         }
         await changes.finish();
-        return deleted;
+        return count;
       }),
     );
     reply.integer(deleted);

@@ -104,9 +104,7 @@ class StreamHead {
   advance(): Promise<void> | undefined {
     const member = this.#batch[this.#next];
     if (member === undefined) return this.#refill();
-    this.member = member;
-    this.#position = this.#positionOf(member);
-    this.#next += 1;
+    this.#take(member);
     return undefined;
   }
 
@@ -119,15 +117,24 @@ class StreamHead {
   }
 
   async #refill(): Promise<void> {
-    do {
-      const { done, value } = await this.#batches.next();
-      if (done === true) {
+    for (;;) {
+      const next: IteratorResult<Batch, unknown> = await this.#batches.next();
+      if (next.done === true) {
         this.isDone = true;
         return;
       }
-      this.#batch = value;
+      const [first] = next.value;
+      if (first === undefined) continue;
+      this.#batch = next.value;
       this.#next = 0;
-    } while (this.#batch.length === 0);
-    this.advance();
+      this.#take(first);
+      return;
+    }
+  }
+
+  #take(member: Uint8Array): void {
+    this.member = member;
+    this.#position = this.#positionOf(member);
+    this.#next += 1;
   }
 }

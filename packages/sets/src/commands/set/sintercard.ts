@@ -44,7 +44,7 @@ export const sintercard: Command = {
     const { keysTo, limit } = words;
     if (refusesKeys(args, reply, KEYS_FROM, keysTo)) return;
     const names = namesOf(args, KEYS_FROM, keysTo);
-    const count = await withView(keyspace, signal, async (view) => {
+    const common = await withView(keyspace, signal, async (view) => {
       let count = 0;
       for await (const batch of resultOfView('intersection', { keyspace, view, names })) {
         count += batch.length;
@@ -54,7 +54,7 @@ export const sintercard: Command = {
       }
       return count;
     });
-    reply.integer(count);
+    reply.integer(common);
   },
 };
 

@@ -5,7 +5,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { RespAsker, Words } from './resp-asker.js';
 import { type RespReply, textsOf } from './resp-replies.js';
-import type { Step } from './steps.js';
+
+export type Step =
+  | { readonly kind: 'command'; readonly words: Words }
+  | { readonly kind: 'transaction'; readonly commands: readonly Words[]; readonly end: string }
+  | { readonly kind: 'restart' };
 
 export interface Sides {
   readonly ours: RespAsker;

@@ -1,6 +1,4 @@
-// Somebody who answers commands: a server behind a socket, or sets of this process.
-import { once } from 'node:events';
-import { connect } from 'node:net';
+// Somebody who answers commands: sets of this process, or a server behind a socket.
 import type { Sets } from '../../sets.js';
 import { RespReplies, type RespReply } from './resp-replies.js';
 
@@ -10,21 +8,6 @@ export interface RespAsker {
   /** Sends all commands at once, and gives a reply for each. */
   ask(commands: readonly Words[]): Promise<readonly RespReply[]>;
   close(): void;
-}
-
-export async function askServer(port: number): Promise<RespAsker> {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-  await once(socket, 'connect');
-  const inbox = new Inbox();
-  socket.on('data', (chunk) => inbox.push(chunk));
-  socket.on('close', () => inbox.end());
-  return {
-    ask(commands) {
-      socket.write(encode(commands));
-      return inbox.take(commands.length);
-    },
-    close: () => socket.destroy(),
-  };
 }
 
 export function askSets(sets: Sets): RespAsker {
@@ -57,7 +40,7 @@ export function askSets(sets: Sets): RespAsker {
   };
 }
 
-function encode(commands: readonly Words[]): Buffer {
+export function encode(commands: readonly Words[]): Buffer {
   const parts: string[] = [];
   for (const words of commands) {
     parts.push(`*${words.length}\r\n`);
@@ -66,7 +49,8 @@ function encode(commands: readonly Words[]): Buffer {
   return Buffer.from(parts.join(''), 'latin1');
 }
 
-class Inbox {
+/** Replies as they come, handed out as they are asked for. */
+export class Inbox {
   readonly #replies = new RespReplies();
   #arrived: RespReply[] = [];
   #wanted = 0;

@@ -83,7 +83,8 @@ test('a random member and a random set come from the storage', () =>
       const name = await view.randomSet();
       expect(name).toBeDefined();
       const member = await view.randomMember(name ?? bytes(''));
-      expect(Buffer.from(member).toString()).toMatch(new RegExp(`^${Buffer.from(name ?? '')} `));
+      const prefix = `${Buffer.from(name ?? '').toString()} `;
+      expect(Buffer.from(member).toString().startsWith(prefix)).toBe(true);
       expect(view.has(name ?? bytes(''), member)).toBe(true);
     }
     expect(view.cardinality(bytes('a'))).toBe(1_000);

@@ -210,7 +210,7 @@ class World {
       for await (const names of view.sets()) {
         for (const name of names) {
           for await (const members of view.members(name)) {
-            for (const member of members) found.push(`${Buffer.from(name)}${Buffer.from(member)}`);
+            found.push(...members.map((member) => Buffer.concat([name, member]).toString()));
           }
         }
       }

@@ -41,7 +41,7 @@ test('of many that wait one goes on per turn, in order', async () => {
   const lengths: number[] = [];
   for (let turn = 0; turn < 4; turn += 1) {
     world.turn();
-    await undefined;
+    await Promise.resolve();
     lengths.push(order.length);
   }
   expect([order, lengths]).toEqual([

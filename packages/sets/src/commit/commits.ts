@@ -180,6 +180,7 @@ export class Commits {
     this.#inFlight = this.#settled;
     this.#closed = [];
     this.#elements = 0;
+    assert(this.newest === 0, 'S7: nothing is left that is not stored');
     this.#failuresCount += 1;
     this.#lastFailure = error;
     const waiting = [...this.#waitingInFlight, ...this.#waitingOpen];

@@ -67,7 +67,7 @@ test('a writer that was let through has written before the next closer has the g
     const first = await gate.close(never);
     const slowWriter = (async () => {
       await gate.admit();
-      for (let step = 0; step < 10; step += 1) await undefined;
+      for (let step = 0; step < 10; step += 1) await Promise.resolve();
       order.push('written');
     })();
     const second = gate.close(never).then((hold) => {
@@ -87,7 +87,7 @@ test('S10 those who waited for room are let through a few per turn, and room is 
     expect(order.length).toBe(0);
     room.isThere = true;
     gate.roomChanged();
-    await undefined;
+    await Promise.resolve();
     expect(order.length).toBeLessThanOrEqual(16);
     room.isThere = false;
     await turn();

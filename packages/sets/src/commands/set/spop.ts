@@ -32,8 +32,13 @@ export const spop: Command = {
     const count = countOf(args);
     if (typeof count === 'string') return reply.error(count);
     if (refusesKeys(args, reply, 1)) return;
-    const words = new ByteCollector();
     const popped = Math.min(count, keyspace.cardinality(args, 1));
+    if (args.length === 2 && popped === 1) {
+      keyspace.pop(args, 1, 1, (buffer, start, end) => reply.bulk(buffer, start, end));
+      return;
+    }
+    // The answer comes last: a change that is too large for one operation must leave none behind.
+    const words = new ByteCollector();
     if (popped > 0) {
       inOneOperation(keyspace, () => {
         keyspace.pop(args, 1, popped, (buffer, start, end) => void words.push(buffer, start, end));

@@ -75,7 +75,7 @@ const plain: fc.Arbitrary<Words> = fc.oneof(
     fc.constantFrom('ENCODING', 'FREQ', 'REFCOUNT', 'HELP', 'no'),
     key,
   ),
-  wordsOf(fc.constant('OBJECT'), fc.constantFrom('HELP', 'REFCOUNT')),
+  wordsOf(fc.constant('OBJECT'), fc.constantFrom('REFCOUNT', 'no')),
 );
 
 const random: fc.Arbitrary<Words> = fc.oneof(

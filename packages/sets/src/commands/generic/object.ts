@@ -1,24 +1,28 @@
 // OBJECT ENCODING, FREQ, IDLETIME and REFCOUNT key: what tools ask about how a value is kept.
 import type { Command, CommandContext } from '../command.js';
 import { errorTexts, unknownSubcommandText } from '../errors.js';
+import { createHelp } from '../help-command.js';
 import { refusesKeys } from '../name-limits.js';
 
-const help = [
-  'OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:',
-  'ENCODING <key>',
-  '    Return the kind of internal representation used in order to store the value',
-  '    associated with a <key>.',
-  'FREQ <key>',
-  '    Return the access frequency index of the <key>. The returned integer is',
-  '    proportional to the logarithm of the recent access frequency of the key.',
-  'IDLETIME <key>',
-  '    Return the idle time of the <key>, that is the approximated number of',
-  '    seconds elapsed since the last access to the key.',
-  'REFCOUNT <key>',
-  '    Return the number of references of the value associated with the specified',
-  '    <key>.',
-  'HELP',
-  '    Prints this help.',
+const subjects: readonly Command[] = [
+  about('encoding', {
+    summary: 'Tells the encoding of a set.',
+    difference: 'Always `hashtable`.',
+    answer: ({ reply }) => reply.bulkText('hashtable'),
+  }),
+  about('freq', {
+    summary: 'Answers with an error, as uses are not counted.',
+    answer: ({ reply }) => reply.error(errorTexts.lfuOff),
+  }),
+  about('idletime', {
+    summary: 'Tells how long a set was not used.',
+    difference: 'Always 0.',
+    answer: ({ reply }) => reply.integer(0),
+  }),
+  about('refcount', {
+    summary: 'Tells how often a set is referred to: once.',
+    answer: ({ reply }) => reply.integer(1),
+  }),
 ];
 
 export const object: Command = {
@@ -27,37 +31,7 @@ export const object: Command = {
   flags: [],
   group: 'generic',
   summary: 'Tells how a set is kept.',
-  subcommands: [
-    about('encoding', {
-      summary: 'Tells the encoding of a set.',
-      difference: 'Always `hashtable`.',
-      answer: ({ reply }) => reply.bulkText('hashtable'),
-    }),
-    about('freq', {
-      summary: 'Answers with an error, as uses are not counted.',
-      answer: ({ reply }) => reply.error(errorTexts.lfuOff),
-    }),
-    about('idletime', {
-      summary: 'Tells how long a set was not used.',
-      difference: 'Always 0.',
-      answer: ({ reply }) => reply.integer(0),
-    }),
-    about('refcount', {
-      summary: 'Tells how often a set is referred to: once.',
-      answer: ({ reply }) => reply.integer(1),
-    }),
-    {
-      name: 'help',
-      arity: 2,
-      flags: ['loading', 'stale'],
-      group: 'generic',
-      summary: 'Shows the subcommands.',
-      run({ reply }) {
-        reply.array(help.length);
-        for (const line of help) reply.simple(line);
-      },
-    },
-  ],
+  subcommands: [...subjects, createHelp({ name: 'object', group: 'generic' }, subjects)],
   run({ args, reply }) {
     reply.error(unknownSubcommandText('object', args.text(1)));
   },

@@ -38,7 +38,7 @@ export const setsLimits = defineLimits({
     why: 'Changed elements at which folding starts, however busy the node is.',
   },
   foldBatchEntriesMax: {
-    value: 4_096,
+    value: 2_048,
     unit: 'entries',
     why: 'Changed elements of one synced batch. Handing a batch to the storage holds the event loop.',
   },

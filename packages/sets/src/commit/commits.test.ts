@@ -140,13 +140,13 @@ test('S7 a failed write takes what was made on top of it along, and its number i
 test('a record that has grown large is closed, and written with the rest of the turn', () =>
   inTurns(async ({ state, storage, heard, change, turn, commits }) => {
     change('a');
-    commits.changed(2_000);
+    commits.changed(1_000);
     expect(state.isGathering).toBe(false);
     change('b');
     await turn();
     expect(storage.sizes).toEqual([1, 1]);
     change('c');
-    commits.changed(2_000);
+    commits.changed(1_000);
     change('d');
     expect(commits.newest).toBe(4);
     storage.succeed();

@@ -280,7 +280,12 @@ async function runSeed(seed: number): Promise<void> {
   }
 }
 
-test('S3 S5 S6 S7 no crash loses what was acknowledged, makes a dot twice, or leaves a hole', async () => {
-  for (let seed = 0; seed < inject('setsCrashSeeds'); seed += 1) await runSeed(seed);
+const seeds = inject('setsCrashSeeds');
+const timeout = 60_000 + seeds * 2_000;
+
+test('S3 S5 S6 S7 no crash loses what was acknowledged, makes a dot twice, or leaves a hole', {
+  timeout,
+}, async () => {
+  for (let seed = 0; seed < seeds; seed += 1) await runSeed(seed);
   for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(0);
 });

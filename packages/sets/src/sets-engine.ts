@@ -179,7 +179,7 @@ export class SetsEngine {
   #onFolded(): void {
     this.#isStorageShaky = false;
     this.#gate.roomChanged();
-    this.eviction.check();
+    this.eviction.folded();
     this.#gauges.reportSometimes();
   }
 

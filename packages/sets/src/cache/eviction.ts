@@ -9,6 +9,8 @@ import type { TurnShare } from '../turn-share.js';
 
 /** Elements between two looks at the clock. */
 const STEPS = 128;
+/** How much more memory must be taken before an attempt that did not help is made again. */
+const RETRY_BYTES = 1024 * 1024;
 /** About what a set takes besides its elements. */
 const SET_BYTES = 512;
 
@@ -21,6 +23,8 @@ export class Eviction {
   readonly bytesMax: number;
   readonly #deps: EvictionDeps;
   #running: Promise<void> | undefined;
+  /** The last attempt did not help; below this another one would not either, unless something was folded. */
+  #retryAtBytes = 0;
 
   constructor(deps: EvictionDeps, options: { readonly bytesMax: number }) {
     this.#deps = deps;
@@ -35,7 +39,15 @@ export class Eviction {
 
   /** Starts to let sets go if there is too much. Cheap: call it often. */
   check(): void {
-    if (this.#running === undefined && this.bytes > this.bytesMax) void this.#start(undefined);
+    const { bytes } = this;
+    if (this.#running !== undefined || bytes <= this.bytesMax || bytes < this.#retryAtBytes) return;
+    void this.#start(undefined);
+  }
+
+  /** Elements that could not leave before may leave now. */
+  folded(): void {
+    this.#retryAtBytes = 0;
+    this.check();
   }
 
   /** True when there is room, after letting go of sets other than this one. */
@@ -48,6 +60,7 @@ export class Eviction {
   #start(except: MemorySet | undefined): Promise<void> {
     this.#running = this.#run(except).finally(() => {
       this.#running = undefined;
+      this.#retryAtBytes = this.bytes > this.bytesMax ? this.bytes + RETRY_BYTES : 0;
     });
     return this.#running;
   }

@@ -19,6 +19,9 @@ const setsSequences = Number(process.env['SETS_SEQUENCES'] ?? 300);
 /** How many lives of a node, eight crashes each, are compared with a model of the sets. */
 const setsCrashSeeds = Number(process.env['SETS_CRASH_SEEDS'] ?? 25);
 
+/** How often a server of sets is killed under load, in each class of durability. */
+const setsKills = Number(process.env['SETS_KILLS'] ?? 3);
+
 const endingIn = (suffix: string) => roots.map((root) => `${root}/**/*${suffix}`);
 
 type ProjectOptions = NonNullable<TestProjectInlineConfiguration['test']>;
@@ -30,7 +33,7 @@ function project(name: string, options: ProjectOptions): TestProjectInlineConfig
     test: {
       name,
       retry: 0,
-      provide: { fairSchedules, setsFuzzInputs, setsSequences, setsCrashSeeds },
+      provide: { fairSchedules, setsFuzzInputs, setsSequences, setsCrashSeeds, setsKills },
       ...options,
     },
   };

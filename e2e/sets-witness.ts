@@ -1,0 +1,79 @@
+// Two clients of one growing set: one adds 1, 2, 3 … to it, the other only looks, and remembers the most that it
+// was shown. What a reader was shown may be lost as little as what a writer was answered.
+import { connect as connectTcp, type Socket } from 'node:net';
+
+const NAME = 'kept';
+const COMMANDS_AHEAD = 50;
+
+export class SetsWitness {
+  /** Members that were added for sure, and the most that the reader was shown. */
+  answeredMax = 0;
+  shownMax = 0;
+  /** The newest version that it was shown. */
+  shownVersion = '-';
+  wrong: string | undefined;
+  #sent = 0;
+  #sockets: readonly Socket[] = [];
+
+  /** `members` are there now. */
+  start(port: number, members: number): void {
+    this.#sent = members;
+    this.answeredMax = members;
+    const writer = converse(port, COMMANDS_AHEAD, () => `SADD ${NAME} ${this.#nextMember()}\r\n`);
+    writer.on('line', (line: string) => {
+      if (line === ':1') this.answeredMax += 1;
+      else this.wrong ??= `SADD ${NAME} was answered ${line}`;
+    });
+    const reader = converse(port, 2, () => `SCARD ${NAME}\r\nSYNCLINE.VV\r\n`);
+    reader.on('line', (line: string) => {
+      if (line.startsWith('-')) this.wrong ??= line;
+      else if (line.startsWith(':')) this.shownMax = Math.max(this.shownMax, Number(line.slice(1)));
+      else if (!line.startsWith('$')) this.shownVersion = line;
+    });
+    this.#sockets = [writer, reader];
+  }
+
+  async ended(): Promise<void> {
+    for (const socket of this.#sockets) {
+      if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
+    }
+  }
+
+  /** What is wrong with the members that were found. */
+  compare(found: readonly string[]): string | undefined {
+    const numbers = found.map(Number).toSorted((a, b) => a - b);
+    const gap = numbers.findIndex((number, index) => number !== index + 1);
+    if (gap >= 0) return `${NAME} has ${numbers.length} members, but not ${gap + 1}`;
+    if (numbers.length < this.answeredMax) return `${this.answeredMax} were answered, lost some`;
+    if (numbers.length < this.shownMax) return `${this.shownMax} were shown, lost some`;
+    if (numbers.length > this.#sent) return `${numbers.length} are there, ${this.#sent} were sent`;
+    return undefined;
+  }
+
+  #nextMember(): number {
+    this.#sent += 1;
+    return this.#sent;
+  }
+}
+
+/** Sends a command for each answer. Emits `line` for each line that comes. */
+function converse(port: number, ahead: number, next: () => string): Socket {
+  const many = () => Array.from({ length: ahead }, next).join('');
+  const socket = connectTcp(port, '127.0.0.1', () => socket.write(many()));
+  let rest = '';
+  let answers = 0;
+  socket.setNoDelay(true).setEncoding('latin1');
+  socket.on('error', () => undefined); // the end of the server is what we are here for
+  socket.on('data', (text: string) => {
+    const lines = (rest + text).split('\r\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      socket.emit('line', line);
+      if (line.startsWith(':')) answers += 1;
+    }
+    if (answers < ahead || socket.destroyed) return;
+    answers = 0;
+    socket.write(many());
+  });
+  return socket;
+}

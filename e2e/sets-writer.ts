@@ -1,0 +1,253 @@
+// A client that writes sets without pause and without waiting, and knows what each answer must be.
+//
+// Each writer has members of its own, also in the set that all share, so nobody else changes what it expects.
+// Commands of one connection run in their order. So what a killed server leaves of a writer is what all
+// answered commands have made, and then the first few of those that were not answered, each of them whole.
+import { connect as connectTcp, type Socket } from 'node:net';
+import { type Random, randomBelow } from '@syncline/kernel';
+
+/** `set member` → added or removed. */
+type Changes = ReadonlyMap<string, boolean>;
+
+/** Commands that happen together: one, or a transaction. */
+interface Step {
+  readonly commands: readonly (readonly string[])[];
+  /** The lines of the answers. */
+  readonly lines: readonly string[];
+  readonly changes: Changes;
+}
+
+interface PlannedCommand {
+  readonly words: readonly string[];
+  readonly answer: string;
+}
+
+/** Steps that are sent and not answered. */
+const STEPS_AHEAD_MAX = 300;
+const STEPS_PER_WRITE_MAX = 40;
+/** Members that come and go, and how many there may be of those that come once. */
+const ALPHABET = 30;
+const ELEMENTS_MAX = 1_500;
+const SETS = ['one', 'two', 'shared'] as const;
+
+export class SetsWriter {
+  readonly name: string;
+  readonly #random: Random;
+  #socket: Socket | undefined;
+  /** What is there after all steps that are planned, and after those that are answered. */
+  #planned = new Set<string>();
+  #known = new Set<string>();
+  /** Elements that the step which is being planned has touched, and whether they were there before it. */
+  readonly #touched = new Map<string, boolean>();
+  #waiting: Step[] = [];
+  #linesSeen = 0;
+  #rest = '';
+  #uniqueCount = 0;
+  #answeredCount = 0;
+  #wrong: string | undefined;
+
+  constructor(name: string, random: Random) {
+    this.name = name;
+    this.#random = random;
+  }
+
+  get answeredCount(): number {
+    return this.#answeredCount;
+  }
+
+  /** What an answer was, where it should have been another. */
+  get wrong(): string | undefined {
+    return this.#wrong;
+  }
+
+  setName(set: string): string {
+    return set === 'shared' ? set : `${this.name}-${set}`;
+  }
+
+  /** Names of all sets that it writes to. */
+  get sets(): readonly string[] {
+    return SETS.map((set) => this.setName(set));
+  }
+
+  /** Writes until the connection breaks. */
+  start(port: number): void {
+    this.#waiting = [];
+    this.#linesSeen = 0;
+    this.#rest = '';
+    this.#planned = new Set(this.#known);
+    const socket = connectTcp(port, '127.0.0.1', () => this.#write());
+    this.#socket = socket;
+    socket.setNoDelay(true).setEncoding('latin1');
+    socket.on('error', () => undefined); // the end of the server is what we are here for
+    socket.on('data', (text: string) => this.#read(text));
+  }
+
+  /** Resolves once no answer can come any more. */
+  async ended(): Promise<void> {
+    const socket = this.#socket;
+    if (socket === undefined || socket.closed) return;
+    await new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  }
+
+  /**
+   * Compares with the members of the writer that are there now, and takes them over. Gives how many steps
+   * without an answer have happened, or what is wrong.
+   */
+  compare(found: ReadonlySet<string>): number | string {
+    const unequal = new Set([...this.#known, ...found]);
+    for (const element of this.#known) if (found.has(element)) unequal.delete(element);
+    const lost = [...unequal];
+    let happened = 0;
+    for (const { changes } of this.#waiting) {
+      if (unequal.size === 0) break;
+      for (const [element, isAdded] of changes) {
+        if (found.has(element) === isAdded) unequal.delete(element);
+        else unequal.add(element);
+      }
+      happened += 1;
+    }
+    if (unequal.size > 0) {
+      return `${this.name}: after ${this.#answeredCount} answered steps and any of ${this.#waiting.length} more, not as found: ${lost.slice(0, 5)}`;
+    }
+    this.#known = new Set(found);
+    this.#waiting = [];
+    return happened;
+  }
+
+  #write(): void {
+    const socket = this.#socket;
+    if (socket === undefined || socket.destroyed || this.#wrong !== undefined) return;
+    const room = STEPS_AHEAD_MAX - this.#waiting.length;
+    const count = Math.min(room, 1 + randomBelow(this.#random, STEPS_PER_WRITE_MAX));
+    const steps = Array.from({ length: count }, () => this.#planStep());
+    this.#waiting.push(...steps);
+    const bytes = steps.flatMap(({ commands }) => commands.map(encode)).join('');
+    if (bytes !== '') socket.write(bytes, 'latin1');
+    // Now and then it is quiet for long enough that the server folds.
+    if (randomBelow(this.#random, 200) === 0) setTimeout(() => this.#write(), 150);
+    else setImmediate(() => this.#write());
+  }
+
+  #read(text: string): void {
+    const lines = (this.#rest + text).split('\r\n');
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const step = this.#waiting[0];
+      const expected = step?.lines[this.#linesSeen];
+      if (step === undefined || line !== expected) {
+        this.#wrong ??= `${this.name}: ${line} where ${expected} was expected, to ${step?.commands.join(' ')}`;
+        this.#socket?.destroy();
+        return;
+      }
+      this.#linesSeen += 1;
+      if (this.#linesSeen === step.lines.length) this.#answer(step);
+    }
+  }
+
+  #answer(step: Step): void {
+    this.#waiting.shift();
+    this.#linesSeen = 0;
+    this.#answeredCount += 1;
+    applyChanges(this.#known, step.changes);
+  }
+
+  #planStep(): Step {
+    const isTransaction = randomBelow(this.#random, 10) === 0;
+    const count = isTransaction ? 2 + randomBelow(this.#random, 4) : 1;
+    this.#touched.clear();
+    const planned = Array.from({ length: count }, () => this.#planCommand());
+    const changes = new Map<string, boolean>();
+    for (const [element, wasThere] of this.#touched) {
+      if (this.#planned.has(element) !== wasThere) changes.set(element, !wasThere);
+    }
+    const commands = planned.map(({ words }) => words);
+    const answers = planned.map(({ answer }) => answer);
+    if (!isTransaction) return { commands, lines: answers, changes };
+    const queued = planned.map(() => '+QUEUED');
+    return {
+      commands: [['MULTI'], ...commands, ['EXEC']],
+      lines: ['+OK', ...queued, `*${count}`, ...answers],
+      changes,
+    };
+  }
+
+  #planCommand(): PlannedCommand {
+    const kind = randomBelow(this.#random, 10);
+    const set = this.#anySet();
+    if (kind < 5 && this.#planned.size < ELEMENTS_MAX) return this.#planAdd(set);
+    if (kind === 9) return this.#planMove(set, this.#anySet());
+    return this.#planRemove(set);
+  }
+
+  #planAdd(set: string): PlannedCommand {
+    const members = this.#anyMembers(() => this.#newMember());
+    let added = 0;
+    for (const member of members) if (this.#put(`${set} ${member}`, true)) added += 1;
+    return { words: ['SADD', set, ...members], answer: `:${added}` };
+  }
+
+  #planRemove(set: string): PlannedCommand {
+    const members = this.#anyMembers(() => this.#oldMember(set));
+    let removed = 0;
+    for (const member of members) if (this.#put(`${set} ${member}`, false)) removed += 1;
+    return { words: ['SREM', set, ...members], answer: `:${removed}` };
+  }
+
+  #planMove(from: string, to: string): PlannedCommand {
+    const [member = ''] = this.#anyMembers(() => this.#oldMember(from));
+    const isThere = this.#planned.has(`${from} ${member}`);
+    if (isThere && from !== to) {
+      this.#put(`${from} ${member}`, false);
+      this.#put(`${to} ${member}`, true);
+    }
+    return { words: ['SMOVE', from, to, member], answer: isThere ? ':1' : ':0' };
+  }
+
+  /** True when that was a change. */
+  #put(element: string, isThere: boolean): boolean {
+    const wasThere = this.#planned.has(element);
+    if (!this.#touched.has(element)) this.#touched.set(element, wasThere);
+    if (isThere) this.#planned.add(element);
+    else this.#planned.delete(element);
+    return wasThere !== isThere;
+  }
+
+  #anySet(): string {
+    return this.setName(SETS[randomBelow(this.#random, SETS.length)] ?? 'shared');
+  }
+
+  /** One to three, of the few that come and go or by `other`. */
+  #anyMembers(other: () => string): readonly string[] {
+    return Array.from({ length: 1 + randomBelow(this.#random, 3) }, () =>
+      randomBelow(this.#random, 2) === 0
+        ? `${this.name}:${randomBelow(this.#random, ALPHABET)}`
+        : other(),
+    );
+  }
+
+  #newMember(): string {
+    this.#uniqueCount += 1;
+    return `${this.name}:unique:${this.#uniqueCount}`;
+  }
+
+  /** One that was added long ago, if the first that is found lies in this set. */
+  #oldMember(set: string): string {
+    for (const element of this.#planned) {
+      const [from, member = ''] = element.split(' ');
+      return from === set ? member : this.#newMember();
+    }
+    return this.#newMember();
+  }
+}
+
+function applyChanges(elements: Set<string>, changes: Changes): void {
+  for (const [element, isAdded] of changes) {
+    if (isAdded) elements.add(element);
+    else elements.delete(element);
+  }
+}
+
+/** Members and names are plain text without line ends. */
+function encode(words: readonly string[]): string {
+  return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join('')}`;
+}

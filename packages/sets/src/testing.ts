@@ -1,0 +1,1 @@
+export { readStoredSets, type StoredSets } from './testing/stored-sets.js';

@@ -5,6 +5,8 @@ import { expect, test } from 'vitest';
 import { ByteList } from '../byte-list.js';
 import { openEngine } from '../open-engine.js';
 import type { SetsEngine } from '../sets-engine.js';
+import { TurnShare } from '../turn-share.js';
+import { Eviction } from './eviction.js';
 
 const bytes = (text: string) => Buffer.from(text);
 const list = (...texts: readonly string[]) => ByteList.of(...texts.map(bytes));
@@ -127,6 +129,19 @@ test('a set that does not fit stays out, and what is not folded stays in', () =>
     expect(keyspace.has(list('a', 'fresh'), 0, 1)).toBe(true);
     expect(keyspace.has(list('a', 'm7'), 0, 1)).toBe(false);
     expect(keyspace.cardinality(list('a'), 0)).toBe(4_000);
+    await engine.stop();
+  }));
+
+test('a set that a command found whole is still whole when the command is admitted', () =>
+  runInSimulation(1, async (ports) => {
+    const { start } = await open(ports);
+    const { engine, keyspace } = await start();
+    await fill(engine, 'a', 100);
+    const deps = { state: engine.state, turns: new TurnShare(ports.clock) };
+    new Eviction(deps, { bytesMax: 1 }).check();
+    expect(keyspace.isWhole(list('a'), 0), 'within the turn').toBe(true);
+    await ports.clock.sleep(1);
+    expect(keyspace.isWhole(list('a'), 0), 'later').toBe(false);
     await engine.stop();
   }));
 

@@ -68,6 +68,7 @@ export class Eviction {
   async #run(except: MemorySet | undefined): Promise<void> {
     const { turns } = this.#deps;
     const tried = new Set<MemorySet>();
+    await Promise.resolve(); // a command that found its sets whole and is then admitted runs before
     while (this.bytes > this.bytesMax) {
       const isOpen = (set: MemorySet) => set !== except && !set.isLoading && !tried.has(set);
       const set = this.#oldest((one) => one.isClean && isOpen(one)) ?? this.#oldest(isOpen);

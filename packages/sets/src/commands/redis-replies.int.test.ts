@@ -25,7 +25,7 @@ afterAll(async () => {
   await lockedRedis[Symbol.asyncDispose]();
 });
 
-test.each(readdirSync(directory))('%s is what Redis answers', async (file) => {
+test.each(readdirSync(directory))('S13 %s is what Redis answers', async (file) => {
   const path = join(directory, file);
   const commands = commandsOf(readFileSync(path, 'utf8'));
   const server = file === 'password.txt' ? lockedRedis : redis;

@@ -9,20 +9,11 @@
 // S14  Commands and errors do not depend on the chunks; nothing is read behind an error.
 import { ByteList } from '../byte-list.js';
 import { setsLimits } from '../limits.js';
-import { CommandReader } from './command-reader.js';
+import { type CommandParserOptions, CommandReader } from './command-reader.js';
 import { GatheredBytes } from './gathered-bytes.js';
 import type { ProtocolFailure } from './protocol-failure.js';
 
 const NO_BYTES = new Uint8Array(0);
-
-export interface CommandParserOptions {
-  readonly lineBytesMax: number;
-  readonly argumentsMax: number;
-  readonly bulkBytesMax: number;
-  readonly commandBytesMax: number;
-  readonly strangerArgumentsMax: number;
-  readonly strangerBulkBytesMax: number;
-}
 
 export class CommandParser {
   /** The words of the command that `next` found. They stay until it is called again. */

@@ -5,13 +5,21 @@
 //
 // A line of a length ends at a carriage return, and the line feed must follow. Empty commands are skipped.
 import type { ByteList } from '../byte-list.js';
-import type { CommandParserOptions } from './command-parser.js';
 import { splitInline } from './inline-words.js';
 import {
   type ProtocolFailure,
   type ProtocolFailureKind,
   protocolFailure,
 } from './protocol-failure.js';
+
+export interface CommandParserOptions {
+  readonly lineBytesMax: number;
+  readonly argumentsMax: number;
+  readonly bulkBytesMax: number;
+  readonly commandBytesMax: number;
+  readonly strangerArgumentsMax: number;
+  readonly strangerBulkBytesMax: number;
+}
 
 const STAR = 0x2a;
 const DOLLAR = 0x24;

@@ -5,13 +5,17 @@
 // and an end; everybody else asks for `bytes` or `text`.
 import { assert } from '@syncline/kernel';
 
+const ITEMS_MIN = 16;
+/** Room for more is given back: each connection has a list for as long as it stands. */
+const ITEMS_KEPT_MAX = 4_096;
+
 /** Bytes of a list belong to who made it and change with its next use; `keep` makes a copy that stays. */
 export class ByteList {
   buffer: Uint8Array;
   view: DataView;
   length = 0;
-  #starts = new Int32Array(16);
-  #ends = new Int32Array(16);
+  #starts = new Int32Array(ITEMS_MIN);
+  #ends = new Int32Array(ITEMS_MIN);
 
   constructor(buffer: Uint8Array) {
     this.buffer = buffer;
@@ -36,6 +40,7 @@ export class ByteList {
       this.view = viewOf(buffer);
     }
     this.length = 0;
+    if (this.#starts.length > ITEMS_KEPT_MAX) this.#shrink();
   }
 
   /** Other bytes for the same items: a larger buffer that begins with a copy of the present one. */
@@ -87,6 +92,11 @@ export class ByteList {
       position += this.sizeOf(index);
     }
     return list;
+  }
+
+  #shrink(): void {
+    this.#starts = new Int32Array(ITEMS_MIN);
+    this.#ends = new Int32Array(ITEMS_MIN);
   }
 
   #grow(): void {

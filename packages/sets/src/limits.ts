@@ -104,6 +104,16 @@ export const setsLimits = defineLimits({
     unit: 'bytes',
     why: 'Arguments between MULTI and EXEC. More is refused, and so is the EXEC.',
   },
+  transactionWordsMax: {
+    value: 131_072,
+    unit: 'entries',
+    why: 'Words of all commands between MULTI and EXEC. They are looked up within one turn. More is refused.',
+  },
+  queuedBytesMax: {
+    value: 256 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Queued commands of all connections together. One more is refused, and so is its EXEC.',
+  },
   transactionMembersMax: {
     value: 65_536,
     unit: 'entries',
@@ -113,6 +123,11 @@ export const setsLimits = defineLimits({
     value: 1_024,
     unit: 'entries',
     why: 'Sets that one connection watches. One more is refused.',
+  },
+  watchersMax: {
+    value: 65_536,
+    unit: 'entries',
+    why: 'Keys that all connections watch together. A watched set stays in memory. One more is refused.',
   },
   waitingCommandsMax: {
     value: 10_000,

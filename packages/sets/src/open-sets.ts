@@ -48,8 +48,8 @@ function serve(deps: SetsDeps, options: SetsOptions, engine: SetsEngine): Sets {
     connect: (peer) => sessions.connect(peer),
     status: () => ({ ...healthOf(storage.health()), ...statusOf(engine, clients.size) }),
     close: async () => {
+      const stopped = engine.stop(); // first: who waits for the gate is told that the server stops
       stopping.abort();
-      const stopped = engine.stop();
       sessions.close();
       await stopped;
       commandCounts.flush();

@@ -18,8 +18,9 @@ export interface Client<Queued = unknown> extends Watcher {
   replies: 'on' | 'off' | 'skip-next' | 'skip';
   /** Commands since MULTI; undefined outside a transaction. */
   queued: Queued[] | undefined;
-  /** Arguments of the queued commands. */
+  /** Memory of the queued commands, and their words. */
   queuedBytes: number;
+  queuedWords: number;
   /** A command was refused since MULTI, so EXEC must be. */
   isQueueBroken: boolean;
   watchedKeys: number;

@@ -82,8 +82,8 @@ export interface KeyPositions {
 export type Walk =
   /** They must be at hand, with at most `turnMembersMax` members all together, repeated ones each time. */
   | { readonly kind: 'sets'; readonly keys: readonly number[] }
-  /** They must be in memory, however large they are. */
-  | { readonly kind: 'whole'; readonly keys: readonly number[] }
+  /** They must be in memory, however large they are; at most so many members are looked at. */
+  | { readonly kind: 'whole'; readonly keys: readonly number[]; readonly members: number }
   /** All sets there are. Never at hand outside a transaction, which then gives `setNames`. */
   | { readonly kind: 'keyspace' }
   /** More than a turn or an operation holds, whatever the sets are. A transaction that has one is refused. */

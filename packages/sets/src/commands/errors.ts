@@ -30,8 +30,12 @@ export const errorTexts = {
   transactionTooLarge: 'ERR transaction is larger than 65536 changes or 4 MiB',
   transactionWalksTooMuch:
     'ERR transaction reads sets of more than 65536 members in all, run such commands outside MULTI',
-  queueFull: 'ERR transaction is larger than 10000 commands or 64 MiB',
+  transactionAnswersTooMuch:
+    'ERR transaction answers with more than 32 MiB, run such commands outside MULTI',
+  queueFull: 'ERR transaction is larger than 10000 commands, 131072 words or 64 MiB',
+  queuesFull: 'ERR transactions of all clients are larger than 256 MiB, try again later',
   tooManyWatched: 'ERR more than 1024 keys are watched',
+  tooManyWatchers: 'ERR more than 65536 keys are watched by all clients, try again later',
 
   notAuthenticated: 'NOAUTH Authentication required.',
   wrongPassword: 'WRONGPASS invalid username-password pair or user is disabled.',

@@ -1,5 +1,6 @@
 // What commands tell about the server, and the little that they may change of it.
 import type { Clock, Random } from '@syncline/kernel';
+import type { SharedRoom } from '../shared-room.js';
 import type { Client } from './client.js';
 
 export interface ServerFacts {
@@ -15,6 +16,10 @@ export interface ServerFacts {
   phase(): 'serving' | 'loading' | 'closing';
   /** Connections that stand, by id. */
   readonly clients: ReadonlyMap<number, Client>;
+  /** Bytes of the commands that all connections have queued. */
+  readonly queueRoom: SharedRoom;
+  /** Keys that all connections watch. */
+  readonly watchRoom: SharedRoom;
   /** Undefined: no password is set. The promise resolves after the delay that guessing costs. */
   readonly checkPassword:
     | ((client: Client, user: string, password: Uint8Array) => boolean | Promise<boolean>)

@@ -10,24 +10,20 @@ export const walksKeyspace: Walk = { kind: 'keyspace' };
 
 /** The sets that the words from `from` up to `to` name. */
 export function walksSets(args: ByteList, from: number, to: number): Walk {
-  return walk(args, 'sets', { from, to });
-}
-
-/** The one set that a word names, which must be in memory. */
-export function walksWhole(args: ByteList, key: number): Walk {
-  return walk(args, 'whole', { from: key, to: key + 1 });
-}
-
-function walk(
-  args: ByteList,
-  kind: 'sets' | 'whole',
-  { from, to }: { readonly from: number; readonly to: number },
-): Walk {
   if (to - from > setsLimits.turnReadsMax.value) return walksLong;
   const keys: number[] = [];
   for (let key = from; key < to; key += 1) {
-    if (args.sizeOf(key) > setsLimits.keyBytesMax.value) return walksNothing;
+    if (isTooLong(args, key)) return walksNothing;
     keys.push(key);
   }
-  return { kind, keys };
+  return { kind: 'sets', keys };
+}
+
+/** The one set that a word names, which must be in memory. At most so many `members` are looked at. */
+export function walksWhole(args: ByteList, key: number, members: number): Walk {
+  return isTooLong(args, key) ? walksNothing : { kind: 'whole', keys: [key], members };
+}
+
+function isTooLong(args: ByteList, key: number): boolean {
+  return args.sizeOf(key) > setsLimits.keyBytesMax.value;
 }

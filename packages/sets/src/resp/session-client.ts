@@ -29,6 +29,7 @@ export class SessionClient implements Client {
   replies: Client['replies'] = 'on';
   queued: QueuedCommand[] | undefined = undefined;
   queuedBytes = 0;
+  queuedWords = 0;
   isQueueBroken = false;
   isTouched = false;
   watchedKeys = 0;

@@ -211,8 +211,9 @@ describe('the end', () => {
 
   test('a client that is gone is forgotten, and what it waits for ends', async () => {
     const { rig, client } = setUp();
-    rig.commands.set('WATCH', ({ client: { watchedKeys }, client: own, reply }) => {
+    rig.commands.set('WATCH', ({ client: { watchedKeys }, client: own, facts, reply }) => {
       own.watchedKeys = watchedKeys + 1;
+      facts.watchRoom.take(1);
       reply.simple('OK');
     });
     const answer = addSlow(rig);

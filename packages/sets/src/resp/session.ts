@@ -9,6 +9,7 @@
 // S10  Reading stops above a limit of unsent replies; a client that takes too few is cut.
 import { SynclineError } from '@syncline/kernel';
 import type { CommandContext } from '../commands/command.js';
+import { endTransaction } from '../commands/transactions/end-transaction.js';
 import { setsLimits } from '../limits.js';
 import type { RespPeer, RespSession, RespSink } from '../sets.js';
 import { CommandParser } from './command-parser.js';
@@ -145,10 +146,18 @@ export class Session implements RespSession {
     this.#chunks = [];
     this.#held.drop();
     this.#output.drop();
-    if (this.client.watchedKeys > 0) this.#deps.keyspace.unwatch(this.client);
+    this.#endTransaction();
     this.#roomy.fail(goneError());
     this.#pushed.release();
     this.#deps.onGone();
+  }
+
+  /** An EXEC that still waits would not hear of changes any more, so it takes its keys as touched. */
+  #endTransaction(): void {
+    const { client } = this.#context;
+    const isWatching = client.watchedKeys > 0;
+    endTransaction(this.#context);
+    client.isTouched = isWatching;
   }
 
   get #unsentBytes(): number {

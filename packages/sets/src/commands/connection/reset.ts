@@ -9,8 +9,9 @@ export const reset: Command = {
   group: 'connection',
   summary:
     'Ends a transaction, forgets name and watched keys, goes back to RESP2 and asks for AUTH again.',
-  run({ client, facts, keyspace, reply }) {
-    endTransaction(client, keyspace);
+  run(context) {
+    const { client, facts, reply } = context;
+    endTransaction(context);
     client.name = '';
     client.protocol = 2;
     client.replies = 'on';

@@ -26,7 +26,9 @@ export const spop: Command = {
   walks(args) {
     const count = countOf(args);
     if (typeof count === 'string') return walksNothing;
-    return count > setsLimits.turnMembersMax.value ? walksSets(args, 1, 2) : walksWhole(args, 1);
+    return count > setsLimits.turnMembersMax.value
+      ? walksSets(args, 1, 2)
+      : walksWhole(args, 1, count);
   },
   run({ args, keyspace, reply }) {
     const count = countOf(args);

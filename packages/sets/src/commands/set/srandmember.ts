@@ -22,7 +22,8 @@ export const srandmember: Command = {
   walks(args) {
     const count = countOf(args);
     if (typeof count === 'string') return walksNothing;
-    if (Math.abs(count) <= setsLimits.turnPicksMax.value) return walksWhole(args, 1);
+    if (Math.abs(count) <= setsLimits.turnPicksMax.value)
+      return walksWhole(args, 1, Math.abs(count));
     return count < 0 ? walksLong : walksSets(args, 1, 2);
   },
   run({ args, keyspace, reply }) {

@@ -1,4 +1,5 @@
 // SSCAN key cursor [MATCH pattern] [COUNT count]: a part of the members, and where to go on.
+import type { ByteList } from '../../byte-list.js';
 import type { Command } from '../command.js';
 import { errorTexts } from '../errors.js';
 import { withView } from '../long-work.js';
@@ -19,7 +20,7 @@ export const sscan: Command = {
   summary: 'Shows a part of the members of a set, and the cursor of the next part.',
   difference: 'A cursor holds at every node and after a restart. COUNT above 10,000 is 10,000.',
   keys: { first: 1, last: 1, step: 1 },
-  walks: (args) => walksWhole(args, 1),
+  walks: (args) => walksWhole(args, 1, countOf(args)),
   run({ args, keyspace, reply }) {
     let position = cursorWord(args, 2);
     if (position === undefined) return reply.error(errorTexts.invalidCursor);
@@ -53,3 +54,9 @@ export const sscan: Command = {
     });
   },
 };
+
+/** Words that are wrong are left to `run`. */
+function countOf(args: ByteList): number {
+  const options = scanOptions(args, 3, { takesType: false });
+  return typeof options === 'string' ? 0 : options.count;
+}

@@ -9,12 +9,13 @@ export const discard: Command = {
   flags: ['noscript', 'loading', 'stale', 'fast', 'allow_busy'],
   group: 'transactions',
   summary: 'Drops a transaction.',
-  run({ client, keyspace, reply }) {
+  run(context) {
+    const { client, reply } = context;
     if (client.queued === undefined) {
       reply.error(errorTexts.discardWithoutMulti);
       return;
     }
-    endTransaction(client, keyspace);
+    endTransaction(context);
     reply.simple('OK');
   },
 };

@@ -1,16 +1,21 @@
 // After EXEC, DISCARD and RESET a client is as before MULTI and before its WATCHes.
-import type { Keyspace } from '../../keyspace.js';
-import type { Client } from '../client.js';
+import type { CommandContext } from '../command.js';
 
-export function endTransaction(client: Client, keyspace: Keyspace): void {
+type Ended = Pick<CommandContext, 'client' | 'facts' | 'keyspace'>;
+
+export function endTransaction(context: Ended): void {
+  const { client, facts } = context;
+  facts.queueRoom.give(client.queuedBytes);
   client.queued = undefined;
   client.queuedBytes = 0;
+  client.queuedWords = 0;
   client.isQueueBroken = false;
-  forgetWatches(client, keyspace);
+  forgetWatches(context);
 }
 
-export function forgetWatches(client: Client, keyspace: Keyspace): void {
+export function forgetWatches({ client, facts, keyspace }: Ended): void {
   if (client.watchedKeys > 0) keyspace.unwatch(client);
+  facts.watchRoom.give(client.watchedKeys);
   client.watchedKeys = 0;
   client.isTouched = false;
 }

@@ -13,20 +13,20 @@ export const exec: Command = {
   difference:
     'It runs within one turn. One that walks more than 65,536 members, or changes more than fits into one operation (65,536 elements, 4 MiB), is refused whole.',
   run(context: CommandContext) {
-    const { client, facts, keyspace, reply } = context;
+    const { client, facts, reply } = context;
     const { queued } = client;
     if (queued === undefined) {
       reply.error(errorTexts.execWithoutMulti);
       return undefined;
     }
     if (client.isQueueBroken) {
-      endTransaction(client, keyspace);
+      endTransaction(context);
       reply.error(errorTexts.execAborted);
       return undefined;
     }
     const isWrite = queued.some(({ known }) => known.access === 'write');
     if (isWrite && facts.phase() === 'closing') {
-      endTransaction(client, keyspace);
+      endTransaction(context);
       reply.error(errorTexts.closing);
       return undefined;
     }

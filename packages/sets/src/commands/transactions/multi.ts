@@ -16,8 +16,6 @@ export const multi: Command = {
       return;
     }
     client.queued = [];
-    client.queuedBytes = 0;
-    client.isQueueBroken = false;
     reply.simple('OK');
   },
 };

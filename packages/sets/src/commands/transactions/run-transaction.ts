@@ -34,11 +34,11 @@ export function runTransaction(
 }
 
 /** A transaction that fails before its turn is over all the same. */
-async function orEnd({ client, keyspace }: CommandContext, running: Promise<void>): Promise<void> {
+async function orEnd(context: CommandContext, running: Promise<void>): Promise<void> {
   try {
     await running;
   } finally {
-    endTransaction(client, keyspace);
+    endTransaction(context);
   }
 }
 
@@ -103,7 +103,7 @@ function missingSets(
     const walk = known.command.walks?.(args);
     if (walk?.kind !== 'sets' && walk?.kind !== 'whole') return [];
     const keys = walk.keys.filter((key) => !keyspace.isWhole(args, key));
-    return walkedKeys({ kind: walk.kind, keys }, args);
+    return walkedKeys({ ...walk, keys }, args);
   });
 }
 

@@ -13,11 +13,12 @@ import { errorTexts, failureText } from '../errors.js';
 import { endTransaction } from './end-transaction.js';
 
 const membersMax = setsLimits.transactionMembersMax.value;
+const replyBytesMax = setsLimits.resultBytesMax.value;
 
 export function runInOneTurn(queued: readonly QueuedCommand[], context: CommandContext): void {
   const { client, keyspace, reply } = context;
   const { isTouched } = client;
-  endTransaction(client, keyspace);
+  endTransaction(context);
   if (isTouched) {
     reply.nullArray();
     return;
@@ -39,6 +40,8 @@ export function runInOneTurn(queued: readonly QueuedCommand[], context: CommandC
 
 /** Gives the reason for which all of it must be taken back. */
 function runEach(queued: readonly QueuedCommand[], context: CommandContext): string | undefined {
+  const { reply } = context;
+  const start = reply.mark();
   let members = 0;
   for (const { known, args } of queued) {
     const own = { ...context, args };
@@ -52,6 +55,7 @@ function runEach(queued: readonly QueuedCommand[], context: CommandContext): str
       if (!(thrown instanceof SynclineError)) throw thrown;
       return refusalOf(thrown);
     }
+    if (reply.mark() - start > replyBytesMax) return errorTexts.transactionAnswersTooMuch;
   }
   return undefined;
 }
@@ -73,7 +77,8 @@ function walkedMembers({ known, args }: QueuedCommand, context: CommandContext):
     case 'sets': {
       const members = walk.keys.map((key) => wholeMembers(args, key, keyspace));
       const sum = members.reduce((total, one) => total + one, 0);
-      return walk.kind === 'sets' || sum === Number.POSITIVE_INFINITY ? sum : 0;
+      if (walk.kind === 'sets' || sum === Number.POSITIVE_INFINITY) return sum;
+      return Math.min(sum, walk.members);
     }
   }
 }

@@ -6,6 +6,7 @@ import { openSets } from '../../open-sets.js';
 import type { Sets } from '../../sets.js';
 import { Talk } from '../../testing/talk.js';
 
+const queueFull = '-ERR transaction is larger than 10000 commands, 131072 words or 64 MiB';
 const tooLarge = '-ERR transaction is larger than 65536 changes or 4 MiB\r\n';
 
 function withSets(body: (sets: Sets, world: SimulatedBody) => Promise<void>): Promise<void> {
@@ -154,11 +155,92 @@ test('a queue has its bounds', () =>
     const answers = await new Talk(sets).all([['MULTI'], ...pings, ['PING'], ['EXEC']]);
     expect(answers.split('\r\n').slice(-4)).toEqual([
       '+QUEUED',
-      '-ERR transaction is larger than 10000 commands or 64 MiB',
+      queueFull,
       '-EXECABORT Transaction discarded because of previous errors.',
       '',
     ]);
   }));
+
+test('S10 words that are looked up within the one turn have their bound', () =>
+  withSets(async (sets) => {
+    const talk = new Talk(sets);
+    const half = Array.from({ length: setsLimits.transactionWordsMax.value / 2 - 2 }, () => 'm');
+    await talk.ask('MULTI');
+    expect(await talk.ask('SREM', 'k', ...half)).toBe('+QUEUED\r\n');
+    expect(await talk.ask('SREM', 'k', ...half)).toBe('+QUEUED\r\n');
+    expect(await talk.ask('PING')).toBe(`${queueFull}\r\n`);
+    expect(await talk.ask('EXEC')).toMatch(/^-EXECABORT /);
+  }));
+
+test('S10 what all connections queue together has its bound, and is given back by each who leaves or ends', () =>
+  withSets(async (sets) => {
+    const perClient = 60 * 1024 * 1024;
+    const megabyte = 'x'.repeat(1_000_000);
+    const filled = Math.floor(perClient / (megabyte.length + 1_000));
+    const fill = async () => {
+      const talk = new Talk(sets);
+      await talk.ask('MULTI');
+      const commands = Array.from({ length: filled }, () => ['ECHO', megabyte]);
+      for (const command of commands) expect(await talk.ask(...command)).toBe('+QUEUED\r\n');
+      return talk;
+    };
+    const full = [await fill(), await fill(), await fill(), await fill()];
+    const late = new Talk(sets);
+    await late.ask('MULTI');
+    const tryOnce = async () => {
+      for (let count = 0; count < filled; count += 1) {
+        const answer = await late.ask('ECHO', megabyte);
+        if (answer !== '+QUEUED\r\n') return answer;
+      }
+      return 'all queued';
+    };
+    expect(await tryOnce()).toMatch(/^-ERR transactions of all clients are larger than 256 MiB/);
+    expect(await late.ask('EXEC')).toMatch(/^-EXECABORT /);
+    full[0]?.leave();
+    await full[1]?.ask('DISCARD');
+    await late.ask('MULTI');
+    expect(await tryOnce()).toBe('all queued');
+    for (const talk of [...full.slice(1), late]) talk.leave();
+  }));
+
+test('S10 what all connections watch together has its bound, and is given back', () =>
+  withSets(async (sets) => {
+    const each = setsLimits.watchedKeysMax.value;
+    const keys = Array.from({ length: each }, (_, index) => `k${index}`);
+    const talks = Array.from({ length: setsLimits.watchersMax.value / each }, () => new Talk(sets));
+    for (const talk of talks) expect(await talk.ask('WATCH', ...keys)).toBe('+OK\r\n');
+    const late = new Talk(sets);
+    expect(await late.ask('WATCH', 'k')).toMatch(/^-ERR more than 65536 keys are watched by all/);
+    await talks[0]?.ask('UNWATCH');
+    expect(await late.ask('WATCH', 'k')).toBe('+OK\r\n');
+    talks[1]?.leave();
+    expect(await late.ask('WATCH', ...keys.slice(1))).toBe('+OK\r\n');
+  }));
+
+test('S10 a transaction that would answer with too much is taken back, and says so', () =>
+  withSets(async (sets) => {
+    const talk = new Talk(sets);
+    await talk.ask('SADD', 'k', ...largeMembers('k', 1));
+    await talk.ask('MULTI');
+    await talk.ask('SADD', 'l', 'x');
+    for (let count = 0; count < 3; count += 1) await talk.ask('SRANDMEMBER', 'k', '-256');
+    expect(await talk.ask('EXEC')).toMatch(/^-ERR transaction answers with more than 32 MiB/);
+    expect(await talk.ask('EXISTS', 'l')).toBe(':0\r\n');
+  }));
+
+test.each([
+  ['SSCAN', ['k', '0', 'COUNT', '10000'], 66],
+  ['SRANDMEMBER', ['k', '-250'], 263],
+])('S22 %s within a transaction counts what it looks at', (name, words, count) =>
+  withSets(async (sets) => {
+    const members = Array.from({ length: 1_000 }, (_, index) => `m${index}`);
+    const commands = Array.from({ length: count }, () => [name, ...words]);
+    const talk = new Talk(sets);
+    const before = [['SADD', 'k', ...members], ['MULTI'], ['SADD', 'other', 'x']];
+    const answers = await talk.all([...before, ...commands, ['EXEC'], ['EXISTS', 'other']]);
+    expect(answers).toMatch(/\r\n-ERR transaction reads sets of more than 65536 .*\r\n:0\r\n$/);
+  }),
+);
 
 test('a connection watches so many keys and no more', () =>
   withSets(async (sets) => {

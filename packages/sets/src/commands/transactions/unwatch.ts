@@ -8,8 +8,8 @@ export const unwatch: Command = {
   flags: ['noscript', 'loading', 'stale', 'fast', 'allow_busy'],
   group: 'transactions',
   summary: 'Forgets the watched keys.',
-  run({ client, keyspace, reply }) {
-    forgetWatches(client, keyspace);
-    reply.simple('OK');
+  run(context) {
+    forgetWatches(context);
+    context.reply.simple('OK');
   },
 };

@@ -16,7 +16,7 @@ export const watch: Command = {
   difference:
     'A key is touched when its visible members change at this node, by any client or peer. At most 1,024 keys.',
   keys: { first: 1, last: -1, step: 1 },
-  run({ args, client, keyspace, reply }) {
+  run({ args, client, facts, keyspace, reply }) {
     if (client.queued !== undefined) {
       reply.error(errorTexts.watchInsideMulti);
       return;
@@ -26,8 +26,12 @@ export const watch: Command = {
       reply.error(errorTexts.tooManyWatched);
       return;
     }
-    for (let key = 1; key < args.length; key += 1) keyspace.watch(args, key, client);
+    if (!facts.watchRoom.take(args.length - 1)) {
+      reply.error(errorTexts.tooManyWatchers);
+      return;
+    }
     client.watchedKeys += args.length - 1;
+    for (let key = 1; key < args.length; key += 1) keyspace.watch(args, key, client);
     reply.simple('OK');
   },
 };

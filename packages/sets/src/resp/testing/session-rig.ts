@@ -5,6 +5,7 @@ import type { CommandContext } from '../../commands/command.js';
 import type { ServerFacts } from '../../commands/server-facts.js';
 import type { Keyspace } from '../../keyspace.js';
 import type { RespSession } from '../../sets.js';
+import { SharedRoom } from '../../shared-room.js';
 import { RespSessions } from '../resp-sessions.js';
 
 type ToyCommand = (context: CommandContext) => void | Promise<void>;
@@ -36,6 +37,8 @@ export class SessionRig {
     const facts: Partial<ServerFacts> = {
       clients,
       idleTimeoutSeconds: 0,
+      queueRoom: new SharedRoom(1_000),
+      watchRoom: new SharedRoom(1_000),
       checkPassword: options.hasPassword ? () => true : undefined,
     };
     this.facts = facts as ServerFacts;

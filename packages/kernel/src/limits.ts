@@ -97,6 +97,16 @@ export const kernelLimits = defineLimits({
     unit: 'bytes',
     why: 'Batches that wait for the write under way. More are refused as overloaded; one batch of any size fits alone.',
   },
+  storageSliceOperationsMax: {
+    value: 1_024,
+    unit: 'entries',
+    why: 'Operations that are handed to LevelDB in one turn of the event loop, about a millisecond. The rest of a larger write follows in further turns.',
+  },
+  storageSliceBytesMax: {
+    value: 512 * 1024,
+    unit: 'bytes',
+    why: 'Keys and values that are handed to LevelDB in one turn of the event loop; one value of any size goes at once.',
+  },
   storageReopenRoomBytes: {
     value: 4 * 1024 * 1024,
     unit: 'bytes',

@@ -1,13 +1,13 @@
-// Whose bytes they are: a store copies what it is given, and what it hands out it leaves alone.
+// Whose bytes they are: a store keeps nothing of what it is given, and what it hands out it leaves alone.
 //
-// K13  Keys and values may be reused once `write` was called. Bytes read stay as they are.
+// K13  Keys, values and batches may be reused once their `write` has settled. Bytes read stay as they are.
 import assert from 'node:assert/strict';
 import { StorageBatch } from '../storage/storage-batch.js';
 import { BUFFERED, bytes, entriesOf, put, text, valueAt } from './storage-samples.js';
 import type { StorageSubject } from './storage-subject.js';
 
 export const bytesCases = {
-  'K13 keys, values and batches may be reused once write was called': reuseAfterWrite,
+  'K13 keys, values and batches may be reused once their write has settled': reuseAfterWrite,
   'K13 bytes read do not change later': readBytesStay,
   'K13 bytes read may be changed without harm to the store': readBytesAreOwn,
   'keys and values may be parts of larger buffers': partsOfBuffers,
@@ -15,27 +15,32 @@ export const bytesCases = {
   'all byte values are kept': allByteValues,
 };
 
-/** The first write goes out at once, those behind it wait: both must have their own bytes. */
+/** Others are under way meanwhile, and a large one, which is handed on in slices. */
 async function reuseAfterWrite({ storage }: StorageSubject): Promise<void> {
+  const large = new StorageBatch();
+  for (let index = 0; index < 3_000; index += 1) large.put(bytes(`large-${index}`), bytes('1'));
+  const others = [storage.write(large, BUFFERED)];
   const key = bytes('key-?');
   const value = new Uint8Array(100);
   const batch = new StorageBatch();
-  const writes = [];
   for (let index = 0; index < 5; index += 1) {
     key[4] = 48 + index;
     value.fill(index);
     batch.operations.length = 0;
     batch.bytes = 0;
-    writes.push(storage.write(batch.put(key, value), BUFFERED));
+    const written = storage.write(batch.put(key, value), BUFFERED);
+    others.push(put(storage, { [`other-${index}`]: '1' }));
+    await written;
   }
   key.fill(255);
   value.fill(255);
   batch.delete(bytes('key-0'));
-  await Promise.all(writes);
+  await Promise.all(others);
   for (let index = 0; index < 5; index += 1) {
     const stored = storage.get(bytes(`key-${index}`));
     assert.deepEqual(Array.from(stored ?? []), Array(100).fill(index));
   }
+  assert.equal(valueAt(storage, 'large-2999'), '1');
 }
 
 async function readBytesStay({ storage }: StorageSubject): Promise<void> {

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { crc32 as zlibCrc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import {
   crc32,
@@ -96,6 +97,13 @@ describe('K6 murmur3', () => {
 test('K6 CRC-32 gives the standard check value, whole and in parts', () => {
   expect(hex(crc32(utf8('123456789')))).toBe('cbf43926');
   expect(hex(crc32(utf8('6789'), crc32(utf8('12345'))))).toBe('cbf43926');
+});
+
+test('K6 CRC-32 of short bytes is that of zlib', () => {
+  for (let length = 0; length < 64; length += 1) {
+    const bytes = Uint8Array.from({ length }, (_, index) => Math.imul(index + length, 0x9e37));
+    expect(crc32(bytes, length)).toBe(zlibCrc32(bytes, length));
+  }
 });
 
 /** The paper's definition, word by word and round by round, with no eye to speed. */

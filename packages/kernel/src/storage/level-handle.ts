@@ -1,33 +1,48 @@
 // One opened LevelDB: reads with their checksums verified, and batches with checksums added.
 //
+// A large group of writes is handed to LevelDB in slices, a turn of the event loop apart: at a microsecond
+// per operation one of 100,000 would hold the loop for a tenth of a second. It is not written before it
+// is complete, so reads and kills in between see nothing of it.
+//
 // A store that found its disk full is closed and opened anew, so a store lives through several of
 // these. Whoever still reads through a closed one (a snapshot, a range half way) is told why.
 import type { Iterator, Snapshot } from 'classic-level';
+import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
 import { kernelLimits } from '../limits.js';
 import { levelReadError } from './level-error.js';
+import { LevelFeed } from './level-feed.js';
 import { type LevelDatabase, openLevel } from './level-open.js';
-import { unsealValue, ValueSealer } from './sealed-value.js';
+import { unsealValue } from './sealed-value.js';
 import type { StorageEntry } from './storage.js';
 import { isEmptyRange, type RangePlan, throwIfAborted } from './storage-range.js';
 import type { WriteGroup } from './write-queue.js';
+
+export interface LevelHandleDeps {
+  /** Gives others their turn between two slices of a large group. */
+  readonly clock: Pick<Clock, 'defer'>;
+}
 
 type LevelIterator = Iterator<LevelDatabase, Uint8Array, Uint8Array>;
 
 export class LevelHandle {
   readonly directory: string;
+  readonly #clock: Pick<Clock, 'defer'>;
   readonly #database: LevelDatabase;
-  readonly #sealer = new ValueSealer();
   #closedError: (() => SynclineError) | undefined;
 
-  static async open(directory: string): Promise<LevelHandle> {
-    return new LevelHandle(directory, await openLevel(directory));
+  static async open(deps: LevelHandleDeps, directory: string): Promise<LevelHandle> {
+    return new LevelHandle(deps, { directory, database: await openLevel(directory) });
   }
 
   /** `database` is open, and belongs to the handle from now on. */
-  constructor(directory: string, database: LevelDatabase) {
-    this.directory = directory;
-    this.#database = database;
+  constructor(
+    deps: LevelHandleDeps,
+    opened: { readonly directory: string; readonly database: LevelDatabase },
+  ) {
+    this.#clock = deps.clock;
+    this.directory = opened.directory;
+    this.#database = opened.database;
   }
 
   get(key: Uint8Array, snapshot?: Snapshot): Uint8Array | undefined {
@@ -62,19 +77,20 @@ export class LevelHandle {
     }
   }
 
-  /** All bytes are copied before it returns; what it throws later comes from LevelDB. */
-  write(group: WriteGroup): Promise<void> {
+  /** Resolves with what writes the group. Before that is called nothing is written. */
+  async prepare(group: WriteGroup): Promise<() => Promise<void>> {
     this.#checkOpen();
-    // The array form of a batch would block the event loop 18 times longer.
-    const chained = this.#database.batch();
-    for (const { operations } of group.batches) {
-      for (const operation of operations) {
-        const { key } = operation;
-        if (operation.kind === 'put') chained.put(key, this.#sealer.seal(key, operation.value));
-        else chained.del(key);
+    const feed = new LevelFeed(this.#database, group);
+    try {
+      while (!feed.advance()) {
+        await new Promise<void>((resolve) => this.#clock.defer(resolve));
+        this.#checkOpen();
       }
+    } catch (thrown) {
+      await feed.abandon();
+      throw thrown;
     }
-    return chained.write({ sync: group.durability === 'synced' });
+    return () => feed.write();
   }
 
   /** Waits for reads under way. Later ones throw what `error` makes. */

@@ -25,7 +25,7 @@ import type {
 } from './storage.js';
 import type { StorageBatch } from './storage-batch.js';
 import { planRange, type RangePlan, rangeOfBatches } from './storage-range.js';
-import { copyBatch, type WriteGroup, WriteQueue } from './write-queue.js';
+import { type WriteGroup, WriteQueue } from './write-queue.js';
 
 export interface LevelStorageDeps {
   readonly clock: Clock;
@@ -45,7 +45,7 @@ export async function openLevelStorage(
   const directory = resolve(options.directory);
   const openHandle = async () => {
     await removeProbe(directory);
-    return LevelHandle.open(directory);
+    return LevelHandle.open(deps, directory);
   };
   const hold = await holdDirectory(deps.clock, directory, openHandle);
   const life = new LevelLife(
@@ -99,9 +99,7 @@ class LevelStorage implements Storage {
     { durability }: { readonly durability: Durability },
   ): Promise<void> {
     if (this.#closing) throw closedStore(this.#directory);
-    // An idle queue hands the batch to LevelDB, which copies it, before `push` returns.
-    const isTakenAtOnce = this.#queue.isIdle && this.#life.ready !== undefined;
-    return this.#queue.push(isTakenAtOnce ? batch : copyBatch(batch), durability);
+    return this.#queue.push(batch, durability);
   }
 
   health(): StorageHealth {
@@ -129,9 +127,9 @@ class LevelStorage implements Storage {
 
   async #commit(group: WriteGroup): Promise<void> {
     const handle = this.#life.ready ?? (await this.#life.writable(group.bytes));
-    const written = handle.write(group);
+    const write = await handle.prepare(group);
     try {
-      await written;
+      await write();
     } catch (thrown) {
       throw await this.#life.writeFailed(thrown, group.bytes);
     }

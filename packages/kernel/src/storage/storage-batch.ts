@@ -4,7 +4,10 @@ export type StorageOperation =
   | { readonly kind: 'put'; readonly key: Uint8Array; readonly value: Uint8Array }
   | { readonly kind: 'delete'; readonly key: Uint8Array };
 
-/** Bytes handed in belong to the batch until its write was called; a store copies them there. */
+/**
+ * The batch and all bytes handed in belong to the store from the call of `write` until that has settled: a
+ * large one is handed on in slices. Then they may be used again.
+ */
 export class StorageBatch {
   readonly operations: StorageOperation[] = [];
   /** Bytes of all keys and values, for limits on the size of a group commit. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SynclineError } from '../error.js';
 import { StorageBatch } from './storage-batch.js';
-import { copyBatch, type WriteGroup, WriteQueue } from './write-queue.js';
+import { type WriteGroup, WriteQueue } from './write-queue.js';
 
 /** A queue whose commits settle when the test says so. */
 function createQueue(options: { groupBytesMax?: number; queueBytesMax?: number } = {}) {
@@ -137,21 +137,5 @@ describe('WriteQueue', () => {
     expect(isDrained).toBe(false);
     groups[1]?.finish();
     await drained;
-  });
-});
-
-describe('copyBatch', () => {
-  it('K13 shares no bytes with the batch it copies', () => {
-    const key = Uint8Array.of(1);
-    const value = Uint8Array.of(2);
-    const batch = new StorageBatch().put(key, value).delete(key);
-    const copy = copyBatch(batch);
-    key.fill(9);
-    value.fill(9);
-    expect(copy.operations).toEqual([
-      { kind: 'put', key: Uint8Array.of(1), value: Uint8Array.of(2) },
-      { kind: 'delete', key: Uint8Array.of(1) },
-    ]);
-    expect(copy.bytes).toBe(batch.bytes);
   });
 });

@@ -9,7 +9,7 @@
 //      always all writes up to some point.
 import { SynclineError } from '../error.js';
 import type { Durability } from './storage.js';
-import { StorageBatch } from './storage-batch.js';
+import type { StorageBatch } from './storage-batch.js';
 
 /** About what a queued operation takes in memory besides its bytes. */
 const OPERATION_BYTES = 200;
@@ -109,17 +109,6 @@ export class WriteQueue {
     this.#waitingBytes = 0;
     return writes;
   }
-}
-
-/** A batch with bytes of its own, for one that cannot be handed on before `write` returns. */
-export function copyBatch(batch: StorageBatch): StorageBatch {
-  const copy = new StorageBatch();
-  for (const operation of batch.operations) {
-    const key = new Uint8Array(operation.key);
-    if (operation.kind === 'put') copy.put(key, new Uint8Array(operation.value));
-    else copy.delete(key);
-  }
-  return copy;
 }
 
 function memoryOf(batch: StorageBatch): number {

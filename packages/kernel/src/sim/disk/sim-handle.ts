@@ -6,10 +6,11 @@ import type { SynclineError } from '../../error.js';
 import { levelOpenError } from '../../storage/level-error.js';
 import { closedStore } from '../../storage/level-handle.js';
 import type { LifeHandle } from '../../storage/level-life.js';
+import type { StorageBatch, StorageOperation } from '../../storage/storage-batch.js';
 import type { WriteGroup } from '../../storage/write-queue.js';
 import type { DiskAccess, Verdict } from './disk-access.js';
 import type { StoreContent } from './store-content.js';
-import { hashOperations, type StoreImage } from './store-image.js';
+import { hashOperations, type StoreImage, type StoreRecord } from './store-image.js';
 
 export interface SimHandleDeps {
   readonly image: StoreImage;
@@ -44,9 +45,13 @@ export class SimHandle implements LifeHandle {
 
   async write(group: WriteGroup): Promise<void> {
     const { durability } = group;
-    this.#image.begin(group.batches.map(({ operations }) => ({ operations, durability })));
+    const records = group.batches.map((batch) => ({
+      operations: copyOperations(batch),
+      durability,
+    }));
+    this.#image.begin(records);
     const kind = durability === 'synced' ? 'synced-write' : 'buffered-write';
-    await this.#disk.perform(kind, this.directory, (verdict) => this.#land(group, verdict));
+    await this.#disk.perform(kind, this.directory, (verdict) => this.#land(records, verdict));
   }
 
   async close(error: () => SynclineError = () => closedStore(this.directory)): Promise<void> {
@@ -54,8 +59,8 @@ export class SimHandle implements LifeHandle {
   }
 
   /** The group reaches the disk, or does not. After a failed sync nobody can tell. */
-  #land(group: WriteGroup, verdict: Verdict): void {
-    for (const { operations } of group.batches) {
+  #land(records: readonly StoreRecord[], verdict: Verdict): void {
+    for (const { operations } of records) {
       this.#disk.note(verdict, this.directory, hashOperations(operations));
     }
     if (verdict === 'ok') this.#image.commit();
@@ -76,6 +81,16 @@ export function reopenSimHandle(deps: SimHandleDeps): Promise<SimHandle> {
     const error = levelTextOf(verdict, image.name);
     if (error !== undefined) throw levelOpenError(error, image.name);
     return new SimHandle(deps);
+  });
+}
+
+/** The caller may use its bytes again once the write has settled. */
+function copyOperations({ operations }: StorageBatch): readonly StorageOperation[] {
+  return operations.map((operation) => {
+    const key = operation.key.slice();
+    return operation.kind === 'put'
+      ? { kind: 'put', key, value: operation.value.slice() }
+      : { kind: 'delete', key };
   });
 }
 

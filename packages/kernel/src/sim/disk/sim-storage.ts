@@ -21,7 +21,7 @@ import type {
 } from '../../storage/storage.js';
 import type { StorageBatch } from '../../storage/storage-batch.js';
 import { planRange, type RangePlan, rangeOfBatches } from '../../storage/storage-range.js';
-import { copyBatch, type WriteGroup, WriteQueue } from '../../storage/write-queue.js';
+import { type WriteGroup, WriteQueue } from '../../storage/write-queue.js';
 import type { DiskAccess } from './disk-access.js';
 import { reopenSimHandle, SimHandle } from './sim-handle.js';
 import { readSimBatches } from './sim-range.js';
@@ -77,7 +77,7 @@ export class SimStorage implements Storage {
   write(batch: StorageBatch, options: { readonly durability: Durability }): Promise<void> {
     if (this.#disk.life.isDead) return this.#disk.life.never();
     if (this.#closing !== undefined) return Promise.reject(closedStore(this.#image.name));
-    return this.#queue.push(copyBatch(batch), options.durability);
+    return this.#queue.push(batch, options.durability);
   }
 
   health(): StorageHealth {

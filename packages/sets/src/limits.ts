@@ -135,6 +135,11 @@ export const setsLimits = defineLimits({
     why: 'Blocked WAIT and SYNCLINE.READ commands. One more is refused.',
   },
   scanCountMax: { value: 10_000, unit: 'entries', why: 'COUNT of a scan. More is taken as this.' },
+  patternStepsMax: {
+    value: 16_777_216,
+    unit: 'entries',
+    why: 'Steps that patterns of KEYS, SCAN or SSCAN take within one turn. One that needs more is refused.',
+  },
   lineBytesMax: {
     value: 65_536,
     unit: 'bytes',

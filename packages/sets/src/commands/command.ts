@@ -4,6 +4,7 @@ import type { ByteList } from '../byte-list.js';
 import type { Keyspace } from '../keyspace.js';
 import type { Reply } from '../resp/reply.js';
 import type { Client } from './client.js';
+import type { PatternMeter } from './pattern-meter.js';
 import type { ServerFacts } from './server-facts.js';
 
 export interface CommandContext {
@@ -18,6 +19,8 @@ export interface CommandContext {
    * and that the transaction may make. Those without members are to be left out.
    */
   readonly setNames?: readonly Uint8Array[];
+  /** Of the transaction, for its patterns. Else each pattern has its own. */
+  readonly patternMeter?: PatternMeter;
 }
 
 export interface Command {

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { setsLimits } from '../limits.js';
 import { Glob } from './glob.js';
+import { PatternMeter } from './pattern-meter.js';
 
 // `glob.int.test.ts` compares many more with redis-server.
 const cases: readonly (readonly [pattern: string, text: string, isMatch: boolean])[] = [
@@ -51,3 +53,36 @@ function matches(pattern: string, text: string): boolean {
   const bytes = Buffer.from(text, 'latin1');
   return new Glob(Buffer.from(pattern, 'latin1')).matches(bytes, 0, bytes.length);
 }
+
+const tooMany = `takes more than ${setsLimits.patternStepsMax.value} steps`;
+const longText = Buffer.from('a'.repeat(setsLimits.memberBytesMax.value));
+
+test.each([
+  ['a tail that never comes', `*${'a'.repeat(4_000)}b`, tooMany],
+  ['a class without end', `*[^${'ab'.repeat(20_000)}]`, tooMany],
+  ['a plain one', '*aaab*', false],
+  ['one that matches', `${'a'.repeat(60_000)}*`, true],
+])('S19 %s is refused before it holds the event loop for long', (_, pattern, outcome) => {
+  const glob = new Glob(Buffer.from(pattern));
+  const match = () => glob.matches(longText, 0, longText.length);
+  if (typeof outcome === 'string') expect(match).toThrow(outcome);
+  else expect(match()).toBe(outcome);
+});
+
+test('patterns of one turn are counted together, stars too, until they rest', () => {
+  const meter = new PatternMeter();
+  const [stars, other] = ['*'.repeat(100_000), 'b*'].map(
+    (pattern) => new Glob(Buffer.from(pattern), meter),
+  );
+  const matchAll = (count: number) => {
+    for (let text = 0; text < count; text += 1) stars?.matches(longText, 0, 2);
+  };
+  matchAll(5);
+  expect(meter.isTired).toBe(false);
+  matchAll(10);
+  expect(meter.isTired).toBe(true);
+  expect(() => matchAll(200)).toThrow(tooMany);
+  expect(() => other?.matches(longText, 0, 1)).toThrow(tooMany);
+  meter.rest();
+  expect(other?.matches(longText, 0, 1)).toBe(false);
+});

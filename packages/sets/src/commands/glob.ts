@@ -3,7 +3,8 @@
 //
 // Everything but `*` takes exactly one byte of the text, so after a mismatch it is enough to let the last
 // star take one byte more. That makes at most pattern × text steps, where a matcher that calls itself for
-// each star can be kept busy for years by a short pattern.
+// each star can be kept busy for years by a short pattern. The steps are counted, see pattern-meter.ts.
+import { PatternMeter } from './pattern-meter.js';
 
 const STAR = 0x2a;
 const QUESTION = 0x3f;
@@ -12,18 +13,24 @@ const CLOSE = 0x5d;
 const BACKSLASH = 0x5c;
 const CARET = 0x5e;
 const DASH = 0x2d;
+/** Below 0: no match, after so many steps. */
 const MISMATCH = -1;
+/** Steps between two entries in the meter. */
+const STEPS_PER_ENTRY = 4_096;
 
 export class Glob {
   readonly #pattern: Uint8Array;
   readonly #matchesAll: boolean;
+  readonly meter: PatternMeter;
 
   /** The bytes are kept, not copied. */
-  constructor(pattern: Uint8Array) {
+  constructor(pattern: Uint8Array, meter = new PatternMeter()) {
+    this.meter = meter;
     this.#pattern = pattern;
     this.#matchesAll = pattern.length === 1 && pattern[0] === STAR;
   }
 
+  /** Throws when that would take too many steps. */
   matches(buffer: Uint8Array, start: number, end: number): boolean {
     if (this.#matchesAll) return true;
     const pattern = this.#pattern;
@@ -33,16 +40,26 @@ export class Glob {
     let position = start;
     let afterStar = MISMATCH;
     let starEnd = start;
+    let steps = 1;
     while (position < end) {
       if (pattern[at] === STAR) {
-        at = afterStars(pattern, at);
-        if (at === pattern.length) return true;
-        afterStar = at;
-        starEnd = position;
-        continue;
+        afterStar = afterStars(pattern, at);
+        steps += afterStar - at;
+        at = afterStar;
+        if (at < pattern.length) {
+          starEnd = position;
+          continue;
+        }
+        this.meter.spend(steps);
+        return true;
       }
       const next = at < pattern.length ? step(pattern, at, buffer[position] ?? 0) : MISMATCH;
-      if (next !== MISMATCH) {
+      steps += next < 0 ? -next : next - at;
+      if (steps > STEPS_PER_ENTRY) {
+        this.meter.spend(steps);
+        steps = 0;
+      }
+      if (next >= 0) {
         at = next;
         position += 1;
       } else if (afterStar !== MISMATCH) {
@@ -50,10 +67,13 @@ export class Glob {
         position = starEnd;
         at = afterStar;
       } else {
+        this.meter.spend(steps);
         return false;
       }
     }
-    return afterStars(pattern, at) === pattern.length;
+    const rest = afterStars(pattern, at);
+    this.meter.spend(steps + rest - at);
+    return rest === pattern.length;
   }
 }
 
@@ -63,7 +83,7 @@ function afterStars(pattern: Uint8Array, from: number): number {
   return at;
 }
 
-/** Where the pattern goes on once this byte has matched; MISMATCH if it does not. */
+/** Where the pattern goes on once this byte has matched; below 0 if it does not, see MISMATCH. */
 function step(pattern: Uint8Array, at: number, byte: number): number {
   switch (pattern[at]) {
     case QUESTION:
@@ -102,5 +122,5 @@ function stepOverClass(pattern: Uint8Array, from: number, byte: number): number 
       at += 1;
     }
   }
-  return isMatch === isNegated ? MISMATCH : at;
+  return isMatch === isNegated ? from - at - 1 : at;
 }

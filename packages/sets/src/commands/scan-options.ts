@@ -5,6 +5,7 @@ import { errorTexts } from './errors.js';
 import { Glob } from './glob.js';
 import { integerWord } from './integer-word.js';
 import { isOption } from './option-word.js';
+import type { PatternMeter } from './pattern-meter.js';
 
 const COUNT_DEFAULT = 10;
 const CURSOR = /^([+-]?)0*([0-9]{1,20})$/;
@@ -18,6 +19,12 @@ export interface ScanOptions {
   readonly glob: Glob | undefined;
   /** TYPE named something else than `set`, so nothing is shown. */
   readonly isOtherType: boolean;
+}
+
+export interface ScanWords {
+  readonly takesType: boolean;
+  /** Of the transaction that it is part of. */
+  readonly patternMeter?: PatternMeter | undefined;
 }
 
 /**
@@ -37,7 +44,7 @@ export function cursorWord(args: ByteList, index: number): number | undefined {
 export function scanOptions(
   args: ByteList,
   from: number,
-  { takesType }: { readonly takesType: boolean },
+  { takesType, patternMeter }: ScanWords,
 ): ScanOptions | string {
   let count = COUNT_DEFAULT;
   let glob: Glob | undefined;
@@ -51,7 +58,7 @@ export function scanOptions(
       if (number < 1) return errorTexts.syntax;
       count = Math.min(number, setsLimits.scanCountMax.value);
     } else if (isOption(args, index, 'match')) {
-      glob = new Glob(args.bytes(value));
+      glob = new Glob(args.bytes(value), patternMeter);
     } else if (takesType && isOption(args, index, 'type')) {
       isOtherType = !isOption(args, value, 'set');
     } else {

@@ -21,7 +21,9 @@ export class ScanPageBuilder {
   }
 
   get isFull(): boolean {
-    return this.#seen >= this.#options.count || this.#seenBytes >= PAGE_BYTES_MAX;
+    const { count, glob } = this.#options;
+    const isTired = glob?.meter.isTired ?? false;
+    return this.#seen >= count || this.#seenBytes >= PAGE_BYTES_MAX || isTired;
   }
 
   /** How many more may be looked at. */

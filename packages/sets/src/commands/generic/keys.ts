@@ -18,8 +18,8 @@ export const keys: Command = {
   difference: 'Names of more than 32 MiB together are refused: use SCAN.',
   walks: () => walksKeyspace,
   run(context) {
-    const { args, reply } = context;
-    const glob = new Glob(args.bytes(1));
+    const { args, patternMeter, reply } = context;
+    const glob = new Glob(args.bytes(1), patternMeter);
     const names = namesAtHand(context).filter((name) => glob.matches(name, 0, name.length));
     reply.array(names.length);
     for (const name of names) reply.bulk(name, 0, name.length);
@@ -30,7 +30,12 @@ export const keys: Command = {
     const words = new ByteCollector();
     const isWithin = await withView(keyspace, signal, async (view) => {
       for await (const batch of view.sets()) {
-        for (const name of batch) if (glob.matches(name, 0, name.length)) words.pushBytes(name);
+        for (const name of batch) {
+          if (glob.matches(name, 0, name.length)) words.pushBytes(name);
+          if (!glob.meter.isTired) continue;
+          await keyspace.breathe();
+          glob.meter.rest();
+        }
         if (words.bytes > setsLimits.resultBytesMax.value) return false;
         await keyspace.breathe();
       }

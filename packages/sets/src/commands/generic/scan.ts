@@ -1,7 +1,9 @@
 // SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]: a part of the names of sets, and where to go on.
+import type { ByteList } from '../../byte-list.js';
 import type { Command } from '../command.js';
 import { errorTexts } from '../errors.js';
 import { withView } from '../long-work.js';
+import type { PatternMeter } from '../pattern-meter.js';
 import { cursorWord, isBehindAll, scanOptions } from '../scan-options.js';
 import { fillPage, ScanPageBuilder, writeEmptyPage } from '../scan-page.js';
 import { walksKeyspace, walksNothing } from '../walks.js';
@@ -18,8 +20,8 @@ export const scan: Command = {
     'A cursor holds at every node and after a restart. COUNT above 10,000 is 10,000. Inside a transaction one call shows all names.',
   walks: (args) => (typeof parse(args) === 'string' ? walksNothing : walksKeyspace),
   run(context) {
-    const { args, reply } = context;
-    const words = parse(args);
+    const { args, patternMeter, reply } = context;
+    const words = parse(args, patternMeter);
     if (typeof words === 'string') return reply.error(words);
     const page = new ScanPageBuilder(words.options);
     for (const name of namesAtHand(context)) page.see(name, 0, name.length);
@@ -38,9 +40,9 @@ export const scan: Command = {
 };
 
 /** A text is the error to answer with. */
-function parse(args: Parameters<typeof cursorWord>[0]) {
+function parse(args: ByteList, patternMeter?: PatternMeter) {
   const position = cursorWord(args, 1);
   if (position === undefined) return errorTexts.invalidCursor;
-  const options = scanOptions(args, 2, { takesType: true });
+  const options = scanOptions(args, 2, { takesType: true, patternMeter });
   return typeof options === 'string' ? options : { position, options };
 }

@@ -10,6 +10,8 @@ import { walksWhole } from '../walks.js';
 
 /** Members between two looks at the size of the page. */
 const STEP = 256;
+/** The same where each must match: so many of the longest do not take too many steps for an honest pattern. */
+const MATCH_STEP = 64;
 
 export const sscan: Command = {
   name: 'sscan',
@@ -21,18 +23,19 @@ export const sscan: Command = {
   difference: 'A cursor holds at every node and after a restart. COUNT above 10,000 is 10,000.',
   keys: { first: 1, last: 1, step: 1 },
   walks: (args) => walksWhole(args, 1, countOf(args)),
-  run({ args, keyspace, reply }) {
+  run({ args, keyspace, patternMeter, reply }) {
     let position = cursorWord(args, 2);
     if (position === undefined) return reply.error(errorTexts.invalidCursor);
     if (refusesKeys(args, reply, 1)) return;
     // As in Redis, words behind the cursor are not looked at if there is no such set.
     if (keyspace.cardinality(args, 1) === 0) return writeEmptyPage(reply);
-    const options = scanOptions(args, 3, { takesType: false });
+    const options = scanOptions(args, 3, { takesType: false, patternMeter });
     if (typeof options === 'string') return reply.error(options);
     if (isBehindAll(position)) return writeEmptyPage(reply);
     const page = new ScanPageBuilder(options);
+    const step = options.glob === undefined ? STEP : MATCH_STEP;
     do {
-      const count = Math.min(page.left, STEP);
+      const count = Math.min(page.left, step);
       position = keyspace.scan(args, 1, { position, count }, (buffer, start, end) =>
         page.see(buffer, start, end),
       );

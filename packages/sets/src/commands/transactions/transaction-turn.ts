@@ -10,6 +10,7 @@ import type { Keyspace } from '../../keyspace.js';
 import { setsLimits } from '../../limits.js';
 import type { CommandContext, QueuedCommand } from '../command.js';
 import { errorTexts, failureText } from '../errors.js';
+import { PatternMeter } from '../pattern-meter.js';
 import { endTransaction } from './end-transaction.js';
 
 const membersMax = setsLimits.transactionMembersMax.value;
@@ -42,9 +43,10 @@ export function runInOneTurn(queued: readonly QueuedCommand[], context: CommandC
 function runEach(queued: readonly QueuedCommand[], context: CommandContext): string | undefined {
   const { reply } = context;
   const start = reply.mark();
+  const patternMeter = new PatternMeter();
   let members = 0;
   for (const { known, args } of queued) {
-    const own = { ...context, args };
+    const own = { ...context, args, patternMeter };
     members += walkedMembers({ known, args }, own);
     if (members > membersMax) return errorTexts.transactionWalksTooMuch;
     context.facts.countCommand(known.fullName);

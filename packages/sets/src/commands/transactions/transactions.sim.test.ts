@@ -242,6 +242,17 @@ test.each([
   }),
 );
 
+test('S19 patterns within a transaction share the steps of one turn', () =>
+  withSets(async (sets) => {
+    const talk = new Talk(sets);
+    await talk.ask('SADD', 'k', ...largeMembers('a', 1));
+    const pattern = `*${'.'.repeat(150)}b`;
+    const scan = ['SSCAN', 'k', '0', 'MATCH', pattern];
+    expect(await talk.ask(...scan)).toMatch(/^\*2\r\n/);
+    const answers = await talk.all([['MULTI'], scan, scan, ['EXEC']]);
+    expect(answers).toMatch(/-ERR the pattern takes more than \d+ steps/);
+  }));
+
 test('a connection watches so many keys and no more', () =>
   withSets(async (sets) => {
     const talk = new Talk(sets);

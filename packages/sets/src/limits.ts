@@ -201,6 +201,11 @@ export const setsLimits = defineLimits({
     unit: 'bytes',
     why: 'Unsent replies of a connection. Beyond, it is closed.',
   },
+  heldBytesMax: {
+    value: 512 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Unsent replies and half commands of all connections together. Beyond, those with most are closed.',
+  },
   passwordGuessesMax: {
     value: 4,
     unit: 'attempts',

@@ -133,3 +133,17 @@ function failureOf(bytes: Uint8Array): string | undefined {
   while (parser.next() === 'command');
   return parser.failure?.text ?? parser.failure?.kind;
 }
+
+test('S10 the memory of a large command is given back when it is over', () => {
+  const parser = new CommandParser();
+  const word = 'x'.repeat(500_000);
+  const command = Buffer.from(`*2\r\n$4\r\nECHO\r\n$${word.length}\r\n${word}\r\n`);
+  parser.feed(command.subarray(0, 300_000));
+  expect(parser.next()).toBe('more');
+  expect(parser.gatheredBytes).toBeGreaterThanOrEqual(300_000);
+  parser.feed(command.subarray(300_000));
+  expect(parser.next()).toBe('command');
+  expect(parser.args.sizeOf(1)).toBe(word.length);
+  expect(parser.next()).toBe('more');
+  expect(parser.gatheredBytes).toBe(0);
+});

@@ -48,6 +48,11 @@ export class CommandParser {
     return this.#isGathering;
   }
 
+  /** Memory of a command that arrives in pieces. */
+  get gatheredBytes(): number {
+    return this.#gathered.buffer.length;
+  }
+
   /** All of the chunk was read: another one may come. */
   get isChunkRead(): boolean {
     return this.#position === this.#chunk.length;
@@ -55,7 +60,6 @@ export class CommandParser {
 
   /** Its bytes must stay as they are until all of it is read. Only when the chunk before it is. */
   feed(chunk: Uint8Array): void {
-    if (!this.#isGathering) this.#gathered.clear();
     this.#chunk = chunk;
     this.#position = 0;
   }
@@ -64,6 +68,7 @@ export class CommandParser {
   next(): 'command' | 'more' | 'failed' {
     if (this.#reader.failure !== undefined) return 'failed';
     if (this.#isGathering) return this.#gather();
+    this.#gathered.clear(); // the command in it is over
     const reader = this.#reader;
     reader.start(this.#chunk, this.#position);
     const found = reader.read(this.#chunk, this.#chunk.length);

@@ -1,8 +1,11 @@
 // All RESP connections of a node: gives out their ids, lists them for commands, and watches their deadlines.
 //
 // One timer for all of them looks once a second for what has lasted too long. Timers per connection would
-// be set and cancelled with every command.
+// be set and cancelled with every command. It also looks whether all of them hold too much together.
+//
+// S10  What all connections leave unread or half sent is bounded; those with most go first.
 import type { Timer } from '@syncline/kernel';
+import { setsLimits } from '../limits.js';
 import type { RespPeer, RespSession } from '../sets.js';
 import { IntegerReplies } from './integer-replies.js';
 import { Session } from './session.js';
@@ -13,14 +16,16 @@ const SWEEP_MS = 1_000;
 
 export class RespSessions {
   readonly #deps: SessionDeps;
+  readonly #heldBytesMax: number;
   readonly #turns: TurnCounter;
   readonly #integers = new IntegerReplies();
   readonly #sessions = new Map<number, Session>();
   #connectionsTotal = 0;
   #sweepTimer: Timer | undefined;
 
-  constructor(deps: SessionDeps) {
+  constructor(deps: SessionDeps, { heldBytesMax = setsLimits.heldBytesMax.value } = {}) {
     this.#deps = deps;
+    this.#heldBytesMax = heldBytesMax;
     this.#turns = new TurnCounter(deps.clock);
   }
 
@@ -73,6 +78,18 @@ export class RespSessions {
     this.#sweepTimer = undefined;
     const nowMs = this.#deps.clock.monotonicMs();
     for (const session of this.#sessions.values()) session.checkDeadlines(nowMs);
+    this.#makeRoom();
     if (this.#sessions.size > 0) this.#sweepTimer = this.#startSweep();
+  }
+
+  #makeRoom(): void {
+    const sessions = [...this.#sessions.values()];
+    let heldBytes = sessions.reduce((sum, session) => sum + session.heldBytes, 0);
+    if (heldBytes <= this.#heldBytesMax) return;
+    for (const session of sessions.toSorted((a, b) => b.heldBytes - a.heldBytes)) {
+      if (heldBytes <= this.#heldBytesMax) return;
+      heldBytes -= session.heldBytes;
+      session.cutForRoom();
+    }
   }
 }

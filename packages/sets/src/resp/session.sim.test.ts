@@ -124,6 +124,33 @@ test(
 );
 
 test(
+  'S10 when all together hold too much, those with most are cut',
+  inWorld('room', async ({ clock }) => {
+    const rig = new SessionRig(clock, { heldBytesMax: 1_000_000 });
+    rig.commands.set('LARGE', ({ args, reply }) => reply.raw(Buffer.alloc(Number(args.text(1)))));
+    const [unread, halfSent, small, quick] = Array.from({ length: 4 }, () => rig.connect());
+    for (const client of [unread, small]) {
+      if (client) client.isStopped = true;
+      client?.send('ECHO a\r\n');
+    }
+    unread?.send('LARGE 700000\r\n');
+    small?.send('LARGE 200000\r\n');
+    quick?.send('LARGE 900000\r\n');
+    await clock.sleep(2_000);
+    expect(rig.facts.clients.size).toBe(4);
+    halfSent?.send(`*2\r\n$4\r\nECHO\r\n$500000\r\n${'x'.repeat(400_000)}`);
+    await clock.sleep(2_000);
+    expect([unread, halfSent, small, quick].map((client) => client?.isCut)).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ]);
+    expect(rig.metrics.get('closed_total no-room')).toBe(1);
+  }),
+);
+
+test(
   'one busy client does not keep others waiting',
   inWorld('turns', async ({ clock }) => {
     const rig = new SessionRig(clock);

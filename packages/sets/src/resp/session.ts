@@ -37,7 +37,8 @@ type EndReason =
   | 'half-command'
   | 'stranger'
   | 'idle'
-  | 'slow-reader';
+  | 'slow-reader'
+  | 'no-room';
 
 export interface OneSessionDeps extends SessionDeps {
   readonly turns: TurnCounter;
@@ -136,6 +137,16 @@ export class Session implements RespSession {
       idleTimeoutMs: this.#deps.facts.idleTimeoutSeconds * 1000,
     });
     if (reason !== undefined) this.#cut(reason);
+  }
+
+  /** What it has not taken, and what it has sent half. */
+  get heldBytes(): number {
+    return this.#unsentBytes + this.#parser.gatheredBytes;
+  }
+
+  /** All connections together hold too much. */
+  cutForRoom(): void {
+    this.#cut('no-room');
   }
 
   /** The connection is gone. */

@@ -7,8 +7,14 @@ import type { Keyspace } from '../../keyspace.js';
 import type { RespSession } from '../../sets.js';
 import { SharedRoom } from '../../shared-room.js';
 import { RespSessions } from '../resp-sessions.js';
+import type { SessionDeps } from '../session-deps.js';
 
 type ToyCommand = (context: CommandContext) => void | Promise<void>;
+
+export interface SessionRigOptions {
+  readonly hasPassword?: boolean;
+  readonly heldBytesMax?: number;
+}
 
 export class SessionRig {
   readonly sessions: RespSessions;
@@ -21,7 +27,7 @@ export class SessionRig {
   readonly commits = new ToyCommits();
   readonly facts: ServerFacts;
 
-  constructor(clock: Clock, options: { readonly hasPassword?: boolean } = {}) {
+  constructor(clock: Clock, options: SessionRigOptions = {}) {
     const clients = new Map<number, Client>();
     let seen = 0;
     const see: ToyCommand = ({ args, reply }) => {
@@ -50,7 +56,7 @@ export class SessionRig {
       },
       unwatch: (watcher) => void this.unwatched.push(watcher),
     };
-    this.sessions = new RespSessions({
+    const deps: SessionDeps = {
       clock,
       clients,
       facts: this.facts,
@@ -63,7 +69,8 @@ export class SessionRig {
         const command = this.commands.get(name);
         return command === undefined ? context.reply.error(`ERR ${name}`) : command(context);
       },
-    });
+    };
+    this.sessions = new RespSessions(deps, options);
   }
 
   connect(): RigConnection {

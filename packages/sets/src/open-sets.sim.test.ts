@@ -132,6 +132,22 @@ test('S7 a full disk refuses writes, reads go on, and writing resumes with room'
     await sets.close();
   }));
 
+test('who waits for its turn when the node stops is told so, and so is who comes later', () =>
+  runInSimulation(1, async (ports) => {
+    const { sets } = await open(ports);
+    const [first, second] = [connect(sets), connect(sets)];
+    first.push('SADD a x\r\nCONFIG SET appendfsync always\r\n');
+    second.push('CONFIG SET appendfsync always\r\n');
+    const closing = sets.close();
+    const late = connect(sets);
+    late.push('CONFIG SET appendfsync always\r\nDEL a\r\n');
+    await closing;
+    await ports.clock.sleep(1);
+    const refused = '-ERR server is shutting down\r\n';
+    expect([first.output(), second.output()]).toEqual([`:1\r\n${refused}`, refused]);
+    expect(late.output()).toBe(refused + refused);
+  }));
+
 test('a disk that failed takes no more writes in this process', () =>
   runInSimulation(1, async (ports) => {
     const { sets } = await open(ports, { durability: 'synced' });

@@ -62,8 +62,8 @@ export class WriteGate {
 
   /** Resolves with the gate closed to all others. */
   async close(signal: AbortSignal): Promise<GateHold> {
+    if (this.#shutBy !== undefined) throw this.#shutBy; // first: it says why
     if (signal.aborted) throw abortedError('closing the gate', signal);
-    if (this.#shutBy !== undefined) throw this.#shutBy;
     await new Promise<void>((resolve, reject) => {
       const entry: Waiting = { kind: 'closer', resolve: granted, reject: refused };
       const leave = () => {

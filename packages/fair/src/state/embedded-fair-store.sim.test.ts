@@ -245,7 +245,7 @@ test('a large tracker is written in small batches, and all of it', async () => {
     let largest = 0;
     const { write } = storage;
     storage.write = (batch, options) => {
-      largest = Math.max(largest, batch.operations.length);
+      largest = Math.max(largest, batch.length);
       return write.call(storage, batch, options);
     };
     void store.applyDelta(large, seed, deltasOf(...deltas));

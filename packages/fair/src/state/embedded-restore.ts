@@ -95,7 +95,7 @@ class RecordReader {
   async end(): Promise<Restored> {
     this.#flush();
     // A disk that takes no writes keeps them, and they are skipped again at the next start.
-    if (this.#bad.operations.length > 0)
+    if (this.#bad.length > 0)
       await this.#deps.storage.write(this.#bad, { durability: 'buffered' }).catch(() => undefined);
     return {
       namespaces: [...this.#namespaces.values()],

@@ -236,7 +236,7 @@ export class EmbeddedWriter {
   }
 
   async #write(batch: StorageBatch): Promise<void> {
-    if (batch.operations.length === 0) return;
+    if (batch.length === 0) return;
     await this.#deps.storage.write(batch, { durability: 'buffered' });
     if (this.#closing.signal.aborted) return;
     const pauseMs = fairLimits.persistPauseMs.value;

@@ -26,8 +26,7 @@ async function reuseAfterWrite({ storage }: StorageSubject): Promise<void> {
   for (let index = 0; index < 5; index += 1) {
     key[4] = 48 + index;
     value.fill(index);
-    batch.operations.length = 0;
-    batch.bytes = 0;
+    batch.clear();
     const written = storage.write(batch.put(key, value), BUFFERED);
     others.push(put(storage, { [`other-${index}`]: '1' }));
     await written;

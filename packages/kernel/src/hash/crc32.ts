@@ -4,7 +4,7 @@
 // the stores are mostly shorter, and there is one checksum for each.
 import { crc32 as zlibCrc32 } from 'node:zlib';
 
-const SHORT_BYTES = 48;
+const SHORT_BYTES = 64;
 const POLYNOMIAL = 0xedb8_8320;
 /** What each value of a byte adds. */
 const TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
@@ -15,12 +15,19 @@ const TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
 
 /** The checksum as an unsigned number. Pass the previous result to go on with more bytes. */
 export function crc32(bytes: Uint8Array, previous = 0): number {
-  return bytes.length > SHORT_BYTES ? zlibCrc32(bytes, previous) : shortCrc32(bytes, previous);
+  return crc32Between(bytes, 0, bytes.length, previous);
 }
 
-function shortCrc32(bytes: Uint8Array, previous: number): number {
+/** The checksum of the bytes from `start` up to `end`. */
+export function crc32Between(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  previous: number,
+): number {
+  if (end - start > SHORT_BYTES) return zlibCrc32(bytes.subarray(start, end), previous);
   let sum = ~previous;
-  for (let at = 0; at < bytes.length; at += 1) {
+  for (let at = start; at < end; at += 1) {
     sum = (sum >>> 8) ^ (TABLE[(sum ^ (bytes[at] as number)) & 0xff] as number);
   }
   return ~sum >>> 0;

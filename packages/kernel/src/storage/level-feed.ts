@@ -8,8 +8,9 @@
 import type { ChainedBatch } from 'classic-level';
 import { kernelLimits } from '../limits.js';
 import type { LevelDatabase } from './level-open.js';
-import { ValueSealer } from './sealed-value.js';
-import type { StorageOperation } from './storage-batch.js';
+import { copyBytes, ScratchBytes } from './scratch-bytes.js';
+import { CHECKSUM_BYTES, sealValue } from './sealed-value.js';
+import type { StorageBatch } from './storage-batch.js';
 import type { WriteGroup } from './write-queue.js';
 
 /** What the library asks of every kind of store. Keys and values are bytes, as the store is opened. */
@@ -18,14 +19,17 @@ interface NativeBatch extends ChainedBatch<LevelDatabase, Uint8Array, Uint8Array
   _del(key: Uint8Array): void;
 }
 
-/** One for all: LevelDB copies a sealed value at once. */
-const sealer = new ValueSealer();
+/** One for all: LevelDB copies keys and sealed values at once. */
+const keys = new ScratchBytes();
+const sealedValues = new ScratchBytes();
 
 export class LevelFeed {
   readonly #group: WriteGroup;
   readonly #batch: NativeBatch;
   #batchIndex = 0;
   #operationIndex = 0;
+  /** Where the next operation lies in the content of its batch. */
+  #position = 0;
 
   constructor(database: LevelDatabase, group: WriteGroup) {
     this.#group = group;
@@ -35,13 +39,14 @@ export class LevelFeed {
   /** Hands over the next slice; true when everything is handed over. */
   advance(): boolean {
     const { storageSliceOperationsMax, storageSliceBytesMax } = kernelLimits;
-    let operationsLeft = storageSliceOperationsMax.value;
-    let bytesLeft = storageSliceBytesMax.value;
-    for (let operation = this.#next(); operation !== undefined; operation = this.#next()) {
-      this.#hand(operation);
-      operationsLeft -= 1;
-      bytesLeft -= operation.kind === 'put' ? operation.value.length : operation.key.length;
+    let operationsLeft: number = storageSliceOperationsMax.value;
+    let bytesLeft: number = storageSliceBytesMax.value;
+    for (let batch = this.#next(); batch !== undefined; batch = this.#next()) {
       if (operationsLeft === 0 || bytesLeft <= 0) return false;
+      const start = this.#position;
+      this.#hand(batch);
+      operationsLeft -= 1;
+      bytesLeft -= this.#position - start;
     }
     return true;
   }
@@ -55,26 +60,37 @@ export class LevelFeed {
     return this.#batch.close();
   }
 
-  #next(): StorageOperation | undefined {
+  /** The batch that the next operation is in. */
+  #next(): StorageBatch | undefined {
     const { batches } = this.#group;
-    for (let batch = batches[this.#batchIndex]; batch; batch = batches[this.#batchIndex]) {
-      const operation = batch.operations[this.#operationIndex];
-      this.#operationIndex += 1;
-      if (operation !== undefined) return operation;
+    for (;;) {
+      const batch = batches[this.#batchIndex];
+      if (batch === undefined || this.#operationIndex < batch.length) return batch;
       this.#batchIndex += 1;
       this.#operationIndex = 0;
+      this.#position = 0;
     }
-    return undefined;
   }
 
-  #hand(operation: StorageOperation): void {
-    const { key } = operation;
+  #hand(batch: StorageBatch): void {
+    const { content } = batch;
+    const index = this.#operationIndex;
+    const start = this.#position;
+    const valueStart = start + batch.keyBytes(index);
+    const valueBytes = batch.valueBytes(index);
+    const key = keys.lend(valueStart - start);
+    copyBytes(key, content, start, valueStart);
     const isFirst = this.#batch.length === 0;
-    if (operation.kind === 'put') {
-      const sealed = sealer.seal(key, operation.value);
+    if (batch.isDelete(index)) {
+      if (isFirst) this.#batch.del(key);
+      else this.#batch._del(key);
+    } else {
+      const sealed = sealedValues.lend(valueBytes + CHECKSUM_BYTES);
+      sealValue(sealed, content, start, valueStart);
       if (isFirst) this.#batch.put(key, sealed);
       else this.#batch._put(key, sealed);
-    } else if (isFirst) this.#batch.del(key);
-    else this.#batch._del(key);
+    }
+    this.#operationIndex += 1;
+    this.#position = valueStart + valueBytes;
   }
 }

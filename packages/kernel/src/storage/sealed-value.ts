@@ -7,39 +7,28 @@
 //
 // K18  A damaged value is `corrupt`; it is never handed out.
 import { SynclineError } from '../error.js';
-import { crc32 } from '../hash/crc32.js';
+import { crc32, crc32Between } from '../hash/crc32.js';
+import { copyBytes } from './scratch-bytes.js';
 
-const CHECKSUM_BYTES = 4;
+/** What a sealed value takes besides the value. */
+export const CHECKSUM_BYTES = 4;
 /** Longer keys are cut in messages. */
 const KEY_BYTES_SHOWN = 32;
-/** Values up to this size are sealed in one shared buffer, which LevelDB copies at once. */
-const SCRATCH_BYTES = 64 * 1024;
-/** For sealed values up to this size the view of the shared buffer is kept, and bytes are copied one by one. */
-const SMALL_BYTES = 128;
 
-export class ValueSealer {
-  readonly #scratch = new Uint8Array(SCRATCH_BYTES);
-  readonly #smallViews = Array.from({ length: SMALL_BYTES + 1 }, (_, length) =>
-    this.#scratch.subarray(0, length),
-  );
-
-  /**
-   * The result may be overwritten by the next call. Large values get memory of their own: LevelDB's
-   * copy is freed by the garbage collector, which runs in time only if it sees as much garbage itself.
-   */
-  seal(key: Uint8Array, value: Uint8Array): Uint8Array {
-    const sealed = this.#room(value.length + CHECKSUM_BYTES);
-    if (sealed.length > SMALL_BYTES) sealed.set(value);
-    else for (let at = 0; at < value.length; at += 1) sealed[at] = value[at] as number;
-    writeU32(sealed, value.length, checksum(key, value));
-    return sealed;
-  }
-
-  #room(length: number): Uint8Array {
-    const small = this.#smallViews[length];
-    if (small !== undefined) return small;
-    return length <= SCRATCH_BYTES ? this.#scratch.subarray(0, length) : new Uint8Array(length);
-  }
+/**
+ * Fills `sealed`. In `content` lies the key from `keyStart` on and, right behind it, from `valueStart` on
+ * the value, which is as long as `sealed` without the checksum.
+ */
+export function sealValue(
+  sealed: Uint8Array,
+  content: Uint8Array,
+  keyStart: number,
+  valueStart: number,
+): void {
+  const length = sealed.length - CHECKSUM_BYTES;
+  const valueEnd = valueStart + length;
+  copyBytes(sealed, content, valueStart, valueEnd);
+  writeU32(sealed, length, crc32Between(content, keyStart, valueEnd, valueStart - keyStart));
 }
 
 /** The value, as a view of the sealed bytes. */

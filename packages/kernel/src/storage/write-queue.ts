@@ -11,8 +11,9 @@ import { SynclineError } from '../error.js';
 import type { Durability } from './storage.js';
 import type { StorageBatch } from './storage-batch.js';
 
-/** About what a queued operation takes in memory besides its bytes. */
-const OPERATION_BYTES = 200;
+/** About what a queued operation, and a queued write, take in memory besides their bytes. */
+const OPERATION_BYTES = 16;
+const WRITE_BYTES = 200;
 
 interface QueuedWrite {
   readonly batch: StorageBatch;
@@ -112,7 +113,7 @@ export class WriteQueue {
 }
 
 function memoryOf(batch: StorageBatch): number {
-  return batch.bytes + (batch.operations.length + 1) * OPERATION_BYTES;
+  return batch.bytes + batch.length * OPERATION_BYTES + WRITE_BYTES;
 }
 
 function groupOf(writes: readonly QueuedWrite[]): WriteGroup {

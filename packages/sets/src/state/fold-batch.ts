@@ -4,7 +4,13 @@
 // the version and the fold record of that moment, and deletes the journal up to there. Before and after
 // each batch the storage holds the sets as they were after some commit. An element whose change was taken
 // back folds to nothing.
-import { compareDots, type Dot, StorageBatch, type VersionVector } from '@syncline/kernel';
+import {
+  compareDots,
+  DOT_BYTES,
+  type Dot,
+  type StorageBatch,
+  type VersionVector,
+} from '@syncline/kernel';
 import type { ElementHeap } from '../memory/element-heap.js';
 import {
   memberBuffer,
@@ -23,15 +29,27 @@ import type { Generation, GenerationEnd } from './generation.js';
 import { type DotWords, NO_DOT, SEVERAL_DOTS, type SeveralDots } from './row-dots.js';
 import type { SetRegistry } from './set-registry.js';
 import {
+  DOT_KEY_BYTES,
   dotKey,
   elementKey,
+  elementKeyBytes,
   foldKey,
   journalKey,
-  type Slice,
   setKey,
   versionKey,
+  writeDotKey,
+  writeDotWords,
+  writeElementKey,
 } from './storage-keys.js';
-import { encodeCardinality, encodeDots, encodeDotWords, encodeElement } from './storage-values.js';
+import {
+  elementValueBytes,
+  encodeCardinality,
+  encodeDots,
+  encodeElement,
+  writeElement,
+} from './storage-values.js';
+
+const NO_BYTES: Uint8Array = new Uint8Array(0);
 
 export interface FoldBatchDeps {
   readonly heap: ElementHeap;
@@ -42,19 +60,27 @@ export interface FoldBatchDeps {
 export interface FoldBatchOptions {
   readonly generation: Generation;
   readonly end: GenerationEnd;
+  /** To be filled. It is empty. */
+  readonly batch: StorageBatch;
   /** What the last fold has written. */
   readonly foldedVersion: VersionVector;
 }
 
 export class FoldBatch {
   /** Complete once `advance` gave true. */
-  readonly batch = new StorageBatch();
+  readonly batch: StorageBatch;
   readonly generation: Generation;
   readonly end: GenerationEnd;
   readonly #deps: FoldBatchDeps;
   readonly #foldedVersion: VersionVector;
   readonly #before: DotWords = { actor: 0, high: 0, low: 0 };
   readonly #after: DotWords = { actor: 0, high: 0, low: 0 };
+  /** The element that is being folded. */
+  readonly #element = {
+    set: NO_BYTES,
+    position: { high: 0, low: 0 },
+    member: { buffer: NO_BYTES, start: 0, end: 0 },
+  };
   #entry = 0;
   #set = 0;
   #number: number;
@@ -62,6 +88,7 @@ export class FoldBatch {
 
   constructor(deps: FoldBatchDeps, options: FoldBatchOptions) {
     this.#deps = deps;
+    this.batch = options.batch;
     this.generation = options.generation;
     this.end = options.end;
     this.#foldedVersion = options.foldedVersion;
@@ -101,44 +128,44 @@ export class FoldBatch {
   }
 
   #foldElement(place: number): void {
-    const { heap, registry } = this.#deps;
-    const { generation } = this;
     this.#readDots(place);
     if (areSame(this.#before, this.#after)) return;
-    const row = generation.row(place);
-    const { name } = registry.at(generation.slot(place));
-    const member = {
-      buffer: memberBuffer(heap, row),
-      start: memberStart(row),
-      end: memberEnd(heap, row),
-    };
-    const position = {
-      high: readWord(heap, row, ROW_HASH_HIGH),
-      low: readWord(heap, row, ROW_HASH_LOW),
-    };
-    const key = elementKey(name, position, member);
+    this.#readElement(place);
     const hasSeveral = this.#before.actor === SEVERAL_DOTS || this.#after.actor === SEVERAL_DOTS;
-    if (hasSeveral) this.#foldSeveralDots(key, name, member);
-    else this.#foldOneDot(key, name, member);
+    if (hasSeveral) this.#foldSeveralDots();
+    else this.#foldOneDot();
   }
 
   /** Nearly every element: at most one dot before, and at most one after. No object is made for it. */
-  #foldOneDot(key: Uint8Array, set: Uint8Array, member: Slice): void {
+  #foldOneDot(): void {
     const { batch } = this;
+    const element = this.#element;
+    const { set, member } = element;
     const before = this.#before;
     const after = this.#after;
-    if (before.actor !== NO_DOT) batch.delete(dotKey(before.actor, before.high, before.low));
+    const keyBytes = elementKeyBytes(element);
+    if (before.actor !== NO_DOT) {
+      const at = batch.reserveDelete(DOT_KEY_BYTES);
+      writeDotKey(batch.content, at, before);
+    }
     if (after.actor === NO_DOT) {
-      batch.delete(key);
+      const at = batch.reserveDelete(keyBytes);
+      writeElementKey(batch.content, at, element);
       return;
     }
-    batch.put(key, encodeDotWords(after.actor, after.high, after.low));
-    batch.put(dotKey(after.actor, after.high, after.low), encodeElement(set, member));
+    const elementAt = batch.reservePut(keyBytes, DOT_BYTES);
+    writeElementKey(batch.content, elementAt, element);
+    writeDotWords(batch.content, elementAt + keyBytes, after);
+    const dotAt = batch.reservePut(DOT_KEY_BYTES, elementValueBytes(set, member));
+    writeDotKey(batch.content, dotAt, after);
+    writeElement(batch.content, dotAt + DOT_KEY_BYTES, set, member);
   }
 
-  #foldSeveralDots(key: Uint8Array, set: Uint8Array, member: Slice): void {
+  #foldSeveralDots(): void {
+    const { set, position, member } = this.#element;
     const before = this.#deps.several.read(this.#before);
     const after = this.#deps.several.read(this.#after);
+    const key = elementKey(set, position, member);
     if (after.length > 0) this.batch.put(key, encodeDots(after));
     else this.batch.delete(key);
     for (const dot of before) if (!includes(after, dot)) this.batch.delete(keyOfDot(dot));
@@ -163,6 +190,18 @@ export class FoldBatch {
       writeUint64(value, 0, counter);
       this.batch.put(versionKey(actor), value);
     }
+  }
+
+  #readElement(place: number): void {
+    const { heap, registry } = this.#deps;
+    const row = this.generation.row(place);
+    const element = this.#element;
+    element.set = registry.at(this.generation.slot(place)).name;
+    element.position.high = readWord(heap, row, ROW_HASH_HIGH);
+    element.position.low = readWord(heap, row, ROW_HASH_LOW);
+    element.member.buffer = memberBuffer(heap, row);
+    element.member.start = memberStart(row);
+    element.member.end = memberEnd(heap, row);
   }
 
   #readDots(place: number): void {

@@ -6,8 +6,7 @@
 import {
   type ActorId,
   assert,
-  type Dot,
-  dot,
+  StorageBatch,
   type StorageEntry,
   type StorageReads,
   type VersionVector,
@@ -77,6 +76,8 @@ export class SetsState {
   readonly #commits: Commits;
   readonly #replay: Replay;
   readonly #loading: Loading;
+  /** One for all folds: it grows to the size of one, and makes no garbage. */
+  readonly #foldContent = new StorageBatch();
   #fold: FoldRecord;
   #foldedVersion: VersionVector;
   #isCutWanted = false;
@@ -146,12 +147,6 @@ export class SetsState {
 
   digest(): Digest {
     return { version: this.version(), liveDots: this.#digest.liveDots, xor: this.#digest.xor };
-  }
-
-  /** The last dot of the newest operation of our actor. */
-  get lastOperation(): Dot | undefined {
-    const counter = this.#version.ownCounter;
-    return counter === 0 ? undefined : dot(this.#version.own, counter);
   }
 
   /** The last counter of our actor; 0 before its first operation. */
@@ -249,7 +244,7 @@ export class SetsState {
   /**
    * The oldest part of the head as a batch to build, write synced and report by `folded`. Undefined when
    * nothing can be folded now: the head is empty, or its oldest part waits for a commit; then ask again
-   * once that commit is settled. Give up a batch by dropping it.
+   * once that commit is settled. Give up a batch by dropping it: the next call uses its memory again.
    */
   nextFold(): FoldBatch | undefined {
     if (this.#head.oldestClosed === undefined && this.#head.newest.length > 0) {
@@ -261,7 +256,9 @@ export class SetsState {
     if (generation === undefined || end === undefined) return undefined;
     if (generation.lastNumber > this.#commits.settledNumber) return undefined;
     const { heap, registry } = this;
-    const options = { generation, end, foldedVersion: this.#foldedVersion };
+    const batch = this.#foldContent;
+    batch.clear();
+    const options = { generation, end, batch, foldedVersion: this.#foldedVersion };
     return new FoldBatch({ heap, registry, several: this.#several }, options);
   }
 

@@ -8,6 +8,7 @@
 // Integers are big endian, so that keys sort like their numbers; lp(x) is a u16 length and the bytes.
 // h48 is the position of a member or of a name in every scan: 48 bits of a keyed hash.
 import { readUint32, readUint64, writeUint16, writeUint32, writeUint64 } from './big-endian.js';
+import type { DotWords } from './row-dots.js';
 
 /** The first byte of a key. */
 export const KeyKind = {
@@ -34,6 +35,13 @@ export interface Position {
   readonly low: number;
 }
 
+/** An element as the storage names it. */
+export interface StoredElement {
+  readonly set: Uint8Array;
+  readonly position: Position;
+  readonly member: Slice;
+}
+
 /** Keys from `from` on and before `to`. */
 export interface KeyRange {
   readonly from: Uint8Array;
@@ -41,6 +49,7 @@ export interface KeyRange {
 }
 
 const POSITION_BYTES = 6;
+export const DOT_KEY_BYTES = 13;
 const LOOP_BYTES_MAX = 64;
 const FIRST: Position = { high: 0, low: 0 };
 
@@ -49,14 +58,23 @@ export const identityKey: Uint8Array = Uint8Array.of(KeyKind.identity);
 export const syncKey: Uint8Array = Uint8Array.of(KeyKind.sync);
 
 export function elementKey(set: Uint8Array, position: Position, member: Slice): Uint8Array {
-  const size = member.end - member.start;
-  const key = new Uint8Array(elementMemberStart(set) + size);
-  key[0] = KeyKind.element;
-  writeUint16(key, 1, set.length);
-  key.set(set, 3);
-  writePosition(key, 3 + set.length, position);
-  copySlice(key, elementMemberStart(set), member);
+  const element = { set, position, member };
+  const key = new Uint8Array(elementKeyBytes(element));
+  writeElementKey(key, 0, element);
   return key;
+}
+
+export function elementKeyBytes({ set, member }: StoredElement): number {
+  return elementMemberStart(set) + member.end - member.start;
+}
+
+/** Writes the key of an element at a place in larger bytes. */
+export function writeElementKey(into: Uint8Array, at: number, element: StoredElement): void {
+  const { set, position, member } = element;
+  into[at] = KeyKind.element;
+  writeName(into, at + 1, set);
+  writePosition(into, at + elementPositionStart(set), position);
+  copySlice(into, at + elementMemberStart(set), member);
 }
 
 /** Where the position stands in the key of an element of this set. */
@@ -92,12 +110,22 @@ export function setKey(name: Uint8Array, position: Position): Uint8Array {
 export const SET_NAME_START = 1 + POSITION_BYTES;
 
 export function dotKey(actor: number, counterHigh: number, counterLow: number): Uint8Array {
-  const key = new Uint8Array(13);
-  key[0] = KeyKind.dot;
-  writeUint32(key, 1, actor);
-  writeUint32(key, 5, counterHigh);
-  writeUint32(key, 9, counterLow);
+  const key = new Uint8Array(DOT_KEY_BYTES);
+  writeDotKey(key, 0, { actor, high: counterHigh, low: counterLow });
   return key;
+}
+
+/** Writes the key of a dot at a place in larger bytes. */
+export function writeDotKey(into: Uint8Array, at: number, dot: DotWords): void {
+  into[at] = KeyKind.dot;
+  writeDotWords(into, at + 1, dot);
+}
+
+/** Writes a dot, 12 bytes, from the words that a row holds. */
+export function writeDotWords(into: Uint8Array, at: number, dot: DotWords): void {
+  writeUint32(into, at, dot.actor);
+  writeUint32(into, at + 4, dot.high);
+  writeUint32(into, at + 8, dot.low);
 }
 
 export function versionKey(actor: number): Uint8Array {
@@ -122,6 +150,13 @@ export function journalNumberOf(key: Uint8Array): number {
 /** All keys of a kind: [from, to). */
 export function kindRange(kind: number): KeyRange {
   return { from: Uint8Array.of(kind), to: Uint8Array.of(kind + 1) };
+}
+
+/** lp(name). */
+export function writeName(into: Uint8Array, at: number, name: Uint8Array): void {
+  writeUint16(into, at, name.length);
+  if (name.length > LOOP_BYTES_MAX) into.set(name, at + 2);
+  else for (let index = 0; index < name.length; index += 1) into[at + 2 + index] = name[index] ?? 0;
 }
 
 function writePosition(bytes: Uint8Array, at: number, { high, low }: Position): void {

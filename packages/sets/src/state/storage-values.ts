@@ -1,22 +1,13 @@
 // The values of `e`, `d` and `s`: the dots of an element, the element of a dot, a cardinality.
 import { DOT_BYTES, type Dot, readDot, SynclineError, writeDot } from '@syncline/kernel';
-import { readUint64, writeUint16, writeUint32, writeUint64 } from './big-endian.js';
-import { copySlice, type Slice } from './storage-keys.js';
+import { readUint64, writeUint64 } from './big-endian.js';
+import { copySlice, type Slice, writeName } from './storage-keys.js';
 
 /** 12 bytes each. They must be sorted. */
 export function encodeDots(dots: readonly Dot[]): Uint8Array {
   const bytes = new Uint8Array(dots.length * DOT_BYTES);
   const view = new DataView(bytes.buffer);
   for (const [index, dot] of dots.entries()) writeDot(view, index * DOT_BYTES, dot);
-  return bytes;
-}
-
-/** The same for one dot, as the words that a row holds. */
-export function encodeDotWords(actor: number, high: number, low: number): Uint8Array {
-  const bytes = new Uint8Array(DOT_BYTES);
-  writeUint32(bytes, 0, actor);
-  writeUint32(bytes, 4, high);
-  writeUint32(bytes, 8, low);
   return bytes;
 }
 
@@ -35,11 +26,19 @@ export function decodeDots(bytes: Uint8Array): readonly Dot[] {
 
 /** The value of `d`: lp(set) member. */
 export function encodeElement(set: Uint8Array, member: Slice): Uint8Array {
-  const bytes = new Uint8Array(2 + set.length + member.end - member.start);
-  writeUint16(bytes, 0, set.length);
-  bytes.set(set, 2);
-  copySlice(bytes, 2 + set.length, member);
+  const bytes = new Uint8Array(elementValueBytes(set, member));
+  writeElement(bytes, 0, set, member);
   return bytes;
+}
+
+export function elementValueBytes(set: Uint8Array, member: Slice): number {
+  return 2 + set.length + member.end - member.start;
+}
+
+/** Writes the value of `d` at a place in larger bytes. */
+export function writeElement(into: Uint8Array, at: number, set: Uint8Array, member: Slice): void {
+  writeName(into, at, set);
+  copySlice(into, at + 2 + set.length, member);
 }
 
 /** The value of `s`. */

@@ -6,7 +6,6 @@ import type { SynclineError } from '../../error.js';
 import { levelOpenError } from '../../storage/level-error.js';
 import { closedStore } from '../../storage/level-handle.js';
 import type { LifeHandle } from '../../storage/level-life.js';
-import type { StorageBatch, StorageOperation } from '../../storage/storage-batch.js';
 import type { WriteGroup } from '../../storage/write-queue.js';
 import type { DiskAccess, Verdict } from './disk-access.js';
 import type { StoreContent } from './store-content.js';
@@ -45,10 +44,7 @@ export class SimHandle implements LifeHandle {
 
   async write(group: WriteGroup): Promise<void> {
     const { durability } = group;
-    const records = group.batches.map((batch) => ({
-      operations: copyOperations(batch),
-      durability,
-    }));
+    const records = group.batches.map(({ operations }) => ({ operations, durability }));
     this.#image.begin(records);
     const kind = durability === 'synced' ? 'synced-write' : 'buffered-write';
     await this.#disk.perform(kind, this.directory, (verdict) => this.#land(records, verdict));
@@ -81,16 +77,6 @@ export function reopenSimHandle(deps: SimHandleDeps): Promise<SimHandle> {
     const error = levelTextOf(verdict, image.name);
     if (error !== undefined) throw levelOpenError(error, image.name);
     return new SimHandle(deps);
-  });
-}
-
-/** The caller may use its bytes again once the write has settled. */
-function copyOperations({ operations }: StorageBatch): readonly StorageOperation[] {
-  return operations.map((operation) => {
-    const key = operation.key.slice();
-    return operation.kind === 'put'
-      ? { kind: 'put', key, value: operation.value.slice() }
-      : { kind: 'delete', key };
   });
 }
 

@@ -1,0 +1,36 @@
+// Memory that is lent out for a moment, to hand bytes to native code that copies them at once.
+//
+// A small array that JavaScript makes lies inside the heap of V8, and native code that asks for its bytes
+// makes V8 move them out: more work than all the rest of a `put`. Views of one lasting buffer have no such
+// cost, and those of common sizes are made once.
+
+/** Views up to this size are kept: about 100 KiB of them. */
+const KEPT_BYTES_MAX = 1_024;
+const SCRATCH_BYTES = 64 * 1024;
+/** Up to this size a loop beats a view with a native copy. */
+const LOOP_BYTES_MAX = 64;
+
+export class ScratchBytes {
+  readonly #memory = new Uint8Array(SCRATCH_BYTES);
+  readonly #kept: Uint8Array[] = [];
+
+  /**
+   * So many bytes, with any content, that the next call lends out again. Many bytes are not lent but new:
+   * the native copy is freed by the garbage collector, which runs in time only if it sees as much itself.
+   */
+  lend(bytes: number): Uint8Array {
+    if (bytes > SCRATCH_BYTES) return new Uint8Array(bytes);
+    if (bytes > KEPT_BYTES_MAX) return this.#memory.subarray(0, bytes);
+    while (this.#kept.length <= bytes) this.#kept.push(this.#memory.subarray(0, this.#kept.length));
+    return this.#kept[bytes] as Uint8Array;
+  }
+}
+
+/** Copies the bytes of `content` from `start` up to `end` to the front of `into`. */
+export function copyBytes(into: Uint8Array, content: Uint8Array, start: number, end: number): void {
+  if (end - start > LOOP_BYTES_MAX) {
+    into.set(content.subarray(start, end));
+    return;
+  }
+  for (let from = start, to = 0; from < end; from += 1, to += 1) into[to] = content[from] as number;
+}

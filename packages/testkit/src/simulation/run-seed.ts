@@ -29,6 +29,7 @@ const FAULT_PROBABILITY = 0.5;
 
 export async function runSeed(entry: WorkloadEntry, options: SeedOptions): Promise<SeedResult> {
   const { seed, onTrace } = options;
+  await entry.prepare?.(options.bug);
   const simulation = new Simulation({ seed, ...(onTrace && { onTrace }) });
   const swarm = simulation.random.fork('swarm');
   const faults = entry.faults.filter(() => swarm.float() < FAULT_PROBABILITY);

@@ -34,6 +34,8 @@ export interface WorkloadEntry {
   readonly bugs: readonly string[];
   /** Rare paths that many seeds together must reach. */
   readonly probes: readonly string[];
+  /** What takes real time, before a run: within it nothing but simulated time passes. */
+  prepare?(bug: string | undefined): Promise<void>;
   /** A new one for each run. */
   create(bug: string | undefined): Workload;
 }

@@ -1,0 +1,92 @@
+// Plans around the plan of a disk: one that tells of losses of power, and one that ends the process right
+// behind a disk operation, before it hears of it.
+import type {
+  DiskOperation,
+  DiskPlan,
+  PowerLoss,
+  SeededRandom,
+  SimNode,
+} from '@syncline/kernel/testing';
+import type { Workload } from '../simulation/workload.js';
+
+class OuterPlan implements DiskPlan {
+  readonly #inner: DiskPlan;
+
+  constructor(inner: DiskPlan) {
+    this.#inner = inner;
+  }
+
+  delayMs(operation: DiskOperation): number {
+    return this.#inner.delayMs(operation);
+  }
+
+  verdict(operation: DiskOperation): 'ok' | 'full' | 'failed' {
+    return this.#inner.verdict(operation);
+  }
+
+  done(operation: DiskOperation): void {
+    this.#inner.done(operation);
+  }
+
+  survivingWrites(count: number): number {
+    return this.#inner.survivingWrites(count);
+  }
+
+  losePower(): PowerLoss {
+    return this.#inner.losePower();
+  }
+}
+
+/** Calls back at every loss of power. */
+export class PowerWatch extends OuterPlan {
+  readonly #onLost: () => void;
+
+  constructor(inner: DiskPlan, onLost: () => void) {
+    super(inner);
+    this.#onLost = onLost;
+  }
+
+  override losePower(): PowerLoss {
+    this.#onLost();
+    return super.losePower();
+  }
+}
+
+const CRASH_PROBABILITY = 0.01;
+const POWER_PROBABILITY = 0.5;
+const RESTART_MS = 100;
+
+class CrashPlan extends OuterPlan {
+  readonly #node: SimNode;
+  readonly #random: SeededRandom;
+  readonly #end: AbortSignal;
+
+  constructor(node: SimNode, random: SeededRandom, end: AbortSignal) {
+    super(node.disk.plan);
+    this.#node = node;
+    this.#random = random;
+    this.#end = end;
+  }
+
+  override done(operation: DiskOperation): void {
+    super.done(operation);
+    if (this.#end.aborted || this.#random.float() >= CRASH_PROBABILITY) return;
+    if (this.#random.float() < POWER_PROBABILITY) this.#node.losePower();
+    else this.#node.kill();
+  }
+}
+
+/** Ends processes between a write and its acknowledgement, where time alone would seldom hit. */
+export const crashPoints: Workload = {
+  name: 'crash-points',
+  async start({ simulation, random, targets }, signal) {
+    const plans = targets.map((node) => node.disk.plan);
+    for (const node of targets)
+      node.disk.plan = new CrashPlan(node, random.fork(node.name), signal);
+    while (!signal.aborted) {
+      await simulation.clock.sleep(RESTART_MS, signal).catch(() => {}); // the signal ends the wait
+      for (const node of targets) node.start();
+    }
+    for (const [index, node] of targets.entries()) node.disk.plan = plans[index] ?? node.disk.plan;
+  },
+};

@@ -4,6 +4,7 @@ import { ElementHeap } from './element-heap.js';
 import { MemberTable } from './member-table.js';
 import { createOrderKeys, OrderHash } from './order-hash.js';
 import { memberBuffer, memberEnd, memberStart } from './row-layout.js';
+import { homeSlot } from './segment.js';
 import { PAGE_BYTES } from './size-classes.js';
 
 const orderHash = new OrderHash(createOrderKeys('dev').order);
@@ -30,6 +31,11 @@ function membersOf(count: number): ByteList {
     list.push(20 * number, 20 * number + 20);
   }
   return list;
+}
+
+/** The largest block but for rows, which take 64 bytes each. */
+function largestSegmentBytes(heap: ElementHeap): number {
+  return 4 * Math.max(...heap.blockWords);
 }
 
 test('members of every length are kept, the empty one and the longest too', () => {
@@ -105,6 +111,39 @@ test.each<[string, (high: number, index: number) => number]>([
   expect(table.bytes / table.size).toBeLessThan(100);
   table.clear();
   expect([table.bytes, heap.usedBytes]).toEqual([0, 0]);
+});
+
+test('members that come in the order of their positions are indexed as fast as others', () => {
+  const heap = new ElementHeap();
+  const table = new MemberTable(heap);
+  const count = 60_000;
+  const list = membersOf(count);
+  const position = new Uint32Array(2);
+  for (let index = 0; index < count; index += 1) {
+    position[0] = index * Math.floor(2 ** 32 / count);
+    table.insert(position, list, index);
+  }
+  expect(largestSegmentBytes(heap)).toBeLessThanOrEqual(32 * 1024);
+  expect(table.bytes / table.size).toBeLessThan(90);
+  let visited = 0;
+  table.scan(0, count, () => {
+    visited += 1;
+  });
+  expect(visited).toBe(count);
+});
+
+test('a segment of any size spreads its rows over all of its slots', () => {
+  for (const slots of [3, 511, 65_535, 131_071, 2 ** 21 - 1]) {
+    const homes = new Set<number>();
+    let highest = 0;
+    for (let high = 0; high < 4 * 65_536; high += 1) {
+      const home = homeSlot(high, slots);
+      highest = Math.max(highest, home);
+      homes.add(home);
+    }
+    expect(highest).toBeLessThan(slots);
+    expect(homes.size).toBeGreaterThan(0.6 * Math.min(slots, 4 * 65_536));
+  }
 });
 
 test('a row that is not in the table cannot be deleted from it', () => {

@@ -29,7 +29,7 @@ const shapes: Record<string, Shape> = {
   'two rows': { table: tableOf(2, spread), slots: 1, pairs: 8 },
   'one small segment': { table: tableOf(13, spread), slots: 1, pairs: 32 },
   'one nearly full segment': { table: tableOf(410, spread), slots: 1, pairs: 512 },
-  'one hash for all': { table: tableOf(1_500, () => 0xffff_ffff), slots: 1, pairs: 4_096 },
+  'one hash for all': { table: tableOf(1_500, () => 0xffff_ffff), slots: 64, pairs: 4_096 },
   'segments of one depth': { table: tableOf(3_000, spread), slots: 8, pairs: 512 },
   'segments of several depths': {
     table: tableOf(3_000, (number) => spread(number) >>> (number % 3)),
@@ -38,7 +38,7 @@ const shapes: Record<string, Shape> = {
   },
   'one segment larger than others': {
     table: tableOf(3_000, (number) => (number % 2 === 0 ? 7 : spread(number))),
-    slots: 4,
+    slots: 128,
     pairs: 4_096,
   },
 };

@@ -3,16 +3,22 @@
 // Up to 4 KiB it doubles, then it is divided by the next bit of its hashes. So an insert moves the pairs of
 // one segment at most, and no insert waits for a large rehash.
 //
-// A client can search for members whose hashes begin alike. Dividing would then make the directory large
-// and part nothing. So the directory has at most one slot per 32 rows, a segment is divided only when
-// both parts get a fair share, and one that may not be divided grows on.
+// Members may come in the order of their positions: one who copies a set page by page sends them so. Then all
+// rows of a segment lie in one half of its range; it gives the other half away, to a tiny segment, and
+// goes on with the next bit. A client can also search for members whose hashes begin alike, where
+// dividing would make the directory large and part nothing. So the directory has at most one slot per 32
+// rows, and a segment that may not be divided grows on. Of n rows that come in order none of them then
+// shares a segment with more than about the square root of 32 n.
 import type { ElementHeap } from './element-heap.js';
 import {
   addToSegment,
   createSegment,
+  deepenSegment,
+  isSegmentFull,
   PAIR_BYTES,
   rowsMaxOf,
   SEGMENT_BYTES_FULL,
+  SEGMENT_BYTES_MIN,
   segmentBytes,
   segmentDepth,
   segmentRows,
@@ -22,17 +28,18 @@ import type { SegmentDirectory } from './segment-directory.js';
 
 /** Hashes that are spread evenly bring five times as many before the directory must grow. */
 const ROWS_PER_SLOT_MIN = 32;
-/** Dividing is worth it when the smaller part gets an eighth of the rows. */
-const SMALLER_PART_MIN = 1 / 8;
+/** With so few rows a segment starts small: large ones with next to nothing in them would cost too much. */
+const FEW_ROWS = 64;
 
 /** `high` is a hash word of the segment's range, of a row that is about to be added. */
 export function makeRoom(directory: SegmentDirectory, segment: number, high: number): void {
-  const words = directory.heap.words[segment >>> 16] as Int32Array;
-  const at = segment & 0xffff;
-  const bytes = segmentBytes(words, at);
-  if (bytes >= SEGMENT_BYTES_FULL && mayDivide(directory, words, at))
-    divide(directory, segment, high);
-  else resizeSegment(directory, segment, { high, bytes: 2 * bytes });
+  for (let full = segment; isFull(directory, full); full = directory.segmentOf(high)) {
+    const words = directory.heap.words[full >>> 16] as Int32Array;
+    const bytes = segmentBytes(words, full & 0xffff);
+    if (bytes >= SEGMENT_BYTES_FULL && mayDivide(directory, segmentDepth(words, full & 0xffff)))
+      divide(directory, full, high);
+    else resizeSegment(directory, full, { high, bytes: 2 * bytes });
+  }
 }
 
 /** Moves the pairs of a segment into one of another size and the same range. */
@@ -71,13 +78,13 @@ export function movePairs(heap: ElementHeap, from: number, lower: number, upper:
   heap.free(from);
 }
 
-function mayDivide(directory: SegmentDirectory, words: Int32Array, at: number): boolean {
-  const depth = segmentDepth(words, at);
+function isFull({ heap }: SegmentDirectory, segment: number): boolean {
+  return isSegmentFull(heap.words[segment >>> 16] as Int32Array, segment & 0xffff);
+}
+
+function mayDivide(directory: SegmentDirectory, depth: number): boolean {
   const needsSlots = depth === directory.depth;
-  if (needsSlots && 2 ** (depth + 1) * ROWS_PER_SLOT_MIN > directory.rows) return false;
-  const rows = segmentRows(words, at);
-  const upper = countUpper(words, at);
-  return Math.min(upper, rows - upper) >= rows * SMALLER_PART_MIN;
+  return !needsSlots || 2 ** (depth + 1) * ROWS_PER_SLOT_MIN <= directory.rows;
 }
 
 /** Rows whose next bit is set. */
@@ -98,6 +105,13 @@ function divide(directory: SegmentDirectory, segment: number, high: number): voi
   const depth = segmentDepth(words, at) + 1;
   const upperRows = countUpper(words, at);
   const lowerRows = segmentRows(words, at) - upperRows;
+  if (upperRows === 0 || lowerRows === 0) {
+    const other = createSegment(heap, SEGMENT_BYTES_MIN, depth);
+    deepenSegment(words, at);
+    if (upperRows === 0) directory.divide(high, depth, segment, other);
+    else directory.divide(high, depth, other, segment);
+    return;
+  }
   const lower = createSegment(heap, bytesFor(lowerRows), depth);
   const upper = createSegment(heap, bytesFor(upperRows), depth);
   movePairs(heap, segment, lower, upper);
@@ -106,7 +120,7 @@ function divide(directory: SegmentDirectory, segment: number, high: number): voi
 
 /** Leaves room for one more row at least. */
 function bytesFor(rows: number): number {
-  let bytes = SEGMENT_BYTES_FULL;
+  let bytes = rows < FEW_ROWS ? SEGMENT_BYTES_MIN : SEGMENT_BYTES_FULL;
   while (rowsMaxOf(bytes / PAIR_BYTES - 1) <= rows) bytes *= 2;
   return bytes;
 }

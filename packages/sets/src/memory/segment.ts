@@ -44,6 +44,11 @@ export function segmentDepth(words: Int32Array, at: number): number {
   return (words[at + 1] as number) >>> DEPTH_SHIFT;
 }
 
+/** All its rows lie in one half of its range, which it keeps. */
+export function deepenSegment(words: Int32Array, at: number): void {
+  words[at + 1] = (words[at + 1] as number) + (1 << DEPTH_SHIFT);
+}
+
 export function segmentBytes(words: Int32Array, at: number): number {
   return (segmentSlots(words, at) + 1) * PAIR_BYTES;
 }
@@ -64,7 +69,9 @@ export function isSegmentNearlyEmpty(words: Int32Array, at: number): boolean {
 
 /** Where the search for a hash word starts: 0 up to slots - 1. The product spreads words that look alike. */
 export function homeSlot(high: number, slots: number): number {
-  return ((Math.imul(high, 0x9e37_79b1) >>> 16) * slots) >>> 16;
+  const spread = Math.imul(high, 0x9e37_79b1);
+  if (slots <= 0xffff) return ((spread >>> 16) * slots) >>> 16;
+  return Math.floor(((spread >>> 0) * slots) / 2 ** 32); // exact up to 2^21 slots
 }
 
 /** The segment must have room. */

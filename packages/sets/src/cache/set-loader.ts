@@ -4,18 +4,16 @@
 // included, and a stored element is only taken over when the table knows nothing of it: so what is loaded
 // is as old as the snapshot, what was changed since is not, and together they are the set of now. Several
 // who ask for the same set wait for one load.
-import { type RangeOptions, type Storage, SynclineError } from '@syncline/kernel';
+import { type Storage, SynclineError } from '@syncline/kernel';
 import { ByteList } from '../byte-list.js';
 import type { MemorySet } from '../state/memory-set.js';
 import type { SetsState } from '../state/sets-state.js';
 import type { TurnShare } from '../turn-share.js';
-import { elementsBetween, POSITIONS_END } from '../view/stored-ranges.js';
+import { elementsBetween } from '../view/stored-ranges.js';
 import type { Eviction } from './eviction.js';
 
 /** Elements between two looks at the clock. */
 const STEPS = 128;
-/** Elements of one range, in the mean. */
-const RANGE_ELEMENTS = 1_024;
 /** A member of no bytes with its row and its place in the index takes at least so much. */
 const ELEMENT_BYTES_MIN = 40;
 
@@ -79,17 +77,14 @@ export class SetLoader {
     const { state, storage, eviction, turns } = this.#deps;
     using snapshot = storage.snapshot();
     state.startLoading(set);
-    for (const range of loadOrder(set)) {
-      let steps = 0;
-      for await (const batch of snapshot.range(range).batches()) {
-        if (!(await eviction.makeRoom(set))) return 'too-large';
-        for (const entry of batch) {
-          state.load(set, entry);
-          steps += 1;
-          if (steps % STEPS === 0) await turns.breathe();
-        }
+    let steps = 0;
+    for await (const batch of snapshot.range(elementsBetween(set.name, 0)).batches()) {
+      if (!(await eviction.makeRoom(set))) return 'too-large';
+      for (const entry of batch) {
+        state.load(set, entry);
+        steps += 1;
+        if (steps % STEPS === 0) await turns.breathe();
       }
-      await turns.breathe();
     }
     return 'whole';
   }
@@ -98,24 +93,4 @@ export class SetLoader {
     if (!set.isLoading) return;
     while (!this.#deps.state.abandonLoading(set, STEPS)) await this.#deps.turns.breathe();
   }
-}
-
-/**
- * Equal ranges of the set's positions, those that lie far apart next to each other: first the lower half's
- * first, then the upper half's, then the quarters'. A table that was fed in the order of positions would
- * see all elements come to its last segment and could divide none.
- */
-function loadOrder({ name, cardinality }: MemorySet): readonly RangeOptions[] {
-  const bits = Math.max(0, Math.ceil(Math.log2(cardinality / RANGE_ELEMENTS)));
-  const width = POSITIONS_END / 2 ** bits;
-  return Array.from({ length: 2 ** bits }, (_, index) => {
-    const from = reverseBits(index, bits) * width;
-    return elementsBetween(name, from, from + width);
-  });
-}
-
-function reverseBits(value: number, bits: number): number {
-  let reversed = 0;
-  for (let bit = 0; bit < bits; bit += 1) reversed = reversed * 2 + ((value >>> bit) & 1);
-  return reversed;
 }

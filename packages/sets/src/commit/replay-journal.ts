@@ -29,7 +29,10 @@ export async function replayJournal(deps: ReplayDeps): Promise<void> {
   for await (const batch of storage.range(range).batches()) {
     for (const { key, value } of batch) {
       if (journalNumberOf(key) === nextNumber) {
-        operations += state.replay(nextNumber, value);
+        const steps = state.replay(nextNumber, value);
+        let step = steps.next();
+        for (; step.done !== true; step = steps.next()) await turns.breathe();
+        operations += step.value;
         nextNumber += 1;
       } else cut.push(key);
       await turns.breathe();

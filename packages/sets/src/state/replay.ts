@@ -24,6 +24,9 @@ export interface ReplayDeps {
   readonly setOf: (list: ByteList, index: number) => MemorySet;
 }
 
+/** Takes about as long as a turn should. */
+const SLICE_MEMBERS = 512;
+
 export class Replay {
   readonly #deps: ReplayDeps;
   readonly #words: DotWords = { actor: 0, high: 0, low: 0 };
@@ -32,12 +35,16 @@ export class Replay {
     this.#deps = deps;
   }
 
-  /** Refuses an operation that is not the next of its actor, or that came before what it depends on. */
-  apply(operation: Operation): void {
+  /**
+   * Refuses an operation that is not the next of its actor, or that came before what it depends on. Each step
+   * applies a slice of a large one; nothing else may be applied in between.
+   */
+  *apply(operation: Operation): Generator<void, void> {
     const { version, changes } = this.#deps;
     this.#checkReady(operation);
     changes.startOperation();
     for (let member = 0; member < operation.members.length; member += 1) {
+      if (member % SLICE_MEMBERS === SLICE_MEMBERS - 1) yield;
       this.#applyMember(operation, member);
     }
     const { actor, base, count } = operation;

@@ -98,7 +98,7 @@ class Replica {
     const sent = from.sent[next];
     if (from === this || sent === undefined) return false;
     if (!this.#state.version().dominates(sent.seen)) return false;
-    this.#state.replay(this.#state.gatheringNumber, sent.bytes);
+    Array.from(this.#state.replay(this.#state.gatheringNumber, sent.bytes));
     this.#applyPlain(sent.bytes, sent.seen);
     this.#received.set(from, next + 1);
     return true;

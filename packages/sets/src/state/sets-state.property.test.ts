@@ -203,7 +203,7 @@ class World {
     const options = { keys, fold: readFold(this.#storage), version, generationEntriesMax: 3 };
     this.#state = new SetsState({ storage: this.#storage }, options);
     for (const { key, value } of await this.#read(kindRange(KeyKind.journal))) {
-      this.#state.replay(journalNumberOf(key), value);
+      Array.from(this.#state.replay(journalNumberOf(key), value));
     }
     this.#plain = this.#history.get(this.#state.gatheringNumber - 1)?.copy() ?? new PlainSets();
     this.#epoch += 1;

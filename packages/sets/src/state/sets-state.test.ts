@@ -271,7 +271,7 @@ test('a record that does not follow on the last one is refused', () => {
     { storage: createMemoryStorage() },
     { keys, fold: newFold(), version: new VersionVector() },
   );
-  expect(() => reader.replay(1, second?.bytes ?? new Uint8Array())).toThrow(
+  expect(() => Array.from(reader.replay(1, second?.bytes ?? new Uint8Array()))).toThrow(
     'an operation of 7.1 begins with counter 2, but 0 is the last one applied',
   );
 });

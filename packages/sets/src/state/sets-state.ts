@@ -272,15 +272,15 @@ export class SetsState {
     }
   }
 
-  /** Applies the next record of the journal; gives its operations. Throws `corrupt`. */
-  replay(number: number, bytes: Uint8Array): number {
+  /** Applies the next record of the journal, a slice per step; gives its operations. Throws `corrupt`. */
+  *replay(number: number, bytes: Uint8Array): Generator<void, number> {
     assert(
       number === this.gatheringNumber && !this.isGathering,
       'the journal is replayed in order',
     );
     let operations = 0;
     for (const operation of decodeOperations(bytes)) {
-      this.#replay.apply(operation);
+      yield* this.#replay.apply(operation);
       operations += 1;
     }
     this.#closeCommit(bytes.length);

@@ -16,7 +16,7 @@ async function startOn(directory: string): Promise<{ server: CliProcess; redis: 
   return { server, redis: new Redis(resp?.port ?? 0) };
 }
 
-test('a full disk refuses writes and keeps what was answered', async (context) => {
+test('S7 a full disk refuses writes and keeps what was answered', async (context) => {
   const disk = mountSmallDisk(32 * 1024 * 1024);
   if ('reason' in disk) return context.skip(disk.reason);
   using _ = disk;

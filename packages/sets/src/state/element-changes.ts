@@ -5,6 +5,7 @@
 import type { ElementHeap } from '../memory/element-heap.js';
 import { ROW_ACTOR, ROW_COUNTER_HIGH, ROW_COUNTER_LOW, ROW_TOUCH } from '../memory/row-layout.js';
 import { CommitUndo } from './commit-undo.js';
+import type { ElementRows } from './element-rows.js';
 import type { Head } from './head.js';
 import type { LiveDigest } from './live-digest.js';
 import type { MemorySet } from './memory-set.js';
@@ -17,6 +18,7 @@ export interface ElementChangesDeps {
   readonly registry: SetRegistry;
   readonly several: SeveralDots;
   readonly head: Head;
+  readonly rows: Pick<ElementRows, 'settle'>;
   readonly digest: LiveDigest;
 }
 
@@ -58,6 +60,7 @@ export class ElementChanges {
 
   startOperation(): void {
     this.#operationStart = this.#commit.elements.length;
+    this.#deps.head.startOperation();
   }
 
   /** To be called before a row changes. True when the running operation has changed it before. */
@@ -98,6 +101,7 @@ export class ElementChanges {
       if (isEmpty) set.commit = number - 1;
     }
     elements.truncate(this.#operationStart);
+    this.#deps.head.abandonOperation((set, row) => this.#deps.rows.settle(set, row));
   }
 
   /** Takes back all changes of a commit, the running operation not among them. */

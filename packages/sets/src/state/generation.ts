@@ -31,6 +31,16 @@ export interface GenerationEnd {
   readonly version: VersionVector;
 }
 
+/** How far a generation was at some moment. */
+export interface GenerationLength {
+  readonly entries: number;
+  readonly sets: number;
+}
+
+interface RecordEnd extends GenerationLength {
+  readonly bytes: number;
+}
+
 export class Generation {
   /** Rises from one generation to the next. */
   readonly serial: number;
@@ -46,7 +56,7 @@ export class Generation {
   end: GenerationEnd | undefined = undefined;
   /** Bytes of its journal records. */
   bytes = 0;
-  #recordBytes: number[] = [];
+  readonly #records: RecordEnd[] = [];
   #words = new Int32Array(ENTRIES_FIRST * WORDS);
   #length = 0;
 
@@ -62,7 +72,7 @@ export class Generation {
 
   /** The last commit that is wholly in it; below `firstNumber` when there is none. */
   get lastNumber(): number {
-    return this.firstNumber + this.#recordBytes.length - 1;
+    return this.firstNumber + this.#records.length - 1;
   }
 
   /** Adds a row as it is now; gives the head word that leads to the entry. */
@@ -126,16 +136,25 @@ export class Generation {
 
   /** The commit with the next number ends here. */
   closeRecord(bytes: number): void {
-    this.#recordBytes.push(bytes);
+    this.#records.push({ entries: this.#length, sets: this.sets.length, bytes });
     this.bytes += bytes;
   }
 
-  /** Forgets that commits from this number on were in it. */
-  reopen(number: number): void {
+  /** Forgets that commits from this number on were in it; gives how far it was before the first of them. */
+  reopen(number: number): GenerationLength {
     this.end = undefined;
     this.cardinalities = [];
-    this.#recordBytes.length = Math.max(0, number - this.firstNumber);
-    this.bytes = this.#recordBytes.reduce((sum, bytes) => sum + bytes, 0);
+    this.#records.length = Math.max(0, number - this.firstNumber);
+    this.bytes = this.#records.reduce((sum, { bytes }) => sum + bytes, 0);
+    return this.#records.at(-1) ?? { entries: 0, sets: 0 };
+  }
+
+  /** Forgets the entries that came since it was so far, and the sets that came with them. */
+  truncate({ entries, sets }: GenerationLength): void {
+    assert(entries <= this.#length && sets <= this.sets.length, 'what is forgotten was there');
+    this.#words.fill(0, entries * WORDS, this.#length * WORDS);
+    this.#length = entries;
+    for (const set of this.sets.splice(sets)) set.listedIn = 0;
   }
 
   #grow(): void {

@@ -3,11 +3,18 @@
 //
 // A row leads to its newest entry by its head word, and an entry to the one that the row had before. So
 // commits can be taken back even when they lie in several generations: those behind the first of them are
-// dissolved, and that one becomes the newest again.
+// dissolved, and that one becomes the newest again. Entries go with the changes that made them, of commits as
+// of operations: an entry that no commit accounts for would never be folded, and fill the head for ever.
 import { assert } from '@syncline/kernel';
 import type { ElementHeap } from '../memory/element-heap.js';
 import { ROW_ACTOR, ROW_COUNTER_LOW, ROW_HEAD } from '../memory/row-layout.js';
-import { ENTRY_BITS, GENERATIONS_MAX, Generation, type GenerationEnd } from './generation.js';
+import {
+  ENTRY_BITS,
+  GENERATIONS_MAX,
+  Generation,
+  type GenerationEnd,
+  type GenerationLength,
+} from './generation.js';
 import type { MemorySet } from './memory-set.js';
 import type { SeveralDots } from './row-dots.js';
 import type { SetRegistry } from './set-registry.js';
@@ -35,6 +42,9 @@ export class Head {
   #newest: Generation;
   #entries = 0;
   #closedBytes = 0;
+  // How far the newest generation was when the running operation began.
+  #operationEntries = 0;
+  #operationSets = 0;
 
   constructor(deps: HeadDeps, options: HeadOptions) {
     this.#deps = deps;
@@ -61,6 +71,17 @@ export class Head {
 
   get isFull(): boolean {
     return this.#newest.length >= this.#generationEntriesMax;
+  }
+
+  startOperation(): void {
+    this.#operationEntries = this.#newest.length;
+    this.#operationSets = this.#newest.sets.length;
+  }
+
+  /** After the rows have got back the dots that they had before the running operation. */
+  abandonOperation(rowIsClean: RowIsClean): void {
+    const start = { entries: this.#operationEntries, sets: this.#operationSets };
+    this.#dissolve(this.#newest, start, rowIsClean);
   }
 
   /** To be called before the dots of a row change. */
@@ -121,17 +142,19 @@ export class Head {
     for (;;) {
       const previous = this.#closed.at(-1);
       if (previous === undefined || previous.lastNumber < number) break;
-      this.#dissolve(this.#newest, rowIsClean);
+      this.#dissolve(this.#newest, { entries: 0, sets: 0 }, rowIsClean);
       this.#closed.pop();
       this.#closedBytes -= previous.bytes;
       this.#newest = previous;
     }
-    this.#newest.reopen(number);
+    this.#dissolve(this.#newest, this.#newest.reopen(number), rowIsClean);
+    const hasCommits = this.#closed.length > 0 || number > this.#newest.firstNumber;
+    assert(hasCommits || this.#entries === 0, 'S7: a head without commits has no entries');
   }
 
-  /** Its rows are as they were before it: they go back to their older entries. */
-  #dissolve(generation: Generation, rowIsClean: RowIsClean): void {
-    for (let place = generation.length - 1; place >= 0; place -= 1) {
+  /** The rows of what came since are as they were before: they go back to their older entries. */
+  #dissolve(generation: Generation, since: GenerationLength, rowIsClean: RowIsClean): void {
+    for (let place = generation.length - 1; place >= since.entries; place -= 1) {
       const row = generation.row(place);
       const page = this.#page(row);
       const start = row & 0xffff;
@@ -147,9 +170,9 @@ export class Head {
         older.forgetAfter(generation.older(place) & PLACE_MASK);
       }
       const set = this.#forget(generation, place);
-      set.listedIn = 0;
       if (older === undefined) rowIsClean(set, row);
     }
+    generation.truncate(since);
   }
 
   /** The row changes in the newest generation: its older entry keeps the dots that it has now. */

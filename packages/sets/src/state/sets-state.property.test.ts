@@ -238,6 +238,8 @@ class World {
       const found = members.filter((_, member) => this.#state.has(set, this.#members, member));
       return `${set.cardinality} ${found}`;
     });
+    const isFolded = this.#state.foldedNumber === this.#state.gatheringNumber - 1;
+    if (isFolded && !this.#state.isGathering) expect(this.#state.headEntries).toBe(0);
     for (const index of this.#state.headEntries === 0 ? setNames.keys() : []) {
       const set = this.#state.setOf(this.#names, index);
       const rows = set.isWhole ? set.cardinality : 0;

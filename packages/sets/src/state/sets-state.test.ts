@@ -132,6 +132,7 @@ test('what comes to nothing is no operation, and nobody waits for it', () => {
   expect(subject.state.end()).toBe(0);
   expect(subject.state.isGathering).toBe(false);
   expect(subject.set('s').commit).toBeLessThan(subject.state.gatheringNumber);
+  expect([subject.state.headEntries, subject.set('s').table.size]).toEqual([0, 0]);
 });
 
 test('an operation that is abandoned leaves nothing behind', () => {
@@ -146,6 +147,13 @@ test('an operation that is abandoned leaves nothing behind', () => {
   expect([subject.has('s', 'a'), subject.has('s', 'b')]).toEqual([true, false]);
   expect(subject.state.digest()).toEqual(before);
   expect(subject.commit()).toEqual([]);
+  expect(subject.state.headEntries, 'the entry of what is not folded stays').toBe(1);
+  subject.fold();
+  subject.state.begin();
+  subject.add('s', 'b');
+  subject.remove('s', 'a');
+  subject.state.abandon();
+  expect([subject.state.headEntries, subject.set('s').table.size]).toEqual([0, 1]);
 });
 
 test('S7 a failed commit takes later ones with it, and its counters are used again', () => {
@@ -162,6 +170,19 @@ test('S7 a failed commit takes later ones with it, and its counters are used aga
   expect(subject.state.gatheringNumber).toBe(2);
   subject.add('s', 'c');
   expect(subject.commit()).toEqual(['2..2: +2 s/c']);
+});
+
+test('S7 what was taken back is in no head: commits that fail one after another do not fill it', () => {
+  const subject = new Subject();
+  for (let round = 0; round < 3; round += 1) {
+    subject.add('s', 'a', 'b');
+    const failed = subject.state.takeRecord();
+    subject.add('s', 'c');
+    subject.state.undoFrom(failed?.number ?? 0);
+    expect([subject.state.headEntries, subject.state.headBytes]).toEqual([0, 0]);
+    expect(subject.set('s').table.size).toBe(0);
+  }
+  expect(subject.state.nextFold()).toBeUndefined();
 });
 
 test('S16 one read per set, one per member, and none once a set is whole', async () => {

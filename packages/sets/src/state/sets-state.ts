@@ -94,7 +94,7 @@ export class SetsState {
     const head = new Head({ heap, registry, several }, headOptions);
     const rows = new ElementRows({ storage, heap, hash, several, version: applied });
     const changes = new ElementChanges(
-      { heap, registry, several, head, digest },
+      { heap, registry, several, head, rows, digest },
       { number: fold.number + 1, setsCount: fold.setsCount },
     );
     const parts = { heap, registry, several, version: applied, digest, changes, rows };

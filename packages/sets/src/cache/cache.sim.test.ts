@@ -6,7 +6,7 @@ import { ByteList } from '../byte-list.js';
 import { openEngine } from '../open-engine.js';
 import type { SetsEngine } from '../sets-engine.js';
 import { TurnShare } from '../turn-share.js';
-import { Eviction } from './eviction.js';
+import { Eviction, type EvictionDeps } from './eviction.js';
 
 const bytes = (text: string) => Buffer.from(text);
 const list = (...texts: readonly string[]) => ByteList.of(...texts.map(bytes));
@@ -142,6 +142,37 @@ test('a set that a command found whole is still whole when the command is admitt
     expect(keyspace.isWhole(list('a'), 0), 'within the turn').toBe(true);
     await ports.clock.sleep(1);
     expect(keyspace.isWhole(list('a'), 0), 'later').toBe(false);
+    await engine.stop();
+  }));
+
+test('S10 many sets that must stay are looked at once, not once for each that leaves', () =>
+  runInSimulation(1, async (ports) => {
+    const { start } = await open(ports);
+    const { engine, keyspace } = await start();
+    const count = 3_000;
+    for (let index = 0; index < count; index += 1) {
+      keyspace.add(list(`dirty ${index}`, 'm'), 0, 1);
+      keyspace.cardinality(list(`clean ${index}`), 0);
+    }
+    const { registry, heap } = engine.state;
+    let looks = 0;
+    const state: EvictionDeps['state'] = {
+      heap,
+      registry,
+      unload: (set, rowsMax) => {
+        looks += 1;
+        return engine.state.unload(set, rowsMax);
+      },
+    };
+    const turns = new TurnShare(ports.clock);
+    const eviction = new Eviction({ state, turns }, { bytesMax: 1 });
+    for (let turn = 0; turn < 50; turn += 1) {
+      eviction.check();
+      await ports.clock.sleep(1);
+    }
+    expect(registry.size).toBe(count);
+    expect(looks).toBeLessThanOrEqual(3 * count);
+    expect(eviction.bytes).toBeGreaterThan(count * 512 + registry.nameBytes);
     await engine.stop();
   }));
 

@@ -11,7 +11,7 @@ import type { TurnShare } from '../turn-share.js';
 const STEPS = 128;
 /** How much more memory must be taken before an attempt that did not help is made again. */
 const RETRY_BYTES = 1024 * 1024;
-/** About what a set takes besides its elements. */
+/** About what a set takes besides its elements and its name. */
 const SET_BYTES = 512;
 
 export interface EvictionDeps {
@@ -34,7 +34,8 @@ export class Eviction {
   /** Memory of all sets that are in memory. */
   get bytes(): number {
     const { state } = this.#deps;
-    return state.heap.usedBytes + state.registry.size * SET_BYTES;
+    const { size, nameBytes } = state.registry;
+    return state.heap.usedBytes + size * SET_BYTES + nameBytes;
   }
 
   /** Starts to let sets go if there is too much. Cheap: call it often. */
@@ -66,16 +67,25 @@ export class Eviction {
   }
 
   async #run(except: MemorySet | undefined): Promise<void> {
-    const { turns } = this.#deps;
-    const tried = new Set<MemorySet>();
     await Promise.resolve(); // a command that found its sets whole and is then admitted runs before
-    while (this.bytes > this.bytesMax) {
-      const isOpen = (set: MemorySet) => set !== except && !set.isLoading && !tried.has(set);
-      const set = this.#oldest((one) => one.isClean && isOpen(one)) ?? this.#oldest(isOpen);
-      if (set === undefined) return;
-      tried.add(set);
-      await this.#unload(set);
-      await turns.breathe();
+    await this.#walk((set) => set !== except && !set.isLoading && set.isClean);
+    await this.#walk((set) => set !== except && !set.isLoading);
+  }
+
+  /**
+   * Once from the oldest on, so that many sets which must stay cost one look each. What is used meanwhile
+   * moves to the end; if the next one has left memory, the walk ends, and `check` begins another.
+   */
+  async #walk(isWanted: (set: MemorySet) => boolean): Promise<void> {
+    const { state, turns } = this.#deps;
+    let looks = 0;
+    let set = state.registry.oldest;
+    while (set !== undefined && this.bytes > this.bytesMax && state.registry.holds(set)) {
+      const { newer }: MemorySet = set;
+      looks += 1;
+      if (isWanted(set)) await this.#unload(set);
+      if (looks % STEPS === 0) await turns.breathe();
+      set = newer;
     }
   }
 
@@ -86,11 +96,5 @@ export class Eviction {
       if (state.unload(set, STEPS)) return;
       await turns.breathe();
     } while (!set.isLoading && set.table.size > 0);
-  }
-
-  #oldest(isWanted: (set: MemorySet) => boolean): MemorySet | undefined {
-    let set = this.#deps.state.registry.oldest;
-    while (set !== undefined && !isWanted(set)) set = set.newer;
-    return set;
   }
 }

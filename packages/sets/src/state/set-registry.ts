@@ -22,6 +22,7 @@ export class SetRegistry {
   /** By slot; slot 0 is no set. */
   readonly #sets: (MemorySet | undefined)[] = [undefined];
   readonly #freeSlots: number[] = [];
+  #nameBytes = 0;
   #newest: MemorySet | undefined = undefined;
   #oldest: MemorySet | undefined = undefined;
 
@@ -35,9 +36,24 @@ export class SetRegistry {
     return this.#names.size;
   }
 
+  /** Bytes of the names, which are kept beside the rows that find them. */
+  get nameBytes(): number {
+    return this.#nameBytes;
+  }
+
+  /** False once it was forgotten, even if the name has come back as another set. */
+  holds(set: MemorySet): boolean {
+    return this.#sets[set.slot] === set;
+  }
+
   /** The one not used for longest; go on by `newer`. */
   get oldest(): MemorySet | undefined {
     return this.#oldest;
+  }
+
+  /** Whether this one is still in memory. */
+  holds(set: MemorySet): boolean {
+    return this.#sets[set.slot] === set;
   }
 
   /** Undefined when it is not in memory. Counts as use. */
@@ -68,6 +84,7 @@ export class SetRegistry {
     const set = new MemorySet(list.bytes(index).slice(), position, cardinality, table);
     set.slot = this.#freeSlots.pop() ?? this.#sets.length;
     this.#sets[set.slot] = set;
+    this.#nameBytes += set.name.length;
     writeWord(this.#deps.heap, row, ROW_ACTOR, set.slot);
     this.#link(set);
     return set;
@@ -76,9 +93,11 @@ export class SetRegistry {
   /** Forgets a set that is clean and has no rows. */
   forget(set: MemorySet): void {
     assert(set.isClean && set.table.size === 0, 'a set is forgotten when nothing is left of it');
+    assert(this.holds(set), 'a set is forgotten once');
     const list = ByteList.of(set.name);
     this.#names.delete(this.#names.find(this.#locate(list, 0), list, 0));
     this.#sets[set.slot] = undefined;
+    this.#nameBytes -= set.name.length;
     this.#freeSlots.push(set.slot);
     this.#unlink(set);
     set.table.clear();

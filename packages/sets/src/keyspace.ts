@@ -44,6 +44,8 @@ export interface Keyspace {
   isWhole(args: ByteList, key: number): boolean;
   /** Whole, with at most `membersMax` members and `turnBytesMax` bytes of them. */
   isAtHand(args: ByteList, key: number, membersMax: number): boolean;
+  /** Bytes of the members of a whole set, and of some that have just left it. */
+  memberBytes(args: ByteList, key: number): number;
   /** Brings sets into memory, those that fit. Resolves when nothing more can be brought in. */
   bringIn(keys: readonly Uint8Array[]): Promise<void>;
   /** Members of a set that is at hand, by position. `has` may be asked meanwhile. */
@@ -104,6 +106,8 @@ export interface ScanPage {
 export interface GateHold {
   /** Undefined while there is room for more changes; else wait for the fold. */
   room(): Promise<void> | undefined;
+  /** Resolves when all changes up to now are stored; rejects when a commit has failed since the gate closed. */
+  settled(): Promise<void>;
   release(): void;
 }
 

@@ -96,7 +96,7 @@ export class LocalSets implements Sets {
 
   /** Larger than one operation: several of them behind the closed gate, which may be seen half done. */
   async #changeInParts(kind: 'add' | 'remove', list: ByteList): Promise<number> {
-    const { keyspace, commits } = this.#engine;
+    const { keyspace } = this.#engine;
     const hold = await keyspace.closeGate(new AbortController().signal);
     let changed = 0;
     try {
@@ -108,8 +108,7 @@ export class LocalSets implements Sets {
         from = to;
       }
       keyspace.takeCommitSeen();
-      await commits.allSettled();
-      await hold.room(); // says if an earlier part has failed
+      await hold.settled();
     } finally {
       hold.release();
     }

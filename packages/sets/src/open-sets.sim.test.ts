@@ -106,6 +106,26 @@ test('S5 a reply, and that of a read that saw the change, wait for the disk', ()
     await sets.close();
   }));
 
+test('S5 no part of a large SPOP leaves before its changes are stored', () =>
+  runInSimulation(1, async (ports) => {
+    const { sets } = await open(ports);
+    const many = Array.from({ length: 30_000 }, (_, index) => bytes(`${index}`.padEnd(50, '.')));
+    await sets.add(bytes('a'), many);
+    await ports.clock.sleep(1_000); // folded
+    const client = connect(sets);
+    ports.node.disk.adjust({ isFull: true });
+    client.push('SPOP a 30000\r\n');
+    await ports.clock.sleep(1_000);
+    expect(client.output().slice(0, 8)).toBe('-MISCONF');
+    const refused = client.output().length;
+    ports.node.disk.adjust({ isFull: false });
+    client.push('SCARD a\r\nSPOP a 30000\r\n');
+    await ports.clock.sleep(1_000);
+    expect(client.output().slice(refused, refused + 16)).toBe(':30000\r\n*30000\r\n');
+    expect(sets.cardinality(bytes('a'))).toBe(0);
+    await sets.close();
+  }));
+
 test('S7 a full disk refuses writes, reads go on, and writing resumes with room', () =>
   runInSimulation(1, async (ports) => {
     const { sets } = await open(ports);

@@ -71,6 +71,7 @@ export class SetsEngine {
       hasRoom: () => this.folding.fill < 1,
       blockedBy: () => this.folding.failure,
       failures: () => ({ count: this.commits.failuresCount, last: this.commits.lastFailure }),
+      allSettled: () => this.commits.allSettled(),
     });
     this.#syncTimer = new SyncTimer({
       storage,
@@ -166,6 +167,7 @@ export class SetsEngine {
     if (error !== undefined) {
       this.folding.undone();
       this.#onWriteFailed(error);
+      this.#gate.roomChanged(); // what was undone has left the head
       return;
     }
     this.#isStorageShaky = false;

@@ -20,7 +20,10 @@ export async function withView<Result>(
   }
 }
 
-/** No other write runs meanwhile, so what the view shows is what there is. */
+/**
+ * No other write runs meanwhile, so what the view shows is what there is. What the work has changed is stored
+ * before anybody else writes, and so before any part of its answer leaves (S5).
+ */
 export async function withGate<Result>(
   keyspace: Keyspace,
   signal: AbortSignal,
@@ -28,7 +31,9 @@ export async function withGate<Result>(
 ): Promise<Result> {
   const hold = await keyspace.closeGate(signal);
   try {
-    return await work(hold);
+    const result = await work(hold);
+    await hold.settled();
+    return result;
   } finally {
     hold.release();
   }

@@ -17,13 +17,14 @@ function atGate(
   return runInSimulation(1, async ({ clock }) => {
     const room = { isThere: true, blockedBy: undefined as SynclineError | undefined, failures: 0 };
     const last = new SynclineError('storage-full', 'no room');
+    const order: string[] = [];
     const gate = new WriteGate({
       clock,
       hasRoom: () => room.isThere,
       blockedBy: () => room.blockedBy,
       failures: () => ({ count: room.failures, last }),
+      allSettled: async () => void order.push('settled'),
     });
-    const order: string[] = [];
     const write = (name: string) => {
       const admitted = gate.admit();
       if (admitted === undefined) order.push(name);
@@ -111,6 +112,7 @@ test('who holds the gate waits for room before others, and hears of a commit tha
     expect(order).toEqual(['holder']);
     room.failures += 1;
     await expect(hold.room()).rejects.toMatchObject({ code: 'storage-full' });
+    await expect(hold.settled()).rejects.toMatchObject({ code: 'storage-full' });
     hold.release();
     hold.release();
     await turn();

@@ -21,6 +21,8 @@ export interface WriteGateDeps {
   blockedBy(): SynclineError | undefined;
   /** Commits that failed so far, and why the last one did. */
   failures(): { readonly count: number; readonly last: SynclineError | undefined };
+  /** Resolves when all changes up to now are stored; rejects when they were undone. */
+  allSettled(): Promise<void>;
 }
 
 interface Waiting {
@@ -152,17 +154,25 @@ export class WriteGate {
   #hold(): GateHold {
     let isHeld = true;
     const failuresBefore = this.#deps.failures().count;
+    const failureSince = () => {
+      const { count, last } = this.#deps.failures();
+      return count > failuresBefore ? last : undefined;
+    };
     return {
       room: () => {
-        const { count, last } = this.#deps.failures();
         if (this.#shutBy !== undefined) return Promise.reject(this.#shutBy);
-        if (count > failuresBefore && last !== undefined) return Promise.reject(last);
+        const failure = failureSince();
+        if (failure !== undefined) return Promise.reject(failure);
         if (this.#deps.hasRoom()) return undefined;
         const blockedBy = this.#deps.blockedBy();
         if (blockedBy !== undefined) return Promise.reject(blockedBy);
         return new Promise((resolve, reject) => {
           this.#holder = { kind: 'writer', resolve, reject };
         });
+      },
+      settled: () => {
+        const failure = failureSince();
+        return failure === undefined ? this.#deps.allSettled() : Promise.reject(failure);
       },
       release: () => {
         if (!isHeld) return;

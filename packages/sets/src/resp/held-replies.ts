@@ -19,8 +19,6 @@ export interface HeldRepliesDeps {
   readonly commits: SettledCommits;
   /** Fewer bytes are held than before. */
   onReleased(): void;
-  /** A reply of which the first part has left cannot become an error any more. */
-  onBroken(): void;
 }
 
 /** 0: these replies wait for nothing. */
@@ -29,14 +27,12 @@ interface Run {
   repliesCount: number;
   /** Where it ends among what is written. */
   end: number;
-  isPart: boolean;
 }
 
 interface HeldRun {
   readonly commit: number;
   readonly repliesCount: number;
   readonly bytes: Uint8Array;
-  readonly isPart: boolean;
   isSettled: boolean;
   error: SynclineError | undefined;
 }
@@ -50,7 +46,6 @@ export class HeldReplies {
   #heldBytes = 0;
   /** Commits of which we shall hear. */
   readonly #awaited = new Set<number>();
-  #isPartOut = false;
   #isEnding = false;
 
   constructor(deps: HeldRepliesDeps) {
@@ -66,21 +61,19 @@ export class HeldReplies {
   answered(commit: number): void {
     const last = this.#lastRun;
     const end = this.#deps.writer.length;
-    if (last?.commit === commit && !this.#isPartOut) {
+    if (last?.commit === commit) {
       last.repliesCount += 1;
       last.end = end;
       return;
     }
-    this.#lastRun = { commit, repliesCount: 1, end, isPart: this.#isPartOut };
+    this.#lastRun = { commit, repliesCount: 1, end };
     this.#runs.push(this.#lastRun);
-    this.#isPartOut = false;
   }
 
-  /** Hands on the first part of a reply that is still being made. It holds nothing that is not stored. */
+  /** Hands on a part of a reply that is still being made. All of that reply is stored, so it waits for nothing. */
   partDone(): void {
     this.answered(0);
     this.flush();
-    this.#isPartOut = true;
   }
 
   /** Hands on all replies that are complete. */
@@ -113,9 +106,9 @@ export class HeldReplies {
 
   #hold(bytes: Uint8Array, runs: readonly Run[]): void {
     let start = 0;
-    for (const { commit, repliesCount, end, isPart } of runs) {
+    for (const { commit, repliesCount, end } of runs) {
       const isSettled = commit === 0;
-      const run = { commit, repliesCount, isPart, isSettled, error: undefined };
+      const run = { commit, repliesCount, isSettled, error: undefined };
       this.#held.push({ ...run, bytes: bytes.subarray(start, end) });
       start = end;
     }
@@ -144,7 +137,7 @@ export class HeldReplies {
       if (!run.isSettled) break;
       count += 1;
       this.#heldBytes -= run.bytes.length;
-      const bytes = run.error === undefined ? run.bytes : this.#refusals(run, run.error);
+      const bytes = run.error === undefined ? run.bytes : refusals(run, run.error);
       const joined = chunk === undefined ? bytes : joinedView(chunk, bytes);
       if (joined === undefined && chunk !== undefined) this.#deps.output.write(chunk);
       chunk = joined ?? bytes;
@@ -156,15 +149,14 @@ export class HeldReplies {
     this.#deps.onReleased();
   }
 
-  #refusals(run: HeldRun, error: SynclineError): Uint8Array {
-    if (run.isPart) this.#deps.onBroken();
-    const line = `-${misconfText(error).replaceAll(/[\r\n]/g, ' ')}\r\n`;
-    return Buffer.from(line.repeat(run.repliesCount), 'latin1');
-  }
-
   #endIfDone(): void {
     if (this.#isEnding && this.#held.length === 0) this.#deps.output.end();
   }
+}
+
+function refusals({ repliesCount }: HeldRun, error: SynclineError): Uint8Array {
+  const line = `-${misconfText(error).replaceAll(/[\r\n]/g, ' ')}\r\n`;
+  return Buffer.from(line.repeat(repliesCount), 'latin1');
 }
 
 /** One view over both, if the second lies right behind the first. */

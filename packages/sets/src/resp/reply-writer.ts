@@ -69,8 +69,13 @@ export class ReplyWriter implements Reply {
     return this.#taken + this.length;
   }
 
+  /** Something behind the mark was taken. */
+  isTaken(mark: number): boolean {
+    return mark < this.#taken;
+  }
+
   rewind(mark: number): boolean {
-    if (mark < this.#taken) return false;
+    if (this.isTaken(mark)) return false;
     this.cutTo(mark - this.#taken);
     return true;
   }

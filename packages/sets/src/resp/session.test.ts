@@ -170,6 +170,24 @@ describe('S5 held replies', () => {
     expect(client.read()).toBe(misconf + bulk('a'));
   });
 
+  test('a reply of which a part has left is stored, and hears of no commit', async () => {
+    const { rig, client } = setUp();
+    rig.commands.set('STREAM', async ({ reply }) => {
+      await settled();
+      reply.array(2);
+      reply.bulkText('x'.repeat(setsLimits.outputPauseBytes.value));
+      await reply.room();
+      rig.commits.settle(6, full);
+      rig.commits.newest = 7;
+      reply.bulkText('y');
+    });
+    client.send('STREAM\r\n');
+    await settled();
+    await settled();
+    expect(client.read().slice(-7)).toBe(bulk('y'));
+    expect([client.isCut, rig.commits.listenersCount]).toEqual([false, 0]);
+  });
+
   test('QUIT ends behind held replies', () => {
     const { rig, client } = setUp();
     client.send('SEE 1 a\r\nQUIT\r\nECHO b\r\n');

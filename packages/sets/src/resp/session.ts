@@ -33,7 +33,6 @@ type EndReason =
   | 'protocol-error'
   | 'killed'
   | 'output-full'
-  | 'reply-lost'
   | 'half-command'
   | 'stranger'
   | 'idle'
@@ -99,7 +98,6 @@ export class Session implements RespSession {
       output: this.#output,
       commits: deps.commits,
       onReleased: () => this.#drained(),
-      onBroken: () => this.#cut('reply-lost'),
     });
     const { keyspace, facts } = deps;
     const { client } = this;
@@ -273,16 +271,18 @@ export class Session implements RespSession {
 
   /**
    * Others ran meanwhile, so nobody knows which commits this command saw: its reply waits for all, and
-   * is an error if one of them failed, unless a part has left; only views of what is stored give parts.
+   * is an error if one of them failed. Only what is stored leaves in parts: views show nothing else, and
+   * `withGate` waits for the disk. So a reply of which a part has left waits for nothing.
    */
   #finishWait(mark: number, hasCommitFailed: boolean): void {
     const { commits, keyspace } = this.#deps;
     const writer = this.#writer;
+    const isPartOut = writer.isTaken(mark);
     if (hasCommitFailed && commits.lastFailure !== undefined && writer.rewind(mark)) {
       writer.error(misconfText(commits.lastFailure));
     }
     keyspace.takeCommitSeen();
-    this.#answered(writer.startOf(mark), commits.newest);
+    this.#answered(writer.startOf(mark), isPartOut ? 0 : commits.newest);
     this.#pause = undefined;
     this.#held.flush();
     if (this.#isEnding) this.#settle();

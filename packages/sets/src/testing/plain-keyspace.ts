@@ -86,6 +86,10 @@ export class PlainKeyspace implements Keyspace {
     return this.cardinality(args, key) <= membersMax;
   }
 
+  memberBytes(args: ByteList, key: number): number {
+    return [...this.#membersOf(args.text(key))].join('').length;
+  }
+
   async bringIn(): Promise<void> {}
 
   forEach(args: ByteList, key: number, visit: VisitBytes): void {
@@ -119,6 +123,7 @@ export class PlainKeyspace implements Keyspace {
     this.gateHolds += 1;
     return {
       room: () => undefined,
+      settled: async () => {},
       release: () => {
         this.gateHolds -= 1;
       },

@@ -50,6 +50,7 @@ export class Loading {
 
   unload(set: MemorySet, rowsMax: number): boolean {
     const { heap, rows, registry } = this.#deps;
+    if (!registry.holds(set)) return true; // between two steps others may have let go of the rest
     assert(!set.isLoading, 'a set that is being loaded is not let go');
     set.isWhole = false;
     const clean: number[] = [];

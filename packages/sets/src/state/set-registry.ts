@@ -51,11 +51,6 @@ export class SetRegistry {
     return this.#oldest;
   }
 
-  /** Whether this one is still in memory. */
-  holds(set: MemorySet): boolean {
-    return this.#sets[set.slot] === set;
-  }
-
   /** Undefined when it is not in memory. Counts as use. */
   find(list: ByteList, index: number): MemorySet | undefined {
     const newest = this.#newest;

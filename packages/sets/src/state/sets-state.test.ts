@@ -3,6 +3,7 @@ import {
   createMemoryStorage,
   type Storage,
   StorageBatch,
+  type StorageEntry,
   VersionVector,
 } from '@syncline/kernel';
 import { expect, test } from 'vitest';
@@ -12,6 +13,7 @@ import { createOrderKeys } from '../memory/order-hash.js';
 import { decodeOperations } from '../operation/decode-operations.js';
 import { newFold, readFold } from './fold-record.js';
 import { SetsState } from './sets-state.js';
+import { KeyKind, kindRange } from './storage-keys.js';
 
 const keys = createOrderKeys('test');
 const actor = actorId(7, 1);
@@ -73,6 +75,12 @@ class Subject {
       void this.storage.write(fold.batch, { durability: 'synced' });
       this.state.folded(fold);
     }
+  }
+
+  async storedElements(): Promise<readonly StorageEntry[]> {
+    const entries: StorageEntry[] = [];
+    for await (const entry of this.storage.range(kindRange(KeyKind.element))) entries.push(entry);
+    return entries;
   }
 
   #change(
@@ -212,13 +220,7 @@ test('what is being loaded takes changes, and they win over what the snapshot ho
   before.fold();
   const subject = new Subject(before);
   const set = subject.set('s');
-  const entries = [];
-  for await (const entry of subject.storage.range({
-    from: Buffer.from('e'),
-    to: Buffer.from('f'),
-  })) {
-    entries.push(entry);
-  }
+  const entries = await subject.storedElements();
   subject.state.startLoading(set);
   subject.remove('s', 'a');
   subject.add('s', 'd');
@@ -234,6 +236,22 @@ test('what is being loaded takes changes, and they win over what the snapshot ho
     true,
   ]);
   expect([subject.reads, set.table.size, set.cardinality]).toEqual([0, 3, 3]);
+});
+
+test('a set that is let go by two at once is forgotten once, and its name may come back meanwhile', async () => {
+  const before = new Subject();
+  before.add('s', 'a', 'b');
+  before.commit();
+  before.fold();
+  const subject = new Subject(before);
+  const set = subject.set('s');
+  subject.state.startLoading(set);
+  for (const entry of await subject.storedElements()) subject.state.load(set, entry);
+  expect(subject.state.abandonLoading(set, 1)).toBe(false);
+  expect(subject.state.unload(set, 10)).toBe(true);
+  const back = subject.set('s');
+  expect(subject.state.abandonLoading(set, 1)).toBe(true);
+  expect([subject.set('s') === back, subject.state.registry.size]).toEqual([true, 1]);
 });
 
 test('a set of which nothing is left leaves memory with the fold', () => {

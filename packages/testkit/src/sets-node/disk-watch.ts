@@ -52,8 +52,9 @@ export class PowerWatch extends OuterPlan {
   }
 }
 
-const CRASH_PROBABILITY = 0.01;
-const POWER_PROBABILITY = 0.5;
+/** Of each write. */
+const CRASH_PROBABILITY = 0.02;
+const POWER_PROBABILITY = 0.6;
 const RESTART_MS = 100;
 
 class CrashPlan extends OuterPlan {
@@ -70,7 +71,8 @@ class CrashPlan extends OuterPlan {
 
   override done(operation: DiskOperation): void {
     super.done(operation);
-    if (this.#end.aborted || this.#random.float() >= CRASH_PROBABILITY) return;
+    if (this.#end.aborted || !operation.kind.endsWith('-write')) return;
+    if (this.#random.float() >= CRASH_PROBABILITY) return;
     if (this.#random.float() < POWER_PROBABILITY) this.#node.losePower();
     else this.#node.kill();
   }

@@ -11,7 +11,7 @@ import type { SetsPlan } from './sets-plan.js';
 /** What a node may answer instead of a reply: its disk, or its stop. */
 const REFUSALS = /^(MISCONF|ERR server is shutting down|EXECABORT)/;
 /** And where so little fits into memory that the sets of a transaction do not. */
-const SMALL_CACHE_REFUSALS = /^ERR transaction reads sets/;
+const SMALL_CACHE_REFUSALS = /^ERR transaction reads /;
 
 export interface SetClientDeps {
   readonly sets: Sets;

@@ -9,11 +9,18 @@ import { setsWorkload } from './sets-workload.js';
 const CHECKED =
   'S1 S2 S3 S4 S5 S6 S7 whatever ends the process or fails its disk, answers keep a serial order and their promises';
 
-test(CHECKED, async () => {
-  const report = await runSeeds(setsWorkload, { firstSeed: 1, seedsCount: 100 });
-  expect(problemOf(report)).toBeUndefined();
-  expect(report.seedsCount).toBe(100);
-});
+/** About 15 s of one core, and far more on a busy machine. */
+const TIMEOUT_MS = 300_000;
+
+test(
+  CHECKED,
+  async () => {
+    const report = await runSeeds(setsWorkload, { firstSeed: 1, seedsCount: 100 });
+    expect(problemOf(report)).toBeUndefined();
+    expect(report.seedsCount).toBe(100);
+  },
+  TIMEOUT_MS,
+);
 
 /** What a checker says of each: that a run failed somehow would prove nothing. */
 const SYMPTOMS: Readonly<Record<PlantedSetsBug, RegExp>> = {

@@ -133,7 +133,9 @@ export class SetsEngine {
     try {
       await this.folding.foldAll();
       const clean = encodeIdentity({ ...this.identity, state: 'clean' });
-      await storage.write(new StorageBatch().put(identityKey, clean), { durability: 'synced' });
+      const batch = new StorageBatch().put(identityKey, clean);
+      this.commits.deleteDoubtful(batch); // the next start must not replay what was refused
+      await storage.write(batch, { durability: 'synced' });
     } catch (thrown) {
       // Nothing is lost: the next start replays the journal and takes a new epoch.
       const { message } = SynclineError.from(thrown, 'storage-failed');

@@ -1,6 +1,7 @@
 import { type StorageBatch, SynclineError, silentMetrics } from '@syncline/kernel';
 import { runInSimulation } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
+import { journalNumberOf } from '../state/storage-keys.js';
 import { Commits, type Journaled } from './commits.js';
 
 /** Counts changes instead of keeping sets; a record is the number of changes in it. */
@@ -35,12 +36,17 @@ class CountingState implements Journaled {
 /** A storage whose writes end when the test says so. */
 class HeldWrites {
   readonly sizes: number[] = [];
+  /** Numbers that the last write has deleted. */
+  deleted: readonly number[] = [];
   readonly #ends: { resolve: () => void; reject: (error: SynclineError) => void }[] = [];
 
   write(batch: StorageBatch): Promise<void> {
-    for (const operation of batch.operations) {
-      this.sizes.push(operation.kind === 'put' ? (operation.value[0] ?? 0) : 0);
+    const { operations } = batch;
+    for (const operation of operations) {
+      if (operation.kind === 'put') this.sizes.push(operation.value[0] ?? 0);
     }
+    const deletes = operations.filter(({ kind }) => kind === 'delete');
+    this.deleted = deletes.map(({ key }) => journalNumberOf(key));
     return new Promise((resolve, reject) => this.#ends.push({ resolve, reject }));
   }
 
@@ -135,6 +141,32 @@ test('S7 a failed write takes what was made on top of it along, and its number i
     await turn();
     expect(state.calls.at(-1)).toBe('settled 2');
     expect(heard.at(-1)).toBe('d ok');
+  }));
+
+test('S6 the disk may have kept a write that failed: the next one leaves none of its records', () =>
+  inTurns(async ({ storage, change, turn, commits }) => {
+    const write = async (records: number) => {
+      for (let record = 0; record < records; record += 1) {
+        change('large');
+        commits.changed(1_000);
+      }
+      await turn();
+    };
+    await write(4);
+    storage.fail();
+    await turn();
+    await write(2);
+    expect(storage.deleted).toEqual([3, 4]);
+    storage.fail();
+    await turn();
+    await write(1);
+    expect(storage.deleted, 'nothing says that the second write has deleted them').toEqual([
+      2, 3, 4,
+    ]);
+    storage.succeed();
+    await turn();
+    await write(1);
+    expect(storage.deleted).toEqual([]);
   }));
 
 test('a record that has grown large is closed, and written with the rest of the turn', () =>

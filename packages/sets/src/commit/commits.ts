@@ -5,9 +5,11 @@
 //               └── later turns join ────────┘ failed: both are undone, in reverse, and settled with the error
 //
 // One write is in flight at a time. A record that has grown large is closed before the end of the turn, so
-// that no generation of the head gets large; the next write takes all closed records. A commit's number is its place in the journal, which has no holes, so
-// a number is used again when its write has failed; by then nobody waits for it any more. Listeners
-// instead of promises: a pipeline of a thousand commands waits with one of them.
+// that no generation of the head gets large; the next write takes all closed records. A commit's number is
+// its place in the journal, which has no holes, so a number is used again when its write has failed; by then
+// nobody waits for it any more. A disk that had no room may have kept such a write nevertheless, so the next
+// one overwrites or deletes all its numbers. Listeners instead of promises: a pipeline of a thousand commands
+// waits with one of them.
 //
 // S5  Who waits for a commit hears of it only once it is as durable as configured.
 // S7  After a failed write memory is as it was before the oldest commit that is not settled.
@@ -51,6 +53,8 @@ export class Commits {
   #settled: number;
   /** The last commit of the write in flight; that of `#settled` when there is none. */
   #inFlight: number;
+  /** The last number of a write that failed and was not overwritten since: the disk may have it. */
+  #doubtful = 0;
   /** Records that wait for their write. */
   #closed: JournalRecord[] = [];
   /** Elements that were changed since the last record was closed. */
@@ -115,6 +119,13 @@ export class Commits {
     });
   }
 
+  /** Adds the deletion of what failed writes may have left in the journal behind this number. */
+  deleteDoubtful(batch: StorageBatch, after = this.#settled): void {
+    for (let number = after + 1; number <= this.#doubtful; number += 1) {
+      batch.delete(journalKey(number));
+    }
+  }
+
   get #isWriting(): boolean {
     return this.#inFlight > this.#settled;
   }
@@ -152,6 +163,7 @@ export class Commits {
     const startMs = clock.monotonicMs();
     const batch = new StorageBatch();
     for (const { number, bytes } of records) batch.put(journalKey(number), bytes);
+    this.deleteDoubtful(batch, this.#inFlight);
     try {
       await storage.write(batch, { durability: this.durability });
     } catch (thrown) {
@@ -166,6 +178,7 @@ export class Commits {
     const { state, onSettled } = this.#deps;
     this.#count += this.#inFlight - this.#settled;
     this.#settled = this.#inFlight;
+    this.#doubtful = 0;
     state.settled(this.#settled);
     if (this.newest > 0) this.#planFlush();
     const waiting = this.#waitingInFlight;
@@ -177,6 +190,7 @@ export class Commits {
   /** What was made on top of the failed write goes with it: it may rest on what nobody has stored. */
   #fail(error: SynclineError): void {
     this.#deps.state.undoFrom(this.#settled + 1);
+    this.#doubtful = Math.max(this.#doubtful, this.#inFlight);
     this.#inFlight = this.#settled;
     this.#closed = [];
     this.#elements = 0;

@@ -41,6 +41,7 @@ test.each(['buffered', 'synced'])(
     const bindings = new Map<string, string>();
     const epochs = new Set<number>();
     let members = 0;
+    let startMs = LIFE_MS_MAX;
     let unanswered = 0;
     for (let kill = 0; kill < KILLS; kill += 1) {
       const { port } = node.address('resp');
@@ -54,8 +55,10 @@ test.each(['buffered', 'synced'])(
       expectStored(stored, bindings);
       expect(epochs.has(stored.identity.epoch), 'an epoch was used before').toBe(false);
       epochs.add(stored.identity.epoch);
-      if (kill % 4 === 3) await killWhileStarting(node, epochs);
+      if (kill % 4 === 2) await killWhileStarting(node, { epochs, startMs });
+      const beganMs = performance.now();
       await node.start();
+      startMs = performance.now() - beganMs;
       ({ members, happened: unanswered } = await compareAll(node, {
         writers,
         witness,
@@ -75,13 +78,19 @@ test.each(['buffered', 'synced'])(
   20_000 + KILLS * MS_PER_KILL,
 );
 
+interface Lives {
+  readonly epochs: Set<number>;
+  /** How long the last start took. */
+  readonly startMs: number;
+}
+
 /** A process that is killed before it was ready has raised the epoch, or not yet. */
-async function killWhileStarting(node: ClusterNode, epochs: Set<number>): Promise<void> {
+async function killWhileStarting(node: ClusterNode, { epochs, startMs }: Lives): Promise<void> {
   const start = node.start().then(
     () => undefined,
     () => undefined, // it was not to be
   );
-  await sleep(randomBelow(random, 2 * LIFE_MS_MAX));
+  await sleep(randomBelow(random, Math.ceil(startMs)));
   await node.kill();
   await start;
   const { identity, flaws } = await readKilled(node);

@@ -72,8 +72,8 @@ export class SetsRawClient implements Disposable {
   }
 
   /** Waits for what `isThere` says; fails when the connection ends before, or at the deadline. */
-  async until(isThere: () => boolean): Promise<void> {
-    const deadlineMs = performance.now() + DEADLINE_MS;
+  async until(isThere: () => boolean, timeoutMs = DEADLINE_MS): Promise<void> {
+    const deadlineMs = performance.now() + timeoutMs;
     while (!isThere()) {
       if (this.isClosed || performance.now() > deadlineMs)
         throw new Error(`${this.isClosed ? 'closed' : 'too late'}: ${this.text().slice(-200)}`);

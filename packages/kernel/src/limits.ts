@@ -98,7 +98,7 @@ export const kernelLimits = defineLimits({
     why: 'Batches that wait for the write under way. More are refused as overloaded; one batch of any size fits alone.',
   },
   storageSliceOperationsMax: {
-    value: 1_024,
+    value: 4_096,
     unit: 'entries',
     why: 'Operations that are handed to LevelDB in one turn of the event loop, about a millisecond. The rest of a larger write follows in further turns.',
   },

@@ -44,8 +44,8 @@ export class HeldReplies {
   #lastRun: Run | undefined;
   #held: HeldRun[] = [];
   #heldBytes = 0;
-  /** Commits of which we shall hear. */
-  readonly #awaited = new Set<number>();
+  /** The commit of which we shall hear; 0: none. */
+  #awaited = 0;
   #isEnding = false;
 
   constructor(deps: HeldRepliesDeps) {
@@ -107,28 +107,41 @@ export class HeldReplies {
   #hold(bytes: Uint8Array, runs: readonly Run[]): void {
     let start = 0;
     for (const { commit, repliesCount, end } of runs) {
-      const isSettled = commit === 0;
-      const run = { commit, repliesCount, isSettled, error: undefined };
-      this.#held.push({ ...run, bytes: bytes.subarray(start, end) });
+      const part = runs.length === 1 ? bytes : bytes.subarray(start, end);
+      this.#held.push({
+        commit,
+        repliesCount,
+        bytes: part,
+        isSettled: commit === 0,
+        error: undefined,
+      });
       start = end;
     }
     this.#heldBytes += bytes.length;
-    for (const { commit } of runs) this.#await(commit);
+    this.#await();
   }
 
-  #await(commit: number): void {
-    if (commit === 0 || this.#awaited.has(commit)) return;
-    this.#awaited.add(commit);
-    this.#deps.commits.whenSettled(commit, (error) => {
-      this.#awaited.delete(commit);
-      for (const run of this.#held) {
-        if (run.commit !== commit || run.isSettled) continue;
-        run.isSettled = true;
-        run.error = error;
-      }
-      this.#release();
-    });
+  /** Nothing leaves before the oldest run that is not settled, so that is the one to hear of. */
+  #await(): void {
+    if (this.#awaited !== 0) return;
+    const oldest = this.#held.find((run) => !run.isSettled);
+    if (oldest === undefined) return;
+    this.#awaited = oldest.commit;
+    this.#deps.commits.whenSettled(oldest.commit, this.#onSettled);
   }
+
+  /** A commit is stored with all before it, and undone with all behind it. */
+  readonly #onSettled = (error: SynclineError | undefined): void => {
+    const commit = this.#awaited;
+    this.#awaited = 0;
+    for (const run of this.#held) {
+      if (run.isSettled || (error === undefined && run.commit > commit)) continue;
+      run.isSettled = true;
+      run.error = error;
+    }
+    this.#release();
+    this.#await();
+  };
 
   #release(): void {
     let count = 0;
@@ -142,7 +155,8 @@ export class HeldReplies {
       if (joined === undefined && chunk !== undefined) this.#deps.output.write(chunk);
       chunk = joined ?? bytes;
     }
-    if (count > 0) this.#held.splice(0, count);
+    if (count === this.#held.length) this.#held = [];
+    else this.#held.splice(0, count);
     if (chunk === undefined) return;
     this.#deps.output.write(chunk);
     this.#endIfDone();

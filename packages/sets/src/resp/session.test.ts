@@ -131,13 +131,22 @@ describe('S5 held replies', () => {
     expect(client.read()).toBe(bulk('c') + bulk('d') + bulk('e'));
   });
 
-  test('S7 when a commit fails, each command that saw it gets the error, and no other', () => {
+  test('S7 when a commit fails, each command that saw it or one on top gets the error, and no other', () => {
     const { rig, client } = setUp();
-    client.send('SEE 1 a\r\nECHO b\r\nSEE 1 c\r\nSEE 1 d\r\nSEE 2 e\r\n');
+    client.send('SEE 1 a\r\nECHO b\r\nSEE 1 c\r\nSEE 2 d\r\nECHO e\r\n');
     rig.commits.settle(1, full);
-    expect(client.read()).toBe(misconf + bulk('b') + misconf + misconf);
+    expect(client.read()).toBe(misconf + bulk('b') + misconf + misconf + bulk('e'));
+  });
+
+  test('commits that are settled one after the other let their replies leave one after the other', () => {
+    const { rig, client } = setUp();
+    client.send('SEE 1 a\r\nSEE 2 b\r\nSEE 1 c\r\nSEE 3 d\r\n');
+    rig.commits.settle(1);
+    expect(client.read()).toBe(bulk('a'));
     rig.commits.settle(2);
-    expect(client.read()).toBe(bulk('e'));
+    expect(client.read()).toBe(bulk('b') + bulk('c'));
+    rig.commits.settle(3, full);
+    expect(client.read()).toBe(misconf);
   });
 
   test('a number that failed is waited for again when it is used again', () => {

@@ -5,7 +5,7 @@
 import { type Dot, formatActor, formatDot, SynclineError } from '@syncline/kernel';
 import type { ByteList } from '../byte-list.js';
 import type { ElementHeap } from '../memory/element-heap.js';
-import { ROW_ACTOR, ROW_COUNTER_HIGH, ROW_COUNTER_LOW } from '../memory/row-layout.js';
+import { ROW_ACTOR, ROW_COUNTER_HIGH, ROW_COUNTER_LOW, ROW_HEAD } from '../memory/row-layout.js';
 import type { Operation } from '../operation/operation.js';
 import type { AppliedVersion } from './applied-version.js';
 import type { ElementChanges } from './element-changes.js';
@@ -89,7 +89,10 @@ export class Replay {
       low: page[start + ROW_COUNTER_LOW] as number,
     });
     const after = this.#replaceDots(operation, before, counter);
-    if (counter === 0 && after.length === before.length) return;
+    if (counter === 0 && after.length === before.length) {
+      if (page[start + ROW_HEAD] === 0) rows.settle(set, row); // it may have come for this only
+      return;
+    }
     changes.touch(set, row, page, start);
     several.write(after, this.#words);
     changes.write(set, row, this.#words);

@@ -110,6 +110,15 @@ class Replica {
       void this.#storage.write(fold.batch, { durability: 'synced' });
       this.#state.folded(fold);
     }
+    expect([this.#state.foldedNumber, this.#state.headEntries]).toEqual([
+      this.#state.gatheringNumber - 1,
+      0,
+    ]);
+    for (const index of setNames.keys()) {
+      const set = this.#state.setOf(names, index);
+      const rows = set.isWhole ? set.cardinality : 0;
+      expect(set.table.size, 'rows that are of no use are gone').toBe(rows);
+    }
   }
 
   unload(): void {
@@ -196,4 +205,24 @@ test('S2 a member that one node adds while another removes it stays', () => {
   deliverAll([left, right]);
   expect(left.compare()).toEqual(right.compare());
   expect(left.compare()[1]).toMatch(/^1:/);
+});
+
+test('a record that changes nothing here is folded like any other, and leaves no row', () => {
+  const [left, right] = [new Replica(1), new Replica(2)];
+  left.write([{ kind: 'add', set: 0, member: 0 }]);
+  right.deliver(left);
+  left.write([{ kind: 'remove', set: 0, member: 0 }]);
+  right.write([{ kind: 'remove', set: 0, member: 0 }]);
+  left.fold();
+  left.deliver(right); // the member is gone already
+  left.fold();
+  left.write([{ kind: 'add', set: 0, member: 0 }]);
+  right.deliver(left);
+  right.deliver(left);
+  left.write([{ kind: 'add', set: 0, member: 0 }]);
+  right.write([{ kind: 'remove', set: 0, member: 0 }]);
+  left.fold();
+  left.unload();
+  left.deliver(right); // the member has a dot that the remover has not seen
+  left.fold();
 });

@@ -247,9 +247,9 @@ export class SetsState {
    * once that commit is settled. Give up a batch by dropping it: the next call uses its memory again.
    */
   nextFold(): FoldBatch | undefined {
-    if (this.#head.oldestClosed === undefined && this.#head.newest.length > 0) {
+    if (this.#head.oldestClosed === undefined) {
       if (this.isGathering || this.#operation.isRunning) this.#isCutWanted = true;
-      else this.#closeGeneration();
+      else if (this.#head.newest.lastNumber > this.foldedNumber) this.#closeGeneration();
     }
     const generation = this.#head.oldestClosed;
     const end = generation?.end;

@@ -40,7 +40,7 @@ export const setsLimits = defineLimits({
   foldBatchEntriesMax: {
     value: 2_048,
     unit: 'entries',
-    why: 'Changed elements of one synced batch. Handing a batch to the storage holds the event loop.',
+    why: 'Changed elements of one synced batch, and those of the operation that fills it. Other writes wait while it is handed to the storage.',
   },
   foldIdleMs: { value: 100, unit: 'ms', why: 'Without a write for this long, folding starts.' },
   foldAgeMs: { value: 5_000, unit: 'ms', why: 'What is not folded gets no older than this.' },

@@ -1,0 +1,35 @@
+// Loaded into a server by `node --import`: notes every turn of its event loop that takes long.
+//
+// A turn is measured by the processor time of the main thread, as Linux counts it, not by the clock: on a busy
+// machine a thread may wait for long without having done anything. A timer looks each millisecond, so a turn is
+// noted with at most that much of those around it. It begins when the server listens to signals: loading
+// the program comes before, and nothing is opened yet.
+import { appendFileSync, openSync, readSync } from 'node:fs';
+
+const file = process.env.LOOP_PROBE_FILE;
+const heldMsMin = 5;
+
+if (file !== undefined) {
+  process.on('newListener', function begin(event) {
+    if (event !== 'SIGTERM') return;
+    process.off('newListener', begin);
+    watchLoop(file);
+  });
+}
+
+function watchLoop(notes) {
+  const times = openSync(`/proc/self/task/${process.pid}/schedstat`, 'r');
+  const text = Buffer.alloc(128);
+  const processorMs = () => {
+    readSync(times, text, 0, text.length, 0);
+    return Number(text.toString('latin1', 0, text.indexOf(' '))) / 1e6;
+  };
+  let lastMs = processorMs();
+  const look = () => {
+    const heldMs = processorMs() - lastMs;
+    if (heldMs >= heldMsMin) appendFileSync(notes, `${heldMs.toFixed(1)}\n`);
+    lastMs = processorMs();
+    setTimeout(look, 1).unref();
+  };
+  look();
+}

@@ -4,6 +4,7 @@
 // SETS_HOSTILE_MEMBERS (100,000) is the size of the large sets. SETS_FIGURES=1 prints memory and latencies. Bounds
 // are generous, since the machine may be busy: a server that waits for a hostile client misses them by far.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { tell } from './sets-figures.js';
 import { measureService, residentMebibytes } from './sets-good-client.js';
 import { encodeCommand, SetsRawClient } from './sets-raw-client.js';
 import { type SetsNode, startSetsNode } from './sets-targets.js';
@@ -169,8 +170,3 @@ test('S19 large sets are stored anew while others write', async () => {
   await expectService('3 SINTERSTORE of large sets', 'sismember');
   for (const client of clients) await client.until(() => client.text() === `:${MEMBERS / 2}\r\n`);
 });
-
-/** One line of figures, where they were asked for. */
-function tell(line: string): void {
-  if (process.env['SETS_FIGURES'] === '1') process.stderr.write(`${line}\n`);
-}

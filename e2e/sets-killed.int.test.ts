@@ -16,6 +16,7 @@ import { readStoredSets, type StoredSets } from '@syncline/sets/testing';
 import { type ClusterNode, makeTempDirectory, startCluster } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { expect, inject, test } from 'vitest';
+import { tell } from './sets-figures.js';
 import { SetsWitness } from './sets-witness.js';
 import { SetsWriter } from './sets-writer.js';
 
@@ -170,11 +171,6 @@ async function compareStopped(node: ClusterNode, bindings: Map<string, string>):
   expect(stored.journalRecords).toBe(0);
   expect(stored.version.toString()).toBe(version);
   expect(stored.bindings.size).toBe(liveDots);
-}
-
-/** One line of figures, where they were asked for. */
-function tell(line: string): void {
-  if (process.env['SETS_FIGURES'] === '1') process.stderr.write(`${line}\n`);
 }
 
 declare module 'vitest' {

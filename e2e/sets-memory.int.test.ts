@@ -3,6 +3,7 @@
 //
 // SETS_MEMORY_MEMBERS (40,000) is the size of a round. SETS_FIGURES=1 prints what was measured.
 import { expect, test } from 'vitest';
+import { tell } from './sets-figures.js';
 import { residentMebibytes } from './sets-good-client.js';
 import { encodeCommand, SetsRawClient } from './sets-raw-client.js';
 import { type SetsNode, startSetsNode } from './sets-targets.js';
@@ -92,9 +93,4 @@ async function info(client: SetsRawClient): Promise<string> {
   client.send(encodeCommand(['INFO', 'memory']));
   await client.until(() => client.text().includes('used_memory:'));
   return client.text();
-}
-
-/** One line of figures, where they were asked for. */
-function tell(line: string): void {
-  if (process.env['SETS_FIGURES'] === '1') process.stderr.write(`${line}\n`);
 }

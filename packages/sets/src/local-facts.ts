@@ -4,10 +4,10 @@ import type { CommandCounts } from './command-counts.js';
 import type { Client } from './commands/client.js';
 import { PasswordGuard } from './commands/connection/password-guard.js';
 import type { InfoCount, ServerFacts } from './commands/server-facts.js';
+import { CommonRoom } from './common-room.js';
 import { setsLimits } from './limits.js';
 import type { SetsOptions } from './sets.js';
 import type { SetsEngine } from './sets-engine.js';
-import { SharedRoom } from './shared-room.js';
 
 const CONNECTIONS_MAX = 10_000;
 
@@ -32,8 +32,8 @@ export function createLocalFacts(deps: LocalFactsDeps, options: SetsOptions): Se
     nodeId,
     clusterId,
     clients,
-    queueRoom: new SharedRoom(setsLimits.queuedBytesMax.value),
-    watchRoom: new SharedRoom(setsLimits.watchersMax.value),
+    queueRoom: new CommonRoom(setsLimits.queuedBytesMax.value),
+    watchRoom: new CommonRoom(setsLimits.watchersMax.value),
     epoch: engine.identity.epoch,
     version: options.version ?? '0.0.0',
     port: options.port ?? 0,

@@ -1,6 +1,6 @@
 // What commands tell about the server, and the little that they may change of it.
 import type { Clock, Random } from '@syncline/kernel';
-import type { SharedRoom } from '../shared-room.js';
+import type { CommonRoom } from '../common-room.js';
 import type { Client } from './client.js';
 
 export interface ServerFacts {
@@ -17,9 +17,9 @@ export interface ServerFacts {
   /** Connections that stand, by id. */
   readonly clients: ReadonlyMap<number, Client>;
   /** Bytes of the commands that all connections have queued. */
-  readonly queueRoom: SharedRoom;
+  readonly queueRoom: CommonRoom;
   /** Keys that all connections watch. */
-  readonly watchRoom: SharedRoom;
+  readonly watchRoom: CommonRoom;
   /** Undefined: no password is set. The promise resolves after the delay that guessing costs. */
   readonly checkPassword:
     | ((client: Client, user: string, password: Uint8Array) => boolean | Promise<boolean>)

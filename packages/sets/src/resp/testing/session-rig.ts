@@ -3,9 +3,9 @@ import type { Clock, SynclineError } from '@syncline/kernel';
 import type { Client } from '../../commands/client.js';
 import type { CommandContext } from '../../commands/command.js';
 import type { ServerFacts } from '../../commands/server-facts.js';
+import { CommonRoom } from '../../common-room.js';
 import type { Keyspace } from '../../keyspace.js';
 import type { RespSession } from '../../sets.js';
-import { SharedRoom } from '../../shared-room.js';
 import { RespSessions } from '../resp-sessions.js';
 import type { SessionDeps } from '../session-deps.js';
 
@@ -43,8 +43,8 @@ export class SessionRig {
     const facts: Partial<ServerFacts> = {
       clients,
       idleTimeoutSeconds: 0,
-      queueRoom: new SharedRoom(1_000),
-      watchRoom: new SharedRoom(1_000),
+      queueRoom: new CommonRoom(1_000),
+      watchRoom: new CommonRoom(1_000),
       checkPassword: options.hasPassword ? () => true : undefined,
     };
     this.facts = facts as ServerFacts;

@@ -1,7 +1,7 @@
 // A bound that all connections share. What one takes the others cannot have, until it gives it back.
 import { assert } from '@syncline/kernel';
 
-export class SharedRoom {
+export class CommonRoom {
   readonly #max: number;
   #used = 0;
 

@@ -62,6 +62,10 @@ export class LocalSets implements Sets {
     return this.#read(() => this.#engine.keyspace.digest());
   }
 
+  settled(): Promise<void> {
+    return this.#engine.commits.allSettled();
+  }
+
   connect(peer: RespPeer): RespSession {
     return this.#deps.connect(peer);
   }
@@ -121,7 +125,7 @@ export class LocalSets implements Sets {
     });
   }
 
-  /** What a caller in the same process sees at once is no reply that could leave too early. */
+  /** A caller in the same process may see it at once; who sends it on waits for `settled`. */
   #read<Result>(read: () => Result): Result {
     const result = read();
     this.#engine.keyspace.takeCommitSeen();

@@ -106,6 +106,20 @@ test('S5 a reply, and that of a read that saw the change, wait for the disk', ()
     await sets.close();
   }));
 
+test('S5 what a caller has seen too early is undone or stored once all is settled', () =>
+  runInSimulation(1, async (ports) => {
+    const { sets } = await open(ports);
+    await sets.settled();
+    ports.node.disk.adjust({ isFull: true });
+    const refused = sets.add(bytes('a'), [bytes('x')]).catch((error: unknown) => error);
+    expect(sets.cardinality(bytes('a'))).toBe(1);
+    await expect(sets.settled()).rejects.toMatchObject({ code: 'storage-full' });
+    expect(sets.cardinality(bytes('a'))).toBe(0);
+    expect(await refused).toMatchObject({ code: 'storage-full' });
+    ports.node.disk.adjust({ isFull: false });
+    await sets.close();
+  }));
+
 test('S5 no part of a large SPOP leaves before its changes are stored', () =>
   runInSimulation(1, async (ports) => {
     const { sets } = await open(ports);

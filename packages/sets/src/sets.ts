@@ -44,12 +44,15 @@ export interface Sets extends AsyncDisposable {
   add(set: Uint8Array, members: readonly Uint8Array[]): Promise<number>;
   /** How many were present. */
   remove(set: Uint8Array, members: readonly Uint8Array[]): Promise<number>;
+  /** This and other reads that give no promise may show what is not stored yet, see `settled`. */
   has(set: Uint8Array, member: Uint8Array): boolean;
   cardinality(set: Uint8Array): number;
   /** All members at one moment, in an order that every node of the cluster shares. */
   members(set: Uint8Array, signal?: AbortSignal): AsyncIterable<Uint8Array>;
   version(): VersionVector;
   digest(): Digest;
+  /** Resolves when all that could be read up to now is stored. Rejects when it could not be, and was undone. */
+  settled(): Promise<void>;
   /** RESP without a socket. */
   connect(peer: RespPeer): RespSession;
   status(): SetsStatus;

@@ -38,6 +38,20 @@ test('SYNCLINE.VV gives all that is applied, MINE what this connection wrote', (
     expect(await talk.ask('SYNCLINE.VV', 'yours')).toBe('-ERR syntax error\r\n');
   }));
 
+test('S5 SYNCLINE.VV MINE shows no counter before its commit is stored', () =>
+  withSets(async (sets, world) => {
+    const talk = new Talk(sets);
+    world.node.disk.adjust({ isFull: true });
+    const shown = talk.all([
+      ['CLIENT', 'REPLY', 'SKIP'],
+      ['SADD', 'k', 'a'],
+      ['SYNCLINE.VV', 'MINE'],
+    ]);
+    await world.clock.sleep(1_000);
+    world.node.disk.adjust({ isFull: false });
+    expect(await shown).toMatch(/^-MISCONF /);
+  }));
+
 test('SYNCLINE.DIGEST is the digest of the library', () =>
   withSets(async (sets) => {
     const talk = new Talk(sets);

@@ -22,6 +22,7 @@ export const synclineVv: Command = {
 
 /** A counter of this connection whose commit failed was taken back, and must not be waited for. */
 function mine({ client, facts, keyspace }: CommandContext): string {
+  keyspace.version(); // a read of all: the counter may not be stored yet, and is given out again if it never is
   const counter = Math.min(client.lastCounter, keyspace.lastCounter());
   return counter === 0 ? '-' : formatDot(dot(actorId(facts.nodeId, facts.epoch), counter));
 }

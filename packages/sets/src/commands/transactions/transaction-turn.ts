@@ -21,6 +21,7 @@ export function runInOneTurn(queued: readonly QueuedCommand[], context: CommandC
   const { isTouched } = client;
   endTransaction(context);
   if (isTouched) {
+    keyspace.version(); // a read of all: the change that touched a key may not be stored yet
     reply.nullArray();
     return;
   }

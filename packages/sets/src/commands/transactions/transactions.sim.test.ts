@@ -31,6 +31,20 @@ test('a key that another client changed makes EXEC do nothing', () =>
     expect(await one.ask('SCARD', 'k')).toBe(':2\r\n');
   }));
 
+test('S5 EXEC does not tell of a change that is not stored', () =>
+  withSets(async (sets, world) => {
+    const one = new Talk(sets);
+    await one.ask('WATCH', 'k');
+    await one.ask('MULTI');
+    world.node.disk.adjust({ isFull: true });
+    const changed = new Talk(sets).ask('SADD', 'k', 'b');
+    const told = one.ask('EXEC');
+    await world.clock.sleep(1_000);
+    world.node.disk.adjust({ isFull: false });
+    expect(await changed).toMatch(/^-MISCONF /);
+    expect(await told).toMatch(/^-MISCONF /);
+  }));
+
 test('a new dot for a member that was there does not touch a watched key', () =>
   withSets(async (sets) => {
     const one = new Talk(sets);

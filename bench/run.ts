@@ -11,6 +11,8 @@ import { fairPropagationBenches } from './fair-propagation.js';
 import { fairStalledBenches } from './fair-stalled.js';
 import { compare } from './measure.js';
 import { benchTable, factsLines } from './report.js';
+import { setsBenches } from './sets.js';
+import { setsCostBenches } from './sets-costs.js';
 import { storageBenches } from './storage.js';
 
 const benches: readonly AnyBench[] = [
@@ -22,6 +24,8 @@ const benches: readonly AnyBench[] = [
   ...fairConvergenceBenches,
   ...fairStalledBenches,
   ...fairOutageBenches,
+  ...setsBenches,
+  ...setsCostBenches,
 ];
 
 export interface BenchDeps {

@@ -1,0 +1,88 @@
+// The servers of the sets benches: `syncline serve` in a process of its own, and a redis-server that appends
+// to its file and syncs it each second, as `buffered` does.
+import { readFile } from 'node:fs/promises';
+import { startCluster, startRedis } from '@syncline/testkit';
+import { Redis } from 'ioredis';
+import type { Contestant } from './bench.js';
+import { redisVersion } from './fair-redis-peer.js';
+
+export interface SetsServer {
+  readonly port: number;
+  /** Stops it in good order, or kills it, and starts it on the same data. Resolves when it answers. */
+  restart(how: 'stop' | 'kill'): Promise<void>;
+  /** Memory of its process. */
+  residentBytes(): Promise<number>;
+}
+
+/** Ours alone: it also tells where its data lie, and can stay stopped. */
+export interface SynclineServer extends SetsServer {
+  readonly dataDir: string;
+  stop(): Promise<void>;
+}
+
+export async function startSyncline(): Promise<SynclineServer & AsyncDisposable> {
+  const cluster = await startCluster({ nodes: 1, readyTimeoutMs: 60_000 });
+  const node = cluster.node(1);
+  return {
+    port: node.address('resp').port,
+    dataDir: node.dataDir,
+    async restart(how) {
+      if (how === 'kill') await node.kill();
+      await node.restart();
+    },
+    stop: () => node.stop(60_000),
+    residentBytes: () => residentBytesOf(node.pid),
+    [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
+  };
+}
+
+export const synclineContestant: Contestant<SetsServer> = {
+  name: 'syncline serve',
+  open: startSyncline,
+};
+
+export const redisContestant: Contestant<SetsServer> = {
+  name: 'redis-server',
+  ...(redisVersion !== undefined && { version: redisVersion }),
+  async open() {
+    const redis = await startRedis('--appendonly', 'yes', '--appendfsync', 'everysec');
+    return {
+      port: redis.port,
+      async restart() {
+        await redis.kill(); // what it has written to its file stays
+        await redis.start();
+        await untilLoaded(redis.port);
+      },
+      residentBytes: async () => residentBytesOf(await processOf(redis.port)),
+      [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose](),
+    };
+  },
+};
+
+async function residentBytesOf(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+}
+
+async function processOf(port: number): Promise<number> {
+  return Number(
+    /process_id:(\d+)/.exec(await withClient(port, (client) => client.info('server')))?.[1],
+  );
+}
+
+/** ioredis is ready once the server has loaded its data. */
+async function untilLoaded(port: number): Promise<void> {
+  await withClient(port, (client) => client.ping());
+}
+
+export async function withClient<Result>(
+  port: number,
+  use: (client: Redis) => Promise<Result>,
+): Promise<Result> {
+  const client = new Redis(port, '127.0.0.1', { protocol: 2 });
+  try {
+    return await use(client);
+  } finally {
+    client.disconnect();
+  }
+}

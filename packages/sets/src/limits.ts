@@ -42,6 +42,11 @@ export const setsLimits = defineLimits({
     unit: 'entries',
     why: 'Changed elements of one synced batch, and those of the operation that fills it. Other writes wait while it is handed to the storage.',
   },
+  foldBatchBytesMax: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'Bytes of one synced batch, about: it ends with the operation that passes them.',
+  },
   foldIdleMs: { value: 100, unit: 'ms', why: 'Without a write for this long, folding starts.' },
   foldAgeMs: { value: 5_000, unit: 'ms', why: 'What is not folded gets no older than this.' },
   syncIntervalMs: {

@@ -8,6 +8,7 @@ import { Commits, type Journaled } from './commits.js';
 class CountingState implements Journaled {
   gatheringNumber = 1;
   gathered = 0;
+  gatheredBytes = 0;
   readonly calls: string[] = [];
 
   get isGathering(): boolean {
@@ -19,6 +20,7 @@ class CountingState implements Journaled {
     const record = { number: this.gatheringNumber, bytes: Uint8Array.of(this.gathered) };
     this.gatheringNumber += 1;
     this.gathered = 0;
+    this.gatheredBytes = 0;
     return record;
   }
 
@@ -173,8 +175,10 @@ test('a record that has grown large is closed, and written with the rest of the 
   inTurns(async ({ state, storage, heard, change, turn, commits }) => {
     change('a');
     commits.changed(1_000);
-    expect(state.isGathering).toBe(false);
+    expect(state.isGathering, 'by its elements').toBe(false);
+    state.gatheredBytes = 300_000;
     change('b');
+    expect(state.isGathering, 'by its bytes').toBe(false);
     await turn();
     expect(storage.sizes).toEqual([1, 1]);
     change('c');

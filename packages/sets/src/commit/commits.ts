@@ -26,15 +26,17 @@ import { setsLimits } from '../limits.js';
 import type { JournalRecord, SetsState } from '../state/sets-state.js';
 import { journalKey } from '../state/storage-keys.js';
 
-/** A record with so many changed elements is closed. A fold then holds few more than its batch should. */
+// A record with so many changed elements, or of this size, is closed: a part of the head ends where a record
+// ends, so it then passes the size of a batch by little, unless one operation alone is larger.
 const RECORD_ELEMENTS_MAX = setsLimits.foldBatchEntriesMax.value / 4;
+const RECORD_BYTES_MAX = setsLimits.foldBatchBytesMax.value / 8;
 
 export type CommitListener = (error: SynclineError | undefined) => void;
 
 /** What a commit asks of the sets. */
 export type Journaled = Pick<
   SetsState,
-  'gatheringNumber' | 'isGathering' | 'takeRecord' | 'settled' | 'undoFrom'
+  'gatheringNumber' | 'isGathering' | 'gatheredBytes' | 'takeRecord' | 'settled' | 'undoFrom'
 >;
 
 export interface CommitsDeps {
@@ -100,7 +102,10 @@ export class Commits {
   /** Call it after each operation, with the elements that it changed. */
   changed(elements: number): void {
     this.#elements += elements;
-    if (this.#elements >= RECORD_ELEMENTS_MAX) this.#closeRecord();
+    const { gatheredBytes } = this.#deps.state;
+    if (this.#elements >= RECORD_ELEMENTS_MAX || gatheredBytes >= RECORD_BYTES_MAX) {
+      this.#closeRecord();
+    }
     this.#planFlush();
   }
 

@@ -57,6 +57,7 @@ export class Generation {
   /** Bytes of its journal records. */
   bytes = 0;
   readonly #records: RecordEnd[] = [];
+  #nameBytesMax = 0;
   #words = new Int32Array(ENTRIES_FIRST * WORDS);
   #length = 0;
 
@@ -70,9 +71,21 @@ export class Generation {
     return this.#length;
   }
 
+  /** At most about so much is written when it is folded: set and member, with the element and with its dot. */
+  get foldBytes(): number {
+    return 2 * (this.bytes + this.#length * this.#nameBytesMax);
+  }
+
   /** The last commit that is wholly in it; below `firstNumber` when there is none. */
   get lastNumber(): number {
     return this.firstNumber + this.#records.length - 1;
+  }
+
+  /** Its cardinality will be stored with this generation. */
+  addSet(set: MemorySet): void {
+    this.sets.push(set);
+    set.listedIn = this.serial;
+    this.#nameBytesMax = Math.max(this.#nameBytesMax, set.name.length);
   }
 
   /** Adds a row as it is now; gives the head word that leads to the entry. */

@@ -6,6 +6,7 @@
 // dissolved, and that one becomes the newest again. Entries go with the changes that made them, of commits as
 // of operations: an entry that no commit accounts for would never be folded, and fill the head for ever.
 import { assert } from '@syncline/kernel';
+import { setsLimits } from '../limits.js';
 import type { ElementHeap } from '../memory/element-heap.js';
 import { ROW_ACTOR, ROW_COUNTER_LOW, ROW_HEAD } from '../memory/row-layout.js';
 import {
@@ -18,6 +19,10 @@ import {
 import type { MemorySet } from './memory-set.js';
 import type { SeveralDots } from './row-dots.js';
 import type { SetRegistry } from './set-registry.js';
+
+const GENERATION_BYTES_MAX = setsLimits.foldBatchBytesMax.value;
+/** With more that wait, only entries close one: long names must not use up the numbers of generations. */
+const SMALL_GENERATIONS_MAX = GENERATIONS_MAX / 2;
 
 export interface HeadDeps {
   readonly heap: ElementHeap;
@@ -70,7 +75,9 @@ export class Head {
   }
 
   get isFull(): boolean {
-    return this.#newest.length >= this.#generationEntriesMax;
+    const { length, foldBytes } = this.#newest;
+    if (length >= this.#generationEntriesMax) return true;
+    return foldBytes >= GENERATION_BYTES_MAX && this.#closed.length < SMALL_GENERATIONS_MAX;
   }
 
   startOperation(): void {
@@ -89,10 +96,7 @@ export class Head {
     const newest = this.#newest;
     const headWord = page[start + ROW_HEAD] as number;
     if (headWord >>> ENTRY_BITS === newest.id) return;
-    if (newest.serial !== set.listedIn) {
-      newest.sets.push(set);
-      set.listedIn = newest.serial;
-    }
+    if (newest.serial !== set.listedIn) newest.addSet(set);
     const place = newest.length;
     page[start + ROW_HEAD] = newest.push(set, row, page, start);
     this.#deps.several.hold(

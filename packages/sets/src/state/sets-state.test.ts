@@ -69,12 +69,16 @@ class Subject {
     return lines;
   }
 
-  fold(): void {
+  /** Gives the sizes of the batches. */
+  fold(): readonly number[] {
+    const sizes: number[] = [];
     for (let fold = this.state.nextFold(); fold !== undefined; fold = this.state.nextFold()) {
       while (!fold.advance(10));
       void this.storage.write(fold.batch, { durability: 'synced' });
+      sizes.push(fold.batch.bytes);
       this.state.folded(fold);
     }
+    return sizes;
   }
 
   async storedElements(): Promise<readonly StorageEntry[]> {
@@ -264,6 +268,23 @@ test('a set of which nothing is left leaves memory with the fold', () => {
   subject.fold();
   expect([subject.state.registry.size, subject.state.headEntries]).toEqual([0, 0]);
   expect([subject.state.headBytes, subject.state.setsCount]).toEqual([0, 0]);
+});
+
+test('a batch of a fold ends behind a mebibyte, and names of sets count once per member', () => {
+  const subject = new Subject();
+  const batchBytes = (name: string, memberBytes: number) => {
+    for (let index = 0; index < 40; index += 1) {
+      subject.add(name, String(index).padStart(memberBytes, '-'));
+      subject.commit();
+    }
+    return subject.fold();
+  };
+  const { value: batchBytesMax } = setsLimits.foldBatchBytesMax;
+  for (const sizes of [batchBytes('s', 60_000), batchBytes('s'.repeat(4_000), 40_000)]) {
+    expect(sizes.length).toBeGreaterThan(1);
+    expect(Math.max(...sizes)).toBeLessThan(1.2 * batchBytesMax);
+  }
+  expect(batchBytes('t', 10).length).toBe(1);
 });
 
 test('watchers are told of visible changes, not of new dots', () => {

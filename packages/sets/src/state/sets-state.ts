@@ -203,6 +203,11 @@ export class SetsState {
     return this.#writer.size > 0;
   }
 
+  /** Size of the record being gathered. */
+  get gatheredBytes(): number {
+    return this.#writer.size;
+  }
+
   /** Closes the record being gathered; undefined when nothing changed since the last one. */
   takeRecord(): JournalRecord | undefined {
     assert(!this.#operation.isRunning, 'a commit ends where an operation ends');
@@ -252,13 +257,12 @@ export class SetsState {
       else if (this.#head.newest.lastNumber > this.foldedNumber) this.#closeGeneration();
     }
     const generation = this.#head.oldestClosed;
-    const end = generation?.end;
-    if (generation === undefined || end === undefined) return undefined;
+    if (generation?.end === undefined) return undefined;
     if (generation.lastNumber > this.#commits.settledNumber) return undefined;
     const { heap, registry } = this;
     const batch = this.#foldContent;
     batch.clear();
-    const options = { generation, end, batch, foldedVersion: this.#foldedVersion };
+    const options = { generation, end: generation.end, batch, foldedVersion: this.#foldedVersion };
     return new FoldBatch({ heap, registry, several: this.#several }, options);
   }
 
@@ -320,8 +324,8 @@ export class SetsState {
 
   #readSet(list: ByteList, index: number): MemorySet {
     this.#hash.write(list.view, list.start(index), list.end(index), this.#position);
-    const position = { high: this.#position[0] ?? 0, low: this.#position[1] ?? 0 };
-    const value = this.#storage.get(setKey(list.bytes(index), position));
+    const [high = 0, low = 0] = this.#position;
+    const value = this.#storage.get(setKey(list.bytes(index), { high, low }));
     return this.registry.add(list, index, decodeCardinality(value));
   }
 

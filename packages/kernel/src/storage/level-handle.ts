@@ -13,6 +13,7 @@ import { kernelLimits } from '../limits.js';
 import { levelReadError } from './level-error.js';
 import { LevelFeed } from './level-feed.js';
 import { type LevelDatabase, openLevel } from './level-open.js';
+import { copyBytes, ScratchBytes } from './scratch-bytes.js';
 import { unsealValue } from './sealed-value.js';
 import type { StorageEntry } from './storage.js';
 import { isEmptyRange, type RangePlan, throwIfAborted } from './storage-range.js';
@@ -22,6 +23,9 @@ export interface LevelHandleDeps {
   /** Gives others their turn between two slices of a large group. */
   readonly clock: Pick<Clock, 'defer'>;
 }
+
+/** One for all: a read is over before the next begins. */
+const keys = new ScratchBytes();
 
 type LevelIterator = Iterator<LevelDatabase, Uint8Array, Uint8Array>;
 
@@ -99,7 +103,9 @@ export class LevelHandle {
     await this.#database.close();
   }
 
-  #read(key: Uint8Array, snapshot: Snapshot | undefined): Uint8Array | undefined {
+  #read(wanted: Uint8Array, snapshot: Snapshot | undefined): Uint8Array | undefined {
+    const key = keys.lend(wanted.length);
+    copyBytes(key, wanted, 0, wanted.length);
     try {
       return snapshot
         ? this.#database.getSync(key, { keyEncoding: 'view', valueEncoding: 'view', snapshot })

@@ -44,7 +44,7 @@ export interface Keyspace {
   isWhole(args: ByteList, key: number): boolean;
   /** Whole, with at most `membersMax` members and `turnBytesMax` bytes of them. */
   isAtHand(args: ByteList, key: number, membersMax: number): boolean;
-  /** Bytes of the members of a whole set, and of some that have just left it. */
+  /** Memory that the members of a whole set take, with those that have just left it: at least their bytes. */
   memberBytes(args: ByteList, key: number): number;
   /** Brings sets into memory, those that fit. Resolves when nothing more can be brought in. */
   bringIn(keys: readonly Uint8Array[]): Promise<void>;

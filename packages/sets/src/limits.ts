@@ -122,7 +122,12 @@ export const setsLimits = defineLimits({
   transactionMembersMax: {
     value: 65_536,
     unit: 'entries',
-    why: 'Members that one transaction walks. It runs within a turn, so larger sets are refused in it.',
+    why: 'Members and names that one transaction reads. It runs within a turn, so larger sets are refused in it.',
+  },
+  transactionReadBytesMax: {
+    value: 32 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Members that one transaction reads, and its answer. More is refused, and nothing of it is done.',
   },
   watchedKeysMax: {
     value: 1_024,

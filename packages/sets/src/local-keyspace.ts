@@ -156,9 +156,14 @@ export class LocalKeyspace implements Keyspace {
 
   isAtHand(args: ByteList, key: number, membersMax: number): boolean {
     if (!this.isWhole(args, key)) return false;
-    const { cardinality, table } = this.#state.setOf(args, key);
-    const memberBytes = table.bytes - table.size * ROW_HEADER_WORDS * 4;
-    return cardinality <= membersMax && memberBytes <= setsLimits.turnBytesMax.value;
+    const { cardinality } = this.#state.setOf(args, key);
+    const bytesMax = setsLimits.turnBytesMax.value;
+    return cardinality <= membersMax && this.memberBytes(args, key) <= bytesMax;
+  }
+
+  memberBytes(args: ByteList, key: number): number {
+    const { table } = this.#state.setOf(args, key);
+    return table.bytes - table.size * ROW_HEADER_WORDS * 4;
   }
 
   bringIn(keys: readonly Uint8Array[]): Promise<void> {

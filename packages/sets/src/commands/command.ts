@@ -16,9 +16,9 @@ export interface CommandContext {
   readonly facts: ServerFacts;
   /**
    * Only where a transaction holds a command that walks the keyspace: the names of all sets that there are
-   * and that the transaction may make. Those without members are to be left out.
+   * and that the transaction may make.
    */
-  readonly setNames?: readonly Uint8Array[];
+  readonly setNames?: SetNames;
   /** Of the transaction, for its patterns. Else each pattern has its own. */
   readonly patternMeter?: PatternMeter;
 }
@@ -81,17 +81,49 @@ export interface KeyPositions {
   readonly countAt?: number;
 }
 
-/** `keys` are indices into the arguments. */
+/** `removes`: what is walked is removed, so in a transaction it counts as changes and not as reads. */
 export type Walk =
-  /** They must be at hand, with at most `turnMembersMax` members all together, repeated ones each time. */
-  | { readonly kind: 'sets'; readonly keys: readonly number[] }
-  /** They must be in memory, however large they are; at most so many members are looked at. */
-  | { readonly kind: 'whole'; readonly keys: readonly number[]; readonly members: number }
+  | SetsWalk
+  | PartWalk
+  /** So many sets or members are asked for by name. */
+  | { readonly kind: 'names'; readonly count: number }
   /** All sets there are. Never at hand outside a transaction, which then gives `setNames`. */
-  | { readonly kind: 'keyspace' }
-  /** More than a turn or an operation holds, whatever the sets are. A transaction that has one is refused. */
+  | { readonly kind: 'keyspace'; readonly removes: boolean }
+  /** More changes than an operation holds, whatever the sets are. A transaction that has one is refused. */
   | { readonly kind: 'long' }
   | { readonly kind: 'none' };
+
+/**
+ * The sets that the words from `from` up to `to` name. They must be at hand, with at most `turnMembersMax`
+ * members all together, repeated ones each time.
+ */
+export interface SetsWalk {
+  readonly kind: 'sets';
+  readonly from: number;
+  readonly to: number;
+  readonly removes: boolean;
+}
+
+/** Some members of the set that a word names. It must be in memory. */
+export interface PartWalk {
+  readonly kind: 'part';
+  readonly key: number;
+  /** At most so many are looked at. */
+  readonly members: number;
+  /** One member may be looked at several times. */
+  readonly repeats: boolean;
+  readonly removes: boolean;
+  /** Where a turn is enough for it: for any set, for one at hand, or only inside a transaction, which counts. */
+  readonly fits: 'any-set' | 'set-at-hand' | 'transaction';
+}
+
+/** Each name stands in them once. */
+export interface SetNames {
+  /** Sets that there are, and that no command of the transaction changes. */
+  readonly lasting: readonly Uint8Array[];
+  /** Sets that may come and go within the transaction; those without members are to be left out. */
+  readonly changing: readonly Uint8Array[];
+}
 
 /** A command of the table, with what its flags mean for the dispatch. */
 export interface KnownCommand {

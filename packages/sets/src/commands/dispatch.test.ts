@@ -121,7 +121,7 @@ describe('who may run', () => {
 });
 
 describe('when it runs', () => {
-  const walks = () => ({ kind: 'sets' as const, keys: [1] });
+  const walks = () => ({ kind: 'sets' as const, from: 1, to: 2, removes: false });
   const runLong: Command['runLong'] = async (context) => context.reply.simple('RAN LONG');
 
   test('at once when its sets are at hand and the gate is open', () => {

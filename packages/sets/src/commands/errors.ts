@@ -28,8 +28,10 @@ export const errorTexts = {
   execAborted: 'EXECABORT Transaction discarded because of previous errors.',
   notInsideMulti: 'ERR Command not allowed inside a transaction',
   transactionTooLarge: 'ERR transaction is larger than 65536 changes or 4 MiB',
-  transactionWalksTooMuch:
-    'ERR transaction reads sets of more than 65536 members in all, run such commands outside MULTI',
+  transactionReadsTooMuch:
+    'ERR transaction reads more than 65536 members and names or 32 MiB, run such commands outside MULTI',
+  transactionSetsNotInMemory:
+    'ERR transaction reads sets that do not fit into memory (cacheBytesMax), run such commands outside MULTI',
   transactionAnswersTooMuch:
     'ERR transaction answers with more than 32 MiB, run such commands outside MULTI',
   queueFull: 'ERR transaction is larger than 10000 commands, 131072 words or 64 MiB',

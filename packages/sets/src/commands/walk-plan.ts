@@ -5,9 +5,10 @@
 import type { ByteList } from '../byte-list.js';
 import type { Keyspace } from '../keyspace.js';
 import { setsLimits } from '../limits.js';
-import type { Walk } from './command.js';
+import type { PartWalk, SetsWalk, Walk } from './command.js';
 
 const turnMembersMax = setsLimits.turnMembersMax.value;
+const turnReadsMax = setsLimits.turnReadsMax.value;
 
 export function planWalk(walk: Walk, args: ByteList, keyspace: Keyspace): 'now' | 'bring' | 'long' {
   switch (walk.kind) {
@@ -16,27 +17,47 @@ export function planWalk(walk: Walk, args: ByteList, keyspace: Keyspace): 'now' 
     case 'keyspace':
     case 'long':
       return 'long';
-    case 'whole':
-      return walk.keys.every((key) => keyspace.isWhole(args, key)) ? 'now' : 'bring';
+    case 'names':
+      return walk.count > turnReadsMax ? 'long' : 'now';
+    case 'part':
+      return planPart(walk, args, keyspace);
     case 'sets':
-      return planSets(walk.keys, args, keyspace);
+      return planSets(walk, args, keyspace);
   }
 }
 
 /** Copies of the names, since the arguments may change while the sets come. */
 export function walkedKeys(walk: Walk, args: ByteList): readonly Uint8Array[] {
-  if (walk.kind !== 'sets' && walk.kind !== 'whole') return [];
-  return walk.keys.map((key) => args.bytes(key).slice());
+  return walkedIndices(walk).map((key) => args.bytes(key).slice());
 }
 
-function planSets(
-  keys: readonly number[],
+/** Which words name sets that must be in memory. */
+export function walkedIndices(walk: Walk): readonly number[] {
+  if (walk.kind === 'part') return [walk.key];
+  if (walk.kind !== 'sets') return [];
+  const { from, to } = walk;
+  return Array.from({ length: to - from }, (_, index) => from + index);
+}
+
+function planPart(
+  { key, fits }: PartWalk,
   args: ByteList,
   keyspace: Keyspace,
 ): 'now' | 'bring' | 'long' {
+  if (fits === 'transaction') return 'long';
+  if (fits === 'set-at-hand') return planSets({ from: key, to: key + 1 }, args, keyspace);
+  return keyspace.isWhole(args, key) ? 'now' : 'bring';
+}
+
+function planSets(
+  { from, to }: Pick<SetsWalk, 'from' | 'to'>,
+  args: ByteList,
+  keyspace: Keyspace,
+): 'now' | 'bring' | 'long' {
+  if (to - from > turnReadsMax) return 'long';
   let members = 0;
   let isMissing = false;
-  for (const key of keys) {
+  for (let key = from; key < to; key += 1) {
     members += keyspace.cardinality(args, key);
     if (members > turnMembersMax) return 'long';
     if (!keyspace.isWhole(args, key)) isMissing = true;

@@ -2,26 +2,36 @@
 // for them in the storage.
 import type { ByteList } from '../byte-list.js';
 import { setsLimits } from '../limits.js';
-import type { Walk } from './command.js';
+import type { PartWalk, Walk } from './command.js';
 
 export const walksNothing: Walk = { kind: 'none' };
 export const walksLong: Walk = { kind: 'long' };
-export const walksKeyspace: Walk = { kind: 'keyspace' };
+export const walksKeyspace: Walk = { kind: 'keyspace', removes: false };
+export const clearsKeyspace: Walk = { kind: 'keyspace', removes: true };
 
 /** The sets that the words from `from` up to `to` name. */
 export function walksSets(args: ByteList, from: number, to: number): Walk {
-  if (to - from > setsLimits.turnReadsMax.value) return walksLong;
-  const keys: number[] = [];
-  for (let key = from; key < to; key += 1) {
-    if (isTooLong(args, key)) return walksNothing;
-    keys.push(key);
-  }
-  return { kind: 'sets', keys };
+  return walkOf(args, { kind: 'sets', from, to, removes: false });
 }
 
-/** The one set that a word names, which must be in memory. At most so many `members` are looked at. */
-export function walksWhole(args: ByteList, key: number, members: number): Walk {
-  return isTooLong(args, key) ? walksNothing : { kind: 'whole', keys: [key], members };
+/** The same for a command that removes all members of them. */
+export function clearsSets(args: ByteList, from: number, to: number): Walk {
+  return walkOf(args, { kind: 'sets', from, to, removes: true });
+}
+
+/** Some members of the set that a word names. */
+export function walksPart(args: ByteList, part: Omit<PartWalk, 'kind'>): Walk {
+  return isTooLong(args, part.key) ? walksNothing : { kind: 'part', ...part };
+}
+
+/** The words from `from` on are asked for one by one. */
+export function walksNames(args: ByteList, from: number): Walk {
+  return { kind: 'names', count: args.length - from };
+}
+
+function walkOf(args: ByteList, walk: Extract<Walk, { kind: 'sets' }>): Walk {
+  for (let key = walk.from; key < walk.to; key += 1) if (isTooLong(args, key)) return walksNothing;
+  return walk;
 }
 
 function isTooLong(args: ByteList, key: number): boolean {

@@ -1,14 +1,13 @@
 // EXISTS and TOUCH: how many of the named sets there are; one that is named twice counts twice. Nothing is
 // kept about the last use of a set that a client could see, so touching one is asking for it.
 
-import { setsLimits } from '../../limits.js';
 import type { Command } from '../command.js';
 import { withView } from '../long-work.js';
 import { refusesKeys } from '../name-limits.js';
-import { walksLong, walksNothing } from '../walks.js';
+import { walksNames } from '../walks.js';
 
 export const countBehaviour: Pick<Command, 'walks' | 'run' | 'runLong'> = {
-  walks: (args) => (args.length > setsLimits.turnReadsMax.value ? walksLong : walksNothing),
+  walks: (args) => walksNames(args, 1),
   run({ args, keyspace, reply }) {
     if (refusesKeys(args, reply, 1, args.length)) return;
     let found = 0;

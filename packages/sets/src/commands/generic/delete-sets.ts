@@ -6,10 +6,10 @@ import type { Command } from '../command.js';
 import { withGate, withView } from '../long-work.js';
 import { refusesKeys } from '../name-limits.js';
 import { inOneOperation } from '../one-operation.js';
-import { walksSets } from '../walks.js';
+import { clearsSets } from '../walks.js';
 
 export const deleteBehaviour: Pick<Command, 'walks' | 'run' | 'runLong'> = {
-  walks: (args) => walksSets(args, 1, args.length),
+  walks: (args) => clearsSets(args, 1, args.length),
   run({ args, keyspace, reply }) {
     if (refusesKeys(args, reply, 1, args.length)) return;
     let deleted = 0;

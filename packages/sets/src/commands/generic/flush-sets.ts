@@ -8,11 +8,11 @@ import { errorTexts } from '../errors.js';
 import { withGate, withView } from '../long-work.js';
 import { inOneOperation } from '../one-operation.js';
 import { isOption } from '../option-word.js';
-import { walksKeyspace, walksNothing } from '../walks.js';
+import { clearsKeyspace, walksNothing } from '../walks.js';
 import { namesAtHand } from './names-at-hand.js';
 
 export const flushBehaviour: Pick<Command, 'walks' | 'run' | 'runLong'> = {
-  walks: (args) => (isValid(args) ? walksKeyspace : walksNothing),
+  walks: (args) => (isValid(args) ? clearsKeyspace : walksNothing),
   run(context) {
     const { args, keyspace, reply } = context;
     if (!isValid(args)) return reply.error(errorTexts.syntax);

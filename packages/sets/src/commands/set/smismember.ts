@@ -1,9 +1,8 @@
 // SMISMEMBER key member [member …]: 1 or 0 for each.
-import { setsLimits } from '../../limits.js';
 import type { Command } from '../command.js';
 import { withView } from '../long-work.js';
 import { isMemberTooLong, refusesKeys } from '../name-limits.js';
-import { walksLong, walksNothing } from '../walks.js';
+import { walksNames } from '../walks.js';
 
 export const smismember: Command = {
   name: 'smismember',
@@ -13,7 +12,7 @@ export const smismember: Command = {
   syntax: 'key member [member ...]',
   summary: 'Tells for each of several members whether a set has it.',
   keys: { first: 1, last: 1, step: 1 },
-  walks: (args) => (args.length > setsLimits.turnReadsMax.value ? walksLong : walksNothing),
+  walks: (args) => walksNames(args, 2),
   run({ args, keyspace, reply }) {
     if (refusesKeys(args, reply, 1)) return;
     reply.array(args.length - 2);

@@ -11,7 +11,7 @@ import { integerWord } from '../integer-word.js';
 import { withGate, withView, writeBulks } from '../long-work.js';
 import { refusesKeys } from '../name-limits.js';
 import { inOneOperation } from '../one-operation.js';
-import { walksNothing, walksSets, walksWhole } from '../walks.js';
+import { walksNothing, walksPart } from '../walks.js';
 import { pickDifferent } from './random-picks.js';
 
 export const spop: Command = {
@@ -26,9 +26,8 @@ export const spop: Command = {
   walks(args) {
     const count = countOf(args);
     if (typeof count === 'string') return walksNothing;
-    return count > setsLimits.turnMembersMax.value
-      ? walksSets(args, 1, 2)
-      : walksWhole(args, 1, count);
+    const fits = count > setsLimits.turnMembersMax.value ? 'set-at-hand' : 'any-set';
+    return walksPart(args, { key: 1, members: count, repeats: false, removes: true, fits });
   },
   run({ args, keyspace, reply }) {
     const count = countOf(args);

@@ -7,7 +7,7 @@ import { errorTexts } from '../errors.js';
 import { integerWord } from '../integer-word.js';
 import { withView, writeBatches } from '../long-work.js';
 import { refusesKeys } from '../name-limits.js';
-import { walksLong, walksNothing, walksSets, walksWhole } from '../walks.js';
+import { walksNothing, walksPart } from '../walks.js';
 import { drawRepeatedly, pickDifferent } from './random-picks.js';
 
 export const srandmember: Command = {
@@ -22,9 +22,11 @@ export const srandmember: Command = {
   walks(args) {
     const count = countOf(args);
     if (typeof count === 'string') return walksNothing;
-    if (Math.abs(count) <= setsLimits.turnPicksMax.value)
-      return walksWhole(args, 1, Math.abs(count));
-    return count < 0 ? walksLong : walksSets(args, 1, 2);
+    const members = Math.abs(count);
+    const repeats = count < 0;
+    const isFew = members <= setsLimits.turnPicksMax.value;
+    const fits = isFew ? 'any-set' : repeats ? 'transaction' : 'set-at-hand';
+    return walksPart(args, { key: 1, members, repeats, removes: false, fits });
   },
   run({ args, keyspace, reply }) {
     const count = countOf(args);

@@ -6,7 +6,7 @@ import { withView } from '../long-work.js';
 import { refusesKeys } from '../name-limits.js';
 import { cursorWord, isBehindAll, scanOptions } from '../scan-options.js';
 import { fillPage, ScanPageBuilder, writeEmptyPage } from '../scan-page.js';
-import { walksWhole } from '../walks.js';
+import { walksPart } from '../walks.js';
 
 /** Members between two looks at the size of the page. */
 const STEP = 256;
@@ -22,7 +22,14 @@ export const sscan: Command = {
   summary: 'Shows a part of the members of a set, and the cursor of the next part.',
   difference: 'A cursor holds at every node and after a restart. COUNT above 10,000 is 10,000.',
   keys: { first: 1, last: 1, step: 1 },
-  walks: (args) => walksWhole(args, 1, countOf(args)),
+  walks: (args) =>
+    walksPart(args, {
+      key: 1,
+      members: countOf(args),
+      repeats: false,
+      removes: false,
+      fits: 'any-set',
+    }),
   run({ args, keyspace, patternMeter, reply }) {
     let position = cursorWord(args, 2);
     if (position === undefined) return reply.error(errorTexts.invalidCursor);

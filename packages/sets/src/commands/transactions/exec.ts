@@ -11,7 +11,7 @@ export const exec: Command = {
   group: 'transactions',
   summary: 'Runs the queued commands as one operation, seen whole or not at all at every node.',
   difference:
-    'It runs within one turn. One that walks more than 65,536 members, or changes more than fits into one operation (65,536 elements, 4 MiB), is refused whole.',
+    'It runs within one turn. One that reads more than 65,536 members and names or 32 MiB, or changes more than fits into one operation (65,536 elements, 4 MiB), is refused whole.',
   run(context: CommandContext) {
     const { client, facts, reply } = context;
     const { queued } = client;

@@ -5,16 +5,14 @@
 //
 // S22  A transaction runs in one turn and is one operation, or it changes nothing.
 import { SynclineError } from '@syncline/kernel';
-import { ByteList } from '../../byte-list.js';
-import type { Keyspace } from '../../keyspace.js';
 import { setsLimits } from '../../limits.js';
 import type { CommandContext, QueuedCommand } from '../command.js';
 import { errorTexts, failureText } from '../errors.js';
 import { PatternMeter } from '../pattern-meter.js';
 import { endTransaction } from './end-transaction.js';
+import { TransactionLoad } from './transaction-load.js';
 
-const membersMax = setsLimits.transactionMembersMax.value;
-const replyBytesMax = setsLimits.resultBytesMax.value;
+const replyBytesMax = setsLimits.transactionReadBytesMax.value;
 
 export function runInOneTurn(queued: readonly QueuedCommand[], context: CommandContext): void {
   const { client, keyspace, reply } = context;
@@ -45,15 +43,14 @@ function runEach(queued: readonly QueuedCommand[], context: CommandContext): str
   const { reply } = context;
   const start = reply.mark();
   const patternMeter = new PatternMeter();
-  let members = 0;
+  const load = new TransactionLoad(context);
   for (const { known, args } of queued) {
-    const own = { ...context, args, patternMeter };
-    members += walkedMembers({ known, args }, own);
-    if (members > membersMax) return errorTexts.transactionWalksTooMuch;
+    const refusal = load.add({ known, args });
+    if (refusal !== undefined) return refusal;
     context.facts.countCommand(known.fullName);
     try {
       // No promise comes back: commands that may wait were not queued.
-      void known.command.run(own);
+      void known.command.run({ ...context, args, patternMeter });
     } catch (thrown) {
       if (!(thrown instanceof SynclineError)) throw thrown;
       return refusalOf(thrown);
@@ -61,37 +58,6 @@ function runEach(queued: readonly QueuedCommand[], context: CommandContext): str
     if (reply.mark() - start > replyBytesMax) return errorTexts.transactionAnswersTooMuch;
   }
   return undefined;
-}
-
-/** Infinity when it cannot run within a turn: a set is not in memory since it did not fit, or has left again. */
-function walkedMembers({ known, args }: QueuedCommand, context: CommandContext): number {
-  const { keyspace, setNames } = context;
-  const walk = known.command.walks?.(args) ?? { kind: 'none' };
-  switch (walk.kind) {
-    case 'none':
-      return 0;
-    case 'long':
-      return Number.POSITIVE_INFINITY;
-    case 'keyspace': {
-      if (setNames === undefined) return Number.POSITIVE_INFINITY;
-      return known.access === 'read' ? setNames.length : membersOfAll(setNames, keyspace);
-    }
-    case 'whole':
-    case 'sets': {
-      const members = walk.keys.map((key) => wholeMembers(args, key, keyspace));
-      const sum = members.reduce((total, one) => total + one, 0);
-      if (walk.kind === 'sets' || sum === Number.POSITIVE_INFINITY) return sum;
-      return Math.min(sum, walk.members);
-    }
-  }
-}
-
-function membersOfAll(names: readonly Uint8Array[], keyspace: Keyspace): number {
-  return names.reduce((sum, name) => sum + wholeMembers(ByteList.of(name), 0, keyspace), 0);
-}
-
-function wholeMembers(args: ByteList, key: number, keyspace: Keyspace): number {
-  return keyspace.isWhole(args, key) ? keyspace.cardinality(args, key) : Number.POSITIVE_INFINITY;
 }
 
 function refusalOf(error: SynclineError): string {

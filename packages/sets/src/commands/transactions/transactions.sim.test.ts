@@ -7,6 +7,7 @@ import type { Sets } from '../../sets.js';
 import { Talk } from '../../testing/talk.js';
 
 const queueFull = '-ERR transaction is larger than 10000 commands, 131072 words or 64 MiB';
+const readsTooMuch = /^-ERR transaction reads more than 65536 members and names or 32 MiB, /;
 const tooLarge = '-ERR transaction is larger than 65536 changes or 4 MiB\r\n';
 
 function withSets(body: (sets: Sets, world: SimulatedBody) => Promise<void>): Promise<void> {
@@ -114,7 +115,7 @@ test('what walks too many members is refused whole', () =>
     const talk = new Talk(sets);
     const commands = [['SADD', 'k', ...members], ['MULTI'], ['SADD', 'other', 'x'], ...walks];
     const answers = await talk.all([...commands, ['EXEC'], ['EXISTS', 'other']]);
-    expect(answers).toMatch(/\r\n-ERR transaction reads sets of more than 65536 .*\r\n:0\r\n$/);
+    expect(answers).toMatch(/\r\n-ERR transaction reads more than 65536 .*\r\n:0\r\n$/);
   }));
 
 test('sets that are not in memory are brought in, and watched meanwhile', () =>
@@ -158,7 +159,9 @@ test('S22 a set that does not fit into memory makes FLUSHALL within refuse all',
     await talk.ask('MULTI');
     await talk.ask('SADD', 'l', 'x');
     await talk.ask('FLUSHALL');
-    expect(await talk.ask('EXEC')).toMatch(/^-ERR transaction reads sets of more than /);
+    expect(await talk.ask('EXEC')).toMatch(
+      /^-ERR transaction reads sets that do not fit into memory /,
+    );
     expect(await talk.ask('EXISTS', 'k', 'l')).toBe(':1\r\n');
     await sets.close();
   }));
@@ -234,10 +237,10 @@ test('S10 what all connections watch together has its bound, and is given back',
 test('S10 a transaction that would answer with too much is taken back, and says so', () =>
   withSets(async (sets) => {
     const talk = new Talk(sets);
-    await talk.ask('SADD', 'k', ...largeMembers('k', 1));
     await talk.ask('MULTI');
     await talk.ask('SADD', 'l', 'x');
-    for (let count = 0; count < 3; count += 1) await talk.ask('SRANDMEMBER', 'k', '-256');
+    const megabyte = 'x'.repeat(1_000_000);
+    for (let count = 0; count < 34; count += 1) await talk.ask('ECHO', megabyte);
     expect(await talk.ask('EXEC')).toMatch(/^-ERR transaction answers with more than 32 MiB/);
     expect(await talk.ask('EXISTS', 'l')).toBe(':0\r\n');
   }));
@@ -252,9 +255,44 @@ test.each([
     const talk = new Talk(sets);
     const before = [['SADD', 'k', ...members], ['MULTI'], ['SADD', 'other', 'x']];
     const answers = await talk.all([...before, ...commands, ['EXEC'], ['EXISTS', 'other']]);
-    expect(answers).toMatch(/\r\n-ERR transaction reads sets of more than 65536 .*\r\n:0\r\n$/);
+    expect(answers).toMatch(/\r\n-ERR transaction reads more than 65536 .*\r\n:0\r\n$/);
   }),
 );
+
+test('S22 sets of too many bytes are refused before they are read', () =>
+  withSets(async (sets) => {
+    const talk = new Talk(sets);
+    await talk.ask('SADD', 'k', ...largeMembers('k', 50));
+    await talk.ask('SADD', 'l', 'x');
+    const inTransaction = async (...command: readonly string[]) => {
+      await talk.ask('MULTI');
+      await talk.ask(...command);
+      return talk.ask('EXEC');
+    };
+    const otherSets = (count: number) => Array.from({ length: count }, () => 'k');
+    expect(await inTransaction('SDIFF', 'l', ...otherSets(6))).toBe('*1\r\n*1\r\n$1\r\nx\r\n');
+    expect(await inTransaction('SDIFF', 'l', ...otherSets(11))).toMatch(readsTooMuch);
+    expect(await inTransaction('SRANDMEMBER', 'k', '-600')).toMatch(readsTooMuch);
+  }));
+
+test('the names of all sets are read, and the sets stay where they are', () =>
+  runInSimulation(2, async (world) => {
+    const storage = await world.openStorage('db');
+    const options = { nodeId: 1, clusterId: 'test', cacheBytesMax: 1 };
+    const before = await openSets({ ...world, storage }, options);
+    await new Talk(before).ask('SADD', 'k', ...largeMembers('k', 5));
+    await before.close();
+    const sets = await openSets({ ...world, storage }, options);
+    const talk = new Talk(sets);
+    await talk.ask('MULTI');
+    await talk.ask('SADD', 'l', 'x');
+    await talk.ask('SREM', 'l', 'x');
+    await talk.ask('SADD', 'm', 'x');
+    await talk.ask('SADD', 'm', 'y');
+    await talk.ask('KEYS', '*');
+    expect(await talk.ask('EXEC')).toBe(`*5\r\n${':1\r\n'.repeat(4)}*2\r\n$1\r\nk\r\n$1\r\nm\r\n`);
+    await sets.close();
+  }));
 
 test('S19 patterns within a transaction share the steps of one turn', () =>
   withSets(async (sets) => {

@@ -101,7 +101,7 @@ export const serverLimits = defineLimits({
   lingerTimeoutMs: {
     value: 1_000,
     unit: 'ms',
-    why: 'A connection that we have ended waits so long for its peer, then it is dropped.',
+    why: 'A connection that we have ended waits so long for its peer behind its last byte, then it is dropped.',
   },
   stopOverrunMs: {
     value: 1_000,

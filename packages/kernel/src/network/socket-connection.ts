@@ -99,10 +99,11 @@ export class SocketConnection implements Connection {
     this.#arrivals.drop();
     this.#arrivals.fail(this.#failure);
     this.#drainWaiters.settle(this.#failure);
-    // While its last packet is on the way libuv refuses to reset a socket, and does not close it either.
-    const { writableEnded, writableFinished, writableLength } = this.#socket;
-    const isFinishing = writableEnded && !writableFinished && writableLength === 0;
-    if (!isFinishing) resetWhenDestroyed(this.#transport);
+    // All was handed to the system, which a reset would make drop what a slow peer has not taken yet. And while
+    // the last packet is on the way libuv refuses to reset a socket, and does not close it either.
+    const { writableEnded, writableLength } = this.#socket;
+    const isHandedOver = writableEnded && writableLength === 0;
+    if (!isHandedOver) resetWhenDestroyed(this.#transport);
     this.#socket.destroy();
   }
 

@@ -60,6 +60,30 @@ describe('addresses', () => {
   });
 });
 
+describe('the end', () => {
+  it('what was handed to the system before the end arrives, however slowly it is taken', async () => {
+    const sent = new Uint8Array(1024 * 1024).fill(7);
+    const accepted: Connection[] = [];
+    const network = createTcpNetwork();
+    await using listener = await network.listen({ host: '127.0.0.1', port: 0 }, (connection) => {
+      accepted.push(connection);
+      connection.write(sent);
+      connection.end();
+    });
+    const client = connect(listener.address).pause();
+    const ended = once(client, 'end');
+    await expect.poll(() => accepted[0]?.unsentBytes).toBe(0);
+    await expect.poll(() => client.bytesRead).toBeLessThan(sent.length);
+    accepted[0]?.destroy();
+    await accepted[0]?.closed;
+    let arrivedBytes = 0;
+    client.on('data', (chunk) => (arrivedBytes += chunk.length)).resume();
+    await ended;
+    expect(arrivedBytes).toBe(sent.length);
+    client.destroy();
+  });
+});
+
 describe('limits', () => {
   it('connections beyond connectionsMax are closed and told; the others go on', async () => {
     const accepted: Connection[] = [];

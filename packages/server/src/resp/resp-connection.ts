@@ -105,10 +105,22 @@ export class RespConnection {
   }
 
   #end(): void {
-    const { clock, connection } = this.#deps;
+    const { connection } = this.#deps;
     this.#isInputOver = true;
     connection.end();
-    this.#lingerTimer ??= clock.setTimer(this.#options.lingerTimeoutMs, () => connection.destroy());
+    if (this.#lingerTimer !== undefined) return;
+    if (connection.unsentBytes > 0) this.#watchForStall();
+    this.#linger();
+  }
+
+  /** A client that still takes its last replies is given the time for them; the peer's end is awaited behind. */
+  #linger(): void {
+    const { clock, connection } = this.#deps;
+    const isSent = connection.unsentBytes === 0;
+    this.#lingerTimer = clock.setTimer(this.#options.lingerTimeoutMs, () => {
+      if (isSent) connection.destroy();
+      else this.#linger();
+    });
   }
 
   async #drained(): Promise<void> {

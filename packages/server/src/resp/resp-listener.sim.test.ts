@@ -141,6 +141,34 @@ test('a client that takes nothing of its replies is cut, one that takes a little
     slow.destroy();
   }));
 
+test('a client that takes its last replies slowly gets them all; one that takes nothing is cut', () =>
+  runInSimulation('last replies', async (world) => {
+    const replyBytes = 8 * 1024 * 1024;
+    const { dial } = await listen(world, {}, () => ({
+      push: () => undefined,
+      writeTo: (sink) => {
+        sink.write(new Uint8Array(replyBytes));
+        sink.end();
+      },
+      close: () => undefined,
+    }));
+    const [slow, stalled] = [await dial(), await dial()];
+    const startMs = world.clock.monotonicMs();
+    const cutAfterMs = stalled.closed.then(() => world.clock.monotonicMs() - startMs);
+    let arrivedBytes = 0;
+    let pauseAt = 0;
+    for await (const chunk of slow.incoming) {
+      arrivedBytes += chunk.length;
+      if (arrivedBytes < pauseAt) continue;
+      pauseAt = arrivedBytes + 512 * 1024;
+      await world.clock.sleep(500);
+    }
+    expect(world.clock.monotonicMs() - startMs).toBeGreaterThan(5_000);
+    expect(arrivedBytes).toBe(replyBytes);
+    slow.end();
+    expect(await cutAfterMs).toBeLessThan(65_000);
+  }));
+
 test('a session learns that its client went while it waits, and nothing waits for it', () =>
   runInSimulation('gone', async (world) => {
     const journal: string[] = [];

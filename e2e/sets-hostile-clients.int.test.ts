@@ -1,7 +1,7 @@
 // Hostile, broken and slow clients of the sets, many at a time, against the real server. Each costs bounded memory,
 // and a well-behaved client is served meanwhile.
 //
-// SETS_HOSTILE_MEMBERS (100,000) is the size of the large sets. SETS_FIGURES=1 prints memory and latencies. Bounds
+// SETS_HOSTILE_MEMBERS (40,000) is the size of the large sets. SETS_FIGURES=1 prints memory and latencies. Bounds
 // are generous, since the machine may be busy: a server that waits for a hostile client misses them by far.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tell } from './sets-figures.js';
@@ -9,7 +9,7 @@ import { measureService, residentMebibytes } from './sets-good-client.js';
 import { encodeCommand, SetsRawClient } from './sets-raw-client.js';
 import { type SetsNode, startSetsNode } from './sets-targets.js';
 
-const MEMBERS = Number(process.env['SETS_HOSTILE_MEMBERS'] ?? 100_000);
+const MEMBERS = Number(process.env['SETS_HOSTILE_MEMBERS'] ?? 40_000);
 const MAX_MS = 5_000;
 const GROWTH_MEBIBYTES_MAX = 600;
 const MEMBERS_PER_COMMAND = 1_000;

@@ -15,7 +15,7 @@ import {
 import { readStoredSets, type StoredSets } from '@syncline/sets/testing';
 import { type ClusterNode, makeTempDirectory, startCluster } from '@syncline/testkit';
 import { Redis } from 'ioredis';
-import { expect, inject, test } from 'vitest';
+import { expect, inject, test, vi } from 'vitest';
 import { tell } from './sets-figures.js';
 import { SetsWitness } from './sets-witness.js';
 import { SetsWriter } from './sets-writer.js';
@@ -23,7 +23,8 @@ import { SetsWriter } from './sets-writer.js';
 const KILLS = inject('setsKills');
 const WRITERS = 3;
 const LIFE_MS_MAX = 500;
-const MS_PER_KILL = 10_000;
+const MS_PER_KILL = 20_000;
+const WAIT = { timeout: 20_000, interval: 5 };
 const random = createSystemRandom();
 
 test.each(['buffered', 'synced'])(
@@ -48,6 +49,7 @@ test.each(['buffered', 'synced'])(
       const { port } = node.address('resp');
       for (const writer of writers) writer.start(port);
       witness.start(port, members);
+      if (kill % 2 === 0) await vi.waitFor(whenAtWork(writers), WAIT);
       await sleep(randomBelow(random, LIFE_MS_MAX));
       await node.kill();
       await Promise.all([...writers, witness].map((client) => client.ended()));
@@ -78,6 +80,15 @@ test.each(['buffered', 'synced'])(
   },
   20_000 + KILLS * MS_PER_KILL,
 );
+
+/** Passes once each writer was answered again. The other lives end at any moment, also before that. */
+function whenAtWork(writers: readonly SetsWriter[]): () => void {
+  const before = writers.map((writer) => writer.answeredCount);
+  return () => {
+    for (const [index, { answeredCount }] of writers.entries())
+      expect(answeredCount).toBeGreaterThan((before[index] ?? 0) + 10);
+  };
+}
 
 interface Lives {
   readonly epochs: Set<number>;

@@ -1,14 +1,14 @@
 // What the memory of the real server is bound to: members that come and go leave nothing behind, and neither do
 // names that were only asked for.
 //
-// SETS_MEMORY_MEMBERS (40,000) is the size of a round. SETS_FIGURES=1 prints what was measured.
+// SETS_MEMORY_MEMBERS (20,000) is the size of a round. SETS_FIGURES=1 prints what was measured.
 import { expect, test } from 'vitest';
 import { tell } from './sets-figures.js';
 import { residentMebibytes } from './sets-good-client.js';
 import { encodeCommand, SetsRawClient } from './sets-raw-client.js';
 import { type SetsNode, startSetsNode } from './sets-targets.js';
 
-const MEMBERS = Number(process.env['SETS_MEMORY_MEMBERS'] ?? 40_000);
+const MEMBERS = Number(process.env['SETS_MEMORY_MEMBERS'] ?? 20_000);
 const ROUNDS = 10;
 const PER_COMMAND = 500;
 /** What a server that has worked holds more than one that has not, whatever the members are. */

@@ -10,7 +10,7 @@ export interface SessionSituation {
   readonly isAuthenticated: boolean;
   /** A command runs, or its replies are not taken: then it is not idle. */
   readonly isBusy: boolean;
-  /** Much is not taken, or a large reply waits for room. */
+  /** Much is not taken, or nothing of a large reply. */
   readonly isReaderSlow: boolean;
   readonly isMidCommand: boolean;
   readonly lastActiveMs: number;

@@ -8,6 +8,7 @@ export class SessionOutput {
   #isSinkFull = false;
   #queue: Uint8Array[] = [];
   #queuedBytes = 0;
+  #handedBytes = 0;
   #isEnding = false;
   #isDropped = false;
 
@@ -19,6 +20,11 @@ export class SessionOutput {
   /** Bytes that the sink has not taken. */
   get queuedBytes(): number {
     return this.#queuedBytes;
+  }
+
+  /** Bytes that the sink has taken so far. */
+  get handedBytes(): number {
+    return this.#handedBytes;
   }
 
   writeTo(sink: RespSink): void {
@@ -53,6 +59,7 @@ export class SessionOutput {
   }
 
   #hand(sink: RespSink, chunk: Uint8Array): void {
+    this.#handedBytes += chunk.length;
     if (sink.write(chunk)) return;
     this.#isSinkFull = true;
     sink.drained().then(

@@ -124,6 +124,31 @@ test(
 );
 
 test(
+  'a client that takes a large reply steadily is not cut, however long that lasts',
+  inWorld('steady', async ({ clock }) => {
+    const rig = new SessionRig(clock);
+    let isAnswered = false;
+    rig.commands.set('STREAM', async ({ reply }) => {
+      for (let part = 0; part < 100; part += 1) {
+        reply.bulkText('x'.repeat(100_000));
+        await reply.room();
+      }
+      isAnswered = true;
+    });
+    const client = rig.connect();
+    client.isStopped = true;
+    client.send('STREAM\r\n');
+    const startMs = clock.monotonicMs();
+    while (!isAnswered && !client.isCut) {
+      await clock.sleep(10_000);
+      client.takeMore('one');
+    }
+    expect(client.isCut).toBe(false);
+    expect(clock.monotonicMs() - startMs).toBeGreaterThan(120_000);
+  }),
+);
+
+test(
   'S10 when all together hold too much, those with most are cut',
   inWorld('room', async ({ clock }) => {
     const rig = new SessionRig(clock, { heldBytesMax: 1_000_000 });

@@ -159,3 +159,14 @@ test('a full disk is tried again each second, and at once when somebody asks', (
     await folding.foldAll();
     expect([head.foldedNumber, folding.failure]).toEqual([1, undefined]);
   }));
+
+test('who waits when it stops is refused, and so is who comes later and finds something left', () =>
+  withHead(async ({ folding, disk, commit, sleep }) => {
+    disk.isFull = true;
+    commit();
+    await sleep(200);
+    const waiting = folding.foldAll();
+    folding.stop();
+    await expect(waiting).rejects.toMatchObject({ code: 'closed' });
+    await expect(folding.foldAll()).rejects.toMatchObject({ code: 'closed' });
+  }));

@@ -117,10 +117,11 @@ export class Folding {
     this.#wake();
   }
 
-  /** Folds everything up to now, commits under way included. Rejects when it cannot be written. */
+  /** Folds everything up to now, commits under way included. Rejects when it cannot be written, or has stopped. */
   foldAll(): Promise<void> {
     const target = this.#newest;
     if (this.#isReached(target)) return Promise.resolve();
+    if (this.#isStopped) return Promise.reject(stoppedError());
     return new Promise((resolve, reject) => {
       this.#waiters.push({ target, resolve, reject });
       this.#raiseTarget(target);
@@ -129,12 +130,15 @@ export class Folding {
     });
   }
 
-  /** Ends all timers. A batch under way is not waited for. */
+  /** Ends all timers, and refuses those who wait. A batch under way is not waited for. */
   stop(): void {
     this.#isStopped = true;
     this.#tick?.cancel();
     this.#retry?.cancel();
     this.#endRest?.();
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const { reject } of waiters) reject(stoppedError());
   }
 
   /** The newest commit, under way or still gathered. */
@@ -271,4 +275,8 @@ export class Folding {
     this.#deps.onFailed(error);
     for (const { reject } of waiters) reject(error);
   }
+}
+
+function stoppedError(): SynclineError {
+  return new SynclineError('closed', 'server is shutting down');
 }

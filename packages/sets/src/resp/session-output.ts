@@ -8,7 +8,7 @@ export class SessionOutput {
   #isSinkFull = false;
   #queue: Uint8Array[] = [];
   #queuedBytes = 0;
-  #handedBytes = 0;
+  #isTaken = false;
   #isEnding = false;
   #isDropped = false;
 
@@ -22,9 +22,11 @@ export class SessionOutput {
     return this.#queuedBytes;
   }
 
-  /** Bytes that the sink has taken so far. */
-  get handedBytes(): number {
-    return this.#handedBytes;
+  /** True if the sink has taken something since the last call. */
+  takeProgress(): boolean {
+    const isTaken = this.#isTaken;
+    this.#isTaken = false;
+    return isTaken;
   }
 
   writeTo(sink: RespSink): void {
@@ -59,7 +61,7 @@ export class SessionOutput {
   }
 
   #hand(sink: RespSink, chunk: Uint8Array): void {
-    this.#handedBytes += chunk.length;
+    this.#isTaken = true;
     if (sink.write(chunk)) return;
     this.#isSinkFull = true;
     sink.drained().then(

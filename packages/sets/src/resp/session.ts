@@ -69,8 +69,6 @@ export class Session implements RespSession {
   #isEnding = false;
   #isInputClosed = false;
   #isGone = false;
-  /** What the client had taken at the last look at the deadlines. */
-  #handedBytes = 0;
   /** Who pushed, while it must wait. */
   readonly #pushed = new Waiter();
   /** Who makes a large reply, while it must wait. */
@@ -128,10 +126,11 @@ export class Session implements RespSession {
 
   /** Cuts the connection when something has lasted too long. */
   checkDeadlines(nowMs: number): void {
+    const isReplyStuck = this.#roomy.isWaiting && !this.#output.takeProgress();
     const reason = this.#deadlines.overdue(nowMs, {
       isAuthenticated: this.client.isAuthenticated,
       isBusy: this.#pause !== undefined,
-      isReaderSlow: this.#unsentBytes > setsLimits.outputSlowBytes.value || this.#isReplyStuck(),
+      isReaderSlow: this.#unsentBytes > setsLimits.outputSlowBytes.value || isReplyStuck,
       isMidCommand: this.#parser.isMidCommand,
       lastActiveMs: this.client.lastActiveMs,
       idleTimeoutMs: this.#deps.facts.idleTimeoutSeconds * 1000,
@@ -169,13 +168,6 @@ export class Session implements RespSession {
     const isWatching = client.watchedKeys > 0;
     endTransaction(this.#context);
     client.isTouched = isWatching;
-  }
-
-  /** A large reply waits for room, and nothing was taken since the last look. */
-  #isReplyStuck(): boolean {
-    const handedBytes = this.#handedBytes;
-    this.#handedBytes = this.#output.handedBytes;
-    return this.#roomy.isWaiting && this.#handedBytes === handedBytes;
   }
 
   get #unsentBytes(): number {

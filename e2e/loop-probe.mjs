@@ -17,6 +17,7 @@ if (file !== undefined) {
   });
 }
 
+/** @param {string} notes */
 function watchLoop(notes) {
   const times = openSync(`/proc/self/task/${process.pid}/schedstat`, 'r');
   const text = Buffer.alloc(128);

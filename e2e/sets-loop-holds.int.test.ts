@@ -2,10 +2,7 @@
 //
 // The bound is ten times the 20 ms that are promised: the machine may be busy and its caches cold. What the bench
 // measures on a quiet one is far below. SETS_FIGURES=1 prints what was measured.
-import { existsSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import {
   type Cluster,
   type ClusterNode,
@@ -15,9 +12,9 @@ import {
 } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { LoopWatch } from './loop-watch.js';
 
 const HELD_MS_MAX = 200;
-const PROBE = fileURLToPath(new URL('loop-probe.mjs', import.meta.url));
 /** Elements that one operation changes, and commands of one transaction. */
 const OPERATION = 65_536;
 const TRANSACTION = 10_000;
@@ -28,21 +25,20 @@ const SETS = 100_000;
 let directory: TempDirectory;
 let cluster: Cluster;
 let node: ClusterNode;
-let clients: readonly Redis[];
-let notes = '';
+let clients: readonly Redis[] = [];
+let watch: LoopWatch;
 
 beforeAll(async () => {
   directory = await makeTempDirectory('holds');
-  notes = join(directory.path, 'holds');
-  const env = { NODE_OPTIONS: `--import=${PROBE}`, LOOP_PROBE_FILE: notes };
-  cluster = await startCluster({ nodes: 1, env });
+  watch = new LoopWatch(join(directory.path, 'holds'));
+  cluster = await startCluster({ nodes: 1, env: watch.env });
   node = cluster.node(1);
   clients = connect();
   await client(0).sadd('warm', [...numbered('member', 20_000)]);
 });
 
 afterAll(async () => {
-  for (const each of clients) each.disconnect(); // twice does no harm
+  for (const each of clients) each.disconnect();
   await cluster[Symbol.asyncDispose]();
   await directory[Symbol.asyncDispose]();
 });
@@ -61,21 +57,8 @@ function numbered(prefix: string, count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `${prefix}:${index}`);
 }
 
-/** Processor time of the longest turn of the server's event loop meanwhile; 0 when none was worth a note. */
-async function longestHeldMs(work: () => Promise<unknown>): Promise<number> {
-  await rm(notes, { force: true });
-  await work();
-  const text = existsSync(notes) ? await readFile(notes, 'utf8') : '';
-  return Math.max(0, ...text.split('\n').map(Number));
-}
-
 async function expectShortTurns(what: string, work: () => Promise<unknown>): Promise<void> {
-  const startMs = performance.now();
-  const heldMs = await longestHeldMs(work);
-  if (process.env['SETS_FIGURES'] === '1') {
-    const ms = (performance.now() - startMs).toFixed(0);
-    process.stderr.write(`${what}: ${ms} ms, longest turn ${heldMs} ms\n`);
-  }
+  const heldMs = await watch.longestMs(what, work);
   expect(heldMs, `longest turn of ${what}, in ms`).toBeLessThan(HELD_MS_MAX);
 }
 

@@ -3,7 +3,7 @@ import type { RangeOptions } from '@syncline/kernel';
 import { elementRange, KeyKind, kindRange, type Position, setKey } from '../state/storage-keys.js';
 
 /** One more than the highest position. */
-const POSITIONS_END = 2 ** 48;
+export const POSITIONS_END = 2 ** 48;
 
 /** Elements of a set from one position up to another. */
 export function elementsBetween(set: Uint8Array, from: number, to = POSITIONS_END): RangeOptions {

@@ -2,7 +2,8 @@
 //
 // Reading runs a little ahead of the reader (`readAheadBytes`), and not further: it costs bounded
 // memory, and a connection that nobody reads just now still notices that its peer is gone.
-// Writes of one turn of the event loop leave together, which saves a system call for each.
+// The first write of a turn of the event loop leaves at once: mostly it is the only one, and holding it back
+// would cost more than it saves. Those behind it leave together, which saves a system call for each.
 //
 // K63  Not pulling stops the peer; at most about `readAheadBytes` are held for the reader.
 // K64  `closed` settles once, after every byte in order, and nothing here throws unhandled.
@@ -45,6 +46,8 @@ export class SocketConnection implements Connection {
   readonly #arrivals = new Arrivals({ taken: () => this.#readOn() });
   #failure: SynclineError | undefined;
   #isCorked = false;
+  /** Node tells of a write at the end of the turn, or later. */
+  #writesUnderWay = 0;
 
   constructor(deps: SocketConnectionDeps, options: SocketConnectionOptions) {
     const { socket } = deps;
@@ -73,11 +76,12 @@ export class SocketConnection implements Connection {
 
   write(chunk: Uint8Array): boolean {
     if (this.#isGone() || this.#socket.writableEnded) return false;
-    if (!this.#isCorked) {
+    if (this.#writesUnderWay > 0 && !this.#isCorked) {
       this.#isCorked = true;
       this.#socket.cork();
       process.nextTick(this.#uncork);
     }
+    this.#writesUnderWay += 1;
     this.#socket.write(chunk, this.#sent);
     return this.#isDrained();
   }
@@ -140,6 +144,7 @@ export class SocketConnection implements Connection {
   };
 
   readonly #sent = (error?: Error | null): void => {
+    this.#writesUnderWay -= 1;
     if (!error && this.#isDrained()) this.#drainWaiters.settle();
   };
 

@@ -10,7 +10,7 @@ import type { TcpSettings } from './tcp-settings.js';
 export function socketOptions(settings: TcpSettings) {
   return {
     allowHalfOpen: true, // the peer's end must not end our direction
-    noDelay: true, // writes of one turn already leave together
+    noDelay: true, // the writes of one turn already leave in two packets at most
     keepAlive: true,
     keepAliveInitialDelay: settings.keepAliveDelayMs,
     highWaterMark: 1, // we do the reading ahead: once paused, a socket reads one chunk more at most

@@ -1,5 +1,5 @@
 // Reads what is stored, claims the epoch, folds: after that the sets can be served.
-
+import { guardStorage } from './guarded-storage.js';
 import { setsLimits } from './limits.js';
 import type { SetsDeps, SetsOptions } from './sets.js';
 import { SetsEngine } from './sets-engine.js';
@@ -8,15 +8,18 @@ import { TurnShare } from './turn-share.js';
 
 export async function openEngine(deps: SetsDeps, options: SetsOptions): Promise<SetsEngine> {
   const turns = new TurnShare(deps.clock);
-  const { state, identity } = await startState({ ...deps, turns }, options);
+  const opened: { engine?: SetsEngine } = {}; // before, damage is thrown, and there is no start
+  const storage = guardStorage(deps.storage, (error) => opened.engine?.stopWriting(error));
+  const { state, identity } = await startState({ ...deps, storage, turns }, options);
   const engine = new SetsEngine(
-    { ...deps, state, turns },
+    { ...deps, storage, state, turns },
     {
       identity,
       durability: options.durability ?? 'buffered',
       cacheBytesMax: options.cacheBytesMax ?? setsLimits.cacheBytesMax.value,
     },
   );
+  opened.engine = engine;
   try {
     await engine.folding.foldAll();
   } catch (thrown) {

@@ -46,7 +46,7 @@ function serve(deps: SetsDeps, options: SetsOptions, engine: SetsEngine): Sets {
   return new LocalSets({
     engine,
     connect: (peer) => sessions.connect(peer),
-    status: () => ({ ...healthOf(storage.health()), ...statusOf(engine, clients.size) }),
+    status: () => ({ ...healthOf(engine, storage.health()), ...statusOf(engine, clients.size) }),
     close: async () => {
       const stopped = engine.stop(); // first: who waits for the gate is told that the server stops
       stopping.abort();
@@ -57,7 +57,11 @@ function serve(deps: SetsDeps, options: SetsOptions, engine: SetsEngine): Sets {
   });
 }
 
-function healthOf(health: StorageHealth): Pick<SetsStatus, 'health' | 'reason'> {
+function healthOf(
+  { failure }: SetsEngine,
+  health: StorageHealth,
+): Pick<SetsStatus, 'health' | 'reason'> {
+  if (failure !== undefined) return { health: 'failed', reason: failure.message };
   switch (health.kind) {
     case 'ok':
     case 'reopening':

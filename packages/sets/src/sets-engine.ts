@@ -22,6 +22,7 @@ import type { SetsState } from './state/sets-state.js';
 import { identityKey } from './state/storage-keys.js';
 import type { TurnShare } from './turn-share.js';
 import { VersionWaiters } from './version-waiters.js';
+import { LivePages } from './view/live-pages.js';
 import { SnapshotView } from './view/snapshot-view.js';
 import { Watches } from './watches.js';
 
@@ -51,6 +52,7 @@ export class SetsEngine {
   /** A write has failed, so the storage may be opened anew at any time until one succeeds. */
   #isStorageShaky = false;
   #isClosing = false;
+  #failure: SynclineError | undefined;
 
   constructor(deps: SetsEngineDeps, options: SetsEngineOptions) {
     const { state, storage, clock, turns, random } = deps;
@@ -91,6 +93,7 @@ export class SetsEngine {
       commits: this.commits,
       gate: this.#gate,
       loader: new SetLoader({ state, storage, turns, eviction: this.eviction }),
+      pages: new LivePages({ storage, random, hash: this.#hash, registry: state.registry }),
       watches: new Watches(),
       onAdmit: () => this.eviction.check(),
       whenReadable: () => this.#whenReadable(),
@@ -105,6 +108,18 @@ export class SetsEngine {
 
   get isClosing(): boolean {
     return this.#isClosing;
+  }
+
+  /** Why nothing is written any more, until a restart; undefined while all is well. */
+  get failure(): SynclineError | undefined {
+    return this.#failure;
+  }
+
+  /** The disk cannot be trusted: from now on every write is refused. Reads go on where they can. */
+  stopWriting(error: SynclineError): void {
+    this.#failure ??= error;
+    this.keyspace.refuseWrites(error);
+    this.#gate.shut(error);
   }
 
   /**
@@ -195,8 +210,6 @@ export class SetsEngine {
   /** A full disk may have room later. Any other failure is final: nobody knows what the disk has kept. */
   #onWriteFailed(error: SynclineError): void {
     this.#isStorageShaky = true;
-    if (error.retryable) return;
-    this.keyspace.refuseWrites(error);
-    this.#gate.shut(error);
+    if (!error.retryable) this.stopWriting(error);
   }
 }

@@ -3,13 +3,14 @@
 //
 // The order is Redis's: is there such a command, has it the right number of words, is the client known, does
 // the server take it now, does it go into the queue of a transaction. A command that is refused while one is
-// open breaks it. Nothing is allocated on the way of a plain SADD.
+// open breaks it, and EXEC ends it. Nothing is allocated on the way of a plain SADD.
 import { type Metrics, SynclineError } from '@syncline/kernel';
 import type { CommandContext, CommandFinder, KnownCommand } from './command.js';
 import { createCommandTable } from './command-table.js';
-import { errorTexts, failureText } from './errors.js';
+import { errorTexts, execRefusedText, failureText } from './errors.js';
 import { resolveCommand } from './resolve-command.js';
 import { runCommand } from './run-command.js';
+import { endTransaction } from './transactions/end-transaction.js';
 import { queueCommand } from './transactions/queue-command.js';
 
 export interface DispatchDeps {
@@ -30,9 +31,9 @@ export function createDispatch({ metrics }: DispatchDeps): Dispatch {
 export function dispatchOver(lookup: CommandFinder): Dispatch {
   return (context) => {
     const known = resolveCommand(lookup, context.args);
-    if (typeof known === 'string') return refuse(context, known);
+    if (typeof known === 'string') return refuse(lookup, context, known);
     const refusal = refusalOf(known, context);
-    if (refusal !== undefined) return refuse(context, refusal);
+    if (refusal !== undefined) return refuse(lookup, context, refusal);
     if (context.client.queued !== undefined && !known.isNeverQueued) {
       return queueCommand(known, context);
     }
@@ -50,7 +51,14 @@ function refusalOf(known: KnownCommand, { client, facts }: CommandContext): stri
   return undefined;
 }
 
-function refuse({ client, reply }: CommandContext, text: string): void {
+/** As in Redis, an EXEC that is refused ends its transaction all the same. */
+function refuse(lookup: CommandFinder, context: CommandContext, text: string): void {
+  const { args, client, reply } = context;
+  if (lookup.find(args, 0)?.fullName === 'exec') {
+    endTransaction(context);
+    reply.error(execRefusedText(text));
+    return;
+  }
   if (client.queued !== undefined) client.isQueueBroken = true;
   reply.error(text);
 }

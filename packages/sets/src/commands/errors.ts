@@ -83,6 +83,11 @@ export function wrongArgumentsText(name: string): string {
   return `ERR wrong number of arguments for '${name}' command`;
 }
 
+/** EXEC itself was refused. */
+export function execRefusedText(why: string): string {
+  return `EXECABORT Transaction discarded because of: ${why.replace(/^ERR /, '')}`;
+}
+
 export function unknownSubcommandText(command: string, subcommand: string): string {
   return `ERR unknown subcommand '${cut(subcommand)}'. Try ${command.toUpperCase()} HELP.`;
 }

@@ -69,6 +69,10 @@ export interface Keyspace {
   admit(kind: 'read' | 'write'): Promise<void> | undefined;
   /** Keeps other writes out until `release`. Waits for its turn, and for room. */
   closeGate(signal: AbortSignal): Promise<GateHold>;
+  /** Names of sets from a position on, at one moment: about `count` of them or fewer. Close it. */
+  openNames(from: ScanPage): Promise<KeyspacePage>;
+  /** The same of the members of a set that need not be in memory. */
+  openMembers(args: ByteList, key: number, from: ScanPage): Promise<KeyspacePage>;
   /** All sets at one moment, not before this call. For what cannot be done within a turn. Close it. */
   openView(signal: AbortSignal): Promise<KeyspaceView>;
   /** For loops over much: undefined while the turn has time left, else wait and go on in a later one. */
@@ -93,6 +97,7 @@ export interface Keyspace {
 
   /** From now on a change of the visible members of this set touches the watcher. */
   watch(args: ByteList, key: number, watcher: Watcher): void;
+  isWatched(args: ByteList, key: number, watcher: Watcher): boolean;
   unwatch(watcher: Watcher): void;
 }
 
@@ -100,6 +105,16 @@ export interface ScanPage {
   /** 48 bits; 0 is the start. */
   readonly position: number;
   readonly count: number;
+}
+
+/** A part of a scan. It shows changes that are not stored yet: who answers with it waits for them. */
+export interface KeyspacePage extends Disposable {
+  /** By position and then by bytes. */
+  readonly batches: AsyncIterable<readonly Uint8Array[]>;
+  /** The position to go on from behind all batches, 0 at the end. */
+  readonly next: number;
+  positionOf(bytes: Uint8Array): number;
+  close(): void;
 }
 
 /** While it is held, changes go on through the keyspace as usual. */

@@ -12,6 +12,7 @@ import type {
   Digest,
   GateHold,
   Keyspace,
+  KeyspacePage,
   KeyspaceView,
   ScanPage,
   VisitBytes,
@@ -23,6 +24,7 @@ import { memberBuffer, memberEnd, memberStart, ROW_HEADER_WORDS } from './memory
 import type { MemorySet } from './state/memory-set.js';
 import type { SetsState } from './state/sets-state.js';
 import type { TurnShare } from './turn-share.js';
+import type { LivePages } from './view/live-pages.js';
 import type { Watches } from './watches.js';
 
 export interface LocalKeyspaceDeps {
@@ -31,6 +33,7 @@ export interface LocalKeyspaceDeps {
   readonly gate: WriteGate;
   readonly loader: SetLoader;
   readonly turns: TurnShare;
+  readonly pages: LivePages;
   readonly watches: Watches;
   readonly random: Random;
   /** Called once per command: memory may have been taken. */
@@ -216,6 +219,16 @@ export class LocalKeyspace implements Keyspace {
     return this.#deps.gate.close(signal);
   }
 
+  async openNames(from: ScanPage): Promise<KeyspacePage> {
+    await this.#deps.whenReadable();
+    return this.#deps.pages.names(from);
+  }
+
+  async openMembers(args: ByteList, key: number, from: ScanPage): Promise<KeyspacePage> {
+    await this.#deps.whenReadable();
+    return this.#deps.pages.members(this.#read(args, key), from);
+  }
+
   openView(signal: AbortSignal): Promise<KeyspaceView> {
     return this.#deps.openView(signal);
   }
@@ -251,6 +264,10 @@ export class LocalKeyspace implements Keyspace {
 
   watch(args: ByteList, key: number, watcher: Watcher): void {
     this.#deps.watches.add(watcher, this.#read(args, key));
+  }
+
+  isWatched(args: ByteList, key: number, watcher: Watcher): boolean {
+    return this.#state.setOf(args, key).watchers?.has(watcher) ?? false;
   }
 
   unwatch(watcher: Watcher): void {

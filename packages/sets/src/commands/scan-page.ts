@@ -2,7 +2,7 @@
 //
 // COUNT is how many are looked at, not how many match. Large members end a page early, so that it fits into
 // memory. Members of equal position are never parted: a cursor could not tell them apart.
-import type { KeyspaceView } from '../keyspace.js';
+import type { KeyspacePage } from '../keyspace.js';
 import { setsLimits } from '../limits.js';
 import type { Reply } from '../resp/reply.js';
 import { ByteCollector } from './byte-collector.js';
@@ -50,22 +50,18 @@ export class ScanPageBuilder {
   }
 }
 
-/** Fills a page from batches that are in the order of positions; gives the position behind it. */
-export async function fillPage(
-  page: ScanPageBuilder,
-  batches: AsyncIterable<readonly Uint8Array[]>,
-  view: KeyspaceView,
-): Promise<number> {
+/** Fills a page as far as the part of the keyspace goes; gives the position behind it. */
+export async function fillPage(page: ScanPageBuilder, part: KeyspacePage): Promise<number> {
   let lastPosition = -1;
-  for await (const batch of batches) {
+  for await (const batch of part.batches) {
     for (const member of batch) {
-      const position = view.positionOf(member);
+      const position = part.positionOf(member);
       if (page.isFull && position !== lastPosition) return position;
       page.see(member, 0, member.length);
       lastPosition = position;
     }
   }
-  return 0;
+  return part.next;
 }
 
 export function writeEmptyPage(reply: Reply): void {

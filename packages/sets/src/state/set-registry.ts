@@ -70,6 +70,13 @@ export class SetRegistry {
     return set;
   }
 
+  /** Sets in memory by the position of their names, as `MemberTable.scan` gives rows. Counts as no use. */
+  scan(position: number, count: number, visit: (set: MemorySet) => void): number {
+    return this.#names.scan(position, count, (row) => {
+      visit(this.at(readWord(this.#deps.heap, row, ROW_ACTOR)));
+    });
+  }
+
   /** Adds a set that is not in memory. */
   add(list: ByteList, index: number, cardinality: number): MemorySet {
     const words = this.#locate(list, index);

@@ -4,7 +4,14 @@
 // Positions have few bits, so that some members share one, and views give small batches.
 import { assert, type Random, randomBelow } from '@syncline/kernel';
 import type { ByteList } from '../byte-list.js';
-import type { GateHold, Keyspace, KeyspaceView, ScanPage, VisitBytes } from '../keyspace.js';
+import type {
+  GateHold,
+  Keyspace,
+  KeyspacePage,
+  KeyspaceView,
+  ScanPage,
+  VisitBytes,
+} from '../keyspace.js';
 
 type PlainSets = ReadonlyMap<string, ReadonlySet<string>>;
 
@@ -130,6 +137,14 @@ export class PlainKeyspace implements Keyspace {
     };
   }
 
+  openNames(from: ScanPage): Promise<KeyspacePage> {
+    return this.#openPage((view) => view.sets(from.position));
+  }
+
+  openMembers(args: ByteList, key: number, from: ScanPage): Promise<KeyspacePage> {
+    return this.#openPage((view) => view.members(args.bytes(key), from.position));
+  }
+
   async openView(): Promise<KeyspaceView> {
     this.openViews += 1;
     return plainView(this.#sets, {
@@ -154,6 +169,10 @@ export class PlainKeyspace implements Keyspace {
 
   watch(): void {}
 
+  isWatched(): boolean {
+    return false;
+  }
+
   unwatch(): void {}
 
   version(): never {
@@ -166,6 +185,11 @@ export class PlainKeyspace implements Keyspace {
 
   nextVersion(): never {
     throw new Error('the model has no versions');
+  }
+
+  async #openPage(batchesOf: (view: KeyspaceView) => KeyspacePage['batches']) {
+    const view = await this.openView();
+    return { ...view, batches: batchesOf(view), next: 0 };
   }
 
   #membersOf(set: string): ReadonlySet<string> {

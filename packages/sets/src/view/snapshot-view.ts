@@ -41,28 +41,26 @@ export class SnapshotView implements KeyspaceView {
     return this.#snapshot.get(elementKey(set, position, slice)) !== undefined;
   }
 
-  members(set: Uint8Array, position = 0): AsyncIterable<readonly Uint8Array[]> {
-    return this.#tails(elementsBetween(set, position), elementMemberStart(set));
+  members(set: Uint8Array, position = 0, to?: number): AsyncIterable<readonly Uint8Array[]> {
+    return this.#tails(elementsBetween(set, position, to), elementMemberStart(set));
   }
 
-  sets(position = 0): AsyncIterable<readonly Uint8Array[]> {
-    return this.#tails(setsBetween(position), SET_NAME_START);
+  sets(position = 0, to?: number): AsyncIterable<readonly Uint8Array[]> {
+    return this.#tails(setsBetween(position, to), SET_NAME_START);
   }
 
   async randomMember(set: Uint8Array): Promise<Uint8Array> {
     const count = this.cardinality(set);
     if (count === 0)
       throw new SynclineError('not-found', 'the set is empty, it has no member to draw');
-    const memberStart = elementMemberStart(set);
-    const keys = (from: number, to: number) =>
-      this.#tails(elementsBetween(set, from, to), memberStart);
+    const keys = (from: number, to: number) => this.members(set, from, to);
     return drawKey({ count, keys }, this.#random);
   }
 
   async randomSet(): Promise<Uint8Array | undefined> {
     const count = this.#snapshot.fold.setsCount;
     if (count === 0) return undefined;
-    const keys = (from: number, to: number) => this.#tails(setsBetween(from, to), SET_NAME_START);
+    const keys = (from: number, to: number) => this.sets(from, to);
     return drawKey({ count, keys }, this.#random);
   }
 

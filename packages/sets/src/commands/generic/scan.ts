@@ -2,7 +2,6 @@
 import type { ByteList } from '../../byte-list.js';
 import type { Command } from '../command.js';
 import { errorTexts } from '../errors.js';
-import { withView } from '../long-work.js';
 import type { PatternMeter } from '../pattern-meter.js';
 import { cursorWord, isBehindAll, scanOptions } from '../scan-options.js';
 import { fillPage, ScanPageBuilder, writeEmptyPage } from '../scan-page.js';
@@ -27,15 +26,14 @@ export const scan: Command = {
     for (const name of namesAtHand(context)) page.see(name, 0, name.length);
     page.writeTo(reply, 0);
   },
-  async runLong({ args, keyspace, reply }, signal) {
+  async runLong({ args, keyspace, reply }) {
     const words = parse(args);
     if (typeof words === 'string') return reply.error(words);
     const { position, options } = words;
     if (isBehindAll(position)) return writeEmptyPage(reply);
     const page = new ScanPageBuilder(options);
-    await withView(keyspace, signal, async (view) => {
-      page.writeTo(reply, await fillPage(page, view.sets(position), view));
-    });
+    using part = await keyspace.openNames({ position, count: options.count });
+    page.writeTo(reply, await fillPage(page, part));
   },
 };
 

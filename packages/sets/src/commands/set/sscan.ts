@@ -2,7 +2,6 @@
 import type { ByteList } from '../../byte-list.js';
 import type { Command } from '../command.js';
 import { errorTexts } from '../errors.js';
-import { withView } from '../long-work.js';
 import { refusesKeys } from '../name-limits.js';
 import { cursorWord, isBehindAll, scanOptions } from '../scan-options.js';
 import { fillPage, ScanPageBuilder, writeEmptyPage } from '../scan-page.js';
@@ -49,19 +48,18 @@ export const sscan: Command = {
     } while (position !== 0 && !page.isFull);
     page.writeTo(reply, position);
   },
-  async runLong({ args, keyspace, reply }, signal) {
+  async runLong({ args, keyspace, reply }) {
     const position = cursorWord(args, 2);
     if (position === undefined) return reply.error(errorTexts.invalidCursor);
     if (refusesKeys(args, reply, 1)) return;
-    const set = args.bytes(1);
-    await withView(keyspace, signal, async (view) => {
-      if (view.cardinality(set) === 0) return writeEmptyPage(reply);
-      const options = scanOptions(args, 3, { takesType: false });
-      if (typeof options === 'string') return reply.error(options);
-      if (isBehindAll(position)) return writeEmptyPage(reply);
-      const page = new ScanPageBuilder(options);
-      page.writeTo(reply, await fillPage(page, view.members(set, position), view));
-    });
+    await keyspace.admit('read'); // the storage can be read now
+    if (keyspace.cardinality(args, 1) === 0) return writeEmptyPage(reply);
+    const options = scanOptions(args, 3, { takesType: false });
+    if (typeof options === 'string') return reply.error(options);
+    if (isBehindAll(position)) return writeEmptyPage(reply);
+    const page = new ScanPageBuilder(options);
+    using part = await keyspace.openMembers(args, 1, { position, count: options.count });
+    page.writeTo(reply, await fillPage(page, part));
   },
 };
 

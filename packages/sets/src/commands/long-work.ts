@@ -3,10 +3,12 @@
 import type { ByteList } from '../byte-list.js';
 import type { GateHold, Keyspace, KeyspaceView } from '../keyspace.js';
 import type { CommandContext } from './command.js';
+import { endingView } from './ending-view.js';
 
 /** Items between two questions for the time. */
 const ITEMS_PER_LOOK = 64;
 
+/** For reads, which end with `aborted` when the client is gone. */
 export async function withView<Result>(
   keyspace: Keyspace,
   signal: AbortSignal,
@@ -14,7 +16,7 @@ export async function withView<Result>(
 ): Promise<Result> {
   const view = await keyspace.openView(signal);
   try {
-    return await work(view);
+    return await work(endingView(view, signal));
   } finally {
     view.close();
   }
@@ -37,6 +39,22 @@ export async function withGate<Result>(
   } finally {
     hold.release();
   }
+}
+
+/** For changes that are found by reading: they go on when the client is gone, so that none stays half done. */
+export function withGateAndView<Result>(
+  keyspace: Keyspace,
+  signal: AbortSignal,
+  work: (hold: GateHold, view: KeyspaceView) => Promise<Result>,
+): Promise<Result> {
+  return withGate(keyspace, signal, async (hold) => {
+    const view = await keyspace.openView(signal);
+    try {
+      return await work(hold, view);
+    } finally {
+      view.close();
+    }
+  });
 }
 
 /** The items of a list from an index on, as fast as the client takes them. */

@@ -3,7 +3,7 @@
 
 import { ChangeBuffer } from '../change-buffer.js';
 import type { Command } from '../command.js';
-import { withGate, withView } from '../long-work.js';
+import { withGateAndView } from '../long-work.js';
 import { refusesKeys } from '../name-limits.js';
 import { inOneOperation } from '../one-operation.js';
 import { clearsSets } from '../walks.js';
@@ -21,22 +21,20 @@ export const deleteBehaviour: Pick<Command, 'walks' | 'run' | 'runLong'> = {
   },
   async runLong({ args, keyspace, reply }, signal) {
     if (refusesKeys(args, reply, 1, args.length)) return;
-    const deleted = await withGate(keyspace, signal, (hold) =>
-      withView(keyspace, signal, async (view) => {
-        const changes = new ChangeBuffer({ keyspace, hold });
-        const seen = new Set<string>();
-        let count = 0;
-        for (let key = 1; key < args.length; key += 1) {
-          const set = args.bytes(key);
-          await keyspace.breathe();
-          if (view.cardinality(set) === 0 || seen.size === seen.add(args.text(key)).size) continue;
-          count += 1;
-          await changes.removeAll(view, set);
-        }
-        await changes.finish();
-        return count;
-      }),
-    );
+    const deleted = await withGateAndView(keyspace, signal, async (hold, view) => {
+      const changes = new ChangeBuffer({ keyspace, hold });
+      const seen = new Set<string>();
+      let count = 0;
+      for (let key = 1; key < args.length; key += 1) {
+        const set = args.bytes(key);
+        await keyspace.breathe();
+        if (view.cardinality(set) === 0 || seen.size === seen.add(args.text(key)).size) continue;
+        count += 1;
+        await changes.removeAll(view, set);
+      }
+      await changes.finish();
+      return count;
+    });
     reply.integer(deleted);
   },
 };

@@ -5,7 +5,7 @@ import { ByteList } from '../../byte-list.js';
 import { ChangeBuffer } from '../change-buffer.js';
 import type { Command } from '../command.js';
 import { errorTexts } from '../errors.js';
-import { withGate, withView } from '../long-work.js';
+import { withGateAndView } from '../long-work.js';
 import { inOneOperation } from '../one-operation.js';
 import { isOption } from '../option-word.js';
 import { clearsKeyspace, walksNothing } from '../walks.js';
@@ -27,15 +27,13 @@ export const flushBehaviour: Pick<Command, 'walks' | 'run' | 'runLong'> = {
     reply.simple('OK');
   },
   async runLong({ keyspace, reply }, signal) {
-    await withGate(keyspace, signal, (hold) =>
-      withView(keyspace, signal, async (view) => {
-        const changes = new ChangeBuffer({ keyspace, hold });
-        for await (const batch of view.sets()) {
-          for (const set of batch) await changes.removeAll(view, set);
-        }
-        await changes.finish();
-      }),
-    );
+    await withGateAndView(keyspace, signal, async (hold, view) => {
+      const changes = new ChangeBuffer({ keyspace, hold });
+      for await (const batch of view.sets()) {
+        for (const set of batch) await changes.removeAll(view, set);
+      }
+      await changes.finish();
+    });
     reply.simple('OK');
   },
 };

@@ -8,7 +8,7 @@ import { ByteCollector } from '../byte-collector.js';
 import { ChangeBuffer } from '../change-buffer.js';
 import type { Command, CommandContext } from '../command.js';
 import { errorTexts } from '../errors.js';
-import { withGate, withView, writeBulks } from '../long-work.js';
+import { withGateAndView, withView, writeBulks } from '../long-work.js';
 import { refusesKeys } from '../name-limits.js';
 import { inOneOperation } from '../one-operation.js';
 import { walksSets } from '../walks.js';
@@ -70,19 +70,17 @@ export function storeBehaviour(rule: SetRule): Behaviour {
     async runLong({ args, keyspace, reply }, signal) {
       if (refusesKeys(args, reply, 1, args.length)) return;
       const destination = args.bytes(1);
-      const stored = await withGate(keyspace, signal, (hold) =>
-        withView(keyspace, signal, async (view) => {
-          const changes = new ChangeBuffer({ keyspace, hold });
-          const names = namesOf(args, 2);
-          await changes.removeAll(view, destination);
-          for await (const batch of resultOfView(rule, { keyspace, view, names })) {
-            for (const member of batch) await changes.push('add', destination, member);
-            await keyspace.breathe();
-          }
-          await changes.finish();
-          return changes.added;
-        }),
-      );
+      const stored = await withGateAndView(keyspace, signal, async (hold, view) => {
+        const changes = new ChangeBuffer({ keyspace, hold });
+        const names = namesOf(args, 2);
+        await changes.removeAll(view, destination);
+        for await (const batch of resultOfView(rule, { keyspace, view, names })) {
+          for (const member of batch) await changes.push('add', destination, member);
+          await keyspace.breathe();
+        }
+        await changes.finish();
+        return changes.added;
+      });
       reply.integer(stored);
     },
   };

@@ -49,7 +49,6 @@ export const sintercard: Command = {
       for await (const batch of resultOfView('intersection', { keyspace, view, names })) {
         count += batch.length;
         if (count >= limit) return limit;
-        signal.throwIfAborted();
         await keyspace.breathe();
       }
       return count;

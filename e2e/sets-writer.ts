@@ -107,7 +107,7 @@ export class SetsWriter {
       happened += 1;
     }
     if (unequal.size > 0) {
-      return `${this.name}: after ${this.#answeredCount} answered steps and any of ${this.#waiting.length} more, not as found: ${lost.slice(0, 5)}`;
+      return `${this.name}: after ${this.#answeredCount} answered steps and any of ${this.#waiting.length} more, not as found: ${lost.slice(0, 5).join(', ')}`;
     }
     this.#known = new Set(found);
     this.#waiting = [];

@@ -94,7 +94,7 @@ async function collect(
 ): Promise<ByteList | undefined> {
   const names = namesOf(args, 1);
   const words = new ByteCollector();
-  const isRepeating = rule === 'union' && names.length > setsLimits.mergedSetsMax.value;
+  const isRepeating = rule === 'union' && args.length - 1 > setsLimits.mergedSetsMax.value;
   const seen = new Set<string>();
   for await (const batch of resultOfView(rule, { keyspace, view, names })) {
     for (const member of batch) {
@@ -107,8 +107,10 @@ async function collect(
   return words.list;
 }
 
-export function namesOf(args: ByteList, from: number, to = args.length): readonly Uint8Array[] {
-  const names: Uint8Array[] = [];
-  for (let index = from; index < to; index += 1) names.push(args.bytes(index));
-  return names;
+export function* namesOf(
+  args: ByteList,
+  from: number,
+  to = args.length,
+): Generator<Uint8Array, void, undefined> {
+  for (let index = from; index < to; index += 1) yield args.bytes(index);
 }

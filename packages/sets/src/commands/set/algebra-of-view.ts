@@ -14,7 +14,8 @@ type Batch = readonly Uint8Array[];
 export interface ViewedSets {
   readonly keyspace: Keyspace;
   readonly view: KeyspaceView;
-  readonly names: readonly Uint8Array[];
+  /** Taken one by one, as there may be a million. */
+  readonly names: Iterable<Uint8Array>;
 }
 
 /**
@@ -23,28 +24,19 @@ export interface ViewedSets {
  */
 export async function* resultOfView(
   rule: SetRule,
-  { keyspace, view, names }: ViewedSets,
+  viewed: ViewedSets,
 ): AsyncGenerator<Batch, void, undefined> {
-  const [first] = names;
+  const { keyspace, view } = viewed;
+  const sets = await fullSets(rule, viewed);
+  const [first] = sets;
   if (first === undefined) return;
-  const sets = await viewedSets(keyspace, view, names);
-  switch (rule) {
-    case 'union':
-      yield* unionInGroups(sets, view);
-      return;
-    case 'intersection': {
-      const bySize = sets.toSorted((one, other) => one.cardinality - other.cardinality);
-      if ((bySize[0]?.cardinality ?? 0) === 0) return;
-      yield* filtered({ keyspace, view, rule, base: bySize[0], others: bySize.slice(1) });
-      return;
-    }
-    case 'difference': {
-      const base = sets[0];
-      const others = sets.slice(1).filter(({ cardinality }) => cardinality > 0);
-      const isSelf = names.slice(1).some((name) => Buffer.compare(name, first) === 0);
-      if (!isSelf) yield* filtered({ keyspace, view, rule, base, others });
-    }
+  if (rule === 'union') {
+    yield* unionInGroups(sets, view);
+    return;
   }
+  const base = rule === 'difference' ? first : smallestOf(sets, first);
+  const others = sets.filter((set) => set !== base);
+  yield* filtered({ keyspace, view, rule, base, others });
 }
 
 interface ViewedSet {
@@ -52,30 +44,43 @@ interface ViewedSet {
   readonly cardinality: number;
 }
 
-/** Each name once, in the order of first appearance. */
-async function viewedSets(
-  keyspace: Keyspace,
-  view: KeyspaceView,
-  names: readonly Uint8Array[],
+/** Sets that are not empty, each once, in the order of the names. None: the result is empty, too. */
+async function fullSets(
+  rule: SetRule,
+  { keyspace, view, names }: ViewedSets,
 ): Promise<readonly ViewedSet[]> {
-  const byText = new Map<string, ViewedSet>();
+  const sets: ViewedSet[] = [];
+  const seen = new Set<string>();
+  let firstText: string | undefined;
   for (const name of names) {
     const text = Buffer.from(name.buffer, name.byteOffset, name.length).toString('latin1');
-    if (!byText.has(text)) byText.set(text, { name, cardinality: view.cardinality(name) });
+    if (rule === 'difference' && text === firstText) return []; // what a set has beyond itself
+    if (seen.size !== seen.add(text).size) {
+      const cardinality = view.cardinality(name);
+      if (cardinality > 0) sets.push({ name, cardinality });
+      else if (rule === 'intersection' || (rule === 'difference' && firstText === undefined))
+        return [];
+    }
+    firstText ??= text;
     const pause = keyspace.breathe();
     if (pause !== undefined) await pause;
   }
-  return [...byText.values()];
+  return sets;
+}
+
+function smallestOf(sets: readonly ViewedSet[], first: ViewedSet): ViewedSet {
+  let smallest = first;
+  for (const set of sets) if (set.cardinality < smallest.cardinality) smallest = set;
+  return smallest;
 }
 
 async function* unionInGroups(
   sets: readonly ViewedSet[],
   view: KeyspaceView,
 ): AsyncGenerator<Batch, void, undefined> {
-  const full = sets.filter(({ cardinality }) => cardinality > 0);
   const groupSize = setsLimits.mergedSetsMax.value;
-  for (let from = 0; from < full.length; from += groupSize) {
-    const streams = full.slice(from, from + groupSize).map(({ name }) => view.members(name));
+  for (let from = 0; from < sets.length; from += groupSize) {
+    const streams = sets.slice(from, from + groupSize).map(({ name }) => view.members(name));
     yield* mergeOrdered('union', { streams, positionOf: (member) => view.positionOf(member) });
   }
 }
@@ -84,18 +89,19 @@ interface Filter {
   readonly keyspace: Keyspace;
   readonly view: KeyspaceView;
   readonly rule: 'intersection' | 'difference';
-  readonly base: ViewedSet | undefined;
+  readonly base: ViewedSet;
   readonly others: readonly ViewedSet[];
 }
 
 /** Members of the base that all others have, or that none has. */
 async function* filtered(filter: Filter): AsyncGenerator<Batch, void, undefined> {
   const { view, rule, base, others } = filter;
-  if (base === undefined) return;
-  const isMerged = ({ cardinality }: ViewedSet, index: number) =>
-    cardinality <= base.cardinality * ASK_RATIO && index < setsLimits.mergedSetsMax.value;
-  const merged = others.filter(isMerged);
-  const asked = others.filter((set, index) => !isMerged(set, index));
+  const merged: ViewedSet[] = [];
+  const asked: ViewedSet[] = [];
+  for (const set of others) {
+    const isLike = set.cardinality <= base.cardinality * ASK_RATIO;
+    (isLike && merged.length < setsLimits.mergedSetsMax.value ? merged : asked).push(set);
+  }
   const streams = [base, ...merged].map(({ name }) => view.members(name));
   const positionOf = (member: Uint8Array) => view.positionOf(member);
   for await (const batch of mergeOrdered(rule, { streams, positionOf })) {

@@ -128,10 +128,10 @@ async function othersP99Ms(port: number): Promise<number> {
     };
     const asking = clients.map(ask);
     const reader = spawn('redis-cli', ['-p', String(port), 'smembers', 'set'], { stdio: 'ignore' });
-    const [code] = await once(reader, 'exit');
+    await once(reader, 'exit');
     isDone = true;
     await Promise.all(asking);
-    if (code !== 0) throw new Error(`redis-cli smembers ended with ${String(code)}`);
+    if (reader.exitCode !== 0) throw new Error(`redis-cli ended with ${reader.exitCode}`);
     return latenciesMs.toSorted((a, b) => a - b)[Math.floor(latenciesMs.length * 0.99)] ?? 0;
   } finally {
     for (const client of clients) client.disconnect();

@@ -1,4 +1,5 @@
 // The library's face, and a RESP session on top of it, over the simulated disk.
+import { type LogFields, silentLogger } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { openSets } from './open-sets.js';
@@ -180,6 +181,19 @@ test('who waits for its turn when the node stops is told so, and so is who comes
     const refused = '-ERR server is shutting down\r\n';
     expect([first.output(), second.output()]).toEqual([`:1\r\n${refused}`, refused]);
     expect(late.output()).toBe(refused + refused);
+  }));
+
+test('the log tells a new store from one that was closed and from one after a crash', () =>
+  runInSimulation(1, async (ports) => {
+    const told: unknown[] = [];
+    const logger = { ...silentLogger, info: (_: string, fields?: LogFields) => told.push(fields) };
+    const { sets, start } = await open({ ...ports, logger });
+    await sets.close();
+    const crashed = await start();
+    const last = await start();
+    expect(told).toMatchObject([{ store: 'new' }, { store: 'closed' }, { store: 'recovered' }]);
+    await crashed.close();
+    await last.close();
   }));
 
 test('a disk that failed takes no more writes in this process', () =>

@@ -41,7 +41,7 @@ export async function startState(
     .put(foldKey, encodeFold(fold));
   await storage.write(batch, { durability: 'synced' });
   state.useActor(actorId(nodeId, epoch));
-  logger.info('sets are read', { node: nodeId, epoch, wasClean: previous?.state === 'clean' });
+  logger.info('sets are read', { epoch, store: storeBefore(previous) });
   return { state, identity };
 }
 
@@ -49,4 +49,10 @@ async function readVersion(storage: Storage): Promise<readonly StorageEntry[]> {
   const entries: StorageEntry[] = [];
   for await (const entry of storage.range(kindRange(KeyKind.version))) entries.push(entry);
   return entries;
+}
+
+/** An operator must not take the first start for one after a crash. */
+function storeBefore(previous: IdentityRecord | undefined): 'new' | 'closed' | 'recovered' {
+  if (previous === undefined) return 'new';
+  return previous.state === 'clean' ? 'closed' : 'recovered';
 }

@@ -34,6 +34,20 @@ test('every listener that a slice uses is announced as soon as it accepts', asyn
   expect(server.listeners.every(({ port }) => port > 0)).toBe(true);
 });
 
+test('a node with peers says that it is on its own when nothing connects it to them', async () => {
+  const settings = { mesh: { peers: ['2@127.0.0.1:1'] } };
+  await using alone = await startTestServer([], { settings });
+  expect(alone.log).toContainEqual({
+    level: 'warn',
+    msg: 'configuration',
+    fields: { node: 1, peers: [2], warning: expect.stringContaining('mesh.peers has no effect') },
+  });
+  await using meshed = await startTestServer([new EchoSlice()], { settings });
+  await using single = await startTestServer([]);
+  for (const { log } of [meshed, single])
+    expect(log.filter(({ level }) => level === 'warn')).toEqual([]);
+});
+
 test('data lies in one store per slice, and survives a restart', async () => {
   await using directory = await makeTempDirectory('server');
   const settings = { dataDir: directory.path };

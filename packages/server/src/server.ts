@@ -61,6 +61,7 @@ export async function startServer(
   checkExposure(config, names);
   const context = createServerContext(deps, config, slices);
   context.metrics.watchProcess();
+  warnOfPeersWithoutMesh(context, names);
   const { graceMs } = config.shutdown;
   const lifecycle = new Lifecycle(context);
 
@@ -79,6 +80,15 @@ export async function startServer(
     return stopped;
   };
   return { listeners: context.listeners, failed: context.failed, stop };
+}
+
+/** Whoever names peers believes that they are connected, so silence would be a promise. */
+function warnOfPeersWithoutMesh(context: ServerContext, names: readonly ListenerName[]): void {
+  const { peers } = context.config.mesh;
+  if (peers.length === 0 || names.includes('mesh')) return;
+  const warning =
+    'mesh.peers has no effect: there is no mesh yet. This node is on its own, and a majority is itself alone.';
+  context.logger.warn('configuration', { warning, peers: peers.map(({ nodeId }) => nodeId) });
 }
 
 function createSlicePart(context: ServerContext, data: DataPart, slice: Slice): SlicePart {

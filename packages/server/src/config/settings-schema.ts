@@ -82,7 +82,7 @@ const mesh = {
     help: 'Name of the cluster. Nodes of another name are refused.',
   }),
   peers: listSetting(peerAddressSchema, 16, {
-    help: 'The other nodes. This node itself may stand in the list and is passed over, so that one list serves all.',
+    help: 'The other nodes. Without effect until there is a mesh; a start with peers says so in its log. This node itself may stand in the list and is passed over, so that one list serves all.',
     flag: '--peer <id@host:port>',
     allowedItem: 'ID@HOST:PORT (id 1 to 65535)',
   }),

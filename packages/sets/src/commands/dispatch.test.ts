@@ -17,15 +17,22 @@ const broken = new SynclineError('storage-failed', 'the disk is gone');
 class SlowKeyspace extends PlainKeyspace {
   readonly steps: string[] = [];
   gate: Promise<void> | undefined;
+  reopening: Promise<void> | undefined;
   isLoaded = true;
 
   constructor() {
     super({ random: createSeededRandom(1) });
   }
 
-  override admit(): undefined {
+  override admit(kind?: 'read' | 'write'): undefined {
+    if (kind === 'read') return this.reopening as undefined;
     this.steps.push('admit');
     return this.gate as undefined;
+  }
+
+  override cardinality(args: ByteList, key: number): number {
+    if (this.reopening !== undefined) throw new SynclineError('unavailable', 'opened anew');
+    return super.cardinality(args, key);
   }
 
   override isWhole(): boolean {
@@ -129,6 +136,14 @@ describe('when it runs', () => {
     void send('try', 'a');
     expect(reply.values).toEqual([{ kind: 'simple', text: 'RAN' }]);
     expect(keyspace.steps).toEqual(['admit']);
+  });
+
+  test('only when its sets can be looked up, while the storage is opened anew', async () => {
+    const { send, keyspace } = desk({ walks });
+    keyspace.reopening = Promise.resolve().then(() => {
+      keyspace.reopening = undefined;
+    });
+    expect(await send('try', 'a')).toBe('RAN');
   });
 
   test('sets come first and the gate comes last', async () => {

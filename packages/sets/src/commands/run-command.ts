@@ -9,6 +9,16 @@ import { planWalk, walkedKeys } from './walk-plan.js';
 
 export function runCommand(known: KnownCommand, context: CommandContext): void | Promise<void> {
   const walk = known.command.walks?.(context.args);
+  const readable = walk && context.keyspace.admit('read'); // to make a plan, sets are looked up
+  if (readable !== undefined) return readable.then(() => runAsPlanned(known, context, walk));
+  return runAsPlanned(known, context, walk);
+}
+
+function runAsPlanned(
+  known: KnownCommand,
+  context: CommandContext,
+  walk: Walk | undefined,
+): void | Promise<void> {
   const plan = walk === undefined ? 'now' : planWalk(walk, context.args, context.keyspace);
   if (plan === 'long') return runLong(known, context);
   if (plan === 'bring') return runWhenBrought(known, context, walk);

@@ -170,3 +170,23 @@ test('who waits when it stops is refused, and so is who comes later and finds so
     await expect(waiting).rejects.toMatchObject({ code: 'closed' });
     await expect(folding.foldAll()).rejects.toMatchObject({ code: 'closed' });
   }));
+
+test('a broken promise of our own stops the process: it is no failure of the disk', async () => {
+  const ours = process.listeners('unhandledRejection'); // the test runner would fail on it, too
+  process.removeAllListeners('unhandledRejection');
+  try {
+    const failures: string[] = [];
+    const run = withHead(async (world) => {
+      world.head.folded = () => {
+        throw new Error('S7: what is folded was in the head');
+      };
+      world.commit();
+      await world.sleep(200);
+      failures.push(...world.failures);
+    });
+    await expect(run).rejects.toThrow('S7: what is folded was in the head');
+    expect(failures).toEqual([]);
+  } finally {
+    for (const listener of ours) process.on('unhandledRejection', listener);
+  }
+});

@@ -12,6 +12,7 @@ import {
   type Logger,
   type Metrics,
   type Storage,
+  type StorageBatch,
   SynclineError,
   type Timer,
 } from '@syncline/kernel';
@@ -198,24 +199,23 @@ export class Folding {
   }
 
   async #run(): Promise<void> {
-    try {
-      while (!this.#isStopped && !this.#isReached(this.#target)) {
-        const fold = this.#deps.state.nextFold();
-        if (fold === undefined) break; // its commit is under way and will wake us
-        await this.#fold(fold);
-      }
-      this.#isRunning = false;
-    } catch (thrown) {
-      this.#isRunning = false;
-      this.#fail(SynclineError.from(thrown, 'storage-failed'));
+    let failure: SynclineError | undefined;
+    while (failure === undefined && !this.#isStopped && !this.#isReached(this.#target)) {
+      const fold = this.#deps.state.nextFold();
+      if (fold === undefined) break; // its commit is under way and will wake us
+      failure = await this.#fold(fold);
     }
+    this.#isRunning = false;
+    if (failure !== undefined) this.#fail(failure);
   }
 
-  async #fold(fold: FoldBatch): Promise<void> {
-    const { state, storage, clock, metrics } = this.#deps;
+  /** Gives why the batch could not be written. What is wrong with ourselves is not caught: the process stops. */
+  async #fold(fold: FoldBatch): Promise<SynclineError | undefined> {
+    const { state, clock, metrics } = this.#deps;
     const startMs = clock.monotonicMs();
     const workMs = await this.#build(fold);
-    await storage.write(fold.batch, { durability: 'synced' });
+    const failure = await this.#write(fold.batch);
+    if (failure !== undefined) return failure;
     state.folded(fold);
     this.#failure = undefined;
     this.#batchesCount += 1;
@@ -224,6 +224,16 @@ export class Folding {
     this.#deps.onFolded();
     // The storage took the batch in turns of its own, which took about as long as building it.
     if (!this.#isReached(this.#target)) await this.#rest(workMs);
+    return undefined;
+  }
+
+  async #write(batch: StorageBatch): Promise<SynclineError | undefined> {
+    try {
+      await this.#deps.storage.write(batch, { durability: 'synced' });
+      return undefined;
+    } catch (thrown) {
+      return SynclineError.from(thrown, 'storage-failed');
+    }
   }
 
   /** Gives how long it was at work. */

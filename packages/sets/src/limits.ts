@@ -144,6 +144,11 @@ export const setsLimits = defineLimits({
     unit: 'entries',
     why: 'Blocked WAIT and SYNCLINE.READ commands. One more is refused.',
   },
+  askedWordsMax: {
+    value: 1_024,
+    unit: 'entries',
+    why: 'Words of COMMAND, CONFIG GET, CLIENT LIST, CLIENT KILL or INFO. They are looked at within a turn. More are refused.',
+  },
   scanCountMax: { value: 10_000, unit: 'entries', why: 'COUNT of a scan. More is taken as this.' },
   patternStepsMax: {
     value: 16_777_216,

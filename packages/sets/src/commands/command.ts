@@ -28,6 +28,8 @@ export interface Command {
   readonly name: string;
   /** Words with the name; negative: at least as many. Checked before it runs. */
   readonly arity: number;
+  /** Words with the name, where all are looked at within a turn. More are refused. Left out: any number. */
+  readonly wordsMax?: number;
   readonly flags: readonly CommandFlag[];
   readonly group: 'set' | 'generic' | 'connection' | 'server' | 'transactions' | 'syncline';
   /** The words behind the name, for help texts and docs/COMMANDS.md: `key member [member ...]`. */
@@ -44,6 +46,8 @@ export interface Command {
   readonly walks?: (args: ByteList) => Walk;
   /** Named without the command: `get`, not `config|get`. Their `args` are the whole command. */
   readonly subcommands?: readonly Command[];
+  /** Why nobody may run it; said at once, inside MULTI too. */
+  readonly refusal?: string;
   /** Its answer may come in a later turn, so it cannot be part of a transaction. */
   readonly waits?: true;
   /**

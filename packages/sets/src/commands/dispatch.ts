@@ -43,6 +43,7 @@ export function dispatchOver(lookup: CommandFinder): Dispatch {
 
 /** Why this command may not run for this client at this time. */
 function refusalOf(known: KnownCommand, { client, facts }: CommandContext): string | undefined {
+  if (known.command.refusal !== undefined) return known.command.refusal;
   if (!client.isAuthenticated && !known.isOpen) return errorTexts.notAuthenticated;
   const phase = facts.phase();
   if (phase === 'loading' && !known.isLoadable) return errorTexts.loading;

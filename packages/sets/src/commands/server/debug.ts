@@ -10,5 +10,6 @@ export const debug: Command = {
   syntax: '...',
   summary: 'Answers that it is not allowed.',
   difference: 'It cannot be allowed.',
+  refusal: errorTexts.debugNotAllowed,
   run: ({ reply }) => reply.error(errorTexts.debugNotAllowed),
 };

@@ -83,6 +83,10 @@ export function wrongArgumentsText(name: string): string {
   return `ERR wrong number of arguments for '${name}' command`;
 }
 
+export function tooManyWordsText(name: string, wordsMax: number): string {
+  return `ERR more than ${wordsMax} words for '${name}', send fewer at once`;
+}
+
 /** EXEC itself was refused. */
 export function execRefusedText(why: string): string {
   return `EXECABORT Transaction discarded because of: ${why.replace(/^ERR /, '')}`;

@@ -1,7 +1,12 @@
 // Which command the words mean, or why none: an unknown name, an unknown subcommand, too few or too many words.
 import type { ByteList } from '../byte-list.js';
 import type { CommandFinder, KnownCommand } from './command.js';
-import { unknownCommandText, unknownSubcommandText, wrongArgumentsText } from './errors.js';
+import {
+  tooManyWordsText,
+  unknownCommandText,
+  unknownSubcommandText,
+  wrongArgumentsText,
+} from './errors.js';
 import { redisCommandNames } from './redis-command-names.js';
 
 /** Redis shows no more than this many bytes of the arguments, so no more words than that are looked at. */
@@ -17,7 +22,11 @@ export function resolveCommand(lookup: CommandFinder, args: ByteList): KnownComm
     if (subcommand === undefined) return unknownSubcommandText(command.fullName, args.text(1));
     known = subcommand;
   }
-  return isArity(known.command.arity, args.length) ? known : wrongArgumentsText(known.fullName);
+  const { arity, wordsMax } = known.command;
+  if (!isArity(arity, args.length)) return wrongArgumentsText(known.fullName);
+  if (wordsMax !== undefined && args.length > wordsMax)
+    return tooManyWordsText(known.fullName, wordsMax);
+  return known;
 }
 
 /** A negative arity is the least number of words. */

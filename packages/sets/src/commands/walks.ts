@@ -4,6 +4,8 @@ import type { ByteList } from '../byte-list.js';
 import { setsLimits } from '../limits.js';
 import type { PartWalk, Walk } from './command.js';
 
+const ENTRY_NAMES = 4;
+
 export const walksNothing: Walk = { kind: 'none' };
 export const walksLong: Walk = { kind: 'long' };
 export const walksKeyspace: Walk = { kind: 'keyspace', removes: false };
@@ -27,6 +29,11 @@ export function walksPart(args: ByteList, part: Omit<PartWalk, 'kind'>): Walk {
 /** The words from `from` on are asked for one by one. */
 export function walksNames(args: ByteList, from: number): Walk {
   return { kind: 'names', count: args.length - from };
+}
+
+/** So many commands are told about, each of which costs as much as a few names. */
+export function walksEntries(count: number): Walk {
+  return { kind: 'names', count: count * ENTRY_NAMES };
 }
 
 function walkOf(args: ByteList, walk: Extract<Walk, { kind: 'sets' }>): Walk {

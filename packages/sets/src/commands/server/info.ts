@@ -1,4 +1,5 @@
 // INFO: facts about the server, by sections. Clients wait for `loading:0` and look at `redis_version`.
+import { setsLimits } from '../../limits.js';
 import type { Command, CommandContext } from '../command.js';
 import { infoSections } from './info-sections.js';
 
@@ -7,6 +8,7 @@ const everything: ReadonlySet<string> = new Set(['all', 'everything', 'default']
 export const info: Command = {
   name: 'info',
   arity: -1,
+  wordsMax: setsLimits.askedWordsMax.value,
   flags: ['loading', 'stale'],
   group: 'server',
   syntax: '[section ...]',

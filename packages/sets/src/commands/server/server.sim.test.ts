@@ -1,6 +1,7 @@
 // Commands about the server over RESP, beyond what the recorded conversations show.
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
+import { setsLimits } from '../../limits.js';
 import { openSets } from '../../open-sets.js';
 import type { Sets } from '../../sets.js';
 import { Talk } from '../../testing/talk.js';
@@ -89,6 +90,33 @@ test('HELP lists the subcommands that are there', () =>
     expect(help).toContain('+    Prints this help.');
     expect(await talk.ask('CONFIG', 'HELP')).toContain('+GET pattern [pattern ...]\r\n');
     expect(await talk.ask('COMMAND', 'HELP')).toContain('+COUNT\r\n');
+  }));
+
+test.each([
+  ['COMMAND', 'INFO'],
+  ['COMMAND', 'DOCS'],
+  ['COMMAND', 'GETKEYS', 'DEL'],
+  ['CONFIG', 'GET'],
+  ['CLIENT', 'LIST', 'ID'],
+  ['CLIENT', 'KILL'],
+  ['INFO'],
+])('S19 %s %s takes so many words and no more', (...name) =>
+  withSets(async (sets) => {
+    const talk = new Talk(sets);
+    const wordsMax = setsLimits.askedWordsMax.value;
+    const words = [...name, ...Array.from({ length: wordsMax }, () => '1')];
+    expect(await talk.ask(...words.slice(0, wordsMax))).not.toMatch(/^-ERR more than/);
+    expect(await talk.ask(...words.slice(0, wordsMax + 1))).toMatch(
+      /^-ERR more than 1024 words for '[a-z|]+', send fewer at once\r\n$/,
+    );
+  }),
+);
+
+test('S19 what COMMAND tells within a transaction has its bound', () =>
+  withSets(async (sets) => {
+    const commands = Array.from({ length: 300 }, () => ['COMMAND']);
+    const answers = await new Talk(sets).all([['MULTI'], ...commands, ['EXEC']]);
+    expect(answers).toMatch(/\r\n-ERR transaction reads more than /);
   }));
 
 test('COMMAND tells about itself', () =>

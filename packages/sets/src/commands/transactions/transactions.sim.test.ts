@@ -310,9 +310,14 @@ test('a connection watches so many keys and no more', () =>
     const talk = new Talk(sets);
     const keys = Array.from({ length: setsLimits.watchedKeysMax.value }, (_, i) => `k${i}`);
     expect(await talk.ask('WATCH', ...keys)).toBe('+OK\r\n');
+    expect(await talk.ask('WATCH', ...keys.toReversed(), 'k0'), 'again').toBe('+OK\r\n');
     expect(await talk.ask('WATCH', 'more')).toBe('-ERR more than 1024 keys are watched\r\n');
     await talk.ask('UNWATCH');
-    expect(await talk.ask('WATCH', 'more')).toBe('+OK\r\n');
+    expect(await talk.ask('WATCH', ...keys.map(() => 'one'), 'more')).toBe('+OK\r\n');
+    const words = Array.from({ length: setsLimits.turnReadsMax.value }, () => 'one');
+    expect(await talk.ask('WATCH', ...words)).toBe(
+      "-ERR more than 4096 words for 'watch', send fewer at once\r\n",
+    );
   }));
 
 test('what may have to wait is not queued', () =>

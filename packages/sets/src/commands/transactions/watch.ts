@@ -16,22 +16,18 @@ export const watch: Command = {
   difference:
     'A key is touched when its visible members change at this node, by any client or peer. At most 1,024 keys.',
   keys: { first: 1, last: -1, step: 1 },
+  wordsMax: setsLimits.turnReadsMax.value,
   run({ args, client, facts, keyspace, reply }) {
-    if (client.queued !== undefined) {
-      reply.error(errorTexts.watchInsideMulti);
-      return;
-    }
+    if (client.queued !== undefined) return reply.error(errorTexts.watchInsideMulti);
     if (refusesKeys(args, reply, 1, args.length)) return;
-    if (client.watchedKeys + args.length - 1 > watchedKeysMax) {
-      reply.error(errorTexts.tooManyWatched);
-      return;
+    // Those before one that is refused stay watched: that lets EXEC do nothing too often, and never too rarely.
+    for (let key = 1; key < args.length; key += 1) {
+      if (keyspace.isWatched(args, key, client)) continue;
+      if (client.watchedKeys >= watchedKeysMax) return reply.error(errorTexts.tooManyWatched);
+      if (!facts.watchRoom.take(1)) return reply.error(errorTexts.tooManyWatchers);
+      client.watchedKeys += 1;
+      keyspace.watch(args, key, client);
     }
-    if (!facts.watchRoom.take(args.length - 1)) {
-      reply.error(errorTexts.tooManyWatchers);
-      return;
-    }
-    client.watchedKeys += args.length - 1;
-    for (let key = 1; key < args.length; key += 1) keyspace.watch(args, key, client);
     reply.simple('OK');
   },
 };

@@ -1,5 +1,7 @@
 // CLIENT KILL: ends connections, in the old form by address, in the new one by filters that all must fit.
+
 import { formatAddress } from '@syncline/kernel';
+import { setsLimits } from '../../../limits.js';
 import type { Client } from '../../client.js';
 import type { Command, CommandContext } from '../../command.js';
 import { errorTexts } from '../../errors.js';
@@ -8,6 +10,7 @@ import { type KillFilter, readKillFilter } from './kill-filter.js';
 export const clientKill: Command = {
   name: 'kill',
   arity: -3,
+  wordsMax: setsLimits.askedWordsMax.value,
   flags: ['admin', 'noscript', 'loading', 'stale'],
   group: 'connection',
   syntax:

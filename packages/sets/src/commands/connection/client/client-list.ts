@@ -1,4 +1,5 @@
 // CLIENT LIST: a line for each connection, of a type or with one of the ids.
+import { setsLimits } from '../../../limits.js';
 import type { Client } from '../../client.js';
 import type { Command, CommandContext } from '../../command.js';
 import { errorTexts, unknownClientTypeText } from '../../errors.js';
@@ -10,6 +11,7 @@ import { clientType } from './client-type.js';
 export const clientList: Command = {
   name: 'list',
   arity: -2,
+  wordsMax: setsLimits.askedWordsMax.value,
   flags: ['admin', 'noscript', 'loading', 'stale'],
   group: 'connection',
   syntax: '[TYPE NORMAL|MASTER|REPLICA|PUBSUB] [ID id ...]',

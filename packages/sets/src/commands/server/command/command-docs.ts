@@ -1,17 +1,21 @@
 // COMMAND DOCS: a sentence about each command. redis-cli asks for it and shows it in its help.
+import { setsLimits } from '../../../limits.js';
 import type { Reply } from '../../../resp/reply.js';
 import type { Command, CommandFinder, KnownCommand } from '../../command.js';
+import { walksEntries } from '../../walks.js';
 import { namedCommand } from './named-command.js';
 
 export function createCommandDocs(lookup: () => CommandFinder): Command {
   return {
     name: 'docs',
     arity: -2,
+    wordsMax: setsLimits.askedWordsMax.value,
     flags: ['loading', 'stale'],
     group: 'server',
     syntax: '[name ...]',
     summary: 'Gives a sentence about the commands that are named, or about all.',
     difference: 'Without complexity, history and arguments.',
+    walks: (args) => walksEntries(args.length === 2 ? lookup().all.length : args.length - 2),
     run({ args, reply }) {
       const chosen: KnownCommand[] = args.length === 2 ? [...lookup().all] : [];
       for (let index = 2; index < args.length; index += 1) {

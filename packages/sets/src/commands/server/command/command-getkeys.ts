@@ -1,4 +1,5 @@
 // COMMAND GETKEYS: the keys of a whole command.
+import { setsLimits } from '../../../limits.js';
 import type { Command, CommandContext, CommandFinder, KnownCommand } from '../../command.js';
 import { errorTexts } from '../../errors.js';
 import { isArity } from '../../resolve-command.js';
@@ -10,6 +11,7 @@ export function createCommandGetkeys(lookup: () => CommandFinder): Command {
   return {
     name: 'getkeys',
     arity: -4,
+    wordsMax: setsLimits.askedWordsMax.value,
     flags: ['loading', 'stale'],
     group: 'server',
     syntax: 'command [word ...]',

@@ -1,5 +1,7 @@
 // COMMAND INFO: arity, flags and keys of the commands that are named, or of all.
+import { setsLimits } from '../../../limits.js';
 import type { Command, CommandFinder } from '../../command.js';
+import { walksEntries } from '../../walks.js';
 import { replyEntry } from './command-entry.js';
 import { namedCommand } from './named-command.js';
 
@@ -7,11 +9,13 @@ export function createCommandInfo(lookup: () => CommandFinder): Command {
   return {
     name: 'info',
     arity: -2,
+    wordsMax: setsLimits.askedWordsMax.value,
     flags: ['loading', 'stale'],
     group: 'server',
     syntax: '[name ...]',
     summary: 'Tells about the commands that are named, or about all.',
     difference: 'Without hints and key specifications.',
+    walks: (args) => walksEntries(args.length === 2 ? lookup().all.length : args.length - 2),
     run({ args, reply }) {
       const { all } = lookup();
       reply.array(args.length === 2 ? all.length : args.length - 2);

@@ -1,6 +1,7 @@
 // COMMAND: what the server answers, from the one table of commands.
 import type { Command, CommandFinder } from '../../command.js';
 import { createHelp } from '../../help-command.js';
+import { walksEntries } from '../../walks.js';
 import { createCommandDocs } from './command-docs.js';
 import { replyEntry } from './command-entry.js';
 import { createCommandGetkeys } from './command-getkeys.js';
@@ -23,6 +24,7 @@ export function createCommandCommand(lookup: () => CommandFinder): Command {
     group: 'server',
     summary: 'Tells about the commands.',
     subcommands: [...subcommands, createHelp({ name: 'command', group: 'server' }, subcommands)],
+    walks: () => walksEntries(lookup().all.length),
     run({ reply }) {
       const { all } = lookup();
       reply.array(all.length);

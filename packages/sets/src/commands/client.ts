@@ -27,6 +27,8 @@ export interface Client<Queued = unknown> extends Watcher {
   /** Counter of the newest operation of this connection; 0 before the first. */
   lastCounter: number;
   lastCommand: string;
+  /** A command has walked sets, so it may have taken long. The session looks at the clock and sets it back. */
+  hasWalked: boolean;
   lastActiveMs: number;
   /** After this reply the connection ends: QUIT. */
   endAfterReply(): void;

@@ -56,6 +56,7 @@ function desk(command: Partial<Command> = {}) {
     isQueueBroken: false,
     lastCommand: '',
     lastCounter: 0,
+    hasWalked: false,
     cut: () => {
       state.cuts += 1;
     },
@@ -132,8 +133,9 @@ describe('when it runs', () => {
   const runLong: Command['runLong'] = async (context) => context.reply.simple('RAN LONG');
 
   test('at once when its sets are at hand and the gate is open', () => {
-    const { send, keyspace, reply } = desk({ walks });
+    const { send, keyspace, reply, client } = desk({ walks });
     void send('try', 'a');
+    expect(client.hasWalked, 'it may have taken long').toBe(true);
     expect(reply.values).toEqual([{ kind: 'simple', text: 'RAN' }]);
     expect(keyspace.steps).toEqual(['admit']);
   });

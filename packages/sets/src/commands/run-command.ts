@@ -22,6 +22,7 @@ function runAsPlanned(
   const plan = walk === undefined ? 'now' : planWalk(walk, context.args, context.keyspace);
   if (plan === 'long') return runLong(known, context);
   if (plan === 'bring') return runWhenBrought(known, context, walk);
+  if (walk !== undefined && walk.kind !== 'none') context.client.hasWalked = true;
   const admitted = known.access && context.keyspace.admit(known.access);
   if (admitted !== undefined) return runWhenAdmitted(known, context, walk, admitted);
   return runNow(known, context);

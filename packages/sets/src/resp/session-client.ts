@@ -35,6 +35,7 @@ export class SessionClient implements Client {
   watchedKeys = 0;
   lastCounter = 0;
   lastCommand = '';
+  hasWalked = false;
   lastActiveMs: number;
   readonly #deps: SessionClientDeps;
 

@@ -104,6 +104,19 @@ describe('order and chunks', () => {
     clock.endTurn();
     expect(rig.ran.length).toBe(8);
   });
+
+  test('after one command that has walked sets for so long, too', () => {
+    const { clock, rig, client } = setUp();
+    rig.commands.set('WALK', (context) => {
+      clock.now += 3;
+      context.client.hasWalked = true;
+      context.reply.simple('OK');
+    });
+    client.send('WALK\r\n'.repeat(3));
+    expect(rig.ran.length).toBe(1);
+    clock.endTurn();
+    expect(rig.ran.length).toBe(2);
+  });
 });
 
 describe('S5 held replies', () => {

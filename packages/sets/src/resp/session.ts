@@ -234,7 +234,10 @@ export class Session implements RespSession {
       this.#answered(start, keyspace.takeCommitSeen());
       if (this.#isEnding) return undefined;
       if (writer.length + unsentBytes > outputPauseBytes) return 'output';
-      if (!this.#budget.spend(parser.commandBytes + writer.length - start)) return 'turn';
+      const { hasWalked } = client;
+      client.hasWalked = false;
+      if (!this.#budget.spend(parser.commandBytes + writer.length - start, hasWalked))
+        return 'turn';
     }
   }
 

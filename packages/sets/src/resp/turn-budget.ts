@@ -34,12 +34,12 @@ export class TurnBudget {
     this.#untilLook = COMMANDS_PER_LOOK;
   }
 
-  /** A command ran that took and gave so many bytes. False: the others are next. */
-  spend(bytes: number): boolean {
+  /** A command ran that took and gave so many bytes, and may have walked many more. False: the others are next. */
+  spend(bytes: number, hasWalked: boolean): boolean {
     this.#commandsLeft -= 1;
     if (this.#commandsLeft <= 0) return false;
     this.#untilLook -= 1 + (bytes >> WEIGHT_SHIFT);
-    if (this.#untilLook > 0) return true;
+    if (this.#untilLook > 0 && !hasWalked) return true;
     this.#untilLook = COMMANDS_PER_LOOK;
     return this.#clock.monotonicMs() - this.#startedMs < this.#timeLeftMs;
   }

@@ -30,6 +30,7 @@ export const exec: Command = {
       reply.error(errorTexts.closing);
       return undefined;
     }
+    client.hasWalked = true;
     return runTransaction(queued, context);
   },
 };

@@ -87,20 +87,19 @@ test('SYNCLINE.READ AFTER answers at once what is applied, and waits for what is
   }));
 
 test('who leaves while it waits is forgotten', () =>
-  withSets(async (sets, { clock }, epoch) => {
+  withSets(async (sets, { clock, node }, epoch) => {
+    const other = new Talk(sets);
     const talk = new Talk(sets);
-    const waiting = talk.ask(
-      'SYNCLINE.READ',
-      'AFTER',
-      `7.${epoch}:9`,
-      'TIMEOUT',
-      '60000',
-      'DBSIZE',
-    );
+    await other.ask('PING');
+    const timersBefore = node.pendingTimersCount;
+    const after = ['AFTER', `7.${epoch}:9`, 'TIMEOUT', '60000'];
+    const waiting = talk.ask('SYNCLINE.READ', ...after, 'DBSIZE');
     await clock.sleep(10);
+    expect(node.pendingTimersCount).toBe(timersBefore + 1);
     talk.leave();
     await expect(waiting).rejects.toThrow('has ended');
-    expect(await new Talk(sets).ask('SADD', 'k', 'a')).toBe(':1\r\n');
+    expect(node.pendingTimersCount).toBe(timersBefore);
+    expect(await other.ask('SADD', 'k', 'a')).toBe(':1\r\n');
   }));
 
 test('a node without peers is a majority of one', () =>

@@ -8,7 +8,8 @@ import { type RespReply, textsOf } from './resp-replies.js';
 
 export type Step =
   | { readonly kind: 'command'; readonly words: Words }
-  | { readonly kind: 'transaction'; readonly commands: readonly Words[]; readonly end: string }
+  /** From WATCH or MULTI to EXEC or DISCARD, with nothing random in it. It must leave no transaction open. */
+  | { readonly kind: 'transaction'; readonly commands: readonly Words[] }
   | { readonly kind: 'restart' };
 
 export interface Sides {
@@ -71,18 +72,23 @@ async function compareOne(words: Words, sides: Sides): Promise<Difference | unde
 }
 
 async function compareTransaction(
-  { commands, end }: Extract<Step, { kind: 'transaction' }>,
+  { commands }: Extract<Step, { kind: 'transaction' }>,
   { ours, theirs }: Sides,
 ): Promise<Difference | undefined> {
-  const all = [['MULTI'], ...commands, [end]];
-  const replies = await Promise.all([ours.ask(all), theirs.ask(all)]);
-  const [our, their] = replies.map((list) => {
-    const last = list.at(-1) ?? missing;
-    // Who is refused while queueing is not in the list of EXEC, but then there is no list at all.
-    const items = last.items?.map((item, index) => unordered(commands[index] ?? [], item));
-    return [...list.slice(0, -1), items === undefined ? last : { ...last, items }];
+  const replies = await Promise.all([ours.ask(commands), theirs.ask(commands)]);
+  const [our, their] = replies.map((list) => unorderedEach(commands, list));
+  return differ(commands, our, their);
+}
+
+function unorderedEach(commands: readonly Words[], replies: readonly RespReply[]) {
+  const queued: Words[] = [];
+  return replies.map((reply, index) => {
+    const words = commands[index] ?? [];
+    if (reply.text === 'QUEUED') queued.push(words);
+    if (words[0]?.toLowerCase() !== 'exec') return unordered(words, reply);
+    const items = reply.items?.map((item, place) => unordered(queued[place] ?? [], item));
+    return items === undefined ? reply : { ...reply, items };
   });
-  return differ(all, our, their);
 }
 
 async function comparePop(words: Words, sides: Sides): Promise<Difference | undefined> {

@@ -99,6 +99,11 @@ export class Folding {
     return Math.max(headEntries / headEntriesMax.value, headBytes / headBytesMax.value);
   }
 
+  /** Folds what was there before the first commit. */
+  start(): void {
+    this.#begin();
+  }
+
   /** Call it after each commit: it may be time to fold, and what waited for the commit can go on. */
   committed(): void {
     const { state, clock } = this.#deps;

@@ -53,6 +53,7 @@ test('S6 what lies behind a hole is dropped for good, and never joins what comes
     const second = await start();
     expect(has(second, '1', '2', '3', '4')).toEqual([true, false, false, false]);
     expect(cut).toEqual([2]);
+    await second.folding.foldAll();
     expect(await journalNumbers(storage)).toEqual([]);
     await commit(second, '5');
     second.dispose();

@@ -9,8 +9,10 @@ import { planWalk, walkedKeys } from './walk-plan.js';
 
 export function runCommand(known: KnownCommand, context: CommandContext): void | Promise<void> {
   const walk = known.command.walks?.(context.args);
-  const readable = walk && context.keyspace.admit('read'); // to make a plan, sets are looked up
-  if (readable !== undefined) return readable.then(() => runAsPlanned(known, context, walk));
+  if (walk?.kind === 'sets' || walk?.kind === 'part') {
+    const readable = context.keyspace.admit('read'); // to make a plan, its sets are looked up
+    if (readable !== undefined) return readable.then(() => runAsPlanned(known, context, walk));
+  }
   return runAsPlanned(known, context, walk);
 }
 

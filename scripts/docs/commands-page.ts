@@ -1,5 +1,5 @@
 // docs/COMMANDS.md: every command that the sets answer over RESP, and where it differs from Redis.
-import { type CommandDescription, describeCommands, missingRedisCommands } from '@syncline/sets';
+import { absentCommands, type CommandDescription, describeCommands } from '@syncline/sets';
 import { renderTable } from './markdown-table.js';
 
 const sections: Readonly<Record<CommandDescription['group'], string>> = {
@@ -23,7 +23,11 @@ export function renderCommandsPage(): string {
       ]);
     return `## ${title}\n\n${renderTable(['command', 'what it does', 'beside Redis 7.0'], rows)}\n`;
   });
-  const missing = missingRedisCommands().map((name) => `\`${name.toUpperCase()}\``);
+  const absent = absentCommands.map(({ title, reason, names }) => [
+    title,
+    reason,
+    names.map((name) => `\`${name.toUpperCase()}\``).join(', '),
+  ]);
   return `# Commands
 
 What the sets answer on the RESP listener. Replies, their types in RESP2 and RESP3 and the error texts are
@@ -36,6 +40,6 @@ ${tables.join('\n')}
 Syncline keeps sets only: there are no other types, no expiry, no scripts and no channels. A command that Redis
 knows and Syncline does not is an error that says so.
 
-${missing.join(', ')}
+${renderTable(['what', 'why, and what to do instead', 'commands'], absent)}
 `;
 }

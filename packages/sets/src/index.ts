@@ -1,8 +1,5 @@
-export {
-  type CommandDescription,
-  describeCommands,
-  missingRedisCommands,
-} from './commands/describe-commands.js';
+export { absentCommands } from './commands/absent-commands.js';
+export { type CommandDescription, describeCommands } from './commands/describe-commands.js';
 export type { Digest } from './keyspace.js';
 export { setsLimits } from './limits.js';
 export { setsMetrics } from './metrics-list.js';

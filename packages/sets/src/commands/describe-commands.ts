@@ -2,7 +2,6 @@
 import { silentMetrics } from '@syncline/kernel';
 import type { Command, KnownCommand } from './command.js';
 import { createCommandTable } from './command-table.js';
-import { redisCommandNames } from './redis-command-names.js';
 
 export interface CommandDescription {
   /** In capitals, with its command for a subcommand: `CONFIG GET`. */
@@ -21,13 +20,6 @@ export function describeCommands(): readonly CommandDescription[] {
     describe(known),
     ...byName(known.subcommands?.all ?? []).map(describe),
   ]);
-}
-
-/** Names that Redis 7.0 knows and that are not answered. */
-export function missingRedisCommands(): readonly string[] {
-  const { all } = createCommandTable({ metrics: silentMetrics });
-  const answered = new Set(all.map(({ fullName }) => fullName));
-  return [...redisCommandNames].filter((name) => !answered.has(name)).sort();
 }
 
 function byName(commands: readonly KnownCommand[]): readonly KnownCommand[] {

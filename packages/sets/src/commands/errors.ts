@@ -96,18 +96,20 @@ export function unknownSubcommandText(command: string, subcommand: string): stri
   return `ERR unknown subcommand '${cut(subcommand)}'. Try ${command.toUpperCase()} HELP.`;
 }
 
-/** `words`: the name and what follows it. Redis shows at most 128 bytes of the arguments. */
-export function unknownCommandText(words: readonly string[], isRedisCommand: boolean): string {
+/**
+ * `words`: the name and what follows it. Redis shows at most 128 bytes of the arguments. `remark`: undefined
+ * for a name that Redis does not know either; it then says just what Redis says.
+ */
+export function unknownCommandText(words: readonly string[], remark: string | undefined): string {
   const [name = '', ...rest] = words;
   let shown = '';
   for (const word of rest) {
     if (shown.length >= WORDS_BYTES_MAX) break;
     shown += `'${untilNull(word).slice(0, WORDS_BYTES_MAX - shown.length)}' `;
   }
-  const hint = isRedisCommand
-    ? '(Syncline keeps sets only; COMMAND LIST shows what it answers)'
-    : '';
-  return `ERR unknown command '${cut(name)}', with args beginning with: ${shown}${hint}`;
+  const text = `ERR unknown command '${cut(name)}', with args beginning with: ${shown}`;
+  if (remark === undefined) return text;
+  return `${text}(Syncline keeps sets only; COMMAND LIST shows what it answers) ${remark}`.trimEnd();
 }
 
 export function helloOptionText(option: string): string {

@@ -1,5 +1,6 @@
 // Which command the words mean, or why none: an unknown name, an unknown subcommand, too few or too many words.
 import type { ByteList } from '../byte-list.js';
+import { absenceRemark } from './absent-commands.js';
 import type { CommandFinder, KnownCommand } from './command.js';
 import {
   tooManyWordsText,
@@ -7,7 +8,6 @@ import {
   unknownSubcommandText,
   wrongArgumentsText,
 } from './errors.js';
-import { redisCommandNames } from './redis-command-names.js';
 
 /** Redis shows no more than this many bytes of the arguments, so no more words than that are looked at. */
 const SHOWN_WORDS_MAX = 64;
@@ -38,5 +38,5 @@ function unknownCommand(args: ByteList): string {
   const words: string[] = [];
   const shown = Math.min(args.length, SHOWN_WORDS_MAX);
   for (let index = 0; index < shown; index += 1) words.push(args.text(index));
-  return unknownCommandText(words, redisCommandNames.has(args.text(0).toLowerCase()));
+  return unknownCommandText(words, absenceRemark(args.text(0)));
 }

@@ -24,7 +24,13 @@ test('a command that Redis knows and Syncline does not is told so', () =>
     expect(await talk.ask('SET', 'a', 'b')).toBe(
       "-ERR unknown command 'SET', with args beginning with: 'a' 'b' (Syncline keeps sets only; COMMAND LIST shows what it answers)\r\n",
     );
-    expect(await talk.ask('EXPIRE', 'a', '1')).toContain('(Syncline keeps sets only;');
+    expect(await talk.ask('EXPIRE', 'a', '1')).toMatch(
+      /\(Syncline keeps sets only;.*\) Sets do not expire\.\r\n$/,
+    );
+    for (const unknown of ['SAD', 'SYNCLINE.FOO'])
+      expect(await talk.ask(unknown, 'a')).toBe(
+        `-ERR unknown command '${unknown}', with args beginning with: 'a' \r\n`,
+      );
   }));
 
 test('INFO has the lines that clients look for', () =>

@@ -21,7 +21,8 @@ export const spop: Command = {
   group: 'set',
   syntax: 'key [count]',
   summary: 'Takes random members out of a set and shows them.',
-  difference: 'Members of more than 32 MiB together are refused: pop fewer at once.',
+  difference:
+    'Members of more than 32 MiB together are refused: pop fewer at once. With several nodes it is not exclusive: two may pop the same member.',
   keys: { first: 1, last: 1, step: 1 },
   walks(args) {
     const count = countOf(args);

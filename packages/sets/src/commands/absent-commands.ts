@@ -1,0 +1,108 @@
+// The commands of Redis 7.0 that are not answered, by the reason. Who sends one is told the reason, since a
+// client that asks for strings would else look for a mistake of its own; docs/COMMANDS.md shows the same.
+
+interface AbsentCommands {
+  readonly title: string;
+  /** A sentence for the documentation: why, and what to use instead. */
+  readonly reason: string;
+  /** Stands behind the error; none where "sets only" says all. */
+  readonly remark?: string;
+  /** In lower case, by name. */
+  readonly names: readonly string[];
+}
+
+const noTypes = 'Syncline keeps sets only.';
+
+export const absentCommands: readonly AbsentCommands[] = [
+  {
+    title: 'Expiry',
+    reason: 'Sets do not expire. Keep a set per period, and remove the old ones by DEL.',
+    remark: 'Sets do not expire.',
+    names: list('expire expireat pexpire pexpireat'),
+  },
+  {
+    title: 'Keys',
+    reason:
+      'For RENAME and COPY use SUNIONSTORE and DEL within MULTI; members are sorted by the program. Values travel as members, not as dumps, and there is only database 0.',
+    remark: 'SUNIONSTORE copies a set.',
+    names: list(
+      'copy dump migrate move rename renamenx restore restore-asking sort sort_ro swapdb',
+    ),
+  },
+  {
+    title: 'Scripts and functions',
+    reason: 'There are none. MULTI, WATCH and EXEC make several commands one.',
+    remark: 'There are no scripts; MULTI and EXEC make several commands one.',
+    names: list('eval eval_ro evalsha evalsha_ro fcall fcall_ro script'),
+  },
+  {
+    title: 'Publish and subscribe',
+    reason: 'There are no channels.',
+    remark: 'There are no channels.',
+    names: list(
+      'psubscribe publish pubsub punsubscribe spublish ssubscribe subscribe sunsubscribe unsubscribe',
+    ),
+  },
+  {
+    title: 'Saving, watching and replicating a server',
+    reason:
+      'Every answered write is stored already, and nodes will replicate by a mesh of their own. A server is stopped by SIGTERM, watched by /metrics and `syncline status`, and has one password.',
+    remark: 'This is not run over RESP: see docs/sets.md, "Operating it".',
+    names: list(
+      'acl asking bgrewriteaof bgsave failover lastsave latency lolwut memory module monitor psync replconf replicaof save shutdown slaveof slowlog sync',
+    ),
+  },
+  {
+    title: 'Strings, bits and counters',
+    reason: noTypes,
+    names: list(
+      'append bitcount bitfield bitfield_ro bitop bitpos decr decrby get getbit getdel getex getrange getset incr incrby incrbyfloat lcs mget mset msetnx psetex set setbit setex setnx setrange strlen substr',
+    ),
+  },
+  {
+    title: 'Hashes',
+    reason: noTypes,
+    names: list(
+      'hdel hexists hget hgetall hincrby hincrbyfloat hkeys hlen hmget hmset hrandfield hscan hset hsetnx hstrlen hvals',
+    ),
+  },
+  {
+    title: 'Lists',
+    reason: noTypes,
+    names: list(
+      'blmove blmpop blpop brpop brpoplpush lindex linsert llen lmove lmpop lpop lpos lpush lpushx lrange lrem lset ltrim rpop rpoplpush rpush rpushx',
+    ),
+  },
+  {
+    title: 'Sorted sets and places',
+    reason: noTypes,
+    names: list(
+      'bzmpop bzpopmax bzpopmin geoadd geodist geohash geopos georadius georadius_ro georadiusbymember georadiusbymember_ro geosearch geosearchstore zadd zcard zcount zdiff zdiffstore zincrby zinter zintercard zinterstore zlexcount zmpop zmscore zpopmax zpopmin zrandmember zrange zrangebylex zrangebyscore zrangestore zrank zrem zremrangebylex zremrangebyrank zremrangebyscore zrevrange zrevrangebylex zrevrangebyscore zrevrank zscan zscore zunion zunionstore',
+    ),
+  },
+  {
+    title: 'Streams',
+    reason: noTypes,
+    names: list(
+      'xack xadd xautoclaim xclaim xdel xgroup xinfo xlen xpending xrange xread xreadgroup xrevrange xsetid xtrim',
+    ),
+  },
+  {
+    title: 'Estimates (HyperLogLog)',
+    reason: 'Syncline keeps sets only; SCARD counts exactly.',
+    names: list('pfadd pfcount pfdebug pfmerge pfselftest'),
+  },
+];
+
+const remarks: ReadonlyMap<string, string> = new Map(
+  absentCommands.flatMap(({ names, remark }) => names.map((name) => [name, remark ?? ''] as const)),
+);
+
+/** Undefined when Redis does not know the name either; empty when there is nothing to add. */
+export function absenceRemark(name: string): string | undefined {
+  return remarks.get(name.toLowerCase());
+}
+
+function list(names: string): readonly string[] {
+  return names.split(' ');
+}

@@ -3,8 +3,8 @@
 //
 // A command that reads a range before it writes closes the gate, so that nothing changes between what it
 // read and what it writes. Whoever comes meanwhile waits, and keeps its place: writers and closers stand
-// in one queue. Writers at the front are let through a few per turn, and room is asked for again before
-// each, so that ten thousand that waited for room cannot overrun it together. A closer gets the gate one
+// in one queue. Writers at the front are let through a few per turn, and room is asked for again in each
+// turn, so that ten thousand that waited for room cannot overrun it together. A closer gets the gate one
 // turn after the writers before it, when these have done what they waited for.
 //
 // S10  The head passes its limit by at most WRITERS_PER_TURN commands.

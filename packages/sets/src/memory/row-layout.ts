@@ -14,7 +14,7 @@ export const ROW_MEMBER_BYTES = 2;
 export const ROW_HEAD = 3;
 /** Its last place in the undo log; only valid for the running operation. */
 export const ROW_TOUCH = 4;
-/** The actor of its dot. 0: it has no dot, the element is absent. -1: it has several, ROW_COUNTER_LOW says where. */
+/** The actor of its dot. 0: it has no dot, the element is absent. 1: it has several, ROW_COUNTER_LOW says where. */
 export const ROW_ACTOR = 5;
 export const ROW_COUNTER_HIGH = 6;
 export const ROW_COUNTER_LOW = 7;

@@ -12,7 +12,7 @@ export const sadd: Command = {
   syntax: 'key member [member ...]',
   summary: 'Adds members to a set.',
   difference:
-    'Members beyond 65,536 or 4 MiB are added by several operations, with other writes kept out.',
+    'More than 65,536 members, or about 3 MiB of them, are added by several operations, with other writes kept out.',
   keys: { first: 1, last: 1, step: 1 },
   walks: (args) => walksMembers(args, 2),
   run({ args, keyspace, reply }) {

@@ -281,18 +281,3 @@ function block(word: number): Uint8Array {
 function fnv(input: Uint8Array, state: number): number {
   return input.reduce((hash, byte) => Math.imul(hash ^ byte, 0x01000193), state);
 }
-
-test('an operation has room for as much as its limits allow', () => {
-  const writer = new OperationWriter();
-  const member = new Uint8Array(memberMax);
-  writer.begin(actor, 1);
-  writer.set(bytes('s'), 0, 1);
-  for (let index = 0; writer.hasRoom(1, memberMax, 1); index += 1) {
-    member[0] = index;
-    writer.add(member, 0, memberMax);
-    writer.dropped(other, 0, index + 1);
-  }
-  expect(writer.elements).toBe(63);
-  writer.end(dots(...Array.from({ length: 4_096 }, (_, index) => dot(actorId(index + 2, 0), 1))));
-  expect(elementsOf(writer.take())).toBe(63);
-});

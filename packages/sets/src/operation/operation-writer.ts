@@ -6,7 +6,7 @@
 // turns out to take more, the bytes behind it are moved. Lengths are minimal, as Protobuf writes them.
 //
 // S3  Each added member has a dot of its own: the n-th call of `add`, from 0, takes the counter base + n.
-import { type ActorId, assert, DOT_BYTES, kernelLimits } from '@syncline/kernel';
+import { type ActorId, assert, DOT_BYTES } from '@syncline/kernel';
 import { setsLimits } from '../limits.js';
 import { DotList, writeDotBytes } from './dot-list.js';
 import { tags } from './tags.js';
@@ -19,12 +19,8 @@ const headBytes = 20; // of an operation: tag, length, dot with both, count with
 const setHeadBytes = 2; // of a set: tag, length
 const shortEnd = 0x80; // what is shorter has a length of one byte
 const lengthBytesMax = 4;
-const fieldHeadBytesMax = 1 + lengthBytesMax;
-const dependenciesBytesMax =
-  2 * fieldHeadBytesMax + kernelLimits.versionVectorEntriesMax.value * DOT_BYTES;
 const loopBytesMax = 64;
 const operationBytesMax = setsLimits.operationBytesMax.value;
-const elementsMax = setsLimits.operationElementsMax.value;
 const none = new Uint8Array(0);
 
 export class OperationWriter {
@@ -52,20 +48,6 @@ export class OperationWriter {
   /** Elements that the open operation changes. */
   get elements(): number {
     return this.#addedCount + this.#removedCount;
-  }
-
-  /**
-   * Whether the open operation surely has room for one more element with so many dots to drop. It counts
-   * on the longest heads and dependencies.
-   */
-  hasRoom(setBytes: number, memberBytes: number, dotsCount: number): boolean {
-    const setsBytes = this.#position - this.#size + this.#setsCount * lengthBytesMax;
-    const moreBytes = 3 * fieldHeadBytesMax + setBytes + memberBytes;
-    const dropBytes = fieldHeadBytesMax + (this.#dropped.length + dotsCount) * DOT_BYTES;
-    return (
-      this.elements < elementsMax &&
-      setsBytes + moreBytes + dropBytes + dependenciesBytesMax <= operationBytesMax
-    );
   }
 
   /** Opens an operation whose first counter is `base`. */

@@ -9,8 +9,8 @@ import { ByteList } from '../byte-list.js';
 import { createOrderKeys } from '../memory/order-hash.js';
 import { decodeOperations } from '../operation/decode-operations.js';
 import { newFold } from './fold-record.js';
-import { PlainSets } from './plain-sets.js';
 import { SetsState } from './sets-state.js';
+import { PlainSets } from './testing/plain-sets.js';
 
 const keys = createOrderKeys('test');
 const setNames = ['a', 'b'];

@@ -6,7 +6,7 @@
 // otherwise they are numbered anew at the end. It is encoded once, at the end, for the journal and peers.
 //
 // S3  The n-th element added has the counter base + n; a counter names one element.
-import { assert } from '@syncline/kernel';
+import { assert, kernelLimits } from '@syncline/kernel';
 import { setsLimits } from '../limits.js';
 import type { ElementHeap } from '../memory/element-heap.js';
 import {
@@ -30,7 +30,7 @@ import type { SetRegistry } from './set-registry.js';
 const ELEMENT_BYTES = 16;
 const DOT_BYTES = 12;
 /** Dependencies and the dots of one element: at most one per entry of a version vector, each. */
-const RESERVED_BYTES = 2 * 4_096 * DOT_BYTES + 64;
+const RESERVED_BYTES = 2 * kernelLimits.versionVectorEntriesMax.value * DOT_BYTES + 64;
 const BYTES_MAX = setsLimits.operationBytesMax.value - RESERVED_BYTES;
 const ELEMENTS_MAX = setsLimits.operationElementsMax.value;
 

@@ -20,9 +20,9 @@ import type { FoldBatch } from './fold-batch.js';
 import { readFold } from './fold-record.js';
 import { foldedVersion } from './folded-version.js';
 import type { MemorySet } from './memory-set.js';
-import { linesOf, type PlainElement, PlainSets } from './plain-sets.js';
 import { type JournalRecord, SetsState } from './sets-state.js';
 import { elementRange, journalKey, journalNumberOf, KeyKind, kindRange } from './storage-keys.js';
+import { linesOf, type PlainElement, PlainSets } from './testing/plain-sets.js';
 
 const keys = createOrderKeys('test');
 const setNames = ['a', ''];

@@ -3,10 +3,10 @@
 // A tag is a dot, as text; an element is its set and its member, as text. Copies are made freely.
 import { type Dot, type StorageEntry, VersionVector } from '@syncline/kernel';
 import { ribltHash } from '@syncline/riblt';
-import { OrderHash, type OrderKeys } from '../memory/order-hash.js';
-import { encodeFold } from './fold-record.js';
-import { dotKey, elementKey, foldKey, setKey, versionKey } from './storage-keys.js';
-import { encodeCardinality, encodeDots, encodeElement } from './storage-values.js';
+import { OrderHash, type OrderKeys } from '../../memory/order-hash.js';
+import { encodeFold } from '../fold-record.js';
+import { dotKey, elementKey, foldKey, setKey, versionKey } from '../storage-keys.js';
+import { encodeCardinality, encodeDots, encodeElement } from '../storage-values.js';
 
 export interface PlainElement {
   readonly set: string;

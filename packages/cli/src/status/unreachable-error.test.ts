@@ -26,6 +26,13 @@ test('an authority is asked for only where it would help', () => {
   expect(say('ERR_TLS_CERT_ALTNAME_INVALID')).toContain('is for other hosts');
 });
 
+test('an answer that is no HTTP comes from another listener', () => {
+  const url = new URL('http://a:7402');
+  const text = say('HPE_INVALID_CONSTANT', 'Parse Error: Expected HTTP/', { url });
+  expect(text).toMatch(/does not speak HTTP.* HTTP is on 7400, gRPC on 7401, RESP on 7402/);
+  expect(text).not.toContain('Parse Error');
+});
+
 test('an alert is about the certificate of the client', () => {
   const code = 'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA';
   const raw = '80:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:rec.c:1:\n';

@@ -49,10 +49,15 @@ function explain(target: StatusTarget, cause: NodeJS.ErrnoException): Explanatio
   if (/CERT|SELF_SIGNED|UNABLE_TO_/.test(code)) return explainDistrust(target, reason);
   if (/wrong version number|packet length too long/.test(cause.message))
     return { reason: 'it speaks no TLS', advice: 'Write http:// in --url.' };
+  if (code.startsWith('HPE_')) return { reason: 'it does not speak HTTP', advice: ANOTHER_PORT };
   if (target.url.protocol === 'http:')
     return { reason, advice: 'If it speaks TLS, write https:// in --url.' };
   return { reason, advice: `If it speaks no TLS, write http:// in --url. ${CLIENT_CERTIFICATE}` };
 }
+
+const ANOTHER_PORT =
+  'Probably it is another listener of the server: by default HTTP is on 7400, gRPC on 7401, RESP on 7402. ' +
+  'If it speaks TLS, write https:// in --url.';
 
 const CLIENT_CERTIFICATE =
   'If it demands a client certificate, pass --config with tls.cert_file and tls.key_file.';

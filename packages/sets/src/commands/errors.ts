@@ -72,6 +72,7 @@ export const errorTexts = {
   keysTooLarge: 'ERR result is larger than 32 MiB, use SCAN',
   popTooLarge: 'ERR result is larger than 32 MiB, pop fewer members at once',
   versionInvalid: 'ERR a version is written as node.epoch:counter,... or -',
+  versionTooLong: 'ERR a version has at most 4096 entries',
   readTimeoutRange: 'ERR TIMEOUT is a number of milliseconds from 0 to 60000',
   quorumRange: 'ERR QUORUM is MAJORITY or a number of nodes from 1 on',
   readOnlyInside: 'ERR SYNCLINE.READ takes a read-only command that does not wait',
@@ -138,6 +139,11 @@ export function unknownSettingText(setting: string): string {
 
 export function settingFailedText(setting: string, why: string): string {
   return `ERR CONFIG SET failed (possibly related to argument '${setting}') - ${why}`;
+}
+
+/** It is written as it should be, but no node has made it. */
+export function versionEntryText(entry: string): string {
+  return `ERR '${entry}' is out of range: a node is 1 to 65535, an epoch 0 to 65535, a counter 1 to 2^53 - 1`;
 }
 
 /** `-NOTREADY <local vv>`. */

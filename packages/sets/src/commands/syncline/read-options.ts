@@ -36,7 +36,7 @@ export function readOptions(args: ByteList): ReadOptions | string {
     if (value === args.length) return errorTexts.syntax;
     if (isOption(args, index, 'after')) {
       const version = parseVersion(args.text(value));
-      if (version === undefined) return errorTexts.versionInvalid;
+      if (typeof version === 'string') return version;
       after = version;
     } else if (isOption(args, index, 'quorum')) {
       quorum = readQuorum(args, value);

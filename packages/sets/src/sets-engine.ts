@@ -22,6 +22,7 @@ import type { SetsState } from './state/sets-state.js';
 import { identityKey } from './state/storage-keys.js';
 import type { TurnShare } from './turn-share.js';
 import { VersionWaiters } from './version-waiters.js';
+import { HeadCopies } from './view/head-copies.js';
 import { LivePages } from './view/live-pages.js';
 import { SnapshotView } from './view/snapshot-view.js';
 import { Watches } from './watches.js';
@@ -49,8 +50,11 @@ export class SetsEngine {
   readonly #gauges: SetsGauges;
   readonly #versionWaiters = new VersionWaiters();
   readonly #hash: OrderHash;
+  readonly #headCopies: HeadCopies;
   /** A write has failed, so the storage may be opened anew at any time until one succeeds. */
   #isStorageShaky = false;
+  /** The head is being copied. */
+  #isPaused = false;
   #isClosing = false;
   #failure: SynclineError | undefined;
 
@@ -70,8 +74,8 @@ export class SetsEngine {
     });
     this.#gate = new WriteGate({
       clock,
-      hasRoom: () => this.folding.fill < 1,
-      blockedBy: () => this.folding.failure,
+      hasRoom: () => this.folding.fill < 1 && !this.#isPaused,
+      blockedBy: () => (this.#isPaused ? undefined : this.folding.failure),
       failures: () => ({ count: this.commits.failuresCount, last: this.commits.lastFailure }),
       allSettled: () => this.commits.allSettled(),
     });
@@ -99,6 +103,13 @@ export class SetsEngine {
       whenReadable: () => this.#whenReadable(),
       openView: (signal) => this.#openView(signal),
       nextVersion: (signal) => this.#versionWaiters.next(signal),
+    });
+    this.#headCopies = new HeadCopies({
+      ...deps,
+      hash: this.#hash,
+      commits: this.commits,
+      pauseWrites: () => this.#pauseWrites(),
+      changesCount: () => this.keyspace.operationsCount + this.commits.failuresCount,
     });
   }
 
@@ -168,11 +179,34 @@ export class SetsEngine {
   }
 
   async #openView(signal: AbortSignal): Promise<KeyspaceView> {
-    await this.folding.foldAll();
+    const isFolded = await this.#foldIfItCan();
     await this.#whenReadable();
     if (signal.aborted) throw abortedError('opening a view', signal);
+    if (!isFolded) return this.#headCopies.openView();
     const { storage, random } = this.#deps;
     return new SnapshotView({ storage, random, hash: this.#hash });
+  }
+
+  /** False while the disk takes no folds. Until one succeeds, which is tried each second, readers ask for none. */
+  async #foldIfItCan(): Promise<boolean> {
+    if (this.folding.failure !== undefined) return false;
+    try {
+      await this.folding.foldAll();
+      return true;
+    } catch (thrown) {
+      if (this.folding.failure === undefined) throw thrown;
+      return false;
+    }
+  }
+
+  #pauseWrites(): () => void {
+    this.#isPaused = true;
+    return () => {
+      this.#isPaused = false;
+      const { failure, fill } = this.folding;
+      if (failure !== undefined && fill >= 1) this.#gate.refuseWaiting(failure);
+      else this.#gate.roomChanged();
+    };
   }
 
   #whenReadable(): Promise<void> | undefined {
@@ -197,6 +231,7 @@ export class SetsEngine {
 
   #onFolded(): void {
     this.#isStorageShaky = false;
+    this.#headCopies.forget();
     this.#gate.roomChanged();
     this.eviction.folded();
     this.#gauges.reportSometimes();

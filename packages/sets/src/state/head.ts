@@ -141,6 +141,22 @@ export class Head {
     }
   }
 
+  /**
+   * Every row that is not folded, once. Others may fold between two steps: what is folded then may be left
+   * out. Whoever changes rows meanwhile spoils it.
+   */
+  *rows(): Generator<{ readonly set: MemorySet; readonly row: number }> {
+    for (const generation of [...this.#closed, this.#newest]) {
+      const isUnfolded = () => generation.serial >= (this.#closed[0] ?? this.#newest).serial;
+      for (let place = 0; isUnfolded() && place < generation.length; place += 1) {
+        const row = generation.row(place);
+        const headWord = this.#page(row)[(row & 0xffff) + ROW_HEAD];
+        if (headWord !== ((generation.id << ENTRY_BITS) | place)) continue; // a later one has it
+        yield { set: this.#deps.registry.at(generation.slot(place)), row };
+      }
+    }
+  }
+
   /** After the rows have got back the dots that they had before this commit. */
   undoFrom(number: number, rowIsClean: RowIsClean): void {
     for (;;) {

@@ -69,7 +69,7 @@ export class SetsState {
   readonly #writer = new OperationWriter();
   readonly #version: AppliedVersion;
   readonly #digest: LiveDigest;
-  readonly #head: Head;
+  readonly head: Head;
   readonly #changes: ElementChanges;
   readonly #rows: ElementRows;
   readonly #operation: RunningOperation;
@@ -103,7 +103,7 @@ export class SetsState {
     this.#hash = hash;
     this.#version = applied;
     this.#digest = digest;
-    this.#head = head;
+    this.head = head;
     this.#changes = changes;
     this.#rows = rows;
     this.#operation = new RunningOperation({ ...parts, writer: this.#writer });
@@ -227,18 +227,18 @@ export class SetsState {
     assert(!this.#operation.isRunning, 'a commit fails between operations');
     this.#writer.truncate(0);
     this.#commits.undoFrom(number);
-    this.#head.undoFrom(number, (set, row) => this.#rows.settle(set, row));
+    this.head.undoFrom(number, (set, row) => this.#rows.settle(set, row));
   }
 
   // The head: what is applied and not folded.
 
   get headEntries(): number {
-    return this.#head.entries;
+    return this.head.entries;
   }
 
   /** Journal that is not folded. */
   get headBytes(): number {
-    return this.#head.bytes;
+    return this.head.bytes;
   }
 
   /** The last journal number that is folded. */
@@ -252,11 +252,11 @@ export class SetsState {
    * once that commit is settled. Give up a batch by dropping it: the next call uses its memory again.
    */
   nextFold(): FoldBatch | undefined {
-    if (this.#head.oldestClosed === undefined) {
+    if (this.head.oldestClosed === undefined) {
       if (this.isGathering || this.#operation.isRunning) this.#isCutWanted = true;
-      else if (this.#head.newest.lastNumber > this.foldedNumber) this.#closeGeneration();
+      else if (this.head.newest.lastNumber > this.foldedNumber) this.#closeGeneration();
     }
-    const generation = this.#head.oldestClosed;
+    const generation = this.head.oldestClosed;
     if (generation?.end === undefined) return undefined;
     if (generation.lastNumber > this.#commits.settledNumber) return undefined;
     const { heap, registry } = this;
@@ -270,7 +270,7 @@ export class SetsState {
   folded({ generation, end }: FoldBatch): void {
     this.#fold = end.fold;
     this.#foldedVersion = end.version;
-    this.#head.folded(generation, (set, row) => this.#rows.settle(set, row));
+    this.head.folded(generation, (set, row) => this.#rows.settle(set, row));
     for (const set of new Set(generation.sets)) {
       if (set.cardinality === 0 && set.isClean && set.table.size === 0) this.registry.forget(set);
     }
@@ -331,13 +331,13 @@ export class SetsState {
 
   #closeCommit(bytes: number): void {
     this.#commits.close();
-    this.#head.closeRecord(bytes);
-    if (this.#isCutWanted || this.#head.isFull) this.#closeGeneration();
+    this.head.closeRecord(bytes);
+    if (this.#isCutWanted || this.head.isFull) this.#closeGeneration();
   }
 
   #closeGeneration(): void {
     this.#isCutWanted = false;
-    this.#head.close({
+    this.head.close({
       fold: {
         number: this.gatheringNumber - 1,
         liveDots: this.#digest.liveDots,

@@ -65,9 +65,14 @@ export class SnapshotView implements KeyspaceView {
   }
 
   positionOf(bytes: Uint8Array): number {
+    return positionOf(this.positionWordsOf(bytes));
+  }
+
+  /** Valid until the next call. */
+  positionWordsOf(bytes: Uint8Array): PositionWords {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#hash.write(view, 0, bytes.length, this.#words);
-    return positionOf(this.#words);
+    return this.#words;
   }
 
   close(): void {

@@ -117,8 +117,11 @@ export interface PartWalk {
   /** One member may be looked at several times. */
   readonly repeats: boolean;
   readonly removes: boolean;
-  /** Where a turn is enough for it: for any set, for one at hand, or only inside a transaction, which counts. */
-  readonly fits: 'any-set' | 'set-at-hand' | 'transaction';
+  /**
+   * Where a turn is enough for it: for any set, for one whose members are not too long, for one at hand, or only
+   * inside a transaction, which counts.
+   */
+  readonly fits: 'any-set' | 'short-members' | 'set-at-hand' | 'transaction';
 }
 
 /** Each name stands in them once. */

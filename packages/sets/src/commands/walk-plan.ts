@@ -40,13 +40,16 @@ export function walkedIndices(walk: Walk): readonly number[] {
 }
 
 function planPart(
-  { key, fits }: PartWalk,
+  { key, members, fits }: PartWalk,
   args: ByteList,
   keyspace: Keyspace,
 ): 'now' | 'bring' | 'long' {
   if (fits === 'transaction') return 'long';
   if (fits === 'set-at-hand') return planSets({ from: key, to: key + 1 }, args, keyspace);
-  return keyspace.isWhole(args, key) ? 'now' : 'bring';
+  if (!keyspace.isWhole(args, key)) return 'bring';
+  if (fits === 'any-set') return 'now';
+  const meanBytes = keyspace.memberBytes(args, key) / Math.max(1, keyspace.cardinality(args, key));
+  return members * meanBytes > setsLimits.turnBytesMax.value ? 'long' : 'now';
 }
 
 function planSets(

@@ -25,7 +25,7 @@ export const srandmember: Command = {
     const members = Math.abs(count);
     const repeats = count < 0;
     const isFew = members <= setsLimits.turnPicksMax.value;
-    const fits = isFew ? 'any-set' : repeats ? 'transaction' : 'set-at-hand';
+    const fits = isFew ? 'short-members' : repeats ? 'transaction' : 'set-at-hand';
     return walksPart(args, { key: 1, members, repeats, removes: false, fits });
   },
   run({ args, keyspace, reply }) {

@@ -1,5 +1,6 @@
 // SSCAN key cursor [MATCH pattern] [COUNT count]: a part of the members, and where to go on.
 import type { ByteList } from '../../byte-list.js';
+import { setsLimits } from '../../limits.js';
 import type { Command } from '../command.js';
 import { errorTexts } from '../errors.js';
 import { refusesKeys } from '../name-limits.js';
@@ -9,6 +10,8 @@ import { walksPart } from '../walks.js';
 
 /** Members between two looks at the size of the page. */
 const STEP = 256;
+/** So many bytes of members of mean size, so that large ones end a page early. */
+const STEP_BYTES = setsLimits.turnBytesMax.value / 4;
 /** The same where each must match: so many of the longest do not take too many steps for an honest pattern. */
 const MATCH_STEP = 64;
 
@@ -39,7 +42,9 @@ export const sscan: Command = {
     if (typeof options === 'string') return reply.error(options);
     if (isBehindAll(position)) return writeEmptyPage(reply);
     const page = new ScanPageBuilder(options);
-    const step = options.glob === undefined ? STEP : MATCH_STEP;
+    const meanBytes = 1 + keyspace.memberBytes(args, 1) / keyspace.cardinality(args, 1);
+    const stepMax = options.glob === undefined ? STEP : MATCH_STEP;
+    const step = Math.max(1, Math.min(stepMax, Math.floor(STEP_BYTES / meanBytes)));
     do {
       const count = Math.min(page.left, step);
       position = keyspace.scan(args, 1, { position, count }, (buffer, start, end) =>

@@ -11,6 +11,11 @@ test('an unknown flag exits 2 and suggests', async () => {
   expect(unknown.stderr).toMatch(/^syncline: unknown option "--no-such-flag"\. .*--config, .*\n$/);
   const near = await runCli(['serve', '--htp-port', '0']);
   expect(near.stderr).toContain('Did you mean "--http-port"?');
+  const setting = await runCli(['serve', '--durability', 'synced']);
+  expect(setting.code).toBe(2);
+  expect(setting.stderr).toContain(
+    'it is sets.durability in the file, or SYNCLINE_SETS_DURABILITY.',
+  );
 });
 
 test('the version does not wait for the server to be loaded', async () => {

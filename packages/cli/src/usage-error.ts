@@ -1,16 +1,31 @@
 // Turns what commander says about wrong usage into our kind of error: one line, the nearest name or
-// all there are, the way to the help.
+// all there are, the way to the help. Most settings have no flag, so a flag that is none may well be one of them.
 import { SynclineError } from '@syncline/kernel';
-import { nearestName } from '@syncline/server';
+import { nearestName, SETTING_LIST } from '@syncline/server';
 import type { Command } from 'commander';
 import type { WrongUsage } from './wrong-usage.js';
 
 export function usageError({ command, said }: WrongUsage): SynclineError {
   const text = said.message.replace(/^error: /, '').replace(/\.?(\s*\n.*)?$/s, '');
   const given = /'([^'\s]+)/.exec(text)?.[1] ?? '';
-  const hint = suggest(given, knownNames(command, said.code));
+  const isOption = said.code === 'commander.unknownOption';
+  const hint =
+    (isOption ? settingHint(given) : undefined) ?? suggest(given, knownNames(command, said.code));
   const message = `${text.replaceAll("'", '"')}.${hint} See "${pathOf(command)} --help".`;
   return new SynclineError('invalid-argument', message, { cause: said });
+}
+
+/** `--durability` and `--sets-durability` both mean `sets.durability`. */
+function settingHint(flag: string): string | undefined {
+  const name = flag.replace(/^--/, '').replace(/=.*/s, '').replaceAll('-', '_');
+  const meant = SETTING_LIST.filter(
+    (entry) =>
+      entry.flag === undefined &&
+      (entry.key.replaceAll('.', '_') === name || entry.key.endsWith(`.${name}`)),
+  );
+  if (meant.length === 0) return undefined;
+  const ways = meant.map(({ key, env }) => `${key} in the file, or ${env}`);
+  return ` This setting has no flag: it is ${ways.join('; or ')}.`;
 }
 
 function suggest(given: string, known: readonly string[]): string {

@@ -9,7 +9,7 @@ export const setsMetrics = {
   },
   syncline_sets_command_seconds: {
     kind: 'histogram',
-    help: 'From the first byte of a command that had to wait to its reply; commands that run at once are not timed.',
+    help: 'From the start of a command that had to wait to its reply; commands that run at once are not timed.',
   },
   syncline_sets_operations_total: {
     kind: 'counter',

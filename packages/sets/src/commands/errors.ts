@@ -1,6 +1,6 @@
 // Every error text that commands answer with. Clients and their tests compare them, so they are Redis's own
 // to the letter, where Redis has the case; the long ones are compared with the real one by
-// `golden-texts.int.test.ts`.
+// `redis-replies.int.test.ts`.
 import type { SynclineError } from '@syncline/kernel';
 import { ERROR_TABLE } from '@syncline/protocol';
 

@@ -47,7 +47,7 @@ export function renderDevWelcome(facts: DevWelcomeFacts, paint: Paint): string {
     separate === undefined ? '' : `\n${paint('yellow', separate)}\n`,
     '\nTry in another terminal:\n',
     renderHints(facts.hints, paint),
-    ...redisHint(nodes[0]?.listeners ?? [], facts).map((line) => `  ${paint('green', line)}\n`),
+    renderHints(redisHint(nodes[0]?.listeners ?? [], facts), paint),
     `\n${paint('dim', 'Ctrl-C stops all.')}\n\n`,
   ].join('');
 }

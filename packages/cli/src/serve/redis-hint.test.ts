@@ -5,7 +5,7 @@ const resp = { listener: 'resp', host: '127.0.0.1', port: 7402 } as const;
 const plain = { isTls: false, hasPassword: false };
 
 test('one line writes, the next one reads', () => {
-  expect(redisHint([resp], plain)).toEqual([
+  expect(redisHint([resp], plain).map(({ command }) => command)).toEqual([
     'redis-cli -p 7402 sadd fruits apple pear',
     'redis-cli -p 7402 smembers fruits',
   ]);
@@ -14,10 +14,12 @@ test('one line writes, the next one reads', () => {
 
 test('TLS, a password and another address show, the password itself does not', () => {
   const far = [{ ...resp, host: '10.0.0.7' }];
-  expect(redisHint(far, { isTls: true, hasPassword: true })[1]).toBe(
-    'redis-cli --tls -h 10.0.0.7 -p 7402 --askpass smembers fruits',
-  );
-  expect(redisHint([{ ...resp, host: '0.0.0.0' }], plain)[1]).toBe(
-    'redis-cli -p 7402 smembers fruits',
-  );
+  expect(redisHint(far, { isTls: true, hasPassword: true })[1]).toEqual({
+    command: 'redis-cli --tls -h 10.0.0.7 -p 7402 --askpass smembers fruits',
+    remarks: ['with --cacert FILE, if a private authority signed the certificate'],
+  });
+  expect(redisHint([{ ...resp, host: '0.0.0.0' }], plain)[1]).toEqual({
+    command: 'redis-cli -p 7402 smembers fruits',
+    remarks: [],
+  });
 });

@@ -1,6 +1,7 @@
 // Lines for redis-cli that write and read a set, to be pasted into another terminal.
 import type { ListeningAddress } from '@syncline/server';
 import { reachableHost } from '../own-url.js';
+import type { StatusHint } from './status-hint.js';
 
 export interface RedisHintOptions {
   readonly isTls: boolean;
@@ -12,7 +13,7 @@ export interface RedisHintOptions {
 export function redisHint(
   listeners: readonly ListeningAddress[],
   { isTls, hasPassword }: RedisHintOptions,
-): readonly string[] {
+): readonly StatusHint[] {
   const resp = listeners.find(({ listener }) => listener === 'resp');
   if (resp === undefined) return [];
   const host = reachableHost(resp.host);
@@ -23,5 +24,11 @@ export function redisHint(
     `-p ${resp.port}`,
     ...(hasPassword ? ['--askpass'] : []),
   ].join(' ');
-  return [`${client} sadd fruits apple pear`, `${client} smembers fruits`];
+  const remarks = isTls
+    ? ['with --cacert FILE, if a private authority signed the certificate']
+    : [];
+  return ['sadd fruits apple pear', 'smembers fruits'].map((words) => ({
+    command: `${client} ${words}`,
+    remarks,
+  }));
 }

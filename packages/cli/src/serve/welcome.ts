@@ -39,7 +39,7 @@ export function renderWelcome(facts: WelcomeFacts, paint: Paint): string {
     renderColumns(rows, '  '),
     '\nTry in another terminal:\n',
     renderHints([facts.hint], paint),
-    ...redisHint(listeners, facts).map((line) => `  ${paint('green', line)}\n`),
+    renderHints(redisHint(listeners, facts), paint),
     `\n${paint('dim', 'Ctrl-C stops it.')}\n\n`,
   ].join('');
 }

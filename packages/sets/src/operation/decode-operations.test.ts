@@ -255,9 +255,7 @@ function collidingMembers(set: string, stages: number): Uint8Array[] {
   let state = setHash ^ (setHash >>> 15);
   for (let stage = 0; stage < stages; stage += 1) {
     const [left, right] = collidingBlocks(state);
-    members = members.flatMap((member) =>
-      [left, right].map((block) => Buffer.concat([member, block])),
-    );
+    members = members.flatMap((member) => [left, right].map((end) => Buffer.concat([member, end])));
     state = fnv(left, state);
   }
   return members;

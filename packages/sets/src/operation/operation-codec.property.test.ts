@@ -42,17 +42,17 @@ const names = fc.oneof(
   fc.constantFrom(127, 128, 16_384).map((length) => new Uint8Array(length)),
 );
 
-function plansOf(name: fc.Arbitrary<Uint8Array>): fc.Arbitrary<PlannedOperation> {
-  const change = fc.record({
+function plansOf(members: fc.Arbitrary<Uint8Array>): fc.Arbitrary<PlannedOperation> {
+  const wishes = fc.record({
     set: shortNames,
-    member: name,
+    member: members,
     kind: fc.constantFrom('add' as const, 'remove' as const),
     dotsWanted: fc.nat({ max: 3 }),
   });
   const draws = fc.record({
     dot: fc.tuple(actors, counters).map(([actor, counter]) => dot(actor, counter)),
     others: fc.array(actors, { maxLength: 3 }),
-    wanted: fc.array(change, { minLength: 1, maxLength: 16 }),
+    wanted: fc.array(wishes, { minLength: 1, maxLength: 16 }),
     seed: fc.nat(),
   });
   return draws.map((draw) => {

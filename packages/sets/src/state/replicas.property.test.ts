@@ -130,14 +130,14 @@ class Replica {
 
   /** Version and digest. */
   compare(): readonly [version: string, digest: string] {
-    const found = setNames.map((_, index) => {
+    const found = [...setNames.keys()].map((index) => {
       const set = this.#state.setOf(names, index);
       const present = members.filter((_, member) => this.#state.has(set, memberList, member));
-      return `${set.cardinality} ${present}`;
+      return `${set.cardinality} ${present.join()}`;
     });
     const wanted = setNames.map((set) => {
       const present = members.filter((member) => this.#plain.has({ set, member }));
-      return `${this.#plain.cardinality(set)} ${present}`;
+      return `${this.#plain.cardinality(set)} ${present.join()}`;
     });
     expect(found).toEqual(wanted);
     const { version, liveDots, xor } = this.#state.digest();

@@ -233,10 +233,10 @@ class World {
   }
 
   #compare(): void {
-    const present = setNames.map((_, index) => {
+    const present = [...setNames.keys()].map((index) => {
       const set = this.#state.setOf(this.#names, index);
       const found = members.filter((_, member) => this.#state.has(set, this.#members, member));
-      return `${set.cardinality} ${found}`;
+      return `${set.cardinality} ${found.join()}`;
     });
     const isFolded = this.#state.foldedNumber === this.#state.gatheringNumber - 1;
     if (isFolded && !this.#state.isGathering) expect(this.#state.headEntries).toBe(0);
@@ -247,13 +247,13 @@ class World {
     }
     const { liveDots, xor, version } = this.#state.digest();
     const digest = `${liveDots}:${xor[0]}:${xor[1]}`;
-    expect([present, digest, `${version}`, this.#state.setsCount]).toEqual([
+    expect([present, digest, version.toString(), this.#state.setsCount]).toEqual([
       setNames.map((set) => {
         const wanted = members.filter((member) => this.#plain.has({ set, member }));
-        return `${this.#plain.cardinality(set)} ${wanted}`;
+        return `${this.#plain.cardinality(set)} ${wanted.join()}`;
       }),
       this.#plain.digest(keys),
-      `${this.#plain.version}`,
+      this.#plain.version.toString(),
       this.#plain.setNames().length,
     ]);
   }

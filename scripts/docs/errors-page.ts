@@ -2,6 +2,7 @@
 import { ERROR_CODES, type ErrorCode } from '@syncline/kernel';
 import { ERROR_TABLE, EXIT_CODES } from '@syncline/protocol';
 import { httpStatuses } from '@syncline/server';
+import { errorWords, protocolFailures } from '@syncline/sets';
 import { renderTable } from './markdown-table.js';
 
 export function renderErrorsPage(): string {
@@ -19,6 +20,10 @@ export function renderErrorsPage(): string {
     `\`${code}\``,
     when,
   ]);
+  const wordRows = Object.entries(errorWords).map(([word, when]) => [`\`${word}\``, when]);
+  const broken = Object.values(protocolFailures)
+    .filter((text) => text !== undefined)
+    .map((text) => `\`${text}\``);
   return `# Errors
 
 Everything that can go wrong arrives as a \`SynclineError\` with a \`code\` from this list. Branch on the
@@ -39,6 +44,16 @@ ${renderTable(['code', 'gRPC', 'HTTP', 'RESP', 'exit code'], wireNames)}
 HTTP has a status of its own for some refusals of the server:
 
 ${renderTable(['HTTP', 'code', 'when'], httpRows)}
+
+## Errors over RESP
+
+A Redis client gets the first word and a text. Texts are those of Redis where Redis has the case.
+
+${renderTable(['word', 'when'], wordRows)}
+
+Who breaks the protocol is told \`ERR Protocol error: …\` and closed: ${broken.join(', ')}. The two with
+\`unauthenticated\` mean that a command is larger than what is taken before the password: see
+[sets.md](sets.md#password-and-tls). An HTTP or TLS client at a plain RESP port is closed without an answer.
 
 ## Exit codes of the command line
 

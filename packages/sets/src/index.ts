@@ -1,9 +1,11 @@
 export { absentCommands } from './commands/absent-commands.js';
 export { type CommandDescription, describeCommands } from './commands/describe-commands.js';
+export { errorWords } from './commands/error-words.js';
 export type { Digest } from './keyspace.js';
 export { setsLimits } from './limits.js';
 export { setsMetrics } from './metrics-list.js';
 export { openSets } from './open-sets.js';
+export { protocolFailures } from './resp/protocol-failure.js';
 export type {
   RespPeer,
   RespSession,

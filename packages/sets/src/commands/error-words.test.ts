@@ -1,0 +1,16 @@
+import { ERROR_TABLE } from '@syncline/protocol';
+import { expect, test } from 'vitest';
+import { errorWords } from './error-words.js';
+import { errorTexts, execRefusedText, noQuorumText, notReadyText } from './errors.js';
+
+test('every word that an error begins with is listed, and no other', () => {
+  const texts = [
+    ...Object.values(errorTexts),
+    ...Object.values(ERROR_TABLE).map(({ resp }) => resp),
+    execRefusedText(''),
+    noQuorumText(1, 2),
+    notReadyText('-'),
+  ];
+  const words = new Set(texts.map((text) => text.split(' ')[0] ?? ''));
+  expect(words).toEqual(new Set(Object.keys(errorWords)));
+});

@@ -19,7 +19,6 @@ import { OrderHash, type OrderKeys } from '../memory/order-hash.js';
 import { decodeOperations } from '../operation/decode-operations.js';
 import { OperationWriter } from '../operation/operation-writer.js';
 import { AppliedVersion } from './applied-version.js';
-import { Commits } from './commits.js';
 import { ElementChanges } from './element-changes.js';
 import { ElementRows } from './element-rows.js';
 import { FoldBatch } from './fold-batch.js';
@@ -34,6 +33,7 @@ import { RunningOperation } from './running-operation.js';
 import { SetRegistry } from './set-registry.js';
 import { setKey } from './storage-keys.js';
 import { decodeCardinality } from './storage-values.js';
+import { UnsettledCommits } from './unsettled-commits.js';
 
 const GENERATION_ENTRIES_MAX = setsLimits.foldBatchEntriesMax.value;
 
@@ -73,7 +73,7 @@ export class SetsState {
   readonly #changes: ElementChanges;
   readonly #rows: ElementRows;
   readonly #operation: RunningOperation;
-  readonly #commits: Commits;
+  readonly #commits: UnsettledCommits;
   readonly #replay: Replay;
   readonly #loading: Loading;
   /** One for all folds: it grows to the size of one, and makes no garbage. */
@@ -107,7 +107,7 @@ export class SetsState {
     this.#changes = changes;
     this.#rows = rows;
     this.#operation = new RunningOperation({ ...parts, writer: this.#writer });
-    this.#commits = new Commits(parts);
+    this.#commits = new UnsettledCommits(parts);
     this.#replay = new Replay({ ...parts, setOf: (list, index) => this.setOf(list, index) });
     this.#loading = new Loading(parts);
     this.#fold = fold;

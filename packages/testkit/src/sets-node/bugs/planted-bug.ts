@@ -116,7 +116,9 @@ export const SOURCE_EDITS = {
     },
   ],
   /** What a failed write had changed stays in memory. */
-  'sets-undo-skipped': [{ file: 'state/commits', find: 'changes.undo(commit);', replace: '' }],
+  'sets-undo-skipped': [
+    { file: 'state/unsettled-commits', find: 'changes.undo(commit);', replace: '' },
+  ],
 } as const satisfies Readonly<Record<string, readonly SourceEdit[]>>;
 
 export type PlantedSetsBug = keyof typeof SOURCE_EDITS;

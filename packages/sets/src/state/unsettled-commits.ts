@@ -9,17 +9,17 @@ import type { AppliedVersion } from './applied-version.js';
 import { CommitUndo } from './commit-undo.js';
 import type { ElementChanges } from './element-changes.js';
 
-export interface CommitsDeps {
+export interface UnsettledCommitsDeps {
   readonly changes: ElementChanges;
   readonly version: AppliedVersion;
 }
 
-export class Commits {
-  readonly #deps: CommitsDeps;
+export class UnsettledCommits {
+  readonly #deps: UnsettledCommitsDeps;
   readonly #unsettled: CommitUndo[] = [];
   readonly #spare: CommitUndo[] = [];
 
-  constructor(deps: CommitsDeps) {
+  constructor(deps: UnsettledCommitsDeps) {
     this.#deps = deps;
   }
 

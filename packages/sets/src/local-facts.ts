@@ -10,6 +10,8 @@ import type { SetsOptions } from './sets.js';
 import type { SetsEngine } from './sets-engine.js';
 
 const CONNECTIONS_MAX = 10_000;
+/** As in Redis. */
+const RUN_ID_BYTES = 20;
 
 export interface LocalFactsDeps {
   readonly clock: Clock;
@@ -36,6 +38,8 @@ export function createLocalFacts(deps: LocalFactsDeps, options: SetsOptions): Se
     watchRoom: new CommonRoom(setsLimits.watchersMax.value),
     epoch: engine.identity.epoch,
     version: options.version ?? '0.0.0',
+    runId: Buffer.from(random.bytes(RUN_ID_BYTES)).toString('hex'),
+    startedMonotonicMs: clock.monotonicMs(),
     port: options.port ?? 0,
     connectionsMax: options.connectionsMax ?? CONNECTIONS_MAX,
     idleTimeoutSeconds: 0,

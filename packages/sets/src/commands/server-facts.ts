@@ -7,6 +7,10 @@ export interface ServerFacts {
   readonly clock: Clock;
   readonly random: Random;
   readonly version: string;
+  /** 40 hex digits, other ones with each start. */
+  readonly runId: string;
+  /** When the sets were opened, by the clock that never goes back. */
+  readonly startedMonotonicMs: number;
   readonly nodeId: number;
   readonly epoch: number;
   readonly clusterId: string;

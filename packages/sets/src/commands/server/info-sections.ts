@@ -1,7 +1,11 @@
 // The sections of INFO, each a list of facts. Names that Redis has mean what they mean there.
 import type { CommandContext } from '../command.js';
 import { REDIS_VERSION } from '../redis-version.js';
+import type { ServerFacts } from '../server-facts.js';
 import { formatXor } from '../syncline/format-xor.js';
+
+const SECONDS_PER_DAY = 86_400;
+const KIBI = 1_024;
 
 type Facts = readonly (readonly [name: string, value: string | number])[];
 
@@ -12,8 +16,11 @@ export const infoSections: Readonly<Record<string, (context: CommandContext) => 
     ['redis_mode', 'standalone'],
     ['syncline_version', facts.version],
     ['arch_bits', 64],
+    ['run_id', facts.runId],
     ['tcp_port', facts.port],
     ['server_time_usec', Math.floor(facts.clock.nowMs() * 1_000)],
+    ['uptime_in_seconds', uptimeSeconds(facts)],
+    ['uptime_in_days', Math.floor(uptimeSeconds(facts) / SECONDS_PER_DAY)],
   ],
   clients: ({ facts }) => [
     ['connected_clients', facts.counts().connections],
@@ -22,6 +29,7 @@ export const infoSections: Readonly<Record<string, (context: CommandContext) => 
   ],
   memory: ({ facts }) => [
     ['used_memory', facts.counts().memoryBytes],
+    ['used_memory_human', humanBytes(facts.counts().memoryBytes)],
     ['used_memory_dataset', facts.counts().cacheBytes],
     ['maxmemory', 0],
     ['maxmemory_policy', 'noeviction'],
@@ -60,3 +68,14 @@ export const infoSections: Readonly<Record<string, (context: CommandContext) => 
     ];
   },
 };
+
+function uptimeSeconds({ clock, startedMonotonicMs }: ServerFacts): number {
+  return Math.floor((clock.monotonicMs() - startedMonotonicMs) / 1_000);
+}
+
+/** As Redis writes it: `1.50M`. */
+function humanBytes(bytes: number): string {
+  if (bytes < KIBI) return `${bytes}B`;
+  const power = Math.min(Math.floor(Math.log(bytes) / Math.log(KIBI)), 4);
+  return `${(bytes / KIBI ** power).toFixed(2)}${'BKMGT'[power] ?? ''}`;
+}

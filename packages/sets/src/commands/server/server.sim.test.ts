@@ -62,6 +62,22 @@ test('INFO has the lines that clients look for', () =>
     expect(await talk.ask('INFO', 'everything', 'foo')).toContain('# Syncline');
   }));
 
+test('INFO has what dashboards read: uptime, run id, memory for people', () =>
+  withSets(async (sets, { clock }) => {
+    const talk = new Talk(sets);
+    const before = await talk.ask('INFO', 'server', 'memory');
+    expect(before).toContain('uptime_in_seconds:0\r\nuptime_in_days:0\r\n');
+    expect(before).toMatch(/\r\nrun_id:[0-9a-f]{40}\r\n/);
+    expect(before).toMatch(/\r\nused_memory_human:[0-9.]+[BKMG]\r\n/);
+    await talk.ask('SADD', 'k', ...Array.from({ length: 200 }, (_, index) => `member-${index}`));
+    const bytes = Number(/\nused_memory:(\d+)/.exec(await talk.ask('INFO', 'memory'))?.[1]);
+    const shown = `used_memory_human:${(bytes / 1_024).toFixed(2)}K`;
+    expect(await talk.ask('INFO', 'memory')).toContain(shown);
+    await clock.sleep(61_500);
+    const after = await talk.ask('INFO', 'server');
+    expect(after).toContain('uptime_in_seconds:61\r\nuptime_in_days:0\r\n');
+  }));
+
 test('TIME is the wall clock', () =>
   withSets(async (sets, { clock }) => {
     const [, , seconds, , microseconds] = (await new Talk(sets).ask('TIME')).split('\r\n');

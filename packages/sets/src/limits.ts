@@ -150,6 +150,11 @@ export const setsLimits = defineLimits({
     why: 'Words of COMMAND, CONFIG GET, CLIENT LIST, CLIENT KILL or INFO. They are looked at within a turn. More are refused.',
   },
   scanCountMax: { value: 10_000, unit: 'entries', why: 'COUNT of a scan. More is taken as this.' },
+  patternBytesMax: {
+    value: 4_096,
+    unit: 'bytes',
+    why: 'Pattern of KEYS, SCAN or SSCAN. Each member costs up to pattern × member steps. A longer one is refused.',
+  },
   patternStepsMax: {
     value: 16_777_216,
     unit: 'entries',

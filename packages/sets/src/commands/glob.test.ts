@@ -59,9 +59,9 @@ const longText = Buffer.from('a'.repeat(setsLimits.memberBytesMax.value));
 
 test.each([
   ['a tail that never comes', `*${'a'.repeat(4_000)}b`, tooMany],
-  ['a class without end', `*[^${'ab'.repeat(20_000)}]`, tooMany],
+  ['a class without end', `*[^${'ab'.repeat(2_000)}]`, tooMany],
   ['a plain one', '*aaab*', false],
-  ['one that matches', `${'a'.repeat(60_000)}*`, true],
+  ['one that matches', `${'a'.repeat(4_000)}*`, true],
 ])('S19 %s is refused before it holds the event loop for long', (_, pattern, outcome) => {
   const glob = new Glob(Buffer.from(pattern));
   const match = () => glob.matches(longText, 0, longText.length);
@@ -71,18 +71,24 @@ test.each([
 
 test('patterns of one turn are counted together, stars too, until they rest', () => {
   const meter = new PatternMeter();
-  const [stars, other] = ['*'.repeat(100_000), 'b*'].map(
+  const [stars, other] = ['*'.repeat(4_000), 'b*'].map(
     (pattern) => new Glob(Buffer.from(pattern), meter),
   );
   const matchAll = (count: number) => {
     for (let text = 0; text < count; text += 1) stars?.matches(longText, 0, 2);
   };
-  matchAll(5);
+  matchAll(125);
   expect(meter.isTired).toBe(false);
-  matchAll(10);
+  matchAll(250);
   expect(meter.isTired).toBe(true);
-  expect(() => matchAll(200)).toThrow(tooMany);
+  expect(() => matchAll(5_000)).toThrow(tooMany);
   expect(() => other?.matches(longText, 0, 1)).toThrow(tooMany);
   meter.rest();
   expect(other?.matches(longText, 0, 1)).toBe(false);
+});
+
+test('a pattern is refused above its limit', () => {
+  const pattern = (length: number) => new Uint8Array(length).fill(0x5b);
+  expect(new Glob(pattern(4_096)).matches(Buffer.from('a'), 0, 1)).toBe(false);
+  expect(() => new Glob(pattern(4_097))).toThrow('pattern is longer than 4096 bytes: it has 4097');
 });

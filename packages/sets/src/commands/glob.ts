@@ -4,6 +4,8 @@
 // Everything but `*` takes exactly one byte of the text, so after a mismatch it is enough to let the last
 // star take one byte more. That makes at most pattern × text steps, where a matcher that calls itself for
 // each star can be kept busy for years by a short pattern. The steps are counted, see pattern-meter.ts.
+import { SynclineError } from '@syncline/kernel';
+import { setsLimits } from '../limits.js';
 import { PatternMeter } from './pattern-meter.js';
 
 const STAR = 0x2a;
@@ -23,8 +25,9 @@ export class Glob {
   readonly #matchesAll: boolean;
   readonly meter: PatternMeter;
 
-  /** The bytes are kept, not copied. */
+  /** The bytes are kept, not copied. Throws when there are too many of them. */
   constructor(pattern: Uint8Array, meter = new PatternMeter()) {
+    checkLength(pattern);
     this.meter = meter;
     this.#pattern = pattern;
     this.#matchesAll = pattern.length === 1 && pattern[0] === STAR;
@@ -123,4 +126,14 @@ function stepOverClass(pattern: Uint8Array, from: number, byte: number): number 
     }
   }
   return isMatch === isNegated ? from - at - 1 : at;
+}
+
+function checkLength({ length }: Uint8Array): void {
+  const lengthMax = setsLimits.patternBytesMax.value;
+  if (length <= lengthMax) return;
+  throw new SynclineError(
+    'invalid-argument',
+    `pattern is longer than ${lengthMax} bytes: it has ${length}`,
+    { details: { limit: 'patternBytesMax' } },
+  );
 }

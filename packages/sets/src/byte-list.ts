@@ -22,8 +22,12 @@ export class ByteList {
     this.view = viewOf(buffer);
   }
 
-  /** Copies the items into a buffer of their own. */
   static of(...items: readonly Uint8Array[]): ByteList {
+    return ByteList.from(items);
+  }
+
+  /** Copies the items, a million if need be, into a buffer of their own. */
+  static from(items: readonly Uint8Array[]): ByteList {
     const list = new ByteList(Buffer.concat(items));
     let position = 0;
     for (const item of items) {

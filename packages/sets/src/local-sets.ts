@@ -144,18 +144,11 @@ function partEnd(list: ByteList, from: number): number {
   return to;
 }
 
-/** The set, then its members, in a buffer of their own. */
+/** The set, then its members. */
 function listOf(set: Uint8Array, members: readonly Uint8Array[]): ByteList {
-  const items = [set, ...members];
   checkSize(set, setsLimits.keyBytesMax.value, 'set');
   for (const member of members) checkSize(member, setsLimits.memberBytesMax.value, 'member');
-  const list = new ByteList(Buffer.concat(items));
-  let position = 0;
-  for (const { length } of items) {
-    list.push(position, position + length);
-    position += length;
-  }
-  return list;
+  return ByteList.from([set, ...members]);
 }
 
 function checkSize(bytes: Uint8Array, bytesMax: number, field: string): void {

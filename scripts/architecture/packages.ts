@@ -26,7 +26,7 @@ export const packageRoles: ReadonlyMap<string, PackageRole> = new Map(
       mayImport: ground,
       doors: ['./testing', './express', './fastify', './fetch', './grpc', './redis'],
     },
-    jobs: { mayImport: ground, doors: ['./testing', './firestore'] },
+    jobs: { mayImport: ground, doors: ['./testing', './firestore', './grpc'] },
     sets: { mayImport: [...ground, 'riblt'], doors: ['./testing'] },
     streams: { mayImport: ground, doors: ['./testing', './redis', './nats'] },
     server: { mayImport: [...ground, ...slices], doors: [] },

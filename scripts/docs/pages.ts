@@ -2,6 +2,7 @@
 // limits or metrics adds a line here.
 import { cliLimits } from '@syncline/cli';
 import { fairLimits, fairMetrics } from '@syncline/fair';
+import { jobsLimits, jobsMetrics } from '@syncline/jobs';
 import { kernelLimits } from '@syncline/kernel';
 import { protocolLimits } from '@syncline/protocol';
 import { renderConfigDoc, serverLimits, serverMetrics } from '@syncline/server';
@@ -16,10 +17,11 @@ const limits = {
   protocol: protocolLimits,
   fair: fairLimits,
   sets: setsLimits,
+  jobs: jobsLimits,
   server: serverLimits,
   cli: cliLimits,
 };
-const metrics = { server: serverMetrics, fair: fairMetrics, sets: setsMetrics };
+const metrics = { server: serverMetrics, fair: fairMetrics, sets: setsMetrics, jobs: jobsMetrics };
 
 const mark = '<!-- Made from the code by "npm run docs"; edits are lost. -->';
 

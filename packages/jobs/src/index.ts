@@ -1,0 +1,33 @@
+export type {
+  JobInfo,
+  JobPatch,
+  JobQuery,
+  JobSpec,
+  JobSummary,
+  Labels,
+  LeaseRequest,
+  LeaseState,
+  TaskLease,
+} from './job.js';
+export type {
+  Cursor,
+  GapReason,
+  History,
+  JobEvent,
+  JobSubscription,
+  Overflow,
+  StoreSubscribeOptions,
+} from './job-event.js';
+export type {
+  CallOptions,
+  JobStore,
+  SetStateResult,
+  StatePage,
+  StateWrite,
+  StoreCapabilities,
+} from './job-store.js';
+export { type JobsLimitName, jobsLimits } from './limits.js';
+export { type JobsMetricName, type JobsMetrics, jobsMetrics } from './metrics-list.js';
+export type { Counts, Progress, TagProgress } from './progress.js';
+export type { JsonObject, JsonValue, SchemaIssue, Scope, State } from './state.js';
+export { compareStatus, JobStatus, type StatusClass, statusClass } from './status.js';

@@ -1,0 +1,171 @@
+// Every limit of the jobs. docs/LIMITS.md is made from this list.
+import { defineLimits } from '@syncline/kernel';
+
+export const jobsLimits = defineLimits({
+  jobIdLengthMax: { value: 128, unit: 'bytes', why: 'Name of a job. A longer one is refused.' },
+  tagBytesMax: {
+    value: 128,
+    unit: 'bytes',
+    why: 'Name of a tag, in UTF-8. A longer one is refused.',
+  },
+  eventIdLengthMax: {
+    value: 64,
+    unit: 'bytes',
+    why: 'Identity of a write. A longer one is refused.',
+  },
+  holderLengthMax: {
+    value: 128,
+    unit: 'bytes',
+    why: 'How a claimant names itself. A longer one is refused.',
+  },
+  messageBytesMax: {
+    value: 4_096,
+    unit: 'bytes',
+    why: 'Message of a state, in UTF-8. A longer one is refused; setError and setWarning cut theirs.',
+  },
+  payloadBytesMax: {
+    value: 65_536,
+    unit: 'bytes',
+    why: 'Payload of a state, as JSON. A larger one is refused.',
+  },
+  payloadDepthMax: {
+    value: 16,
+    unit: 'entries',
+    why: 'Objects and lists within each other in a payload. A deeper one is refused.',
+  },
+  requestBytesMax: {
+    value: 131_072,
+    unit: 'bytes',
+    why: 'One request to the job service. A larger one is refused.',
+  },
+  labelsMax: { value: 16, unit: 'entries', why: 'Labels of a job. More are refused.' },
+  labelNameBytesMax: { value: 64, unit: 'bytes', why: 'Name of a label. A longer one is refused.' },
+  labelValueBytesMax: {
+    value: 256,
+    unit: 'bytes',
+    why: 'Value of a label. A longer one is refused.',
+  },
+  tasksPerJobMax: { value: 100_000, unit: 'entries', why: 'Tasks of a job. More are refused.' },
+  tagsPerJobMax: {
+    value: 256,
+    unit: 'entries',
+    why: 'Tags of a job, those expected included. A write of a further one is refused.',
+  },
+  statesPerJobMax: {
+    value: 1_000_000,
+    unit: 'entries',
+    why: 'States of a job. A write of a further key is refused.',
+  },
+  jobsMax: { value: 10_000, unit: 'entries', why: 'Jobs of a store. A further one is refused.' },
+  subscribersPerJobMax: {
+    value: 2_048,
+    unit: 'entries',
+    why: 'Subscribers of one job in one store. A further one is refused.',
+  },
+  subscribersMax: {
+    value: 4_096,
+    unit: 'entries',
+    why: 'Subscribers of one store. A further one is refused.',
+  },
+  bufferEventsMin: { value: 4, unit: 'entries', why: 'The smallest buffer of a subscriber.' },
+  bufferEventsMax: { value: 65_536, unit: 'entries', why: 'The largest buffer of a subscriber.' },
+  bufferBytesMin: { value: 65_536, unit: 'bytes', why: 'The smallest buffer of a subscriber.' },
+  bufferBytesMax: {
+    value: 16 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'The largest buffer of a subscriber.',
+  },
+  writeQueueMax: {
+    value: 8_192,
+    unit: 'entries',
+    why: 'Writes that wait for a commit. A further one is refused as overloaded.',
+  },
+  writeQueueBytesMax: {
+    value: 32 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Bytes of writes that wait for a commit. A further write is refused as overloaded.',
+  },
+  commitWritesMax: { value: 512, unit: 'entries', why: 'Writes of one commit; others wait.' },
+  commitBytesMax: {
+    value: 4 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Bytes of one commit; others wait.',
+  },
+  listStatesMax: { value: 1_000, unit: 'entries', why: 'States of one page.' },
+  listStatesBytesMax: { value: 1024 * 1024, unit: 'bytes', why: 'Bytes of one page of states.' },
+  listJobsMax: { value: 1_000, unit: 'entries', why: 'Jobs of one page.' },
+  lostListMax: { value: 100, unit: 'entries', why: 'Lost leases that are listed by name.' },
+  recentEventIdsMax: {
+    value: 8,
+    unit: 'entries',
+    why: 'Writes of a key that are remembered by their event id.',
+  },
+  cacheBytesMax: {
+    value: 256 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'What is held in memory of jobs. Those not used for longest leave.',
+  },
+  leaseTtlMinMs: { value: 1_000, unit: 'ms', why: 'The shortest lease.' },
+  leaseTtlMaxMs: { value: 3_600_000, unit: 'ms', why: 'The longest lease that expires at all.' },
+  openSnapshotsMax: {
+    value: 64,
+    unit: 'entries',
+    why: 'Views of the storage that are open at once. Further replays wait for one.',
+  },
+  memoryRevisionsMax: {
+    value: 10_000,
+    unit: 'entries',
+    why: 'Changes of a job that are kept in memory for readers who are behind.',
+  },
+  retentionRevisionsMax: {
+    value: 100_000,
+    unit: 'entries',
+    why: 'Changes of a job that are kept on disk although a later one replaced them.',
+  },
+  retentionMs: {
+    value: 3_600_000,
+    unit: 'ms',
+    why: 'How long a change is kept on disk although a later one replaced it.',
+  },
+  retentionBytesMax: {
+    value: 64 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Bytes of changes of a job that are kept on disk although later ones replaced them.',
+  },
+  compactionKeysMax: {
+    value: 1_000,
+    unit: 'entries',
+    why: 'Keys that one batch of a compaction or of a deletion removes.',
+  },
+  frameEventsMax: { value: 512, unit: 'entries', why: 'Events of one frame of a gRPC stream.' },
+  frameBytesMax: { value: 262_144, unit: 'bytes', why: 'Bytes of one frame, about.' },
+  frameWaitMs: { value: 5, unit: 'ms', why: 'How long a frame waits for more events.' },
+  streamsPerChannelMax: {
+    value: 90,
+    unit: 'entries',
+    why: 'Subscriptions on one connection of the remote store; the next opens another.',
+  },
+  replayAgeMaxMs: {
+    value: 30_000,
+    unit: 'ms',
+    why: 'How long a replay may hold one view of the store; then it goes on from a newer one.',
+  },
+  liveIntervalMs: {
+    value: 10_000,
+    unit: 'ms',
+    why: 'A subscriber hears at least this often how far it has come.',
+  },
+  retentionSweepMs: { value: 60_000, unit: 'ms', why: 'How often jobs past retention are sought.' },
+  firestoreWritesMax: {
+    value: 50,
+    unit: 'entries',
+    why: 'Writes of one Firestore transaction; others wait.',
+  },
+  firestoreDeletesMax: {
+    value: 300,
+    unit: 'entries',
+    why: 'Documents that one commit of a deletion removes.',
+  },
+});
+
+export type JobsLimitName = keyof typeof jobsLimits;

@@ -1,3 +1,4 @@
+export { type AggregateInput, aggregateStates } from './aggregate/aggregate-states.js';
 export type {
   JobInfo,
   JobPatch,

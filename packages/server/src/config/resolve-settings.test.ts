@@ -118,6 +118,11 @@ const WRONG: readonly Given[] = [
   { environment: { SYNCLINE_FAIR_REDIS_URL: 'redis://:secret@127.0.0.1' } },
   { file: '[fair.redis]\npassword = "secret"' },
   { file: '[fair]\ndefault_window_ms = 1' },
+  { file: '[jobs]\nstore = "firestore"' },
+  { file: '[jobs]\nstore = "redis"' },
+  { file: '[jobs.firestore]\nproject_id = "My Project"' },
+  { file: '[jobs.retention]\nfinished = 604800000' },
+  { environment: { SYNCLINE_JOBS_RETENTION_IDLE: '30' } },
   { file: '[http]\nport = \n' },
   { file: 'node_id = 1\nnode_id = 2' },
 ];

@@ -29,6 +29,7 @@ export function chooseDataPlace(list: ResolvedList): ResolvedList {
 export function checkTogether(settings: ServerSettings, list: ResolvedList): void {
   checkTls(settings);
   checkFairStore(settings, list);
+  checkJobStore(settings, list);
   const ids = settings.mesh.peers.map((peer) => peer.nodeId);
   const twice = ids.find((id, at) => ids.indexOf(id) !== at);
   if (twice === undefined) return;
@@ -72,6 +73,27 @@ function checkFairStore({ fair: { store, redis } }: ServerSettings, list: Resolv
   throw invalid(
     'fair.redis.url',
     `fair.redis.url is ${JSON.stringify(redis.url)} (from ${describeOrigin(origin)}); allowed is redis://HOST:PORT or rediss://HOST:PORT, with /DATABASE after it for another database than 0.`,
+  );
+}
+
+/** Project ids of Google Cloud: 6 to 30 lower-case letters, digits and hyphens; a domain may stand before them. */
+const PROJECT_ID = /^(?:[a-z0-9.-]{1,64}:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$/;
+
+function checkJobStore({ jobs: { store, firestore } }: ServerSettings, list: ResolvedList): void {
+  const { projectId } = firestore;
+  const field = 'jobs.firestore.project_id';
+  if (projectId === undefined) {
+    if (store !== 'firestore') return;
+    throw invalid(
+      field,
+      `jobs.store is "firestore" but ${field} is not set. Set it to the id of the Google Cloud project that has the database.`,
+    );
+  }
+  if (PROJECT_ID.test(projectId)) return;
+  const { entry, origin } = findSetting(list, field);
+  throw invalid(
+    field,
+    `${field} is ${JSON.stringify(projectId)} (from ${describeOrigin(origin)}); allowed is ${entry.meta.allowed}.`,
   );
 }
 

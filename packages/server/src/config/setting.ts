@@ -4,6 +4,7 @@
 // the environment variable; default, range, help and flag stand here; docs/CONFIG.md, `config show`,
 // the flags of `serve` and every error text are made from it.
 import { z } from 'zod';
+import { DURATION } from './duration.js';
 
 export interface SettingDescription {
   /** Effect, unit and trade-off, in one to three sentences. */
@@ -82,6 +83,20 @@ export function choiceSetting<const T extends readonly [string, ...string[]]>(
     parse: (text) => text,
     isList: false,
   });
+}
+
+/** A text that `parseDuration` reads. */
+export function durationSetting(byDefault: string, description: SettingDescription) {
+  return z
+    .string()
+    .regex(DURATION)
+    .default(byDefault)
+    .register(settingMeta, {
+      ...description,
+      allowed: 'a whole number with s, min, h or d, like 90s or 7d; or never',
+      parse: (text) => text,
+      isList: false,
+    });
 }
 
 /** A text, or nothing. */

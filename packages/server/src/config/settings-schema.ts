@@ -8,6 +8,7 @@ import { peerAddressSchema } from './peer-address.js';
 import {
   booleanSetting,
   choiceSetting,
+  durationSetting,
   fileSetting,
   integerSetting,
   listSetting,
@@ -146,6 +147,29 @@ const sets = {
   ),
 };
 
+const jobs = {
+  store: choiceSetting(['embedded', 'firestore'], 'embedded', {
+    help: 'Where jobs live. `embedded`: on the disk of this node; with `memory` set there is no disk. `firestore`: in Google Cloud Firestore, which several servers and programs share.',
+  }),
+  firestore: z.strictObject({
+    projectId: optionalTextSetting({
+      help: 'The Google Cloud project, for the store `firestore`. It is never guessed from the machine.',
+      allowed: 'the id of a project, like my-project-42',
+    }),
+  }),
+  retention: z.strictObject({
+    finished: durationSetting('7d', {
+      help: 'A job whose cells are all finished is deleted this long after its last change.',
+    }),
+    marked: durationSetting('1h', {
+      help: 'A job that was marked deleted goes for good this long after its last change.',
+    }),
+    idle: durationSetting('never', {
+      help: 'Any other job is deleted this long after its last change, finished or not.',
+    }),
+  }),
+};
+
 const tls = {
   certFile: fileSetting({
     help: 'PEM file with the certificate chain of this node. With it every listener speaks TLS.',
@@ -200,6 +224,7 @@ export const settingsSchema = z.strictObject({
   mesh: z.strictObject(mesh),
   fair: z.strictObject(fair),
   sets: z.strictObject(sets),
+  jobs: z.strictObject(jobs),
   tls: z.strictObject(tls),
   auth: z.strictObject(auth),
   log: z.strictObject(log),

@@ -49,6 +49,7 @@ export function testConfig({ settings = {}, credentials = {} }: TestServerOption
     resp: section('resp'),
     mesh: section('mesh'),
     fair: { redis: {}, ...(settings['fair'] as Section | undefined) },
+    jobs: { firestore: {}, retention: {}, ...(settings['jobs'] as Section | undefined) },
   });
   const none = {
     tls: undefined,

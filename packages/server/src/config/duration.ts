@@ -1,0 +1,12 @@
+// A span of time as people write it in a setting: a whole number and its unit, `7d`, or `never`.
+
+const UNIT_MS = { s: 1_000, min: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+export const DURATION = /^(?:never|(?<count>\d{1,6})(?<unit>s|min|h|d))$/;
+
+/** In ms; endless for `never`. The text has passed `DURATION`. */
+export function parseDuration(text: string): number {
+  const { count, unit } = DURATION.exec(text)?.groups ?? {};
+  if (count === undefined) return Number.POSITIVE_INFINITY;
+  return Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
+}

@@ -20,7 +20,10 @@ export const packageRoles: ReadonlyMap<string, PackageRole> = new Map(
   Object.entries({
     kernel: { mayImport: [], doors: ['./testing'] },
     riblt: { mayImport: [], doors: ['./testing'] },
-    protocol: { mayImport: ['kernel'], doors: ['./testing', './fair-state', './operations'] },
+    protocol: {
+      mayImport: ['kernel'],
+      doors: ['./testing', './fair-state', './jobs', './operations'],
+    },
     mesh: { mayImport: ['kernel', 'protocol'], doors: ['./testing'] },
     fair: {
       mayImport: ground,

@@ -15,24 +15,11 @@ import {
   type StatusObject,
 } from '@grpc/grpc-js';
 import { type Clock, SynclineError, type Timer } from '@syncline/kernel';
-import { errorFromGrpc } from '@syncline/protocol';
+import { errorFromGrpc, type GrpcTarget, grpcChannelOptions, textsOf } from '@syncline/protocol';
 import type { ClientStream, StateStreamListener, StateTransport } from '../client/fair-remote.js';
 import { fairLimits } from '../limits.js';
 import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
 import type { SyncRequest } from '../wire/sync-messages.js';
-
-export interface GrpcTarget {
-  readonly address: string;
-  readonly tls:
-    | {
-        readonly ca?: string;
-        readonly cert?: string;
-        readonly key?: string;
-        readonly serverName?: string;
-      }
-    | undefined;
-  readonly token: string | undefined;
-}
 
 export interface GrpcTransportDeps {
   readonly clock: Clock;
@@ -154,28 +141,19 @@ function listenerOf(listener: StateStreamListener): StateStreamListener {
   };
 }
 
-function createClient({ address, tls }: GrpcTarget): Client {
+function createClient(target: GrpcTarget): Client {
+  const { address, tls } = target;
   const pem = (text: string | undefined) => (text === undefined ? null : Buffer.from(text));
   const trust =
     tls === undefined
       ? credentials.createInsecure()
       : credentials.createSsl(pem(tls.ca), pem(tls.key), pem(tls.cert));
-  return new Client(address, trust, {
-    'grpc.use_local_subchannel_pool': 1,
-    'grpc.enable_retries': 0,
-    'grpc.enable_http_proxy': 0,
-    'grpc.enable_channelz': 0,
-    'grpc.service_config_disable_resolution': 1,
-    'grpc.keepalive_time_ms': fairLimits.grpcKeepaliveIntervalMs.value,
-    'grpc.keepalive_timeout_ms': fairLimits.grpcKeepaliveTimeoutMs.value,
-    'grpc.max_receive_message_length': fairLimits.grpcResponseBytesMax.value,
-    ...(tls?.serverName === undefined
-      ? {}
-      : {
-          'grpc.ssl_target_name_override': tls.serverName,
-          'grpc.default_authority': tls.serverName,
-        }),
-  });
+  const limits = {
+    keepaliveIntervalMs: fairLimits.grpcKeepaliveIntervalMs.value,
+    keepaliveTimeoutMs: fairLimits.grpcKeepaliveTimeoutMs.value,
+    responseBytesMax: fairLimits.grpcResponseBytesMax.value,
+  };
+  return new Client(address, trust, grpcChannelOptions(target, limits));
 }
 
 function startCall(client: Client, { token }: GrpcTarget): Call {
@@ -191,10 +169,7 @@ function startCall(client: Client, { token }: GrpcTarget): Call {
 
 function errorOf(status: StatusObject, { address }: GrpcTarget): SynclineError | undefined {
   if (status.code === OK) return undefined;
-  const texts = Object.entries(status.metadata.getMap()).filter(
-    (entry): entry is [string, string] => typeof entry[1] === 'string',
-  );
-  const metadata = Object.fromEntries(texts);
+  const metadata = textsOf(status.metadata.getMap());
   const error = errorFromGrpc({ code: status.code, details: status.details, metadata });
   if (metadata['syncline-code'] !== undefined || error.code !== 'unavailable') return error;
   return new SynclineError('unavailable', `no state service at ${address}: ${error.message}`, {

@@ -1,0 +1,47 @@
+// How our clients set up a channel of gRPC. Plain values, no gRPC library: the clients hand them to theirs.
+import type { GrpcTarget } from './grpc-target.js';
+
+export interface GrpcChannelLimits {
+  /** How often a silent connection is asked whether it is still there. */
+  readonly keepaliveIntervalMs: number;
+  /** A connection that has not answered by then counts as lost. */
+  readonly keepaliveTimeoutMs: number;
+  /** The largest message that is taken. */
+  readonly responseBytesMax: number;
+}
+
+/**
+ * Nothing is shared between channels, nothing is tried again behind the caller's back, and no proxy or name
+ * service of the environment has a say.
+ */
+export function grpcChannelOptions(
+  { tls }: GrpcTarget,
+  limits: GrpcChannelLimits,
+): Readonly<Record<string, string | number>> {
+  return {
+    'grpc.use_local_subchannel_pool': 1,
+    'grpc.enable_retries': 0,
+    'grpc.enable_http_proxy': 0,
+    'grpc.enable_channelz': 0,
+    'grpc.service_config_disable_resolution': 1,
+    'grpc.keepalive_time_ms': limits.keepaliveIntervalMs,
+    'grpc.keepalive_timeout_ms': limits.keepaliveTimeoutMs,
+    'grpc.max_receive_message_length': limits.responseBytesMax,
+    ...(tls?.serverName === undefined
+      ? {}
+      : {
+          'grpc.ssl_target_name_override': tls.serverName,
+          'grpc.default_authority': tls.serverName,
+        }),
+  };
+}
+
+/** Of a status as gRPC libraries hand it out: texts and bytes by name. Ours are texts. */
+export function textsOf(
+  metadata: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, string>> {
+  const texts = Object.entries(metadata).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string',
+  );
+  return Object.fromEntries(texts);
+}

@@ -1,0 +1,92 @@
+// Where a client finds a gRPC service, and what it shows there: address, TLS and token, as users write them.
+//
+// All that can be wrong with them is said when a client is made: later there would be nobody to tell. Plain
+// values, no gRPC library: the clients hand them to theirs.
+import { checkTlsMaterial, SynclineError } from '@syncline/kernel';
+
+export interface GrpcTargetOptions {
+  /** Where the service is: `127.0.0.1:7401`, `state.internal:7401`, `[::1]:7401`. */
+  readonly address: string;
+  /** `true` trusts the authorities of the system. Default: no TLS. */
+  readonly tls?: true | GrpcTls;
+  /** Bearer token of the server. Beyond loopback it is sent over TLS alone. */
+  readonly token?: string;
+}
+
+/** PEM texts. */
+export interface GrpcTls {
+  /** The authority that signed the server's certificate. Default: those of the system. */
+  readonly ca?: string;
+  /** For servers that demand a client certificate. */
+  readonly cert?: string;
+  readonly key?: string;
+  /** The name in the server's certificate, where it is not the host of the address. */
+  readonly serverName?: string;
+}
+
+/** Options that were checked. */
+export interface GrpcTarget {
+  readonly address: string;
+  readonly tls: GrpcTls | undefined;
+  readonly token: string | undefined;
+}
+
+const ADDRESS = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/;
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
+
+/** `client` is how errors call who asks: «the fair tracker». Throws `invalid-argument`, with `details.field`. */
+export function checkGrpcTarget(client: string, options: GrpcTargetOptions): GrpcTarget {
+  const { address, token } = options;
+  const refuse = refusalBy(client);
+  const host = hostOf(address);
+  if (host === undefined)
+    refuse('address', address, 'HOST:PORT, like 127.0.0.1:7401, with an IPv6 address in brackets');
+  const tls = options.tls === true ? {} : options.tls;
+  if (tls !== undefined) checkTls(tls, refuse);
+  const isPrivate = LOOPBACK.test(host ?? '') || tls !== undefined;
+  if (token !== undefined) checkToken(token, isPrivate, refuse);
+  return { address, tls, token };
+}
+
+type Refuse = (field: string, value: string, wanted: string) => void;
+
+function refusalBy(client: string): Refuse {
+  return (field, value, wanted) => {
+    const message = `${client} cannot take ${field} = ${value}; set ${wanted}`;
+    throw new SynclineError('invalid-argument', message, { details: { field } });
+  };
+}
+
+function hostOf(address: string): string | undefined {
+  const match = ADDRESS.exec(address);
+  const port = Number(match?.[3]);
+  return port >= 1 && port <= 65_535 ? (match?.[1] ?? match?.[2]) : undefined;
+}
+
+function checkTls({ ca, cert, key }: GrpcTls, refuse: Refuse): void {
+  if ((cert === undefined) !== (key === undefined)) {
+    const value = cert === undefined ? 'key without cert' : 'cert without key';
+    refuse('tls', value, 'a client certificate and its key together, or neither');
+  }
+  try {
+    checkTlsMaterial({ ca, cert, key });
+  } catch (thrown) {
+    if (!(thrown instanceof SynclineError)) throw thrown;
+    const field = `tls.${String(thrown.details['field'])}`;
+    throw new SynclineError('invalid-argument', `${field}: ${thrown.message}`, {
+      details: { field },
+      cause: thrown,
+    });
+  }
+}
+
+/** The text is a secret: no message shows it. */
+function checkToken(token: string, isPrivate: boolean, refuse: Refuse): void {
+  if (!/^[!-~]+$/.test(token)) refuse('token', '***', 'printable ASCII without blanks');
+  if (!isPrivate)
+    refuse(
+      'token',
+      '***',
+      'nothing without TLS beyond loopback, where others would read it: set tls',
+    );
+}

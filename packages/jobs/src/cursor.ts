@@ -12,7 +12,7 @@ export type CursorParts = Readonly<{
   isReplaying: boolean;
 }>;
 
-const CURSOR = /^(?<base>[A-Za-z0-9-]{1,128}):(?<revision>0|[1-9][0-9]{0,15})(?<replaying>~?)$/;
+const CURSOR = /^([A-Za-z0-9-]{1,128}):(0|[1-9][0-9]{0,15})(~?)$/;
 
 export function formatCursor(base: string, revision: number, isReplaying = false): Cursor {
   return `${base}:${revision}${isReplaying ? '~' : ''}` as Cursor;
@@ -20,10 +20,10 @@ export function formatCursor(base: string, revision: number, isReplaying = false
 
 /** What is malformed is `invalid-argument` with `details.field` = `after`. */
 export function parseCursor(text: string): CursorParts {
-  const groups = CURSOR.exec(text)?.groups;
-  const revision = Number(groups?.revision);
-  if (groups?.base === undefined || !Number.isSafeInteger(revision)) throw malformed(text);
-  return { base: groups.base, revision, isReplaying: groups.replaying === '~' };
+  const [, base, digits, mark] = CURSOR.exec(text) ?? [];
+  const revision = Number(digits);
+  if (base === undefined || !Number.isSafeInteger(revision)) throw malformed(text);
+  return { base, revision, isReplaying: mark === '~' };
 }
 
 function malformed(text: string): SynclineError {

@@ -56,7 +56,7 @@ export const serverLimits = defineLimits({
   eventsCommentIntervalMs: {
     value: 10_000,
     unit: 'ms',
-    why: 'An event stream without events gets a comment this often, so that proxies keep it open.',
+    why: 'An event stream gets a comment this often, so that proxies keep it open.',
   },
   grpcMessageBytesMax: {
     value: 1024 * 1024,

@@ -57,6 +57,21 @@ test('a quiet stream gets a comment every 10 s; a client that goes ends it at on
     expect(response.written).toHaveLength(3);
   }));
 
+test('a busy stream gets them too', () =>
+  runInSimulation('busy', async ({ clock }) => {
+    const response = new FakeResponse();
+    async function* source(): AsyncGenerator<ServerSentEvent> {
+      for (let n = 0; n < 7; n += 1) {
+        await clock.sleep(4_000);
+        yield tick(n);
+      }
+    }
+    const deps = { clock, response: response.asResponse() };
+    await sendEvents(deps, source(), { signal: new AbortController().signal });
+    const isComment = response.written.map((text) => text === ':\n\n');
+    expect(isComment).toEqual([false, false, true, false, false, false, true, false, false]);
+  }));
+
 test('a client that does not read holds the source, and gets no comments', () =>
   runInSimulation('stalled', async ({ clock }) => {
     const response = new FakeResponse();

@@ -29,7 +29,6 @@ export async function sendEvents(
       const next = await waits.wait(iterator.next());
       if (next === 'aborted' || next.done === true) break;
       if (!response.write(formatEvent(next.value))) await untilDrained(response, signal);
-      comments.restart();
     }
   } finally {
     comments.stop();
@@ -49,7 +48,7 @@ function oneLine(text: string): string {
   return text.replace(/[\r\n\0].*$/s, '');
 }
 
-/** Keeps proxies from closing a quiet stream. */
+/** Keeps proxies from closing a quiet stream, and tells a client that the server is still there. */
 class CommentTimer {
   readonly #clock: Clock;
   readonly #response: ServerResponse;
@@ -58,11 +57,6 @@ class CommentTimer {
   constructor(clock: Clock, response: ServerResponse) {
     this.#clock = clock;
     this.#response = response;
-    this.#timer = this.#start();
-  }
-
-  restart(): void {
-    this.#timer.cancel();
     this.#timer = this.#start();
   }
 

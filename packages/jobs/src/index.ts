@@ -30,5 +30,11 @@ export type {
 export { type JobsLimitName, jobsLimits } from './limits.js';
 export { type JobsMetricName, type JobsMetrics, jobsMetrics } from './metrics-list.js';
 export type { Counts, Progress, TagProgress } from './progress.js';
+export {
+  type CollectedJobs,
+  type CollectJobsDeps,
+  collectJobs,
+} from './retention/collect-jobs.js';
+export type { RetentionPolicy } from './retention/retention-policy.js';
 export type { JsonObject, JsonValue, SchemaIssue, Scope, State } from './state.js';
 export { compareStatus, JobStatus, type StatusClass, statusClass } from './status.js';

@@ -1,0 +1,175 @@
+// The gate before the Firestore emulator: it adds the isolation that the emulator lacks, and faults.
+//
+// The emulator commits whatever it is given: of 20 concurrent transactions that read one document and write it,
+// all commit, and 19 updates are lost. The gate answers ABORTED when something that a transaction read has
+// changed before its commit, as Firestore does. It stands in the same process, so that a read and the note of it
+// are one step.
+import { FirestoreState } from '@firestore-emulator/server';
+import { FirestoreServiceV1Impl } from '@firestore-emulator/server/dist/server/FirestoreServiceV1Impl/index.js';
+import { status, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import { ListenStream } from './listen-stream.js';
+import { TransactionBook } from './transaction-book.js';
+
+type Service = FirestoreServiceV1Impl;
+type ReadCall = Parameters<Service['BatchGetDocuments']>[0];
+type QueryCall = Parameters<Service['RunQuery']>[0];
+type CommitCall = Parameters<Service['Commit']>[0];
+type CommitReply = Parameters<Service['Commit']>[1];
+type BeginCall = Parameters<Service['BeginTransaction']>[0];
+type BeginReply = Parameters<Service['BeginTransaction']>[1];
+type RollbackCall = Parameters<Service['Rollback']>[0];
+type RollbackReply = Parameters<Service['Rollback']>[1];
+type ListenCall = Parameters<Service['Listen']>[0];
+
+export interface GateFaults {
+  /** Every call and stream fails with UNAVAILABLE. */
+  readonly isRefusing?: boolean;
+  /** Streams stay open and carry nothing, like a connection that died unnoticed. */
+  readonly isMute?: boolean;
+  /** How long each call waits before it is looked at. Default 0. */
+  readonly delayMs?: number;
+  /** Commits take effect and are answered with UNAVAILABLE. */
+  readonly losesCommitReplies?: boolean;
+  /** Commits fail with UNAVAILABLE and change nothing, after this many more have passed. */
+  readonly commitsLeft?: number;
+}
+
+export class FirestoreGate {
+  readonly #state = new FirestoreState();
+  readonly #service = new FirestoreServiceV1Impl(this.#state);
+  readonly #book = new TransactionBook();
+  readonly #streams = new Map<ListenCall, ListenStream>();
+  readonly #isIsolating: boolean;
+  #faults: GateFaults = {};
+  #commitsLeft = Number.POSITIVE_INFINITY;
+  #aborted = 0;
+
+  constructor(options: { readonly isIsolating: boolean }) {
+    this.#isIsolating = options.isIsolating;
+  }
+
+  /** Commits that were refused because what they had read was outdated. */
+  get abortedCount(): number {
+    return this.#aborted;
+  }
+
+  get committedCount(): number {
+    return this.#book.commitsCount;
+  }
+
+  get streamsCount(): number {
+    return this.#streams.size;
+  }
+
+  /** Replaces the faults that were set. What a mute stream has missed comes once it speaks again. */
+  setFaults(faults: GateFaults): void {
+    this.#faults = faults;
+    this.#commitsLeft = faults.commitsLeft ?? Number.POSITIVE_INFINITY;
+    if (faults.isRefusing) this.cutStreams();
+    this.#refreshStreams();
+  }
+
+  /** Ends every open stream with UNAVAILABLE. */
+  cutStreams(): void {
+    for (const call of this.#streams.keys()) call.emit('error', refusal('the stream was cut'));
+    this.#streams.clear();
+  }
+
+  handlers(): UntypedServiceImplementation {
+    return {
+      BatchGetDocuments: this.#delayed(this.#batchGet),
+      BeginTransaction: this.#delayed(this.#begin),
+      Commit: this.#delayed(this.#commit),
+      Rollback: this.#delayed(this.#rollback),
+      RunQuery: this.#delayed(this.#runQuery),
+      Listen: this.#listen,
+    } as unknown as UntypedServiceImplementation;
+  }
+
+  #delayed<Arguments extends readonly unknown[]>(handle: (...given: Arguments) => void) {
+    return (...given: Arguments): void => {
+      const { delayMs = 0 } = this.#faults;
+      if (delayMs === 0) handle(...given);
+      else setTimeout(() => handle(...given), delayMs);
+    };
+  }
+
+  readonly #batchGet = (call: ReadCall): void => {
+    if (this.#faults.isRefusing) return void call.emit('error', refusal('reads are refused'));
+    const { request } = call;
+    const id = request.has_new_transaction ? this.#book.begin() : request.transaction;
+    for (const path of request.documents) this.#book.noteRead(id, path);
+    const write = (response: Parameters<ReadCall['write']>[0]) => {
+      if (response.transaction.length > 0) response.transaction = id;
+      return call.write(response);
+    };
+    this.#service.BatchGetDocuments({ request, write, end: () => call.end() } as ReadCall);
+  };
+
+  readonly #runQuery = (call: QueryCall): void => {
+    if (this.#faults.isRefusing) return void call.emit('error', refusal('queries are refused'));
+    const { request } = call;
+    const collection = request.structured_query.from[0]?.collection_id;
+    this.#book.noteRead(request.transaction, `${request.parent}/${collection}`);
+    this.#service.RunQuery(call);
+  };
+
+  readonly #begin = (call: BeginCall, reply: BeginReply): void => {
+    if (this.#faults.isRefusing) return void reply(refusal('transactions are refused'));
+    this.#service.BeginTransaction(call, (error, response) => {
+      if (response) response.transaction = this.#book.begin();
+      reply(error, response);
+    });
+  };
+
+  readonly #rollback = (call: RollbackCall, reply: RollbackReply): void => {
+    this.#book.end(call.request.transaction);
+    this.#service.Rollback(call, reply);
+  };
+
+  readonly #commit = (call: CommitCall, reply: CommitReply): void => {
+    const { transaction, writes } = call.request;
+    if (this.#faults.isRefusing || this.#commitsLeft <= 0)
+      return void reply(refusal('commits are refused'));
+    if (this.#isIsolating && this.#book.isOutdated(transaction)) {
+      this.#aborted += 1;
+      this.#book.end(transaction);
+      return void reply({ code: status.ABORTED, details: 'a document was changed meanwhile' });
+    }
+    this.#commitsLeft -= 1;
+    const paths = writes.map((write) => (write.has_delete ? write.delete : write.update.name));
+    this.#service.Commit(call, (error, response) => {
+      this.#book.noteCommit(paths);
+      this.#book.end(transaction);
+      setImmediate(() => this.#refreshStreams());
+      if (this.#faults.losesCommitReplies) reply(refusal('the reply was lost'));
+      else reply(error, response);
+    });
+  };
+
+  readonly #listen = (call: ListenCall): void => {
+    if (this.#faults.isRefusing) return void call.emit('error', refusal('streams are refused'));
+    const forget = () => void this.#streams.delete(call);
+    call.on('end', () => {
+      forget();
+      call.end();
+    });
+    call.on('cancelled', forget);
+    call.on('error', forget);
+    call.once('data', (request) => {
+      const send = (response: Parameters<ListenCall['write']>[0]) => void call.write(response);
+      const stream = new ListenStream({ state: this.#state, book: this.#book, send }, request);
+      this.#streams.set(call, stream);
+      if (!this.#faults.isMute) stream.open();
+    });
+  };
+
+  #refreshStreams(): void {
+    if (this.#faults.isMute) return;
+    for (const stream of this.#streams.values()) stream.refresh();
+  }
+}
+
+function refusal(details: string): { readonly code: status; readonly details: string } {
+  return { code: status.UNAVAILABLE, details };
+}

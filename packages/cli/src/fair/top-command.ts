@@ -6,9 +6,9 @@ import type { CliWorld } from '../cli-world.js';
 import { addExamples } from '../examples.js';
 import { paintFor } from '../paint.js';
 import { printableJson } from '../printable.js';
+import { boundlessScreen, screenOf } from '../screen.js';
 import { listenForStop } from '../serve/stop-request.js';
 import { type StatusTargetOptions, statusTarget } from '../status/status-target.js';
-import { boundlessScreen, screenOf } from './screen.js';
 import { fetchFairFacts, type TopQuery } from './top-facts.js';
 import { renderOutage, renderTop } from './top-table.js';
 

@@ -1,7 +1,7 @@
 import type { StateServiceFacts } from '@syncline/fair';
 import { expect, test } from 'vitest';
 import { plainPaint } from '../paint.js';
-import { boundlessScreen } from './screen.js';
+import { boundlessScreen } from '../screen.js';
 import { renderOutage, renderTop } from './top-table.js';
 
 const service = { streams: 3, streamsMax: 1_024, trackers: 1, isReachable: true };

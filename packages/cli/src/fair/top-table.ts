@@ -2,10 +2,11 @@
 // service never sees one; a tracker's `peek` tells which cells a key has.
 import type { StateServiceFacts } from '@syncline/fair';
 import { renderColumns } from '../columns.js';
+import { cutToWidth } from '../display-width.js';
 import { formatDuration } from '../duration.js';
 import type { Paint } from '../paint.js';
 import { printable } from '../printable.js';
-import { cutLine, cutLines, type Screen, wrapWords } from './screen.js';
+import { cutLines, type Screen, wrapWords } from '../screen.js';
 
 type NamespaceFacts = StateServiceFacts['namespaces'][number];
 
@@ -36,7 +37,7 @@ export function renderTop(facts: StateServiceFacts, view: TopView): string {
   ];
   const rows = screen.rows - 1 - top.length; // the cursor stands below the last line
   const lines = [...top, ...renderBody(facts, view, rows)].slice(0, screen.rows - 1);
-  return lines.map((line) => `${cutLine(line, screen.columns)}\n`).join('');
+  return lines.map((line) => `${cutToWidth(line, screen.columns)}\n`).join('');
 }
 
 /** Instead of the table, while there is none. */
@@ -110,7 +111,7 @@ function linesOf(rows: readonly (readonly string[])[]): readonly string[] {
 
 function nameOf({ tracker }: NamespaceFacts, { columns }: Screen): string {
   const name = printable(tracker);
-  return columns < NARROW_COLUMNS ? cutLine(name, NARROW_NAME_WIDTH) : name;
+  return columns < NARROW_COLUMNS ? cutToWidth(name, NARROW_NAME_WIDTH) : name;
 }
 
 function ruleOf({ config }: NamespaceFacts): string {

@@ -1,5 +1,5 @@
 // Why a server could not be asked, in words with the next step.
-import { SynclineError } from '@syncline/kernel';
+import { type Outcome, SynclineError } from '@syncline/kernel';
 import type { StatusTarget } from './status-target.js';
 
 interface Explanation {
@@ -27,16 +27,17 @@ const BY_CODE: Readonly<Record<string, Explanation>> = {
   ETIMEDOUT: { reason: 'no answer in time', advice: 'The server is down, or far too busy.' },
 };
 
-/** A request for status changes nothing, so its outcome is never in doubt. */
+/** A question changes nothing, so its outcome is never in doubt; that of a change may be. */
 export function unreachableError(
   target: StatusTarget,
   cause: NodeJS.ErrnoException,
+  outcome: Outcome = 'not-applied',
 ): SynclineError {
   const { reason, advice } = explain(target, cause);
   return new SynclineError(
     'unavailable',
     `cannot reach ${target.shownUrl} (${reason}). ${advice}`,
-    { cause },
+    { cause, outcome },
   );
 }
 

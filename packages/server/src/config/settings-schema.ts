@@ -162,7 +162,7 @@ const jobs = {
       help: 'A job whose cells are all finished is deleted this long after its last change.',
     }),
     marked: durationSetting('1h', {
-      help: 'A job that was marked deleted goes for good this long after its last change.',
+      help: 'A job that was marked deleted goes for good this long after that.',
     }),
     idle: durationSetting('never', {
       help: 'Any other job is deleted this long after its last change, finished or not.',

@@ -1,12 +1,5 @@
 import { expect, test } from 'vitest';
-import { boundlessScreen, cutLine, cutLines, screenOf, wrapWords } from './screen.js';
-
-test('a line that is too long ends with an ellipsis, and colours end with it', () => {
-  expect(cutLine('12345', 5)).toBe('12345');
-  expect(cutLine('123456', 5)).toBe('1234…');
-  expect(cutLine('\u001b[31m123456\u001b[0m', 6)).toBe('\u001b[31m123456\u001b[0m');
-  expect(cutLine('\u001b[31m123456\u001b[0m', 5)).toBe('\u001b[31m1234…\u001b[0m');
-});
+import { boundlessScreen, cutLines, screenOf, wrapWords } from './screen.js';
 
 test('lines too many are counted', () => {
   expect(cutLines(['a', 'b', 'c'], 3)).toEqual(['a', 'b', 'c']);

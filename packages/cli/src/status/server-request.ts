@@ -1,0 +1,84 @@
+// One request to a server. Node's own client and not `fetch`, because only it takes an authority and a
+// client certificate.
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { SynclineError } from '@syncline/kernel';
+import { errorFromProblem } from '@syncline/protocol';
+import { cliLimits } from '../limits.js';
+import type { StatusTarget } from './status-target.js';
+import { unreachableError } from './unreachable-error.js';
+
+export interface ServerRequest {
+  readonly method: 'GET' | 'DELETE';
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+/** Resolves with the head of the answer. A change that was sent and not answered may have been applied. */
+export function sendRequest(target: StatusTarget, asked: ServerRequest): Promise<IncomingMessage> {
+  const { url, token, ca, cert, key } = target;
+  const { method, path, signal } = asked;
+  const options = {
+    method,
+    headers: {
+      ...asked.headers,
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    },
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined || key === undefined ? {} : { cert, key }),
+    signal,
+    agent: false, // nothing stays open behind the answer
+  };
+  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  return new Promise((resolve, reject) => {
+    const request = send(new URL(path, url), options, resolve);
+    request.on('error', (cause) => {
+      const mayBeApplied = method !== 'GET' && request.writableFinished;
+      reject(unreachableError(target, cause, mayBeApplied ? 'unknown' : 'not-applied'));
+    });
+    request.end();
+  });
+}
+
+/** The text of an answer, of which none of ours is longer than the limit. */
+export async function readAnswer(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > cliLimits.answerBytesMax.value) throw new Error('the answer is too long');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Why a server refused. Whatever listens there may have answered. */
+export function refusalOf(target: StatusTarget, status: number, body: unknown): SynclineError {
+  if (status === 401) return unauthenticated(target);
+  if (status !== 200 && isProblem(body)) return errorFromProblem(status, body);
+  return new SynclineError(
+    'unavailable',
+    `${target.shownUrl} answered, but not as a Syncline server does. Check --url.`,
+  );
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isProblem(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && 'code' in body && 'detail' in body;
+}
+
+function unauthenticated({ shownUrl, token }: StatusTarget): SynclineError {
+  const what = token === undefined ? 'wants a token' : 'does not accept this token';
+  return new SynclineError(
+    'unauthenticated',
+    `${shownUrl} ${what}. Set SYNCLINE_TOKEN_FILE to the file that the server's auth.token_file names.`,
+  );
+}

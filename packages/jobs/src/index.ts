@@ -28,6 +28,8 @@ export type {
   StoreCapabilities,
 } from './job-store.js';
 export { type JobsLimitName, jobsLimits } from './limits.js';
+export { createMemoryJobStore } from './memory/create-memory-job-store.js';
+export type { MemoryJobStoreDeps } from './memory/memory-job-store.js';
 export { type JobsMetricName, type JobsMetrics, jobsMetrics } from './metrics-list.js';
 export type { Counts, Progress, TagProgress } from './progress.js';
 export {

@@ -1,0 +1,286 @@
+// The jobs of one process, in memory: for tests, for `--memory`, and for whoever needs no more.
+//
+// Each call runs from check to answer without waiting, so calls take effect one after the other, in the order
+// in which they were made. Everything is gone with the process.
+import {
+  abortedError,
+  type Clock,
+  type Logger,
+  type Random,
+  SynclineError,
+} from '@syncline/kernel';
+import { checkJobPatch, checkJobQuery, checkJobSpec } from '../checks/job-input.js';
+import { checkCount, checkPageLimit, checkTaskId } from '../checks/numbers.js';
+import { checkLeaseRequest, checkScope, checkStateWrite } from '../checks/task-input.js';
+import { checkJobId, checkTag } from '../checks/text.js';
+import { decideCreate, decideMark, decideUpdate } from '../core/decide-job.js';
+import { decideLease, decideLost } from '../core/decide-lease.js';
+import { decideSetState } from '../core/decide-set-state.js';
+import { isNameWanted, isSummaryWanted } from '../core/job-query.js';
+import { noSuchJob } from '../core/refusals.js';
+import type {
+  JobInfo,
+  JobPatch,
+  JobQuery,
+  JobSpec,
+  JobSummary,
+  LeaseRequest,
+  TaskLease,
+} from '../job.js';
+import type { JobSubscription, StoreSubscribeOptions } from '../job-event.js';
+import type {
+  CallOptions,
+  JobStore,
+  SetStateResult,
+  StatePage,
+  StateWrite,
+  StoreCapabilities,
+} from '../job-store.js';
+import { LeaseWatch, type WatchedLease } from '../leases/lease-watch.js';
+import { jobsLimits } from '../limits.js';
+import type { JobsMetrics } from '../metrics-list.js';
+import type { Progress } from '../progress.js';
+import { defaultState, type Scope, type State } from '../state.js';
+import { deferSubscription } from '../subscription/deferred-subscription.js';
+import { SubscriberQuota } from '../subscription/subscriber-quota.js';
+import { MemoryJob } from './memory-job.js';
+
+export interface MemoryJobStoreDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: JobsMetrics;
+}
+
+export class MemoryJobStore implements JobStore {
+  readonly capabilities: StoreCapabilities = {
+    history: 'all',
+    reads: 'linearizable',
+    durability: 'none',
+    lost: 'store',
+  };
+  readonly #deps: MemoryJobStoreDeps;
+  readonly #quota: SubscriberQuota;
+  readonly #leases: LeaseWatch;
+  readonly #jobs = new Map<string, MemoryJob>();
+  #isClosed = false;
+
+  constructor(deps: MemoryJobStoreDeps) {
+    this.#deps = deps;
+    this.#quota = new SubscriberQuota(deps.metrics);
+    this.#leases = new LeaseWatch({
+      clock: deps.clock,
+      hasUnfinished: (lease) => this.#jobs.get(lease.jobId)?.hasUnfinished(lease.taskId) ?? false,
+      onOverdue: (lease) => this.#declareLost(lease),
+    });
+  }
+
+  async createJob(spec: JobSpec, call?: CallOptions) {
+    this.#begin(call);
+    const checked = checkJobSpec(spec);
+    const present = this.#jobs.get(checked.jobId);
+    const decision = decideCreate(present?.rows, checked, {
+      incarnation: Buffer.from(this.#deps.random.bytes(8)).toString('hex'),
+      jobsCount: this.#jobs.size,
+      nowMs: this.#deps.clock.nowMs(),
+    });
+    if (decision.kind === 'refused') throw decision.error;
+    if (decision.kind === 'unchanged') return { job: decision.info, created: false };
+    const { clock, metrics } = this.#deps;
+    const job = new MemoryJob({ clock, metrics, quota: this.#quota }, decision);
+    this.#jobs.set(checked.jobId, job);
+    this.#countJobs();
+    return { job: decision.info, created: true };
+  }
+
+  async getJob(jobId: string, call?: CallOptions): Promise<JobInfo | undefined> {
+    this.#begin(call);
+    return this.#jobs.get(checkJobId(jobId))?.info;
+  }
+
+  async listJobs(query: JobQuery, call?: CallOptions) {
+    this.#begin(call);
+    const checked = checkJobQuery(query);
+    const jobs: JobSummary[] = [];
+    for (const jobId of [...this.#jobs.keys()].sort()) {
+      const summary = isNameWanted(checked, jobId) && this.#jobs.get(jobId)?.summary;
+      if (!summary || !isSummaryWanted(checked, summary)) continue;
+      const last = jobs.at(-1);
+      if (last && jobs.length === checked.limit) return { jobs, next: last.job.jobId };
+      jobs.push(summary);
+    }
+    return { jobs };
+  }
+
+  async updateJob(jobId: string, patch: JobPatch, call?: CallOptions): Promise<JobInfo> {
+    this.#begin(call);
+    const job = this.#jobs.get(checkJobId(jobId));
+    const request = { jobId, patch: checkJobPatch(patch) };
+    const decision = decideUpdate(job?.rows, request, this.#deps.clock.nowMs());
+    if (decision.kind === 'refused') throw decision.error;
+    job?.commit(decision);
+    this.#leases.recheck(decision.job.incarnation);
+    return decision.info;
+  }
+
+  async markJobDeleted(jobId: string, call?: CallOptions): Promise<JobInfo> {
+    this.#begin(call);
+    const job = this.#jobs.get(checkJobId(jobId));
+    const decision = decideMark(job?.rows, jobId, this.#deps.clock.nowMs());
+    if (decision.kind === 'refused') throw decision.error;
+    if (decision.kind === 'apply') job?.commit(decision);
+    return decision.info;
+  }
+
+  async deleteJob(jobId: string, call?: CallOptions): Promise<boolean> {
+    this.#begin(call);
+    const job = this.#jobs.get(checkJobId(jobId));
+    if (!job) return false;
+    this.#jobs.delete(jobId);
+    this.#leases.forgetJob(job.info.incarnation);
+    job.feed.endDeleted();
+    this.#countJobs();
+    return true;
+  }
+
+  async lease(request: LeaseRequest, call?: CallOptions): Promise<TaskLease> {
+    this.#begin(call);
+    const checked = checkLeaseRequest(request);
+    const job = this.#jobs.get(checked.jobId);
+    const rows = job?.leaseRows(checked.taskId);
+    const decision = decideLease(rows, checked, this.#deps.clock.nowMs());
+    if (decision.kind === 'refused') throw this.#counted(decision.error);
+    if (decision.kind === 'apply') job?.commit(decision);
+    this.#watch(checked, decision.lease);
+    return decision.lease;
+  }
+
+  async setState(write: StateWrite, call?: CallOptions): Promise<SetStateResult> {
+    const startMs = this.#deps.clock.monotonicMs();
+    try {
+      this.#begin(call);
+      return this.#set(checkStateWrite(write));
+    } catch (thrown) {
+      const error = this.#counted(SynclineError.from(thrown));
+      this.#deps.metrics.add('syncline_jobs_write_errors_total', 1, { code: error.code });
+      throw error;
+    } finally {
+      const seconds = (this.#deps.clock.monotonicMs() - startMs) / 1_000;
+      this.#deps.metrics.observe('syncline_jobs_write_duration_seconds', seconds);
+    }
+  }
+
+  async listStates(
+    jobId: string,
+    scope: Scope,
+    page: { readonly afterRevision: number; readonly limit: number },
+    call?: CallOptions,
+  ): Promise<StatePage> {
+    const job = this.#find(jobId, call);
+    return job.page(checkScope(scope, job.info.numTasks), {
+      afterRevision: checkCount(page.afterRevision, 'afterRevision'),
+      limit: checkPageLimit(page.limit, jobsLimits.listStatesMax.value),
+    });
+  }
+
+  async getState(
+    jobId: string,
+    taskId: number,
+    tag: string,
+    call?: CallOptions,
+  ): Promise<State | undefined> {
+    const job = this.#find(jobId, call);
+    return job.stateOf(checkTaskId(taskId, job.info.numTasks), checkTag(tag));
+  }
+
+  async aggregate(jobId: string, scope: Scope, call?: CallOptions): Promise<Progress> {
+    const job = this.#find(jobId, call);
+    return job.progress(checkScope(scope, job.info.numTasks));
+  }
+
+  async listLost(jobId: string, call?: CallOptions): Promise<readonly TaskLease[]> {
+    return this.#find(jobId, call).lost();
+  }
+
+  subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription {
+    const open = (signal: AbortSignal) => {
+      const job = this.#find(jobId, {});
+      const scope = checkScope(options.scope, job.info.numTasks);
+      return job.feed.subscribe({ ...options, scope, signal });
+    };
+    return deferSubscription(open, options.signal);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#leases.close();
+    for (const job of this.#jobs.values()) job.feed.close();
+    this.#jobs.clear();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #begin({ signal }: CallOptions = {}): void {
+    if (this.#isClosed) throw new SynclineError('closed', 'the job store is closed');
+    if (signal?.aborted) throw abortedError('the call to the job store', signal);
+  }
+
+  #find(jobId: string, call: CallOptions | undefined): MemoryJob {
+    this.#begin(call);
+    const job = this.#jobs.get(checkJobId(jobId));
+    if (!job) throw noSuchJob(jobId);
+    return job;
+  }
+
+  #set(write: StateWrite): SetStateResult {
+    const { jobId, taskId, tag, incarnation } = write;
+    const job = this.#jobs.get(jobId);
+    const decision = decideSetState(job?.rowsFor(taskId, tag), write, this.#deps.clock.nowMs());
+    switch (decision.kind) {
+      case 'refused':
+        throw decision.error;
+      case 'duplicate':
+        return { applied: true, duplicate: true, state: decision.state };
+      case 'version': {
+        const current = job?.stateOf(taskId, tag) ?? defaultState(jobId, taskId, tag);
+        return { applied: false, reason: 'version', current };
+      }
+      case 'apply':
+        job?.commit(decision);
+        if (decision.task)
+          this.#leases.watch(
+            { jobId, incarnation, taskId, epoch: write.epoch },
+            decision.task.ttlMs,
+          );
+        else this.#leases.extend(incarnation, taskId);
+        return { applied: true, duplicate: false, state: decision.state };
+    }
+  }
+
+  #watch({ jobId, incarnation }: LeaseRequest, { taskId, epoch, state, ttlMs }: TaskLease): void {
+    if (state === 'held') this.#leases.watch({ jobId, incarnation, taskId, epoch }, ttlMs);
+    else this.#leases.forget(incarnation, taskId);
+  }
+
+  #declareLost({ jobId, incarnation, taskId, epoch }: WatchedLease): void {
+    const job = this.#jobs.get(jobId);
+    const decision = decideLost(job?.leaseRows(taskId), epoch, this.#deps.clock.nowMs());
+    this.#leases.forget(incarnation, taskId);
+    if (!decision) return;
+    job?.commit(decision);
+    const { revision } = decision.lease;
+    this.#deps.logger.warn('🟡 a task lost its lease', { jobId, taskId, epoch, revision });
+    this.#deps.metrics.add('syncline_jobs_leases_lost_total');
+  }
+
+  #counted(error: SynclineError): SynclineError {
+    if (error.code === 'fenced') this.#deps.metrics.add('syncline_jobs_fenced_total');
+    return error;
+  }
+
+  #countJobs(): void {
+    this.#deps.metrics.set('syncline_jobs_jobs', this.#jobs.size);
+  }
+}

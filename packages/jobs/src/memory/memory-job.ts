@@ -1,0 +1,172 @@
+// One incarnation of a job in memory: its rows, what is derived from them, and its feed.
+//
+// The core decides, `commit` keeps: rows, aggregates and the latest changes in one tick, then the feed. Nothing
+// can come between, since nothing waits.
+import { JobAggregates } from '../aggregate/job-aggregates.js';
+import { progressOf } from '../aggregate/progress-of.js';
+import type { LeaseRows } from '../core/decide-lease.js';
+import type { SetStateRows } from '../core/decide-set-state.js';
+import type { Applied, JobRows, WrittenTags } from '../core/decision.js';
+import type { CellRow, HeadRow, JobChange, JobRow, TaskRow } from '../core/rows.js';
+import { stateBytes } from '../core/state-bytes.js';
+import { jobInfoOf, leaseOf } from '../core/views.js';
+import type { JobInfo, JobSummary, TaskLease } from '../job.js';
+import type { StatePage } from '../job-store.js';
+import { jobsLimits } from '../limits.js';
+import type { Progress } from '../progress.js';
+import type { Scope, State } from '../state.js';
+import { JobFeed, type JobFeedDeps } from '../subscription/job-feed.js';
+import type { JobFeedSource, JobFeedView } from '../subscription/job-feed-source.js';
+import { type JobFilter, matchesFilter } from '../subscription/job-filter.js';
+import { LatestChanges } from './latest-changes.js';
+
+/** Rows that a decision asks to be kept. What it leaves out stays. */
+export type KeptRows = Applied &
+  Readonly<{ job?: JobRow; task?: TaskRow | undefined; cell?: CellRow; state?: State }>;
+
+interface Cell {
+  readonly row: CellRow;
+  readonly state: State;
+}
+
+export class MemoryJob implements JobFeedSource {
+  readonly feed: JobFeed;
+  readonly #aggregates: JobAggregates;
+  readonly #tasks = new Map<number, TaskRow>();
+  /** By tag, then by task. */
+  readonly #cells = new Map<string, Map<number, Cell>>();
+  readonly #latest = new LatestChanges();
+  #job: JobRow;
+  #head: HeadRow;
+
+  constructor(deps: Omit<JobFeedDeps, 'source'>, birth: KeptRows & Readonly<{ job: JobRow }>) {
+    this.#job = birth.job;
+    this.#head = { revision: 0, timestampMs: 0, statesCount: 0 };
+    this.#aggregates = new JobAggregates(birth.job);
+    this.feed = new JobFeed({ ...deps, source: this }, { base: birth.job.incarnation });
+    this.commit(birth);
+  }
+
+  get rows(): JobRows & Readonly<{ tags: WrittenTags }> {
+    return { job: this.#job, head: this.#head, tags: this.#cells };
+  }
+
+  get info(): JobInfo {
+    return jobInfoOf(this.#job, this.#head);
+  }
+
+  get summary(): JobSummary {
+    const { lostTasks } = this.#aggregates;
+    return { job: this.info, cells: this.#aggregates.counts(), lostTasks: lostTasks.size };
+  }
+
+  rowsFor(taskId: number, tag: string): SetStateRows {
+    const cell = this.#cells.get(tag)?.get(taskId)?.row;
+    return { ...this.rows, task: this.#tasks.get(taskId), cell };
+  }
+
+  leaseRows(taskId: number): LeaseRows {
+    return { ...this.rows, task: this.#tasks.get(taskId) };
+  }
+
+  commit(kept: KeptRows): void {
+    const { head, job, task, cell, state, changes } = kept;
+    this.#head = head;
+    if (job) this.#keepJob(job);
+    if (task) this.#keepTask(task);
+    if (cell && state) this.#keepCell({ row: cell, state });
+    for (const change of changes) this.#latest.put(change);
+    this.feed.publish(changes);
+  }
+
+  /** Whether a cell of the task is neither finished nor failed. */
+  hasUnfinished(taskId: number): boolean {
+    return this.#aggregates.hasUnfinished(taskId);
+  }
+
+  stateOf(taskId: number, tag: string): State | undefined {
+    return this.#cells.get(tag)?.get(taskId)?.state;
+  }
+
+  progress(scope: Scope): Progress {
+    const { jobId } = this.#job;
+    const stateOf = (taskId: number, tag: string) => this.stateOf(taskId, tag);
+    const source = { jobId, revision: this.#head.revision, stateOf };
+    return progressOf(source, this.#aggregates.summary(scope));
+  }
+
+  lost(): readonly TaskLease[] {
+    return [...this.#aggregates.lostTasks]
+      .sort((a, b) => a - b)
+      .slice(0, jobsLimits.lostListMax.value)
+      .flatMap((taskId) => this.#tasks.get(taskId) ?? [])
+      .map((task) => leaseOf(task, 0));
+  }
+
+  page(
+    scope: Scope,
+    { afterRevision, limit }: { afterRevision: number; limit: number },
+  ): StatePage {
+    const { incarnation } = this.#job;
+    const filter = { scope, withLeases: false, withJob: false };
+    const states: State[] = [];
+    let bytes = 0;
+    for (const change of this.#latest.above(afterRevision)) {
+      if (change.kind !== 'state' || !matchesFilter(filter, change)) continue;
+      bytes += stateBytes(change.state);
+      const isFull = states.length === limit || bytes > jobsLimits.listStatesBytesMax.value;
+      const revision = states.at(-1)?.revision;
+      if (isFull && revision !== undefined) return { states, revision, incarnation, more: true };
+      states.push(change.state);
+    }
+    const revision = Math.max(this.#head.revision, afterRevision);
+    return { states, revision, incarnation, more: false };
+  }
+
+  revision(): number {
+    return this.#head.revision;
+  }
+
+  /** The ring of the feed is all the history there is: what it has lost, the view does not have either. */
+  async view(filter: JobFilter): Promise<JobFeedView> {
+    const { revision } = this.#head;
+    const all: JobChange[] = [];
+    for (const change of this.#latest.above(0)) {
+      if (matchesFilter(filter, change)) all.push(change);
+    }
+    return {
+      revision,
+      compactedTo: revision,
+      latest: (after) => pagesOf(all, after),
+      changes: () => pagesOf([], 0),
+      close() {},
+    };
+  }
+
+  #keepJob(job: JobRow): void {
+    this.#job = job;
+    this.#aggregates.setExpectedTags(job.expectedTags);
+  }
+
+  #keepTask(task: TaskRow): void {
+    this.#tasks.set(task.taskId, task);
+    this.#aggregates.setLost(task.taskId, task.state === 'lost');
+  }
+
+  #keepCell(cell: Cell): void {
+    const { taskId, tag, status } = cell.state;
+    const tasks = this.#cells.get(tag) ?? new Map<number, Cell>();
+    this.#cells.set(tag, tasks.set(taskId, cell));
+    this.#aggregates.set(taskId, tag, status);
+  }
+}
+
+async function* pagesOf(
+  changes: readonly JobChange[],
+  after: number,
+): AsyncGenerator<readonly JobChange[]> {
+  const pageMax = jobsLimits.listStatesMax.value;
+  const first = changes.findIndex(({ revision }) => revision > after);
+  if (first === -1) return;
+  for (let at = first; at < changes.length; at += pageMax) yield changes.slice(at, at + pageMax);
+}

@@ -1,4 +1,6 @@
 export { type AggregateInput, aggregateStates } from './aggregate/aggregate-states.js';
+export { JobAggregates, type ScopeSummary } from './aggregate/job-aggregates.js';
+export { type ProgressSource, progressOf } from './aggregate/progress-of.js';
 export type {
   JobInfo,
   JobPatch,

@@ -13,7 +13,14 @@ export {
   type SynclineErrorOptions,
 } from './error.js';
 export { Feed, type FeedDeps, type FeedOptions, type FeedSubscribeOptions } from './feed/feed.js';
-export type { FeedChange, FeedEvent, FeedGap } from './feed/feed-event.js';
+export type {
+  FeedChange,
+  FeedEvent,
+  FeedGap,
+  FeedPosition,
+  FeedStale,
+} from './feed/feed-event.js';
+export type { FeedPresenter } from './feed/feed-presenter.js';
 export type { FeedStore, FeedView } from './feed/feed-store.js';
 export type { FeedSubscription } from './feed/feed-subscription.js';
 export type { FeedOverflow } from './feed/live-buffer.js';

@@ -25,8 +25,6 @@ export function checkFeedStream<C extends FeedChange>(
   let position: Position = { revision: 0, isSynced: false, coveredTo: 0 };
   for (const [index, part] of parts.entries()) {
     position = { ...position, isSynced: false };
-    if (index > 0 && part[0]?.kind === 'snapshot')
-      position = { ...position, revision: 0, coveredTo: 0 };
     for (const event of part) {
       const problem = problemWith(event, position, history, folded);
       if (problem) problems.push(`part ${index}: ${problem}`);
@@ -64,6 +62,8 @@ function after<C extends FeedChange>(event: FeedEvent<C>, position: Position): P
       return event.reason === 'reset'
         ? { revision: 0, isSynced: false, coveredTo: 0 }
         : { ...position, coveredTo: Math.max(position.coveredTo, event.toRevision) };
+    case 'stale':
+      return position;
   }
 }
 
@@ -92,6 +92,7 @@ function problemWith<C extends FeedChange>(
         `at synced ${event.revision}`,
       )[0];
     case 'gap':
+    case 'stale':
       return undefined;
     case 'live':
       if (!position.isSynced) return 'live before synced';

@@ -13,7 +13,7 @@ export interface FeedView<C extends FeedChange> {
   readonly compactedTo: number;
   /** The latest change of each key, of those above `after`. */
   latest(after: number): AsyncIterable<readonly C[]>;
-  /** Every change above `after`, which is at least `compactedTo`. */
+  /** Every change above `after`, which is at least `compactedTo`. Not asked of history `latest`. */
   changes(after: number): AsyncIterable<readonly C[]>;
   close(): void;
 }
@@ -21,11 +21,17 @@ export interface FeedView<C extends FeedChange> {
 export interface FeedStore<C extends FeedChange, Scope = void> {
   /** The last committed revision; 0 when there is none. */
   revision(): number;
-  /** Resolves once `view` can be called: see `Storage.whenReadable`. */
-  whenReadable(): Promise<void>;
-  /** Reads boundary and content in one atomic step. */
-  view(scope: Scope): FeedView<C>;
+  /** Reads boundary and content in one atomic step. Waits while the store cannot be read. */
+  view(scope: Scope, signal: AbortSignal): Promise<FeedView<C>>;
+  /**
+   * Resolves once `revision()` has reached this one, or is known to be the last. A store that always knows
+   * its last revision leaves it out.
+   */
+  reach?(revision: number, signal: AbortSignal): Promise<void>;
   isInScope(scope: Scope, change: C): boolean;
+  /** Only scopes that share a topic with a change are asked about it. They share at most one. */
+  topicsOfScope(scope: Scope): readonly string[];
+  topicsOfChange(change: C): readonly string[];
   /** What a change counts towards a subscriber's buffer. */
   bytesOf(change: C): number;
 }

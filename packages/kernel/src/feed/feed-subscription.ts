@@ -2,11 +2,10 @@
 //
 //   replaying ──▶ catching up ──▶ live ──▶ ended
 //                      ▲            │
-//                      └────────────┘  the buffer was full: it is dropped, the cursor is kept
+//                      └────────────┘  the buffer was full: it is dropped, the position is kept
 //
 // Only a live subscriber is buffered for. While it replays or catches up it reads the store, which has
-// everything, so a slow or stalled subscriber costs one cursor. It turns live in the same tick in which
-// it sees that the feed has published nothing beyond what it has read; that is why nothing is missed.
+// everything, so a slow or stalled subscriber costs one position.
 //
 // K20  Revisions rise strictly within the replay and after it; none comes twice, also over a resume.
 // K21  `synced` comes exactly once per replay, at the revision of the view that ended it.
@@ -15,97 +14,149 @@
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
 import { kernelLimits } from '../limits.js';
-import type { FeedChange, FeedEvent, FeedGap } from './feed-event.js';
-import type { FeedView } from './feed-store.js';
-import { type FeedOverflow, LiveBuffer, type LiveBufferDeps } from './live-buffer.js';
-import { PinnedView } from './pinned-view.js';
+import type { FeedChange, FeedPosition, FeedStale } from './feed-event.js';
+import type { FeedPresenter } from './feed-presenter.js';
+import { IdleWatch } from './idle-watch.js';
+import type { LiveBuffer } from './live-buffer.js';
+import type { ReadPiece, ReadStart, StoreReader } from './store-reader.js';
 
 /** What a subscription needs of its feed. */
-export interface FeedSubscriptionDeps<C extends FeedChange> extends LiveBufferDeps<C> {
+export interface FeedSubscriptionDeps<C extends FeedChange, E> {
   readonly clock: Clock;
-  openView(): FeedView<C>;
-  whenReadable(): Promise<void>;
-  storeRevision(): number;
+  readonly presenter: FeedPresenter<C, E>;
+  readonly buffer: LiveBuffer<C>;
+  createReader(turnLive: (revision: number, owesLive: boolean) => void): StoreReader<C>;
   publishedRevision(): number;
+  isInScope(change: C): boolean;
+  /** Changes are to be offered from now on, or no longer. */
+  onLive(): void;
+  onDeaf(): void;
   /** The subscription has ended and takes nothing more. */
   onEnd(): void;
 }
 
 export interface FeedSubscriptionOptions {
-  readonly overflow: FeedOverflow;
-  readonly after: number | undefined;
+  readonly start: Exclude<ReadStart, { kind: 'catch-up' }>;
+  readonly isCoalescing: boolean;
+  readonly liveIntervalMs: number;
   readonly signal: AbortSignal | undefined;
-  readonly viewAgeMaxMs: number;
 }
 
-type Batch<C extends FeedChange> = readonly FeedEvent<C>[];
-/** How reading a view ended. `stopped`: the subscription was closed meanwhile. */
-type ReadEnd = 'done' | 'expired' | 'stopped';
+/** How it ends once what was published is handed out. */
+type Ending =
+  | { readonly kind: 'deleted' }
+  | {
+      readonly kind: 'failed';
+      readonly errorAt: (position: FeedPosition | undefined) => SynclineError;
+    };
 
-export class FeedSubscription<C extends FeedChange>
-  implements AsyncIterable<FeedEvent<C>>, AsyncDisposable
+export class FeedSubscription<C extends FeedChange, E>
+  implements AsyncIterable<E>, AsyncDisposable
 {
-  readonly #deps: FeedSubscriptionDeps<C>;
+  readonly #deps: FeedSubscriptionDeps<C, E>;
   readonly #options: FeedSubscriptionOptions;
-  readonly #stop = new AbortController();
-  readonly #buffer: LiveBuffer<C>;
-  #pinned: PinnedView<C> | undefined;
-  #isTaken = false;
-  /** Set by a resume and by a gap: say when the reader has caught up. */
+  readonly #idle: IdleWatch;
+  #start: ReadStart;
+  #reader: StoreReader<C> | undefined;
+  #pieces: AsyncGenerator<ReadPiece<C>> | undefined;
+  #isReading = false;
+  /** Read from the store and not handed out whole; `#pieceAt` says how much was. */
+  #piece: ReadPiece<C> | undefined;
+  #pieceAt = 0;
+  #readError: { readonly thrown: unknown } | undefined;
+  #position: FeedPosition | undefined;
   #owesLive = false;
-  /** Everything in scope up to here was handed out, the open batch included. */
-  #delivered: number;
-  /** A batch was made and not yet handed out whole: only `#cursor` says how far the reader came. */
-  #isBatchOpen = false;
-  #cursor = 0;
+  #stale: FeedStale | undefined;
+  #heardStale: FeedStale | undefined;
+  #ending: Ending | undefined;
+  #isEnded = false;
+  #taker: object | undefined;
+  /** Set while a pull waits. */
+  #wake: (() => void) | undefined;
 
-  constructor(deps: FeedSubscriptionDeps<C>, options: FeedSubscriptionOptions) {
+  constructor(deps: FeedSubscriptionDeps<C, E>, options: FeedSubscriptionOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#buffer = new LiveBuffer(deps, options.overflow);
-    this.#delivered = options.after ?? 0;
-    if (options.signal?.aborted) this.#stop.abort();
+    this.#start = options.start;
+    this.#idle = new IdleWatch(deps.clock, options.liveIntervalMs, this.#onIdle);
     options.signal?.addEventListener('abort', this.#closeOnAbort);
   }
 
-  /** Where to resume: pass it as `after` to go on behind the last event that was handed out. */
-  get revision(): number {
-    if (this.#isBatchOpen) return this.#cursor;
-    return this.#buffer.levelRevision ?? this.#delivered;
-  }
-
-  /** Takes what was committed. Called by the feed, in order of revisions. */
-  publish(changes: readonly C[]): void {
-    this.#buffer.publish(changes);
+  /** Where to resume behind the last event that was handed out. Undefined before the first. */
+  get position(): FeedPosition | undefined {
+    return this.#position;
   }
 
   /** One event at a time. Leaving the loop ends the subscription. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<FeedEvent<C>> {
-    for await (const batch of this.#run()) {
-      for (const event of batch) {
-        if (this.#isStopped()) return;
-        if ('change' in event) this.#cursor = event.change.revision;
-        yield event;
-      }
-      this.#isBatchOpen = false;
-    }
+  [Symbol.asyncIterator](): AsyncIterableIterator<E> {
+    return this.#iterate(1, ([event]) => event as E);
   }
 
-  /** The same events, up to `feedBatchEventsMax` at a time. A subscription can be read once. */
-  async *batches(): AsyncGenerator<Batch<C>> {
-    for await (const batch of this.#run()) {
-      this.#isBatchOpen = false;
-      yield batch;
+  /** The same events, up to `countMax` at a time. A subscription can be read once. */
+  batches(
+    countMax: number = kernelLimits.feedBatchEventsMax.value,
+  ): AsyncIterableIterator<readonly E[]> {
+    return this.#iterate(countMax, (batch) => batch);
+  }
+
+  /** Takes what was committed. Called by the feed between `onLive` and `onDeaf`, in order of revisions. */
+  offer(change: C): void {
+    const { buffer, presenter } = this.#deps;
+    if (!this.#deps.isInScope(change)) return;
+    // Who waits takes a batch as soon as this commit is published whole: that is not being slow.
+    const extraEvents = this.#wake ? kernelLimits.feedBatchEventsMax.value : 0;
+    if (buffer.offer(change, extraEvents) === 'full') {
+      this.#deps.onDeaf();
+      presenter.onDrop();
     }
+    this.#wakeNow();
+  }
+
+  /** The store is out of reach. */
+  markStale(stale: FeedStale): void {
+    this.#stale = stale;
+    this.#wakeNow();
+  }
+
+  /** It is within reach again. Who has not heard otherwise need not know. */
+  markLive(): void {
+    this.#stale = undefined;
+    this.#wakeNow();
+  }
+
+  /** The store shows another past: whoever has seen something gets a `gap` reset and a new snapshot. */
+  restart(): void {
+    if (this.#isEnded || this.#ending) return;
+    this.#leaveStore();
+    this.#deps.buffer.stop();
+    this.#deps.onDeaf();
+    const { start } = this.#options;
+    const hasSeenNone = !this.#position && start.kind === 'replay' && start.after === 0;
+    if (!hasSeenNone) this.#start = { kind: 'reset', after: this.#revision };
+    this.#wakeNow();
+  }
+
+  /** Hands out what was published, then a last event or an error. Who still reads the store stops there. */
+  endWith(ending: Ending): void {
+    if (this.#isEnded || this.#ending) return;
+    this.#ending = ending;
+    this.#deps.buffer.seal();
+    this.#deps.onDeaf();
+    if (!this.#deps.buffer.isServing) this.#leaveStore();
+    this.#wakeNow();
   }
 
   /** Ends the loop without an error and drops what is buffered. */
   close(): void {
-    this.#buffer.stop();
-    this.#stop.abort();
-    this.#pinned?.release(); // nobody may ever pull again
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#leaveStore();
+    this.#deps.buffer.stop();
+    this.#idle.stop();
     this.#options.signal?.removeEventListener('abort', this.#closeOnAbort);
+    this.#deps.onDeaf();
     this.#deps.onEnd();
+    this.#wakeNow();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -114,120 +165,180 @@ export class FeedSubscription<C extends FeedChange>
 
   readonly #closeOnAbort = (): void => this.close();
 
-  #isStopped(): boolean {
-    return this.#stop.signal.aborted;
+  get #revision(): number {
+    return this.#position?.revision ?? this.#options.start.after;
   }
 
-  async *#run(): AsyncGenerator<Batch<C>> {
-    if (this.#isTaken) throw new SynclineError('conflict', 'a subscription can be read once');
-    this.#isTaken = true;
-    try {
-      const { after } = this.#options;
-      if (!this.#isStopped()) yield* after === undefined ? this.#replay() : this.#resume(after);
-      while (!this.#isStopped()) {
-        yield* this.#catchUp();
-        yield* this.#live();
-      }
-    } finally {
-      this.close();
+  #wakeNow(): void {
+    this.#wake?.();
+  }
+
+  #iterate<T>(countMax: number, pick: (batch: readonly E[]) => T): AsyncIterableIterator<T> {
+    const taker: AsyncIterableIterator<T> = {
+      next: async () => {
+        const batch = await this.#pull(taker, countMax);
+        return batch ? { done: false, value: pick(batch) } : { done: true, value: undefined };
+      },
+      return: async () => {
+        this.close();
+        return { done: true, value: undefined };
+      },
+      [Symbol.asyncIterator]: () => taker,
+    };
+    return taker;
+  }
+
+  async #pull(taker: object, countMax: number): Promise<readonly E[] | undefined> {
+    if (!this.#taker) this.#deps.presenter.onOpen();
+    this.#taker ??= taker;
+    if (this.#taker !== taker) {
+      throw new SynclineError('conflict', 'a subscription can be read once');
+    }
+    if (this.#wake) throw new SynclineError('conflict', 'a subscription is pulled once at a time');
+    for (;;) {
+      const batch = this.#takeNow(countMax);
+      if (batch) this.#idle.onEvent();
+      if (batch || this.#isEnded) return batch;
+      this.#readOn();
+      if (this.#deps.buffer.isServing) this.#idle.start();
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      this.#wake = undefined;
     }
   }
 
-  async *#resume(after: number): AsyncGenerator<Batch<C>> {
-    if (after > this.#deps.storeRevision()) {
-      this.#delivered = 0;
-      yield [{ kind: 'gap', reason: 'reset', fromRevision: after, toRevision: after }];
-      yield* this.#replay();
-      return;
-    }
-    this.#owesLive = true;
-    yield [{ kind: 'synced', revision: after, resumed: true }];
+  #takeNow(countMax: number): readonly E[] | undefined {
+    const { buffer, presenter } = this.#deps;
+    if (this.#isEnded) return undefined;
+    if (this.#piece) return this.#takePiece(this.#piece, countMax);
+    if (!buffer.isEmpty) return this.#takeLive(countMax);
+    if (buffer.hasFailed) throw this.#endedBy(presenter.overflow(buffer.through));
+    if (this.#readError) throw this.#endedBy(this.#readError.thrown);
+    if (this.#ending) return this.#takeEnding(this.#ending);
+    return this.#takeNotice();
   }
 
-  /** When a view expires the replay goes on from a newer one: what was rewritten comes again. */
-  async *#replay(): AsyncGenerator<Batch<C>> {
-    let end: ReadEnd = 'expired';
-    while (end === 'expired') {
-      const view = await this.#openView();
-      end = yield* this.#read(view, view.latest(this.#delivered), 'snapshot');
-      if (end === 'done') {
-        this.#delivered = view.revision;
-        yield [{ kind: 'synced', revision: view.revision, resumed: false }];
-      }
+  #takePiece(piece: ReadPiece<C>, countMax: number): readonly E[] {
+    const { presenter } = this.#deps;
+    if (piece.kind === 'page') {
+      const changes = piece.changes.slice(this.#pieceAt, this.#pieceAt + countMax);
+      this.#pieceAt += changes.length;
+      if (this.#pieceAt >= piece.changes.length) this.#piece = undefined;
+      const isReplaying = piece.as === 'snapshot';
+      this.#moveTo(changes, isReplaying);
+      return changes.map((change) =>
+        isReplaying ? presenter.snapshot(change) : presenter.change(change),
+      );
     }
+    this.#piece = undefined;
+    if (piece.kind === 'synced') {
+      this.#position = { revision: piece.revision, isReplaying: false };
+      return [presenter.synced(piece.revision, piece.resumed)];
+    }
+    if (piece.reason === 'reset') this.#position = { revision: 0, isReplaying: true };
+    return [presenter.gap(piece)];
   }
 
-  /** Reads the store until it is level with what was published, then turns live in the same tick. */
-  async *#catchUp(): AsyncGenerator<Batch<C>> {
-    while (this.#deps.publishedRevision() > this.#delivered && !this.#isStopped()) {
-      const view = await this.#openView();
-      const gap = this.#gapBefore(view);
-      const pages = gap ? view.latest(this.#delivered) : view.changes(this.#delivered);
-      const end = yield* this.#read(view, pages, 'change', gap);
-      if (end === 'done') this.#delivered = view.revision;
+  #takeLive(countMax: number): readonly E[] {
+    const { presenter, buffer } = this.#deps;
+    const changes = buffer.take(countMax);
+    if (changes[0]) presenter.onLive(changes[0]);
+    this.#moveTo(changes, false);
+    return changes.map((change) => presenter.change(change));
+  }
+
+  #takeEnding(ending: Ending): readonly E[] {
+    if (ending.kind === 'failed') throw this.#endedBy(ending.errorAt(this.#position));
+    this.close();
+    const revision = this.#revision;
+    return [
+      this.#deps.presenter.gap({
+        kind: 'gap',
+        reason: 'deleted',
+        fromRevision: revision,
+        toRevision: revision,
+      }),
+    ];
+  }
+
+  /** `stale` as often as the store says it; `live` once nothing is left to hand out. */
+  #takeNotice(): readonly E[] | undefined {
+    const { presenter, buffer } = this.#deps;
+    if (this.#stale && this.#stale !== this.#heardStale) {
+      this.#heardStale = this.#stale;
+      return [presenter.stale(this.#stale)];
     }
-    if (this.#isStopped()) return;
-    this.#buffer.start(this.#delivered);
-    if (!this.#owesLive) return;
+    const isOwed = this.#owesLive || this.#heardStale !== undefined;
+    if (!isOwed || this.#stale || !buffer.isServing) return undefined;
     this.#owesLive = false;
-    yield [{ kind: 'live', revision: this.#delivered }];
+    this.#heardStale = undefined;
+    const revision = Math.max(buffer.through, this.#deps.publishedRevision());
+    this.#position = { revision, isReplaying: false };
+    return [presenter.live(revision)];
   }
 
-  /** A store that was opened anew has closed its views: we wait for it and go on from a new one. */
-  async #openView(): Promise<FeedView<C>> {
-    await this.#deps.whenReadable();
-    return this.#deps.openView();
+  #moveTo(changes: readonly C[], isReplaying: boolean): void {
+    const last = changes.at(-1);
+    if (last) this.#position = { revision: last.revision, isReplaying };
   }
 
-  #gapBefore(view: FeedView<C>): FeedGap | undefined {
-    const coalesces = this.#buffer.hasDropped && this.#options.overflow === 'coalesce';
-    this.#buffer.stop(); // said once, also if this view expires
-    const isCompacted = this.#delivered < view.compactedTo;
-    if (!isCompacted && !coalesces) return undefined;
-    this.#owesLive = true;
-    const reason = isCompacted ? 'compacted' : 'overflow';
-    return { kind: 'gap', reason, fromRevision: this.#delivered, toRevision: view.revision };
+  #endedBy(thrown: unknown): unknown {
+    this.close();
+    return thrown;
   }
 
-  /** Yields a view's pages and keeps `#delivered` at the last change handed out. */
-  async *#read(
-    view: FeedView<C>,
-    pages: AsyncIterable<readonly C[]>,
-    kind: 'snapshot' | 'change',
-    gap?: FeedGap,
-  ): AsyncGenerator<Batch<C>, ReadEnd> {
-    const ageMaxMs = this.#options.viewAgeMaxMs;
-    const batchEventsMax = kernelLimits.feedBatchEventsMax.value;
-    const pinned = new PinnedView(this.#deps.clock, view, { pages, ageMaxMs });
-    this.#pinned = pinned;
-    try {
-      if (gap) yield [gap];
-      while (!this.#isStopped()) {
-        const page = await pinned.next();
-        if (page.kind !== 'page') return page.kind;
-        for (let at = 0; at < page.changes.length; at += batchEventsMax) {
-          yield this.#handOut(page.changes.slice(at, at + batchEventsMax), kind);
-        }
+  /** Reads the next piece of the store, unless one is under way or the buffer serves. */
+  #readOn(): void {
+    const { buffer } = this.#deps;
+    if (buffer.isServing || this.#isReading || this.#ending) return;
+    if (!this.#pieces) {
+      if (buffer.hasDropped) {
+        const coalesces = this.#options.isCoalescing;
+        this.#start = { kind: 'catch-up', after: buffer.through, coalesces };
       }
-      return 'stopped';
-    } finally {
-      await pinned.close();
+      this.#reader = this.#deps.createReader(this.#turnLive);
+      this.#pieces = this.#reader.read(this.#start);
     }
+    const pieces = this.#pieces;
+    this.#isReading = true;
+    pieces.next().then(
+      ({ value }) => this.#onPiece(pieces, value ?? undefined),
+      (thrown: unknown) => this.#onPiece(pieces, undefined, { thrown }),
+    );
   }
 
-  async *#live(): AsyncGenerator<Batch<C>> {
-    while (this.#buffer.isServing) {
-      const countMax = kernelLimits.feedBatchEventsMax.value;
-      const changes = await this.#buffer.take(countMax, this.#stop.signal);
-      if (!changes) return;
-      yield this.#handOut(changes, 'change');
-    }
+  #onPiece(
+    pieces: AsyncGenerator<ReadPiece<C>>,
+    piece: ReadPiece<C> | undefined,
+    error?: { readonly thrown: unknown },
+  ): void {
+    if (pieces !== this.#pieces) return; // the subscriber has left the store meanwhile
+    this.#isReading = false;
+    this.#piece = piece;
+    this.#pieceAt = 0;
+    if (!piece) this.#pieces = undefined;
+    this.#readError = error;
+    this.#wakeNow();
   }
 
-  #handOut(changes: readonly C[], kind: 'snapshot' | 'change'): Batch<C> {
-    this.#cursor = this.#delivered;
-    this.#delivered = changes.at(-1)?.revision ?? this.#delivered;
-    this.#isBatchOpen = true;
-    return changes.map((change) => ({ kind, change }));
+  readonly #turnLive = (revision: number, owesLive: boolean): void => {
+    this.#deps.buffer.start(revision);
+    this.#owesLive ||= owesLive;
+    this.#deps.onLive();
+  };
+
+  #leaveStore(): void {
+    this.#reader?.stop();
+    this.#pieces = undefined;
+    this.#piece = undefined;
+    this.#isReading = false;
   }
+
+  /** Who does not wait has something to take, and is watched again when it waits. */
+  readonly #onIdle = (): void => {
+    if (!this.#wake || !this.#deps.buffer.isServing) return;
+    this.#owesLive = true;
+    this.#wakeNow();
+  };
 }

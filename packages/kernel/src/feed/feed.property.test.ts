@@ -5,6 +5,7 @@ import {
   Feed,
   type FeedEvent,
   type FeedOverflow,
+  type FeedPosition,
   type FeedSubscription,
   type FeedView,
   MemoryFeedStore,
@@ -22,7 +23,9 @@ type ReaderKind = readonly [Scope, FeedOverflow, 'events' | 'batches'];
 /** Timers that fire when the test says so. Nothing else of a clock is used by a feed. */
 class ManualTimers {
   readonly #callbacks = new Set<() => void>();
+  #nowMs = 0;
   readonly clock = {
+    monotonicMs: () => this.#nowMs,
     setTimer: (_ms: number, callback: () => void) => {
       this.#callbacks.add(callback);
       return { cancel: () => void this.#callbacks.delete(callback) };
@@ -34,6 +37,7 @@ class ManualTimers {
   }
 
   fireAll(): void {
+    this.#nowMs += 60_000;
     for (const callback of [...this.#callbacks]) {
       this.#callbacks.delete(callback);
       callback();
@@ -48,9 +52,10 @@ class Reader {
   readonly overflow: FeedOverflow;
   readonly reads: 'events' | 'batches';
   #isFailed = false;
-  #subscription: FeedSubscription<Change>;
+  #subscription: FeedSubscription<Change, FeedEvent<Change>>;
   #iterator: AsyncIterator<readonly FeedEvent<Change>[]>;
   #isPulling = false;
+  #position: FeedPosition | undefined;
 
   constructor(feed: Feed<Change, Scope>, [scope, overflow, reads]: ReaderKind) {
     this.scope = scope;
@@ -89,20 +94,22 @@ class Reader {
   async reconnect(feed: Feed<Change, Scope>): Promise<void> {
     this.#subscription.close();
     await settle(); // a pull under way may still bring its event
-    const hasSeenAny = this.parts.some((part) => part.length > 0);
-    const after = hasSeenAny ? this.#subscription.revision : undefined;
+    this.#position = this.#subscription.position ?? this.#position;
     this.#isFailed = false;
     this.#isPulling = false;
-    [this.#subscription, this.#iterator] = this.#open(feed, after);
+    [this.#subscription, this.#iterator] = this.#open(feed, this.#position);
   }
 
-  #open(feed: Feed<Change, Scope>, after?: number) {
+  #open(feed: Feed<Change, Scope>, position?: FeedPosition) {
     this.parts.push([]);
     const subscription = feed.subscribe({
       scope: this.scope,
       overflow: this.overflow,
       buffer: { eventsMax: 3, bytesMax: 30 },
-      ...(after === undefined ? {} : { after }),
+      ...(position && {
+        after: position.revision,
+        seen: position.isReplaying ? ('replay' as const) : ('all' as const),
+      }),
     });
     const stream = this.reads === 'batches' ? subscription.batches() : oneByOne(subscription);
     return [subscription, stream] as const;
@@ -148,6 +155,12 @@ const readerKinds = fc.array(
   { minLength: 1, maxLength: 4 },
 );
 
+const feedKinds = fc.record({
+  before: fc.nat({ max: 6 }),
+  ring: fc.record({ changesMax: fc.constantFrom(0, 2, 5), bytesMax: fc.constantFrom(25, 1000) }),
+  liveIntervalMs: fc.constantFrom(10_000, Number.POSITIVE_INFINITY),
+});
+
 /** Opening a store anew closes its views, as on a disk that was full. */
 class ReopeningStore extends MemoryFeedStore<Change, Scope> {
   #openings = 0;
@@ -165,8 +178,8 @@ class ReopeningStore extends MemoryFeedStore<Change, Scope> {
     this.#openings += 1;
   }
 
-  override view(scope: Scope): FeedView<Change> {
-    const { latest, changes, ...view } = super.view(scope);
+  override async view(scope: Scope): Promise<FeedView<Change>> {
+    const { latest, changes, ...view } = await super.view(scope);
     const opening = this.#openings;
     const lost = () => this.#openings !== opening;
     return {
@@ -188,7 +201,7 @@ describe('the feed under random schedules', () => {
   test('K20 K21 K22 no gap, no duplicate, synced at its place, whatever happens when', async () => {
     const reached = new Set<string>();
     await fc.assert(
-      fc.asyncProperty(commands, readerKinds, fc.nat({ max: 6 }), async (list, kinds, before) => {
+      fc.asyncProperty(commands, readerKinds, feedKinds, async (list, kinds, feedKind) => {
         const store = new ReopeningStore();
         const history: Change[] = [];
         const unpublished: Change[] = [];
@@ -198,10 +211,10 @@ describe('the feed under random schedules', () => {
           unpublished.push(change);
           store.commit(change);
         };
-        for (let i = 0; i < before; i += 1) commit('abc'[i % 3] ?? 'a');
+        for (let i = 0; i < feedKind.before; i += 1) commit('abc'[i % 3] ?? 'a');
         unpublished.length = 0; // the feed starts on a store that has a past
         const timers = new ManualTimers();
-        const feed = new Feed({ clock: timers.clock, store }, {});
+        const feed = new Feed({ clock: timers.clock, store }, feedKind);
         const readers = kinds.map((kind) => new Reader(feed, kind));
         for (const command of list) {
           const reader = 'reader' in command ? readers[command.reader % readers.length] : undefined;

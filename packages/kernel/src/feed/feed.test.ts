@@ -63,6 +63,8 @@ function line(event: FeedEvent<Change>): string {
       return `synced ${event.revision}${event.resumed ? ' resumed' : ''}`;
     case 'live':
       return `live ${event.revision}`;
+    case 'stale':
+      return `stale ${event.attempt}`;
     case 'gap':
       return `gap ${event.reason} ${event.fromRevision}-${event.toRevision}`;
   }
@@ -142,7 +144,7 @@ describe('a subscriber', () => {
           ? ['change a2', 'change b3', 'change a4']
           : ['gap overflow 1-4', 'change b3', 'change a4'];
       expect(await take(stream, 3)).toEqual(expected);
-      expect(subscription.revision).toBe(4);
+      expect(subscription.position).toEqual({ revision: 4, isReplaying: false });
     }
   });
 
@@ -179,7 +181,7 @@ describe('a subscriber', () => {
     expect(await take(stream, 2)).toEqual(['synced 0 resumed', 'change a1']);
     subscription.close();
     expect(await take(stream, 1)).toEqual(['end']);
-    expect(subscription.revision).toBe(1);
+    expect(subscription.position).toEqual({ revision: 1, isReplaying: false });
   });
 
   test('K23 that reads batches under fail can resume from its cursor after the error', async () => {
@@ -195,9 +197,9 @@ describe('a subscriber', () => {
     commit('b', 'c', 'd', 'e');
     commit('f');
     expect(await next()).toEqual(['change b2', 'change c3']);
-    expect(subscription.revision).toBe(3);
+    expect(subscription.position?.revision).toBe(3);
     await expect(batches.next()).rejects.toMatchObject({ details: { revision: 3 } });
-    expect(subscription.revision).toBe(3);
+    expect(subscription.position?.revision).toBe(3);
   });
 
   test('ends at once when its signal has fired before', async () => {
@@ -233,7 +235,7 @@ describe('a subscriber', () => {
     for await (const event of first) if (event.kind === 'synced') break;
     expect(feed.subscribersCount).toBe(0);
     await using second = subscribe();
-    expect(second.revision).toBe(0);
+    expect(second.position).toBeUndefined();
   });
 
   test('can be read once', async () => {

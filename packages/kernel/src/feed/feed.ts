@@ -1,16 +1,20 @@
 // Feed: the replay-then-live primitive. It hands what a store commits to any number of subscribers.
 //
-// The store stays the only copy: a feed keeps no history. Whoever commits calls `publish` after the
-// commit has the durability it promised, so that nobody sees what a crash could take back.
+// The store stays the only full copy: a feed keeps at most a ring of the newest changes, for readers who
+// are a little behind. Whoever commits calls `publish` after the commit has the durability it promised, so
+// that nobody sees what a crash could take back.
 import { assert } from '../assert.js';
-import { BoundedQueue } from '../bounded-queue.js';
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
 import { kernelLimits } from '../limits.js';
-import type { FeedChange } from './feed-event.js';
+import { ChangeRing } from './change-ring.js';
+import type { FeedChange, FeedEvent, FeedPosition, FeedStale } from './feed-event.js';
+import { type FeedPresenter, plainPresenter } from './feed-presenter.js';
 import type { FeedStore } from './feed-store.js';
 import { FeedSubscription } from './feed-subscription.js';
-import type { FeedOverflow } from './live-buffer.js';
+import { type FeedOverflow, LiveBuffer } from './live-buffer.js';
+import { StoreReader, type StoreReaderDeps } from './store-reader.js';
+import { TopicIndex } from './topic-index.js';
 
 export interface FeedDeps<C extends FeedChange, Scope> {
   readonly clock: Clock;
@@ -22,12 +26,23 @@ export interface FeedOptions {
   readonly subscribersMax?: number;
   /** How long a replay may hold one view of the store. Default `feedViewAgeMaxMs`. */
   readonly viewAgeMaxMs?: number;
+  /** `latest`: a reader that is behind gets the latest of each key instead of each change. Default `all`. */
+  readonly history?: 'all' | 'latest';
+  /** Newest changes kept for readers who are behind, so that they need no view. Default none. */
+  readonly ring?: { readonly changesMax: number; readonly bytesMax?: number };
+  /** A subscriber that waits hears `live` this often when nothing happens. Default never. */
+  readonly liveIntervalMs?: number;
 }
 
 export interface FeedSubscribeOptions<Scope> {
   readonly scope: Scope;
   /** Resume behind this revision instead of starting with a snapshot. */
   readonly after?: number;
+  /**
+   * What was seen up to `after`. `all` (default): go on with the changes. `replay`: only a part of the
+   * replay, which goes on. `another-past`: it does not count here, start with a `gap` reset.
+   */
+  readonly seen?: 'all' | 'replay' | 'another-past';
   /**
    * What happens when the subscriber is too slow for its buffer. `block` (default): it reads every
    * change again from the store and misses none while the store has them. `coalesce`: it gets a `gap`
@@ -40,11 +55,17 @@ export interface FeedSubscribeOptions<Scope> {
   readonly signal?: AbortSignal;
 }
 
+const START_OF = { all: 'resume', replay: 'replay', 'another-past': 'reset' } as const;
+
 export class Feed<C extends FeedChange, Scope = void> {
   readonly #deps: FeedDeps<C, Scope>;
   readonly #options: Required<FeedOptions>;
-  readonly #subscriptions = new Set<FeedSubscription<C>>();
+  readonly #subscriptions = new Set<FeedSubscription<C, unknown>>();
+  /** Only those who are live. */
+  readonly #byTopic = new TopicIndex<FeedSubscription<C, unknown>>();
+  #ring: ChangeRing<C>;
   #published: number;
+  #stale: FeedStale | undefined;
   #isClosed = false;
 
   constructor(deps: FeedDeps<C, Scope>, options: FeedOptions = {}) {
@@ -52,61 +73,150 @@ export class Feed<C extends FeedChange, Scope = void> {
     this.#options = {
       subscribersMax: options.subscribersMax ?? kernelLimits.feedSubscribersMax.value,
       viewAgeMaxMs: options.viewAgeMaxMs ?? kernelLimits.feedViewAgeMaxMs.value,
+      history: options.history ?? 'all',
+      ring: options.ring ?? { changesMax: 0 },
+      liveIntervalMs: options.liveIntervalMs ?? Number.POSITIVE_INFINITY,
     };
     this.#published = deps.store.revision();
+    this.#ring = this.#createRing();
   }
 
   get subscribersCount(): number {
     return this.#subscriptions.size;
   }
 
-  /** Hands on what was committed, in order. Synchronous: it never waits for a subscriber. */
-  publish(changes: readonly C[]): void {
-    for (const { revision } of changes) {
-      assert(revision > this.#published, 'K20: revisions are published in order, each once');
-      this.#published = revision;
-    }
-    assert(this.#published <= this.#deps.store.revision(), 'K22: first the store, then the feed');
-    for (const subscription of this.#subscriptions) subscription.publish(changes);
+  /** Bytes of the changes that are kept for readers who are behind. */
+  get ringBytes(): number {
+    return this.#ring.bytes;
   }
 
-  subscribe(options: FeedSubscribeOptions<Scope>): FeedSubscription<C> {
-    const { store, clock } = this.#deps;
-    const { scope, overflow = 'block', buffer = {} } = options;
+  /** Hands on what was committed, in order. Synchronous: it never waits for a subscriber. */
+  publish(changes: readonly C[]): void {
+    const { store } = this.#deps;
+    for (const change of changes) {
+      assert(change.revision > this.#published, 'K20: revisions are published in order, each once');
+      this.#published = change.revision;
+      this.#ring.push(change);
+      for (const topic of store.topicsOfChange(change)) {
+        for (const subscription of this.#byTopic.of(topic)) subscription.offer(change);
+      }
+    }
+    assert(this.#published <= store.revision(), 'K22: first the store, then the feed');
+  }
+
+  subscribe(options: FeedSubscribeOptions<Scope>): FeedSubscription<C, FeedEvent<C>> {
+    return this.subscribeAs(plainPresenter<C>(), options);
+  }
+
+  /** The subscriber sees what its presenter makes of what happens. */
+  subscribeAs<E>(
+    presenter: FeedPresenter<C, E>,
+    options: FeedSubscribeOptions<Scope>,
+  ): FeedSubscription<C, E> {
     if (this.#isClosed) throw new SynclineError('closed', 'the feed is closed');
     checkRevision(options.after);
     this.#checkRoom();
-    const subscription: FeedSubscription<C> = new FeedSubscription(
+    const { after, scope, overflow = 'block', signal } = options;
+    const topics = this.#deps.store.topicsOfScope(scope);
+    const subscription: FeedSubscription<C, E> = new FeedSubscription<C, E>(
       {
-        clock,
-        openView: () => store.view(scope),
-        isInScope: (change) => store.isInScope(scope, change),
-        whenReadable: () => store.whenReadable(),
-        storeRevision: () => store.revision(),
+        clock: this.#deps.clock,
+        presenter,
+        buffer: this.#createBuffer(options),
+        createReader: (turnLive) =>
+          new StoreReader(this.#readerDeps(scope, turnLive), this.#options),
         publishedRevision: () => this.#published,
-        createQueue: () =>
-          new BoundedQueue({
-            itemsMax: buffer.eventsMax ?? kernelLimits.feedBufferEventsMax.value,
-            bytesMax: buffer.bytesMax ?? kernelLimits.feedBufferBytesMax.value,
-            bytesOf: (change) => store.bytesOf(change),
-          }),
+        isInScope: (change) => this.#deps.store.isInScope(scope, change),
+        onLive: () => this.#byTopic.add(topics, subscription),
+        onDeaf: () => this.#byTopic.delete(topics, subscription),
         onEnd: () => this.#subscriptions.delete(subscription),
       },
       {
-        overflow,
-        after: options.after,
-        signal: options.signal,
-        viewAgeMaxMs: this.#options.viewAgeMaxMs,
+        start: {
+          kind: after === undefined ? 'replay' : START_OF[options.seen ?? 'all'],
+          after: after ?? 0,
+        },
+        isCoalescing: overflow === 'coalesce',
+        liveIntervalMs: this.#options.liveIntervalMs,
+        signal,
       },
     );
-    if (!options.signal?.aborted) this.#subscriptions.add(subscription);
+    if (signal?.aborted) subscription.close();
+    else this.#subscriptions.add(subscription);
+    if (this.#stale) subscription.markStale(this.#stale);
     return subscription;
+  }
+
+  /** The store is out of reach: subscribers hear it once they have what was published before. */
+  markStale(stale: Omit<FeedStale, 'kind'>): void {
+    this.#stale = { kind: 'stale', ...stale };
+    for (const subscription of this.#subscriptions) subscription.markStale(this.#stale);
+  }
+
+  /** It is within reach again, and what happened meanwhile was published: who heard `stale` hears `live`. */
+  markLive(): void {
+    this.#stale = undefined;
+    for (const subscription of this.#subscriptions) subscription.markLive();
+  }
+
+  /** The store shows another past: subscribers get a `gap` reset and a new snapshot. */
+  reset(): void {
+    this.#published = this.#deps.store.revision();
+    this.#ring = this.#createRing();
+    for (const subscription of this.#subscriptions) subscription.restart();
+  }
+
+  /** Subscribers get what was published, a `gap` deleted, and end. New ones are refused. */
+  endDeleted(): void {
+    this.#isClosed = true;
+    for (const subscription of this.#subscriptions) subscription.endWith({ kind: 'deleted' });
+  }
+
+  /** Subscribers get what was published, then this error. New ones are refused. */
+  fail(errorAt: (position: FeedPosition | undefined) => SynclineError): void {
+    this.#isClosed = true;
+    for (const subscription of this.#subscriptions) {
+      subscription.endWith({ kind: 'failed', errorAt });
+    }
   }
 
   /** Ends every subscription and refuses new ones. */
   close(): void {
     this.#isClosed = true;
     for (const subscription of [...this.#subscriptions]) subscription.close();
+  }
+
+  #createRing(): ChangeRing<C> {
+    const { changesMax, bytesMax = Number.POSITIVE_INFINITY } = this.#options.ring;
+    const { store } = this.#deps;
+    return new ChangeRing<C>(
+      { changesMax, bytesMax, bytesOf: (change) => store.bytesOf(change) },
+      this.#published,
+    );
+  }
+
+  #createBuffer({ overflow = 'block', buffer = {} }: FeedSubscribeOptions<Scope>): LiveBuffer<C> {
+    const { store } = this.#deps;
+    return new LiveBuffer<C>({
+      overflow,
+      eventsMax: buffer.eventsMax ?? kernelLimits.feedBufferEventsMax.value,
+      bytesMax: buffer.bytesMax ?? kernelLimits.feedBufferBytesMax.value,
+      bytesOf: (change) => store.bytesOf(change),
+    });
+  }
+
+  #readerDeps(scope: Scope, turnLive: StoreReaderDeps<C>['turnLive']): StoreReaderDeps<C> {
+    const { store, clock } = this.#deps;
+    return {
+      clock,
+      ring: this.#ring,
+      openView: (signal) => store.view(scope, signal),
+      reach: async (revision, signal) => store.reach?.(revision, signal),
+      storeRevision: () => store.revision(),
+      publishedRevision: () => this.#published,
+      isInScope: (change) => store.isInScope(scope, change),
+      turnLive,
+    };
   }
 
   #checkRoom(): void {

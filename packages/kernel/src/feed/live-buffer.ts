@@ -1,48 +1,62 @@
 // What was published since a subscriber turned live and is not handed out yet.
 //
 //   off ── start ──▶ on ── full, block or coalesce ──▶ dropped ── start ──▶ on
-//                     └── full, fail ──▶ failed
+//                     └── full, fail, or sealed ──▶ last
 //
-// Off and dropped it takes nothing: the subscriber reads the store. Failed it takes nothing more, hands
-// out what it has and then throws.
+// Off and dropped it takes nothing: the subscriber reads the store. At its last it takes nothing more and
+// hands out what it has.
 //
 // K23  It never passes its bounds, and publishing never waits.
-import type { BoundedQueue } from '../bounded-queue.js';
-import { SynclineError } from '../error.js';
 import type { FeedChange } from './feed-event.js';
 
 export type FeedOverflow = 'block' | 'coalesce' | 'fail';
 
-export interface LiveBufferDeps<C extends FeedChange> {
-  isInScope(change: C): boolean;
-  createQueue(): BoundedQueue<C>;
+export interface LiveBufferOptions<C> {
+  readonly overflow: FeedOverflow;
+  readonly eventsMax: number;
+  readonly bytesMax: number;
+  readonly bytesOf: (change: C) => number;
 }
 
 export class LiveBuffer<C extends FeedChange> {
-  readonly #deps: LiveBufferDeps<C>;
-  readonly #overflow: FeedOverflow;
-  #queue: BoundedQueue<C>;
-  #state: 'off' | 'on' | 'dropped' | 'failed' = 'off';
+  readonly #options: LiveBufferOptions<C>;
+  #state: 'off' | 'on' | 'dropped' | 'last' = 'off';
+  // What lies before #head was handed out. It is cut off in bulk.
+  #held: C[] = [];
+  #head = 0;
+  #bytes = 0;
   #through = 0;
+  #isFull = false;
 
-  constructor(deps: LiveBufferDeps<C>, overflow: FeedOverflow) {
-    this.#deps = deps;
-    this.#overflow = overflow;
-    this.#queue = deps.createQueue();
+  constructor(options: LiveBufferOptions<C>) {
+    this.#options = options;
   }
 
   /** Its subscriber is served from here, not from the store. */
   get isServing(): boolean {
-    return this.#state === 'on' || this.#state === 'failed';
+    return this.#state === 'on' || this.#state === 'last';
   }
 
   get hasDropped(): boolean {
     return this.#state === 'dropped';
   }
 
-  /** With nothing left to hand out: the revision up to which all in scope was. */
-  get levelRevision(): number | undefined {
-    return this.isServing && this.#queue.length === 0 ? this.#through : undefined;
+  /** Under `fail` it was full: what it holds is the last. */
+  get hasFailed(): boolean {
+    return this.#state === 'last' && this.#isFull;
+  }
+
+  get isEmpty(): boolean {
+    return this.#length === 0;
+  }
+
+  get #length(): number {
+    return this.#held.length - this.#head;
+  }
+
+  /** All in scope up to here was handed out or is held; for a dropped one, was handed out. */
+  get through(): number {
+    return this.#through;
   }
 
   /** From now on it takes what is above `revision`. */
@@ -53,46 +67,65 @@ export class LiveBuffer<C extends FeedChange> {
 
   stop(): void {
     this.#state = 'off';
+    this.#empty();
   }
 
-  publish(changes: readonly C[]): void {
-    for (const change of changes) {
-      if (this.#state !== 'on') return;
-      if (change.revision <= this.#through) continue; // the view it was read from had it already
-      if (this.#deps.isInScope(change) && this.#queue.offer(change) === 'full') this.#overflown();
-      else this.#through = change.revision;
+  /** Takes nothing more. */
+  seal(): void {
+    if (this.#state === 'on') this.#state = 'last';
+  }
+
+  /** Takes a change in scope. `extraEvents`: how many more than its bound it may hold for now. */
+  offer(change: C, extraEvents: number): 'taken' | 'ignored' | 'full' {
+    // What is not above was in the view that was read before.
+    if (this.#state !== 'on' || change.revision <= this.#through) return 'ignored';
+    const bytes = this.#options.bytesOf(change);
+    const fits =
+      this.#length < this.#options.eventsMax + extraEvents &&
+      this.#bytes + bytes <= this.#options.bytesMax;
+    if (!fits && this.#length > 0) {
+      this.#overflow();
+      return 'full';
     }
+    this.#held.push(change);
+    this.#bytes += bytes;
+    this.#through = change.revision;
+    return 'taken';
   }
 
-  /** Waits for a change and takes up to `countMax`. Undefined when the signal has fired. */
-  async take(countMax: number, signal: AbortSignal): Promise<readonly C[] | undefined> {
-    try {
-      const first = await this.#queue.take(signal);
-      if (!first) return undefined;
-      const changes = [first.item];
-      while (changes.length < countMax) {
-        const next = this.#queue.takeNow();
-        if (!next) break;
-        changes.push(next.item);
-      }
-      return changes;
-    } catch (thrown) {
-      if (signal.aborted) return undefined; // closing ends the loop, it is not an error
-      throw thrown;
+  /** Up to `countMax` of what is held, oldest first. */
+  take(countMax: number): readonly C[] {
+    if (this.#head === 0 && this.#held.length <= countMax) {
+      const all = this.#held;
+      this.#empty();
+      return all;
     }
+    const taken = this.#held.slice(this.#head, this.#head + countMax);
+    for (const change of taken) this.#bytes -= this.#options.bytesOf(change);
+    this.#head += taken.length;
+    if (this.#head * 2 >= this.#held.length) {
+      this.#held = this.#held.slice(this.#head);
+      this.#head = 0;
+    }
+    return taken;
   }
 
-  #overflown(): void {
-    if (this.#overflow !== 'fail') {
-      this.#state = 'dropped';
-      this.#queue = this.#deps.createQueue();
+  #overflow(): void {
+    this.#isFull = true;
+    if (this.#options.overflow === 'fail') {
+      this.#state = 'last';
       return;
     }
-    this.#state = 'failed';
-    const message =
-      'the subscriber was too slow and its buffer is full. Resume after details.revision';
-    this.#queue.fail(
-      new SynclineError('overflow', message, { details: { revision: this.#through } }),
-    );
+    // What came before the oldest that is held was handed out, or was out of scope.
+    const oldest = this.#held[this.#head];
+    if (oldest) this.#through = oldest.revision - 1;
+    this.#state = 'dropped';
+    this.#empty();
+  }
+
+  #empty(): void {
+    this.#held = [];
+    this.#head = 0;
+    this.#bytes = 0;
   }
 }

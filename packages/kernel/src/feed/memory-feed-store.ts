@@ -12,6 +12,9 @@ export interface MemoryFeedStoreOptions<C, Scope> {
   readonly bytesOf: (change: C) => number;
 }
 
+/** Every subscriber is asked about every change. */
+const ONE_TOPIC = [''] as const;
+
 export class MemoryFeedStore<C extends FeedChange, Scope = void> implements FeedStore<C, Scope> {
   readonly #options: MemoryFeedStoreOptions<C, Scope>;
   /** A rewritten key moves to the end, so that iteration ascends by revision. */
@@ -28,10 +31,16 @@ export class MemoryFeedStore<C extends FeedChange, Scope = void> implements Feed
     return this.#revision;
   }
 
-  async whenReadable(): Promise<void> {}
-
   isInScope(scope: Scope, change: C): boolean {
     return this.#options.isInScope(scope, change);
+  }
+
+  topicsOfScope(_scope: Scope): readonly string[] {
+    return ONE_TOPIC;
+  }
+
+  topicsOfChange(_change: C): readonly string[] {
+    return ONE_TOPIC;
   }
 
   bytesOf(change: C): number {
@@ -55,7 +64,7 @@ export class MemoryFeedStore<C extends FeedChange, Scope = void> implements Feed
     this.#log = this.#log.slice(cut);
   }
 
-  view(scope: Scope): FeedView<C> {
+  async view(scope: Scope, _signal?: AbortSignal): Promise<FeedView<C>> {
     const inScope = (changes: readonly C[]) =>
       changes.filter((change) => this.isInScope(scope, change));
     const latest = [...this.#latest.values()];

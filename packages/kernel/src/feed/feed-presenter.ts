@@ -1,0 +1,42 @@
+// How one subscriber sees what happens. A slice with events of its own gives its own presenter; what it
+// returns for a change may be one object for all subscribers, so that a change costs each of them a pointer.
+import { SynclineError } from '../error.js';
+import type { FeedChange, FeedEvent, FeedGap, FeedStale } from './feed-event.js';
+
+/** Each event is asked for when it is handed out, in order. */
+export interface FeedPresenter<C extends FeedChange, E> {
+  snapshot(change: C): E;
+  synced(revision: number, resumed: boolean): E;
+  change(change: C): E;
+  gap(gap: FeedGap): E;
+  stale(stale: FeedStale): E;
+  live(revision: number): E;
+  /** Under `fail`: what is thrown after the last event, with where to resume. */
+  overflow(revision: number): SynclineError;
+  /** The first pull. */
+  onOpen(): void;
+  /** Changes are handed out from the buffer; this is the oldest of the batch. */
+  onLive(oldest: C): void;
+  /** The buffer was full. */
+  onDrop(): void;
+}
+
+export function plainPresenter<C extends FeedChange>(): FeedPresenter<C, FeedEvent<C>> {
+  return {
+    snapshot: (change) => ({ kind: 'snapshot', change }),
+    synced: (revision, resumed) => ({ kind: 'synced', revision, resumed }),
+    change: (change) => ({ kind: 'change', change }),
+    gap: (gap) => gap,
+    stale: (stale) => stale,
+    live: (revision) => ({ kind: 'live', revision }),
+    overflow: (revision) =>
+      new SynclineError(
+        'overflow',
+        'the subscriber was too slow and its buffer is full. Resume after details.revision',
+        { details: { revision } },
+      ),
+    onOpen() {},
+    onLive() {},
+    onDrop() {},
+  };
+}

@@ -1,0 +1,177 @@
+// What a subscriber reads of the store until it is level with what was published.
+//
+//   replay, reset or resume ──▶ catching up ──▶ live
+//
+// The next piece is read only when the one before was handed out whole, so a slow subscriber holds one
+// page, and a stalled one lets its view go after a while. It turns live in the same tick in which it sees
+// that nothing was published beyond what it has read; that is why nothing is missed.
+import type { Clock } from '../clock.js';
+import { kernelLimits } from '../limits.js';
+import type { ChangeRing } from './change-ring.js';
+import type { FeedChange, FeedGap } from './feed-event.js';
+import type { FeedView } from './feed-store.js';
+import { PinnedView } from './pinned-view.js';
+
+/** Where reading starts. `coalesces`: say `gap` overflow first, then the latest of each key. */
+export type ReadStart =
+  | { readonly kind: 'replay' | 'resume' | 'reset'; readonly after: number }
+  | { readonly kind: 'catch-up'; readonly after: number; readonly coalesces: boolean };
+
+export type ReadPiece<C extends FeedChange> =
+  | { readonly kind: 'page'; readonly as: 'snapshot' | 'change'; readonly changes: readonly C[] }
+  | { readonly kind: 'synced'; readonly revision: number; readonly resumed: boolean }
+  | FeedGap;
+
+export interface StoreReaderDeps<C extends FeedChange> {
+  readonly clock: Clock;
+  readonly ring: ChangeRing<C>;
+  openView(signal: AbortSignal): Promise<FeedView<C>>;
+  reach(revision: number, signal: AbortSignal): Promise<void>;
+  storeRevision(): number;
+  publishedRevision(): number;
+  isInScope(change: C): boolean;
+  /** All in scope up to `revision` was read. `owesLive`: after a resume or a gap the subscriber is told. */
+  turnLive(revision: number, owesLive: boolean): void;
+}
+
+export interface StoreReaderOptions {
+  readonly history: 'all' | 'latest';
+  readonly viewAgeMaxMs: number;
+}
+
+type Pieces<C extends FeedChange, End = void> = AsyncGenerator<ReadPiece<C>, End>;
+
+export class StoreReader<C extends FeedChange> {
+  readonly #deps: StoreReaderDeps<C>;
+  readonly #options: StoreReaderOptions;
+  readonly #stop = new AbortController();
+  #pinned: PinnedView<C> | undefined;
+  /** All in scope up to here was read and handed out. */
+  #through = 0;
+  #owesLive = false;
+
+  constructor(deps: StoreReaderDeps<C>, options: StoreReaderOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  async *read(start: ReadStart): Pieces<C> {
+    this.#through = start.after;
+    if (start.kind === 'resume' || start.kind === 'replay') {
+      await this.#deps.reach(start.after, this.#stop.signal);
+    }
+    const isAhead = start.after > this.#deps.storeRevision();
+    if (start.kind !== 'catch-up') yield* this.#open(isAhead ? 'reset' : start.kind);
+    yield* this.#catchUp(start.kind === 'catch-up' && start.coalesces);
+  }
+
+  /** What is under way ends without a further piece. */
+  stop(): void {
+    this.#stop.abort();
+    this.#pinned?.release(); // nobody may ever pull again
+  }
+
+  get #isStopped(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  async *#open(kind: 'replay' | 'resume' | 'reset'): Pieces<C> {
+    const revision = this.#through;
+    if (kind === 'resume') {
+      this.#owesLive = true;
+      yield { kind: 'synced', revision, resumed: true };
+      return;
+    }
+    if (kind === 'reset') {
+      this.#through = 0;
+      yield { kind: 'gap', reason: 'reset', fromRevision: revision, toRevision: revision };
+    }
+    yield* this.#replay();
+  }
+
+  /** When a view expires the replay goes on from a newer one: what was rewritten comes again. */
+  async *#replay(): Pieces<C> {
+    let isDone = false;
+    while (!isDone && !this.#isStopped) {
+      const view = await this.#openView();
+      if (!view) return;
+      isDone = yield* this.#readPages(view, view.latest(this.#through), 'snapshot');
+      if (isDone) {
+        this.#through = view.revision;
+        yield { kind: 'synced', revision: view.revision, resumed: false };
+      }
+    }
+  }
+
+  async *#catchUp(coalesces: boolean): Pieces<C> {
+    let isGapDue = coalesces;
+    let coalesceTo = 0;
+    while (!this.#isStopped && this.#deps.publishedRevision() > this.#through) {
+      if (this.#through < this.#deps.ring.compactedTo) yield* this.#readStore(isGapDue);
+      else if (isGapDue) {
+        coalesceTo = this.#deps.publishedRevision();
+        yield this.#gap('overflow', coalesceTo);
+      } else yield* this.#readRing(coalesceTo);
+      isGapDue = false; // said once
+    }
+    if (!this.#isStopped) this.#deps.turnLive(this.#through, this.#owesLive);
+  }
+
+  async *#readRing(coalesceTo: number): Pieces<C> {
+    const { changes, through } = this.#deps.ring.page(this.#through, {
+      countMax: kernelLimits.feedBatchEventsMax.value,
+      coalesceTo,
+      isInScope: this.#deps.isInScope,
+    });
+    if (changes.length > 0) yield { kind: 'page', as: 'change', changes };
+    this.#through = through;
+  }
+
+  async *#readStore(coalesces: boolean): Pieces<C> {
+    const view = await this.#openView();
+    if (!view) return;
+    const isLatest = this.#options.history === 'latest';
+    const isCompacted = !isLatest && this.#through < view.compactedTo;
+    const gap = isCompacted
+      ? this.#gap('compacted', view.revision)
+      : coalesces && this.#gap('overflow', view.revision);
+    const pages = gap || isLatest ? view.latest(this.#through) : view.changes(this.#through);
+    const isDone = yield* this.#readPages(view, pages, 'change', gap || undefined);
+    if (isDone) this.#through = view.revision;
+  }
+
+  #gap(reason: 'compacted' | 'overflow', toRevision: number): FeedGap {
+    this.#owesLive = true;
+    return { kind: 'gap', reason, fromRevision: this.#through, toRevision };
+  }
+
+  async #openView(): Promise<FeedView<C> | undefined> {
+    const view = await this.#deps.openView(this.#stop.signal);
+    if (!this.#isStopped) return view;
+    view.close();
+    return undefined;
+  }
+
+  /** True when the view was read to its end, false when it expired before. */
+  async *#readPages(
+    view: FeedView<C>,
+    pages: AsyncIterable<readonly C[]>,
+    as: 'snapshot' | 'change',
+    gap?: FeedGap,
+  ): Pieces<C, boolean> {
+    const ageMaxMs = this.#options.viewAgeMaxMs;
+    const pinned = new PinnedView(this.#deps.clock, view, { pages, ageMaxMs });
+    this.#pinned = pinned;
+    try {
+      if (gap) yield gap;
+      for (;;) {
+        const page = await pinned.next();
+        if (page.kind !== 'page') return page.kind === 'done';
+        if (page.changes.length > 0) yield { kind: 'page', as, changes: page.changes };
+        this.#through = page.changes.at(-1)?.revision ?? this.#through;
+      }
+    } finally {
+      await pinned.close();
+    }
+  }
+}

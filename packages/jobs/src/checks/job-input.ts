@@ -9,11 +9,12 @@ import { checkJobId, checkTag } from './text.js';
 
 /** With what was not given filled in. */
 export function checkJobSpec(spec: JobSpec): Required<JobSpec> {
+  const { expectedTags = [], labels = {} } = spec;
   return {
     jobId: checkJobId(spec.jobId),
     numTasks: checkNumTasks(spec.numTasks),
-    expectedTags: checkExpectedTags(spec.expectedTags ?? []),
-    labels: checkLabels(spec.labels ?? {}),
+    expectedTags: checkExpectedTags(expectedTags),
+    labels: checkLabels(labels),
   };
 }
 
@@ -59,7 +60,8 @@ export function checkLabels(value: unknown): Labels {
 export type CheckedJobQuery = Omit<JobQuery, 'limit'> & Readonly<{ limit: number }>;
 
 export function checkJobQuery(query: JobQuery): CheckedJobQuery {
-  const { prefix, worst, afterJobId } = query;
+  const { value: most } = jobsLimits.listJobsMax;
+  const { prefix, worst, afterJobId, limit = most } = query;
   refuseUnless(prefix === undefined || typeof prefix === 'string', 'prefix', {
     value: prefix,
     wanted: 'a text',
@@ -69,8 +71,7 @@ export function checkJobQuery(query: JobQuery): CheckedJobQuery {
     wanted: STATUS_CLASSES.join(', '),
   });
   if (afterJobId !== undefined) checkJobId(afterJobId, 'afterJobId');
-  const { value: most } = jobsLimits.listJobsMax;
-  return { ...query, limit: checkPageLimit(query.limit ?? most, most) };
+  return { ...query, limit: checkPageLimit(limit, most) };
 }
 
 function tooLong(what: string, bytesMax: number): string {

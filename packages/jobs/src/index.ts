@@ -30,9 +30,43 @@ export type {
   StoreCapabilities,
 } from './job-store.js';
 export { type JobsLimitName, jobsLimits } from './limits.js';
+export { createJobManager } from './manager/create-job-manager.js';
+export { createJobReader } from './manager/create-job-reader.js';
+export type {
+  ConditionalWrite,
+  ErrorWrite,
+  GlobalWrite,
+  JobManager,
+  MessageWrite,
+  NoStatusNames,
+  PlainWrite,
+  TagWrite,
+  Written,
+  WrittenIf,
+} from './manager/job-manager.js';
+export type { JobReader, SubscribeOptions, TagScope } from './manager/job-reader.js';
+export type {
+  JobManagerDeps,
+  JobManagerOptions,
+  JobManagerTarget,
+  JobReaderOptions,
+  JobReaderTarget,
+} from './manager/manager-options.js';
 export { createMemoryJobStore } from './memory/create-memory-job-store.js';
 export type { MemoryJobStoreDeps } from './memory/memory-job-store.js';
 export { type JobsMetricName, type JobsMetrics, jobsMetrics } from './metrics-list.js';
+export type { StatusNames } from './payload/state-reader.js';
+export type {
+  AnyState,
+  Migrate,
+  OtherTag,
+  PayloadInput,
+  PayloadOutput,
+  StateOf,
+  TagName,
+  TagSchema,
+  TagSchemas,
+} from './payload/tag-schemas.js';
 export type { Counts, Progress, TagProgress } from './progress.js';
 export {
   type CollectedJobs,

@@ -10,15 +10,15 @@ export type Counts = Readonly<{
   total: number;
 }>;
 
-export type TagProgress = Readonly<{
+export type TagProgress<S = State> = Readonly<{
   tag: string;
   cells: Counts;
   percent: number;
-  lowest: State;
-  worst: State;
+  lowest: S;
+  worst: S;
 }>;
 
-export type Progress = Readonly<{
+export type Progress<S = State> = Readonly<{
   revision: number;
   cells: Counts;
   /** 100 only when all cells are finished. */
@@ -26,11 +26,11 @@ export type Progress = Readonly<{
   /** Tasks whose lease is lost. */
   lostTasks: number;
   /** The lowest number: what `getState` answers. */
-  lowest: State;
+  lowest: S;
   /** The most severe: failed, warned, not started, running, finished. */
-  worst: State;
+  worst: S;
   /** Per known tag the progress of the scope narrowed to it, in order of their bytes. */
-  tags: readonly TagProgress[];
+  tags: readonly TagProgress<S>[];
 }>;
 
 /** Cut, not rounded: 99.9 until the last cell is finished. */

@@ -1,0 +1,66 @@
+// Turns a stored state into the one that a program sees: the name of its status, and its payload migrated
+// and checked. What cannot be read is delivered as it is stored, with the reasons: it never ends a stream.
+import { AssertionError } from '@syncline/kernel';
+import type { JsonObject, SchemaIssue, State } from '../state.js';
+import type { TagSchema, TagSchemas } from './tag-schemas.js';
+
+export type StatusNames = Readonly<Record<string, number>>;
+
+type Reading =
+  | { readonly payload: JsonObject }
+  | { readonly payloadIssues: readonly SchemaIssue[]; readonly rawPayload: JsonObject };
+
+export class StateReader {
+  readonly #tags: ReadonlyMap<string, TagSchema>;
+  readonly #nameByStatus: ReadonlyMap<number, string>;
+
+  constructor(tags: TagSchemas = {}, statuses: StatusNames = {}) {
+    this.#tags = new Map(Object.entries(tags));
+    const byStatus = Object.entries(statuses).map(([name, status]) => [status, name] as const);
+    this.#nameByStatus = new Map(byStatus.reverse()); // of two names the first stays
+  }
+
+  /** Whether every state is seen as it is stored. */
+  get isPlain(): boolean {
+    return this.#tags.size === 0 && this.#nameByStatus.size === 0;
+  }
+
+  /** Its payload is what the schema returned, which the types of a manager or reader know by the tag. */
+  async read(state: State): Promise<State> {
+    const statusName = this.#nameByStatus.get(state.status);
+    const named = statusName === undefined ? state : { ...state, statusName };
+    const tag = this.#tags.get(state.tag);
+    if (tag === undefined || state.payload === undefined) return named;
+    const { payload, ...rest } = named;
+    return { ...rest, ...(await readPayload(tag, state.payload, state.schemaVersion)) };
+  }
+}
+
+async function readPayload(
+  tag: TagSchema,
+  stored: JsonObject,
+  storedVersion: number,
+): Promise<Reading> {
+  const { schema, schemaVersion = 1, migrate } = tag;
+  const unreadable = (payloadIssues: readonly SchemaIssue[]): Reading => ({
+    payloadIssues,
+    rawPayload: stored,
+  });
+  if (storedVersion > schemaVersion) {
+    const message = `the payload has schema version ${storedVersion}, and ${schemaVersion} is the newest known here`;
+    return unreadable([{ message }]);
+  }
+  try {
+    // The stored object is shared with every other reader, and a migration may write into what it gets.
+    const isOld = storedVersion < schemaVersion && migrate !== undefined;
+    const current = isOld ? await migrate(structuredClone(stored), storedVersion) : stored;
+    if (schema === undefined) return { payload: current };
+    const result = await schema['~standard'].validate(current);
+    return result.issues === undefined
+      ? { payload: result.value as JsonObject }
+      : unreadable(result.issues);
+  } catch (thrown) {
+    if (thrown instanceof AssertionError) throw thrown;
+    return unreadable([{ message: thrown instanceof Error ? thrown.message : String(thrown) }]);
+  }
+}

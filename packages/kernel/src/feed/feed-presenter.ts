@@ -1,7 +1,7 @@
 // How one subscriber sees what happens. A slice with events of its own gives its own presenter; what it
 // returns for a change may be one object for all subscribers, so that a change costs each of them a pointer.
 import { SynclineError } from '../error.js';
-import type { FeedChange, FeedEvent, FeedGap, FeedStale } from './feed-event.js';
+import type { FeedChange, FeedEvent, FeedGap, FeedPosition, FeedStale } from './feed-event.js';
 
 /** Each event is asked for when it is handed out, in order. */
 export interface FeedPresenter<C extends FeedChange, E> {
@@ -13,12 +13,16 @@ export interface FeedPresenter<C extends FeedChange, E> {
   live(revision: number): E;
   /** Under `fail`: what is thrown after the last event, with where to resume. */
   overflow(revision: number): SynclineError;
+  /** The feed has failed: the error with where to resume. */
+  failure(error: SynclineError, position: FeedPosition | undefined): SynclineError;
   /** The first pull. */
   onOpen(): void;
   /** Changes are handed out from the buffer; this is the oldest of the batch. */
   onLive(oldest: C): void;
   /** The buffer was full. */
   onDrop(): void;
+  /** Called once, whatever the reason. */
+  onEnd(): void;
 }
 
 export function plainPresenter<C extends FeedChange>(): FeedPresenter<C, FeedEvent<C>> {
@@ -35,8 +39,10 @@ export function plainPresenter<C extends FeedChange>(): FeedPresenter<C, FeedEve
         'the subscriber was too slow and its buffer is full. Resume after details.revision',
         { details: { revision } },
       ),
+    failure: (error) => error,
     onOpen() {},
     onLive() {},
     onDrop() {},
+    onEnd() {},
   };
 }

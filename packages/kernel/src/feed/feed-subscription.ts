@@ -45,10 +45,7 @@ export interface FeedSubscriptionOptions {
 /** How it ends once what was published is handed out. */
 type Ending =
   | { readonly kind: 'deleted' }
-  | {
-      readonly kind: 'failed';
-      readonly errorAt: (position: FeedPosition | undefined) => SynclineError;
-    };
+  | { readonly kind: 'failed'; readonly error: SynclineError };
 
 export class FeedSubscription<C extends FeedChange, E>
   implements AsyncIterable<E>, AsyncDisposable
@@ -156,6 +153,7 @@ export class FeedSubscription<C extends FeedChange, E>
     this.#options.signal?.removeEventListener('abort', this.#closeOnAbort);
     this.#deps.onDeaf();
     this.#deps.onEnd();
+    this.#deps.presenter.onEnd();
     this.#wakeNow();
   }
 
@@ -249,17 +247,13 @@ export class FeedSubscription<C extends FeedChange, E>
   }
 
   #takeEnding(ending: Ending): readonly E[] {
-    if (ending.kind === 'failed') throw this.#endedBy(ending.errorAt(this.#position));
+    const { presenter } = this.#deps;
+    if (ending.kind === 'failed') {
+      throw this.#endedBy(presenter.failure(ending.error, this.#position));
+    }
     this.close();
-    const revision = this.#revision;
-    return [
-      this.#deps.presenter.gap({
-        kind: 'gap',
-        reason: 'deleted',
-        fromRevision: revision,
-        toRevision: revision,
-      }),
-    ];
+    const [fromRevision, toRevision] = [this.#revision, this.#revision];
+    return [presenter.gap({ kind: 'gap', reason: 'deleted', fromRevision, toRevision })];
   }
 
   /** `stale` as often as the store says it; `live` once nothing is left to hand out. */

@@ -8,7 +8,7 @@ import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
 import { kernelLimits } from '../limits.js';
 import { ChangeRing } from './change-ring.js';
-import type { FeedChange, FeedEvent, FeedPosition, FeedStale } from './feed-event.js';
+import type { FeedChange, FeedEvent, FeedStale } from './feed-event.js';
 import { type FeedPresenter, plainPresenter } from './feed-presenter.js';
 import type { FeedStore } from './feed-store.js';
 import { FeedSubscription } from './feed-subscription.js';
@@ -173,11 +173,9 @@ export class Feed<C extends FeedChange, Scope = void> {
   }
 
   /** Subscribers get what was published, then this error. New ones are refused. */
-  fail(errorAt: (position: FeedPosition | undefined) => SynclineError): void {
+  fail(error: SynclineError): void {
     this.#isClosed = true;
-    for (const subscription of this.#subscriptions) {
-      subscription.endWith({ kind: 'failed', errorAt });
-    }
+    for (const subscription of this.#subscriptions) subscription.endWith({ kind: 'failed', error });
   }
 
   /** Ends every subscription and refuses new ones. */

@@ -203,12 +203,12 @@ export class MemoryJobStore implements JobStore {
   }
 
   subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription {
-    const open = (signal: AbortSignal) => {
+    const open = () => {
       const job = this.#find(jobId, {});
       const scope = checkScope(options.scope, job.info.numTasks);
-      return job.feed.subscribe({ ...options, scope, signal });
+      return job.feed.subscribe({ ...options, scope });
     };
-    return deferSubscription(open, options.signal);
+    return deferSubscription(open, options);
   }
 
   async close(): Promise<void> {

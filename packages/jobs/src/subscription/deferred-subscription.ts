@@ -9,7 +9,7 @@ type Options = Pick<StoreSubscribeOptions, 'after' | 'signal'>;
 
 /**
  * `open` is called once, at the first pull. Its signal fires when the subscription is ended meanwhile; what
- * it throws then is no error.
+ * it throws then is no error. What it opens still has to watch the signal of the options itself.
  */
 export function deferSubscription(open: Open, options: Options): JobSubscription {
   return new DeferredSubscription(open, options);

@@ -1,0 +1,255 @@
+// Leases and fencing: the newest claim of a task writes, and who falls silent is declared lost.
+//
+// J13  After a claim of epoch e+1 no write of epoch ≤ e or of another incarnation is applied.
+// J18  `lost` comes between ttl and ttl + 1 s after the last renewal; readers declare it within 1.5 ttl.
+import assert from 'node:assert/strict';
+import type { JobEvent } from '../../job-event.js';
+import { jobsLimits } from '../../limits.js';
+import {
+  createJob,
+  createStaffedJob,
+  currentRevision,
+  JOB_ID,
+  TaskWriter,
+} from '../job-samples.js';
+import type { CaseContext, Cases } from '../job-store-subject.js';
+import { isRefused } from '../refused.js';
+import { StreamReader } from '../stream-reader.js';
+
+export const leaseCases: Cases = {
+  'a claim raises the epoch and takes a revision': claims,
+  'J13 after a new claim the old one is fenced': fencing,
+  'J13 concurrent claims get epochs of their own, and the last one writes': concurrentClaims,
+  'J13 a repeat of an applied write succeeds after the fence': repeatBehindFence,
+  'J13 a write without a claim, or with an epoch from nowhere, is fenced': unclaimed,
+  'J13 a write of another incarnation is fenced': otherIncarnation,
+  'tasks are isolated: the epoch of one is nothing to another': isolation,
+  'a renewal takes no revision, a release takes one': renewAndRelease,
+  'who has released may still write what it held back': writeAfterRelease,
+  'leases are events for those who ask': leaseEvents,
+};
+
+/** They wait for a lease to run out. */
+export const lostCases: Cases = {
+  'J18 a silent task is lost after its ttl, and held again by a renewal': lostAndRenewed,
+  'J18 a write of a lost task makes it held again, in a revision of its own': lostAndWritten,
+  'J18 a task whose cells are all finished or failed is not lost': finishedIsNotLost,
+  'J18 a lease without ttl is never lost': endless,
+};
+
+async function claims({ subject: { store } }: CaseContext): Promise<void> {
+  const job = await createJob(store);
+  const first = await TaskWriter.claim(store, job, { taskId: 2, ttlMs: 5_000, holder: 'host 1' });
+  const { expiresAtMs, revision, ...lease } = first.lease;
+  assert.deepEqual(lease, { taskId: 2, epoch: 1, state: 'held', ttlMs: 5_000, holder: 'host 1' });
+  assert.equal(revision, 2);
+  assert.ok(expiresAtMs > job.createdAtMs, `expires at ${expiresAtMs}`);
+  const second = await TaskWriter.claim(store, job, { taskId: 2, ttlMs: 0 });
+  assert.deepEqual(
+    [second.lease.epoch, second.lease.revision, second.lease.expiresAtMs],
+    [2, 3, 0],
+  );
+  assert.equal((await TaskWriter.claim(store, job, { taskId: 0 })).lease.epoch, 1);
+}
+
+async function fencing({ subject: { store } }: CaseContext): Promise<void> {
+  const job = await createJob(store);
+  const zombie = await TaskWriter.claim(store, job);
+  await zombie.set('a', 1);
+  const heir = await TaskWriter.claim(store, job);
+  const before = await currentRevision(store);
+  await isRefused(zombie.send('a', 2), 'fenced');
+  await isRefused(zombie.act('renew'), 'fenced');
+  await isRefused(zombie.act('release'), 'fenced');
+  assert.equal(await currentRevision(store), before);
+  assert.equal((await heir.set('a', 3)).version, 2);
+}
+
+async function concurrentClaims({ subject: { store } }: CaseContext): Promise<void> {
+  const job = await createJob(store);
+  const writers = await Promise.all([1, 2, 3, 4].map(() => TaskWriter.claim(store, job)));
+  const epochs = writers.map(({ lease }) => lease.epoch);
+  assert.deepEqual(new Set(epochs), new Set([1, 2, 3, 4]));
+  for (const writer of writers) {
+    if (writer.lease.epoch < 4) await isRefused(writer.send('a', 1), 'fenced');
+    else await writer.set('a', 1);
+  }
+}
+
+async function repeatBehindFence({ subject: { store } }: CaseContext): Promise<void> {
+  const job = await createJob(store);
+  const zombie = await TaskWriter.claim(store, job);
+  const write = zombie.write('a', 1);
+  const first = await store.setState(write);
+  await TaskWriter.claim(store, job);
+  assert.deepEqual(await store.setState(write), { ...first, duplicate: true });
+}
+
+async function unclaimed({ subject: { store } }: CaseContext): Promise<void> {
+  const job = await createJob(store);
+  const writer = await TaskWriter.claim(store, job);
+  await isRefused(writer.send('a', 1, { taskId: 1 }), 'fenced');
+  await isRefused(writer.send('a', 1, { epoch: 2 }), 'fenced');
+  await isRefused(writer.send('a', 1, { epoch: 0 }), 'fenced');
+  assert.equal(await store.getState(JOB_ID, 0, 'a'), undefined);
+}
+
+async function otherIncarnation({ subject: { store } }: CaseContext): Promise<void> {
+  const first = await createJob(store);
+  const old = await TaskWriter.claim(store, first);
+  await store.deleteJob(JOB_ID);
+  const second = await createJob(store);
+  assert.notEqual(second.incarnation, first.incarnation);
+  await isRefused(old.send('a', 1), 'fenced');
+  await isRefused(old.act('renew'), 'fenced');
+  await isRefused(TaskWriter.claim(store, first), 'fenced');
+  await TaskWriter.claim(store, second);
+  await isRefused(old.send('a', 1), 'fenced');
+  assert.equal(await store.getState(JOB_ID, 0, 'a'), undefined);
+}
+
+async function isolation({ subject: { store } }: CaseContext): Promise<void> {
+  const job = await createJob(store);
+  const first = await TaskWriter.claim(store, job, { taskId: 0 });
+  await TaskWriter.claim(store, job, { taskId: 1 });
+  await TaskWriter.claim(store, job, { taskId: 1 });
+  await isRefused(first.send('a', 1, { taskId: 1 }), 'fenced');
+  await first.set('a', 1);
+  assert.equal(
+    (await store.listStates(JOB_ID, {}, { afterRevision: 0, limit: 10 })).states.length,
+    1,
+  );
+}
+
+async function renewAndRelease({ subject: { store } }: CaseContext): Promise<void> {
+  const job = await createJob(store);
+  const writer = await TaskWriter.claim(store, job, { ttlMs: 60_000 });
+  const { revision, epoch } = writer.lease;
+  const renewed = await writer.act('renew');
+  assert.deepEqual([renewed.state, renewed.epoch, renewed.revision], ['held', epoch, revision]);
+  assert.equal(await currentRevision(store), revision);
+  const released = await writer.act('release');
+  assert.deepEqual([released.state, released.expiresAtMs], ['released', 0]);
+  assert.equal(released.revision, revision + 1);
+  assert.equal((await writer.act('release')).revision, revision + 1);
+  assert.equal(await currentRevision(store), revision + 1);
+}
+
+async function writeAfterRelease({ subject: { store } }: CaseContext): Promise<void> {
+  const job = await createJob(store);
+  const writer = await TaskWriter.claim(store, job, { ttlMs: 60_000 });
+  await writer.act('release');
+  assert.equal((await writer.set('a', 1)).version, 1);
+}
+
+async function leaseEvents({ subject }: CaseContext): Promise<void> {
+  const { job, writers } = await createStaffedJob(subject.store, { numTasks: 2 });
+  await using reader = new StreamReader(subject, { include: ['lease', 'job'] });
+  const replay = await reader.untilKind('synced');
+  const kinds = replay.filter(({ kind }) => kind !== 'live').map(({ kind }) => kind);
+  assert.deepEqual(kinds, ['job', 'lease', 'lease', 'synced']);
+  await writers[1]?.act('release');
+  const released = await reader.nextNews();
+  assert.ok(released?.kind === 'lease' && released.lease.state === 'released');
+  await subject.store.updateJob(JOB_ID, { labels: { a: 'b' } });
+  const updated = await reader.nextNews();
+  assert.ok(updated?.kind === 'job' && updated.job.labels['a'] === 'b');
+  assert.equal(updated.job.incarnation, job.incarnation);
+  await using plain = new StreamReader(subject);
+  await plain.untilKind('synced');
+  await writers[0]?.act('release');
+  await writers[0]?.set('a', 1);
+  assert.equal((await plain.nextNews())?.kind, 'change');
+}
+
+const { value: TTL_MS } = jobsLimits.leaseTtlMinMs;
+
+async function lostAndRenewed(context: CaseContext): Promise<void> {
+  const { subject } = context;
+  const { job, writer, reader } = await silentTask(context);
+  await using _ = reader;
+  const startMs = subject.clock.monotonicMs();
+  const lost = await nextLease(reader);
+  assert.deepEqual([lost.state, lost.epoch, lost.taskId], ['lost', writer.lease.epoch, 1]);
+  isWithinBounds(context, subject.clock.monotonicMs() - startMs);
+  assert.deepEqual(
+    (await subject.store.listLost(JOB_ID)).map(({ taskId }) => taskId),
+    [1],
+  );
+  assert.equal((await subject.store.aggregate(JOB_ID, {})).lostTasks, 1);
+  assert.equal((await subject.store.aggregate(JOB_ID, { taskId: 0 })).lostTasks, 0);
+  const again = await writer.act('renew');
+  assert.deepEqual([again.state, again.revision], ['held', lost.revision + 1]);
+  assert.equal((await nextLease(reader)).state, 'held');
+  assert.deepEqual(await subject.store.listLost(JOB_ID), []);
+  assert.equal(job.revision, 1);
+}
+
+async function lostAndWritten(context: CaseContext): Promise<void> {
+  const { writer, reader } = await silentTask(context);
+  await using _ = reader;
+  const lost = await nextLease(reader);
+  assert.equal(lost.state, 'lost');
+  const state = await writer.set('a', 2);
+  assert.equal(state.revision, lost.revision + 2);
+  const held = await nextLease(reader);
+  assert.deepEqual([held.state, held.revision], ['held', lost.revision + 1]);
+  const change = await reader.nextNews();
+  assert.ok(change?.kind === 'change' && change.state.revision === state.revision);
+}
+
+async function finishedIsNotLost({ subject }: CaseContext): Promise<void> {
+  const job = await createJob(subject.store, { numTasks: 2 });
+  await using reader = new StreamReader(subject, { include: ['lease'] });
+  await reader.untilKind('synced');
+  const done = await TaskWriter.claim(subject.store, job, { taskId: 0, ttlMs: TTL_MS });
+  await done.set('a', 2_147_483_647);
+  await done.set('b', -1);
+  const silent = await TaskWriter.claim(subject.store, job, { taskId: 1, ttlMs: TTL_MS });
+  await silent.set('a', 2_147_483_647);
+  await silent.set('b', -2);
+  const events = await reader.until(
+    (event) => event.kind === 'lease' && event.lease.state === 'lost',
+  );
+  const lost = events.at(-1);
+  assert.equal(lost?.kind === 'lease' && lost.lease.taskId, 1);
+  await subject.clock.sleep(TTL_MS);
+  assert.deepEqual(
+    (await subject.store.listLost(JOB_ID)).map(({ taskId }) => taskId),
+    [1],
+  );
+}
+
+async function endless({ subject }: CaseContext): Promise<void> {
+  const job = await createJob(subject.store);
+  await using reader = new StreamReader(subject, { include: ['lease'] });
+  await reader.untilKind('synced');
+  await TaskWriter.claim(subject.store, job, { taskId: 0, ttlMs: 0 });
+  await TaskWriter.claim(subject.store, job, { taskId: 1, ttlMs: TTL_MS });
+  const isLost = (event: JobEvent) => event.kind === 'lease' && event.lease.state === 'lost';
+  const lost = (await reader.until(isLost)).at(-1);
+  assert.equal(lost?.kind === 'lease' && lost.lease.taskId, 1);
+}
+
+/** Task 1 of two holds a lease, has begun to work, and says nothing more. The reader has all of that. */
+async function silentTask({ subject }: CaseContext) {
+  const job = await createJob(subject.store, { numTasks: 2 });
+  const reader = new StreamReader(subject, { include: ['lease'] });
+  const writer = await TaskWriter.claim(subject.store, job, { taskId: 1, ttlMs: TTL_MS });
+  const { revision } = await writer.set('a', 1);
+  await reader.untilRevision(revision);
+  return { job, writer, reader };
+}
+
+async function nextLease(reader: StreamReader) {
+  const event = (await reader.untilKind('lease')).at(-1);
+  return event?.kind === 'lease' ? event.lease : assert.fail('no lease came');
+}
+
+/** Not early is exact only where the clock is; late has room for a busy machine. */
+function isWithinBounds({ capabilities, time }: CaseContext, elapsedMs: number): void {
+  const latestMs = capabilities.lost === 'store' ? TTL_MS + 1_000 : 1.5 * TTL_MS;
+  const roomMs = time === 'simulated' ? 50 : 5_000;
+  assert.ok(elapsedMs >= TTL_MS - (time === 'simulated' ? 50 : 500), `lost after ${elapsedMs} ms`);
+  assert.ok(elapsedMs <= latestMs + roomMs, `lost after ${elapsedMs} ms`);
+}

@@ -1,0 +1,93 @@
+// Slow subscribers: they never hold up writers, and they learn what they missed in the way they asked for.
+//
+// J7  Every committed revision in scope comes, or a `gap` covers it; the last state of every key comes.
+// J17 Writers never wait for subscribers.
+import assert from 'node:assert/strict';
+import type { JobEvent, Overflow } from '../../job-event.js';
+import { jobsLimits } from '../../limits.js';
+import { at, createStaffedJob, type TaskWriter } from '../job-samples.js';
+import type { CaseContext, Cases } from '../job-store-subject.js';
+import { isRefused } from '../refused.js';
+import { StreamReader } from '../stream-reader.js';
+
+/** Together far above the smallest buffer, and above what a connection holds on its way. */
+const WRITES = 400;
+const MESSAGE = 'x'.repeat(4_000);
+
+export const overflowCases: Cases = {
+  'J7 J17 a slow reader that blocks gets every revision': blocks,
+  'J7 J17 a slow reader that coalesces gets a gap and the last state of every key': coalesces,
+  'J17 a slow reader that would rather fail gets what was buffered, then the error with its cursor':
+    fails,
+};
+
+async function blocks({ subject, capabilities }: CaseContext): Promise<void> {
+  const { reader, writer } = await stalledReader(subject, 'block');
+  const revisions = await writeMany(writer);
+  const seen = revisionsOf(await reader.untilRevision(at(revisions, -1)));
+  if (capabilities.history === 'all') assert.deepEqual(seen, revisions);
+  else assert.equal(seen.at(-1), revisions.at(-1));
+  await reader[Symbol.asyncDispose]();
+}
+
+async function coalesces({ subject }: CaseContext): Promise<void> {
+  const { reader, writer } = await stalledReader(subject, 'coalesce');
+  const revisions = await writeMany(writer);
+  const events = await reader.untilRevision(at(revisions, -1));
+  const seen = revisionsOf(events);
+  assert.ok(seen.length < WRITES, `all ${seen.length} came`);
+  assert.deepEqual(
+    seen,
+    [...new Set(seen)].sort((left, right) => left - right),
+  );
+  const gap = events.find(({ kind }) => kind === 'gap');
+  assert.ok(gap?.kind === 'gap' && gap.reason === 'overflow', JSON.stringify(gap));
+  const last = new Map(
+    events.flatMap((event) => ('state' in event ? [[event.state.tag, event.state.version]] : [])),
+  );
+  assert.deepEqual([last.get('a'), last.get('b')], [WRITES / 2, WRITES / 2]);
+  await reader[Symbol.asyncDispose]();
+}
+
+async function fails({ subject }: CaseContext): Promise<void> {
+  const { reader, writer } = await stalledReader(subject, 'fail');
+  const revisions = await writeMany(writer);
+  const isLast = (event: JobEvent) => revisionsOf([event])[0] === revisions.at(-1);
+  const error = await isRefused(() => reader.until(isLast), 'overflow');
+  const cursor = error.details['cursor'];
+  assert.equal(cursor, reader.cursor);
+  const seen = revisionsOf(reader.seen);
+  assert.deepEqual(seen, revisions.slice(0, seen.length));
+  await using rest = new StreamReader(subject, { after: reader.cursor ?? assert.fail() });
+  await rest.untilRevision(at(revisions, -1));
+  assert.ok(!revisionsOf(rest.seen).some((revision) => seen.includes(revision)));
+}
+
+/** Live, with the smallest buffer, and no longer pulled from. */
+async function stalledReader(subject: CaseContext['subject'], overflow: Overflow) {
+  const { writers } = await createStaffedJob(subject.store, { numTasks: 1 });
+  const writer = at(writers, 0);
+  const { bufferEventsMin, bufferBytesMin } = jobsLimits;
+  const buffer = { maxEvents: bufferEventsMin.value, maxBytes: bufferBytesMin.value };
+  const reader = new StreamReader(subject, { overflow, buffer });
+  await reader.untilKind('synced');
+  const first = reader.untilKind('change');
+  await subject.clock.sleep(1);
+  await writer.set('first', 1);
+  await first;
+  reader.seen.length = 0;
+  return { reader, writer };
+}
+
+async function writeMany(writer: TaskWriter): Promise<readonly number[]> {
+  const states = await Promise.all(
+    Array.from({ length: WRITES }, (_, index) =>
+      writer.set(index % 2 === 0 ? 'a' : 'b', index, { message: MESSAGE }),
+    ),
+  );
+  return states.map(({ revision }) => revision).sort((left, right) => left - right);
+}
+
+function revisionsOf(events: readonly JobEvent[]): readonly number[] {
+  return events.flatMap((event) => ('state' in event ? [event.state.revision] : []));
+}

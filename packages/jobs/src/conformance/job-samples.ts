@@ -1,0 +1,96 @@
+// Short ways to make a job and to write to it, for the cases of the store suite.
+import assert from 'node:assert/strict';
+import type { JobInfo, JobSpec, TaskLease } from '../job.js';
+import type { JobStore, SetStateResult, StateWrite } from '../job-store.js';
+import type { State } from '../state.js';
+
+export const JOB_ID = 'job';
+
+export async function createJob(store: JobStore, spec: Partial<JobSpec> = {}): Promise<JobInfo> {
+  const { job } = await store.createJob({ jobId: JOB_ID, numTasks: 3, ...spec });
+  return job;
+}
+
+/** One process that holds a task. */
+export class TaskWriter {
+  readonly #store: JobStore;
+  readonly job: JobInfo;
+  readonly lease: TaskLease;
+  #eventsCount = 0;
+
+  private constructor(store: JobStore, job: JobInfo, lease: TaskLease) {
+    this.#store = store;
+    this.job = job;
+    this.lease = lease;
+  }
+
+  static async claim(
+    store: JobStore,
+    job: JobInfo,
+    { taskId = 0, ttlMs = 0, holder = 'sample' } = {},
+  ): Promise<TaskWriter> {
+    const { jobId, incarnation } = job;
+    const action = 'claim';
+    const request = { jobId, incarnation, taskId, action, epoch: 0, ttlMs, holder } as const;
+    return new TaskWriter(store, job, await store.lease(request));
+  }
+
+  /** What `set` would send. Each has an event id of its own. */
+  write(tag: string, status: number, more: Partial<StateWrite> = {}): StateWrite {
+    this.#eventsCount += 1;
+    const { taskId, epoch } = this.lease;
+    return {
+      jobId: this.job.jobId,
+      incarnation: this.job.incarnation,
+      taskId,
+      epoch,
+      tag,
+      status,
+      message: `status ${status}`,
+      schemaVersion: 1,
+      eventId: `${taskId}.${epoch}.${this.#eventsCount}`,
+      ...more,
+    };
+  }
+
+  send(tag: string, status: number, more?: Partial<StateWrite>): Promise<SetStateResult> {
+    return this.#store.setState(this.write(tag, status, more));
+  }
+
+  /** A write that must be applied. */
+  async set(tag: string, status: number, more?: Partial<StateWrite>): Promise<State> {
+    const result = await this.send(tag, status, more);
+    assert.ok(result.applied && !result.duplicate, `${JSON.stringify(result)} is not applied`);
+    return result.state;
+  }
+
+  act(action: 'renew' | 'release'): Promise<TaskLease> {
+    const { jobId, incarnation } = this.job;
+    const { taskId, epoch, ttlMs, holder } = this.lease;
+    return this.#store.lease({ jobId, incarnation, taskId, action, epoch, ttlMs, holder });
+  }
+}
+
+/** A job and one writer per task. */
+export async function createStaffedJob(
+  store: JobStore,
+  spec: Partial<JobSpec> = {},
+): Promise<{ readonly job: JobInfo; readonly writers: readonly TaskWriter[] }> {
+  const job = await createJob(store, spec);
+  const writers: TaskWriter[] = [];
+  for (let taskId = 0; taskId < job.numTasks; taskId += 1)
+    writers.push(await TaskWriter.claim(store, job, { taskId }));
+  return { job, writers };
+}
+
+export function at<T>(list: readonly T[], index: number): T {
+  const item = list.at(index);
+  assert.ok(item !== undefined, `there is no item ${index} of ${list.length}`);
+  return item;
+}
+
+export async function currentRevision(store: JobStore, jobId = JOB_ID): Promise<number> {
+  const job = await store.getJob(jobId);
+  assert.ok(job, `there is no job ${jobId}`);
+  return job.revision;
+}

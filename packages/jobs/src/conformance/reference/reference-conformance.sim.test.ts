@@ -1,0 +1,37 @@
+// The plain store keeps what it is the measure of.
+import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
+import { describe, test } from 'vitest';
+import { jobStoreSuite } from '../job-store-suite.js';
+import { TimerCount } from '../timer-count.js';
+import { createReferenceJobStore, type ReferenceJobStore } from './reference-store.js';
+
+describe('the reference store is a job store', () => {
+  let world: SimulatedBody | undefined;
+  const cases = jobStoreSuite({
+    name: 'reference',
+    capabilities: createReferenceJobStore().capabilities,
+    time: 'simulated',
+    create: async () => {
+      if (!world) throw new Error('a case runs inside a simulation');
+      const clock = new TimerCount(world.clock);
+      const store: ReferenceJobStore = createReferenceJobStore({ clock });
+      const pendingTimers = () => clock.pending;
+      return {
+        store,
+        clock: world.clock,
+        pendingTimers,
+        [Symbol.asyncDispose]: () => store.close(),
+      };
+    },
+    faults: {
+      compact: ({ store }) => (store as ReferenceJobStore).compact(),
+      stepClock: (_, ms) => world?.node.clock.step(ms),
+    },
+  });
+  test.each(cases)('$name', ({ name, run }) =>
+    runInSimulation(name, async (body) => {
+      world = body;
+      await run();
+    }),
+  );
+});

@@ -1,0 +1,224 @@
+// The plain store: slow, in memory, and simple enough to be believed. Real stores are compared with it, and
+// applications may test against it. It keeps every change of every job and recomputes each answer.
+import {
+  abortedError,
+  type Clock,
+  createSystemClock,
+  SynclineError,
+  type Timer,
+} from '@syncline/kernel';
+import { checkJobPatch, checkJobQuery, checkJobSpec } from '../../checks/job-input.js';
+import { checkCount, checkPageLimit } from '../../checks/numbers.js';
+import { checkSubscribeOptions } from '../../checks/subscribe-input.js';
+import { checkLeaseRequest, checkScope, checkStateWrite } from '../../checks/task-input.js';
+import { checkJobId } from '../../checks/text.js';
+import type { JobInfo, JobPatch, JobQuery, JobSpec, LeaseRequest, TaskLease } from '../../job.js';
+import type { JobSubscription, StoreSubscribeOptions } from '../../job-event.js';
+import type {
+  CallOptions,
+  JobStore,
+  SetStateResult,
+  StatePage,
+  StateWrite,
+} from '../../job-store.js';
+import { jobsLimits } from '../../limits.js';
+import type { Progress } from '../../progress.js';
+import type { Scope, State } from '../../state.js';
+import { statusClass } from '../../status.js';
+import { readCursor } from '../trace/cursor-parts.js';
+import { ReferenceJob } from './reference-job.js';
+import { ReferenceSubscription } from './reference-subscription.js';
+
+/** How often a task whose deadline has passed is looked at again: it may get work later. */
+const LOST_CHECK_MS = 500;
+
+export function createReferenceJobStore(deps: { readonly clock?: Clock } = {}): ReferenceJobStore {
+  return new ReferenceJobStore(deps.clock ?? createSystemClock());
+}
+
+export class ReferenceJobStore implements JobStore {
+  readonly capabilities = {
+    history: 'all',
+    reads: 'linearizable',
+    durability: 'none',
+    lost: 'store',
+  } as const;
+  readonly #clock: Clock;
+  readonly #jobs = new Map<string, ReferenceJob>();
+  /** By incarnation and task. */
+  readonly #deadlines = new Map<string, Timer>();
+  readonly #closed = new AbortController();
+  #incarnationsCount = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** From now on whoever resumes behind the present gets only the latest of each key. */
+  compact(): void {
+    for (const job of this.#jobs.values()) job.compactedTo = job.revision;
+  }
+
+  async createJob(spec: JobSpec, call?: CallOptions) {
+    this.#check(call);
+    const checked = checkJobSpec(spec);
+    const existing = this.#jobs.get(spec.jobId);
+    if (existing?.info().deletedAtMs !== undefined)
+      throw new SynclineError('conflict', `job ${spec.jobId} is marked deleted`, {
+        details: { reason: 'marked-deleted' },
+      });
+    if (existing) return { job: existing.info(), created: false };
+    this.#incarnationsCount += 1;
+    const job = new ReferenceJob(checked, `r${this.#incarnationsCount}`, this.#clock.nowMs());
+    this.#jobs.set(spec.jobId, job);
+    return { job: job.info(), created: true };
+  }
+
+  async getJob(jobId: string, call?: CallOptions): Promise<JobInfo | undefined> {
+    this.#check(call);
+    checkJobId(jobId);
+    return this.#jobs.get(jobId)?.info();
+  }
+
+  async listJobs(query: JobQuery, call?: CallOptions) {
+    this.#check(call);
+    const { prefix = '', worst, afterJobId = '', limit } = checkJobQuery(query);
+    const found = [...this.#jobs]
+      .filter(([jobId]) => jobId.startsWith(prefix) && jobId > afterJobId)
+      .sort(([left], [right]) => (left < right ? -1 : 1))
+      .map(([, job]) => ({ job: job.info(), progress: job.progress({}) }))
+      .filter(({ progress }) => !worst || statusClass(progress.worst.status) === worst);
+    const jobs = found
+      .slice(0, limit)
+      .map(({ job, progress: { cells, lostTasks } }) => ({ job, cells, lostTasks }));
+    const last = jobs.at(-1);
+    return jobs.length < found.length && last ? { jobs, next: last.job.jobId } : { jobs };
+  }
+
+  async updateJob(jobId: string, patch: JobPatch, call?: CallOptions): Promise<JobInfo> {
+    this.#check(call);
+    return this.#job(jobId).update(checkJobPatch(patch), this.#clock.nowMs());
+  }
+
+  async markJobDeleted(jobId: string, call?: CallOptions): Promise<JobInfo> {
+    this.#check(call);
+    return this.#job(jobId).mark(this.#clock.nowMs());
+  }
+
+  async deleteJob(jobId: string, call?: CallOptions): Promise<boolean> {
+    this.#check(call);
+    checkJobId(jobId);
+    this.#jobs.get(jobId)?.remove();
+    return this.#jobs.delete(jobId);
+  }
+
+  async lease(request: LeaseRequest, call?: CallOptions): Promise<TaskLease> {
+    this.#check(call);
+    const checked = checkLeaseRequest(request);
+    const job = this.#job(checked.jobId);
+    const lease = job.lease(checked, this.#clock.nowMs());
+    this.#watch(job, lease.taskId, lease.ttlMs);
+    return lease;
+  }
+
+  async setState(write: StateWrite, call?: CallOptions): Promise<SetStateResult> {
+    this.#check(call);
+    const checked = checkStateWrite(write);
+    const job = this.#job(checked.jobId);
+    const result = job.setState(checked, this.#clock.nowMs());
+    if (result.applied && !result.duplicate)
+      this.#watch(job, write.taskId, job.leaseOf(write.taskId)?.ttlMs ?? 0);
+    return result;
+  }
+
+  async listStates(
+    jobId: string,
+    scope: Scope,
+    page: { readonly afterRevision: number; readonly limit: number },
+    call?: CallOptions,
+  ): Promise<StatePage> {
+    this.#check(call);
+    const job = this.#job(jobId);
+    checkScope(scope, job.info().numTasks);
+    const limit = checkPageLimit(page.limit, jobsLimits.listStatesMax.value);
+    const afterRevision = checkCount(page.afterRevision, 'afterRevision');
+    const all = job.states(scope).filter((state) => state.revision > afterRevision);
+    const states = all.slice(0, limit);
+    const more = states.length < all.length;
+    const { incarnation } = job.info();
+    const revision = more ? (states.at(-1)?.revision ?? afterRevision) : job.revision;
+    return { states, revision, incarnation, more };
+  }
+
+  async getState(
+    jobId: string,
+    taskId: number,
+    tag: string,
+    call?: CallOptions,
+  ): Promise<State | undefined> {
+    this.#check(call);
+    const job = this.#job(jobId);
+    checkScope({ taskId, tag }, job.info().numTasks);
+    return job.states({ taskId, tag })[0];
+  }
+
+  async aggregate(jobId: string, scope: Scope, call?: CallOptions): Promise<Progress> {
+    this.#check(call);
+    const job = this.#job(jobId);
+    checkScope(scope, job.info().numTasks);
+    return job.progress(scope);
+  }
+
+  async listLost(jobId: string, call?: CallOptions): Promise<readonly TaskLease[]> {
+    this.#check(call);
+    return this.#job(jobId).lost().slice(0, jobsLimits.lostListMax.value);
+  }
+
+  subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription {
+    const openJob = () => {
+      this.#check();
+      const job = this.#job(jobId);
+      checkSubscribeOptions(options, job.info().numTasks);
+      if (options.after !== undefined && !readCursor(options.after))
+        throw new SynclineError('invalid-argument', `the cursor ${options.after} is malformed`, {
+          details: { field: 'after' },
+        });
+      return job;
+    };
+    const deps = { clock: this.#clock, openJob, closed: this.#closed.signal };
+    return new ReferenceSubscription(deps, options);
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    for (const timer of this.#deadlines.values()) timer.cancel();
+    this.#deadlines.clear();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #check(call?: CallOptions): void {
+    if (this.#closed.signal.aborted) throw new SynclineError('closed', 'the job store is closed');
+    if (call?.signal?.aborted) throw abortedError('the call', call.signal);
+  }
+
+  #job(jobId: string): ReferenceJob {
+    checkJobId(jobId);
+    const job = this.#jobs.get(jobId);
+    if (job) return job;
+    throw new SynclineError('not-found', `there is no job ${jobId}`);
+  }
+
+  #watch(job: ReferenceJob, taskId: number, ttlMs: number): void {
+    const name = `${job.info().incarnation} ${taskId}`;
+    this.#deadlines.get(name)?.cancel();
+    this.#deadlines.delete(name);
+    if (ttlMs === 0 || job.isGone || job.leaseOf(taskId)?.state !== 'held') return;
+    const look = () => {
+      if (!job.expire(taskId, this.#clock.nowMs())) this.#watch(job, taskId, LOST_CHECK_MS);
+    };
+    this.#deadlines.set(name, this.#clock.setTimer(ttlMs, look, { unref: true }));
+  }
+}

@@ -1,0 +1,108 @@
+// Reads a subscription with a deadline: a stream that stands still fails its case instead of hanging it.
+import assert from 'node:assert/strict';
+import type { Clock } from '@syncline/kernel';
+import type { Cursor, JobEvent, JobSubscription, StoreSubscribeOptions } from '../job-event.js';
+import { JOB_ID } from './job-samples.js';
+import type { JobStoreSubject } from './job-store-subject.js';
+import { formatEvent } from './trace/job-trace.js';
+
+export const DEADLINE_MS = 15_000;
+
+export class StreamReader implements AsyncDisposable {
+  readonly #clock: Clock;
+  readonly #subscription: JobSubscription;
+  readonly #events: AsyncIterator<JobEvent>;
+  /** Everything that came. */
+  readonly seen: JobEvent[] = [];
+
+  constructor(
+    { store, clock }: JobStoreSubject,
+    options: Partial<StoreSubscribeOptions> = {},
+    jobId = JOB_ID,
+  ) {
+    this.#clock = clock;
+    this.#subscription = store.subscribe(jobId, { scope: {}, ...options });
+    this.#events = this.#subscription[Symbol.asyncIterator]();
+  }
+
+  get cursor(): Cursor | undefined {
+    return this.#subscription.cursor;
+  }
+
+  /** Undefined: the stream has ended. */
+  async next(): Promise<JobEvent | undefined> {
+    const seen = this.seen.slice(-10).map(formatEvent).join('; ');
+    const what = `the next event after ${seen || 'nothing'}`;
+    const { value, done } = await within(this.#clock, what, this.#events.next());
+    if (done) return undefined;
+    this.seen.push(value);
+    return value;
+  }
+
+  /** The next event that is no sign of life. */
+  async nextNews(): Promise<JobEvent | undefined> {
+    for (;;) {
+      const event = await this.next();
+      if (event?.kind !== 'live' && event?.kind !== 'stale') return event;
+    }
+  }
+
+  /** Reads up to an event for which this is true, and returns all on the way. */
+  async until(isLast: (event: JobEvent) => boolean): Promise<readonly JobEvent[]> {
+    const events: JobEvent[] = [];
+    for (;;) {
+      const event = await this.next();
+      assert.ok(event, `the stream ended after ${events.map(formatEvent).join('; ')}`);
+      events.push(event);
+      if (isLast(event)) return events;
+    }
+  }
+
+  untilKind(kind: JobEvent['kind']): Promise<readonly JobEvent[]> {
+    return this.until((event) => event.kind === kind);
+  }
+
+  /** Reads until it has the state of this revision. */
+  untilRevision(revision: number): Promise<readonly JobEvent[]> {
+    return this.until((event) => 'state' in event && event.state.revision >= revision);
+  }
+
+  /** The stream ends without an error; signs of life may come before. */
+  async ends(): Promise<void> {
+    const event = await this.nextNews();
+    assert.equal(event && formatEvent(event), undefined);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#subscription[Symbol.asyncDispose]();
+  }
+}
+
+/** What was promised, or an error that says what did not come. */
+export async function within<T>(clock: Clock, what: string, promise: Promise<T>): Promise<T> {
+  const done = new AbortController();
+  const tooLate = clock.sleep(DEADLINE_MS, done.signal).then(
+    () => assert.fail(`${what} did not come within ${DEADLINE_MS} ms`),
+    () => new Promise<never>(() => {}),
+  );
+  try {
+    return await Promise.race([promise, tooLate]);
+  } finally {
+    done.abort();
+  }
+}
+
+/** Asks again and again until the answer is good. */
+export async function eventually<T>(
+  clock: Clock,
+  what: string,
+  ask: () => Promise<T | undefined>,
+): Promise<T> {
+  const startMs = clock.monotonicMs();
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    assert.ok(clock.monotonicMs() - startMs < DEADLINE_MS, `${what} did not come`);
+    await clock.sleep(20);
+  }
+}

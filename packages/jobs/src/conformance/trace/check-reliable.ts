@@ -1,0 +1,87 @@
+// Reliable. History `all`: every committed revision in scope comes, or a `gap` covers it. Both histories: once a
+// subscriber is told that it has caught up, it has the last state of every key, also behind a gap.
+import type { JobEvent } from '../../job-event.js';
+import { readCursor } from './cursor-parts.js';
+import {
+  bookmarkOf,
+  changesFor,
+  deliveredRevision,
+  type JobTrace,
+  type TraceChecker,
+} from './job-trace.js';
+import { keyOfChange } from './keys.js';
+import { type Run, runsOf } from './runs.js';
+
+export const checkReliable: TraceChecker = (trace) =>
+  runsOf(trace).flatMap((run) => new ReliableRun(trace, run).check());
+
+class ReliableRun {
+  readonly #trace: JobTrace;
+  readonly #run: Run;
+  readonly #incarnation: string;
+  readonly #problems: string[] = [];
+  readonly #delivered = new Map<string, number>();
+  #gaps: { readonly from: number; readonly to: number }[] = [];
+  /** All in scope up to here came or was covered. Undefined during a replay: its fold is looked at instead. */
+  #position: number | undefined;
+
+  constructor(trace: JobTrace, run: Run) {
+    this.#trace = trace;
+    this.#run = run;
+    this.#incarnation = run.incarnation ?? '';
+  }
+
+  check(): readonly string[] {
+    for (const step of this.#run.steps) {
+      if (step.kind === 'event') this.#take(step.event);
+      else this.#cut(readCursor(step.at)?.revision ?? 0);
+    }
+    if (this.#run.isDrained) this.#caughtUp(this.#trace.log.revision(this.#incarnation), 'the end');
+    return this.#problems;
+  }
+
+  /** What a gap announced beyond the cursor is read again. */
+  #cut(revision: number): void {
+    this.#gaps = this.#gaps.map(({ from, to }) => ({ from, to: Math.min(to, revision) }));
+  }
+
+  #take(event: JobEvent): void {
+    if (event.kind === 'gap') this.#gaps.push({ from: event.fromRevision, to: event.toRevision });
+    const revision = deliveredRevision(event);
+    if (revision !== undefined) this.#deliver(revision);
+    const bookmark = bookmarkOf(event);
+    const isReplaying = this.#position === undefined && event.kind === 'live';
+    if (bookmark !== undefined && !isReplaying)
+      this.#caughtUp(bookmark, `${event.kind} ${bookmark}`);
+  }
+
+  #deliver(revision: number): void {
+    const change = this.#trace.log.change(this.#incarnation, revision);
+    if (change) this.#delivered.set(keyOfChange(change), revision);
+    if (this.#position === undefined) return;
+    this.#nothingMissing(revision - 1);
+    this.#position = Math.max(this.#position, revision);
+  }
+
+  #caughtUp(revision: number, when: string): void {
+    if (this.#position !== undefined) this.#nothingMissing(revision);
+    this.#position = Math.max(this.#position ?? 0, revision);
+    const latest = new Map<string, number>();
+    for (const change of changesFor(this.#trace, this.#incarnation))
+      if (change.revision <= revision) latest.set(keyOfChange(change), change.revision);
+    for (const [key, expected] of latest) {
+      const seen = this.#delivered.get(key) ?? 0;
+      if (seen < expected) this.#problems.push(`at ${when} ${key} is at ${seen}, not ${expected}`);
+    }
+  }
+
+  #nothingMissing(to: number): void {
+    if (this.#trace.history === 'latest') return;
+    const from = this.#position ?? 0;
+    const isCovered = (revision: number) =>
+      this.#gaps.some((gap) => gap.from < revision && revision <= gap.to);
+    for (const { revision } of changesFor(this.#trace, this.#incarnation))
+      if (revision > from && revision <= to && !isCovered(revision))
+        this.#problems.push(`revision ${revision} did not come`);
+  }
+}

@@ -1,0 +1,134 @@
+// Everything that is known to have been committed, per incarnation: from the answers to writers, and from what
+// streams showed. Answers can be lost, so the log may have holes; two sources that differ are a problem at once.
+//
+// J1  Revisions of a job and versions of a key rise by exactly one per applied change.
+// J19 timestampMs never falls as the revision rises.
+import type { JobChange } from '../../core/rows.js';
+import type { JobInfo, TaskLease } from '../../job.js';
+import type { JobEvent } from '../../job-event.js';
+import type { State } from '../../state.js';
+import { isOfIncarnation, readCursor } from './cursor-parts.js';
+import { keyOfChange } from './keys.js';
+import { contentOfChange, isSameContent } from './whole-change.js';
+
+export class CommittedLog {
+  /** By incarnation, then by revision. */
+  readonly #incarnations = new Map<string, Map<number, JobChange>>();
+  readonly #problems: string[] = [];
+
+  /** What two sources told differently. */
+  get problems(): readonly string[] {
+    return this.#problems;
+  }
+
+  get incarnations(): readonly string[] {
+    return [...this.#incarnations.keys()];
+  }
+
+  addState(incarnation: string, state: State): void {
+    const { revision, timestampMs } = state;
+    this.#add(incarnation, { kind: 'state', revision, timestampMs, state });
+  }
+
+  addLease(incarnation: string, lease: TaskLease): void {
+    this.#add(incarnation, { kind: 'lease', revision: lease.revision, timestampMs: 0, lease });
+  }
+
+  /** Only what carries its own revision: the answer to a write, or a `job` event. */
+  addJob(job: JobInfo): void {
+    const { revision, changedAtMs } = job;
+    this.#add(job.incarnation, { kind: 'job', revision, timestampMs: changedAtMs, job });
+  }
+
+  /** Learns from a stream what no writer was told: leases that were lost, writes whose answer was lost. */
+  addEvent(event: JobEvent): void {
+    const incarnation = 'cursor' in event ? this.incarnationOf(event.cursor) : undefined;
+    if (incarnation === undefined) return;
+    if (event.kind === 'snapshot' || event.kind === 'change')
+      this.addState(incarnation, event.state);
+    if (event.kind === 'lease') this.addLease(incarnation, event.lease);
+    if (event.kind === 'job') this.addJob(event.job);
+  }
+
+  /** Undefined: no known incarnation. */
+  incarnationOf(cursor: string): string | undefined {
+    const base = readCursor(cursor)?.base;
+    if (base === undefined) return undefined;
+    const fitting = this.incarnations.filter((known) => isOfIncarnation(base, known));
+    return fitting.sort((left, right) => right.length - left.length)[0];
+  }
+
+  /** Ascending by revision. */
+  changes(incarnation: string): readonly JobChange[] {
+    const changes = [...(this.#incarnations.get(incarnation)?.values() ?? [])];
+    return changes.sort((left, right) => left.revision - right.revision);
+  }
+
+  change(incarnation: string, revision: number): JobChange | undefined {
+    return this.#incarnations.get(incarnation)?.get(revision);
+  }
+
+  /** The highest known revision; 0 if there is none. */
+  revision(incarnation: string): number {
+    return this.changes(incarnation).at(-1)?.revision ?? 0;
+  }
+
+  /** The latest change of each key at a revision. */
+  foldAt(incarnation: string, revision: number): ReadonlyMap<string, JobChange> {
+    const upTo = this.changes(incarnation).filter((change) => change.revision <= revision);
+    return new Map(upTo.map((change) => [keyOfChange(change), change]));
+  }
+
+  #add(incarnation: string, change: JobChange): void {
+    const changes = this.#incarnations.get(incarnation) ?? new Map<number, JobChange>();
+    this.#incarnations.set(incarnation, changes);
+    const known = changes.get(change.revision);
+    if (known === undefined) changes.set(change.revision, change);
+    else if (!isSameContent(contentOfChange(known), contentOfChange(change)))
+      this.#problems.push(
+        `revision ${change.revision} of ${incarnation} is ${JSON.stringify(contentOfChange(known))} ` +
+          `for one and ${JSON.stringify(contentOfChange(change))} for another`,
+      );
+  }
+}
+
+/** J1, J19. `mayMiss`: the answers to some writes were lost, or nobody told of lost leases. */
+export function checkCommitted(
+  log: CommittedLog,
+  options: { readonly mayMiss: boolean },
+): readonly string[] {
+  return [
+    ...log.problems,
+    ...log.incarnations.flatMap((one) => checkIncarnation(log, one, options)),
+  ];
+}
+
+function checkIncarnation(
+  log: CommittedLog,
+  incarnation: string,
+  { mayMiss }: { readonly mayMiss: boolean },
+): readonly string[] {
+  const problems: string[] = [];
+  const versions = new Map<string, number>();
+  let previous = 0;
+  let timestampMs = 0;
+  for (const change of log.changes(incarnation)) {
+    const { revision } = change;
+    if (!mayMiss && revision !== previous + 1)
+      problems.push(`J1: revision ${revision} of ${incarnation} follows ${previous}`);
+    previous = revision;
+    if (change.kind === 'state') {
+      const key = keyOfChange(change);
+      const expected = (versions.get(key) ?? 0) + 1;
+      const { version } = change.state;
+      if (mayMiss ? version < expected : version !== expected)
+        problems.push(`J1: version ${version} of ${key} comes at ${revision}, not ${expected}`);
+      versions.set(key, version);
+    }
+    if (change.kind === 'lease') continue;
+    if (change.timestampMs < timestampMs)
+      problems.push(`J19: time falls to ${change.timestampMs} at ${revision} of ${incarnation}`);
+    timestampMs = change.timestampMs;
+  }
+  return problems;
+}

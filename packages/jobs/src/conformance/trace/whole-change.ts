@@ -1,0 +1,43 @@
+// The content of a change, for comparing it with what somebody saw. When a lease ends is left out: a renewal
+// moves it without a revision.
+import { isDeepStrictEqual } from 'node:util';
+import type { JobChange } from '../../core/rows.js';
+import type { TaskLease } from '../../job.js';
+import type { JobEvent } from '../../job-event.js';
+
+export function contentOfChange(change: JobChange): unknown {
+  switch (change.kind) {
+    case 'state':
+      return change.state;
+    case 'lease':
+      return contentOfLease(change.lease);
+    case 'job':
+      return change.job;
+  }
+}
+
+/** Undefined for what delivers no change. */
+export function contentOfEvent(event: JobEvent): unknown {
+  switch (event.kind) {
+    case 'snapshot':
+    case 'change':
+      return event.state;
+    case 'lease':
+      return contentOfLease(event.lease);
+    case 'job':
+      return event.job;
+    case 'synced':
+    case 'gap':
+    case 'stale':
+    case 'live':
+      return undefined;
+  }
+}
+
+export function isSameContent(left: unknown, right: unknown): boolean {
+  return isDeepStrictEqual(left, right);
+}
+
+function contentOfLease({ expiresAtMs: _, ...lease }: TaskLease): unknown {
+  return lease;
+}

@@ -1,1 +1,30 @@
-export {};
+// The door `@syncline/jobs/grpc`: jobs of a server as a store, and what a server needs to speak the same contract.
+// grpc-js is an optional peer, so it has a door of its own.
+export { createRemoteJobStore, type RemoteJobStoreDeps } from './grpc/create-remote-job-store.js';
+export {
+  type Call,
+  createJob,
+  deleteJob,
+  type GlobalRequest,
+  type GlobalResponse,
+  getJob,
+  getProgress,
+  getState,
+  type HeartbeatRequest,
+  heartbeat,
+  type ListJobsRequest,
+  listJobs,
+  listStates,
+  markJobDeleted,
+  SERVICE,
+  type SetStateRequest,
+  type SubscribeRequest,
+  setState,
+  subscribe,
+  type UpdateJobRequest,
+  updateJob,
+} from './wire/calls.js';
+export { framesOf } from './wire/frame-writer.js';
+export { labelsOf } from './wire/job-messages.js';
+export { decode, encode } from './wire/proto-message.js';
+export { parsePayload } from './wire/state-message.js';

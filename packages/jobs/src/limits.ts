@@ -145,6 +145,36 @@ export const jobsLimits = defineLimits({
     unit: 'entries',
     why: 'Subscriptions on one connection of the remote store; the next opens another.',
   },
+  responseBytesMax: {
+    value: 64 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'An answer that the remote store takes. A page of 1 000 jobs with 256 tags each, or the progress of 256 tags with the largest payloads, has 36 MiB.',
+  },
+  remoteCallTimeoutMs: {
+    value: 10_000,
+    unit: 'ms',
+    why: 'A call of the remote store that has no answer by then fails as a timeout; a manager tries again.',
+  },
+  remoteConnectTimeoutMs: {
+    value: 5_000,
+    unit: 'ms',
+    why: 'A subscription of the remote store that is not connected by then counts as a failed attempt.',
+  },
+  remoteConnectPauseMs: {
+    value: 500,
+    unit: 'ms',
+    why: 'How long a connection of the remote store that failed waits before it is tried again.',
+  },
+  remoteKeepaliveIntervalMs: {
+    value: 10_000,
+    unit: 'ms',
+    why: 'How often the remote store asks a connection whether it is still there.',
+  },
+  remoteKeepaliveTimeoutMs: {
+    value: 5_000,
+    unit: 'ms',
+    why: 'A connection of the remote store that has not answered by then counts as lost.',
+  },
   replayAgeMaxMs: {
     value: 30_000,
     unit: 'ms',

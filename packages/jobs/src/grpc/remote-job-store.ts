@@ -1,0 +1,253 @@
+// The jobs of a server. What is wrong with a call is said here, with the same words as there, before it is sent.
+//
+// One connection carries all calls with an answer; subscriptions have connections of their own.
+import { abortedError, type Clock, type Random, SynclineError } from '@syncline/kernel';
+import type { GrpcTarget } from '@syncline/protocol';
+import { checkJobPatch, checkJobQuery, checkJobSpec } from '../checks/job-input.js';
+import { checkCount, checkPageLimit, checkTaskId } from '../checks/numbers.js';
+import { checkLeaseRequest, checkScope, checkStateWrite } from '../checks/task-input.js';
+import { checkJobId, checkTag } from '../checks/text.js';
+import type {
+  JobInfo,
+  JobPatch,
+  JobQuery,
+  JobSpec,
+  JobSummary,
+  LeaseRequest,
+  TaskLease,
+} from '../job.js';
+import type { JobSubscription, StoreSubscribeOptions } from '../job-event.js';
+import type {
+  CallOptions,
+  JobStore,
+  SetStateResult,
+  StatePage,
+  StateWrite,
+  StoreCapabilities,
+} from '../job-store.js';
+import { jobsLimits } from '../limits.js';
+import type { JobsMetrics } from '../metrics-list.js';
+import type { Progress } from '../progress.js';
+import type { ReconnectOptions } from '../reconnect.js';
+import type { Scope, State } from '../state.js';
+import {
+  type Call,
+  createJob,
+  deleteJob,
+  getJob,
+  getProgress,
+  getState,
+  heartbeat,
+  listJobs,
+  listStates,
+  markJobDeleted,
+  setState,
+  updateJob,
+} from '../wire/calls.js';
+import { labelList } from '../wire/job-messages.js';
+import { ChannelPool } from './channel-pool.js';
+import { closedError, JobChannel } from './job-channel.js';
+import { RemoteSubscription } from './remote-subscription.js';
+import { readError } from './status-error.js';
+
+export interface RemoteDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metrics: JobsMetrics;
+}
+
+export interface RemoteOptions {
+  readonly target: GrpcTarget;
+  readonly reconnect: Required<ReconnectOptions>;
+}
+
+export class RemoteJobStore implements JobStore {
+  /** Of a server with a store of its own. One before Firestore offers less, and `synced` tells its history. */
+  readonly capabilities: StoreCapabilities = {
+    history: 'all',
+    reads: 'linearizable',
+    durability: 'synced',
+    lost: 'store',
+  };
+  readonly #deps: RemoteDeps;
+  readonly #options: RemoteOptions;
+  readonly #channel: JobChannel;
+  readonly #pool: ChannelPool;
+  readonly #subscriptions = new Set<RemoteSubscription>();
+  #isClosed = false;
+
+  constructor(deps: RemoteDeps, options: RemoteOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#channel = new JobChannel(deps, options.target);
+    this.#pool = new ChannelPool(deps, options.target);
+  }
+
+  async createJob(spec: JobSpec, call?: CallOptions) {
+    const { labels, ...checked } = checkJobSpec(spec);
+    return this.#write(createJob, { ...checked, labels: labelList(labels) }, call);
+  }
+
+  async getJob(jobId: string, call?: CallOptions): Promise<JobInfo | undefined> {
+    const request = { jobId: checkJobId(jobId) };
+    return (await orMissing(this.#read(getJob, request, call)))?.job;
+  }
+
+  async listJobs(
+    query: JobQuery,
+    call?: CallOptions,
+  ): Promise<{ readonly jobs: readonly JobSummary[]; readonly next?: string }> {
+    const { prefix = '', worst, afterJobId = '', limit } = checkJobQuery(query);
+    const { jobs, next } = await this.#read(listJobs, { prefix, worst, afterJobId, limit }, call);
+    return next === '' ? { jobs } : { jobs, next };
+  }
+
+  async updateJob(jobId: string, patch: JobPatch, call?: CallOptions): Promise<JobInfo> {
+    const { labels, expectedTags } = checkJobPatch(patch);
+    const request = {
+      jobId: checkJobId(jobId),
+      taskId: undefined,
+      setLabels: labels !== undefined,
+      labels: labelList(labels ?? {}),
+      setExpectedTags: expectedTags !== undefined,
+      expectedTags: expectedTags ?? [],
+    };
+    return (await this.#write(updateJob, request, call)).job;
+  }
+
+  async markJobDeleted(jobId: string, call?: CallOptions): Promise<JobInfo> {
+    const request = { jobId: checkJobId(jobId), taskId: undefined };
+    await this.#write(markJobDeleted, request, call);
+    return (await this.#read(getJob, { jobId }, call)).job;
+  }
+
+  async deleteJob(jobId: string, call?: CallOptions): Promise<boolean> {
+    const request = { jobId: checkJobId(jobId), taskId: undefined };
+    return (await orMissing(this.#write(deleteJob, request, call))) !== undefined;
+  }
+
+  async lease(request: LeaseRequest, call?: CallOptions): Promise<TaskLease> {
+    return (await this.#write(heartbeat, checkLeaseRequest(request), call)).lease;
+  }
+
+  async setState(write: StateWrite, call?: CallOptions): Promise<SetStateResult> {
+    const { payload, ifVersion, durability, ...checked } = checkStateWrite(write);
+    const { applied, duplicate, state } = await this.#write(
+      setState,
+      {
+        ...checked,
+        payloadJson: payload === undefined ? undefined : JSON.stringify(payload),
+        ifVersion,
+        durability,
+      },
+      call,
+    );
+    return applied
+      ? { applied: true, duplicate, state }
+      : { applied: false, reason: 'version', current: state };
+  }
+
+  async listStates(
+    jobId: string,
+    scope: Scope,
+    page: { readonly afterRevision: number; readonly limit: number },
+    call?: CallOptions,
+  ): Promise<StatePage> {
+    const request = {
+      jobId: checkJobId(jobId),
+      scope: checkScope(scope),
+      afterRevision: checkCount(page.afterRevision, 'afterRevision'),
+      limit: checkPageLimit(page.limit, jobsLimits.listStatesMax.value),
+    };
+    return this.#read(listStates, request, call);
+  }
+
+  async getState(
+    jobId: string,
+    taskId: number,
+    tag: string,
+    call?: CallOptions,
+  ): Promise<State | undefined> {
+    const scope = { taskId: checkTaskId(taskId), tag: checkTag(tag) };
+    const request = { jobId: checkJobId(jobId), scope };
+    const { state, exists } = await this.#read(getState, request, call);
+    return exists ? state : undefined;
+  }
+
+  async aggregate(jobId: string, scope: Scope, call?: CallOptions): Promise<Progress> {
+    const request = { jobId: checkJobId(jobId), scope: checkScope(scope) };
+    return (await this.#read(getProgress, request, call)).progress;
+  }
+
+  async listLost(jobId: string, call?: CallOptions): Promise<readonly TaskLease[]> {
+    const request = { jobId: checkJobId(jobId), scope: undefined };
+    return (await this.#read(getProgress, request, call)).lost;
+  }
+
+  subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription {
+    const subscription = new RemoteSubscription(
+      {
+        ...this.#deps,
+        ...this.#options,
+        pool: this.#pool,
+        checkOpen: () => this.#checkOpen(),
+        onEnd: (ended) => void this.#subscriptions.delete(ended),
+      },
+      jobId,
+      options,
+    );
+    this.#subscriptions.add(subscription);
+    return subscription;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const subscription of [...this.#subscriptions]) subscription.close();
+    this.#channel.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #read<Request extends object, Response>(
+    method: Call<Request, Response>,
+    request: Request,
+    call: CallOptions | undefined,
+  ): Promise<Response> {
+    try {
+      return await this.#write(method, request, call);
+    } catch (thrown) {
+      throw readError(thrown);
+    }
+  }
+
+  #write<Request extends object, Response>(
+    method: Call<Request, Response>,
+    request: Request,
+    call: CallOptions | undefined,
+  ): Promise<Response> {
+    this.#checkOpen();
+    const { signal } = call ?? {};
+    if (signal?.aborted) throw abortedError(method.name, signal);
+    return this.#channel.ask(method, request, { signal, jobId: jobIdOf(request) });
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw closedError();
+  }
+}
+
+/** A list of jobs is of no job, and holds no states. */
+function jobIdOf(request: object): string {
+  return 'jobId' in request && typeof request.jobId === 'string' ? request.jobId : '';
+}
+
+async function orMissing<Value>(answer: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await answer;
+  } catch (thrown) {
+    if (thrown instanceof SynclineError && thrown.code === 'not-found') return undefined;
+    throw thrown;
+  }
+}

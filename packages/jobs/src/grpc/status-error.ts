@@ -1,0 +1,45 @@
+// A status of gRPC as an error: that of the server, rebuilt, or one about the way to it.
+import { SynclineError } from '@syncline/kernel';
+import { errorFromGrpc, type GrpcTarget, textsOf } from '@syncline/protocol';
+
+/** What grpc-js hands out at the end of a call. */
+export interface CallStatus {
+  readonly code: number;
+  readonly details: string;
+  readonly metadata: { getMap(): Record<string, unknown> };
+}
+
+/** So begins what grpc-js says when a request has never left; under other words the outcome counts as unknown. */
+const NOT_SENT = 'No connection established';
+
+export function errorOfStatus(status: CallStatus | null, { address }: GrpcTarget): SynclineError {
+  if (status === null) return new SynclineError('unavailable', `${address} gave no answer`);
+  const { code, details } = status;
+  const metadata = textsOf(status.metadata.getMap());
+  const error = errorFromGrpc({ code, details, metadata });
+  if (metadata['syncline-code'] !== undefined || error.code !== 'unavailable') return error;
+  return new SynclineError(
+    'unavailable',
+    `cannot reach the job service at ${address}: ${details}. Check that a server runs there, and TLS on both sides.`,
+    {
+      details: { address },
+      outcome: details.startsWith(NOT_SENT) ? 'not-applied' : error.outcome,
+      cause: error,
+    },
+  );
+}
+
+export function notTheContract({ address }: GrpcTarget, cause: SynclineError): SynclineError {
+  return new SynclineError(
+    'unavailable',
+    `${address} answers, but not as syncline.jobs.v1 says: ${cause.message}`,
+    { details: { address }, retryable: false, outcome: 'unknown', cause },
+  );
+}
+
+/** A read changes nothing, so nothing is unknown about it. */
+export function readError(thrown: unknown): unknown {
+  if (!(thrown instanceof SynclineError) || thrown.outcome === 'not-applied') return thrown;
+  const { code, message, retryable, details } = thrown;
+  return new SynclineError(code, message, { retryable, details, cause: thrown });
+}

@@ -1,0 +1,129 @@
+// Jobs, leases, scopes and progress between memory and the wire.
+import type { JobInfo, JobSummary, Labels, LeaseState, TaskLease } from '../job.js';
+import { type Counts, type Progress, percentOf, type TagProgress } from '../progress.js';
+import type { Scope, State } from '../state.js';
+import {
+  list,
+  type Message,
+  mapped,
+  message,
+  optionalText,
+  optionalUint,
+  required,
+  text,
+  texts,
+  uint,
+  word,
+} from './proto-message.js';
+import { stateMessage } from './state-message.js';
+import { leaseStates } from './wire-enums.js';
+
+/** One label: a map of texts is a list of such pairs on the wire. */
+export type Label = Readonly<{ name: string; value: string }>;
+
+export const labelMessage = message<Label>({ name: text(1), value: text(2) });
+
+export function labelList(labels: Labels): readonly Label[] {
+  return Object.entries(labels).map(([name, value]) => ({ name, value }));
+}
+
+export function labelsOf(list: readonly Label[]): Labels {
+  return Object.fromEntries(list.map(({ name, value }) => [name, value]));
+}
+
+type JobFields = Omit<JobInfo, 'labels' | 'deletedAtMs'> &
+  Readonly<{ labels: readonly Label[]; deletedAtMs: number | undefined }>;
+
+export const jobMessage: Message<JobInfo> = mapped(
+  message<JobFields>({
+    jobId: text(1),
+    incarnation: text(2),
+    numTasks: uint(3),
+    expectedTags: texts(4),
+    labels: list(5, labelMessage),
+    createdAtMs: uint(6),
+    deletedAtMs: optionalUint(7),
+    revision: uint(8),
+    changedAtMs: uint(9),
+  }),
+  (job) => ({ ...job, labels: labelList(job.labels), deletedAtMs: job.deletedAtMs }),
+  ({ labels, deletedAtMs, ...job }) => ({
+    ...job,
+    labels: labelsOf(labels),
+    ...(deletedAtMs === undefined ? {} : { deletedAtMs }),
+  }),
+);
+
+type LeaseFields = Omit<TaskLease, 'state'> & Readonly<{ state: LeaseState | undefined }>;
+
+export const leaseMessage: Message<TaskLease> = mapped(
+  message<LeaseFields>({
+    taskId: uint(1),
+    epoch: uint(2),
+    state: word(3, leaseStates),
+    ttlMs: uint(4),
+    expiresAtMs: uint(5),
+    holder: text(6),
+    revision: uint(7),
+  }),
+  (lease) => lease,
+  (fields) => ({ ...fields, state: fields.state ?? 'released' }),
+);
+
+type ScopeFields = Readonly<{ taskId: number | undefined; tag: string | undefined }>;
+
+export const scopeMessage: Message<Scope> = mapped(
+  message<ScopeFields>({ taskId: optionalUint(1), tag: optionalText(2) }),
+  ({ taskId, tag }) => ({ taskId, tag }),
+  ({ taskId, tag }) => ({
+    ...(taskId === undefined ? {} : { taskId }),
+    ...(tag === undefined ? {} : { tag }),
+  }),
+);
+
+const countsMessage: Message<Counts> = mapped(
+  message<Omit<Counts, 'total'>>({
+    notStarted: uint(1),
+    running: uint(2),
+    finished: uint(3),
+    warned: uint(4),
+    failed: uint(5),
+  }),
+  (counts) => counts,
+  (counts) => ({
+    ...counts,
+    total: counts.notStarted + counts.running + counts.finished + counts.warned + counts.failed,
+  }),
+);
+
+type Part = Readonly<{ cells: Counts; lowest: State; worst: State }>;
+
+const tagProgressMessage: Message<TagProgress> = mapped(
+  message<Part & Readonly<{ tag: string }>>({
+    tag: text(1),
+    cells: required(2, countsMessage),
+    lowest: required(3, stateMessage),
+    worst: required(4, stateMessage),
+  }),
+  (progress) => progress,
+  (fields) => ({ ...fields, percent: percentOf(fields.cells) }),
+);
+
+export const progressMessage: Message<Progress> = mapped(
+  message<Omit<Progress, 'percent'>>({
+    revision: uint(1),
+    cells: required(2, countsMessage),
+    lostTasks: uint(3),
+    lowest: required(4, stateMessage),
+    worst: required(5, stateMessage),
+    tags: list(6, tagProgressMessage),
+  }),
+  (progress) => progress,
+  (fields) => ({ ...fields, percent: percentOf(fields.cells) }),
+);
+
+export const summaryMessage = message<JobSummary>({
+  job: required(1, jobMessage),
+  cells: required(2, countsMessage),
+  lostTasks: uint(3),
+});

@@ -1,0 +1,168 @@
+// What each call of JobService asks of the store.
+//
+// Global writes come from operators, who name no task, or from a task; only task 0's apply. Others are told so,
+// and nothing is changed.
+import type { JobInfo, JobStore, SetStateResult, StateWrite } from '@syncline/jobs';
+import { jobsLimits } from '@syncline/jobs';
+import {
+  type Call,
+  type createJob,
+  type deleteJob,
+  type GlobalRequest,
+  type getJob,
+  type getProgress,
+  type getState,
+  type HeartbeatRequest,
+  type heartbeat,
+  type ListJobsRequest,
+  labelsOf,
+  type listJobs,
+  type listStates,
+  type markJobDeleted,
+  parsePayload,
+  type SetStateRequest,
+  type setState,
+  type UpdateJobRequest,
+  type updateJob,
+} from '@syncline/jobs/grpc';
+import { SynclineError } from '@syncline/kernel';
+
+export interface JobCallDeps {
+  readonly store: JobStore;
+}
+
+type Handler<C> =
+  C extends Call<infer Request, infer Response> ? (request: Request) => Promise<Response> : never;
+
+export interface JobCalls {
+  readonly createJob: Handler<typeof createJob>;
+  readonly getJob: Handler<typeof getJob>;
+  readonly listJobs: Handler<typeof listJobs>;
+  readonly updateJob: Handler<typeof updateJob>;
+  readonly markJobDeleted: Handler<typeof markJobDeleted>;
+  readonly deleteJob: Handler<typeof deleteJob>;
+  readonly heartbeat: Handler<typeof heartbeat>;
+  readonly setState: Handler<typeof setState>;
+  readonly getState: Handler<typeof getState>;
+  readonly listStates: Handler<typeof listStates>;
+  readonly getProgress: Handler<typeof getProgress>;
+}
+
+export function jobCalls({ store }: JobCallDeps): JobCalls {
+  const knownJob = async (jobId: string): Promise<JobInfo> =>
+    (await store.getJob(jobId)) ?? refuseUnknown(jobId);
+  return {
+    createJob: ({ labels, ...spec }) => store.createJob({ ...spec, labels: labelsOf(labels) }),
+    getJob: async ({ jobId }) => ({ job: await knownJob(jobId) }),
+    async listJobs(request) {
+      const { jobs, next = '' } = await store.listJobs(queryOf(request));
+      return { jobs, next };
+    },
+    async updateJob(request) {
+      const { jobId } = request;
+      if (isFromTaskZero(request)) {
+        const job = await store.updateJob(jobId, patchOf(request));
+        return { applied: true, job };
+      }
+      return { applied: false, job: checkTask(await knownJob(jobId), request) };
+    },
+    async markJobDeleted(request) {
+      const { jobId } = request;
+      const isApplied = isFromTaskZero(request);
+      const job = isApplied
+        ? await store.markJobDeleted(jobId)
+        : checkTask(await knownJob(jobId), request);
+      return { applied: isApplied, revision: job.revision };
+    },
+    async deleteJob(request) {
+      const { jobId } = request;
+      const { revision } = checkTask(await knownJob(jobId), request);
+      if (!isFromTaskZero(request)) return { applied: false, revision };
+      if (!(await store.deleteJob(jobId))) refuseUnknown(jobId);
+      return { applied: true, revision };
+    },
+    heartbeat: async (request) => ({ lease: await store.lease(leaseRequestOf(request)) }),
+    setState: async (request) => answerOf(await store.setState(writeOf(request))),
+    async getState({ jobId, scope = {} }) {
+      const { lowest, revision } = await store.aggregate(jobId, scope);
+      return { state: lowest, exists: lowest.version > 0, revision };
+    },
+    listStates: ({ jobId, scope = {}, afterRevision, limit }) =>
+      store.listStates(jobId, scope, {
+        afterRevision,
+        limit: limit === 0 ? jobsLimits.listStatesMax.value : limit,
+      }),
+    async getProgress({ jobId, scope = {} }) {
+      const job = await knownJob(jobId);
+      const progress = await store.aggregate(jobId, scope);
+      return { job, progress, lost: await store.listLost(jobId) };
+    },
+  };
+}
+
+function refuseUnknown(jobId: string): never {
+  throw new SynclineError('not-found', `there is no job ${jobId}`, { details: { jobId } });
+}
+
+function isFromTaskZero({ taskId = 0 }: Pick<GlobalRequest, 'taskId'>): boolean {
+  return taskId === 0;
+}
+
+function checkTask(job: JobInfo, { taskId = 0 }: Pick<GlobalRequest, 'taskId'>): JobInfo {
+  if (taskId < job.numTasks) return job;
+  throw new SynclineError(
+    'invalid-argument',
+    `taskId is ${taskId}; wanted: a task of the job ${job.jobId}, 0 to ${job.numTasks - 1}`,
+    { details: { field: 'taskId' } },
+  );
+}
+
+function queryOf({ prefix, worst, afterJobId, limit }: ListJobsRequest) {
+  return {
+    prefix,
+    ...(worst === undefined ? {} : { worst }),
+    ...(afterJobId === '' ? {} : { afterJobId }),
+    ...(limit === 0 ? {} : { limit }),
+  };
+}
+
+function patchOf({ setLabels, labels, setExpectedTags, expectedTags }: UpdateJobRequest) {
+  return {
+    ...(setLabels ? { labels: labelsOf(labels) } : {}),
+    ...(setExpectedTags ? { expectedTags } : {}),
+  };
+}
+
+function leaseRequestOf({ action, ...request }: HeartbeatRequest) {
+  if (action !== undefined) return { ...request, action };
+  throw new SynclineError(
+    'invalid-argument',
+    'action is missing; wanted: claim, renew or release',
+    { details: { field: 'action' } },
+  );
+}
+
+function writeOf(request: SetStateRequest): StateWrite {
+  const { payloadJson, ifVersion, durability, ...write } = request;
+  return {
+    ...write,
+    ...(payloadJson === undefined ? {} : { payload: payloadOf(payloadJson) }),
+    ...(ifVersion === undefined ? {} : { ifVersion }),
+    ...(durability === undefined ? {} : { durability }),
+  };
+}
+
+function payloadOf(json: string) {
+  const payload = parsePayload(json);
+  if (payload !== undefined) return payload;
+  const message = 'payload_json is no JSON object';
+  throw new SynclineError('invalid-argument', message, {
+    details: { field: 'payload', issues: [{ message }] },
+  });
+}
+
+function answerOf(result: SetStateResult) {
+  return result.applied
+    ? { applied: true, duplicate: result.duplicate, state: result.state }
+    : { applied: false, duplicate: false, state: result.current };
+}

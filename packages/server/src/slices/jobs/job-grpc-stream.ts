@@ -1,0 +1,123 @@
+// One Subscribe call of gRPC and one subscription of the store, tied together.
+//
+//   pull   -> only while the wire has room: a client that does not read costs one frame here and one cursor there
+//   write  -> bytes that were handed to gRPC and not yet taken by the client are counted; grpc-js itself would
+//             count messages, 16 of them, and one may have a quarter of a megabyte
+//   end    -> the job was deleted, the client has gone, or the server stops and says that it can be resumed
+import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
+import type { Cursor, JobEvent, JobStore, StoreSubscribeOptions } from '@syncline/jobs';
+import { jobsLimits } from '@syncline/jobs';
+import { framesOf, type SubscribeRequest } from '@syncline/jobs/grpc';
+import { type Clock, SynclineError } from '@syncline/kernel';
+import type { FrameBeat } from './frame-beat.js';
+
+export type SubscribeCall = ServerWritableStream<Uint8Array, Uint8Array>;
+
+export interface SubscribeDeps {
+  readonly store: JobStore;
+  readonly clock: Clock;
+  readonly beat: FrameBeat;
+  /** Fires when the server begins to stop. */
+  readonly draining: AbortSignal;
+}
+
+/** Fewer events than this are worth waiting for more. */
+const SMALL_BATCH = 128;
+
+/** Lasts as long as the stream. Rejects with what the call must end with. */
+export async function runSubscribeCall(
+  { store, beat, draining }: SubscribeDeps,
+  call: SubscribeCall,
+  request: SubscribeRequest,
+): Promise<void> {
+  if (draining.aborted) throw stopping();
+  const stop = new AbortController();
+  const wire = new Wire(call);
+  const end = (): void => {
+    stop.abort();
+    wire.release();
+  };
+  call.on('cancelled', end);
+  draining.addEventListener('abort', end);
+  try {
+    const subscription = store.subscribe(request.jobId, optionsOf(request, stop.signal));
+    call.sendMetadata(new Metadata()); // the client knows now that it is connected
+    for await (const events of subscription.batches(jobsLimits.frameEventsMax.value)) {
+      for (const frame of framesOf(events)) {
+        if (!wire.write(frame)) await wire.drained();
+        if (stop.signal.aborted) break;
+      }
+      if (isTrickle(events)) await beat.next();
+    }
+  } finally {
+    draining.removeEventListener('abort', end);
+  }
+  if (draining.aborted && !call.cancelled) throw stopping();
+  call.end();
+}
+
+/** Changes as they happen, a few at a time: more will come within a moment. A replay never waits. */
+function isTrickle(events: readonly JobEvent[]): boolean {
+  return events.length < SMALL_BATCH && events.at(-1)?.kind === 'change';
+}
+
+function stopping(): SynclineError {
+  return new SynclineError('unavailable', 'the server is stopping; resume at the last cursor');
+}
+
+function optionsOf(request: SubscribeRequest, signal: AbortSignal): StoreSubscribeOptions {
+  const { scope = {}, after, overflow, bufferEvents, bufferBytes } = request;
+  return {
+    scope,
+    ...(after === '' ? {} : { after: after as Cursor }),
+    include: [
+      ...(request.includeLeases ? (['lease'] as const) : []),
+      ...(request.includeJob ? (['job'] as const) : []),
+    ],
+    ...(overflow === undefined ? {} : { overflow }),
+    buffer: {
+      ...(bufferEvents === 0 ? {} : { maxEvents: bufferEvents }),
+      ...(bufferBytes === 0 ? {} : { maxBytes: bufferBytes }),
+    },
+    signal,
+  };
+}
+
+/** Counts the bytes on their way to one client. */
+class Wire {
+  readonly #call: SubscribeCall;
+  #bytesInFlight = 0;
+  #isReleased = false;
+  #resume: (() => void) | undefined;
+
+  constructor(call: SubscribeCall) {
+    this.#call = call;
+  }
+
+  /** False: wait until it has drained. */
+  write(bytes: Uint8Array): boolean {
+    this.#bytesInFlight += bytes.length;
+    this.#call.write(bytes, () => this.#sent(bytes.length));
+    return this.#isReleased || this.#bytesInFlight < jobsLimits.frameBytesMax.value;
+  }
+
+  drained(): Promise<void> {
+    if (this.#isReleased || this.#bytesInFlight === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#resume = resolve;
+    });
+  }
+
+  /** Nobody waits for the client any more. */
+  release(): void {
+    this.#isReleased = true;
+    this.#resume?.();
+  }
+
+  #sent(bytesCount: number): void {
+    this.#bytesInFlight -= bytesCount;
+    if (this.#bytesInFlight > 0) return;
+    this.#resume?.();
+    this.#resume = undefined;
+  }
+}

@@ -1,0 +1,126 @@
+// syncline.jobs.v1.JobService for grpc-js. The contract has a codec of its own, so gRPC carries plain bytes; the
+// descriptors are there for reflection alone.
+//
+// What a request may hold is checked here as far as its form goes, and by the store as far as its values go.
+import type { MethodDefinition, ServerUnaryCall, sendUnaryData } from '@grpc/grpc-js';
+import { jobsLimits } from '@syncline/jobs';
+import {
+  type Call,
+  createJob,
+  decode,
+  deleteJob,
+  encode,
+  getJob,
+  getProgress,
+  getState,
+  heartbeat,
+  listJobs,
+  listStates,
+  markJobDeleted,
+  SERVICE,
+  setState,
+  subscribe,
+  updateJob,
+} from '@syncline/jobs/grpc';
+import { SynclineError } from '@syncline/kernel';
+import { jobsFileDescriptors } from '@syncline/protocol/jobs';
+import type { GrpcService } from '../../grpc/grpc-service.js';
+import { FrameBeat } from './frame-beat.js';
+import { type JobCallDeps, jobCalls } from './job-grpc-calls.js';
+import { runSubscribeCall, type SubscribeCall, type SubscribeDeps } from './job-grpc-stream.js';
+
+export type JobGrpcDeps = JobCallDeps &
+  Omit<SubscribeDeps, 'beat'> & {
+    /** Counts that a limit refused a call. */
+    limitReached(limit: string): void;
+  };
+
+type BytesMethod = MethodDefinition<Uint8Array, Uint8Array>;
+type BytesCall = ServerUnaryCall<Uint8Array, Uint8Array>;
+
+export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
+  const calls = jobCalls(deps);
+  const definition: Record<string, BytesMethod> = {};
+  const implementation: GrpcService['implementation'] = {};
+
+  function answer<Request, Response>(
+    call: Call<Request, Response>,
+    handle: (request: Request) => Promise<Response>,
+  ): void {
+    definition[call.name] = methodOf(call.name, false);
+    implementation[call.name] = async (
+      { request }: BytesCall,
+      reply: sendUnaryData<Uint8Array>,
+    ): Promise<void> => {
+      try {
+        reply(null, encode(call.response, await handle(parseRequest(call, request))));
+      } catch (thrown) {
+        throw failureOf(thrown, deps);
+      }
+    };
+  }
+
+  answer(createJob, calls.createJob);
+  answer(getJob, calls.getJob);
+  answer(listJobs, calls.listJobs);
+  answer(updateJob, calls.updateJob);
+  answer(markJobDeleted, calls.markJobDeleted);
+  answer(deleteJob, calls.deleteJob);
+  answer(heartbeat, calls.heartbeat);
+  answer(setState, calls.setState);
+  answer(getState, calls.getState);
+  answer(listStates, calls.listStates);
+  answer(getProgress, calls.getProgress);
+
+  const streamDeps = { ...deps, beat: new FrameBeat(deps) };
+  definition[subscribe.name] = methodOf(subscribe.name, true);
+  implementation[subscribe.name] = async (call: SubscribeCall): Promise<void> => {
+    try {
+      await runSubscribeCall(streamDeps, call, parseRequest(subscribe, call.request));
+    } catch (thrown) {
+      throw failureOf(thrown, deps);
+    }
+  };
+  return { name: SERVICE, definition, implementation, fileDescriptors: jobsFileDescriptors() };
+}
+
+function methodOf(name: string, responseStream: boolean): BytesMethod {
+  return {
+    path: `/${SERVICE}/${name}`,
+    originalName: name,
+    requestStream: false,
+    responseStream,
+    requestSerialize: asBuffer,
+    requestDeserialize: (bytes) => bytes,
+    responseSerialize: asBuffer,
+    responseDeserialize: (bytes) => bytes,
+  };
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+function parseRequest<Request>(
+  { name, request }: Pick<Call<Request, never>, 'name' | 'request'>,
+  bytes: Uint8Array,
+): Request {
+  const { value: bytesMax } = jobsLimits.requestBytesMax;
+  if (bytes.length > bytesMax)
+    throw new SynclineError(
+      'limit-exceeded',
+      `a ${name} request of ${bytes.length} bytes; ${bytesMax} is the limit. Send less at once.`,
+      { details: { limit: 'requestBytesMax' } },
+    );
+  return decode(request, bytes, { name: `${name}Request` });
+}
+
+/** The store is closed only when the server stops: for a client that is a reason to come back, not to give up. */
+function failureOf(thrown: unknown, { limitReached }: JobGrpcDeps): unknown {
+  if (!(thrown instanceof SynclineError)) return thrown;
+  const { limit } = thrown.details;
+  if (typeof limit === 'string' && limit in jobsLimits) limitReached(limit);
+  if (thrown.code !== 'closed') return thrown;
+  const { outcome } = thrown;
+  return new SynclineError('unavailable', 'the server is stopping', { outcome, cause: thrown });
+}

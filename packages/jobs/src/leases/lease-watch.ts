@@ -1,9 +1,10 @@
 // Watches the time of leases: who has not renewed within its ttl, and has work left, is reported overdue.
 //
-// One timer serves all. A lease lies in a bucket of `TICK_MS`; a renewal only moves its deadline, and when the
-// bucket is due the lease moves on. So a renewal costs nothing, and each lease is looked at once per ttl.
+// One timer ticks for all, and only while there is something to watch. A lease lies in the bucket of a tick; a
+// renewal only moves its deadline, and when the bucket is due the lease moves on. So a renewal costs nothing,
+// and each lease is looked at about once per ttl.
 //
-// Deadlines count time in which this process ran. A process that was stopped for a while finds its timer late,
+// Deadlines count time in which this process ran. A process that was stopped for a while finds its tick late,
 // and all deadlines move by as much: its own pause kills nobody, since renewals may lie unread in its sockets.
 //
 // The watch declares nothing lost. It asks back whether the task has unfinished work, reports, and reports
@@ -27,12 +28,12 @@ export interface LeaseWatchDeps {
   onOverdue(lease: WatchedLease): void;
 }
 
-/** How much later than its deadline a lease may be looked at. */
+/** Four of them fit into the second within which a report must come. */
 const TICK_MS = 250;
 /** How long after a report the next one of the same lease comes. */
 const REPORT_AGAIN_MS = 1_000;
-/** A timer that is later than this was held up: the process did not run. */
-const TIMER_DELAY_MAX_MS = 100;
+/** A tick that is later than this was not merely waiting for its turn: the process did not run. */
+const TICK_DELAY_MAX_MS = 500;
 
 interface Entry {
   readonly lease: WatchedLease;
@@ -46,8 +47,13 @@ export class LeaseWatch {
   readonly #deps: LeaseWatchDeps;
   readonly #jobs = new Map<string, Map<number, Entry>>();
   readonly #buckets = new Map<number, Set<Entry>>();
+  #entriesInBuckets = 0;
   #pausedMs = 0;
-  #wake: { readonly bucket: number; readonly timer: Timer } | undefined;
+  /** All buckets up to here were looked at. */
+  #doneBucket = 0;
+  #timer: Timer | undefined;
+  /** When the timer fires, unless the process is held up. */
+  #tickDueMs = Number.POSITIVE_INFINITY;
 
   constructor(deps: LeaseWatchDeps) {
     this.#deps = deps;
@@ -100,66 +106,74 @@ export class LeaseWatch {
   }
 
   close(): void {
-    this.#wake?.timer.cancel();
-    this.#wake = undefined;
+    this.#stopTicking();
     this.#jobs.clear();
     this.#buckets.clear();
+    this.#entriesInBuckets = 0;
   }
 
   #entryOf(incarnation: string, taskId: number): Entry | undefined {
     return this.#jobs.get(incarnation)?.get(taskId);
   }
 
-  /** Monotonic time without the pauses of this process. */
+  /** Monotonic time without the pauses of this process. Whoever asks first after a pause notices it. */
   #uptimeMs(): number {
-    return this.#deps.clock.monotonicMs() - this.#pausedMs;
+    const uptimeMs = this.#deps.clock.monotonicMs() - this.#pausedMs;
+    const lateMs = uptimeMs - this.#tickDueMs;
+    if (lateMs <= TICK_DELAY_MAX_MS) return uptimeMs;
+    // The pause may have begun right after the last tick: rather a report too late than one too early.
+    const pauseMs = lateMs + TICK_MS;
+    this.#pausedMs += pauseMs;
+    return uptimeMs - pauseMs;
   }
 
   #place(entry: Entry, dueMs: number): void {
-    const bucket = Math.ceil(Math.max(dueMs, this.#uptimeMs()) / TICK_MS);
-    entry.bucket = bucket;
-    const entries = this.#buckets.get(bucket) ?? new Set<Entry>();
-    this.#buckets.set(bucket, entries.add(entry));
-    if (!this.#wake || bucket < this.#wake.bucket) this.#wakeAt(bucket);
+    if (this.#timer === undefined) this.#startTicking();
+    entry.bucket = Math.max(bucketOf(dueMs), this.#doneBucket + 1);
+    const entries = this.#buckets.get(entry.bucket) ?? new Set<Entry>();
+    this.#buckets.set(entry.bucket, entries.add(entry));
+    this.#entriesInBuckets += 1;
   }
 
   #takeOut(entry: Entry): void {
     if (entry.bucket === undefined) return;
-    const entries = this.#buckets.get(entry.bucket);
-    entries?.delete(entry);
-    if (entries?.size === 0) this.#buckets.delete(entry.bucket);
+    this.#buckets.get(entry.bucket)?.delete(entry);
     entry.bucket = undefined;
-    if (this.#buckets.size === 0) this.#sleep();
+    this.#entriesInBuckets -= 1;
   }
 
-  #sleep(): void {
-    this.#wake?.timer.cancel();
-    this.#wake = undefined;
+  #startTicking(): void {
+    this.#buckets.clear(); // those that are left are empty
+    this.#doneBucket = Math.floor(this.#uptimeMs() / TICK_MS);
+    this.#waitForTick();
   }
 
-  #wakeAt(bucket: number): void {
-    this.#sleep();
-    const waitMs = Math.max(0, bucket * TICK_MS - this.#uptimeMs());
-    const timer = this.#deps.clock.setTimer(waitMs, () => this.#onTimer(bucket), { unref: true });
-    this.#wake = { bucket, timer };
+  #waitForTick(): void {
+    this.#timer = this.#deps.clock.setTimer(TICK_MS, () => this.#tick(), { unref: true });
+    this.#tickDueMs = this.#uptimeMs() + TICK_MS;
   }
 
-  #onTimer(bucket: number): void {
-    this.#wake = undefined;
-    const lateMs = this.#uptimeMs() - bucket * TICK_MS;
-    if (lateMs > TIMER_DELAY_MAX_MS) this.#pausedMs += lateMs;
+  #stopTicking(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#tickDueMs = Number.POSITIVE_INFINITY;
+  }
+
+  #tick(): void {
     const nowMs = this.#uptimeMs();
-    for (const [due, entries] of [...this.#buckets]) {
-      if (due * TICK_MS > nowMs) continue;
-      this.#buckets.delete(due);
-      for (const entry of entries) this.#lookAt(entry, nowMs);
+    this.#tickDueMs = Number.POSITIVE_INFINITY;
+    while ((this.#doneBucket + 1) * TICK_MS <= nowMs) {
+      this.#doneBucket += 1;
+      // Who is forgotten while the others are looked at must still be found in it.
+      for (const entry of this.#buckets.get(this.#doneBucket) ?? []) this.#lookAt(entry, nowMs);
+      this.#buckets.delete(this.#doneBucket);
     }
-    if (this.#wake === undefined && this.#buckets.size > 0)
-      this.#wakeAt(Math.min(...this.#buckets.keys()));
+    if (this.#entriesInBuckets > 0) this.#waitForTick();
+    else this.#stopTicking();
   }
 
   #lookAt(entry: Entry, nowMs: number): void {
-    entry.bucket = undefined;
+    this.#takeOut(entry);
     if (entry.deadlineMs > nowMs) {
       this.#place(entry, entry.deadlineMs);
     } else if (this.#deps.hasUnfinished(entry.lease)) {
@@ -167,4 +181,9 @@ export class LeaseWatch {
       this.#deps.onOverdue(entry.lease);
     }
   }
+}
+
+/** The first tick at or after this time. */
+function bucketOf(dueMs: number): number {
+  return Math.ceil(dueMs / TICK_MS);
 }

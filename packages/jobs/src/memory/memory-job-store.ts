@@ -14,7 +14,7 @@ import { checkCount, checkPageLimit, checkTaskId } from '../checks/numbers.js';
 import { checkLeaseRequest, checkScope, checkStateWrite } from '../checks/task-input.js';
 import { checkJobId, checkTag } from '../checks/text.js';
 import { decideCreate, decideMark, decideUpdate } from '../core/decide-job.js';
-import { decideLease, decideLost } from '../core/decide-lease.js';
+import { decideLease } from '../core/decide-lease.js';
 import { decideSetState } from '../core/decide-set-state.js';
 import { isNameWanted, isSummaryWanted } from '../core/job-query.js';
 import { noSuchJob } from '../core/refusals.js';
@@ -36,14 +36,15 @@ import type {
   StateWrite,
   StoreCapabilities,
 } from '../job-store.js';
-import { LeaseWatch, type WatchedLease } from '../leases/lease-watch.js';
 import { jobsLimits } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { Progress } from '../progress.js';
 import { defaultState, type Scope, type State } from '../state.js';
+import { StoreReports } from '../store-reports.js';
 import { deferSubscription } from '../subscription/deferred-subscription.js';
 import { SubscriberQuota } from '../subscription/subscriber-quota.js';
 import { MemoryJob } from './memory-job.js';
+import { MemoryLeases } from './memory-leases.js';
 
 export interface MemoryJobStoreDeps {
   readonly clock: Clock;
@@ -61,18 +62,18 @@ export class MemoryJobStore implements JobStore {
   };
   readonly #deps: MemoryJobStoreDeps;
   readonly #quota: SubscriberQuota;
-  readonly #leases: LeaseWatch;
+  readonly #reports: StoreReports;
+  readonly #leases: MemoryLeases;
   readonly #jobs = new Map<string, MemoryJob>();
   #isClosed = false;
 
   constructor(deps: MemoryJobStoreDeps) {
     this.#deps = deps;
     this.#quota = new SubscriberQuota(deps.metrics);
-    this.#leases = new LeaseWatch({
-      clock: deps.clock,
-      hasUnfinished: (lease) => this.#jobs.get(lease.jobId)?.hasUnfinished(lease.taskId) ?? false,
-      onOverdue: (lease) => this.#declareLost(lease),
-    });
+    this.#reports = new StoreReports(deps);
+    const { clock } = deps;
+    const jobOf = (jobId: string) => this.#jobs.get(jobId);
+    this.#leases = new MemoryLeases({ clock, reports: this.#reports, jobOf });
   }
 
   async createJob(spec: JobSpec, call?: CallOptions) {
@@ -149,25 +150,17 @@ export class MemoryJobStore implements JobStore {
     const job = this.#jobs.get(checked.jobId);
     const rows = job?.leaseRows(checked.taskId);
     const decision = decideLease(rows, checked, this.#deps.clock.nowMs());
-    if (decision.kind === 'refused') throw this.#counted(decision.error);
+    if (decision.kind === 'refused') throw this.#refused(decision.error);
     if (decision.kind === 'apply') job?.commit(decision);
-    this.#watch(checked, decision.lease);
+    this.#leases.changed(checked, decision.lease);
     return decision.lease;
   }
 
   async setState(write: StateWrite, call?: CallOptions): Promise<SetStateResult> {
-    const startMs = this.#deps.clock.monotonicMs();
-    try {
+    return this.#reports.write(() => {
       this.#begin(call);
       return this.#set(checkStateWrite(write));
-    } catch (thrown) {
-      const error = this.#counted(SynclineError.from(thrown));
-      this.#deps.metrics.add('syncline_jobs_write_errors_total', 1, { code: error.code });
-      throw error;
-    } finally {
-      const seconds = (this.#deps.clock.monotonicMs() - startMs) / 1_000;
-      this.#deps.metrics.observe('syncline_jobs_write_duration_seconds', seconds);
-    }
+    });
   }
 
   async listStates(
@@ -240,7 +233,7 @@ export class MemoryJobStore implements JobStore {
     const decision = decideSetState(job?.rowsFor(taskId, tag), write, this.#deps.clock.nowMs());
     switch (decision.kind) {
       case 'refused':
-        throw decision.error;
+        throw this.#refused(decision.error);
       case 'duplicate':
         return { applied: true, duplicate: true, state: decision.state };
       case 'version': {
@@ -249,34 +242,14 @@ export class MemoryJobStore implements JobStore {
       }
       case 'apply':
         job?.commit(decision);
-        if (decision.task)
-          this.#leases.watch(
-            { jobId, incarnation, taskId, epoch: write.epoch },
-            decision.task.ttlMs,
-          );
+        if (decision.task) this.#leases.changed(write, decision.task);
         else this.#leases.extend(incarnation, taskId);
         return { applied: true, duplicate: false, state: decision.state };
     }
   }
 
-  #watch({ jobId, incarnation }: LeaseRequest, { taskId, epoch, state, ttlMs }: TaskLease): void {
-    if (state === 'held') this.#leases.watch({ jobId, incarnation, taskId, epoch }, ttlMs);
-    else this.#leases.forget(incarnation, taskId);
-  }
-
-  #declareLost({ jobId, incarnation, taskId, epoch }: WatchedLease): void {
-    const job = this.#jobs.get(jobId);
-    const decision = decideLost(job?.leaseRows(taskId), epoch, this.#deps.clock.nowMs());
-    this.#leases.forget(incarnation, taskId);
-    if (!decision) return;
-    job?.commit(decision);
-    const { revision } = decision.lease;
-    this.#deps.logger.warn('🟡 a task lost its lease', { jobId, taskId, epoch, revision });
-    this.#deps.metrics.add('syncline_jobs_leases_lost_total');
-  }
-
-  #counted(error: SynclineError): SynclineError {
-    if (error.code === 'fenced') this.#deps.metrics.add('syncline_jobs_fenced_total');
+  #refused(error: SynclineError): SynclineError {
+    this.#reports.refused(error);
     return error;
   }
 

@@ -1,6 +1,10 @@
 export { type AggregateInput, aggregateStates } from './aggregate/aggregate-states.js';
 export { JobAggregates, type ScopeSummary } from './aggregate/job-aggregates.js';
 export { type ProgressSource, progressOf } from './aggregate/progress-of.js';
+export type { EmbeddedJobStoreDeps } from './embedded/embedded-engine.js';
+export type { EmbeddedJobStoreOptions } from './embedded/embedded-settings.js';
+export type { EmbeddedJobStoreStatus } from './embedded/embedded-status.js';
+export { openEmbeddedJobStore } from './embedded/open-embedded-job-store.js';
 export type {
   JobInfo,
   JobPatch,
@@ -59,7 +63,6 @@ export type { StatusNames } from './payload/state-reader.js';
 export type {
   AnyState,
   Migrate,
-  OtherTag,
   PayloadInput,
   PayloadOutput,
   StateOf,
@@ -67,7 +70,7 @@ export type {
   TagSchema,
   TagSchemas,
 } from './payload/tag-schemas.js';
-export type { Counts, Progress, TagProgress } from './progress.js';
+export { type Counts, type Progress, percentOf, type TagProgress } from './progress.js';
 export {
   type CollectedJobs,
   type CollectJobsDeps,

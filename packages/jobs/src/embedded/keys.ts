@@ -41,7 +41,7 @@ export const bufferedKey: Uint8Array = Uint8Array.of(KeyKind.buffered);
 export function jobKey(jobId: string): Uint8Array {
   const key = Buffer.allocUnsafe(1 + jobId.length);
   key[0] = KeyKind.job;
-  key.latin1Write(jobId, 1); // job ids are ASCII
+  key.write(jobId, 1, 'latin1'); // job ids are ASCII
   return key;
 }
 

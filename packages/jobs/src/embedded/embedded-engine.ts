@@ -1,0 +1,278 @@
+// What runs behind the port of the embedded store: the queue of commits, jobs in memory, leases, feeds, and
+// the work that goes on by itself. Everything that follows a commit happens here, in one order:
+// memory, leases, answers, events.
+import {
+  type Clock,
+  type Logger,
+  type Random,
+  type Storage,
+  SynclineError,
+  type Timer,
+} from '@syncline/kernel';
+import { LeaseWatch, type WatchedLease } from '../leases/lease-watch.js';
+import type { JobsMetrics } from '../metrics-list.js';
+import { StoreReports } from '../store-reports.js';
+import { JobFeed } from '../subscription/job-feed.js';
+import { SubscriberQuota } from '../subscription/subscriber-quota.js';
+import { CommitQueue } from './commit-queue.js';
+import { Compaction } from './compaction.js';
+import { Deletions } from './deletions.js';
+import type { EmbeddedSettings } from './embedded-settings.js';
+import type { EmbeddedJobStoreStatus } from './embedded-status.js';
+import { JobCache } from './job-cache.js';
+import { loadJob } from './job-loader.js';
+import { JobNotLoaded } from './job-not-loaded.js';
+import { JobReads } from './job-reads.js';
+import { JobWrites } from './job-writes.js';
+import type { LoadedJob } from './loaded-job.js';
+import { PendingCall } from './pending-call.js';
+import type { StagedBatch } from './staged-batch.js';
+import type { StagedJob } from './staged-job.js';
+import type { StartFacts } from './start-facts.js';
+import { StoreLedger } from './store-ledger.js';
+
+export interface EmbeddedJobStoreDeps {
+  /** It belongs to the job store alone while that is open, and stays open when that is closed. */
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: JobsMetrics;
+}
+
+export interface CommitOptions {
+  /** What it takes in the queue, about. */
+  readonly bytes?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A job at rest is looked at this often: its changes grow older than retention too. */
+const COMPACTION_SWEEP_MS = 60_000;
+const CALL_BYTES = 512;
+
+export class EmbeddedEngine {
+  readonly jobs: JobCache;
+  readonly reads: JobReads;
+  readonly writes: JobWrites;
+  readonly leases: LeaseWatch;
+  readonly #deps: EmbeddedJobStoreDeps;
+  readonly #settings: EmbeddedSettings;
+  readonly #ledger: StoreLedger;
+  readonly #queue: CommitQueue;
+  readonly #compaction: Compaction;
+  readonly #deletions: Deletions;
+  readonly #quota: SubscriberQuota;
+  readonly #reports: StoreReports;
+  /** Leases whose loss waits for its commit. */
+  readonly #losing = new Set<string>();
+  #sweep: Timer | undefined;
+
+  constructor(deps: EmbeddedJobStoreDeps, settings: EmbeddedSettings, start: StartFacts) {
+    const { storage, clock, logger, metrics } = deps;
+    this.#deps = deps;
+    this.#settings = settings;
+    this.#ledger = new StoreLedger(start);
+    const ledger = this.#ledger;
+    const load = (jobId: string) => loadJob(storage, jobId, settings.retention);
+    this.jobs = new JobCache({ metrics, load }, settings.cacheBytesMax);
+    const { jobs } = this;
+    this.#queue = new CommitQueue({
+      storage,
+      clock,
+      metrics,
+      apply: (batch) => this.#apply(batch),
+      publish: (batch) => this.#publish(batch),
+    });
+    const queue = this.#queue;
+    this.reads = new JobReads({ storage, clock, metrics, queue, jobs }, settings.openSnapshotsMax);
+    this.writes = new JobWrites({ storage, clock, jobs, ledger }, settings.retention);
+    this.#compaction = new Compaction(
+      {
+        storage,
+        clock,
+        logger,
+        queue,
+        hasBufferedWrites: () => ledger.hasBufferedMark,
+        isCurrent: (job) => jobs.peek(job.row.jobId) === job,
+      },
+      settings.compactionKeysMax,
+    );
+    this.#deletions = new Deletions({ storage, clock, logger, queue }, settings.compactionKeysMax);
+    this.#quota = new SubscriberQuota(metrics);
+    this.#reports = new StoreReports(deps);
+    this.leases = new LeaseWatch({
+      clock,
+      hasUnfinished: (lease) => this.#mayHaveWork(lease),
+      onOverdue: (lease) => void this.#declareLost(lease),
+    });
+    for (const jobNo of start.deletedJobNos) this.#deletions.add(jobNo);
+    for (const { ttlMs, ...lease } of start.heldLeases) this.leases.watch(lease, ttlMs);
+    this.#planSweep();
+    this.#report();
+  }
+
+  /** Decides when its batch is formed, answers when that is stored. Throws why it is refused. */
+  async commit<T>(
+    jobId: string,
+    decide: (batch: StagedBatch) => T,
+    { bytes = CALL_BYTES, signal }: CommitOptions = {},
+  ): Promise<T> {
+    for (;;) {
+      const job = await this.jobs.pin(jobId);
+      try {
+        return await new Promise<T>((resolve, reject) => {
+          this.#queue.push(new PendingCall({ bytes, signal, decide, resolve, reject }));
+        });
+      } catch (thrown) {
+        if (!(thrown instanceof JobNotLoaded)) throw thrown;
+      } finally {
+        if (job) job.pins -= 1;
+      }
+    }
+  }
+
+  feedOf(job: LoadedJob): JobFeed {
+    const { clock, metrics } = this.#deps;
+    job.feed ??= new JobFeed(
+      {
+        clock,
+        metrics,
+        quota: this.#quota,
+        source: {
+          revision: () => job.head.revision,
+          view: (filter, signal) => this.reads.view(job, filter, signal),
+        },
+      },
+      {
+        base: this.#ledger.cursorBase(job.jobNo),
+        ringChangesMax: this.#settings.memoryRevisionsMax,
+        ringBytesMax: this.#settings.ringBytesMax,
+      },
+    );
+    return job.feed;
+  }
+
+  status(): EmbeddedJobStoreStatus {
+    return {
+      storage: this.#deps.storage.health(),
+      jobs: this.#ledger.jobsCount,
+      loadedJobs: this.jobs.count,
+      cacheBytes: this.jobs.bytes,
+      writeQueue: this.#queue.length,
+      writeQueueBytes: this.#queue.bytes,
+      subscribers: this.#quota.count,
+      openSnapshots: this.reads.openSnapshotsCount,
+      logRecords: this.#ledger.logRecords,
+      deletions: this.#deletions.pendingCount,
+    };
+  }
+
+  /** Answers what is in flight, then ends the subscriptions. */
+  async close(): Promise<void> {
+    this.#sweep?.cancel();
+    this.leases.close();
+    await Promise.all([this.#compaction.stop(), this.#deletions.stop()]);
+    await this.#queue.idle();
+    if (this.#ledger.hasBufferedMark) await this.#clearBufferedMark();
+    for (const job of this.jobs.values()) job.feed?.close();
+  }
+
+  /** On LevelDB the sync of this batch covers the buffered ones before it in its log. */
+  async #clearBufferedMark(): Promise<void> {
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.#queue.pushInternal({
+          bytes: 0,
+          prepare: (batch) => {
+            batch.bufferedMark = 'clear';
+            batch.requireSynced();
+          },
+          done: resolve,
+          failed: reject,
+        });
+      });
+    } catch (thrown) {
+      const error = SynclineError.from(thrown, 'storage-failed');
+      this.#deps.logger.warn('🟡 cursors of jobs will reset at the next start', {
+        error: error.code,
+      });
+    }
+  }
+
+  #apply(batch: StagedBatch): void {
+    this.#ledger.apply(batch);
+    for (const staged of batch.jobs) {
+      staged.apply();
+      this.#followLeases(staged);
+      if (staged.isDeleted) this.#forget(staged.job);
+      else if (staged.isNew) this.jobs.add(staged.job);
+    }
+    this.jobs.changed();
+    this.#report();
+  }
+
+  #followLeases({ job, tasks, writers, isRowChanged }: StagedJob): void {
+    const { jobId, incarnation } = job.row;
+    for (const { taskId, epoch, state, ttlMs } of tasks.values()) {
+      if (state === 'held') this.leases.watch({ jobId, incarnation, taskId, epoch }, ttlMs);
+      else this.leases.forget(incarnation, taskId);
+    }
+    for (const taskId of writers) this.leases.extend(incarnation, taskId);
+    if (isRowChanged) this.leases.recheck(incarnation);
+  }
+
+  #forget(job: LoadedJob): void {
+    const { jobId, incarnation } = job.row;
+    this.leases.forgetJob(incarnation);
+    if (this.jobs.peek(jobId) === job) this.jobs.remove(jobId);
+    this.#deletions.add(job.jobNo);
+  }
+
+  #publish(batch: StagedBatch): void {
+    for (const { job, changes, isDeleted } of batch.jobs) {
+      if (changes.length > 0) job.feed?.publish(changes);
+      if (isDeleted) job.feed?.endDeleted();
+      else this.#compaction.consider(job);
+    }
+  }
+
+  /** A job that is not in memory is brought there to find out. */
+  #mayHaveWork({ jobId, taskId }: WatchedLease): boolean {
+    return this.jobs.peek(jobId)?.aggregates.hasUnfinished(taskId) ?? true;
+  }
+
+  async #declareLost(lease: WatchedLease): Promise<void> {
+    const { jobId, incarnation, taskId, epoch } = lease;
+    const name = `${incarnation}/${taskId}`;
+    if (this.#losing.has(name)) return;
+    this.#losing.add(name);
+    try {
+      const lost = await this.commit(jobId, (batch) => {
+        const isOverdue = this.leases.isOverdue(incarnation, taskId);
+        return isOverdue ? this.writes.lose(batch, lease) : undefined;
+      });
+      if (lost) this.#reports.lost(lease, lost.lease.revision);
+    } catch (thrown) {
+      // The watch reports it again as long as it holds.
+      const error = SynclineError.from(thrown);
+      const fields = { jobId, taskId, epoch, error: error.code };
+      this.#deps.logger.warn('🟡 a lost lease was not stored', fields);
+    } finally {
+      this.#losing.delete(name);
+    }
+  }
+
+  #planSweep(): void {
+    const sweep = () => {
+      for (const job of this.jobs.values()) this.#compaction.consider(job, 1);
+      this.#planSweep();
+    };
+    this.#sweep = this.#deps.clock.setTimer(COMPACTION_SWEEP_MS, sweep, { unref: true });
+  }
+
+  #report(): void {
+    const { metrics } = this.#deps;
+    metrics.set('syncline_jobs_jobs', this.#ledger.jobsCount);
+    metrics.set('syncline_jobs_log_records', this.#ledger.logRecords);
+  }
+}

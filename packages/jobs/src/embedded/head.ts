@@ -1,0 +1,47 @@
+// The head of a job: what moves with every change, so that no list of jobs has to look at their cells.
+//
+// Cells that were never written have no row, so they are not counted but derived: with expected tags every
+// task has one cell for each, without them a task that wrote nothing stands as one cell.
+import { ClassCounts } from '../aggregate/class-counts.js';
+import type { HeadRow, JobRow } from '../core/rows.js';
+import type { Counts } from '../progress.js';
+
+/** Of the cells that were written. Status 0 can be written too. */
+export type WrittenCounts = Readonly<Omit<Counts, 'total'>>;
+
+export interface JobHead extends HeadRow {
+  /** Records up to here are in the log only if they are the latest of their key. */
+  readonly compactedTo: number;
+  readonly written: WrittenCounts;
+  /** Tasks that wrote nothing. */
+  readonly silentTasks: number;
+  /** Cells of expected tags that were written. */
+  readonly expectedWritten: number;
+  readonly lostTasks: number;
+  readonly logRecords: number;
+}
+
+export function newHead(numTasks: number): JobHead {
+  return {
+    revision: 0,
+    timestampMs: 0,
+    statesCount: 0,
+    compactedTo: 0,
+    written: { notStarted: 0, running: 0, finished: 0, warned: 0, failed: 0 },
+    silentTasks: numTasks,
+    expectedWritten: 0,
+    lostTasks: 0,
+    logRecords: 0,
+  };
+}
+
+/** The counts of all cells of a job. */
+export function countsOfHead(
+  { numTasks, expectedTags }: Pick<JobRow, 'numTasks' | 'expectedTags'>,
+  { written, silentTasks, expectedWritten }: JobHead,
+): Counts {
+  const counts = Object.assign(new ClassCounts(), written);
+  counts.notStarted +=
+    expectedTags.length === 0 ? silentTasks : expectedTags.length * numTasks - expectedWritten;
+  return counts.toCounts();
+}

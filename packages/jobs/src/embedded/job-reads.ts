@@ -1,0 +1,220 @@
+// Answers questions about jobs: from memory what memory has, the states from the log.
+//
+// Memory is what is committed; the storage may be one batch ahead of it. If that batch has removed the record
+// that memory names, the read waits until the two are level and asks again: it never shows a state that its
+// writer has not been told of, and never one next to an older aggregate.
+import { type Clock, type Storage, SynclineError } from '@syncline/kernel';
+import { progressOf } from '../aggregate/progress-of.js';
+import type { CheckedJobQuery } from '../checks/job-input.js';
+import { isSummaryWanted } from '../core/job-query.js';
+import { stateBytes } from '../core/state-bytes.js';
+import { jobInfoOf, leaseOf } from '../core/views.js';
+import type { JobSummary, TaskLease } from '../job.js';
+import type { StatePage } from '../job-store.js';
+import { jobsLimits } from '../limits.js';
+import type { JobsMetrics } from '../metrics-list.js';
+import type { Progress } from '../progress.js';
+import type { Scope, State } from '../state.js';
+import type { JobFilter } from '../subscription/job-filter.js';
+import { ViewSlots } from '../subscription/view-slots.js';
+import type { CommitQueue } from './commit-queue.js';
+import { countsOfHead, type JobHead } from './head.js';
+import type { JobCache } from './job-cache.js';
+import { JobView } from './job-view.js';
+import { headKey, jobIdOfKey, jobsRange, logKey } from './keys.js';
+import type { LoadedJob } from './loaded-job.js';
+import { findLogState } from './read-log-state.js';
+import { decodeHead, decodeJobRow } from './row-codec.js';
+import { corruptRow } from './row-reader.js';
+
+export interface JobReadsDeps {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly metrics: JobsMetrics;
+  readonly queue: CommitQueue;
+  readonly jobs: JobCache;
+}
+
+/** Where job ids begin and end: others match none. */
+const JOB_ID_PART = /^[\x21-\x7e]*$/;
+
+export class JobReads {
+  readonly #deps: JobReadsDeps;
+  readonly #slots: ViewSlots;
+
+  constructor(deps: JobReadsDeps, openSnapshotsMax: number) {
+    this.#deps = deps;
+    this.#slots = new ViewSlots(openSnapshotsMax);
+  }
+
+  get openSnapshotsCount(): number {
+    return this.#slots.takenCount;
+  }
+
+  async state(job: LoadedJob, taskId: number, tag: string): Promise<State | undefined> {
+    job.damage.checkScope({ taskId, tag });
+    return this.#whenLevel(() => this.#stateOf(job, taskId, tag), job);
+  }
+
+  async progress(job: LoadedJob, scope: Scope): Promise<Progress> {
+    job.damage.checkScope(scope);
+    return this.#whenLevel(() => {
+      const { jobId } = job.row;
+      const stateOf = (taskId: number, tag: string) => this.#stateOf(job, taskId, tag);
+      const source = { jobId, revision: job.head.revision, stateOf };
+      return progressOf(source, job.aggregates.summary(scope));
+    }, job);
+  }
+
+  lost(job: LoadedJob): readonly TaskLease[] {
+    return [...job.aggregates.lostTasks]
+      .sort((a, b) => a - b)
+      .slice(0, jobsLimits.lostListMax.value)
+      .flatMap((taskId) => job.tasks.get(taskId) ?? [])
+      .map((task) => leaseOf(task, 0));
+  }
+
+  async page(
+    job: LoadedJob,
+    scope: Scope,
+    page: {
+      readonly afterRevision: number;
+      readonly limit: number;
+      readonly signal: AbortSignal | undefined;
+    },
+  ): Promise<StatePage> {
+    const { afterRevision, limit, signal } = page;
+    const { incarnation } = job.row;
+    const view = await this.view(job, { scope, withLeases: false, withJob: false }, signal);
+    try {
+      const states: State[] = [];
+      let bytes = 0;
+      for await (const changes of view.latest(afterRevision)) {
+        for (const change of changes) {
+          if (change.kind !== 'state') continue;
+          bytes += stateBytes(change.state);
+          const isFull = states.length === limit || bytes > jobsLimits.listStatesBytesMax.value;
+          const revision = states.at(-1)?.revision;
+          if (isFull && revision !== undefined) {
+            return { states, revision, incarnation, more: true };
+          }
+          states.push(change.state);
+        }
+      }
+      const revision = Math.max(view.revision, afterRevision);
+      return { states, revision, incarnation, more: false };
+    } finally {
+      view.close();
+    }
+  }
+
+  async list(query: CheckedJobQuery): Promise<{ jobs: readonly JobSummary[]; next?: string }> {
+    const { storage } = this.#deps;
+    const { prefix = '', afterJobId = '', limit } = query;
+    const jobs: JobSummary[] = [];
+    if (!JOB_ID_PART.test(prefix)) return { jobs };
+    await storage.whenReadable();
+    for await (const entries of storage.range(jobsRange(prefix, afterJobId)).batches()) {
+      for (const { key, value } of entries) {
+        const summary = this.#summaryOf(key, value);
+        if (!summary || !isSummaryWanted(query, summary)) continue;
+        const last = jobs.at(-1);
+        if (last && jobs.length === limit) return { jobs, next: last.job.jobId };
+        jobs.push(summary);
+      }
+    }
+    return { jobs };
+  }
+
+  /** Waits for a slot, for a readable storage and for a moment at which memory and storage hold the same. */
+  async view(job: LoadedJob, filter: JobFilter, signal?: AbortSignal): Promise<JobView> {
+    const { storage, clock } = this.#deps;
+    const giveBack = await this.#slots.take(signal);
+    const onClose = () => {
+      giveBack();
+      this.#reportSlots();
+    };
+    this.#reportSlots();
+    for (;;) {
+      try {
+        await storage.whenReadable();
+        const open = () =>
+          new JobView({ job, snapshot: storage.snapshot(), clock, onClose }, filter);
+        return await this.#atLevel(open);
+      } catch (thrown) {
+        if (isUnavailable(thrown) && !signal?.aborted) continue;
+        onClose();
+        throw thrown;
+      }
+    }
+  }
+
+  #reportSlots(): void {
+    this.#deps.metrics.set('syncline_jobs_open_snapshots', this.#slots.takenCount);
+  }
+
+  #stateOf(job: LoadedJob, taskId: number, tag: string): State | undefined {
+    const revision = job.placeOf(taskId, tag);
+    if (revision === 0) return undefined;
+    const state = findLogState(this.#deps.storage, job, revision);
+    if (!state) throw new RecordMoved(revision);
+    return state;
+  }
+
+  /** Reads at once, or once more when memory and storage are level: then what is missing is damaged. */
+  async #whenLevel<T>(read: () => T, job: LoadedJob): Promise<T> {
+    const { storage } = this.#deps;
+    try {
+      if (storage.health().kind === 'reopening') await storage.whenReadable();
+      return read();
+    } catch (thrown) {
+      if (!(thrown instanceof RecordMoved) && !isUnavailable(thrown)) throw thrown;
+      await storage.whenReadable();
+    }
+    try {
+      return await this.#atLevel(read);
+    } catch (thrown) {
+      throw thrown instanceof RecordMoved ? corruptRow(logKey(job.jobNo, thrown.revision)) : thrown;
+    }
+  }
+
+  #atLevel<T>(read: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#deps.queue.whenLevel(() => {
+        try {
+          resolve(read());
+        } catch (thrown) {
+          reject(thrown);
+        }
+      });
+    });
+  }
+
+  /** Undefined: it was deleted while the list was read. */
+  #summaryOf(key: Uint8Array, value: Uint8Array): JobSummary | undefined {
+    const jobId = jobIdOfKey(key);
+    const loaded = this.#deps.jobs.peek(jobId);
+    if (loaded) return summaryOf(loaded);
+    const { jobNo, row } = decodeJobRow(key, value, jobId);
+    const keyOfHead = headKey(jobNo);
+    const bytes = this.#deps.storage.get(keyOfHead);
+    return bytes && summaryOf({ row, head: decodeHead(keyOfHead, bytes) });
+  }
+}
+
+class RecordMoved extends Error {
+  readonly revision: number;
+
+  constructor(revision: number) {
+    super(`the record of revision ${revision} was replaced meanwhile`);
+    this.revision = revision;
+  }
+}
+
+function summaryOf({ row, head }: { row: LoadedJob['row']; head: JobHead }): JobSummary {
+  return { job: jobInfoOf(row, head), cells: countsOfHead(row, head), lostTasks: head.lostTasks };
+}
+
+function isUnavailable(thrown: unknown): boolean {
+  return thrown instanceof SynclineError && thrown.code === 'unavailable';
+}

@@ -1,0 +1,188 @@
+// One moment of a job, read from a snapshot of the storage: what a replay and a reader who is behind get.
+//
+// The log ascends by revision, so neither read sorts or holds more than a page. A record is the latest of its
+// key if the key's row names its revision. Memory answers that for most records; where memory has moved on
+// since the snapshot was taken, the snapshot is asked.
+import type { Clock, StorageSnapshot } from '@syncline/kernel';
+import type { JobChange } from '../core/rows.js';
+import { jobsLimits } from '../limits.js';
+import type { JobFeedView } from '../subscription/job-feed-source.js';
+import { type JobFilter, matchesFilter } from '../subscription/job-filter.js';
+import { LogRecord, type RecordSubject } from './change-codec.js';
+import { cellKey, jobRange, KeyKind, logKey, logRange, taskKey } from './keys.js';
+import type { LoadedJob } from './loaded-job.js';
+import { decodeCellPlace, decodeTask } from './row-codec.js';
+import { corruptRow } from './row-reader.js';
+
+export interface JobViewDeps {
+  readonly job: LoadedJob;
+  /** Taken at a moment at which memory and storage held the same. */
+  readonly snapshot: StorageSnapshot;
+  readonly clock: Pick<Clock, 'defer'>;
+  onClose(): void;
+}
+
+export class JobView implements JobFeedView {
+  readonly revision: number;
+  readonly compactedTo: number;
+  readonly #deps: JobViewDeps;
+  readonly #filter: JobFilter;
+  readonly #metadataRevision: number;
+  #isClosed = false;
+
+  constructor(deps: JobViewDeps, filter: JobFilter) {
+    this.#deps = deps;
+    this.#filter = filter;
+    this.revision = deps.job.head.revision;
+    this.compactedTo = deps.job.head.compactedTo;
+    this.#metadataRevision = deps.job.row.metadataRevision;
+  }
+
+  /** A narrow scope has few keys: they are looked up. The whole job is a walk along its log. */
+  latest(after: number): AsyncIterable<readonly JobChange[]> {
+    const { taskId, tag } = this.#filter.scope;
+    const isWhole = taskId === undefined && tag === undefined;
+    return isWhole ? this.#walk(after, true) : this.#lookUp(after);
+  }
+
+  changes(after: number): AsyncIterable<readonly JobChange[]> {
+    return this.#walk(after, false);
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#deps.snapshot.close();
+    this.#deps.onClose();
+  }
+
+  get #isUnmoved(): boolean {
+    return this.#deps.job.head.revision === this.revision;
+  }
+
+  async *#walk(after: number, isLatestOnly: boolean): AsyncGenerator<readonly JobChange[]> {
+    const { job, snapshot } = this.#deps;
+    if (after >= this.revision) return;
+    const range = logRange(job.jobNo, after, this.revision);
+    for await (const entries of snapshot.range(range).batches()) {
+      const changes: JobChange[] = [];
+      for (const { key, value } of entries) {
+        const record = new LogRecord(key, value);
+        if (!this.#isWanted(record.subject)) continue;
+        if (isLatestOnly && !this.#isLatest(record)) continue;
+        changes.push(record.change(job.logContext));
+      }
+      if (changes.length > 0) yield changes;
+    }
+  }
+
+  async *#lookUp(after: number): AsyncGenerator<readonly JobChange[]> {
+    const { job, snapshot, clock } = this.#deps;
+    const revisions = await this.#revisions(after);
+    const pageMax = jobsLimits.frameEventsMax.value;
+    for (let at = 0; at < revisions.length; at += pageMax) {
+      if (at > 0) await new Promise<void>((resolve) => clock.defer(resolve));
+      const changes: JobChange[] = [];
+      for (const revision of revisions.subarray(at, at + pageMax)) {
+        const key = logKey(job.jobNo, revision);
+        const bytes = snapshot.get(key);
+        if (!bytes) throw corruptRow(key);
+        const change = new LogRecord(key, bytes).change(job.logContext);
+        if (matchesFilter(this.#filter, change)) changes.push(change);
+      }
+      if (changes.length > 0) yield changes;
+    }
+  }
+
+  /** Of all keys in scope, ascending. */
+  async #revisions(after: number): Promise<Float64Array> {
+    const { job } = this.#deps;
+    const { scope, withLeases, withJob } = this.#filter;
+    job.damage.checkScope(scope);
+    const revisions = this.#isUnmoved ? this.#revisionsInMemory() : await this.#revisionsStored();
+    if (withLeases) revisions.push(...(await this.#leaseRevisions()));
+    if (withJob) revisions.push(this.#metadataRevision);
+    return Float64Array.from(revisions.filter((revision) => revision > after)).sort();
+  }
+
+  #revisionsInMemory(): number[] {
+    const { tags, places } = this.#deps.job;
+    const { taskId, tag } = this.#filter.scope;
+    if (tag === undefined) return taskId === undefined ? [] : places.revisionsOfTask(taskId, 0);
+    const tagNo = tags.numberOf(tag);
+    if (tagNo === undefined) return [];
+    return taskId === undefined ? places.revisionsOfTag(tagNo, 0) : [places.get(tagNo, taskId)];
+  }
+
+  async #revisionsStored(): Promise<number[]> {
+    const { job } = this.#deps;
+    const { taskId, tag } = this.#filter.scope;
+    const tagNos = tag === undefined ? [...job.tags.entries()].map(([, tagNo]) => tagNo) : [];
+    const tagNo = tag === undefined ? undefined : job.tags.numberOf(tag);
+    if (tagNo !== undefined) tagNos.push(tagNo);
+    if (taskId !== undefined) return tagNos.map((each) => this.#storedPlace(each, taskId));
+    const revisions: number[] = [];
+    for (const each of tagNos) revisions.push(...(await this.#storedPlacesOfTag(each)));
+    return revisions;
+  }
+
+  async #storedPlacesOfTag(tagNo: number): Promise<number[]> {
+    const { job, snapshot } = this.#deps;
+    const revisions: number[] = [];
+    const range = { from: cellKey(job.jobNo, tagNo, 0), to: cellKey(job.jobNo, tagNo + 1, 0) };
+    for await (const entries of snapshot.range(range).batches()) {
+      for (const { key, value } of entries) revisions.push(decodeCellPlace(key, value).revision);
+    }
+    return revisions;
+  }
+
+  /** 0: never written. */
+  #storedPlace(tagNo: number, taskId: number): number {
+    const key = cellKey(this.#deps.job.jobNo, tagNo, taskId);
+    const bytes = this.#deps.snapshot.get(key);
+    return bytes ? decodeCellPlace(key, bytes).revision : 0;
+  }
+
+  async #leaseRevisions(): Promise<number[]> {
+    const { job, snapshot } = this.#deps;
+    const { taskId } = this.#filter.scope;
+    if (taskId !== undefined) return [this.#storedLease(taskId)];
+    const revisions: number[] = [];
+    for await (const entries of snapshot.range(jobRange(KeyKind.task, job.jobNo)).batches()) {
+      for (const { key, value } of entries) revisions.push(decodeTask(key, value, 0).revision);
+    }
+    return revisions;
+  }
+
+  #storedLease(taskId: number): number {
+    const key = taskKey(this.#deps.job.jobNo, taskId);
+    const bytes = this.#deps.snapshot.get(key);
+    return bytes ? decodeTask(key, bytes, taskId).revision : 0;
+  }
+
+  #isWanted(subject: RecordSubject): boolean {
+    const { scope, withLeases, withJob } = this.#filter;
+    if (subject.kind === 'job') return withJob;
+    if (scope.taskId !== undefined && scope.taskId !== subject.taskId) return false;
+    if (subject.kind === 'lease') return withLeases;
+    return scope.tag === undefined || this.#deps.job.tags.numberOf(scope.tag) === subject.tagNo;
+  }
+
+  #isLatest({ subject, revision }: LogRecord): boolean {
+    const { job } = this.#deps;
+    switch (subject.kind) {
+      case 'state': {
+        const { tagNo, taskId } = subject;
+        if (job.places.get(tagNo, taskId) === revision) return true;
+        const tag = job.tags.nameOf(tagNo);
+        job.damage.checkScope({ taskId, ...(tag !== undefined && { tag }) });
+        return !this.#isUnmoved && this.#storedPlace(tagNo, taskId) === revision;
+      }
+      case 'lease':
+        if (job.tasks.get(subject.taskId)?.revision === revision) return true;
+        return !this.#isUnmoved && this.#storedLease(subject.taskId) === revision;
+      case 'job':
+        return revision === this.#metadataRevision;
+    }
+  }
+}

@@ -1,0 +1,69 @@
+// Reads the rows of a range and goes on behind damaged ones: each of them is told, and costs only its key.
+//
+// A row can be damaged twice over: the storage finds its own checksum wrong and ends the range with an error
+// that names the key, or the row's seal is wrong and its decoder throws.
+import { type StorageReads, SynclineError } from '@syncline/kernel';
+import type { KeyRange } from './keys.js';
+
+export interface RowVisitor {
+  /** May throw `corrupt`. */
+  row(key: Uint8Array, value: Uint8Array): void;
+  damaged(key: Uint8Array, error: SynclineError): void;
+}
+
+export async function readRows(
+  reads: StorageReads,
+  { from, to }: KeyRange,
+  visitor: RowVisitor,
+): Promise<void> {
+  let next = from;
+  const visit = (key: Uint8Array, value: Uint8Array) => {
+    next = keyBehind(key);
+    try {
+      visitor.row(key, value);
+    } catch (thrown) {
+      if (!isCorrupt(thrown)) throw thrown;
+      visitor.damaged(key, thrown);
+    }
+  };
+  for (;;) {
+    try {
+      await visitRange(reads, { from: next, to }, visit);
+      return;
+    } catch (thrown) {
+      const key = damagedKeyOf(thrown);
+      if (!key || !isCorrupt(thrown)) throw thrown;
+      await visitRange(reads, { from: next, to: key }, visit);
+      visitor.damaged(key, thrown);
+      next = keyBehind(key);
+    }
+  }
+}
+
+async function visitRange(
+  reads: StorageReads,
+  range: KeyRange,
+  visit: (key: Uint8Array, value: Uint8Array) => void,
+): Promise<void> {
+  for await (const entries of reads.range(range).batches()) {
+    for (const { key, value } of entries) visit(key, value);
+  }
+}
+
+export function isCorrupt(thrown: unknown): thrown is SynclineError {
+  return thrown instanceof SynclineError && thrown.code === 'corrupt';
+}
+
+function damagedKeyOf(thrown: unknown): Uint8Array | undefined {
+  if (!isCorrupt(thrown)) return undefined;
+  const { keyHex } = thrown.details;
+  const isWhole = typeof keyHex === 'string' && /^[0-9a-f]+$/.test(keyHex);
+  return isWhole ? Buffer.from(keyHex, 'hex') : undefined;
+}
+
+/** The next key there can be. */
+function keyBehind(key: Uint8Array): Uint8Array {
+  const behind = new Uint8Array(key.length + 1);
+  behind.set(key);
+  return behind;
+}

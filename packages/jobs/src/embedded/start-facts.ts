@@ -1,0 +1,140 @@
+// What a store finds when it starts: how many jobs there are, which leases are held, which deletions a crash
+// has cut off.
+//
+// A store that took buffered writes and did not end in order may have lost some, and its cursors may name
+// revisions that will be given again: then the generation of all cursors is raised before anybody gets one.
+// Such a loss can also leave a head that counts cells which are gone, so the heads are counted anew.
+import { type Storage, StorageBatch } from '@syncline/kernel';
+import type { WatchedLease } from '../leases/lease-watch.js';
+import { loadJob } from './job-loader.js';
+import {
+  bufferedKey,
+  deletedRange,
+  headKey,
+  jobIdOfKey,
+  jobNoOfKey,
+  jobsRange,
+  storeKey,
+  taskIdOfKey,
+  tasksOfAllJobs,
+} from './keys.js';
+import { readRows } from './read-rows.js';
+import { recountedHead } from './recounted-head.js';
+import type { RetentionOptions } from './retention-marks.js';
+import {
+  decodeHead,
+  decodeJobRow,
+  decodeStoreRow,
+  decodeTask,
+  encodeHead,
+  encodeStoreRow,
+  type StoreRow,
+} from './row-codec.js';
+import { RowWriter } from './row-writer.js';
+import type { StoreFacts } from './store-ledger.js';
+
+export interface StartFacts extends StoreFacts {
+  /** They get a full ttl: the time in which the store was down counts against nobody. */
+  readonly heldLeases: readonly (WatchedLease & { readonly ttlMs: number })[];
+  readonly deletedJobNos: readonly number[];
+}
+
+export async function readStartFacts(
+  storage: Storage,
+  retention: RetentionOptions,
+): Promise<StartFacts> {
+  await storage.whenReadable();
+  const hasBufferedMark = storage.get(bufferedKey) !== undefined;
+  const jobIds = await readJobIds(storage);
+  const stored = readStoreRow(storage);
+  const row = hasBufferedMark ? { ...stored, generation: stored.generation + 1 } : stored;
+  if (hasBufferedMark) await recover(storage, { row, jobIds: [...jobIds.values()], retention });
+  const deletedJobNos: number[] = [];
+  await readRows(storage, deletedRange, {
+    row: (key) => deletedJobNos.push(jobNoOfKey(key)),
+    damaged: (key) => deletedJobNos.push(jobNoOfKey(key)),
+  });
+  return {
+    row,
+    hasBufferedMark,
+    jobsCount: jobIds.size,
+    logRecords: countRecords(storage, jobIds.keys()),
+    heldLeases: await readHeldLeases(storage, jobIds),
+    deletedJobNos,
+  };
+}
+
+function readStoreRow(storage: Storage): StoreRow {
+  const bytes = storage.get(storeKey);
+  return bytes ? decodeStoreRow(storeKey, bytes) : { nextJobNo: 1, generation: 0 };
+}
+
+/** Ids by number. A job whose metadata is damaged says so when it is asked for. */
+async function readJobIds(storage: Storage): Promise<ReadonlyMap<number, string>> {
+  const jobIds = new Map<number, string>();
+  let damagedCount = 0;
+  await readRows(storage, jobsRange('', ''), {
+    row: (key, value) => {
+      const jobId = jobIdOfKey(key);
+      jobIds.set(decodeJobRow(key, value, jobId).jobNo, jobId);
+    },
+    damaged: (key) => {
+      damagedCount += 1;
+      jobIds.set(-damagedCount, jobIdOfKey(key)); // it counts, under a number that no job has
+    },
+  });
+  return jobIds;
+}
+
+async function readHeldLeases(
+  storage: Storage,
+  jobIds: ReadonlyMap<number, string>,
+): Promise<StartFacts['heldLeases']> {
+  const leases: (WatchedLease & { readonly ttlMs: number })[] = [];
+  await readRows(storage, tasksOfAllJobs, {
+    row: (key, value) => {
+      const jobNo = jobNoOfKey(key);
+      const jobId = jobIds.get(jobNo);
+      const { taskId, epoch, state, ttlMs } = decodeTask(key, value, taskIdOfKey(key));
+      if (jobId === undefined || state !== 'held' || ttlMs === 0) return;
+      leases.push({ jobId, incarnation: String(jobNo), taskId, epoch, ttlMs });
+    },
+    damaged: () => {}, // said to whoever asks for that task
+  });
+  return leases;
+}
+
+function countRecords(storage: Storage, jobNos: Iterable<number>): number {
+  let count = 0;
+  for (const jobNo of jobNos) {
+    if (jobNo < 0) continue;
+    const key = headKey(jobNo);
+    const bytes = storage.get(key);
+    if (bytes) count += decodeHead(key, bytes).logRecords;
+  }
+  return count;
+}
+
+async function recover(
+  storage: Storage,
+  {
+    row,
+    jobIds,
+    retention,
+  }: {
+    readonly row: StoreRow;
+    readonly jobIds: readonly string[];
+    readonly retention: RetentionOptions;
+  },
+): Promise<void> {
+  const writer = new RowWriter();
+  const batch = new StorageBatch();
+  for (const jobId of jobIds) {
+    const job = await loadJob(storage, jobId, retention);
+    if (!job) continue;
+    const key = headKey(job.jobNo);
+    batch.put(key, encodeHead(writer, key, recountedHead(job)));
+  }
+  batch.put(storeKey, encodeStoreRow(writer, storeKey, row));
+  await storage.write(batch, { durability: 'synced' });
+}

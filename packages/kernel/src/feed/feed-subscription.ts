@@ -19,6 +19,7 @@ import type { FeedPresenter } from './feed-presenter.js';
 import { IdleWatch } from './idle-watch.js';
 import type { LiveBuffer } from './live-buffer.js';
 import type { ReadPiece, ReadStart, StoreReader } from './store-reader.js';
+import { StoreStream } from './store-stream.js';
 
 /** What a subscription needs of its feed. */
 export interface FeedSubscriptionDeps<C extends FeedChange, E> {
@@ -47,20 +48,21 @@ type Ending =
   | { readonly kind: 'deleted' }
   | { readonly kind: 'failed'; readonly error: SynclineError };
 
+/** Someone asks for the next batch. */
+interface Pull<E> {
+  readonly countMax: number;
+  resolve(batch: readonly E[] | undefined): void;
+  reject(thrown: unknown): void;
+}
+
 export class FeedSubscription<C extends FeedChange, E>
   implements AsyncIterable<E>, AsyncDisposable
 {
   readonly #deps: FeedSubscriptionDeps<C, E>;
   readonly #options: FeedSubscriptionOptions;
   readonly #idle: IdleWatch;
+  readonly #store: StoreStream<C>;
   #start: ReadStart;
-  #reader: StoreReader<C> | undefined;
-  #pieces: AsyncGenerator<ReadPiece<C>> | undefined;
-  #isReading = false;
-  /** Read from the store and not handed out whole; `#pieceAt` says how much was. */
-  #piece: ReadPiece<C> | undefined;
-  #pieceAt = 0;
-  #readError: { readonly thrown: unknown } | undefined;
   #position: FeedPosition | undefined;
   #owesLive = false;
   #stale: FeedStale | undefined;
@@ -68,13 +70,17 @@ export class FeedSubscription<C extends FeedChange, E>
   #ending: Ending | undefined;
   #isEnded = false;
   #taker: object | undefined;
-  /** Set while a pull waits. */
-  #wake: (() => void) | undefined;
+  #waiting: Pull<E> | undefined;
+  #isWoken = false;
 
   constructor(deps: FeedSubscriptionDeps<C, E>, options: FeedSubscriptionOptions) {
     this.#deps = deps;
     this.#options = options;
     this.#start = options.start;
+    this.#store = new StoreStream({
+      createReader: () => deps.createReader(this.#turnLive),
+      onProgress: () => this.#wake(),
+    });
     this.#idle = new IdleWatch(deps.clock, options.liveIntervalMs, this.#onIdle);
     options.signal?.addEventListener('abort', this.#closeOnAbort);
   }
@@ -101,36 +107,36 @@ export class FeedSubscription<C extends FeedChange, E>
     const { buffer, presenter } = this.#deps;
     if (!this.#deps.isInScope(change)) return;
     // Who waits takes a batch as soon as this commit is published whole: that is not being slow.
-    const extraEvents = this.#wake ? kernelLimits.feedBatchEventsMax.value : 0;
+    const extraEvents = this.#waiting ? kernelLimits.feedBatchEventsMax.value : 0;
     if (buffer.offer(change, extraEvents) === 'full') {
       this.#deps.onDeaf();
       presenter.onDrop();
     }
-    this.#wakeNow();
+    this.#wake();
   }
 
   /** The store is out of reach. */
   markStale(stale: FeedStale): void {
     this.#stale = stale;
-    this.#wakeNow();
+    this.#wake();
   }
 
   /** It is within reach again. Who has not heard otherwise need not know. */
   markLive(): void {
     this.#stale = undefined;
-    this.#wakeNow();
+    this.#wake();
   }
 
   /** The store shows another past: whoever has seen something gets a `gap` reset and a new snapshot. */
   restart(): void {
     if (this.#isEnded || this.#ending) return;
-    this.#leaveStore();
+    this.#store.leave();
     this.#deps.buffer.stop();
     this.#deps.onDeaf();
     const { start } = this.#options;
     const hasSeenNone = !this.#position && start.kind === 'replay' && start.after === 0;
     if (!hasSeenNone) this.#start = { kind: 'reset', after: this.#revision };
-    this.#wakeNow();
+    this.#wake();
   }
 
   /** Hands out what was published, then a last event or an error. Who still reads the store stops there. */
@@ -139,22 +145,22 @@ export class FeedSubscription<C extends FeedChange, E>
     this.#ending = ending;
     this.#deps.buffer.seal();
     this.#deps.onDeaf();
-    if (!this.#deps.buffer.isServing) this.#leaveStore();
-    this.#wakeNow();
+    if (!this.#deps.buffer.isServing) this.#store.leave();
+    this.#wake();
   }
 
   /** Ends the loop without an error and drops what is buffered. */
   close(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#leaveStore();
+    this.#store.leave();
     this.#deps.buffer.stop();
     this.#idle.stop();
     this.#options.signal?.removeEventListener('abort', this.#closeOnAbort);
     this.#deps.onDeaf();
     this.#deps.onEnd();
     this.#deps.presenter.onEnd();
-    this.#wakeNow();
+    this.#wake();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -167,16 +173,14 @@ export class FeedSubscription<C extends FeedChange, E>
     return this.#position?.revision ?? this.#options.start.after;
   }
 
-  #wakeNow(): void {
-    this.#wake?.();
-  }
-
   #iterate<T>(countMax: number, pick: (batch: readonly E[]) => T): AsyncIterableIterator<T> {
     const taker: AsyncIterableIterator<T> = {
-      next: async () => {
-        const batch = await this.#pull(taker, countMax);
-        return batch ? { done: false, value: pick(batch) } : { done: true, value: undefined };
-      },
+      next: () =>
+        new Promise((resolve, reject) => {
+          const take = (batch: readonly E[] | undefined) =>
+            resolve(batch ? { done: false, value: pick(batch) } : { done: true, value: undefined });
+          this.#pull(taker, { countMax, resolve: take, reject });
+        }),
       return: async () => {
         this.close();
         return { done: true, value: undefined };
@@ -186,56 +190,78 @@ export class FeedSubscription<C extends FeedChange, E>
     return taker;
   }
 
-  async #pull(taker: object, countMax: number): Promise<readonly E[] | undefined> {
+  #pull(taker: object, pull: Pull<E>): void {
     if (!this.#taker) this.#deps.presenter.onOpen();
     this.#taker ??= taker;
-    if (this.#taker !== taker) {
-      throw new SynclineError('conflict', 'a subscription can be read once');
+    if (this.#taker !== taker || this.#waiting) {
+      const fault = this.#waiting ? 'pulled once at a time' : 'read once';
+      pull.reject(new SynclineError('conflict', `a subscription can be ${fault}`));
+      return;
     }
-    if (this.#wake) throw new SynclineError('conflict', 'a subscription is pulled once at a time');
-    for (;;) {
-      const batch = this.#takeNow(countMax);
-      if (batch) this.#idle.onEvent();
-      if (batch || this.#isEnded) return batch;
-      this.#readOn();
-      if (this.#deps.buffer.isServing) this.#idle.start();
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-      this.#wake = undefined;
-    }
+    this.#waiting = pull;
+    this.#serve();
   }
+
+  /** Answers the pull that waits, or sees to it that something comes. */
+  #serve(): void {
+    const pull = this.#waiting;
+    if (!pull) return;
+    try {
+      const batch = this.#takeNow(pull.countMax);
+      if (batch || this.#isEnded) {
+        this.#waiting = undefined;
+        this.#idle.onEvent();
+        pull.resolve(batch);
+        return;
+      }
+    } catch (thrown) {
+      this.#waiting = undefined;
+      pull.reject(thrown);
+      return;
+    }
+    if (this.#deps.buffer.isServing) this.#idle.start();
+    else this.#store.readOn(() => this.#readStart());
+  }
+
+  /** Not at once: what is being published now comes in one batch. */
+  #wake(): void {
+    if (!this.#waiting || this.#isWoken) return;
+    this.#isWoken = true;
+    queueMicrotask(this.#onWake);
+  }
+
+  readonly #onWake = (): void => {
+    this.#isWoken = false;
+    this.#serve();
+  };
 
   #takeNow(countMax: number): readonly E[] | undefined {
     const { buffer, presenter } = this.#deps;
     if (this.#isEnded) return undefined;
-    if (this.#piece) return this.#takePiece(this.#piece, countMax);
+    const piece = this.#store.take(countMax);
+    if (piece) return this.#presentPiece(piece);
     if (!buffer.isEmpty) return this.#takeLive(countMax);
     if (buffer.hasFailed) throw this.#endedBy(presenter.overflow(buffer.through));
-    if (this.#readError) throw this.#endedBy(this.#readError.thrown);
+    if (this.#store.error) throw this.#endedBy(this.#store.error.thrown);
     if (this.#ending) return this.#takeEnding(this.#ending);
     return this.#takeNotice();
   }
 
-  #takePiece(piece: ReadPiece<C>, countMax: number): readonly E[] {
+  #presentPiece(piece: ReadPiece<C>): readonly E[] {
     const { presenter } = this.#deps;
-    if (piece.kind === 'page') {
-      const changes = piece.changes.slice(this.#pieceAt, this.#pieceAt + countMax);
-      this.#pieceAt += changes.length;
-      if (this.#pieceAt >= piece.changes.length) this.#piece = undefined;
-      const isReplaying = piece.as === 'snapshot';
-      this.#moveTo(changes, isReplaying);
-      return changes.map((change) =>
-        isReplaying ? presenter.snapshot(change) : presenter.change(change),
-      );
+    switch (piece.kind) {
+      case 'page': {
+        const { as, changes } = piece;
+        this.#moveTo(changes, as === 'snapshot');
+        return changes.map((change) => presenter[as](change));
+      }
+      case 'synced':
+        this.#position = { revision: piece.revision, isReplaying: false };
+        return [presenter.synced(piece.revision, piece.resumed)];
+      case 'gap':
+        if (piece.reason === 'reset') this.#position = { revision: 0, isReplaying: true };
+        return [presenter.gap(piece)];
     }
-    this.#piece = undefined;
-    if (piece.kind === 'synced') {
-      this.#position = { revision: piece.revision, isReplaying: false };
-      return [presenter.synced(piece.revision, piece.resumed)];
-    }
-    if (piece.reason === 'reset') this.#position = { revision: 0, isReplaying: true };
-    return [presenter.gap(piece)];
   }
 
   #takeLive(countMax: number): readonly E[] {
@@ -282,38 +308,10 @@ export class FeedSubscription<C extends FeedChange, E>
     return thrown;
   }
 
-  /** Reads the next piece of the store, unless one is under way or the buffer serves. */
-  #readOn(): void {
+  #readStart(): ReadStart {
     const { buffer } = this.#deps;
-    if (buffer.isServing || this.#isReading || this.#ending) return;
-    if (!this.#pieces) {
-      if (buffer.hasDropped) {
-        const coalesces = this.#options.isCoalescing;
-        this.#start = { kind: 'catch-up', after: buffer.through, coalesces };
-      }
-      this.#reader = this.#deps.createReader(this.#turnLive);
-      this.#pieces = this.#reader.read(this.#start);
-    }
-    const pieces = this.#pieces;
-    this.#isReading = true;
-    pieces.next().then(
-      ({ value }) => this.#onPiece(pieces, value ?? undefined),
-      (thrown: unknown) => this.#onPiece(pieces, undefined, { thrown }),
-    );
-  }
-
-  #onPiece(
-    pieces: AsyncGenerator<ReadPiece<C>>,
-    piece: ReadPiece<C> | undefined,
-    error?: { readonly thrown: unknown },
-  ): void {
-    if (pieces !== this.#pieces) return; // the subscriber has left the store meanwhile
-    this.#isReading = false;
-    this.#piece = piece;
-    this.#pieceAt = 0;
-    if (!piece) this.#pieces = undefined;
-    this.#readError = error;
-    this.#wakeNow();
+    if (!buffer.hasDropped) return this.#start;
+    return { kind: 'catch-up', after: buffer.through, coalesces: this.#options.isCoalescing };
   }
 
   readonly #turnLive = (revision: number, owesLive: boolean): void => {
@@ -322,17 +320,10 @@ export class FeedSubscription<C extends FeedChange, E>
     this.#deps.onLive();
   };
 
-  #leaveStore(): void {
-    this.#reader?.stop();
-    this.#pieces = undefined;
-    this.#piece = undefined;
-    this.#isReading = false;
-  }
-
   /** Who does not wait has something to take, and is watched again when it waits. */
   readonly #onIdle = (): void => {
-    if (!this.#wake || !this.#deps.buffer.isServing) return;
+    if (!this.#waiting || !this.#deps.buffer.isServing) return;
     this.#owesLive = true;
-    this.#wakeNow();
+    this.#wake();
   };
 }

@@ -1,10 +1,11 @@
 // What was published since a subscriber turned live and is not handed out yet.
 //
 //   off ── start ──▶ on ── full, block or coalesce ──▶ dropped ── start ──▶ on
-//                     └── full, fail, or sealed ──▶ last
+//                     ├── full, fail ──▶ failed
+//                     └── seal ──▶ sealed
 //
-// Off and dropped it takes nothing: the subscriber reads the store. At its last it takes nothing more and
-// hands out what it has.
+// Off and dropped it takes nothing: the subscriber reads the store. Failed and sealed it takes nothing more
+// and hands out what it has.
 //
 // K23  It never passes its bounds, and publishing never waits.
 import type { FeedChange } from './feed-event.js';
@@ -20,13 +21,12 @@ export interface LiveBufferOptions<C> {
 
 export class LiveBuffer<C extends FeedChange> {
   readonly #options: LiveBufferOptions<C>;
-  #state: 'off' | 'on' | 'dropped' | 'last' = 'off';
+  #state: 'off' | 'on' | 'dropped' | 'failed' | 'sealed' = 'off';
   // What lies before #head was handed out. It is cut off in bulk.
   #held: C[] = [];
   #head = 0;
   #bytes = 0;
   #through = 0;
-  #isFull = false;
 
   constructor(options: LiveBufferOptions<C>) {
     this.#options = options;
@@ -34,16 +34,16 @@ export class LiveBuffer<C extends FeedChange> {
 
   /** Its subscriber is served from here, not from the store. */
   get isServing(): boolean {
-    return this.#state === 'on' || this.#state === 'last';
+    return this.#state !== 'off' && this.#state !== 'dropped';
   }
 
   get hasDropped(): boolean {
     return this.#state === 'dropped';
   }
 
-  /** Under `fail` it was full: what it holds is the last. */
+  /** It was full under `fail`. */
   get hasFailed(): boolean {
-    return this.#state === 'last' && this.#isFull;
+    return this.#state === 'failed';
   }
 
   get isEmpty(): boolean {
@@ -72,7 +72,7 @@ export class LiveBuffer<C extends FeedChange> {
 
   /** Takes nothing more. */
   seal(): void {
-    if (this.#state === 'on') this.#state = 'last';
+    if (this.#state === 'on') this.#state = 'sealed';
   }
 
   /** Takes a change in scope. `extraEvents`: how many more than its bound it may hold for now. */
@@ -111,9 +111,8 @@ export class LiveBuffer<C extends FeedChange> {
   }
 
   #overflow(): void {
-    this.#isFull = true;
     if (this.#options.overflow === 'fail') {
-      this.#state = 'last';
+      this.#state = 'failed';
       return;
     }
     // What came before the oldest that is held was handed out, or was out of scope.

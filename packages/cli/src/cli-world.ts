@@ -3,6 +3,8 @@
 
 export interface OutputStream {
   write(text: string): unknown;
+  /** Whoever read it has gone. */
+  readonly destroyed?: boolean;
   readonly isTTY?: boolean;
   /** Of a terminal, now. */
   readonly columns?: number;
@@ -18,6 +20,10 @@ export interface CliWorld {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Calls back each time. From then on the event no longer ends the process by itself. */
   onStopEvent(listener: (event: StopEvent) => void): void;
+  /** Before Ctrl-Z puts the process to sleep `leave` is called, and `back` when it goes on. */
+  onSuspend(leave: () => void, back: () => void): void;
+  /** What was typed behind the question; undefined where there is no terminal to ask on. */
+  ask(question: string): Promise<string | undefined>;
   /** Tells the process that started this one, if it holds a channel, that all listeners accept. */
   reportStarted(): void;
   /** Ends the process at once. */

@@ -12,6 +12,31 @@ export const cliLimits = defineLimits({
     unit: 'bytes',
     why: 'An answer that is longer is not read further: it is surely not one of ours.',
   },
+  jobAnswerBytesMax: {
+    value: 64 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'An answer about one job, with the worst state of each tag. A longer one is not read further.',
+  },
+  eventBytesMax: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'One event of a stream, about. A longer one is surely not one of ours, and the connection is given up.',
+  },
+  streamSilenceMs: {
+    value: 25_000,
+    unit: 'ms',
+    why: 'An event stream on which nothing has come for so long is dead: servers say something every 10 s.',
+  },
+  reconnectMaxMs: {
+    value: 5_000,
+    unit: 'ms',
+    why: 'The longest wait before `jobs watch` tries to connect again. The first is a quarter second.',
+  },
+  redrawIntervalMs: {
+    value: 100,
+    unit: 'ms',
+    why: 'A table is drawn anew at most this often.',
+  },
   statusDepthMax: {
     value: 32,
     unit: 'levels',

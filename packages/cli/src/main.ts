@@ -1,4 +1,5 @@
 // The real world around the command line: the process, its streams and its signals.
+import { createInterface } from 'node:readline';
 import type { CliWorld } from './cli-world.js';
 import { runCli } from './run-cli.js';
 
@@ -21,12 +22,32 @@ export async function main(host: NodeJS.Process): Promise<void> {
       if (host.env['npm_execpath'] !== undefined)
         whenParentChanges(host, parentId, () => listener('disconnect'));
     },
+    onSuspend: (leave, back) => sleepBetween(host, leave, back),
+    ask: (question) => askOn(host, question),
     reportStarted: () => void host.send?.('started'),
     exitNow: (code) => host.exit(code),
   };
   host.exitCode = await runCli(world, host.argv.slice(2));
   if (host.connected) host.disconnect();
   setTimeout(() => host.exit(), LINGER_MS).unref();
+}
+
+function sleepBetween(host: NodeJS.Process, leave: () => void, back: () => void): void {
+  host.on('SIGTSTP', () => {
+    leave();
+    host.once('SIGCONT', back);
+    host.kill(host.pid, 'SIGSTOP'); // nobody can listen to this one
+  });
+}
+
+function askOn({ stdin, stderr }: NodeJS.Process, question: string): Promise<string | undefined> {
+  if (!stdin.isTTY) return Promise.resolve(undefined);
+  const lines = createInterface({ input: stdin });
+  stderr.write(question);
+  return new Promise<string>((resolve) => {
+    lines.once('line', resolve);
+    lines.once('close', () => resolve('')); // Ctrl-D
+  }).finally(() => lines.close());
 }
 
 /**

@@ -28,6 +28,10 @@ const COMMANDS: Readonly<Record<string, LazyCommand>> = {
     description: 'Show what a server is and how it is',
     load: async () => (await import('./commands/status.js')).fillStatusCommand,
   },
+  jobs: {
+    description: 'List jobs, show, watch and remove them',
+    load: async () => (await import('./commands/jobs.js')).fillJobsCommand,
+  },
   fair: {
     description: 'Evaluate fair throttling and watch it',
     load: async () => (await import('./commands/fair.js')).fillFairCommand,

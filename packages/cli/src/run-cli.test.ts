@@ -28,6 +28,8 @@ async function run(
     stderr: stream('stderr'),
     environment,
     onStopEvent() {},
+    onSuspend() {},
+    ask: async () => undefined,
     reportStarted() {},
     exitNow: () => expect.unreachable(),
   };

@@ -35,6 +35,8 @@ async function ask(code: number, body: unknown, ...flags: readonly string[]) {
     stderr: { write: (text) => (stderr += text) },
     environment: {},
     onStopEvent() {},
+    onSuspend() {},
+    ask: async () => undefined,
     reportStarted() {},
     exitNow: () => expect.unreachable(),
   };

@@ -61,6 +61,8 @@ async function ask({ body = facts, code = 200, flags = [], isTerminal, stopAfter
     onStopEvent: (listener) => {
       stop = listener;
     },
+    onSuspend() {},
+    ask: async () => undefined,
     reportStarted() {},
     exitNow: () => expect.unreachable(),
   };

@@ -33,6 +33,8 @@ async function run(act: (deps: SliceDeps, send: (event: StopEvent) => void) => v
     onStopEvent: (listener) => {
       send = listener;
     },
+    onSuspend() {},
+    ask: async () => undefined,
     reportStarted: () => started && act(started, send),
     exitNow: () => expect.unreachable(),
   };

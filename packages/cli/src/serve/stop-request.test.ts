@@ -13,6 +13,8 @@ function fakeWorld() {
     onStopEvent: (listener) => {
       send = listener;
     },
+    onSuspend() {},
+    ask: async () => undefined,
     reportStarted() {},
     exitNow: (code) => void exits.push(code),
   };

@@ -4,7 +4,6 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { SynclineError } from '@syncline/kernel';
 import { errorFromProblem } from '@syncline/protocol';
-import { cliLimits } from '../limits.js';
 import type { StatusTarget } from './status-target.js';
 import { unreachableError } from './unreachable-error.js';
 
@@ -41,13 +40,13 @@ export function sendRequest(target: StatusTarget, asked: ServerRequest): Promise
   });
 }
 
-/** The text of an answer, of which none of ours is longer than the limit. */
-export async function readAnswer(response: IncomingMessage): Promise<string> {
+/** The text of an answer. A longer one is surely none of ours. */
+export async function readAnswer(response: IncomingMessage, bytesMax: number): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > cliLimits.answerBytesMax.value) throw new Error('the answer is too long');
+    if (bytes > bytesMax) throw new Error('the answer is too long');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

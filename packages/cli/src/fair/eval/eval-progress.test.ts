@@ -14,6 +14,8 @@ function progressOn(isTTY: boolean) {
     stderr: { isTTY, write },
     environment: {},
     onStopEvent() {},
+    onSuspend() {},
+    ask: async () => undefined,
     reportStarted() {},
     exitNow() {},
   };

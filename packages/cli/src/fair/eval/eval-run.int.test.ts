@@ -23,6 +23,8 @@ async function run(line: string, onStopEvent: CliWorld['onStopEvent'] = () => {}
     stderr: stream('stderr'),
     environment: {},
     onStopEvent,
+    onSuspend() {},
+    ask: async () => undefined,
     reportStarted() {},
     exitNow: () => expect.unreachable(),
   };

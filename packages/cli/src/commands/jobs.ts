@@ -1,0 +1,14 @@
+// `syncline jobs …`: what one does with jobs from a terminal.
+import type { Command } from 'commander';
+import type { CliWorld } from '../cli-world.js';
+import { addLsCommand } from '../jobs/ls-command.js';
+import { addRmCommand } from '../jobs/rm-command.js';
+import { addShowCommand } from '../jobs/show-command.js';
+import { addWatchCommand } from '../jobs/watch-command.js';
+
+export function fillJobsCommand(jobs: Command, world: CliWorld): void {
+  addLsCommand(jobs, world);
+  addShowCommand(jobs, world);
+  addWatchCommand(jobs, world);
+  addRmCommand(jobs, world);
+}

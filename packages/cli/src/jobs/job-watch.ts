@@ -1,0 +1,70 @@
+// What is known while a job is watched: the fold of its events, how the connection is, and whether it is over.
+import type { JobEvent, Scope } from '@syncline/jobs';
+import type { Clock } from '@syncline/kernel';
+import type { FollowItem } from './follow-job.js';
+import type { JobFold } from './job-fold.js';
+import type { Connection, WatchPicture } from './watch-view.js';
+
+/** `settled`: nothing runs or is still to start, and not all is finished. `marked`: nothing will change again. */
+export type Ending = 'finished' | 'settled' | 'marked' | 'deleted';
+
+export class JobWatch {
+  readonly #clock: Clock;
+  readonly #fold: JobFold;
+  readonly #scope: Scope;
+  #down: Connection | undefined;
+  #signMs: number;
+
+  constructor(deps: { readonly clock: Clock; readonly fold: JobFold }, scope: Scope) {
+    this.#clock = deps.clock;
+    this.#fold = deps.fold;
+    this.#scope = scope;
+    this.#signMs = deps.clock.monotonicMs();
+  }
+
+  /** Says how the job has ended, if it has. */
+  take(item: FollowItem): Ending | undefined {
+    if (item.kind === 'down') {
+      this.#down = { kind: 'down', attempt: item.event.attempt, reason: item.reason };
+      return undefined;
+    }
+    this.#signMs = this.#clock.monotonicMs();
+    this.#down = undefined;
+    let ending: Ending | undefined;
+    for (const event of item.events) {
+      this.#fold.apply(event);
+      if (event.kind === 'gap' && event.reason === 'deleted') return 'deleted';
+      if (this.#fold.isWhole && mayEnd(event)) ending ??= this.#ending();
+    }
+    return ending;
+  }
+
+  picture(): WatchPicture {
+    const { isWhole, statesCount, job, lost } = this.#fold;
+    const connected: Connection = isWhole
+      ? { kind: 'live' }
+      : { kind: 'loading', states: statesCount };
+    return {
+      job,
+      lost,
+      scope: this.#scope,
+      progress: this.#fold.progress(),
+      connection: this.#down ?? connected,
+      ageMs: this.#clock.monotonicMs() - this.#signMs,
+    };
+  }
+
+  #ending(): Ending | undefined {
+    const { cells } = this.#fold.progress();
+    if (cells.finished === cells.total) return 'finished';
+    if (cells.running === 0 && cells.notStarted === 0) return 'settled';
+    return this.#fold.job.deletedAtMs === undefined ? undefined : 'marked';
+  }
+}
+
+/** A state that begins or goes on ends no job; asking for each of them would be a waste. */
+function mayEnd(event: JobEvent): boolean {
+  if (event.kind !== 'change' && event.kind !== 'snapshot') return true;
+  const { statusClass } = event.state;
+  return statusClass !== 'running' && statusClass !== 'not-started';
+}

@@ -1,0 +1,110 @@
+// `syncline jobs ls`: the jobs of a server, each with its progress.
+import { type JobSummary, percentOf } from '@syncline/jobs';
+import { createSystemClock } from '@syncline/kernel';
+import type { Command } from 'commander';
+import type { CliWorld } from '../cli-world.js';
+import { displayWidth } from '../display-width.js';
+import { formatDuration } from '../duration.js';
+import { addExamples } from '../examples.js';
+import { type Paint, paintFor } from '../paint.js';
+import { printable, printableJson } from '../printable.js';
+import { type Screen, screenOf } from '../screen.js';
+import { fetchAnswer } from '../status/fetch-answer.js';
+import { type StatusTarget, statusTarget } from '../status/status-target.js';
+import { isJobList } from './job-answers.js';
+import { addServerOptions, type JobCommandOptions } from './job-target.js';
+import { type ProgressRow, renderProgressRows } from './progress-table.js';
+
+interface LsOptions extends JobCommandOptions {
+  readonly prefix?: string;
+  readonly worst?: string;
+}
+
+/** Jobs with long lists of tags and labels make long answers. */
+const PAGE_JOBS = 100;
+
+export function addLsCommand(jobs: Command, world: CliWorld): void {
+  const command = jobs.command('ls').description('List jobs with their progress');
+  addExamples(command, [
+    ['syncline jobs ls', 'all jobs of the server here'],
+    ['syncline jobs ls --prefix nightly-', 'those whose names begin so'],
+    ['syncline jobs ls --worst failed', 'those with a failure'],
+    ['syncline jobs ls --json', 'for a program, one job per line'],
+  ]);
+  command
+    .option('--prefix <text>', 'Only jobs whose names begin so')
+    .option(
+      '--worst <class>',
+      'Only jobs whose worst cell is failed, warned, not-started, running or finished',
+    );
+  addServerOptions(command, 'Print JSON, one job per line').action((options: LsOptions) =>
+    listJobs(world, options),
+  );
+}
+
+async function listJobs({ stdout, environment }: CliWorld, options: LsOptions): Promise<void> {
+  const target = statusTarget(options, environment);
+  const found: JobSummary[] = [];
+  for await (const jobs of pagesOf(target, options)) {
+    if (options.json) for (const job of jobs) stdout.write(`${printableJson(job, 0)}\n`);
+    else found.push(...jobs);
+  }
+  if (options.json) return;
+  const nowMs = createSystemClock().nowMs();
+  const screen = { ...screenOf(stdout), rows: Number.POSITIVE_INFINITY };
+  const lines = renderJobs(found, { nowMs, screen, paint: paintFor(stdout, environment) });
+  stdout.write(lines.map((line) => `${line}\n`).join(''));
+}
+
+async function* pagesOf(
+  target: StatusTarget,
+  { prefix, worst }: LsOptions,
+): AsyncGenerator<readonly JobSummary[]> {
+  const query = new URLSearchParams({ limit: String(PAGE_JOBS) });
+  if (prefix !== undefined) query.set('prefix', prefix);
+  if (worst !== undefined) query.set('worst', worst);
+  for (;;) {
+    const { jobs, next } = await fetchAnswer(target, `/api/jobs?${query.toString()}`, isJobList);
+    yield jobs;
+    if (next === undefined || next === query.get('after')) return;
+    query.set('after', next);
+  }
+}
+
+interface ListView {
+  readonly nowMs: number;
+  readonly screen: Screen;
+  readonly paint: Paint;
+}
+
+export function renderJobs(
+  jobs: readonly JobSummary[],
+  { nowMs, screen, paint }: ListView,
+): readonly string[] {
+  if (jobs.length === 0) return ['No job is there.'];
+  const rows = jobs.map((job) => rowOf(job, nowMs));
+  const noteWidthLeast = Math.max(...rows.map(({ note }) => displayWidth(note)));
+  return renderProgressRows(rows, {
+    noun: 'job',
+    noteTitle: 'changed',
+    noteWidthLeast,
+    screen,
+    paint,
+  });
+}
+
+function rowOf({ job, cells, lostTasks }: JobSummary, nowMs: number): ProgressRow {
+  const facts = [
+    `${formatDuration(Math.max(0, nowMs - job.changedAtMs))} ago`,
+    ...(job.deletedAtMs === undefined ? [] : ['marked deleted']),
+    ...(lostTasks === 0 ? [] : [`${lostTasks} lost`]),
+  ];
+  return {
+    name: printable(job.jobId),
+    cells,
+    percent: percentOf(cells),
+    note: facts.join(', '),
+    noteColor: lostTasks > 0 ? 'red' : 'dim',
+    isTotal: false,
+  };
+}

@@ -1,0 +1,65 @@
+// `syncline jobs rm`: deletes a job for good, or marks it deleted. A person is asked first; a program says --yes.
+import { SynclineError } from '@syncline/kernel';
+import type { Command } from 'commander';
+import { type CliWorld, say } from '../cli-world.js';
+import { addExamples } from '../examples.js';
+import { printable, printableJson } from '../printable.js';
+import { fetchAnswer } from '../status/fetch-answer.js';
+import { type StatusTarget, statusTarget } from '../status/status-target.js';
+import { isRemoval } from './job-answers.js';
+import { addServerOptions, fetchJob, type JobCommandOptions, jobPath } from './job-target.js';
+
+interface RmOptions extends JobCommandOptions {
+  readonly mark?: true;
+  readonly yes?: true;
+}
+
+export function addRmCommand(jobs: Command, world: CliWorld): void {
+  const command = jobs.command('rm <job>').description('Delete a job, or mark it deleted');
+  addExamples(command, [
+    ['syncline jobs rm nightly-42', 'asks, then deletes it for good'],
+    ['syncline jobs rm nightly-42 --mark', 'refuses writes; reads go on for an hour'],
+    ['syncline jobs rm nightly-42 --yes', 'does not ask, as in a script'],
+  ]);
+  command
+    .option('--mark', 'Mark it deleted: the server removes it after jobs.retention.marked')
+    .option('--yes', 'Do not ask');
+  addServerOptions(command, 'Print JSON').action((jobId: string, options: RmOptions) =>
+    remove(world, jobId, options),
+  );
+}
+
+async function remove(world: CliWorld, jobId: string, options: RmOptions): Promise<void> {
+  const target = statusTarget(options, world.environment);
+  const isMark = options.mark === true;
+  if (options.yes !== true) await confirm(world, { target, jobId, isMark });
+  const query = new URLSearchParams(isMark ? { mark: '' } : {});
+  const path = jobPath(jobId, query);
+  const answer = await fetchAnswer(target, path, isRemoval, { method: 'DELETE' });
+  const done = isMark ? 'is marked deleted' : 'is deleted';
+  if (options.json) world.stdout.write(`${printableJson(answer, 0)}\n`);
+  else say(world, `Job ${printable(jobId)} ${done}.`);
+}
+
+interface Removal {
+  readonly target: StatusTarget;
+  readonly jobId: string;
+  readonly isMark: boolean;
+}
+
+async function confirm(world: CliWorld, { target, jobId, isMark }: Removal): Promise<void> {
+  const { job, progress } = await fetchJob(target, jobId, {});
+  const { running, total } = progress.cells;
+  const what = isMark ? 'Mark as deleted' : 'Delete for good';
+  const runs = running === 0 ? '' : `, ${running} of ${total} cells are running`;
+  const answer = await world.ask(
+    `${what}: job ${printable(job.jobId)} with ${job.numTasks} tasks${runs}? [y/N] `,
+  );
+  if (answer === undefined)
+    throw new SynclineError(
+      'invalid-argument',
+      `there is no terminal to ask on whether job ${jobId} should go. Pass --yes.`,
+    );
+  if (/^\s*y(es)?\s*$/i.test(answer)) return;
+  throw new SynclineError('aborted', `job ${jobId} was left as it is.`);
+}

@@ -1,0 +1,103 @@
+// `syncline jobs show`: one job as it is now, or the part of it that a tag and a task name.
+import type { Scope, State } from '@syncline/jobs';
+import type { Command } from 'commander';
+import type { CliWorld } from '../cli-world.js';
+import { renderColumns } from '../columns.js';
+import { addExamples } from '../examples.js';
+import { paintFor } from '../paint.js';
+import { printable, printableJson } from '../printable.js';
+import { screenOf } from '../screen.js';
+import { statusTarget } from '../status/status-target.js';
+import type { JobAnswer } from './job-answers.js';
+import { renderProgress } from './job-rows.js';
+import {
+  addScopeOptions,
+  addServerOptions,
+  fetchJob,
+  type JobCommandOptions,
+  type ScopeOptions,
+  scopeOf,
+} from './job-target.js';
+import { renderLost, type ViewOptions } from './watch-view.js';
+
+interface ShowOptions extends JobCommandOptions, ScopeOptions {}
+
+export function addShowCommand(jobs: Command, world: CliWorld): void {
+  const command = jobs.command('show <job>').description('Show one job, a tag or a task of it');
+  addExamples(command, [
+    ['syncline jobs show nightly-42', 'its progress, tag by tag'],
+    ['syncline jobs show nightly-42 --task 3', 'what task 3 has done of it'],
+    ['syncline jobs show nightly-42 --task 3 --tag ingest', 'one state, with its payload'],
+    ['syncline jobs show nightly-42 --json', 'for a program'],
+  ]);
+  addServerOptions(addScopeOptions(command), 'Print JSON').action(
+    (jobId: string, options: ShowOptions) => show(world, jobId, options),
+  );
+}
+
+async function show(
+  { stdout, environment }: CliWorld,
+  jobId: string,
+  options: ShowOptions,
+): Promise<void> {
+  const scope = scopeOf(options);
+  const answer = await fetchJob(statusTarget(options, environment), jobId, scope);
+  if (options.json) {
+    stdout.write(`${printableJson(answer)}\n`);
+    return;
+  }
+  const screen = { ...screenOf(stdout), rows: Number.POSITIVE_INFINITY };
+  const lines = renderJob(answer, scope, { paint: paintFor(stdout, environment), screen });
+  stdout.write(lines.map((line) => `${line}\n`).join(''));
+}
+
+export function renderJob(
+  answer: JobAnswer,
+  scope: Scope,
+  options: ViewOptions,
+): readonly string[] {
+  const { job, progress } = answer;
+  const { paint } = options;
+  const facts = [
+    ['tasks', String(job.numTasks)],
+    ['created', timeText(job.createdAtMs)],
+    ['changed', `${timeText(job.changedAtMs)}, revision ${job.revision.toLocaleString('en-US')}`],
+    ...(job.deletedAtMs === undefined ? [] : [['marked deleted', timeText(job.deletedAtMs)]]),
+    ...Object.entries(job.labels).map(([name, value]) => [printable(name), printable(value)]),
+  ];
+  const isOneState = scope.taskId !== undefined && scope.tag !== undefined;
+  const body = isOneState
+    ? linesOf(stateFacts(progress.lowest))
+    : renderProgress(progress, options);
+  return [
+    ` ${paint('bold', printable(job.jobId))}`,
+    ...linesOf(facts),
+    '',
+    ...body,
+    '',
+    renderLost(answer, paint),
+  ];
+}
+
+function stateFacts(state: State): readonly (readonly string[])[] {
+  const { payload } = state;
+  return [
+    ['task', String(state.taskId)],
+    ['tag', printable(state.tag)],
+    ['status', `${state.status} (${printable(state.statusClass)})`],
+    ['message', printable(state.message)],
+    ['written', state.version === 0 ? 'never' : timeText(state.timestampMs)],
+    ['version', `${state.version}, revision ${state.revision}`],
+    ...(payload === undefined ? [] : [['payload', printableJson(payload, 0)]]),
+  ];
+}
+
+function linesOf(rows: readonly (readonly string[])[]): readonly string[] {
+  return renderColumns(rows, ' ').trimEnd().split('\n');
+}
+
+/** In UTC: a job is looked at from more than one place. What is no time of this calendar is shown as it came. */
+function timeText(timeMs: number): string {
+  const time = new Date(timeMs);
+  return Number.isNaN(time.getTime()) ? String(timeMs) : time.toISOString().replace(/\.\d+Z$/, 'Z');
+}

@@ -1,0 +1,79 @@
+// The table of `jobs watch` on a terminal: drawn at most ten times a second, in whatever size the window has then.
+import type { Clock, Timer } from '@syncline/kernel';
+import type { CliWorld } from '../cli-world.js';
+import { cliLimits } from '../limits.js';
+import { paintFor } from '../paint.js';
+import { screenOf } from '../screen.js';
+import type { Ending, JobWatch } from './job-watch.js';
+import { LiveScreen } from './live-screen.js';
+import type { WatchOutput } from './watch-job.js';
+import { type Connection, renderWatch } from './watch-view.js';
+
+export interface WatchTableDeps {
+  readonly world: CliWorld;
+  readonly clock: Clock;
+  readonly watched: JobWatch;
+}
+
+const ENDED: Readonly<Record<Ending | 'left', Connection>> = {
+  finished: { kind: 'ended', color: 'green', text: '✔ finished' },
+  settled: { kind: 'ended', color: 'red', text: '✖ over, not finished' },
+  marked: { kind: 'ended', color: 'yellow', text: '✖ marked deleted' },
+  deleted: { kind: 'ended', color: 'red', text: '✖ deleted' },
+  left: { kind: 'ended', color: 'dim', text: '■ no longer watched' },
+};
+
+export class WatchTable implements WatchOutput {
+  readonly isUnread = false;
+  readonly #deps: WatchTableDeps;
+  readonly #screen: LiveScreen;
+  #timer: Timer | undefined;
+  #hasEnded = false;
+
+  constructor(deps: WatchTableDeps) {
+    this.#deps = deps;
+    this.#screen = new LiveScreen(deps.world.stdout);
+    deps.world.onSuspend(
+      () => this.#screen.leave(),
+      () => this.#screen.enter(),
+    );
+  }
+
+  /** What came is in `watched` already. The first call opens the table: until then an error is plain text. */
+  show(): void {
+    if (this.#timer !== undefined || this.#hasEnded) return;
+    this.#screen.enter();
+    this.#draw();
+  }
+
+  /** The screen is as it was, and the last picture stands below what was there. */
+  end(ending: Ending | 'left' = 'left'): void {
+    const wasOpen = this.#timer !== undefined;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#hasEnded = true;
+    if (!wasOpen) return;
+    this.#screen.leave();
+    const { columns } = screenOf(this.#deps.world.stdout);
+    const lines = this.#render(columns, Number.POSITIVE_INFINITY, { connection: ENDED[ending] });
+    this.#deps.world.stdout.write(`${lines.join('\n')}\n`);
+  }
+
+  /** By the clock and not by events: an age grows without them, and a thousand of them need one picture. */
+  #draw(): void {
+    const { columns, rows } = screenOf(this.#deps.world.stdout);
+    this.#screen.draw(this.#render(columns, rows, { hint: 'Ctrl-C leaves' }));
+    const { value: intervalMs } = cliLimits.redrawIntervalMs;
+    this.#timer = this.#deps.clock.setTimer(intervalMs, () => this.#draw());
+  }
+
+  #render(
+    columns: number,
+    rows: number,
+    more: { readonly hint?: string; readonly connection?: Connection },
+  ): readonly string[] {
+    const { world, watched } = this.#deps;
+    const paint = paintFor(world.stdout, world.environment);
+    return renderWatch({ ...watched.picture(), ...more }, { paint, screen: { columns, rows } });
+  }
+}

@@ -1,0 +1,108 @@
+// What `jobs watch` draws: the job and how the connection is, its progress, then lost tasks and the age of it all.
+import type { JobInfo, Progress, Scope, TaskLease } from '@syncline/jobs';
+import { cutToWidth, displayWidth } from '../display-width.js';
+import { formatDuration } from '../duration.js';
+import type { Color, Paint } from '../paint.js';
+import { printable } from '../printable.js';
+import { type Screen, wrapWords } from '../screen.js';
+import { renderProgress } from './job-rows.js';
+
+export type Connection =
+  /** Some of the states are still to come. */
+  | { readonly kind: 'loading'; readonly states: number }
+  | { readonly kind: 'live' }
+  | { readonly kind: 'down'; readonly attempt: number; readonly reason: string }
+  /** The last picture: how it ended. */
+  | { readonly kind: 'ended'; readonly color: Color; readonly text: string };
+
+export interface WatchPicture {
+  readonly job: JobInfo;
+  readonly scope: Scope;
+  readonly progress: Progress;
+  readonly lost: readonly TaskLease[];
+  readonly connection: Connection;
+  /** Since the server last gave a sign of life. */
+  readonly ageMs: number;
+  /** How to leave, while it is drawn again and again. */
+  readonly hint?: string;
+}
+
+export interface ViewOptions {
+  readonly paint: Paint;
+  readonly screen: Screen;
+}
+
+export function renderWatch(picture: WatchPicture, { paint, screen }: ViewOptions): string[] {
+  const head = [renderHeading(picture, { paint, screen }), ''];
+  const foot = ['', renderLost(picture, paint), ...renderAge(picture, { paint, screen })];
+  const rows = Math.max(1, screen.rows - head.length - foot.length);
+  const table = renderProgress(picture.progress, { paint, screen: { ...screen, rows } });
+  return [...head, ...table, ...foot]
+    .slice(0, screen.rows)
+    .map((line) => cutToWidth(line, screen.columns));
+}
+
+/** The job on the left, the connection at the right end. */
+export function renderHeading(
+  { job, scope, connection, hint }: WatchPicture,
+  { paint, screen }: ViewOptions,
+): string {
+  const facts = [
+    job.numTasks === 1 ? '1 task' : `${job.numTasks} tasks`,
+    ...(scope.tag === undefined ? [] : [`tag ${printable(scope.tag)}`]),
+    ...(scope.taskId === undefined ? [] : [`task ${scope.taskId}`]),
+  ];
+  const marked = job.deletedAtMs === undefined ? '' : `  ${paint('yellow', 'marked deleted')}`;
+  const left = ` ${paint('bold', printable(job.jobId))}  ${paint('dim', facts.join(', '))}${marked}`;
+  const { color, text } = connectionText(connection);
+  const right = `${hint === undefined ? '' : `${paint('dim', hint)}  `}${paint(color, text)}`;
+  const columns = Math.min(screen.columns, 120);
+  const room = columns - displayWidth(right) - 2;
+  if (room < 16)
+    return `${cutToWidth(left, columns - displayWidth(text) - 2)}  ${paint(color, text)}`;
+  const shown = cutToWidth(left, room);
+  return `${shown}${' '.repeat(columns - displayWidth(shown) - displayWidth(right))}${right}`;
+}
+
+function connectionText(connection: Connection): { readonly color: Color; readonly text: string } {
+  switch (connection.kind) {
+    case 'live':
+      return { color: 'green', text: '● live' };
+    case 'loading':
+      return {
+        color: 'cyan',
+        text: `◌ loading ${connection.states.toLocaleString('en-US')} states`,
+      };
+    case 'down':
+      return { color: 'red', text: '○ reconnecting' };
+    case 'ended':
+      return connection;
+    default:
+      return connection satisfies never;
+  }
+}
+
+export function renderLost(
+  { progress, lost }: Pick<WatchPicture, 'progress' | 'lost'>,
+  paint: Paint,
+) {
+  const { lostTasks } = progress;
+  if (lostTasks === 0) return ` ${paint('dim', 'lost')}  ${paint('dim', 'no task')}`;
+  const named = lost.map(({ taskId, holder }) =>
+    holder === '' ? `${taskId}` : `${taskId} (${printable(holder)})`,
+  );
+  const count = lostTasks === 1 ? '1 task' : `${lostTasks} tasks`;
+  return ` ${paint('dim', 'lost')}  ${paint('red', `${count}: ${named.join(', ')}`)}`;
+}
+
+function renderAge(
+  { connection, ageMs, progress }: WatchPicture,
+  { paint, screen }: ViewOptions,
+): readonly string[] {
+  const age = `${formatDuration(ageMs)} old, revision ${progress.revision.toLocaleString('en-US')}`;
+  const lead = ` ${paint('dim', 'data')}  `;
+  if (connection.kind !== 'down') return [lead + paint('dim', age)];
+  const told = `${age}; attempt ${connection.attempt}: ${printable(connection.reason)}`;
+  const lines = wrapWords(told, screen.columns - displayWidth(lead));
+  return lines.map((line, at) => `${at === 0 ? lead : ' '.repeat(7)}${paint('red', line)}`);
+}

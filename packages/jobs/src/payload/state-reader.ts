@@ -1,7 +1,7 @@
 // Turns a stored state into the one that a program sees: the name of its status, and its payload migrated
 // and checked. What cannot be read is delivered as it is stored, with the reasons: it never ends a stream.
-import { AssertionError } from '@syncline/kernel';
 import type { JsonObject, SchemaIssue, State } from '../state.js';
+import { thrownText } from '../thrown-text.js';
 import type { TagSchema, TagSchemas } from './tag-schemas.js';
 
 export type StatusNames = Readonly<Record<string, number>>;
@@ -29,9 +29,11 @@ export class StateReader {
   async read(state: State): Promise<State> {
     const statusName = this.#nameByStatus.get(state.status);
     const named = statusName === undefined ? state : { ...state, statusName };
-    const tag = this.#tags.get(state.tag);
-    if (tag === undefined || state.payload === undefined) return named;
+    if (this.#tags.size === 0 || state.payload === undefined) return named;
     const { payload, ...rest } = named;
+    const tag = this.#tags.get(state.tag);
+    if (tag === undefined)
+      return { ...rest, ...unreadable(state.payload, 'the tag was not declared') };
     return { ...rest, ...(await readPayload(tag, state.payload, state.schemaVersion)) };
   }
 }
@@ -42,13 +44,9 @@ async function readPayload(
   storedVersion: number,
 ): Promise<Reading> {
   const { schema, schemaVersion = 1, migrate } = tag;
-  const unreadable = (payloadIssues: readonly SchemaIssue[]): Reading => ({
-    payloadIssues,
-    rawPayload: stored,
-  });
   if (storedVersion > schemaVersion) {
-    const message = `the payload has schema version ${storedVersion}, and ${schemaVersion} is the newest known here`;
-    return unreadable([{ message }]);
+    const message = `it has schema version ${storedVersion}, and ${schemaVersion} is the newest known here`;
+    return unreadable(stored, message);
   }
   try {
     // The stored object is shared with every other reader, and a migration may write into what it gets.
@@ -56,11 +54,13 @@ async function readPayload(
     const current = isOld ? await migrate(structuredClone(stored), storedVersion) : stored;
     if (schema === undefined) return { payload: current };
     const result = await schema['~standard'].validate(current);
-    return result.issues === undefined
-      ? { payload: result.value as JsonObject }
-      : unreadable(result.issues);
+    if (result.issues === undefined) return { payload: result.value as JsonObject };
+    return { payloadIssues: result.issues, rawPayload: stored };
   } catch (thrown) {
-    if (thrown instanceof AssertionError) throw thrown;
-    return unreadable([{ message: thrown instanceof Error ? thrown.message : String(thrown) }]);
+    return unreadable(stored, thrownText(thrown));
   }
+}
+
+function unreadable(rawPayload: JsonObject, message: string): Reading {
+  return { payloadIssues: [{ message }], rawPayload };
 }

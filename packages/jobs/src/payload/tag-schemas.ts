@@ -24,9 +24,6 @@ export type TagSchemas = Readonly<Record<string, TagSchema>>;
 /** The tags that were declared; any string if none were. */
 export type TagName<Tags extends TagSchemas> = Extract<keyof Tags, string>;
 
-/** A tag that was not declared here but written elsewhere, or `''` for the cell of a task without tags. */
-export type OtherTag = string & { readonly __brand: 'OtherTag' };
-
 type SchemaOf<Tags extends TagSchemas, T extends TagName<Tags>> = Tags[T] extends {
   readonly schema: infer S extends StandardSchemaV1;
 }
@@ -53,7 +50,8 @@ type TaggedState<T extends string, P> = Omit<State<P>, 'tag'> & Readonly<{ tag: 
 export type StateOf<Tags extends TagSchemas, T extends TagName<Tags>> =
   T extends TagName<Tags> ? TaggedState<T, PayloadOutput<Tags, T>> : never;
 
-/** A state of any tag. Compare `state.tag` with a declared one to know the type of its payload. */
-export type AnyState<Tags extends TagSchemas> =
-  | StateOf<Tags, TagName<Tags>>
-  | (string extends TagName<Tags> ? never : TaggedState<OtherTag, JsonObject>);
+/**
+ * A state of any tag. A tag that was not declared here may come too, if others write it, and `''` for the cell
+ * of a task without tags; such a state has no `payload` but `rawPayload`.
+ */
+export type AnyState<Tags extends TagSchemas> = StateOf<Tags, TagName<Tags>>;

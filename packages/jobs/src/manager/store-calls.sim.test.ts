@@ -1,0 +1,153 @@
+import { SynclineError } from '@syncline/kernel';
+import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
+import { describe, expect, test } from 'vitest';
+import type { JobStore } from '../job-store.js';
+import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import { createJobManager } from './create-job-manager.js';
+import { overrideStore } from './manager-rig.js';
+
+const never = () => new Promise<never>(() => {});
+
+/** A manager whose store has `overrides` once it is open. */
+async function open(world: SimulatedBody, overrides: Partial<JobStore>) {
+  const store = createMemoryJobStore(world);
+  const target = {
+    store: overrideStore(store, overrides),
+    jobId: 'job',
+    taskIndex: 0,
+    numTasks: 1,
+  };
+  return { store, job: await createJobManager(target, { lease: false }, world) };
+}
+
+const failureOf = (promise: Promise<unknown>): Promise<SynclineError> =>
+  promise.then(
+    () => expect.unreachable('it should have failed'),
+    (error: unknown) => SynclineError.from(error),
+  );
+
+describe('calls to a store', () => {
+  test('J2 a store out of reach is tried five times more, then the error begins with 🔴', () =>
+    runInSimulation('unavailable', async (world) => {
+      const eventIds: string[] = [];
+      const { job } = await open(world, {
+        async setState({ eventId }) {
+          eventIds.push(eventId);
+          throw new SynclineError('unavailable', 'connection refused');
+        },
+      });
+      const error = await failureOf(job.setStarted({ tag: 'ingest' }));
+      expect(eventIds).toHaveLength(6);
+      expect(new Set(eventIds)).toEqual(new Set([error.details['eventId']]));
+      expect(error.message).toMatch(
+        /^🔴 .*"ingest".*6 times: connection refused\. It was not applied/,
+      );
+      expect(error).toMatchObject({ code: 'unavailable', outcome: 'not-applied' });
+      await job.close();
+    }));
+
+  test('J2 a store that never answers: `timeout` within the time, outcome unknown', () =>
+    runInSimulation('silent', async (world) => {
+      let sent = 0;
+      const { job } = await open(world, {
+        setState() {
+          sent += 1;
+          return never();
+        },
+      });
+      const startMs = world.clock.monotonicMs();
+      const error = await failureOf(job.setStarted({ tag: 'ingest' }));
+      expect(error).toMatchObject({ code: 'timeout', outcome: 'unknown' });
+      expect(error.message).toMatch(/^🔴 /);
+      expect(sent).toBe(6);
+      expect(world.clock.monotonicMs() - startMs).toBeLessThanOrEqual(30_000);
+      await job.close();
+    }));
+
+  test('J2 one attempt that may have arrived makes the whole unknown', () =>
+    runInSimulation('maybe', async (world) => {
+      let sent = 0;
+      const { job } = await open(world, {
+        async setState() {
+          sent += 1;
+          const outcome = sent === 1 ? 'unknown' : 'not-applied';
+          throw new SynclineError('unavailable', 'connection lost', { outcome });
+        },
+      });
+      const error = await failureOf(job.setStarted({ tag: 'ingest' }));
+      expect(error).toMatchObject({ code: 'unavailable', outcome: 'unknown' });
+      await job.close();
+    }));
+
+  test('what trying cannot mend is not tried again', () =>
+    runInSimulation('refused', async (world) => {
+      let sent = 0;
+      const { job } = await open(world, {
+        async setState() {
+          sent += 1;
+          throw new SynclineError('limit-exceeded', 'too many tags');
+        },
+      });
+      const error = await failureOf(job.setStarted({ tag: 'ingest' }));
+      expect([sent, error.message]).toEqual([1, 'too many tags']);
+      await job.close();
+    }));
+
+  test('a signal ends a call at once: unknown once it was sent, not applied before', () =>
+    runInSimulation('abort', async (world) => {
+      const { job } = await open(world, { setState: never });
+      const stop = new AbortController();
+      const sent = failureOf(job.setStarted({ tag: 'ingest' }, { signal: stop.signal }));
+      const queued = failureOf(job.setFinished({ tag: 'ingest' }, { signal: stop.signal }));
+      await world.clock.sleep(10);
+      const startMs = world.clock.monotonicMs();
+      stop.abort();
+      expect(await sent).toMatchObject({ code: 'aborted', outcome: 'unknown' });
+      expect(await queued).toMatchObject({ code: 'aborted', outcome: 'not-applied' });
+      expect(world.clock.monotonicMs()).toBe(startMs);
+      await job.close();
+    }));
+
+  test('tags do not wait for each other; writes of one tag do', () =>
+    runInSimulation('parallel', async (world) => {
+      const order: string[] = [];
+      const { job, store } = await open(world, {
+        async setState(write) {
+          order.push(`send ${write.tag} ${write.status}`);
+          await world.clock.sleep(write.tag === 'slow' ? 1_000 : 10);
+          order.push(`done ${write.tag} ${write.status}`);
+          return store.setState(write);
+        },
+      });
+      await Promise.all([
+        job.setState({ tag: 'slow', status: 2 }),
+        job.setState({ tag: 'slow', status: 3 }),
+        job.setState({ tag: 'fast', status: 4 }),
+      ]);
+      expect(order).toEqual([
+        'send slow 2',
+        'send fast 4',
+        'done fast 4',
+        'done slow 2',
+        'send slow 3',
+        'done slow 3',
+      ]);
+      await job.close();
+    }));
+
+  test('closing waits for accepted writes as long as for one, then ends them', () =>
+    runInSimulation('closing', async (world) => {
+      const { job } = await open(world, { setState: never });
+      const writes = [2, 3, 4].map((status) => failureOf(job.setState({ tag: 'a', status })));
+      await world.clock.sleep(10_000);
+      await job.close();
+      expect(world.clock.monotonicMs()).toBeLessThan(41_000);
+      const endings = (await Promise.all(writes)).map(({ code, outcome }) => [code, outcome]);
+      expect(endings).toEqual([
+        ['timeout', 'unknown'],
+        ['closed', 'unknown'],
+        ['closed', 'not-applied'],
+      ]);
+      expect(world.node.pendingTimersCount).toBe(0);
+    }));
+});

@@ -1,0 +1,154 @@
+import { silentMetrics } from '@syncline/kernel';
+import { describe, expect, test, vi } from 'vitest';
+import type { JobEvent, JobSubscription } from '../job-event.js';
+import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import { createJobManager } from './create-job-manager.js';
+import { overrideStore, schemaOf } from './manager-rig.js';
+
+const rows = schemaOf(({ rows }: { readonly rows: number }) => ({ rows, isMany: rows > 100 }));
+const tags = { ingest: { schema: rows }, export: {} };
+const statuses = { parsing: 20 };
+const names = { jobId: 'nightly', taskIndex: 0, numTasks: 2 };
+
+const open = (store = createMemoryJobStore(), options = {}) =>
+  createJobManager({ store, ...names }, { tags, statuses, ...options });
+
+/** The next `count` events of a subscription, which goes on. */
+async function take<E>(events: AsyncIterator<E>, count: number): Promise<E[]> {
+  const taken: E[] = [];
+  while (taken.length < count) {
+    const next = await events.next();
+    if (next.done === true) break;
+    taken.push(next.value);
+  }
+  return taken;
+}
+
+describe('a subscription of a manager', () => {
+  test('replays, says `synced`, then goes on; states are read by their tags', async () => {
+    await using job = await open();
+    await job.setState({ tag: 'ingest', status: 'parsing', payload: { rows: 200 } });
+    await job.setStarted({ tag: 'export' });
+    await using subscription = job.subscribe({ tag: 'ingest' });
+    expect(subscription.cursor).toBeUndefined();
+    const events = subscription[Symbol.asyncIterator]();
+    const [snapshot, synced] = await take(events, 2);
+    expect(snapshot).toMatchObject({
+      kind: 'snapshot',
+      state: { status: 20, statusName: 'parsing', payload: { rows: 200, isMany: true } },
+    });
+    expect(synced).toMatchObject({ kind: 'synced', resumed: false });
+    await job.setFinished({ tag: 'ingest', payload: { rows: 1 } });
+    const [change] = await take(events, 1);
+    expect(change).toMatchObject({ kind: 'change', state: { payload: { isMany: false } } });
+    expect(subscription.cursor).toBe(change?.kind === 'change' ? change.cursor : '');
+  });
+
+  test('what cannot be read is delivered, and the stream goes on', async () => {
+    const store = createMemoryJobStore();
+    await using job = await open(store);
+    const { epoch } = await job.heartbeat();
+    const { incarnation } = job.info;
+    const base = { ...names, taskId: 0, incarnation, epoch, status: 1, message: '', eventId: 'a' };
+    await store.setState({ ...base, tag: 'ingest', schemaVersion: 9, payload: { rows: 1 } });
+    await store.setState({ ...base, tag: 'unheard', schemaVersion: 1, payload: { rows: 1 } });
+    await using subscription = job.subscribe();
+    const events = await take(subscription[Symbol.asyncIterator](), 3);
+    expect(events.map(({ kind }) => kind)).toEqual(['snapshot', 'snapshot', 'synced']);
+    for (const event of events.slice(0, 2)) {
+      expect(event).toMatchObject({ state: { rawPayload: { rows: 1 }, payloadIssues: [{}] } });
+    }
+  });
+
+  test('comes in batches, too', async () => {
+    await using job = await open();
+    for (const status of [2, 3, 4]) await job.setState({ tag: 'export', status });
+    await job.setState({ tag: 'ingest', status: 5, payload: { rows: 101 } });
+    await using subscription = job.subscribe();
+    const seen: JobEvent['kind'][] = [];
+    for await (const batch of subscription.batches(2)) {
+      expect(batch.length).toBeGreaterThan(0);
+      expect(batch.length).toBeLessThanOrEqual(2);
+      seen.push(...batch.map(({ kind }) => kind));
+      const last = batch.at(-1);
+      expect(subscription.cursor).toBe(last !== undefined && 'cursor' in last ? last.cursor : '');
+      if (seen.includes('synced')) break;
+    }
+    expect(seen).toEqual(['snapshot', 'snapshot', 'synced']);
+  });
+
+  test('goes on where another one was left', async () => {
+    await using job = await open();
+    await job.setStarted({ tag: 'export' });
+    await using first = job.subscribe();
+    await take(first[Symbol.asyncIterator](), 2);
+    const { cursor } = first;
+    await job.setFinished({ tag: 'export' });
+    await using second = job.subscribe(cursor === undefined ? {} : { after: cursor });
+    const [synced, change] = await take(second[Symbol.asyncIterator](), 2);
+    expect(synced).toMatchObject({ kind: 'synced', resumed: true });
+    expect(change).toMatchObject({ kind: 'change', state: { version: 2 } });
+  });
+
+  test('J21 ends without an error when its signal fires, and drops what it holds', async () => {
+    let disposals = 0;
+    const memory = createMemoryJobStore();
+    const store = overrideStore(memory, {
+      subscribe(jobId, options) {
+        const source = memory.subscribe(jobId, options);
+        const dispose = async () => {
+          disposals += 1;
+          await source[Symbol.asyncDispose]();
+        };
+        return new Proxy(source, {
+          get(target, name) {
+            if (name === Symbol.asyncDispose) return dispose;
+            const found: unknown = Reflect.get(target, name, target);
+            return typeof found === 'function' ? found.bind(target) : found;
+          },
+        });
+      },
+    });
+    await using job = await open(store);
+    for (const tag of ['ingest', 'export'] as const) await job.setStarted({ tag });
+    const stop = new AbortController();
+    const seen: string[] = [];
+    for await (const event of job.subscribe({ signal: stop.signal })) {
+      seen.push(event.kind);
+      stop.abort();
+    }
+    expect(seen).toEqual(['snapshot']);
+    expect(disposals).toBe(1);
+    for await (const event of job.subscribe({ signal: stop.signal }))
+      expect.unreachable(event.kind);
+  });
+
+  test('reports its replay, and buffers that were dropped', async () => {
+    const memory = createMemoryJobStore();
+    const gap: JobEvent = { kind: 'gap', reason: 'overflow', fromRevision: 1, toRevision: 2 };
+    const store = overrideStore(memory, {
+      subscribe(jobId, options): JobSubscription {
+        const source = memory.subscribe(jobId, options);
+        async function* withGap() {
+          for await (const event of source) yield* event.kind === 'synced' ? [event, gap] : [event];
+        }
+        return {
+          [Symbol.asyncIterator]: withGap,
+          batches: (max) => source.batches(max),
+          cursor: undefined,
+          [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
+        };
+      },
+    });
+    const observer = { ...silentMetrics, add: vi.fn(), observe: vi.fn() };
+    await using job = await open(store, { observer });
+    await using events = job.subscribe();
+    await take(events[Symbol.asyncIterator](), 2);
+    expect(observer.observe.mock.calls).toEqual([
+      ['syncline_jobs_replay_duration_seconds', expect.any(Number)],
+    ]);
+    expect(observer.add.mock.calls).toEqual([
+      ['syncline_jobs_subscription_drops_total', 1, { reason: 'overflow' }],
+    ]);
+  });
+});

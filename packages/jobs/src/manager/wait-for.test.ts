@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest';
+import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import type { Progress } from '../progress.js';
+import { createJobManager } from './create-job-manager.js';
+import { createJobReader } from './create-job-reader.js';
+import { overrideStore } from './manager-rig.js';
+
+const names = { jobId: 'nightly', taskIndex: 0, numTasks: 2 };
+const tags = { ingest: {}, export: {} };
+const isFinished = ({ cells }: Progress<unknown>) => cells.finished === cells.total;
+
+async function openBoth(store = createMemoryJobStore()) {
+  const zero = await createJobManager({ store, ...names }, { tags });
+  const one = await createJobManager({ store, ...names, taskIndex: 1 }, { tags });
+  return { store, zero, one };
+}
+
+describe('waitFor', () => {
+  test('is done at once if it is so already', async () => {
+    const { zero, one } = await openBoth();
+    await zero.setFinished({ tag: 'ingest' });
+    await one.setFinished({ tag: 'ingest' });
+    const progress = await zero.waitFor({ tag: 'ingest' }, isFinished);
+    expect(progress).toEqual(await zero.getProgress({ tag: 'ingest' }));
+    expect(progress.percent).toBe(100);
+  });
+
+  test('sees what happens between asking and listening, and each change after it', async () => {
+    const { store, zero, one } = await openBoth();
+    await zero.setFinished({ tag: 'ingest' });
+    const racing = overrideStore(store, {
+      subscribe(jobId, options) {
+        void one.setFinished({ tag: 'ingest' }); // committed while the subscription opens
+        return store.subscribe(jobId, options);
+      },
+    });
+    await using reader = await createJobReader({ store: racing, jobId: 'nightly' });
+    expect((await reader.waitFor({ tag: 'ingest' }, isFinished)).cells.finished).toBe(2);
+
+    const seen: number[] = [];
+    const waiting = zero.waitFor({ tag: 'export' }, ({ lowest }) => {
+      seen.push(lowest.status);
+      return lowest.status === 12;
+    });
+    for (const status of [10, 11, 12]) {
+      await one.setState({ tag: 'export', status });
+      await zero.setState({ tag: 'export', status });
+    }
+    expect((await waiting).lowest).toMatchObject({ taskId: 0, status: 12, version: 3 });
+    expect(seen.at(-1)).toBe(12);
+    expect(seen).toEqual([...seen].sort((a, b) => a - b));
+  });
+
+  test('what it folds equals what the store answers', async () => {
+    const { zero, one } = await openBoth();
+    await zero.setWarning('slow', { tag: 'ingest' });
+    await one.setError('broken', { tag: 'ingest' });
+    await zero.updateJob({ expectedTags: ['ingest', 'export', 'cleanup'] });
+    for (const scope of [
+      {},
+      { tag: 'ingest' as const },
+      { taskId: 1 },
+      { taskId: 0, tag: 'export' as const },
+    ]) {
+      expect(await zero.waitFor(scope, () => true)).toEqual(await zero.getProgress(scope));
+    }
+  });
+
+  test('hears of expected tags and of lost tasks', async () => {
+    const { zero } = await openBoth();
+    const waiting = zero.waitFor({}, ({ tags: rows }) =>
+      rows.some(({ tag }) => String(tag) === 'new'),
+    );
+    await zero.updateJob({ expectedTags: ['new'] });
+    expect((await waiting).cells).toMatchObject({ notStarted: 2, total: 2 });
+  });
+
+  test('rejects when the job is deleted, when it is aborted, and with what the predicate throws', async () => {
+    const { zero } = await openBoth();
+    const stop = new AbortController();
+    const aborted = zero.waitFor({}, () => false, { signal: stop.signal });
+    stop.abort();
+    await expect(aborted).rejects.toMatchObject({ code: 'aborted' });
+    const throwing = () => {
+      throw new RangeError('mine');
+    };
+    await expect(zero.waitFor({}, throwing)).rejects.toThrow(RangeError);
+    const waiting = zero.waitFor({}, () => false);
+    await zero.deleteJob();
+    await expect(waiting).rejects.toMatchObject({ code: 'not-found' });
+  });
+});

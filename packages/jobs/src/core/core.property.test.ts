@@ -180,10 +180,14 @@ const RECENT_MAX = jobsLimits.recentEventIdsMax.value;
 
 const step: fc.Arbitrary<Step> = fc.record({
   kind: fc.oneof(
-    { weight: 3, arbitrary: fc.constantFrom('claim' as const, 'renew', 'release', 'lost') },
-    { weight: 6, arbitrary: fc.constant('write' as const) },
-    { weight: 3, arbitrary: fc.constant('retry' as const) },
-    { weight: 1, arbitrary: fc.constantFrom('update' as const, 'mark', 'recreate') },
+    {
+      weight: 12,
+      arbitrary: fc.constantFrom('claim' as const, 'renew', 'release', 'lost', 'lost'),
+    },
+    { weight: 16, arbitrary: fc.constant('write' as const) },
+    { weight: 8, arbitrary: fc.constant('retry' as const) },
+    { weight: 2, arbitrary: fc.constant('update' as const) },
+    { weight: 1, arbitrary: fc.constantFrom('mark' as const, 'recreate', 'recreate') },
   ),
   taskId: fc.nat({ max: 1 }),
   tag: fc.constantFrom('a', 'b'),
@@ -211,7 +215,7 @@ describe('the core under random histories', () => {
       }),
       { numRuns: 200 },
     );
-    for (const count of Object.values(reached)) expect(count).toBeGreaterThan(20);
+    for (const [what, count] of Object.entries(reached)) expect(count, what).toBeGreaterThan(9);
   });
 });
 

@@ -1,1 +1,3 @@
-export {};
+export { createFirestoreJobStore } from './firestore/create-firestore-job-store.js';
+export type { FirestoreJobStoreDeps } from './firestore/firestore-job-store.js';
+export type { FirestoreJobStoreOptions } from './firestore/firestore-options.js';

@@ -13,6 +13,7 @@ import { TransactionBook } from './transaction-book.js';
 type Service = FirestoreServiceV1Impl;
 type ReadCall = Parameters<Service['BatchGetDocuments']>[0];
 type QueryCall = Parameters<Service['RunQuery']>[0];
+type CountCall = Parameters<Service['RunAggregationQuery']>[0];
 type CommitCall = Parameters<Service['Commit']>[0];
 type CommitReply = Parameters<Service['Commit']>[1];
 type BeginCall = Parameters<Service['BeginTransaction']>[0];
@@ -20,6 +21,9 @@ type BeginReply = Parameters<Service['BeginTransaction']>[1];
 type RollbackCall = Parameters<Service['Rollback']>[0];
 type RollbackReply = Parameters<Service['Rollback']>[1];
 type ListenCall = Parameters<Service['Listen']>[0];
+
+/** What Firestore says of a transaction that was committed before: the client knows these words. */
+const EXPIRED = 'The referenced transaction has expired or is no longer valid.';
 
 export interface GateFaults {
   /** Every call and stream fails with UNAVAILABLE. */
@@ -82,6 +86,7 @@ export class FirestoreGate {
       Commit: this.#delayed(this.#commit),
       Rollback: this.#delayed(this.#rollback),
       RunQuery: this.#delayed(this.#runQuery),
+      RunAggregationQuery: this.#delayed(this.#count),
       Listen: this.#listen,
     } as unknown as UntypedServiceImplementation;
   }
@@ -114,6 +119,11 @@ export class FirestoreGate {
     this.#service.RunQuery(call);
   };
 
+  readonly #count = (call: CountCall): void => {
+    if (this.#faults.isRefusing) call.emit('error', refusal('queries are refused'));
+    else this.#service.RunAggregationQuery(call);
+  };
+
   readonly #begin = (call: BeginCall, reply: BeginReply): void => {
     if (this.#faults.isRefusing) return void reply(refusal('transactions are refused'));
     this.#service.BeginTransaction(call, (error, response) => {
@@ -131,6 +141,8 @@ export class FirestoreGate {
     const { transaction, writes } = call.request;
     if (this.#faults.isRefusing || this.#commitsLeft <= 0)
       return void reply(refusal('commits are refused'));
+    if (this.#book.isExpired(transaction))
+      return void reply({ code: status.INVALID_ARGUMENT, details: EXPIRED });
     if (this.#isIsolating && this.#book.isOutdated(transaction)) {
       this.#aborted += 1;
       this.#book.end(transaction);

@@ -27,6 +27,11 @@ export class TransactionBook {
     if (reads && !reads.has(path)) reads.set(path, this.#commitsCount);
   }
 
+  /** It has ended, or there never was such a transaction. */
+  isExpired(id: Uint8Array): boolean {
+    return id.length > 0 && !this.#reads.has(hexOf(id));
+  }
+
   /** Whether something that the transaction read has changed since. */
   isOutdated(id: Uint8Array): boolean {
     const reads = this.#reads.get(hexOf(id)) ?? [];

@@ -1,0 +1,82 @@
+// Every call to Firestore goes through here: bounded in number and time, its errors named, and a transaction
+// that was overtaken by another writer tried again.
+//
+// We try again ourselves and not the client, which waits for seconds of real time where tens of milliseconds do.
+
+import type { Firestore, Transaction } from '@google-cloud/firestore';
+import { backoffMs, type Clock, type Outcome, type Random, SynclineError } from '@syncline/kernel';
+import { CallSlots } from './call-slots.js';
+import { firestoreError, isContention } from './firestore-errors.js';
+import type { CheckedFirestoreOptions } from './firestore-options.js';
+
+export interface FirestoreCallsDeps {
+  readonly firestore: Firestore;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export class FirestoreCalls {
+  readonly #deps: FirestoreCallsDeps;
+  readonly #options: CheckedFirestoreOptions;
+  readonly #slots: CallSlots;
+
+  constructor(deps: FirestoreCallsDeps, options: CheckedFirestoreOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#slots = new CallSlots(options.concurrencyMax);
+  }
+
+  /** A read. */
+  read<T>(
+    what: string,
+    call: () => Promise<T>,
+    timeoutMs = this.#options.callTimeoutMs,
+  ): Promise<T> {
+    return this.#run({ what, timeoutMs, outcome: () => 'not-applied' }, call);
+  }
+
+  /** `body` reads, then writes; it may be called again. It must not have effects of its own. */
+  async transact<T>(what: string, body: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const { clock, random } = this.#deps;
+    const { contention } = this.#options;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await this.#transactOnce(what, body);
+      } catch (thrown) {
+        const isLast = attempt + 1 >= contention.attempts;
+        if (isLast || !(thrown instanceof SynclineError) || !isContention(thrown)) throw thrown;
+      }
+      await clock.sleep(backoffMs(attempt, contention, random));
+    }
+  }
+
+  #transactOnce<T>(what: string, body: (transaction: Transaction) => Promise<T>): Promise<T> {
+    let outcome: Outcome = 'not-applied';
+    const noted = async (transaction: Transaction) => {
+      const result = await body(transaction);
+      outcome = 'unknown'; // from here on the commit may arrive
+      return result;
+    };
+    return this.#run({ what, timeoutMs: this.#options.callTimeoutMs, outcome: () => outcome }, () =>
+      this.#deps.firestore.runTransaction(noted, { maxAttempts: 1 }),
+    );
+  }
+
+  #run<T>(
+    call: { readonly what: string; readonly timeoutMs: number; readonly outcome: () => Outcome },
+    run: () => Promise<T>,
+  ): Promise<T> {
+    const { what, timeoutMs, outcome } = call;
+    return new Promise((resolve, reject) => {
+      const giveUp = () => {
+        const story = `${what}: no answer from Firestore within ${timeoutMs} ms`;
+        reject(new SynclineError('timeout', story, { outcome: outcome() }));
+      };
+      const timer = this.#deps.clock.setTimer(timeoutMs, giveUp);
+      this.#slots
+        .run(run)
+        .then(resolve, (thrown) => reject(firestoreError(what, thrown, outcome())))
+        .finally(() => timer.cancel());
+    });
+  }
+}

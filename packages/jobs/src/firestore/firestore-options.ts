@@ -1,0 +1,75 @@
+// What a user may set of the Firestore store, with the defaults.
+import type { BackoffOptions } from '@syncline/kernel';
+import { checkInteger } from '../checks/numbers.js';
+import { refuseUnless } from '../checks/refuse.js';
+
+export interface FirestoreJobStoreOptions {
+  /** Required and never inferred: jobs of one project must not end up in another. */
+  readonly projectId: string;
+  /** Calls to Firestore that may be under way at once. Default: no bound. */
+  readonly concurrencyMax?: number;
+  readonly reconnect?: {
+    /** How often to try to listen again before subscriptions fail. Default 5. */
+    readonly attempts?: number;
+    /** Bound of the first wait, in ms; it doubles each time. Default 1,000. */
+    readonly initialMs?: number;
+    /** No wait is longer, in ms. Default 60,000. */
+    readonly maxMs?: number;
+  };
+  /** While listening, how often the job document is read to see whether the listener still lives. Default 15,000. */
+  readonly pollMs?: number;
+  /** How long the listener may be behind the job document before it counts as dead. Default 5,000. */
+  readonly reachTimeoutMs?: number;
+  /** How long one call may take, in ms. Default 10,000. */
+  readonly callTimeoutMs?: number;
+  /** How long listening goes on when nobody needs it, in ms. Default 30,000: a listener's start reads every state. */
+  readonly listenIdleMs?: number;
+  /** A server that stands for Firestore, such as an emulator: `host:port`. Default: Firestore. */
+  readonly host?: string;
+  /** False for a server without TLS. Default true. */
+  readonly ssl?: boolean;
+  /** Default: those of the environment, as the client finds them. */
+  readonly credentials?: { readonly client_email: string; readonly private_key: string };
+}
+
+export interface CheckedFirestoreOptions {
+  readonly projectId: string;
+  readonly concurrencyMax: number;
+  readonly reconnect: BackoffOptions & { readonly attempts: number };
+  readonly contention: BackoffOptions & { readonly attempts: number };
+  readonly pollMs: number;
+  readonly reachTimeoutMs: number;
+  readonly callTimeoutMs: number;
+  readonly listenIdleMs: number;
+}
+
+/** A transaction takes tens of milliseconds, so whoever was overtaken is soon next. */
+const CONTENTION = { attempts: 20, initialMs: 10, maxMs: 1_000 };
+const DAY_MS = 86_400_000;
+
+export function checkFirestoreOptions(options: FirestoreJobStoreOptions): CheckedFirestoreOptions {
+  const { projectId, reconnect = {}, concurrencyMax } = options;
+  refuseUnless(typeof projectId === 'string' && projectId !== '', 'projectId', {
+    value: projectId,
+    wanted: 'the project of the Firestore database; it is never taken from the environment',
+  });
+  const ms = (name: string, value: number) => checkInteger(value, name, { min: 1, max: DAY_MS });
+  return {
+    projectId,
+    concurrencyMax:
+      concurrencyMax === undefined
+        ? Number.POSITIVE_INFINITY
+        : checkInteger(concurrencyMax, 'concurrencyMax', { min: 1, max: 1_000_000 }),
+    reconnect: {
+      attempts: checkInteger(reconnect.attempts ?? 5, 'reconnect.attempts', { min: 1, max: 1_000 }),
+      initialMs: ms('reconnect.initialMs', reconnect.initialMs ?? 1_000),
+      maxMs: ms('reconnect.maxMs', reconnect.maxMs ?? 60_000),
+      jitter: 'half',
+    },
+    contention: CONTENTION,
+    pollMs: ms('pollMs', options.pollMs ?? 15_000),
+    reachTimeoutMs: ms('reachTimeoutMs', options.reachTimeoutMs ?? 5_000),
+    callTimeoutMs: ms('callTimeoutMs', options.callTimeoutMs ?? 10_000),
+    listenIdleMs: ms('listenIdleMs', options.listenIdleMs ?? 30_000),
+  };
+}

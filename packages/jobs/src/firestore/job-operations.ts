@@ -1,0 +1,132 @@
+// The operations: the core decides each by the rows of the transaction.
+import { decideMark, decideUpdate } from '../core/decide-job.js';
+import { decideLease, decideLost } from '../core/decide-lease.js';
+import { decideSetState } from '../core/decide-set-state.js';
+import { stateBytes } from '../core/state-bytes.js';
+import { leaseOf } from '../core/views.js';
+import type { JobInfo, JobPatch, LeaseRequest, TaskLease } from '../job.js';
+import type { SetStateResult, StateWrite } from '../job-store.js';
+import type { State } from '../state.js';
+import type { JobOperation } from './job-operation.js';
+
+/** Numbers and names. */
+const SMALL_BYTES = 256;
+
+export function setStateOperation(write: StateWrite): JobOperation<SetStateResult> {
+  const { taskId, tag } = write;
+  return {
+    key: `state ${taskId} ${tag}`,
+    bytes: stateBytes({
+      ...write,
+      statusClass: 'running',
+      version: 0,
+      revision: 0,
+      timestampMs: 0,
+    }),
+    documents: (documents) => [documents.task(taskId), documents.state(taskId, tag)],
+    decide(rows) {
+      const job = rows.job;
+      const task = rows.task(taskId);
+      const cell = rows.cell(taskId, tag);
+      const decision = decideSetState(job && { ...job, task, cell }, write, rows.readAtMs);
+      switch (decision.kind) {
+        case 'refused':
+          throw decision.error;
+        case 'duplicate':
+          return () => ({ applied: true, duplicate: true, state: decision.state });
+        case 'version': {
+          const current = rows.state(taskId, tag);
+          return () => ({ applied: false, reason: 'version', current });
+        }
+        case 'apply':
+          if (decision.task) rows.keepTask(undefined, decision.task);
+          rows.keepState(decision, decision);
+          return (timestampMs) => {
+            const state: State = { ...decision.state, timestampMs };
+            return { applied: true, duplicate: false, state };
+          };
+      }
+    },
+  };
+}
+
+export function leaseOperation(request: LeaseRequest): JobOperation<TaskLease> {
+  const { taskId } = request;
+  return {
+    key: `task ${taskId}`,
+    bytes: SMALL_BYTES,
+    documents: (documents) => [documents.task(taskId)],
+    decide(rows) {
+      const job = rows.job;
+      const decision = decideLease(
+        job && { ...job, task: rows.task(taskId) },
+        request,
+        rows.readAtMs,
+      );
+      if (decision.kind === 'refused') throw decision.error;
+      if (decision.kind === 'apply') rows.keepTask(decision, decision.task);
+      const task = rows.task(taskId);
+      if (task) rows.renew(task);
+      return (committedAtMs) => (task ? leaseOf(task, committedAtMs) : decision.lease);
+    },
+  };
+}
+
+/** Declares a lease lost, unless it was renewed. The times compared are both Firestore's. */
+export function lostOperation({
+  taskId,
+  epoch,
+}: {
+  readonly taskId: number;
+  readonly epoch: number;
+}): JobOperation<TaskLease | undefined> {
+  return {
+    key: `task ${taskId}`,
+    bytes: SMALL_BYTES,
+    documents: (documents) => [documents.task(taskId), documents.lease(taskId)],
+    decide(rows) {
+      const renewal = rows.renewal(taskId);
+      const isOverdue =
+        renewal?.epoch === epoch && renewal.renewedAtMs + renewal.ttlMs <= rows.readAtMs;
+      const job = rows.job;
+      const decision =
+        isOverdue && job && decideLost({ ...job, task: rows.task(taskId) }, epoch, rows.readAtMs);
+      if (!decision) return () => undefined;
+      rows.keepTask(decision, decision.task);
+      return () => decision.lease;
+    },
+  };
+}
+
+export function updateJobOperation(jobId: string, patch: JobPatch): JobOperation<JobInfo> {
+  return {
+    key: 'job',
+    bytes: SMALL_BYTES,
+    documents: () => [],
+    decide(rows) {
+      const decision = decideUpdate(rows.job, { jobId, patch }, rows.readAtMs);
+      if (decision.kind === 'refused') throw decision.error;
+      rows.keepJob(decision, decision.job);
+      return (changedAtMs) => ({ ...decision.info, changedAtMs });
+    },
+  };
+}
+
+export function markJobOperation(jobId: string): JobOperation<JobInfo> {
+  return {
+    key: 'job',
+    bytes: SMALL_BYTES,
+    documents: () => [],
+    decide(rows) {
+      const decision = decideMark(rows.job, jobId, rows.readAtMs);
+      if (decision.kind === 'refused') throw decision.error;
+      if (decision.kind === 'unchanged') return () => decision.info;
+      rows.keepJob(decision, decision.job);
+      return (timestampMs) => ({
+        ...decision.info,
+        changedAtMs: timestampMs,
+        deletedAtMs: timestampMs,
+      });
+    },
+  };
+}

@@ -1,0 +1,257 @@
+// One job that this store listens to: its cache, its feed, and whether both are up to date.
+//
+// There is at most one per job, started by the first subscription or aggregate read, and stopped when nobody
+// has needed it for a while. A cache whose listener is not live is not read.
+//
+// J8   A read never shows a revision without those before it: our own writes enter the cache at once if they
+//      follow it directly; otherwise reads wait until the listener has brought what lies between.
+import { type Clock, type Logger, type Random, SynclineError } from '@syncline/kernel';
+import type { JobChange, JobRow } from '../core/rows.js';
+import { jobsLimits } from '../limits.js';
+import type { JobsMetrics } from '../metrics-list.js';
+import type { StoreReports } from '../store-reports.js';
+import { JobFeed } from '../subscription/job-feed.js';
+import type { JobFeedSource, JobFeedView } from '../subscription/job-feed-source.js';
+import { type JobFilter, matchesFilter } from '../subscription/job-filter.js';
+import type { SubscriberQuota } from '../subscription/subscriber-quota.js';
+import type { GroupResult } from './commit-group.js';
+import type { JobDocuments } from './document-refs.js';
+import type { FirestoreCalls } from './firestore-calls.js';
+import type { CheckedFirestoreOptions } from './firestore-options.js';
+import { JobCache } from './job-cache.js';
+import { type JobRecord, readJobDocument } from './job-document.js';
+import { JobListener, type ListenerTarget } from './job-listener.js';
+import type { JobWriter } from './job-writer.js';
+import type { ListenedBatch } from './listened-batch.js';
+import { LostLeaseRounds } from './lost-lease-rounds.js';
+import { WakeUps } from './wake-ups.js';
+
+export interface JobViewDeps {
+  readonly calls: FirestoreCalls;
+  readonly documents: JobDocuments;
+  readonly writer: JobWriter;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: JobsMetrics;
+  readonly quota: SubscriberQuota;
+  readonly reports: StoreReports;
+  /** It will not be live again. */
+  readonly onEnded: () => void;
+}
+
+export class JobView implements JobFeedSource, ListenerTarget {
+  readonly feed: JobFeed;
+  readonly #deps: JobViewDeps;
+  readonly #options: CheckedFirestoreOptions;
+  readonly #listener: JobListener;
+  readonly #rounds: LostLeaseRounds;
+  readonly #changed = new WakeUps();
+  #cache: JobCache;
+  #phase: 'starting' | 'live' | 'stale' | 'ended' = 'starting';
+  /** Transactions of this store have seen the job at this revision: reads must not show less. */
+  #seenRevision = 0;
+  #usedAtMs: number;
+  #endedBy = new SynclineError('closed', 'the job store is closed');
+
+  constructor(deps: JobViewDeps, options: CheckedFirestoreOptions, job: JobRow) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#cache = new JobCache(job);
+    this.#usedAtMs = deps.clock.monotonicMs();
+    const { clock, metrics, quota } = deps;
+    this.feed = new JobFeed(
+      { clock, metrics, quota, source: this },
+      { base: job.incarnation, history: 'latest' },
+    );
+    this.#rounds = new LostLeaseRounds({ ...deps, cache: () => this.liveCache });
+    this.#listener = new JobListener(deps, options, this);
+  }
+
+  start(): void {
+    this.#listener.start();
+  }
+
+  /** Undefined: what is cached may be old. */
+  get liveCache(): JobCache | undefined {
+    const isComplete = this.#cache.revision >= this.#seenRevision;
+    return this.#phase === 'live' && isComplete ? this.#cache : undefined;
+  }
+
+  get cacheBytes(): number {
+    return this.#cache.bytes;
+  }
+
+  /** Waits until the cache may be read. Throws why it never will be. */
+  async read(signal?: AbortSignal): Promise<JobCache> {
+    this.#usedAtMs = this.#deps.clock.monotonicMs();
+    for (;;) {
+      if (this.#phase === 'ended') throw this.#endedBy;
+      if (this.liveCache) return this.liveCache;
+      await this.#changed.wait(signal);
+    }
+  }
+
+  get numTasks(): number {
+    return this.#cache.info.numTasks;
+  }
+
+  get usedAtMs(): number {
+    return this.#usedAtMs;
+  }
+
+  /** What was read past the cache: it must not show less afterwards. */
+  noteSeen({ job, head }: JobRecord): void {
+    if (job.incarnation !== this.#cache.incarnation) return;
+    this.#seenRevision = Math.max(this.#seenRevision, head.revision);
+  }
+
+  /** What a transaction of this store has seen or done. */
+  onCommitted({ commit, revision }: GroupResult<unknown>): void {
+    if (commit && commit.incarnation !== this.#cache.incarnation) return;
+    this.#seenRevision = Math.max(this.#seenRevision, revision);
+    const isNext = commit?.revisionBefore === this.#cache.revision;
+    if (commit && isNext && this.#phase === 'live') this.#take(commit.changes);
+    this.#changed.wake();
+  }
+
+  revision(): number {
+    return this.#cache.revision;
+  }
+
+  async view(filter: JobFilter, signal: AbortSignal): Promise<JobFeedView> {
+    const cache = await this.read(signal);
+    const latest: JobChange[] = [];
+    for (const change of cache.above(0)) if (matchesFilter(filter, change)) latest.push(change);
+    return {
+      revision: cache.revision,
+      compactedTo: 0,
+      latest: (after) => pagesOf(latest, after),
+      changes: (after) => pagesOf(latest, after),
+      close() {},
+    };
+  }
+
+  /** A cursor may be of another process that has seen more; the job document says what there is. */
+  async reach(revision: number, signal: AbortSignal): Promise<void> {
+    const cache = await this.read(signal);
+    if (cache.revision >= revision) return;
+    const { calls, documents } = this.#deps;
+    const what = `reading job "${documents.jobId}"`;
+    const record = readJobDocument(await calls.read(what, () => documents.job.get()));
+    const isSame = record?.job.incarnation === cache.incarnation;
+    if (isSame && record.head.revision >= revision) await this.whenReached(revision, signal);
+  }
+
+  async whenReached(revision: number, signal: AbortSignal): Promise<void> {
+    while (this.#cache.revision < revision && this.#phase !== 'ended') {
+      await this.#changed.wait(signal);
+    }
+  }
+
+  onBatch(batch: ListenedBatch): void {
+    this.#rounds.noteTime(batch.readAtMs);
+    const isOther = batch.job && batch.job.incarnation !== this.#cache.incarnation;
+    // Before the first check a job that is not here may be on its way.
+    const isGone = batch.isGone && this.#cache.revision > 0;
+    if (isGone || (isOther && this.#phase === 'live')) {
+      this.endDeleted();
+      return;
+    }
+    if (isOther && batch.job) this.#cache = new JobCache(batch.job);
+    const { incarnation } = this.#cache;
+    const changes = batch.changes.filter((each) => each.incarnation === incarnation);
+    this.#take(changes.map(({ change }) => change));
+    this.#changed.wake();
+  }
+
+  onJob(record: JobRecord | undefined): boolean {
+    const isSame = record?.job.incarnation === this.#cache.incarnation;
+    if (record && (isSame || this.#phase !== 'live')) {
+      if (!isSame) this.#cache = new JobCache(record.job);
+      return true;
+    }
+    this.endDeleted();
+    return false;
+  }
+
+  onLive(): void {
+    const { incarnation } = this.#cache;
+    if (this.#phase === 'live' || this.#phase === 'ended') return;
+    this.#phase = 'live';
+    if (this.feed.base !== incarnation) this.feed.reset(incarnation);
+    this.feed.markLive();
+    this.#rounds.plan();
+    this.#changed.wake();
+  }
+
+  onStale(stale: { readonly sinceMs: number; readonly attempt: number }): void {
+    this.#phase = 'stale';
+    this.feed.markStale(stale);
+    this.#changed.wake();
+  }
+
+  onFailed(error: SynclineError): void {
+    const { jobId } = this.#deps.documents;
+    const story = `cannot listen to job "${jobId}" after ${this.#options.reconnect.attempts} attempts: ${error.message}. Subscribe again with \`after\` set to details.cursor.`;
+    const failure = new SynclineError('unavailable', story, { cause: error });
+    this.#end(failure);
+    this.feed.fail(failure);
+  }
+
+  isNeeded(): boolean {
+    const idleMs = this.#deps.clock.monotonicMs() - this.#usedAtMs;
+    const isNeeded = this.feed.subscribersCount > 0 || idleMs < this.#options.listenIdleMs;
+    if (!isNeeded) void this.stop();
+    return isNeeded;
+  }
+
+  endDeleted(): void {
+    if (this.#phase === 'ended') return;
+    const { jobId } = this.#deps.documents;
+    const error = new SynclineError('not-found', `job "${jobId}" was deleted`, {
+      details: { jobId },
+    });
+    this.#end(error);
+    this.feed.endDeleted();
+  }
+
+  /** Resolves once nothing of it is left. */
+  async stop(): Promise<void> {
+    this.#end(this.#endedBy);
+    this.feed.close();
+    await this.#listener.stop();
+  }
+
+  #end(error: SynclineError): void {
+    if (this.#phase === 'ended') return;
+    this.#phase = 'ended';
+    this.#endedBy = error;
+    void this.#listener.stop();
+    this.#rounds.stop();
+    this.#changed.wake();
+    this.#deps.onEnded();
+  }
+
+  #take(changes: readonly JobChange[]): void {
+    const isFirst = this.#cache.revision === 0;
+    const risen = changes.filter(({ revision }) => revision > this.#cache.revision);
+    const skipped = this.#cache.skippedVersions(risen);
+    const applied = this.#cache.apply(risen);
+    if (skipped > 0) this.#deps.metrics.add('syncline_jobs_version_drift_total', skipped);
+    // Whoever subscribed before the first snapshot reads it from the cache, as a replay.
+    const isPublished = !isFirst && this.feed.base === this.#cache.incarnation;
+    if (isPublished && applied.length > 0) this.feed.publish(applied);
+    if (applied.some(({ kind }) => kind === 'lease')) this.#rounds.plan();
+  }
+}
+
+async function* pagesOf(
+  changes: readonly JobChange[],
+  after: number,
+): AsyncGenerator<readonly JobChange[]> {
+  const pageMax = jobsLimits.listStatesMax.value;
+  const first = changes.findIndex(({ revision }) => revision > after);
+  if (first === -1) return;
+  for (let at = first; at < changes.length; at += pageMax) yield changes.slice(at, at + pageMax);
+}

@@ -10,7 +10,6 @@ export {
   getJob,
   getProgress,
   getState,
-  type HeartbeatRequest,
   heartbeat,
   type ListJobsRequest,
   listJobs,

@@ -27,6 +27,7 @@ import {
   optionalText,
   optionalUint,
   required,
+  requiredWord,
   sint,
   text,
   texts,
@@ -138,16 +139,13 @@ export const deleteJob: Call<GlobalRequest, GlobalResponse> = {
   response: globalResponse,
 };
 
-export type HeartbeatRequest = Omit<LeaseRequest, 'action'> &
-  Readonly<{ action: LeaseRequest['action'] | undefined }>;
-
-export const heartbeat: Call<HeartbeatRequest, { readonly lease: TaskLease }> = {
+export const heartbeat: Call<LeaseRequest, { readonly lease: TaskLease }> = {
   name: 'Heartbeat',
   request: message({
     jobId: text(1),
     incarnation: text(2),
     taskId: uint(3),
-    action: word(4, leaseActions),
+    action: requiredWord(4, leaseActions),
     epoch: uint(5),
     ttlMs: uint(6),
     holder: text(7),

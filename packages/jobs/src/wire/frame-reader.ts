@@ -3,7 +3,7 @@
 import { formatCursor } from '../cursor.js';
 import type { GapReason, History, JobEvent } from '../job-event.js';
 import { jobMessage, leaseMessage } from './job-messages.js';
-import { bool, message, uint, word } from './proto-message.js';
+import { bool, message, requiredWord, uint } from './proto-message.js';
 import { ProtoReader } from './proto-reader.js';
 import { readState } from './state-message.js';
 import { gapReasons, histories } from './wire-enums.js';
@@ -14,14 +14,14 @@ const EVENTS = 2;
 const syncedMessage = message<{
   readonly revision: number;
   readonly resumed: boolean;
-  readonly history: History | undefined;
-}>({ revision: uint(1), resumed: bool(2), history: word(3, histories) });
+  readonly history: History;
+}>({ revision: uint(1), resumed: bool(2), history: requiredWord(3, histories) });
 
 const gapMessage = message<{
-  readonly reason: GapReason | undefined;
+  readonly reason: GapReason;
   readonly fromRevision: number;
   readonly toRevision: number;
-}>({ reason: word(1, gapReasons), fromRevision: uint(2), toRevision: uint(3) });
+}>({ reason: requiredWord(1, gapReasons), fromRevision: uint(2), toRevision: uint(3) });
 
 const staleMessage = message<{ readonly sinceMs: number; readonly attempt: number }>({
   sinceMs: uint(1),
@@ -80,18 +80,15 @@ export class FrameReader {
         return { kind: 'snapshot', state, cursor: formatCursor(base, state.revision, true) };
       }
       case 2: {
-        const { revision, resumed, history = 'latest' } = syncedMessage.read(reader);
-        return { kind: 'synced', revision, cursor: formatCursor(base, revision), history, resumed };
+        const synced = syncedMessage.read(reader);
+        return { kind: 'synced', ...synced, cursor: formatCursor(base, synced.revision) };
       }
       case 3: {
         const state = readState(reader);
         return { kind: 'change', state, cursor: formatCursor(base, state.revision) };
       }
-      case 4: {
-        const { reason, fromRevision, toRevision } = gapMessage.read(reader);
-        if (reason === undefined) return reader.fail('a gap has no reason');
-        return { kind: 'gap', reason, fromRevision, toRevision };
-      }
+      case 4:
+        return { kind: 'gap', ...gapMessage.read(reader) };
       case 5:
         return { kind: 'stale', ...staleMessage.read(reader) };
       case 6: {

@@ -1,5 +1,5 @@
 // Jobs, leases, scopes and progress between memory and the wire.
-import type { JobInfo, JobSummary, Labels, LeaseState, TaskLease } from '../job.js';
+import type { JobInfo, JobSummary, Labels, TaskLease } from '../job.js';
 import { type Counts, type Progress, percentOf, type TagProgress } from '../progress.js';
 import type { Scope, State } from '../state.js';
 import {
@@ -10,10 +10,10 @@ import {
   optionalText,
   optionalUint,
   required,
+  requiredWord,
   text,
   texts,
   uint,
-  word,
 } from './proto-message.js';
 import { stateMessage } from './state-message.js';
 import { leaseStates } from './wire-enums.js';
@@ -54,21 +54,15 @@ export const jobMessage: Message<JobInfo> = mapped(
   }),
 );
 
-type LeaseFields = Omit<TaskLease, 'state'> & Readonly<{ state: LeaseState | undefined }>;
-
-export const leaseMessage: Message<TaskLease> = mapped(
-  message<LeaseFields>({
-    taskId: uint(1),
-    epoch: uint(2),
-    state: word(3, leaseStates),
-    ttlMs: uint(4),
-    expiresAtMs: uint(5),
-    holder: text(6),
-    revision: uint(7),
-  }),
-  (lease) => lease,
-  (fields) => ({ ...fields, state: fields.state ?? 'released' }),
-);
+export const leaseMessage = message<TaskLease>({
+  taskId: uint(1),
+  epoch: uint(2),
+  state: requiredWord(3, leaseStates),
+  ttlMs: uint(4),
+  expiresAtMs: uint(5),
+  holder: text(6),
+  revision: uint(7),
+});
 
 type ScopeFields = Readonly<{ taskId: number | undefined; tag: string | undefined }>;
 

@@ -149,6 +149,22 @@ export function word<Word extends string>(
   };
 }
 
+/** A sender that leaves it out, or means something that is not known here, speaks another contract. */
+export function requiredWord<Word extends string>(
+  number: number,
+  words: WireEnum<Word>,
+): Field<Word> {
+  return {
+    number,
+    absent: (reader, name) => reader.fail(`${name} is missing`, name),
+    write: (out, value) => out.uint(number, words.numberOf(value)),
+    read(reader, name) {
+      const value = reader.uint();
+      return words.wordOf(value) ?? reader.fail(`${name} ${value} is not known`, name);
+    },
+  };
+}
+
 export function texts(number: number): Field<readonly string[]> {
   return {
     number,

@@ -12,7 +12,6 @@ import {
   type getJob,
   type getProgress,
   type getState,
-  type HeartbeatRequest,
   type heartbeat,
   type ListJobsRequest,
   labelsOf,
@@ -81,7 +80,7 @@ export function jobCalls({ store }: JobCallDeps): JobCalls {
       if (!(await store.deleteJob(jobId))) refuseUnknown(jobId);
       return { applied: true, revision };
     },
-    heartbeat: async (request) => ({ lease: await store.lease(leaseRequestOf(request)) }),
+    heartbeat: async (request) => ({ lease: await store.lease(request) }),
     setState: async (request) => answerOf(await store.setState(writeOf(request))),
     async getState({ jobId, scope = {} }) {
       const { lowest, revision } = await store.aggregate(jobId, scope);
@@ -131,15 +130,6 @@ function patchOf({ setLabels, labels, setExpectedTags, expectedTags }: UpdateJob
     ...(setLabels ? { labels: labelsOf(labels) } : {}),
     ...(setExpectedTags ? { expectedTags } : {}),
   };
-}
-
-function leaseRequestOf({ action, ...request }: HeartbeatRequest) {
-  if (action !== undefined) return { ...request, action };
-  throw new SynclineError(
-    'invalid-argument',
-    'action is missing; wanted: claim, renew or release',
-    { details: { field: 'action' } },
-  );
 }
 
 function writeOf(request: SetStateRequest): StateWrite {

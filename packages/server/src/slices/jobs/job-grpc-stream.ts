@@ -8,17 +8,16 @@ import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
 import type { Cursor, JobEvent, JobStore, StoreSubscribeOptions } from '@syncline/jobs';
 import { jobsLimits } from '@syncline/jobs';
 import { framesOf, type SubscribeRequest } from '@syncline/jobs/grpc';
-import { type Clock, SynclineError } from '@syncline/kernel';
+import { SynclineError } from '@syncline/kernel';
 import type { FrameBeat } from './frame-beat.js';
+import type { OpenStreams } from './open-streams.js';
 
 export type SubscribeCall = ServerWritableStream<Uint8Array, Uint8Array>;
 
 export interface SubscribeDeps {
   readonly store: JobStore;
-  readonly clock: Clock;
   readonly beat: FrameBeat;
-  /** Fires when the server begins to stop. */
-  readonly draining: AbortSignal;
+  readonly streams: OpenStreams;
 }
 
 /** Fewer events than this are worth waiting for more. */
@@ -26,11 +25,11 @@ const SMALL_BATCH = 128;
 
 /** Lasts as long as the stream. Rejects with what the call must end with. */
 export async function runSubscribeCall(
-  { store, beat, draining }: SubscribeDeps,
+  { store, beat, streams }: SubscribeDeps,
   call: SubscribeCall,
   request: SubscribeRequest,
 ): Promise<void> {
-  if (draining.aborted) throw stopping();
+  if (streams.isDraining) throw stopping();
   const stop = new AbortController();
   const wire = new Wire(call);
   const end = (): void => {
@@ -38,7 +37,7 @@ export async function runSubscribeCall(
     wire.release();
   };
   call.on('cancelled', end);
-  draining.addEventListener('abort', end);
+  streams.add(end);
   try {
     const subscription = store.subscribe(request.jobId, optionsOf(request, stop.signal));
     call.sendMetadata(new Metadata()); // the client knows now that it is connected
@@ -50,9 +49,9 @@ export async function runSubscribeCall(
       if (isTrickle(events)) await beat.next();
     }
   } finally {
-    draining.removeEventListener('abort', end);
+    streams.delete(end);
   }
-  if (draining.aborted && !call.cancelled) throw stopping();
+  if (streams.isDraining && !call.cancelled) throw stopping();
   call.end();
 }
 

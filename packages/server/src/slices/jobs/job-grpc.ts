@@ -22,18 +22,21 @@ import {
   subscribe,
   updateJob,
 } from '@syncline/jobs/grpc';
-import { SynclineError } from '@syncline/kernel';
+import { type Clock, SynclineError } from '@syncline/kernel';
 import { jobsFileDescriptors } from '@syncline/protocol/jobs';
 import type { GrpcService } from '../../grpc/grpc-service.js';
 import { FrameBeat } from './frame-beat.js';
 import { type JobCallDeps, jobCalls } from './job-grpc-calls.js';
-import { runSubscribeCall, type SubscribeCall, type SubscribeDeps } from './job-grpc-stream.js';
+import { runSubscribeCall, type SubscribeCall } from './job-grpc-stream.js';
+import { OpenStreams } from './open-streams.js';
 
-export type JobGrpcDeps = JobCallDeps &
-  Omit<SubscribeDeps, 'beat'> & {
-    /** Counts that a limit refused a call. */
-    limitReached(limit: string): void;
-  };
+export interface JobGrpcDeps extends JobCallDeps {
+  readonly clock: Clock;
+  /** Fires when the server begins to stop: streams end, calls that have arrived are still answered. */
+  readonly draining: AbortSignal;
+  /** Counts that a limit refused a call. */
+  limitReached(limit: string): void;
+}
 
 type BytesMethod = MethodDefinition<Uint8Array, Uint8Array>;
 type BytesCall = ServerUnaryCall<Uint8Array, Uint8Array>;
@@ -72,7 +75,7 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
   answer(listStates, calls.listStates);
   answer(getProgress, calls.getProgress);
 
-  const streamDeps = { ...deps, beat: new FrameBeat(deps) };
+  const streamDeps = { ...deps, beat: new FrameBeat(deps), streams: new OpenStreams(deps) };
   definition[subscribe.name] = methodOf(subscribe.name, true);
   implementation[subscribe.name] = async (call: SubscribeCall): Promise<void> => {
     try {

@@ -19,6 +19,12 @@ const setsSequences = Number(process.env['SETS_SEQUENCES'] ?? 300);
 /** How many lives of a node, eight crashes each, are compared with a model of the sets. */
 const setsCrashSeeds = Number(process.env['SETS_CRASH_SEEDS'] ?? 25);
 
+/** How many stores of jobs, six crashes each, are compared with what they have said. */
+const jobsCrashSeeds = Number(process.env['JOBS_CRASH_SEEDS'] ?? 25);
+
+/** How many random histories every store of jobs is led through. Through Firestore a tenth of them. */
+const jobsHistories = Number(process.env['JOBS_HISTORIES'] ?? 200);
+
 /** How often a server of sets is killed under load, in each class of durability. */
 const setsKills = Number(process.env['SETS_KILLS'] ?? 3);
 
@@ -33,7 +39,15 @@ function project(name: string, options: ProjectOptions): TestProjectInlineConfig
     test: {
       name,
       retry: 0,
-      provide: { fairSchedules, setsFuzzInputs, setsSequences, setsCrashSeeds, setsKills },
+      provide: {
+        fairSchedules,
+        setsFuzzInputs,
+        setsSequences,
+        setsCrashSeeds,
+        setsKills,
+        jobsCrashSeeds,
+        jobsHistories,
+      },
       ...options,
     },
   };

@@ -16,6 +16,7 @@ import { overflowCases } from './cases/overflow-cases.js';
 import { compactionCases, resumeCases } from './cases/resume-cases.js';
 import { subscribeCases } from './cases/subscribe-cases.js';
 import { writeCases } from './cases/write-cases.js';
+import { historyCases } from './history/history-cases.js';
 import type {
   CaseContext,
   Cases,
@@ -43,7 +44,7 @@ export function jobStoreSuite<S extends JobStoreSubject>(
     ...(faults.stepClock && clockCases),
     ...closeCases,
   };
-  return Object.entries(cases).map(([name, check]) => ({
+  const behaviours = Object.entries(cases).map(([name, check]) => ({
     name,
     async run() {
       await using subject = await create();
@@ -51,4 +52,5 @@ export function jobStoreSuite<S extends JobStoreSubject>(
       await check(context as unknown as CaseContext);
     },
   }));
+  return [...behaviours, ...historyCases(options)];
 }

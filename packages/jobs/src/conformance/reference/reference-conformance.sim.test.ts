@@ -1,9 +1,15 @@
 // The plain store keeps what it is the measure of.
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
-import { describe, test } from 'vitest';
+import { describe, inject, test } from 'vitest';
 import { jobStoreSuite } from '../job-store-suite.js';
 import { TimerCount } from '../timer-count.js';
 import { createReferenceJobStore, type ReferenceJobStore } from './reference-store.js';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    jobsHistories: number;
+  }
+}
 
 describe('the reference store is a job store', () => {
   let world: SimulatedBody | undefined;
@@ -11,6 +17,7 @@ describe('the reference store is a job store', () => {
     name: 'reference',
     capabilities: createReferenceJobStore().capabilities,
     time: 'simulated',
+    histories: Math.ceil(inject('jobsHistories') / 10),
     create: async () => {
       if (!world) throw new Error('a case runs inside a simulation');
       const clock = new TimerCount(world.clock);

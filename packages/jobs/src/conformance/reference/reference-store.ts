@@ -1,5 +1,6 @@
 // The plain store: slow, in memory, and simple enough to be believed. Real stores are compared with it, and
 // applications may test against it. It keeps every change of every job and recomputes each answer.
+import { setMaxListeners } from 'node:events';
 import {
   abortedError,
   type Clock,
@@ -52,6 +53,7 @@ export class ReferenceJobStore implements JobStore {
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    setMaxListeners(0, this.#closed.signal); // one per subscription
   }
 
   /** From now on whoever resumes behind the present gets only the latest of each key. */

@@ -14,6 +14,8 @@ import { contentOfChange, isSameContent } from './whole-change.js';
 export class CommittedLog {
   /** By incarnation, then by revision. */
   readonly #incarnations = new Map<string, Map<number, JobChange>>();
+  /** The same in order of revisions, made when somebody asks and forgotten with the next change. */
+  readonly #sorted = new Map<string, readonly JobChange[]>();
   readonly #problems: string[] = [];
 
   /** What two sources told differently. */
@@ -60,8 +62,12 @@ export class CommittedLog {
 
   /** Ascending by revision. */
   changes(incarnation: string): readonly JobChange[] {
+    const known = this.#sorted.get(incarnation);
+    if (known) return known;
     const changes = [...(this.#incarnations.get(incarnation)?.values() ?? [])];
-    return changes.sort((left, right) => left.revision - right.revision);
+    changes.sort((left, right) => left.revision - right.revision);
+    this.#sorted.set(incarnation, changes);
+    return changes;
   }
 
   change(incarnation: string, revision: number): JobChange | undefined {
@@ -71,6 +77,13 @@ export class CommittedLog {
   /** The highest known revision; 0 if there is none. */
   revision(incarnation: string): number {
     return this.changes(incarnation).at(-1)?.revision ?? 0;
+  }
+
+  /** Whether every change up to a revision, or to the last one, is known. */
+  isComplete(incarnation: string, revision: number): boolean {
+    const last = Math.min(revision, this.revision(incarnation));
+    const known = this.changes(incarnation).filter((change) => change.revision <= last);
+    return known.length === last;
   }
 
   /** The latest change of each key at a revision. */
@@ -83,8 +96,10 @@ export class CommittedLog {
     const changes = this.#incarnations.get(incarnation) ?? new Map<number, JobChange>();
     this.#incarnations.set(incarnation, changes);
     const known = changes.get(change.revision);
-    if (known === undefined) changes.set(change.revision, change);
-    else if (!isSameContent(contentOfChange(known), contentOfChange(change)))
+    if (known === undefined) {
+      changes.set(change.revision, change);
+      this.#sorted.delete(incarnation);
+    } else if (!isSameContent(contentOfChange(known), contentOfChange(change)))
       this.#problems.push(
         `revision ${change.revision} of ${incarnation} is ${JSON.stringify(contentOfChange(known))} ` +
           `for one and ${JSON.stringify(contentOfChange(change))} for another`,

@@ -1,0 +1,101 @@
+// What the actors of a history share: the store under test, the job, what is known to be committed, and what
+// was seen. Calls that fail because of a fault are made again, as a manager would.
+import { SynclineError } from '@syncline/kernel';
+import type { JobInfo, JobSpec } from '../../job.js';
+import type { JobStore } from '../../job-store.js';
+import { JOB_ID } from '../job-samples.js';
+import type { CaseContext, JobStoreSubject } from '../job-store-subject.js';
+import { DEADLINE_MS } from '../stream-reader.js';
+import { CommittedLog } from '../trace/committed-log.js';
+import type { JobTrace } from '../trace/job-trace.js';
+import type { HistoryPlan } from './history-plan.js';
+
+/** A fault may cause them; without faults they are problems. */
+const PASSING: ReadonlySet<string> = new Set(['closed', 'unavailable', 'timeout', 'overloaded']);
+const RETRY_MS = 5;
+
+export class HistoryWorld {
+  readonly context: CaseContext;
+  readonly plan: HistoryPlan;
+  readonly log = new CommittedLog();
+  readonly traces: Omit<JobTrace, 'log' | 'history'>[] = [];
+  readonly problems: string[] = [];
+  /** The answer to some change was lost: the log may have holes. */
+  hasLostAnswers = false;
+  /** Who waits for an answer of the store as it is now. */
+  readonly #waiting = new Set<() => void>();
+
+  constructor(context: CaseContext, plan: HistoryPlan) {
+    this.context = context;
+    this.plan = plan;
+  }
+
+  get subject(): JobStoreSubject {
+    return this.context.subject;
+  }
+
+  get store(): JobStore {
+    return this.context.subject.store;
+  }
+
+  sleep(ms: number): Promise<void> {
+    return this.subject.clock.sleep(ms);
+  }
+
+  /** The job as it is now, made if it is not there. While it is marked deleted, waits for its end. */
+  async ensureJob(): Promise<JobInfo> {
+    const { numTasks, expectedTags } = this.plan;
+    const spec: JobSpec = { jobId: JOB_ID, numTasks, expectedTags };
+    const startMs = this.subject.clock.monotonicMs();
+    for (;;) {
+      const answer = await this.attempt(() => this.store.createJob(spec));
+      if (!(answer instanceof SynclineError)) {
+        if (answer.created) this.log.addJob(answer.job);
+        return answer.job;
+      }
+      const isMarked = answer.code === 'conflict';
+      if (!isMarked || this.subject.clock.monotonicMs() - startMs > DEADLINE_MS) throw answer;
+      await this.sleep(RETRY_MS);
+    }
+  }
+
+  /** Makes a call until it is answered. A refusal is an answer, too. */
+  async attempt<T>(call: () => Promise<T>): Promise<T | SynclineError> {
+    const startMs = this.subject.clock.monotonicMs();
+    for (;;) {
+      try {
+        return await this.unlessRestarted(call());
+      } catch (thrown) {
+        if (!(thrown instanceof SynclineError)) throw thrown;
+        if (!this.isPassing(thrown)) return thrown;
+        if (this.subject.clock.monotonicMs() - startMs > DEADLINE_MS) throw thrown;
+        this.hasLostAnswers = true;
+        await this.sleep(RETRY_MS);
+      }
+    }
+  }
+
+  isPassing(error: SynclineError): boolean {
+    const { cut, restart, stall } = this.context.faults;
+    return PASSING.has(error.code) && (cut ?? restart ?? stall) !== undefined;
+  }
+
+  /** Whoever waits for a store that is being restarted waits in vain: a killed process answers nobody. */
+  async restart(): Promise<void> {
+    for (const giveUp of [...this.#waiting]) giveUp();
+    await this.context.faults.restart?.(this.subject);
+  }
+
+  async unlessRestarted<T>(promise: Promise<T>): Promise<T> {
+    let giveUp = () => {};
+    const restarted = new Promise<never>((_, reject) => {
+      giveUp = () => reject(new SynclineError('unavailable', 'the store was restarted'));
+    });
+    this.#waiting.add(giveUp);
+    try {
+      return await Promise.race([promise, restarted]);
+    } finally {
+      this.#waiting.delete(giveUp);
+    }
+  }
+}

@@ -1,0 +1,72 @@
+// The checkers find what they are for: stores with one bug each are caught within a few random histories, and
+// the same histories pass without the bug.
+import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
+import { describe, expect, test } from 'vitest';
+import type { JobStoreSuiteOptions } from '../job-store-subject.js';
+import { createReferenceJobStore } from '../reference/reference-store.js';
+import { historyCases, runSeed } from './history-cases.js';
+import { type PlantedBug, plantBug } from './planted-bugs.js';
+
+const SEEDS = 12;
+
+function optionsIn(world: SimulatedBody, bug?: PlantedBug): JobStoreSuiteOptions<never> {
+  const { clock } = world;
+  const { capabilities } = createReferenceJobStore();
+  return {
+    name: 'planted',
+    capabilities,
+    time: 'simulated',
+    histories: SEEDS,
+    create: async () => {
+      const plain = createReferenceJobStore({ clock });
+      const store = bug ? plantBug(plain, bug) : plain;
+      return { store, clock, [Symbol.asyncDispose]: () => plain.close() } as never;
+    },
+  };
+}
+
+/** Of as many seeds as it takes to find one that is looked for. */
+async function problemsWith(
+  bug: PlantedBug | undefined,
+  isLookedFor: (problem: string) => boolean,
+): Promise<readonly string[]> {
+  const problems: string[] = [];
+  for (let seed = 0; seed < SEEDS && !problems.some(isLookedFor); seed += 1)
+    await runInSimulation(seed, async (world) => {
+      problems.push(...(await runSeed(optionsIn(world, bug), `planted-${seed}`)).problems);
+    });
+  return problems;
+}
+
+describe('a store with a bug is caught', () => {
+  const planted: readonly (readonly [string, PlantedBug])[] = [
+    ['J5 Ordered', 'replay out of order'],
+    ['J6 Unique', 'resume repeats a change'],
+    ['J7 Reliable', 'every fifth change is dropped'],
+    ['J8 Atomic', 'a state is mixed of two writes'],
+    ['J9 Resumable', 'resume begins one change too late'],
+    ['J10 Bookmarkable', 'live comes before its change'],
+    ['J16 Genuine', 'unwritten cells are made up'],
+  ];
+  test.each(planted)('%s finds: %s', async (checker, bug) => {
+    const isFound = (problem: string) => problem.startsWith(`${checker}:`);
+    expect((await problemsWith(bug, isFound)).filter(isFound)).not.toEqual([]);
+  });
+
+  test('J5 J6 J7 J8 J9 J10 J16 the same histories pass without a bug', async () => {
+    expect(await problemsWith(undefined, () => true)).toEqual([]);
+  });
+
+  test('a failure tells the seed, a plan that is smaller, and the stream', async () => {
+    const failures: string[] = [];
+    for (let index = 0; index < SEEDS && failures.length === 0; index += 1)
+      await runInSimulation(index, async (world) => {
+        const cases = historyCases(optionsIn(world, 'every fifth change is dropped'));
+        await cases[index]?.run().catch((error: Error) => failures.push(error.message));
+      });
+    expect(failures[0]).toMatch(/^the history of seed planted-\d+ fails:\n {2}J7/);
+    expect(failures[0]).toContain('synced');
+    const { actors } = JSON.parse(/^plan: (.*)$/m.exec(failures[0] ?? '')?.[1] ?? '{}');
+    expect(actors.length).toBeLessThanOrEqual(3);
+  });
+});

@@ -1,0 +1,107 @@
+// Stores with one bug each, for showing that the checkers find them. The bug is in what subscribers see; all
+// else is the store as it is.
+import type { JobEvent, JobSubscription, StoreSubscribeOptions } from '../../job-event.js';
+import type { JobStore } from '../../job-store.js';
+import { isInReplay } from '../trace/job-trace.js';
+
+/** What a subscriber gets instead of what the store sends. */
+type Distortion = (
+  events: AsyncIterable<JobEvent>,
+  options: StoreSubscribeOptions,
+) => AsyncIterable<JobEvent>;
+
+export type PlantedBug =
+  | 'replay out of order'
+  | 'resume repeats a change'
+  | 'every fifth change is dropped'
+  | 'a state is mixed of two writes'
+  | 'resume begins one change too late'
+  | 'live comes before its change'
+  | 'unwritten cells are made up';
+
+export function plantBug(store: JobStore, bug: PlantedBug): JobStore {
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === 'subscribe') return subscribeWith(target, DISTORTIONS[bug]);
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+function subscribeWith(store: JobStore, distort: Distortion): JobStore['subscribe'] {
+  return (jobId, options) => {
+    const subscription = store.subscribe(jobId, options);
+    const distorted = distort(subscription, options);
+    return {
+      [Symbol.asyncIterator]: () => distorted[Symbol.asyncIterator](),
+      batches: () => singly(distorted),
+      get cursor() {
+        return subscription.cursor;
+      },
+      [Symbol.asyncDispose]: () => subscription[Symbol.asyncDispose](),
+    } satisfies JobSubscription;
+  };
+}
+
+const DISTORTIONS: Readonly<Record<PlantedBug, Distortion>> = {
+  async *'replay out of order'(events) {
+    let held: JobEvent | undefined;
+    for await (const event of events) {
+      yield event.kind === 'snapshot' || held === undefined ? event : held;
+      if (event.kind !== 'snapshot' && held !== undefined) yield event;
+      held = event.kind === 'snapshot' && held === undefined ? event : undefined;
+    }
+  },
+  async *'resume repeats a change'(events, { after }) {
+    let isFirst = after !== undefined && !isInReplay(after);
+    for await (const event of events) {
+      yield event;
+      if (event.kind !== 'change' || !isFirst) continue;
+      isFirst = false;
+      yield event;
+    }
+  },
+  async *'every fifth change is dropped'(events) {
+    let count = 0;
+    for await (const event of events) {
+      if (event.kind === 'change') count += 1;
+      if (event.kind !== 'change' || count % 5 !== 0) yield event;
+    }
+  },
+  async *'a state is mixed of two writes'(events) {
+    let message = '';
+    for await (const event of events) {
+      if (event.kind === 'snapshot') {
+        yield { ...event, state: { ...event.state, message } };
+        message = event.state.message;
+      } else yield event;
+    }
+  },
+  async *'resume begins one change too late'(events, { after }) {
+    let isFirst = after !== undefined && !isInReplay(after);
+    for await (const event of events) {
+      const isSkipped = isFirst && event.kind === 'change';
+      if (isSkipped) isFirst = false;
+      else yield event;
+    }
+  },
+  async *'live comes before its change'(events) {
+    for await (const event of events) {
+      if (event.kind === 'change')
+        yield { kind: 'live', revision: event.state.revision, cursor: event.cursor };
+      yield event;
+    }
+  },
+  async *'unwritten cells are made up'(events) {
+    for await (const event of events) {
+      yield event;
+      if (event.kind === 'snapshot')
+        yield { ...event, state: { ...event.state, tag: 'expected', version: 0, eventId: '' } };
+    }
+  },
+};
+
+async function* singly(events: AsyncIterable<JobEvent>): AsyncGenerator<readonly JobEvent[]> {
+  for await (const event of events) yield [event];
+}

@@ -1,0 +1,127 @@
+import { silentMetrics } from '@syncline/kernel';
+import { describe, expect, test, vi } from 'vitest';
+import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import { createJobManager } from './create-job-manager.js';
+import { overrideStore, schemaOf } from './manager-rig.js';
+
+const names = { jobId: 'nightly', taskIndex: 1, numTasks: 2 };
+const tag = 'ingest';
+
+const count = schemaOf(async ({ count }: { readonly count: number }) => {
+  if (count < 0) throw new Error('count is negative');
+  return { count, half: count / 2 };
+});
+
+describe('writing a state', () => {
+  test('answers with the state as the store keeps it', async () => {
+    await using job = await createJobManager({ store: createMemoryJobStore(), ...names });
+    const first = await job.setState({ tag, status: 40, message: 'row 7', payload: { row: 7 } });
+    expect(first).toMatchObject({ applied: true, duplicate: false });
+    expect(first.state).toMatchObject({
+      jobId: 'nightly',
+      taskId: 1,
+      tag,
+      status: 40,
+      statusClass: 'running',
+      message: 'row 7',
+      version: 1,
+      schemaVersion: 1,
+      payload: { row: 7 },
+    });
+    expect(first.state.eventId).toMatch(/^[0-9a-f]{32}$/);
+    expect((await job.setState({ tag, status: 40 })).state.version).toBe(2);
+  });
+
+  test('J2 a repeat with its event id gets the first result, other content is a conflict', async () => {
+    await using job = await createJobManager({ store: createMemoryJobStore(), ...names });
+    const write = { tag, status: 40, eventId: 'mine' };
+    const first = await job.setState(write);
+    await job.setFinished({ tag });
+    expect(await job.setState(write)).toEqual({ ...first, duplicate: true });
+    await expect(job.setState({ ...write, status: 41 })).rejects.toMatchObject({
+      code: 'conflict',
+      details: { reason: 'event-id' },
+    });
+  });
+
+  test('applies only at the version that was asked for', async () => {
+    await using job = await createJobManager({ store: createMemoryJobStore(), ...names });
+    const isNew = { tag, status: 10, ifVersion: 0 };
+    expect(await job.setState(isNew)).toMatchObject({ applied: true, state: { version: 1 } });
+    expect(await job.setState({ ...isNew, status: 11 })).toMatchObject({
+      applied: false,
+      reason: 'version',
+      current: { status: 10, version: 1 },
+    });
+  });
+
+  test.each([
+    [{ taskId: 0 }, 'taskId'],
+    [{ jobId: 'other' }, 'jobId'],
+    [{ tag: '' }, 'tag'],
+    [{ status: 2 ** 31 }, 'status'],
+    [{ status: 'unheard' as never }, 'status'],
+    [{ eventId: '' }, 'eventId'],
+    [{ payload: [] as never }, 'payload'],
+  ])('J20 refuses %j', async (change, field) => {
+    const store = createMemoryJobStore();
+    await using job = await createJobManager({ store, ...names });
+    const own = { taskId: 1, jobId: 'nightly' };
+    const writing = job.setState({ tag, status: 1, ...own, ...change });
+    await expect(writing).rejects.toMatchObject({ code: 'invalid-argument', details: { field } });
+    const page = await store.listStates('nightly', {}, { afterRevision: 0, limit: 10 });
+    expect(page.states).toEqual([]);
+  });
+
+  test('J20 refuses a payload that its schema refuses, and keeps the order of the others', async () => {
+    const store = createMemoryJobStore();
+    await using job = await createJobManager(
+      { store, ...names },
+      { tags: { ingest: { schema: count, schemaVersion: 3 } } },
+    );
+    const results = await Promise.allSettled(
+      [4, -1, 6].map((value) => job.setStarted({ tag, payload: { count: value } })),
+    );
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(results[1]).toMatchObject({
+      reason: {
+        code: 'invalid-argument',
+        details: { field: 'payload', issues: [{ message: 'count is negative' }] },
+      },
+    });
+    const seen = await job.getState({ tag, taskId: 1 });
+    expect(seen).toMatchObject({ version: 2, schemaVersion: 3, payload: { count: 6, half: 3 } });
+    const stored = await store.getState('nightly', 1, tag);
+    expect(stored?.payload).toEqual({ count: 6 }); // the input: a transformation never runs twice
+  });
+
+  test('sends what the payload was when it was called', async () => {
+    await using job = await createJobManager({ store: createMemoryJobStore(), ...names });
+    const payload = { rows: [1] };
+    const writing = job.setStarted({ tag, payload });
+    payload.rows.push(2);
+    expect((await writing).state.payload).toEqual({ rows: [1] });
+  });
+
+  test('reports its time, and what failed by its code', async () => {
+    const memory = createMemoryJobStore();
+    const observer = { ...silentMetrics, add: vi.fn(), observe: vi.fn() };
+    const store = overrideStore(memory, {});
+    await using job = await createJobManager({ store, ...names }, { observer });
+    await job.setStarted({ tag });
+    await expect(job.setStarted({ tag: '' })).rejects.toMatchObject({ code: 'invalid-argument' });
+    await using _newer = await createJobManager({ store, ...names });
+    for (const _ of [1, 2]) {
+      await expect(job.setStarted({ tag })).rejects.toMatchObject({ code: 'fenced' });
+    }
+    const errors = 'syncline_jobs_write_errors_total';
+    expect(observer.add.mock.calls).toEqual([
+      [errors, 1, { code: 'invalid-argument' }],
+      ['syncline_jobs_fenced_total'],
+      [errors, 1, { code: 'fenced' }],
+      ['syncline_jobs_fenced_total'],
+      [errors, 1, { code: 'fenced' }],
+    ]);
+    expect(observer.observe).toHaveBeenCalledTimes(4);
+  });
+});

@@ -26,7 +26,7 @@ export function checkJobPatch({ labels, expectedTags }: JobPatch): JobPatch {
 }
 
 /** In order of their bytes, each once. */
-export function checkExpectedTags(value: unknown): readonly string[] {
+function checkExpectedTags(value: unknown): readonly string[] {
   refuseUnless(Array.isArray(value), 'expectedTags', { value, wanted: 'a list of tags' });
   const { value: tagsMax } = jobsLimits.tagsPerJobMax;
   const tags = new Set<string>();
@@ -39,7 +39,7 @@ export function checkExpectedTags(value: unknown): readonly string[] {
 }
 
 /** A copy. */
-export function checkLabels(value: unknown): Labels {
+function checkLabels(value: unknown): Labels {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   refuseUnless(isObject, 'labels', { value, wanted: 'an object of texts' });
   const { labelsMax, labelNameBytesMax, labelValueBytesMax } = jobsLimits;

@@ -1,0 +1,65 @@
+// A job's feed on a log in memory, and how its tests read it: one line per event.
+import { type Clock, createSystemClock, type Metrics, silentMetrics } from '@syncline/kernel';
+import type { JobChange } from '../../core/rows.js';
+import type { JobEvent, StoreSubscribeOptions } from '../../job-event.js';
+import { JobFeed, type JobFeedOptions } from '../job-feed.js';
+import { SubscriberQuota } from '../subscriber-quota.js';
+import { LogSource } from './log-source.js';
+
+export interface FeedRigOptions extends Partial<JobFeedOptions> {
+  readonly clock?: Clock;
+  readonly metrics?: Metrics;
+  readonly storeSubscribersMax?: number;
+  readonly pageMax?: number;
+  readonly beforeRead?: () => Promise<void>;
+}
+
+export function createFeedRig(options: FeedRigOptions = {}) {
+  const { clock = createSystemClock(), metrics = silentMetrics, pageMax = 2 } = options;
+  const { beforeRead } = options;
+  const source = new LogSource({ pageMax, ...(beforeRead && { beforeRead }) });
+  const quota = new SubscriberQuota(metrics, options.storeSubscribersMax);
+  const feed = new JobFeed({ clock, metrics, source, quota }, { base: 'i1', ...options });
+  /** Writes states, one per name: `3a` is task 3, tag `a`. */
+  const write = (...cells: string[]) => {
+    feed.publish(cells.map((cell) => source.state(Number(cell[0]), cell.slice(1))));
+  };
+  const publish = (...changes: JobChange[]) => feed.publish(changes);
+  const subscribe = (more: Partial<StoreSubscribeOptions> = {}) =>
+    feed.subscribe({ scope: {}, ...more });
+  return { clock, source, quota, feed, write, publish, subscribe };
+}
+
+/** The next lines; shorter, with `end`, if the stream ends before. */
+export async function take(stream: AsyncIterator<JobEvent>, count: number): Promise<string[]> {
+  const lines: string[] = [];
+  while (lines.length < count) {
+    const { value, done } = await stream.next();
+    if (done) return [...lines, 'end'];
+    lines.push(line(value));
+  }
+  return lines;
+}
+
+export function line(event: JobEvent): string {
+  switch (event.kind) {
+    case 'snapshot':
+    case 'change':
+      return `${event.kind} ${event.state.taskId}${event.state.tag} ${event.cursor}`;
+    case 'synced':
+      return `synced ${event.cursor} ${event.history}${event.resumed ? ' resumed' : ''}`;
+    case 'gap':
+      return `gap ${event.reason} ${event.fromRevision}-${event.toRevision}`;
+    case 'stale':
+      return `stale ${event.sinceMs} ${event.attempt}`;
+    case 'live':
+      return `live ${event.cursor}`;
+    case 'lease':
+      return `lease ${event.lease.taskId} ${event.cursor}`;
+    case 'job':
+      return `job ${event.cursor}`;
+  }
+}
+
+/** Lets everything happen that waits for nothing but its turn. */
+export const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

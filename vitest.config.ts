@@ -19,8 +19,8 @@ const setsSequences = Number(process.env['SETS_SEQUENCES'] ?? 300);
 /** How many lives of a node, eight crashes each, are compared with a model of the sets. */
 const setsCrashSeeds = Number(process.env['SETS_CRASH_SEEDS'] ?? 25);
 
-/** How many stores of jobs, six crashes each, are compared with what they have said. */
-const jobsCrashSeeds = Number(process.env['JOBS_CRASH_SEEDS'] ?? 25);
+/** How many stores of jobs, five crashes each, are compared with what they have said. */
+const jobsCrashSeeds = Number(process.env['JOBS_CRASH_SEEDS'] ?? 12);
 
 /** How many random histories every store of jobs is led through. Through Firestore a tenth of them. */
 const jobsHistories = Number(process.env['JOBS_HISTORIES'] ?? 200);

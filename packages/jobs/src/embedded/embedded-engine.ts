@@ -206,8 +206,8 @@ export class EmbeddedEngine {
       this.#followLeases(staged);
       if (staged.isDeleted) this.#forget(staged.job);
       else if (staged.isNew) this.jobs.add(staged.job);
+      else this.jobs.changed(staged.job);
     }
-    this.jobs.changed();
     this.#report();
   }
 
@@ -222,9 +222,8 @@ export class EmbeddedEngine {
   }
 
   #forget(job: LoadedJob): void {
-    const { jobId, incarnation } = job.row;
-    this.leases.forgetJob(incarnation);
-    if (this.jobs.peek(jobId) === job) this.jobs.remove(jobId);
+    this.leases.forgetJob(job.row.incarnation);
+    this.jobs.remove(job);
     this.#deletions.add(job.jobNo);
   }
 

@@ -10,9 +10,6 @@ export interface JobCacheDeps {
   load(jobId: string): Promise<LoadedJob | undefined>;
 }
 
-/** Between two counts of all jobs; counting each time would cost their number. */
-const CHANGES_PER_COUNT = 256;
-
 export class JobCache {
   readonly #deps: JobCacheDeps;
   readonly #bytesMax: number;
@@ -20,7 +17,6 @@ export class JobCache {
   readonly #jobs = new Map<string, LoadedJob>();
   readonly #loading = new Map<string, Promise<LoadedJob | undefined>>();
   #bytes = 0;
-  #changes = 0;
 
   constructor(deps: JobCacheDeps, bytesMax: number) {
     this.#deps = deps;
@@ -31,7 +27,7 @@ export class JobCache {
     return this.#jobs.size;
   }
 
-  /** As of the last count. */
+  /** Of all of them, about. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -74,17 +70,24 @@ export class JobCache {
 
   add(job: LoadedJob): void {
     this.#jobs.set(job.row.jobId, job);
-    this.#count();
+    this.changed(job);
   }
 
-  remove(jobId: string): void {
-    this.#jobs.delete(jobId);
+  remove(job: LoadedJob): void {
+    if (this.#jobs.get(job.row.jobId) !== job) return;
+    this.#jobs.delete(job.row.jobId);
+    this.#bytes -= job.countedBytes;
+    job.countedBytes = 0;
   }
 
   /** Call it after each commit: jobs grow. */
-  changed(): void {
-    this.#changes += 1;
-    if (this.#changes >= CHANGES_PER_COUNT) this.#count();
+  changed(job: LoadedJob): void {
+    if (this.#jobs.get(job.row.jobId) !== job) return;
+    const { bytes } = job;
+    this.#bytes += bytes - job.countedBytes;
+    job.countedBytes = bytes;
+    if (this.#bytes > this.#bytesMax) this.#evict();
+    this.#deps.metrics.set('syncline_jobs_cache_bytes', this.#bytes);
   }
 
   async #load(jobId: string): Promise<LoadedJob | undefined> {
@@ -100,21 +103,16 @@ export class JobCache {
     }
   }
 
-  #count(): void {
-    this.#changes = 0;
-    let bytes = 0;
-    for (const job of this.#jobs.values()) bytes += job.bytes;
+  /** The most recent one stays, whatever its size. */
+  #evict(): void {
     let left = this.#jobs.size;
-    for (const [jobId, job] of this.#jobs) {
+    for (const job of this.#jobs.values()) {
       left -= 1;
-      if (bytes <= this.#bytesMax || left === 0) break; // the most recent one stays, whatever its size
+      if (this.#bytes <= this.#bytesMax || left === 0) return;
       if (isNeeded(job)) continue;
-      bytes -= job.bytes;
       job.feed?.close();
-      this.#jobs.delete(jobId);
+      this.remove(job);
     }
-    this.#bytes = bytes;
-    this.#deps.metrics.set('syncline_jobs_cache_bytes', bytes);
   }
 }
 

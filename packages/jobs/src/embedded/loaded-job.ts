@@ -30,6 +30,8 @@ export class LoadedJob {
   feed: JobFeed | undefined;
   /** Calls and subscriptions that need it to stay. */
   pins = 0;
+  /** What the cache counts it as. */
+  countedBytes = 0;
   isCompacting = false;
   isDeleted = false;
 

@@ -14,7 +14,9 @@ export class RowReader {
   /** Throws `corrupt` if the row does not match its seal. */
   constructor(key: Uint8Array, sealed: Uint8Array) {
     this.#key = key;
-    this.#bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.length);
+    this.#bytes = Buffer.isBuffer(sealed)
+      ? sealed
+      : Buffer.from(sealed.buffer, sealed.byteOffset, sealed.length);
     this.#end = sealed.length - SEAL_BYTES;
     if (this.#end < 0) throw corruptRow(key);
     const sum = crc32(this.#bytes.subarray(0, this.#end), crc32(key));

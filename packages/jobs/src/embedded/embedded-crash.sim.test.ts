@@ -1,0 +1,288 @@
+// The embedded store under crashes, losses of power, full, slow and failing disks, against what it has said.
+//
+// The model remembers every answer and every event. After each restart nothing may be missing that was
+// acknowledged as durable enough for that end, what is there must be what somebody wrote, and a cursor's base
+// and revision must mean one change for ever.
+// `JOBS_CRASH_SEEDS=2000 npx vitest run --project sim packages/jobs/src/embedded/embedded-crash` runs more.
+import { type Durability, SynclineError } from '@syncline/kernel';
+import { type SeededRandom, type SimPorts, Simulation } from '@syncline/kernel/testing';
+import { expect, inject, test } from 'vitest';
+import { aggregateStates } from '../aggregate/aggregate-states.js';
+import type { Cursor } from '../job-event.js';
+import type { JobStore, StateWrite } from '../job-store.js';
+import type { State } from '../state.js';
+import { openEmbeddedJobStore } from './open-embedded-job-store.js';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    jobsCrashSeeds: number;
+  }
+}
+
+const LIVES = 5;
+const TASKS = 3;
+const TAGS = ['load', 'parse', 'store'];
+const STATUSES = [-7, -2, -1, 0, 1, 20, 2_147_483_647];
+
+const EXPECTED_CODES = ['fenced', 'not-found', 'unavailable', 'storage-full', 'storage-failed'];
+
+type Ending = 'kill' | 'power';
+type Claim = Pick<StateWrite, 'jobId' | 'incarnation' | 'taskId' | 'epoch'>;
+
+interface Write {
+  readonly write: StateWrite;
+  /** Set when it was acknowledged, or seen by a subscriber. */
+  state?: State;
+}
+
+/** What happened in all runs, so that a test that no longer reaches it is noticed. */
+const seen = { synced: 0, buffered: 0, full: 0, failed: 0, resets: 0, resumed: 0, deleted: 0 };
+
+class SaidAndSeen {
+  /** By event id. */
+  readonly writes = new Map<string, Write>();
+  /** What a revision under a base was. */
+  readonly #meanings = new Map<string, string>();
+  readonly #epochs = new Set<string>();
+
+  remember(base: string, state: State): void {
+    const place = `${base}:${state.revision}`;
+    const before = this.#meanings.get(place) ?? state.eventId;
+    expect(state.eventId, `J3 ${place} means one change`).toBe(before);
+    this.#meanings.set(place, before);
+  }
+
+  claimed(incarnation: string, taskId: number, epoch: number): void {
+    const name = `${incarnation}/${taskId}/${epoch}`;
+    expect(this.#epochs.has(name), `J3 epoch ${name} is given once`).toBe(false);
+    this.#epochs.add(name);
+  }
+
+  /** The states that a new process has found of an incarnation. */
+  recover(incarnation: string, states: readonly State[], end: Ending): void {
+    const found = new Map(states.map((state) => [`${state.taskId} ${state.tag}`, state]));
+    for (const state of states) {
+      const write = this.writes.get(state.eventId);
+      expect(write?.write, 'J3 what is there was written').toMatchObject({
+        status: state.status,
+        message: state.message,
+        incarnation,
+      });
+      if (write?.state) expect(state, 'J3 a write stays what it was').toEqual(write.state);
+    }
+    for (const { write, state } of this.writes.values()) {
+      const isSafe = end !== 'power' || write.durability === 'synced';
+      if (!state || !isSafe || write.incarnation !== incarnation) continue;
+      const version = found.get(`${write.taskId} ${write.tag}`)?.version ?? 0;
+      expect(version, `J3 ${write.eventId} was acknowledged`).toBeGreaterThanOrEqual(state.version);
+    }
+    // What a loss of power took was never there: its versions are given again.
+    const isThere = new Set(states.map(({ eventId }) => eventId));
+    for (const [eventId, { write }] of this.writes) {
+      const isMine = write.incarnation === incarnation && write.durability === 'buffered';
+      if (end === 'power' && isMine && !isThere.has(eventId)) this.writes.delete(eventId);
+    }
+  }
+}
+
+class World {
+  readonly said = new SaidAndSeen();
+  end: Ending = 'kill';
+  store: JobStore | undefined;
+  /** Of the one who follows everything, over all lives. */
+  #cursor: Cursor | undefined;
+  #count = 0;
+  /** Else its cursors reset at every start. */
+  readonly #isSyncedOnly: boolean;
+  readonly #chance: SeededRandom;
+  readonly #onFault: (error: unknown) => void;
+
+  constructor(chance: SeededRandom, onFault: (error: unknown) => void) {
+    this.#isSyncedOnly = chance.float() < 0.4;
+    this.#chance = chance;
+    this.#onFault = onFault;
+  }
+
+  async boot(ports: SimPorts): Promise<void> {
+    this.store = undefined;
+    const storage = await ports.openStorage('jobs');
+    const store = await openEmbeddedJobStore(
+      { ...ports, storage },
+      {
+        retentionRevisionsMax: 20,
+        compactionKeysMax: 4,
+        memoryRevisionsMax: 8,
+        cacheBytesMax: this.#chance.float() < 0.3 ? 1 : 1_000_000,
+      },
+    );
+    await this.#check(store);
+    this.end = 'kill';
+    this.store = store;
+    const guard = (running: Promise<void>) => void running.catch(this.#onFault);
+    for (let client = 0; client < 4; client += 1) guard(this.#client(store, ports));
+    guard(this.#follow(store, ports));
+  }
+
+  async #check(store: JobStore): Promise<void> {
+    const { jobs } = await store.listJobs({});
+    for (const { job, cells, lostTasks } of jobs) {
+      const states: State[] = [];
+      for (let more = true; more; ) {
+        const afterRevision = states.at(-1)?.revision ?? 0;
+        const page = await store.listStates(job.jobId, {}, { afterRevision, limit: 2 });
+        states.push(...page.states);
+        more = page.more;
+      }
+      this.said.recover(job.incarnation, states, this.end);
+      const progress = await store.aggregate(job.jobId, {});
+      const lost = await store.listLost(job.jobId);
+      const lostTaskIds = new Set(lost.map(({ taskId }) => taskId));
+      expect(progress).toEqual(aggregateStates({ job, states, lostTaskIds }, {}));
+      expect({ cells, lostTasks }).toEqual({ cells: progress.cells, lostTasks: lostTaskIds.size });
+    }
+  }
+
+  async #client(store: JobStore, { clock, exit }: SimPorts): Promise<void> {
+    const chance = this.#chance;
+    while (this.store === store) {
+      try {
+        await this.#session(store);
+      } catch (thrown) {
+        if (!(thrown instanceof SynclineError)) throw thrown;
+        expect(EXPECTED_CODES).toContain(thrown.code);
+        if (thrown.code === 'storage-full') seen.full += 1;
+        if (thrown.code === 'storage-failed') {
+          seen.failed += 1;
+          return exit('the disk failed');
+        }
+      }
+      await clock.sleep(chance.float() ** 3 * 100);
+    }
+  }
+
+  async #session(store: JobStore): Promise<void> {
+    const chance = this.#chance;
+    const jobId = pick(chance, ['a', 'b']);
+    const { job } = await store.createJob({ jobId, numTasks: TASKS, expectedTags: ['load'] });
+    const taskId = chance.u32() % TASKS;
+    const { incarnation } = job;
+    const claim = { jobId, incarnation, taskId, epoch: 0, ttlMs: 1_000, holder: 'client' };
+    const { epoch } = await store.lease({ ...claim, action: 'claim' });
+    this.said.claimed(incarnation, taskId, epoch);
+    for (let count = chance.u32() % 12; count > 0; count -= 1) {
+      const tags = TAGS.filter(() => chance.float() < 0.5);
+      await Promise.all(tags.map((tag) => this.#write(store, { ...claim, epoch }, tag)));
+      if (chance.float() < 0.1) await store.aggregate(jobId, {});
+    }
+    const dice = chance.float();
+    if (dice < 0.1) await store.updateJob(jobId, { expectedTags: TAGS.slice(0, 2) });
+    if (dice > 0.97) seen.deleted += Number(await store.deleteJob(jobId));
+  }
+
+  async #write(
+    store: JobStore,
+    { jobId, incarnation, taskId, epoch }: Claim,
+    tag: string,
+  ): Promise<void> {
+    const chance = this.#chance;
+    this.#count += 1;
+    const isBuffered = !this.#isSyncedOnly && chance.float() < 0.4;
+    const durability: Durability = isBuffered ? 'buffered' : 'synced';
+    const eventId = `event-${this.#count}`;
+    const status = pick(chance, STATUSES);
+    const message = `m${this.#count}`;
+    const write = {
+      jobId,
+      incarnation,
+      taskId,
+      epoch,
+      tag,
+      status,
+      message,
+      eventId,
+      durability,
+      schemaVersion: 1,
+    };
+    const entry: Write = { write };
+    this.said.writes.set(eventId, entry);
+    const result = await store.setState(write);
+    if (this.store !== store) return; // the process is gone, and so is its answer
+    if (!result.applied) throw new Error('no write names a version');
+    entry.state = result.state;
+    seen[durability] += 1;
+    if (chance.float() < 0.2) {
+      const again = await store.setState(write);
+      if (again.applied) expect(again.state.version, 'J2').toBe(result.state.version);
+    }
+  }
+
+  /** Sees every change of job `a` that it can, over all lives. */
+  async #follow(store: JobStore, { clock }: SimPorts): Promise<void> {
+    while (this.store === store) {
+      try {
+        const after = this.#cursor;
+        const options = { scope: {}, ...(after && { after }) };
+        for await (const event of store.subscribe('a', options)) {
+          if (this.store !== store) return;
+          if (event.kind === 'gap' && event.reason === 'reset') seen.resets += 1;
+          if (event.kind === 'synced' && event.resumed) seen.resumed += 1;
+          if (!('cursor' in event)) continue;
+          this.#cursor = event.cursor;
+          if (event.kind !== 'change' && event.kind !== 'snapshot') continue;
+          this.said.remember(event.cursor.split(':')[0] ?? '', event.state);
+          const entry = this.said.writes.get(event.state.eventId);
+          if (entry) entry.state ??= event.state; // J4: seen is as good as acknowledged
+        }
+      } catch (thrown) {
+        if (!(thrown instanceof SynclineError)) throw thrown;
+      }
+      await clock.sleep(10);
+    }
+  }
+}
+
+function pick<T>(chance: SeededRandom, list: readonly T[]): T {
+  return list[chance.u32() % list.length] as T;
+}
+
+async function run(seed: number): Promise<void> {
+  const simulation = new Simulation({ seed });
+  const chance = simulation.random.fork('lives');
+  let fault: { readonly error: unknown } | undefined;
+  const world = new World(simulation.random.fork('clients'), (error) => {
+    fault ??= { error };
+  });
+  const node = simulation.addNode('server', (ports) => world.boot(ports));
+  await simulation.run(async () => {
+    for (let life = 0; life < LIVES; life += 1) {
+      node.disk.adjust({ syncFailureProbability: 0, isFull: false });
+      node.start();
+      for (let waited = 0; !world.store && waited < 500; waited += 1) {
+        await simulation.clock.sleep(10);
+      }
+      if (chance.float() < 0.3) node.disk.adjust({ slowProbability: 0.1, slowMsMax: 500 });
+      await simulation.clock.sleep(chance.float() * 800);
+      const isFull = chance.float() < 0.3;
+      if (isFull) node.disk.adjust({ isFull: true });
+      await simulation.clock.sleep(chance.float() * 300);
+      if (isFull && chance.float() < 0.7) node.disk.adjust({ isFull: false });
+      if (chance.float() < 0.15) node.disk.adjust({ syncFailureProbability: 0.2 });
+      await simulation.clock.sleep(chance.float() * 800);
+      if (fault) throw fault.error;
+      world.end = chance.float() < 0.5 ? 'kill' : 'power';
+      world.store = undefined;
+      if (world.end === 'power') node.losePower();
+      else node.kill();
+    }
+  });
+}
+
+const seeds = inject('jobsCrashSeeds');
+test.each(Array.from({ length: seeds }, (_, seed) => seed))(
+  'J3 J4 what was acknowledged or seen survives; seed %i',
+  (seed) => run(seed),
+);
+
+test('J3 the runs above have met what they are for', () => {
+  for (const [what, count] of Object.entries(seen)) expect(count, what).toBeGreaterThan(0);
+});

@@ -43,6 +43,8 @@ export class RemoteSubscription implements JobSubscription {
   readonly #stop = new AbortController();
   #stream: FrameStream | undefined;
   #isTaken = false;
+  /** Something of the job was seen: it is there, or was. */
+  #isStarted = false;
   #cursor: Cursor | undefined;
   /** Where the next stream begins. Undefined: with a replay. */
   #after: Cursor | undefined;
@@ -55,6 +57,7 @@ export class RemoteSubscription implements JobSubscription {
     this.#deps = deps;
     this.#jobId = jobId;
     this.#options = options;
+    this.#cursor = options.after;
     this.#after = options.after;
     if (options.signal?.aborted) this.#stop.abort();
     options.signal?.addEventListener('abort', this.#close);
@@ -108,8 +111,8 @@ export class RemoteSubscription implements JobSubscription {
       while (!this.#stop.signal.aborted) {
         const end = yield* this.#follow(request);
         if (this.#stop.signal.aborted || end === 'deleted') return;
-        if (end.code === 'not-found' && this.#cursor !== undefined) {
-          yield [this.#deletedMeanwhile(this.#cursor)];
+        if (end.code === 'not-found' && this.#isStarted) {
+          yield [this.#deletedMeanwhile()];
           return;
         }
         yield* this.#wait(end);
@@ -139,6 +142,7 @@ export class RemoteSubscription implements JobSubscription {
     const reader = new FrameReader(this.#jobId);
     try {
       for (let frame = await stream.next(); frame !== undefined; frame = await stream.next()) {
+        this.#isStarted = true;
         this.#failures = 0;
         const events = this.#accept(this.#read(reader, frame));
         if (events.length > 0) yield events;
@@ -202,8 +206,8 @@ export class RemoteSubscription implements JobSubscription {
   }
 
   /** It was there, and now nobody knows the job: others were told so while we were away. */
-  #deletedMeanwhile(cursor: Cursor): JobEvent {
-    const { revision } = parseCursor(cursor);
+  #deletedMeanwhile(): JobEvent {
+    const revision = this.#cursor === undefined ? 0 : parseCursor(this.#cursor).revision;
     return { kind: 'gap', reason: 'deleted', fromRevision: revision, toRevision: revision };
   }
 }

@@ -1,11 +1,18 @@
 // A server of jobs, a remote store that calls it, and a bad network between the two: all in one process.
-import { type JobStore, jobsLimits, jobsMetrics } from '@syncline/jobs';
+import {
+  type JobInfo,
+  type JobStore,
+  jobsLimits,
+  jobsMetrics,
+  type State,
+  type StateWrite,
+} from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { type Clock, createSystemClock, formatAddress } from '@syncline/kernel';
 import { type FaultProxy, startFaultProxy } from '@syncline/testkit';
 import type { Slice } from '../slice.js';
 import { jobGrpcService } from '../slices/jobs/job-grpc.js';
-import { startTestServer, type TestServer } from './test-server.js';
+import { startTestServer, type TestServer, type TestServerOptions } from './test-server.js';
 
 export interface RemoteJobs extends AsyncDisposable {
   readonly store: JobStore;
@@ -20,8 +27,11 @@ export interface RemoteJobs extends AsyncDisposable {
 export const hastyReconnect = { attempts: 100, initialMs: 10, maxMs: 50 } as const;
 
 /** `behind` is the store of the server, who closes it. */
-export async function startRemoteJobs(behind: JobStore): Promise<RemoteJobs> {
-  const server = await startTestServer([jobsSlice(behind)]);
+export async function startRemoteJobs(
+  behind: JobStore,
+  options: TestServerOptions = {},
+): Promise<RemoteJobs> {
+  const server = await startTestServer([jobsSlice(behind)], options);
   const proxy = await startFaultProxy({
     target: { host: '127.0.0.1', port: server.port('grpc') },
   });
@@ -54,4 +64,62 @@ function jobsSlice(store: JobStore): Slice {
       stop: () => store.close(),
     }),
   };
+}
+
+/** Writes states, one per call, to a job whose tasks it has all claimed. */
+export class JobWriter {
+  readonly #store: JobStore;
+  readonly #job: JobInfo;
+  readonly #epochs: readonly number[];
+  #writesCount = 0;
+
+  private constructor(store: JobStore, job: JobInfo, epochs: readonly number[]) {
+    this.#store = store;
+    this.#job = job;
+    this.#epochs = epochs;
+  }
+
+  static async create(store: JobStore, jobId: string, numTasks: number): Promise<JobWriter> {
+    const { job } = await store.createJob({ jobId, numTasks });
+    const { incarnation } = job;
+    const epochs: number[] = [];
+    for (let taskId = 0; taskId < numTasks; taskId += 1) {
+      const action = 'claim';
+      const request = {
+        jobId,
+        incarnation,
+        taskId,
+        action,
+        epoch: 0,
+        ttlMs: 0,
+        holder: '',
+      } as const;
+      epochs.push((await store.lease(request)).epoch);
+    }
+    return new JobWriter(store, job, epochs);
+  }
+
+  /** What `set` would send. Each has an event id of its own. */
+  write(taskId: number, tag: string, more: Partial<StateWrite> = {}): StateWrite {
+    this.#writesCount += 1;
+    const { jobId, incarnation } = this.#job;
+    return {
+      jobId,
+      incarnation,
+      taskId,
+      epoch: this.#epochs[taskId] ?? 0,
+      tag,
+      status: 20,
+      message: `write ${this.#writesCount}`,
+      schemaVersion: 1,
+      eventId: `e${this.#writesCount}`,
+      ...more,
+    };
+  }
+
+  async set(taskId: number, tag: string, more?: Partial<StateWrite>): Promise<State> {
+    const result = await this.#store.setState(this.write(taskId, tag, more));
+    if (!result.applied) throw new Error('the write was not applied');
+    return result.state;
+  }
 }

@@ -1,0 +1,122 @@
+// Calls and connections of the remote store: what is sent, what is left behind, who is let in.
+import { setMaxListeners } from 'node:events';
+import { createMemoryJobStore, type JobStore } from '@syncline/jobs';
+import { createRemoteJobStore } from '@syncline/jobs/grpc';
+import { SynclineError } from '@syncline/kernel';
+import { afterEach, expect, test } from 'vitest';
+import { Secret } from '../../config/secret.js';
+import { JobWriter, type RemoteJobs, startRemoteJobs } from '../../testing/remote-jobs.js';
+import { until } from '../../testing/until.js';
+
+const jobId = 'nightly';
+let remote: RemoteJobs;
+
+async function start(behind: JobStore = createMemoryJobStore(), token?: string): Promise<JobStore> {
+  const options = token === undefined ? {} : { credentials: { token: new Secret(token) } };
+  remote = await startRemoteJobs(behind, options);
+  return behind;
+}
+
+afterEach(() => remote[Symbol.asyncDispose]());
+
+async function errorOf(promise: Promise<unknown>): Promise<SynclineError> {
+  const thrown = await promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (!(thrown instanceof SynclineError)) throw new Error(`no SynclineError: ${String(thrown)}`);
+  return thrown;
+}
+
+test('one connection carries calls, one more every 90 subscriptions; the last to leave closes it', async () => {
+  await start();
+  await remote.store.createJob({ jobId, numTasks: 1 });
+  const stop = new AbortController();
+  setMaxListeners(0, stop.signal); // all 91 share it
+  let syncedCount = 0;
+  const follow = async () => {
+    for await (const { kind } of remote.store.subscribe(jobId, { scope: {}, signal: stop.signal }))
+      if (kind === 'synced') syncedCount += 1;
+  };
+  const first = Array.from({ length: 90 }, follow);
+  await until(() => syncedCount === 90, '90 subscriptions');
+  expect(remote.proxy.connectionCount).toBe(2);
+  const further = follow();
+  await until(() => syncedCount === 91, 'one more');
+  expect(remote.proxy.connectionCount).toBe(3);
+  stop.abort();
+  await Promise.all([...first, further]);
+  await until(() => remote.proxy.connectionCount === 1, 'only the calls are left');
+});
+
+test('J21 closing ends subscriptions and waiting calls, and leaves no connection', async () => {
+  const behind = await start(stuckStore());
+  await behind.createJob({ jobId, numTasks: 1 });
+  const stream = remote.store.subscribe(jobId, { scope: {} })[Symbol.asyncIterator]();
+  expect(await stream.next()).toMatchObject({ value: { kind: 'synced' } });
+  const waiting = stream.next();
+  const call = errorOf(remote.store.getJob(jobId));
+  await until(() => remote.proxy.connectionCount === 2, 'both connections');
+  await remote.store.close();
+  expect(await waiting).toEqual({ done: true, value: undefined });
+  expect(await call).toMatchObject({ code: 'closed' });
+  expect(await errorOf(remote.store.getJob(jobId))).toMatchObject({ code: 'closed' });
+  const late = remote.store.subscribe(jobId, { scope: {} })[Symbol.asyncIterator]();
+  expect(await errorOf(late.next())).toMatchObject({ code: 'closed' });
+  await until(() => remote.proxy.connectionCount === 0, 'no connection');
+});
+
+/** Never answers getJob. */
+function stuckStore(): JobStore {
+  const store = createMemoryJobStore();
+  store.getJob = () => new Promise(() => {});
+  return store;
+}
+
+test('an aborted call: unknown once it was sent, not applied before', async () => {
+  const behind = createMemoryJobStore();
+  const writer = await JobWriter.create(behind, jobId, 1);
+  behind.setState = () => new Promise(() => {});
+  await start(behind);
+  const stop = new AbortController();
+  const call = errorOf(remote.store.setState(writer.write(0, 'a'), { signal: stop.signal }));
+  await until(() => remote.proxy.passedBytes('to-target') > 200, 'the request');
+  stop.abort();
+  expect(await call).toMatchObject({ code: 'aborted', outcome: 'unknown' });
+  const unsent = errorOf(remote.store.setState(writer.write(0, 'a'), { signal: stop.signal }));
+  expect(await unsent).toMatchObject({ code: 'aborted', outcome: 'not-applied' });
+});
+
+test('nobody listens: unavailable and not applied, with the address', async () => {
+  await start();
+  await remote.proxy.refuseConnections();
+  const error = await errorOf(remote.store.createJob({ jobId, numTasks: 1 }));
+  expect(error).toMatchObject({ code: 'unavailable', outcome: 'not-applied', retryable: true });
+  expect(error.message).toContain(`cannot reach the job service at ${remote.address}`);
+});
+
+test('a connection that breaks under a write: unavailable, outcome unknown', async () => {
+  const behind = createMemoryJobStore();
+  const writer = await JobWriter.create(behind, jobId, 1);
+  let arrived = false;
+  behind.setState = () => {
+    arrived = true;
+    return new Promise(() => {});
+  };
+  await start(behind);
+  const call = errorOf(remote.store.setState(writer.write(0, 'a')));
+  await until(() => arrived, 'the write');
+  remote.proxy.resetConnections();
+  expect(await call).toMatchObject({ code: 'unavailable', outcome: 'unknown' });
+});
+
+test('a server with a token lets in who has it', async () => {
+  await start(createMemoryJobStore(), 'right');
+  const { address } = remote;
+  await using right = createRemoteJobStore({ address, token: 'right' });
+  await using wrong = createRemoteJobStore({ address, token: 'wrong' });
+  expect(await right.getJob(jobId)).toBeUndefined();
+  expect(await errorOf(wrong.getJob(jobId))).toMatchObject({ code: 'unauthenticated' });
+  const stream = wrong.subscribe(jobId, { scope: {} })[Symbol.asyncIterator]();
+  expect(await errorOf(stream.next())).toMatchObject({ code: 'unauthenticated' });
+});

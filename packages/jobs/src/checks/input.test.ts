@@ -1,7 +1,6 @@
 // The bad-input table of whole requests: each with one wrong field, and each limit at n − 1, n and n + 1.
 import { describe, expect, test } from 'vitest';
 import type { LeaseRequest } from '../job.js';
-import type { StoreSubscribeOptions } from '../job-event.js';
 import type { StateWrite } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import { checkJobPatch, checkJobQuery, checkJobSpec } from './job-input.js';
@@ -162,7 +161,7 @@ describe('whole requests', () => {
 
   test('J20 options of a subscriber', () => {
     const check = (options: object) =>
-      answer(() => checkSubscribeOptions({ scope: {}, ...options } as StoreSubscribeOptions, 8));
+      answer(() => checkSubscribeOptions({ scope: {}, ...options }, 8));
     const events = (maxEvents: number) => check({ buffer: { maxEvents } });
     const bytes = (maxBytes: number) => check({ buffer: { maxBytes } });
     expect([3, 4, 5, 65_535, 65_536, 65_537].map(events)).toEqual([

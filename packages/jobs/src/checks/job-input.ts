@@ -43,18 +43,19 @@ function checkLabels(value: unknown): Labels {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   refuseUnless(isObject, 'labels', { value, wanted: 'an object of texts' });
   const { labelsMax, labelNameBytesMax, labelValueBytesMax } = jobsLimits;
-  const entries = Object.entries(value);
+  const entries: readonly [string, unknown][] = Object.entries(value);
   if (entries.length > labelsMax.value)
     throw limitExceeded('labelsMax', `${entries.length} labels; ${labelsMax.value} is the limit`);
-  for (const [name, text] of entries) {
+  const labels = entries.map(([name, text]) => {
     refuseUnless(name !== '', 'labels', { value: name, wanted: 'a name' });
     refuseUnless(typeof text === 'string', 'labels', { value: text, wanted: 'a text' });
     if (Buffer.byteLength(name) > labelNameBytesMax.value)
       throw limitExceeded('labelNameBytesMax', tooLong('a label name', labelNameBytesMax.value));
     if (Buffer.byteLength(text) > labelValueBytesMax.value)
       throw limitExceeded('labelValueBytesMax', tooLong('a label', labelValueBytesMax.value));
-  }
-  return Object.fromEntries(entries.map(([name, text]) => [wellFormed(name), wellFormed(text)]));
+    return [wellFormed(name), wellFormed(text)] as const;
+  });
+  return Object.fromEntries(labels);
 }
 
 export type CheckedJobQuery = Omit<JobQuery, 'limit'> & Readonly<{ limit: number }>;

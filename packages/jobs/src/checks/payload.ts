@@ -107,5 +107,6 @@ function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
   if (typeof value !== 'object') return `a ${typeof value}`;
-  return `an instance of ${Object.getPrototypeOf(value)?.constructor?.name ?? 'a class'}`;
+  const name = Object.prototype.toString.call(value).slice('[object '.length, -1);
+  return name === 'Object' ? 'an instance of a class' : `a ${name}`;
 }

@@ -1,0 +1,118 @@
+// Random histories of an embedded store whose process is stopped, killed or loses its power, whose disk stalls,
+// and which has room for little: it compacts all the time and forgets jobs from memory.
+import type { Clock, Storage } from '@syncline/kernel';
+import {
+  createSeededRandom,
+  type SeededRandom,
+  type SimNode,
+  type SimPorts,
+  Simulation,
+} from '@syncline/kernel/testing';
+import { describe, inject, test } from 'vitest';
+import type { JobStoreSubject } from '../conformance/job-store-subject.js';
+import { jobStoreSuite } from '../conformance/job-store-suite.js';
+import type { JobStore } from '../job-store.js';
+import { type EmbeddedJobStoreOptions, openEmbeddedJobStore } from './open-embedded-job-store.js';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    jobsHistories: number;
+  }
+}
+
+const LITTLE_ROOM: EmbeddedJobStoreOptions = {
+  retentionRevisionsMax: 3,
+  compactionKeysMax: 1,
+  memoryRevisionsMax: 2,
+  cacheBytesMax: 1,
+  openSnapshotsMax: 2,
+};
+const COMPACTION_MS = 200;
+const STALL_MS = 300;
+
+/** A machine whose process can end in any way and is started again on the same disk. */
+class StoreMachine implements JobStoreSubject, AsyncDisposable {
+  readonly clock: Clock;
+  readonly #node: SimNode;
+  readonly #random: SeededRandom;
+  readonly #starts: SimPorts[] = [];
+  #running: { readonly store: JobStore; readonly storage: Storage } | undefined;
+
+  constructor(simulation: Simulation, name: string) {
+    this.clock = simulation.clock;
+    this.#random = createSeededRandom(name);
+    this.#node = simulation.addNode(name, (ports) => void this.#starts.push(ports));
+  }
+
+  get store(): JobStore {
+    if (!this.#running) throw new Error('the machine was not started');
+    return this.#running.store;
+  }
+
+  async start(): Promise<void> {
+    this.#node.start();
+    await this.clock.sleep(1);
+    const ports = this.#starts.at(-1);
+    if (!ports) throw new Error('the machine has not booted');
+    const storage = await ports.openStorage('jobs');
+    const store = await openEmbeddedJobStore({ ...ports, storage }, LITTLE_ROOM);
+    this.#running = { store, storage };
+  }
+
+  async restart(): Promise<void> {
+    const draw = this.#random.float();
+    if (draw < 0.3) await this.stop();
+    else if (draw < 0.6) this.#node.kill();
+    else this.#node.losePower();
+    await this.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#running?.store.close();
+    await this.#running?.storage.close();
+    this.#node.kill();
+  }
+
+  async stall(): Promise<void> {
+    this.#node.pause();
+    await this.clock.sleep(STALL_MS);
+    this.#node.resume();
+  }
+
+  stepClock(ms: number): void {
+    this.#node.clock.step(ms);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}
+
+describe('the embedded store in a hard life', () => {
+  let simulation: Simulation;
+  let machinesCount = 0;
+  const cases = jobStoreSuite<StoreMachine>({
+    name: 'embedded-hard',
+    capabilities: { history: 'all', reads: 'linearizable', durability: 'synced', lost: 'store' },
+    time: 'simulated',
+    histories: inject('jobsHistories'),
+    create: async () => {
+      machinesCount += 1;
+      const machine = new StoreMachine(simulation, `machine-${machinesCount}`);
+      await machine.start();
+      return machine;
+    },
+    faults: {
+      restart: (machine) => machine.restart(),
+      stall: (machine) => machine.stall(),
+      stepClock: (machine, ms) => machine.stepClock(ms),
+      compact: ({ clock }) => clock.sleep(COMPACTION_MS),
+    },
+  });
+  const hard = cases.filter(({ name }) => /random history|compact/.test(name));
+  test.each(hard)('$name', async ({ name, run }) => {
+    machinesCount = 0;
+    simulation = new Simulation({ seed: name });
+    await simulation.run(run);
+  });
+});

@@ -22,7 +22,7 @@ export class EventLines implements WatchOutput {
     const events = item.kind === 'events' ? item.events : [item.event];
     for (const event of events) this.#world.stdout.write(`${printableJson(event, 0)}\n`);
     if (item.kind === 'down' && !this.#isDown)
-      say(this.#world, `syncline: ${printable(item.reason)} Trying again.`);
+      say(this.#world, `syncline: ${printable(item.reason)}. Trying again.`);
     this.#isDown = item.kind === 'down';
   }
 

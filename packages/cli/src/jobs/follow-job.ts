@@ -60,7 +60,7 @@ export async function* followJob(
     } catch (thrown) {
       if (signal.aborted) return;
       if (!hasConnected || !isWorthWaiting(thrown)) throw thrown;
-      reason = thrown.message;
+      reason = thrown.message.replace(/\.\s.*$/s, ''); // the advice is for those who begin
     }
     if (signal.aborted) return;
     const sinceMs = clock.monotonicMs() - lastGoodMs;

@@ -13,6 +13,8 @@ export interface ProgressLayout {
   readonly barWidth: number;
   /** Of the columns of counts, in the order of `CLASS_STYLES`. */
   readonly countWidths: readonly number[];
+  /** Where a note begins that stands below its row. */
+  readonly noteIndent: number;
   readonly noteWidth: number;
 }
 
@@ -23,6 +25,7 @@ export const PERCENT_WIDTH = 6;
 
 const NAME_WIDTH_MAX = 32;
 const NAME_WIDTH_LEAST = 8;
+const NOTE_INDENT_MAX = 20;
 const BAR_WIDTH_MAX = 40;
 const BAR_WIDTH_LEAST = 10;
 
@@ -46,13 +49,22 @@ export function layoutProgress(
   if (isWide) {
     const barWidth = clamp(Math.floor((left - nameWidth) / 3), BAR_WIDTH_LEAST, BAR_WIDTH_MAX);
     const noteWidth = columns - fixed - nameWidth - barWidth - GAP;
-    return { kind: 'wide', nameWidth, barWidth, countWidths, noteWidth };
+    return { kind: 'wide', nameWidth, barWidth, countWidths, noteIndent: 0, noteWidth };
   }
   if (left >= NAME_WIDTH_LEAST + BAR_WIDTH_LEAST) {
     const shownNameWidth = Math.min(nameWidth, left - BAR_WIDTH_LEAST);
     const barWidth = Math.min(BAR_WIDTH_MAX, left - shownNameWidth);
-    const noteWidth = columns - INDENT - GAP;
-    return { kind: 'medium', nameWidth: shownNameWidth, barWidth, countWidths, noteWidth };
+    // Below the bar, unless a long name would leave it little room.
+    const noteIndent = INDENT + GAP + (shownNameWidth > NOTE_INDENT_MAX ? 0 : shownNameWidth);
+    const noteWidth = columns - noteIndent;
+    return {
+      kind: 'medium',
+      nameWidth: shownNameWidth,
+      barWidth,
+      countWidths,
+      noteIndent,
+      noteWidth,
+    };
   }
   const lineWidth = Math.max(5, columns - INDENT);
   return {
@@ -60,7 +72,8 @@ export function layoutProgress(
     nameWidth: Math.max(1, lineWidth - GAP - PERCENT_WIDTH),
     barWidth: lineWidth,
     countWidths,
-    noteWidth: Math.max(1, lineWidth - GAP),
+    noteIndent: INDENT,
+    noteWidth: lineWidth,
   };
 }
 

@@ -48,9 +48,11 @@ export function renderProgressRows(
   const blocks = rows.map((row) => ({ row, lines: renderRow(row, layout, paint) }));
   const head = layout.kind === 'narrow' ? [] : [renderTitles(layout, options)];
   const chosen = chooseBlocks(blocks, screen.rows - head.length);
-  const hidden = blocks.filter((block) => !chosen.includes(block)).map(({ row }) => row);
+  const hidden = blocks.filter((block) => !chosen.has(block)).map(({ row }) => row);
   const rest = hidden.length === 0 ? [] : [paint('dim', `${indent}${countHidden(hidden, noun)}`)];
-  const lines = [...head, ...chosen.flatMap((block) => block.lines), ...rest];
+  const shown = [...chosen].flatMap((block) => block.lines);
+  if (shown.at(-1) === '') shown.pop();
+  const lines = [...head, ...shown, ...rest];
   return lines.slice(0, Math.max(0, screen.rows)).map((line) => cutToWidth(line, screen.columns));
 }
 
@@ -60,9 +62,9 @@ interface Block {
 }
 
 /** In the order given. The total stays, then come those with failures, with warnings, those that run. */
-function chooseBlocks(blocks: readonly Block[], room: number): readonly Block[] {
+function chooseBlocks(blocks: readonly Block[], room: number): ReadonlySet<Block> {
   const height = blocks.reduce((sum, { lines }) => sum + lines.length, 0);
-  if (height <= room) return blocks;
+  if (height <= room) return new Set(blocks);
   const chosen = new Set<Block>();
   let left = room - 1; // for the line that counts the others
   for (const block of blocks.toSorted((one, other) => urgency(other.row) - urgency(one.row))) {
@@ -70,7 +72,7 @@ function chooseBlocks(blocks: readonly Block[], room: number): readonly Block[] 
     chosen.add(block);
     left -= block.lines.length;
   }
-  return blocks.filter((block) => chosen.has(block));
+  return new Set(blocks.filter((block) => chosen.has(block)));
 }
 
 function urgency({ isTotal, cells }: ProgressRow): number {
@@ -112,7 +114,7 @@ function renderRow(row: ProgressRow, layout: ProgressLayout, paint: Paint): read
   const line =
     indent + [shownName, bar, percent, ...countCells(row.cells, layout, paint)].join(between);
   if (layout.kind === 'wide') return [[line, ...notes].join(between)];
-  return [line, ...notes.map((text) => `${indent}${between}${text}`)];
+  return [line, ...notes.map((text) => ' '.repeat(layout.noteIndent) + text)];
 }
 
 function countCells(cells: Counts, { countWidths }: ProgressLayout, paint: Paint) {

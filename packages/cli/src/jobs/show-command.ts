@@ -75,7 +75,7 @@ export function renderJob(
     '',
     ...body,
     '',
-    renderLost(answer, paint),
+    renderLost({ ...answer, scope }, paint),
   ];
 }
 

@@ -1,11 +1,12 @@
 // What `jobs watch` draws: the job and how the connection is, its progress, then lost tasks and the age of it all.
 import type { JobInfo, Progress, Scope, TaskLease } from '@syncline/jobs';
-import { cutToWidth, displayWidth } from '../display-width.js';
+import { cutToWidth, displayWidth, padEnd } from '../display-width.js';
 import { formatDuration } from '../duration.js';
 import type { Color, Paint } from '../paint.js';
 import { printable } from '../printable.js';
 import { type Screen, wrapWords } from '../screen.js';
 import { renderProgress } from './job-rows.js';
+import { GAP } from './progress-layout.js';
 
 export type Connection =
   /** Some of the states are still to come. */
@@ -26,6 +27,9 @@ export interface WatchPicture {
   /** How to leave, while it is drawn again and again. */
   readonly hint?: string;
 }
+
+/** More than these few are counted, not named. */
+const LOST_NAMED_MAX = 20;
 
 export interface ViewOptions {
   readonly paint: Paint;
@@ -55,13 +59,13 @@ export function renderHeading(
   const marked = job.deletedAtMs === undefined ? '' : `  ${paint('yellow', 'marked deleted')}`;
   const left = ` ${paint('bold', printable(job.jobId))}  ${paint('dim', facts.join(', '))}${marked}`;
   const { color, text } = connectionText(connection);
-  const right = `${hint === undefined ? '' : `${paint('dim', hint)}  `}${paint(color, text)}`;
+  const state = paint(color, text);
   const columns = Math.min(screen.columns, 120);
-  const room = columns - displayWidth(right) - 2;
-  if (room < 16)
-    return `${cutToWidth(left, columns - displayWidth(text) - 2)}  ${paint(color, text)}`;
-  const shown = cutToWidth(left, room);
-  return `${shown}${' '.repeat(columns - displayWidth(shown) - displayWidth(right))}${right}`;
+  const withHint = hint === undefined ? state : `${paint('dim', hint)}  ${state}`;
+  const isRoomy = displayWidth(left) + GAP + displayWidth(withHint) <= columns;
+  const right = isRoomy ? withHint : state;
+  const shown = cutToWidth(left, Math.max(0, columns - GAP - displayWidth(right)));
+  return `${padEnd(shown, columns - displayWidth(right))}${right}`;
 }
 
 function connectionText(connection: Connection): { readonly color: Color; readonly text: string } {
@@ -83,16 +87,21 @@ function connectionText(connection: Connection): { readonly color: Color; readon
 }
 
 export function renderLost(
-  { progress, lost }: Pick<WatchPicture, 'progress' | 'lost'>,
+  { progress, lost, scope }: Pick<WatchPicture, 'progress' | 'lost' | 'scope'>,
   paint: Paint,
-) {
+): string {
+  const lead = ` ${paint('dim', 'lost')}  `;
   const { lostTasks } = progress;
-  if (lostTasks === 0) return ` ${paint('dim', 'lost')}  ${paint('dim', 'no task')}`;
-  const named = lost.map(({ taskId, holder }) =>
-    holder === '' ? `${taskId}` : `${taskId} (${printable(holder)})`,
-  );
+  if (lostTasks === 0) return `${lead}${paint('dim', 'no task')}`;
+  const named = lost
+    .filter(({ taskId }) => scope.taskId === undefined || scope.taskId === taskId)
+    .slice(0, LOST_NAMED_MAX)
+    .map(({ taskId, holder }) =>
+      holder === '' ? String(taskId) : `${taskId} (${printable(holder)})`,
+    );
+  if (named.length < lostTasks) named.push('…');
   const count = lostTasks === 1 ? '1 task' : `${lostTasks} tasks`;
-  return ` ${paint('dim', 'lost')}  ${paint('red', `${count}: ${named.join(', ')}`)}`;
+  return `${lead}${paint('red', `${count}: ${named.join(', ')}`)}`;
 }
 
 function renderAge(

@@ -3,8 +3,8 @@ import { createMemoryJobStore, type JobStore, jobsLimits } from '@syncline/jobs'
 import { expect, test } from 'vitest';
 import type { Slice } from '../../slice.js';
 import { startTestServer, type TestServer } from '../../testing/test-server.js';
+import { writeStates } from '../../testing/write-states.js';
 import { jobRoutes } from './job-routes.js';
-import { writeStates } from './testing/write-states.js';
 
 interface Frame {
   readonly event: string;

@@ -1,0 +1,95 @@
+// `jobs ls`, `show` and `rm` against a real server.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type JobServer, openTasks, startJobServer } from '../testing/job-server.js';
+import { createTestWorld, type TestWorldOptions } from '../testing/test-world.js';
+
+let server: JobServer;
+beforeAll(async () => {
+  server = await startJobServer();
+});
+afterAll(() => server.stop());
+
+async function run(line: string, options: TestWorldOptions = {}) {
+  const world = createTestWorld(options);
+  const exit = await world.run('jobs', ...line.split(' '), '--url', server.url);
+  return { exit, stdout: world.stdout(), stderr: world.stderr() };
+}
+
+test('ls: all, by prefix, by the worst class, as lines of JSON', async () => {
+  await openTasks(server.store, 'ls-good', 2);
+  const [bad] = await openTasks(server.store, 'ls-bad', 2);
+  await bad?.setError('disk \u001b[2J full', { tag: 'ingest' });
+  const { stdout, exit } = await run('ls --prefix ls-');
+  expect(exit).toBe(0);
+  expect(stdout).toMatch(
+    /^ job +progress +done +run +todo +warn +fail +changed\n ls-bad .*\n ls-good .*\n$/,
+  );
+  expect((await run('ls --prefix ls- --worst failed')).stdout).not.toContain('ls-good');
+  const lines = (await run('ls --prefix ls- --json')).stdout.trimEnd().split('\n');
+  expect(lines.map((line) => JSON.parse(line).job.jobId)).toEqual(['ls-bad', 'ls-good']);
+  expect((await run('ls --prefix none')).stdout).toBe('No job is there.\n');
+  expect(await run('ls --worst bad')).toMatchObject({
+    exit: 2,
+    stderr: expect.stringContaining('allowed is one of failed, warned'),
+  });
+});
+
+test('ls goes through all pages', async () => {
+  for (let at = 0; at < 105; at += 1)
+    await server.store.createJob({ jobId: `many-${String(at).padStart(3, '0')}`, numTasks: 1 });
+  const { stdout } = await run('ls --prefix many- --json');
+  expect(stdout.trimEnd().split('\n')).toHaveLength(105);
+});
+
+test('show: the whole, a task, one state; names and messages cannot steer the terminal', async () => {
+  const [first] = await openTasks(server.store, 'show-1', 2);
+  await first?.setState({
+    tag: 'parse',
+    status: 7,
+    message: 'a\u001b[2Jb\nc',
+    payload: { page: 3 },
+  });
+  const whole = await run('show show-1');
+  expect(whole.stdout).toMatch(/^ show-1\n tasks +2\n/);
+  expect(whole.stdout).toContain('task 1 has not started');
+  const one = await run('show show-1 --task 0 --tag parse');
+  expect(one.stdout).toContain('status   7 (running)');
+  expect(one.stdout).toContain('message  a\\x1b[2Jb\\x0ac');
+  expect(one.stdout).toContain('payload  {"page":3}');
+  for (const line of ['show show-1', 'show show-1 --json', 'show show-1 --task 0 --tag parse'])
+    expect((await run(line)).stdout).not.toContain('\u001b');
+  expect(JSON.parse((await run('show show-1 --json')).stdout)).toMatchObject({
+    job: { jobId: 'show-1' },
+    progress: { cells: { total: 4, running: 1 } },
+    lost: [],
+  });
+});
+
+test('what is unknown or wrong has its exit code', async () => {
+  expect(await run('show nobody')).toMatchObject({ exit: 4, stdout: '' });
+  expect(await run('rm nobody --yes')).toMatchObject({ exit: 4, stdout: '' });
+  expect(await run('watch nobody')).toMatchObject({ exit: 4, stdout: '' });
+  expect(await run('show show-1 --task one')).toMatchObject({ exit: 2, stdout: '' });
+  expect(await run('show -- -bad-')).toMatchObject({ exit: 2 });
+});
+
+test('rm asks a person, and wants --yes of a program', async () => {
+  await openTasks(server.store, 'rm-1', 1);
+  const program = await run('rm rm-1');
+  expect(program).toMatchObject({ exit: 2, stdout: '' });
+  expect(program.stderr).toContain('Pass --yes.');
+  const no = await run('rm rm-1', { typed: 'n' });
+  expect(no.exit).toBe(1);
+  expect(no.stderr).toMatch(
+    /^Delete for good: job rm-1 with 1 tasks\? \[y\/N\] syncline: .* left as it is\.\n$/,
+  );
+  expect(await server.store.getJob('rm-1')).toBeDefined();
+  expect(await run('rm rm-1 --mark', { typed: 'y' })).toMatchObject({
+    exit: 0,
+    stderr: expect.stringContaining('Job rm-1 is marked deleted.\n'),
+  });
+  expect((await server.store.getJob('rm-1'))?.deletedAtMs).toBeDefined();
+  const json = await run('rm rm-1 --yes --json');
+  expect(JSON.parse(json.stdout)).toMatchObject({ applied: true });
+  expect(await server.store.getJob('rm-1')).toBeUndefined();
+});

@@ -1,0 +1,64 @@
+// A server with jobs in this process, and a way to write to them as tasks do.
+import { createJobManager, type JobStore } from '@syncline/jobs';
+import { createRemoteJobStore } from '@syncline/jobs/grpc';
+import { createSystemClock, createSystemRandom, silentLogger } from '@syncline/kernel';
+import { createSlices, loadConfig, type RunningServer, startServer } from '@syncline/server';
+
+export interface JobServer extends AsyncDisposable {
+  readonly url: string;
+  readonly store: JobStore;
+  stop(): Promise<unknown>;
+}
+
+export interface JobServerOptions {
+  /** Default: everything in memory. */
+  readonly dataDir?: string;
+  /** Default: one that the system chooses. */
+  readonly httpPort?: number;
+}
+
+export async function startJobServer(options: JobServerOptions = {}): Promise<JobServer> {
+  const { dataDir, httpPort = 0 } = options;
+  const flags = new Map<string, string>([
+    ...(['grpc.port', 'resp.port'].map((name) => [name, '0']) as [string, string][]),
+    ['http.port', String(httpPort)],
+    dataDir === undefined ? ['memory', 'true'] : ['data_dir', dataDir],
+  ]);
+  const { config } = loadConfig({ flags, environment: {} });
+  const server = await startServer(
+    {
+      clock: createSystemClock(),
+      random: createSystemRandom(),
+      logger: silentLogger,
+      onListening() {},
+    },
+    config,
+    createSlices().filter(({ name }) => name === 'jobs'),
+  );
+  const store = createRemoteJobStore({ address: `127.0.0.1:${portOf(server, 'grpc')}` });
+  const stop = async () => {
+    await store.close();
+    return await server.stop();
+  };
+  return {
+    url: `http://127.0.0.1:${portOf(server, 'http')}`,
+    store,
+    stop,
+    async [Symbol.asyncDispose]() {
+      await stop();
+    },
+  };
+}
+
+/** Each task of a job, ready to write. Its lease never expires. */
+export function openTasks(store: JobStore, jobId: string, numTasks: number) {
+  const tags = { ingest: {}, parse: {} };
+  const tasks = Array.from({ length: numTasks }, (_, taskIndex) =>
+    createJobManager({ store, jobId, taskIndex, numTasks }, { tags, lease: false }),
+  );
+  return Promise.all(tasks);
+}
+
+function portOf({ listeners }: RunningServer, name: string): number {
+  return listeners.find(({ listener }) => listener === name)?.port ?? 0;
+}

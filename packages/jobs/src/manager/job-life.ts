@@ -3,6 +3,7 @@
 //   open ──▶ fenced    a newer claim has the task: every later call is refused
 //     └──┬─────▶ closing ──▶ ended    reads and subscriptions end first, then what is left of the writes
 //        └ (fenced too)
+import { setMaxListeners } from 'node:events';
 import { SynclineError } from '@syncline/kernel';
 import type { JobsMetrics } from '../metrics-list.js';
 
@@ -17,6 +18,7 @@ export class JobLife {
   constructor(what: string, metrics: JobsMetrics) {
     this.#what = what;
     this.#metrics = metrics;
+    setMaxListeners(0, this.closing, this.ended); // every call under way listens, and stops when it ends
   }
 
   /** Fires with `closed` for what reads. */

@@ -7,7 +7,7 @@ import type { State } from '../state.js';
 import { createJobManager } from './create-job-manager.js';
 import { overrideStore } from './manager-rig.js';
 
-const SEEDS = 30;
+const SEEDS = 20;
 /** A store remembers the last 8 event ids of a key; a copy that comes later than that is a new write. */
 const WRITES_PER_TAG = 8;
 const TAGS = ['ingest', 'export'];

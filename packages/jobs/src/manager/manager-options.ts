@@ -29,7 +29,7 @@ export type JobReaderOptions<Tags extends TagSchemas, Names extends StatusNames>
   timeoutMs?: number;
   /**
    * How often a failed call is tried again, and the bounds of the waits between. Default 5, from 100 ms up to
-   * 5,000 ms. An attempt without an answer is given up after its share of `timeoutMs`.
+   * 5,000 ms. An attempt without an answer is given up after its share of `timeoutMs`, 1,000 ms at least.
    */
   retry?: Partial<CallPolicy['retry']>;
   /** Takes the metrics. If the store has the same one, it counts writes too. Default: nobody. */

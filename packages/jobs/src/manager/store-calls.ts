@@ -7,6 +7,9 @@ import { type Clock, type Outcome, type Random, retry, SynclineError } from '@sy
 import type { CallOptions } from '../job-store.js';
 import { CallBounds } from './call-bounds.js';
 
+/** A share below this would give up on answers that are merely slow. */
+const ATTEMPT_MS_MIN = 1_000;
+
 export interface CallPolicy {
   /** For all attempts of a call together. */
   readonly timeoutMs: number;
@@ -42,16 +45,23 @@ export class StoreCalls {
   }
 
   async run<T>(call: StoreCall, send: (options: CallOptions) => Promise<T>): Promise<T> {
-    const { what, signal, closing: parent } = call;
+    const { what, signal, closing } = call;
     const { timeoutMs: defaultMs, retry: again } = this.#policy;
     const timeoutMs = call.timeoutMs ?? defaultMs;
-    using bounds = new CallBounds(this.#deps.clock, { what, timeoutMs, signal, parent });
+    using bounds = new CallBounds(this.#deps.clock, { what, timeoutMs, signal, closing });
     if (bounds.reason !== undefined) throw bounds.reason;
     const attempts = again.attempts + 1;
-    const attemptMs = timeoutMs / attempts;
+    const attemptMs = Math.max(ATTEMPT_MS_MIN, timeoutMs / attempts);
     const failures: unknown[] = [];
+    const options = {
+      ...again,
+      attempts,
+      get signal() {
+        return bounds.signal; // needed once something has failed
+      },
+    };
     try {
-      return await retry(this.#deps, { ...again, attempts, signal: bounds.signal }, () =>
+      return await retry(this.#deps, options, () =>
         this.#attempt(call, { bounds, attemptMs }, send).catch((thrown: unknown) => {
           failures.push(thrown);
           throw thrown;
@@ -69,14 +79,10 @@ export class StoreCalls {
     { bounds, attemptMs }: { readonly bounds: CallBounds; readonly attemptMs: number },
     send: (options: CallOptions) => Promise<T>,
   ): Promise<T> {
-    const options = { what, timeoutMs: attemptMs, parent: bounds.signal };
-    using own = new CallBounds(this.#deps.clock, options);
+    using own = new CallBounds(this.#deps.clock, { what, timeoutMs: attemptMs });
+    bounds.onEnd = (reason) => own.end(reason);
     return await new Promise<T>((resolve, reject) => {
-      const giveUp = () => {
-        const reason = own.reason ?? new SynclineError('aborted', `${what} was aborted`);
-        reject(isWrite ? withOutcome(reason, 'unknown') : reason);
-      };
-      own.signal.addEventListener('abort', giveUp, { once: true });
+      own.onEnd = (reason) => reject(isWrite ? withOutcome(reason, 'unknown') : reason);
       send({ signal: own.signal }).then(resolve, reject);
     });
   }
@@ -92,10 +98,11 @@ interface Failure {
 
 /** What a caller sees: which call it was, how often it was tried, and what to do next. */
 function explain(call: StoreCall, { error, ended, failures }: Failure): SynclineError {
-  const { code, retryable, outcome, message, details } =
-    ended === undefined ? error : withOutcome(ended, error.outcome);
+  if (!error.retryable && error.code !== 'aborted') return error; // the store's own word
   const cause = failures.at(-1);
-  if (!retryable) return ended === undefined ? error : withOutcome(ended, outcome, cause);
+  const seen = ended === undefined ? error : withOutcome(ended, error.outcome, cause);
+  if (!seen.retryable) return seen;
+  const { code, retryable, outcome, message, details } = seen;
   const story = cause instanceof SynclineError ? cause.message : message;
   const times = failures.length === 1 ? 'once' : `${failures.length} times`;
   const next = call.isWrite ? adviceOf(outcome, call) : '';

@@ -1,7 +1,8 @@
 // One subscriber of a history: slow or quick, cut and resumed at cursors that it has or had, and in the end
 // drained, so that what is missing shows.
-import { SynclineError } from '@syncline/kernel';
+import { SynclineError, type Timer } from '@syncline/kernel';
 import type { Cursor, JobEvent, JobSubscription } from '../../job-event.js';
+import type { JobStore } from '../../job-store.js';
 import { JOB_ID } from '../job-samples.js';
 import { DEADLINE_MS } from '../stream-reader.js';
 import { readCursor } from '../trace/cursor-parts.js';
@@ -18,14 +19,16 @@ interface Part {
   readonly events: JobEvent[];
 }
 
-/** How long a reader waits for something to come before it goes on with its next step. */
-const PATIENCE_MS = 20;
+/** How long a reader waits for something to come before it looks whether the others are done. */
+const PATIENCE_MS = { real: 20, simulated: 500 } as const;
 
 export class HistoryReader {
   readonly #world: HistoryWorld;
   readonly #plan: ReaderPlan;
   #parts: Part[] = [];
   #subscription: JobSubscription | undefined;
+  /** Whose subscription it is: after a restart there may be another store. */
+  #store: JobStore | undefined;
   #batches: AsyncIterator<readonly JobEvent[]> | undefined;
   /** A pull that has not been answered: the next one waits for it. */
   #pending: Promise<Pulled> | undefined;
@@ -50,7 +53,7 @@ export class HistoryReader {
     const startMs = clock.monotonicMs();
     let isDrained = this.#isLevel();
     while (!isDrained && clock.monotonicMs() - startMs < DEADLINE_MS) {
-      await this.#pull(PATIENCE_MS);
+      await this.#pull();
       isDrained = this.#isLevel();
     }
     if (!isDrained) this.#world.problems.push('J7: a reader waits in vain for the last change');
@@ -63,7 +66,7 @@ export class HistoryReader {
       case 'take': {
         const end = this.#eventsCount() + step.count;
         while (this.#eventsCount() < end && !isOver())
-          if (!(await this.#pull(PATIENCE_MS))) await this.#world.sleep(1);
+          if (!(await this.#pull())) await this.#world.sleep(1);
         return;
       }
       case 'cut':
@@ -103,16 +106,17 @@ export class HistoryReader {
     await subscription?.[Symbol.asyncDispose]();
   }
 
-  /** False: nothing came within that time. */
-  async #pull(patienceMs: number): Promise<boolean> {
+  /** False: nothing came, though it was patient. */
+  async #pull(): Promise<boolean> {
     const part = this.#open();
     this.#pending ??= this.#world.unlessRestarted(this.#next());
     const pending = this.#pending;
-    const timer = new AbortController();
-    const tired = this.#world.subject.clock.sleep(patienceMs, timer.signal).then(
-      () => 'tired' as const,
-      () => 'tired' as const,
-    );
+    const { clock } = this.#world.subject;
+    const patienceMs = PATIENCE_MS[this.#world.context.time];
+    let timer: Timer | undefined;
+    const tired = new Promise<'tired'>((resolve) => {
+      timer = clock.setTimer(patienceMs, () => resolve('tired'));
+    });
     try {
       const pulled = await Promise.race([pending, tired]);
       if (pulled === 'tired') return false;
@@ -124,7 +128,7 @@ export class HistoryReader {
       await this.#ended(thrown);
       return false;
     } finally {
-      timer.abort();
+      timer?.cancel();
     }
   }
 
@@ -136,13 +140,16 @@ export class HistoryReader {
   /** The part that takes what comes. A new one resumes where the last has ended. */
   #open(): Part {
     const last = this.#parts.at(-1);
-    if (this.#batches && last) return last;
+    const { store } = this.#world;
+    if (this.#batches && last && this.#store === store) return last;
+    this.#pending = undefined;
+    this.#store = store;
     const after = this.#cursor();
     const part: Part = { after, events: [] };
     this.#parts.push(part);
     const { scope, include, overflow, maxEvents, isByBatch } = this.#plan;
     const options = { scope, include, overflow, buffer: { maxEvents }, ...(after && { after }) };
-    this.#subscription = this.#world.store.subscribe(JOB_ID, options);
+    this.#subscription = store.subscribe(JOB_ID, options);
     this.#batches = isByBatch
       ? this.#subscription.batches(7)[Symbol.asyncIterator]()
       : singly(this.#subscription);
@@ -150,9 +157,11 @@ export class HistoryReader {
   }
 
   #cursor(): Cursor | undefined {
-    const events = this.#parts.flatMap((part) => part.events);
-    const last = events.findLast((event) => 'cursor' in event);
-    return last && 'cursor' in last ? last.cursor : undefined;
+    for (const { events } of this.#parts.toReversed()) {
+      const last = events.findLast((event) => 'cursor' in event);
+      if (last && 'cursor' in last) return last.cursor;
+    }
+    return undefined;
   }
 
   async #ended(thrown: unknown): Promise<void> {

@@ -82,8 +82,13 @@ export class HistoryWorld {
 
   /** Whoever waits for a store that is being restarted waits in vain: a killed process answers nobody. */
   async restart(): Promise<void> {
-    for (const giveUp of [...this.#waiting]) giveUp();
+    this.#giveUp();
     await this.context.faults.restart?.(this.subject);
+    this.#giveUp(); // some have asked the dead one meanwhile
+  }
+
+  #giveUp(): void {
+    for (const giveUp of [...this.#waiting]) giveUp();
   }
 
   async unlessRestarted<T>(promise: Promise<T>): Promise<T> {

@@ -17,7 +17,8 @@ export class JobFeedChange implements FeedChange {
   readonly revision: number;
   /** On the monotonic clock; 0 if it was read from the store. */
   readonly publishedAtMs: number;
-  readonly #base: string;
+  /** What its cursor begins with. */
+  readonly base: string;
   #bytes: number | undefined;
   #event: JobEvent | undefined;
   #topics: readonly string[] | undefined;
@@ -25,7 +26,7 @@ export class JobFeedChange implements FeedChange {
   constructor(change: JobChange, base: string, publishedAtMs: number) {
     this.change = change;
     this.revision = change.revision;
-    this.#base = base;
+    this.base = base;
     this.publishedAtMs = publishedAtMs;
   }
 
@@ -46,13 +47,13 @@ export class JobFeedChange implements FeedChange {
 
   /** After `synced`. */
   get event(): JobEvent {
-    this.#event ??= eventOf(this.change, 'change', formatCursor(this.#base, this.revision));
+    this.#event ??= eventOf(this.change, 'change', formatCursor(this.base, this.revision));
     return this.#event;
   }
 
   /** Before `synced`. */
   replayEvent(): JobEvent {
-    return eventOf(this.change, 'snapshot', formatCursor(this.#base, this.revision, true));
+    return eventOf(this.change, 'snapshot', formatCursor(this.base, this.revision, true));
   }
 }
 

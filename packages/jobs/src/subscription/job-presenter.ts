@@ -30,7 +30,7 @@ export interface JobPresenterOptions {
 export class JobPresenter implements FeedPresenter<JobFeedChange, JobEvent> {
   readonly #deps: JobPresenterDeps;
   readonly #options: JobPresenterOptions;
-  /** Of the events that were handed out: a reset changes it when its `gap` is. */
+  /** Of the events that were handed out: after a reset still the old one, until its `gap` is. */
   #base: string;
   #openedAtMs = 0;
 
@@ -46,6 +46,7 @@ export class JobPresenter implements FeedPresenter<JobFeedChange, JobEvent> {
   }
 
   snapshot(change: JobFeedChange): JobEvent {
+    this.#base = change.base;
     return change.replayEvent();
   }
 
@@ -56,6 +57,7 @@ export class JobPresenter implements FeedPresenter<JobFeedChange, JobEvent> {
   synced(revision: number, resumed: boolean): JobEvent {
     const durationMs = this.#deps.clock.monotonicMs() - this.#openedAtMs;
     this.#deps.metrics.observe('syncline_jobs_replay_duration_seconds', durationMs / 1000);
+    this.#base = this.#deps.currentBase();
     const cursor = formatCursor(this.#base, revision);
     return { kind: 'synced', revision, cursor, history: this.#options.history, resumed };
   }

@@ -15,25 +15,46 @@ const KEYS: readonly ((revision: number) => JobChange)[] = [
 ];
 
 describe('the latest changes', () => {
-  test('J1 equal the naive fold from any revision on, swept or not', () => {
+  test('J1 equal the naive fold from any revision on, now and as they were when a view was taken', () => {
     const puts = fc.array(fc.nat({ max: KEYS.length - 1 }), { maxLength: 400, size: 'max' });
     fc.assert(
-      fc.property(puts, fc.nat({ max: 400 }), (keys, after) => {
+      fc.property(puts, fc.nat({ max: 400 }), fc.nat({ max: 50 }), (keys, viewedAt, age) => {
         const latest = new LatestChanges();
-        const naive = new Map<number, JobChange>();
-        for (const [index, key] of keys.entries()) {
-          const change = KEYS[key]?.(index + 1);
-          if (!change) continue;
+        let view = latest.view();
+        const changes = keys.flatMap((key, index) => KEYS[key]?.(index + 1) ?? []);
+        for (const change of changes) {
           latest.put(change);
-          naive.delete(key); // so that it moves to the end
-          naive.set(key, change);
+          if (change.revision === viewedAt) view = latest.view();
         }
-        const wanted = [...naive.values()].filter(({ revision }) => revision > after);
-        expect([...latest.above(after)]).toEqual(wanted);
+        const now = changes.length;
+        expect([...latest.view().above(now - age)]).toEqual(naive(changes, now - age, now));
+        const then = viewedAt <= now ? viewedAt : 0;
+        expect([...view.above(then - age)]).toEqual(naive(changes, then - age, then));
       }),
     );
   });
 });
+
+/** The latest of each key up to `to`, of those above `after`, ascending. */
+function naive(changes: readonly JobChange[], after: number, to: number): readonly JobChange[] {
+  const latest = new Map<string, JobChange>();
+  for (const change of changes.slice(0, to)) {
+    latest.delete(nameOf(change)); // so that it moves to the end
+    latest.set(nameOf(change), change);
+  }
+  return [...latest.values()].filter(({ revision }) => revision > after);
+}
+
+function nameOf(change: JobChange): string {
+  switch (change.kind) {
+    case 'state':
+      return JSON.stringify([change.state.taskId, change.state.tag]);
+    case 'lease':
+      return JSON.stringify([change.lease.taskId]);
+    case 'job':
+      return JSON.stringify([]);
+  }
+}
 
 function state(taskId: number, tag: string): (revision: number) => JobChange {
   return (revision) => ({

@@ -111,7 +111,7 @@ export class MemoryJob implements JobFeedSource {
     const filter = { scope, withLeases: false, withJob: false };
     const states: State[] = [];
     let bytes = 0;
-    for (const change of this.#latest.above(afterRevision)) {
+    for (const change of this.#latest.view().above(afterRevision)) {
       if (change.kind !== 'state' || !matchesFilter(filter, change)) continue;
       bytes += stateBytes(change.state);
       const isFull = states.length === limit || bytes > jobsLimits.listStatesBytesMax.value;
@@ -130,15 +130,12 @@ export class MemoryJob implements JobFeedSource {
   /** The ring of the feed is all the history there is: what it has lost, the view does not have either. */
   async view(filter: JobFilter): Promise<JobFeedView> {
     const { revision } = this.#head;
-    const all: JobChange[] = [];
-    for (const change of this.#latest.above(0)) {
-      if (matchesFilter(filter, change)) all.push(change);
-    }
+    const latest = this.#latest.view();
     return {
       revision,
       compactedTo: revision,
-      latest: (after) => pagesOf(all, after),
-      changes: () => pagesOf([], 0),
+      latest: (after) => pagesOf(latest.above(after), filter),
+      changes: () => pagesOf([], filter),
       close() {},
     };
   }
@@ -162,11 +159,16 @@ export class MemoryJob implements JobFeedSource {
 }
 
 async function* pagesOf(
-  changes: readonly JobChange[],
-  after: number,
+  changes: Iterable<JobChange>,
+  filter: JobFilter,
 ): AsyncGenerator<readonly JobChange[]> {
-  const pageMax = jobsLimits.listStatesMax.value;
-  const first = changes.findIndex(({ revision }) => revision > after);
-  if (first === -1) return;
-  for (let at = first; at < changes.length; at += pageMax) yield changes.slice(at, at + pageMax);
+  let page: JobChange[] = [];
+  for (const change of changes) {
+    if (!matchesFilter(filter, change)) continue;
+    page.push(change);
+    if (page.length < jobsLimits.listStatesMax.value) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
 }

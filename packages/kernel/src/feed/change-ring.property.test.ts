@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ChangeRing } from './change-ring.js';
+
+interface Change {
+  readonly revision: number;
+  readonly key: string;
+  readonly bytes: number;
+}
+
+const changes = fc
+  .array(
+    fc.record({
+      skip: fc.nat({ max: 2 }),
+      key: fc.constantFrom('a', 'b', 'c'),
+      bytes: fc.nat({ max: 9 }),
+    }),
+    {
+      maxLength: 60,
+      size: 'max',
+    },
+  )
+  .map((list) => {
+    let revision = 3;
+    return list.map(({ skip, key, bytes }): Change => {
+      revision += 1 + skip;
+      return { revision, key, bytes };
+    });
+  });
+
+describe('the ring of the newest changes', () => {
+  test('K24 it holds all above compactedTo within its bounds, and pages as a plain list does', () => {
+    fc.assert(
+      fc.property(
+        changes,
+        fc.record({ changesMax: fc.nat({ max: 20 }), bytesMax: fc.nat({ max: 80 }) }),
+        fc.record({
+          behind: fc.nat({ max: 30 }),
+          coalesced: fc.nat({ max: 30 }),
+          countMax: fc.integer({ min: 1, max: 5 }),
+        }),
+        (list, bounds, { behind, coalesced, countMax }) => {
+          const ring = new ChangeRing<Change>({ ...bounds, bytesOf: ({ bytes }) => bytes }, 3);
+          for (const change of list) ring.push(change);
+          const last = list.at(-1)?.revision ?? 3;
+          const held = list.filter(({ revision }) => revision > ring.compactedTo);
+          expect(ring.length).toBe(held.length);
+          expect(ring.bytes).toBe(held.reduce((sum, { bytes }) => sum + bytes, 0));
+          expect(held.length <= bounds.changesMax && ring.bytes <= bounds.bytesMax).toBe(true);
+
+          const after = Math.max(ring.compactedTo, last - behind);
+          const coalesceTo = after + coalesced;
+          const latest = new Map(list.map(({ key, revision }) => [key, revision]));
+          const expected = held.filter(
+            ({ revision, key }) =>
+              revision > after &&
+              key !== 'c' &&
+              (revision > coalesceTo || latest.get(key) === revision),
+          );
+          const paged: Change[] = [];
+          for (let through = after; through < last; ) {
+            const isInScope = ({ key }: Change) => key !== 'c';
+            const page = ring.page(through, { countMax, coalesceTo, isInScope });
+            expect(page.changes.length).toBeLessThanOrEqual(countMax);
+            expect(page.through).toBeGreaterThan(through);
+            paged.push(...page.changes);
+            through = page.through;
+          }
+          expect(paged).toEqual(expected);
+        },
+      ),
+    );
+  });
+
+  test('K24 it stays small when much has passed through it', () => {
+    const ring = new ChangeRing<Change>({ changesMax: 10, bytesMax: 1e9, bytesOf: () => 1 }, 0);
+    for (let revision = 1; revision <= 5_000; revision += 1) {
+      ring.push({ revision, key: `k${revision}`, bytes: 1 });
+    }
+    const all = { countMax: 100, coalesceTo: 5_000, isInScope: () => true };
+    expect(ring.page(ring.compactedTo, all).changes.map(({ revision }) => revision)).toEqual(
+      Array.from({ length: 10 }, (_, index) => 4_991 + index),
+    );
+  });
+});

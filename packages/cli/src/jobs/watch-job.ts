@@ -1,7 +1,8 @@
 // Follows a job until it ends, its reader goes or a signal comes: as a table, or as a line per event.
 //
 // The job is folded only where its progress is needed. Lines alone cost no memory, however large the job is.
-import type { Scope } from '@syncline/jobs';
+import { setImmediate } from 'node:timers/promises';
+import type { Counts, Scope } from '@syncline/jobs';
 import { SynclineError, unreachable } from '@syncline/kernel';
 import type { CliWorld } from '../cli-world.js';
 import { listenForStop } from '../serve/stop-request.js';
@@ -45,7 +46,7 @@ export async function watchJob(deps: WatchDeps, plan: WatchPlan): Promise<void> 
   });
   const items = followJob(deps, followOptions(plan, stopping.signal));
   const ending = await consume(items, { plan, watched, output }).finally(() => output.end());
-  if (ending !== undefined) conclude(ending, plan.jobId);
+  if (ending !== undefined) conclude(ending, plan.jobId, watched?.picture().progress.cells);
   else if (plan.isUntilFinished && stoppedBy !== undefined)
     throw new SynclineError('aborted', `stopped by ${stoppedBy} before the job was over.`);
 }
@@ -78,6 +79,7 @@ async function consume(
       output.end(ending);
       return ending;
     }
+    await setImmediate(); // a pipe without a reader is known after the turn that wrote to it
     if (output.isUnread) return undefined;
   }
   return undefined;
@@ -89,12 +91,15 @@ function deletionIn(item: FollowItem): Ending | undefined {
   return isDeleted ? 'deleted' : undefined;
 }
 
-function conclude(ending: Ending, jobId: string): void {
+function conclude(ending: Ending, jobId: string, cells: Counts | undefined): void {
   switch (ending) {
     case 'finished':
       return;
     case 'settled':
-      throw new SynclineError('aborted', `job ${jobId} is over, and not all of it is finished.`);
+      throw new SynclineError(
+        'aborted',
+        `job ${jobId} is over and not finished: of ${cells?.total} cells ${cells?.failed} failed, ${cells?.warned} with a warning.`,
+      );
     case 'marked':
       throw new SynclineError('not-found', `job ${jobId} is marked deleted: it will not go on.`);
     case 'deleted':

@@ -84,6 +84,8 @@ test('J2 whatever is lost, doubled or late: one version per event id, in the ord
       ]);
       const eventIds = changes.map(({ eventId }) => eventId);
       expect(new Set(eventIds).size).toBe(eventIds.length);
+      const writes = changes.map(({ tag, status }) => `${tag} ${status}`); // one per call
+      expect(new Set(writes).size).toBe(writes.length);
       expect(eventIds.every((eventId) => /^[0-9a-f]{32}$/.test(eventId))).toBe(true);
       for (const tag of TAGS) {
         const own = calls.filter((call) => call.tag === tag);

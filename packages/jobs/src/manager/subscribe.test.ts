@@ -123,6 +123,25 @@ describe('a subscription of a manager', () => {
       expect.unreachable(event.kind);
   });
 
+  test('an event that is being read when it ends is dropped', async () => {
+    const stop = new AbortController();
+    let checks = 0;
+    const slow = schemaOf(async (value: { readonly rows: number }) => {
+      if (value.rows === 2) checks += 1;
+      if (checks === 3) stop.abort(); // before sending, in the answer, and now in the subscription
+      return value;
+    });
+    await using job = await open(createMemoryJobStore(), { tags: { ingest: { schema: slow } } });
+    await job.setStarted({ tag: 'ingest', payload: { rows: 1 } });
+    const seen: string[] = [];
+    for await (const event of job.subscribe({ signal: stop.signal })) {
+      seen.push(event.kind);
+      if (event.kind === 'synced') await job.setStarted({ tag: 'ingest', payload: { rows: 3 } });
+      if (event.kind === 'change') await job.setStarted({ tag: 'ingest', payload: { rows: 2 } });
+    }
+    expect(seen).toEqual(['snapshot', 'synced', 'change']);
+  });
+
   test('reports its replay, and buffers that were dropped', async () => {
     const memory = createMemoryJobStore();
     const gap: JobEvent = { kind: 'gap', reason: 'overflow', fromRevision: 1, toRevision: 2 };

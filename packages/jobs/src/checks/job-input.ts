@@ -4,7 +4,7 @@ import { jobsLimits } from '../limits.js';
 import { STATUS_CLASSES } from '../status.js';
 import { compareTags } from '../tag-order.js';
 import { checkNumTasks, checkPageLimit } from './numbers.js';
-import { limitExceeded, refuseUnless } from './refuse.js';
+import { checkObject, limitExceeded, refuseUnless } from './refuse.js';
 import { checkJobId, checkTag } from './text.js';
 
 /** With what was not given filled in. */
@@ -40,10 +40,8 @@ function checkExpectedTags(value: unknown): readonly string[] {
 
 /** A copy. */
 function checkLabels(value: unknown): Labels {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  refuseUnless(isObject, 'labels', { value, wanted: 'an object of texts' });
   const { labelsMax, labelNameBytesMax, labelValueBytesMax } = jobsLimits;
-  const entries: readonly [string, unknown][] = Object.entries(value);
+  const entries: readonly [string, unknown][] = Object.entries(checkObject(value, 'labels'));
   if (entries.length > labelsMax.value)
     throw limitExceeded('labelsMax', `${entries.length} labels; ${labelsMax.value} is the limit`);
   const labels = entries.map(([name, text]) => {

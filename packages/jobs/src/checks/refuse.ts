@@ -19,6 +19,13 @@ export function refuseUnless(
   if (!condition) throw invalidArgument(field, value, wanted);
 }
 
+/** What stands for several values by name: a scope, labels, the sizes of a buffer. */
+export function checkObject(value: unknown, field: string): object {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  refuseUnless(isObject, field, { value, wanted: 'an object' });
+  return value;
+}
+
 /** A named limit would be passed. */
 export function limitExceeded(limit: JobsLimitName, message: string): SynclineError {
   return new SynclineError('limit-exceeded', message, { details: { limit } });

@@ -3,7 +3,7 @@ import type { Overflow, StoreSubscribeOptions } from '../job-event.js';
 import { jobsLimits } from '../limits.js';
 import type { Scope } from '../state.js';
 import { checkInteger } from './numbers.js';
-import { refuseUnless } from './refuse.js';
+import { checkObject, refuseUnless } from './refuse.js';
 import { checkScope } from './task-input.js';
 
 const BUFFER_EVENTS_DEFAULT = 256;
@@ -31,6 +31,7 @@ export function checkSubscribeOptions(
     value: overflow,
     wanted: "'block', 'coalesce' or 'fail'",
   });
+  checkObject(buffer, 'buffer');
   return {
     ...options,
     scope: checkScope(options.scope, numTasks),

@@ -13,7 +13,7 @@ import {
   checkTtlMs,
 } from './numbers.js';
 import { checkPayload } from './payload.js';
-import { refuseUnless } from './refuse.js';
+import { checkObject, refuseUnless } from './refuse.js';
 import { checkEventId, checkHolder, checkJobId, checkMessage, checkTag } from './text.js';
 
 export function checkStateWrite(write: StateWrite): StateWrite {
@@ -54,6 +54,7 @@ export function checkLeaseRequest(request: LeaseRequest): LeaseRequest {
 
 /** With `numTasks`, whether the job has such a task. */
 export function checkScope(scope: Scope, numTasks?: number): Scope {
+  checkObject(scope, 'scope');
   const { taskId, tag } = scope;
   return {
     ...(taskId === undefined ? {} : { taskId: checkTaskId(taskId, numTasks) }),

@@ -1,10 +1,12 @@
 export { type AggregateInput, aggregateStates } from './aggregate/aggregate-states.js';
 export { JobAggregates, type ScopeSummary } from './aggregate/job-aggregates.js';
 export { type ProgressSource, progressOf } from './aggregate/progress-of.js';
-export type { EmbeddedJobStoreDeps } from './embedded/embedded-engine.js';
-export type { EmbeddedJobStoreOptions } from './embedded/embedded-settings.js';
-export type { EmbeddedJobStoreStatus } from './embedded/embedded-status.js';
-export { openEmbeddedJobStore } from './embedded/open-embedded-job-store.js';
+export {
+  type EmbeddedJobStoreDeps,
+  type EmbeddedJobStoreOptions,
+  type EmbeddedJobStoreStatus,
+  openEmbeddedJobStore,
+} from './embedded/open-embedded-job-store.js';
 export type {
   JobInfo,
   JobPatch,

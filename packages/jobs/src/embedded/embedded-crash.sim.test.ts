@@ -92,13 +92,13 @@ class World {
   /** Of the one who follows everything, over all lives. */
   #cursor: Cursor | undefined;
   #count = 0;
-  /** Else its cursors reset at every start. */
-  readonly #isSyncedOnly: boolean;
+  /** Without any, cursors are good for all lives; with many, whole batches of them are lost. */
+  readonly #bufferedShare: number;
   readonly #chance: SeededRandom;
   readonly #onFault: (error: unknown) => void;
 
   constructor(chance: SeededRandom, onFault: (error: unknown) => void) {
-    this.#isSyncedOnly = chance.float() < 0.4;
+    this.#bufferedShare = pick(chance, [0, 0.4, 0.95]);
     this.#chance = chance;
     this.#onFault = onFault;
   }
@@ -186,7 +186,7 @@ class World {
   ): Promise<void> {
     const chance = this.#chance;
     this.#count += 1;
-    const isBuffered = !this.#isSyncedOnly && chance.float() < 0.4;
+    const isBuffered = chance.float() < this.#bufferedShare;
     const durability: Durability = isBuffered ? 'buffered' : 'synced';
     const eventId = `event-${this.#count}`;
     const status = pick(chance, STATUSES);

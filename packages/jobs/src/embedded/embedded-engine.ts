@@ -2,6 +2,7 @@
 // the work that goes on by itself. Everything that follows a commit happens here, in one order:
 // memory, leases, answers, events.
 import {
+  abortedError,
   type Clock,
   type Logger,
   type Random,
@@ -118,8 +119,9 @@ export class EmbeddedEngine {
     { bytes = CALL_BYTES, signal }: CommitOptions = {},
   ): Promise<T> {
     for (;;) {
-      const job = await this.jobs.pin(jobId);
+      const job = this.jobs.pinNow(jobId) ?? (await this.jobs.pin(jobId));
       try {
+        if (signal?.aborted) throw abortedError('a call to the job store', signal);
         return await new Promise<T>((resolve, reject) => {
           this.#queue.push(new PendingCall({ bytes, signal, decide, resolve, reject }));
         });

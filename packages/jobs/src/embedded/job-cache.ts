@@ -51,6 +51,13 @@ export class JobCache {
     return job;
   }
 
+  /** With a pin, if it is in memory: for callers in a hurry. */
+  pinNow(jobId: string): LoadedJob | undefined {
+    const job = this.touch(jobId);
+    if (job) job.pins += 1;
+    return job;
+  }
+
   /** The job, with a pin that the caller gives back. Undefined: there is no such job. */
   async pin(jobId: string): Promise<LoadedJob | undefined> {
     for (;;) {

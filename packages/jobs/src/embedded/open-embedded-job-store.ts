@@ -6,6 +6,8 @@ import { type EmbeddedJobStoreOptions, embeddedSettings } from './embedded-setti
 import type { EmbeddedJobStoreStatus } from './embedded-status.js';
 import { readStartFacts } from './start-facts.js';
 
+export type { EmbeddedJobStoreDeps, EmbeddedJobStoreOptions, EmbeddedJobStoreStatus };
+
 /** The storage stays the caller's: close the job store first, then the storage. */
 export async function openEmbeddedJobStore(
   deps: EmbeddedJobStoreDeps,

@@ -64,7 +64,7 @@ export function corruptRow(key: Uint8Array): SynclineError {
   return new SynclineError(
     'corrupt',
     `the row 0x${keyHex} of the job store does not match its checksum. ` +
-      'The disk probably damaged it. Restore the data directory from a copy, or delete the job.',
+      'The disk probably damaged it. Restore the data directory from a copy.',
     { details: { keyHex } },
   );
 }

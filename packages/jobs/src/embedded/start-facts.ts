@@ -18,7 +18,7 @@ import {
   taskIdOfKey,
   tasksOfAllJobs,
 } from './keys.js';
-import { readRows } from './read-rows.js';
+import { isCorrupt, readRows } from './read-rows.js';
 import { recountedHead } from './recounted-head.js';
 import type { RetentionOptions } from './retention-marks.js';
 import {
@@ -104,15 +104,25 @@ async function readHeldLeases(
   return leases;
 }
 
+/** A job whose head is damaged says so when it is asked for. */
 function countRecords(storage: Storage, jobNos: Iterable<number>): number {
   let count = 0;
   for (const jobNo of jobNos) {
     if (jobNo < 0) continue;
     const key = headKey(jobNo);
-    const bytes = storage.get(key);
-    if (bytes) count += decodeHead(key, bytes).logRecords;
+    const bytes = unlessCorrupt(() => storage.get(key));
+    const head = bytes && unlessCorrupt(() => decodeHead(key, bytes));
+    count += head?.logRecords ?? 0;
   }
   return count;
+}
+
+function unlessCorrupt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (thrown) {
+    return undefinedIfCorrupt(thrown);
+  }
 }
 
 async function recover(
@@ -130,11 +140,15 @@ async function recover(
   const writer = new RowWriter();
   const batch = new StorageBatch();
   for (const jobId of jobIds) {
-    const job = await loadJob(storage, jobId, retention);
+    const job = await loadJob(storage, jobId, retention).catch(undefinedIfCorrupt);
     if (!job) continue;
     const key = headKey(job.jobNo);
     batch.put(key, encodeHead(writer, key, recountedHead(job)));
   }
   batch.put(storeKey, encodeStoreRow(writer, storeKey, row));
   await storage.write(batch, { durability: 'synced' });
+}
+
+function undefinedIfCorrupt(thrown: unknown): undefined {
+  if (!isCorrupt(thrown)) throw thrown;
 }

@@ -39,6 +39,7 @@ export class TaskWriter {
   write(tag: string, status: number, more: Partial<StateWrite> = {}): StateWrite {
     this.#eventsCount += 1;
     const { taskId, epoch } = this.lease;
+    const claimId = `${this.job.incarnation.slice(-24)}.${taskId}.${epoch}`; // no other claim has it
     return {
       jobId: this.job.jobId,
       incarnation: this.job.incarnation,
@@ -48,7 +49,7 @@ export class TaskWriter {
       status,
       message: `status ${status}`,
       schemaVersion: 1,
-      eventId: `${taskId}.${epoch}.${this.#eventsCount}`,
+      eventId: `${claimId}.${this.#eventsCount}`,
       ...more,
     };
   }

@@ -70,7 +70,7 @@ export class HistoryProber {
     const floor = this.#floor(cell);
     const state = await store.getState(JOB_ID, cell.taskId, cell.tag);
     if (state) return { kind, state, floor };
-    if (floor && this.#world.log.incarnations.at(-1) === floor.incarnation && !this.#isEnding())
+    if (floor && this.#world.incarnation === floor.incarnation && !this.#isEnding())
       this.#world.problems.push(`J8: ${keyOfState(cell)} is unknown after ${floor.revision}`);
     return undefined;
   }
@@ -83,8 +83,7 @@ export class HistoryProber {
   }
 
   #floor(cell: { readonly taskId: number; readonly tag: string }): Floor | undefined {
-    const { log } = this.#world;
-    const incarnation = log.incarnations.at(-1) ?? '';
+    const { log, incarnation } = this.#world;
     const fold = log.foldAt(incarnation, Number.POSITIVE_INFINITY);
     const change = fold.get(keyOfState(cell));
     return change && { incarnation, revision: change.revision };

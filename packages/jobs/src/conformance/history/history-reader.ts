@@ -182,8 +182,7 @@ export class HistoryReader {
   }
 
   #isLevel(): boolean {
-    const { log } = this.#world;
-    const incarnation = log.incarnations.at(-1) ?? '';
+    const { log, incarnation } = this.#world;
     const last = log.changes(incarnation).findLast((change) => isForSubscriber(this.#plan, change));
     const cursor = this.#cursor();
     if (last === undefined || cursor === undefined || isInReplay(cursor)) return false;

@@ -22,6 +22,8 @@ export class HistoryWorld {
   readonly problems: string[] = [];
   /** The answer to some change was lost: the log may have holes. */
   hasLostAnswers = false;
+  /** The job as it was when somebody asked last. */
+  incarnation = '';
   /** Who waits for an answer of the store as it is now. */
   readonly #waiting = new Set<() => void>();
 
@@ -51,6 +53,7 @@ export class HistoryWorld {
       const answer = await this.attempt(() => this.store.createJob(spec));
       if (!(answer instanceof SynclineError)) {
         if (answer.created) this.log.addJob(answer.job);
+        this.incarnation = answer.job.incarnation;
         return answer.job;
       }
       const isMarked = answer.code === 'conflict';

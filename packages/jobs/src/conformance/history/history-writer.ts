@@ -8,6 +8,9 @@ import { TaskWriter } from '../job-samples.js';
 import type { WriterStep } from './history-plan.js';
 import type { HistoryWorld } from './history-world.js';
 
+/** Of one key. A store remembers the last 8 event ids of a key, and a repeat must be among them. */
+const IN_FLIGHT_MAX = 4;
+
 export class HistoryWriter {
   readonly #world: HistoryWorld;
   readonly #taskId: number;
@@ -46,16 +49,14 @@ export class HistoryWriter {
         await this.#write(step.tag, 1, { ifVersion: step.version });
         return;
       case 'write': {
-        await this.#claim();
-        const all = Array.from({ length: step.times }, (_, index) =>
-          this.#write(
-            step.tag,
-            step.status,
-            { message: `${index} of ${step.times}` },
-            step.isDoubled,
-          ),
-        );
-        await Promise.all(all);
+        for (let sent = 0; sent < step.times; sent += IN_FLIGHT_MAX) {
+          const count = Math.min(IN_FLIGHT_MAX, step.times - sent);
+          const some = Array.from({ length: count }, (_, index) => {
+            const message = `${sent + index} of ${step.times}`;
+            return this.#write(step.tag, step.status, { message }, step.isDoubled);
+          });
+          await Promise.all(some);
+        }
       }
     }
   }

@@ -39,7 +39,7 @@ export async function runHistory(context: CaseContext, plan: HistoryPlan): Promi
     isOver = true;
     await reading;
   }
-  for (const reader of readers) await reader.drain();
+  await Promise.all(readers.map((reader) => reader.drain()));
   return outcomeOf(world, prober);
 }
 
@@ -56,6 +56,7 @@ function outcomeOf(world: HistoryWorld, prober: HistoryProber): HistoryOutcome {
   const { log, context, plan } = world;
   const { history } = context.capabilities;
   const events = world.traces.flatMap(({ parts }) => parts.flatMap((part) => part.events));
+  for (const event of events) if (event.kind === 'job') log.addEvent(event);
   for (const event of events) log.addEvent(event);
   const hasLeases = ofKind(plan, 'writer').some(({ ttlMs }) => ttlMs > 0);
   const mayMiss = world.hasLostAnswers || hasLeases || history === 'latest';

@@ -44,7 +44,9 @@ export class CommittedLog {
 
   /** Learns from a stream what no writer was told: leases that were lost, writes whose answer was lost. */
   addEvent(event: JobEvent): void {
-    const incarnation = 'cursor' in event ? this.incarnationOf(event.cursor) : undefined;
+    if (!('cursor' in event)) return;
+    // Of a job that was deleted before its creator heard of it nobody has told the incarnation.
+    const incarnation = this.incarnationOf(event.cursor) ?? readCursor(event.cursor)?.base;
     if (incarnation === undefined) return;
     if (event.kind === 'snapshot' || event.kind === 'change')
       this.addState(incarnation, event.state);

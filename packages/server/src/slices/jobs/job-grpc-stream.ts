@@ -20,8 +20,8 @@ export interface SubscribeDeps {
   readonly streams: OpenStreams;
 }
 
-/** Fewer events than this are worth waiting for more. */
-const SMALL_BATCH = 128;
+/** Events of one pull: enough to be quick, few enough that large ones fill not much more than a frame. */
+const PULL_EVENTS = 64;
 
 /** Lasts as long as the stream. Rejects with what the call must end with. */
 export async function runSubscribeCall(
@@ -41,7 +41,7 @@ export async function runSubscribeCall(
   try {
     const subscription = store.subscribe(request.jobId, optionsOf(request, stop.signal));
     call.sendMetadata(new Metadata()); // the client knows now that it is connected
-    for await (const events of subscription.batches(jobsLimits.frameEventsMax.value)) {
+    for await (const events of subscription.batches(PULL_EVENTS)) {
       for (const frame of framesOf(events)) {
         if (!wire.write(frame)) await wire.drained();
         if (stop.signal.aborted) break;
@@ -57,7 +57,7 @@ export async function runSubscribeCall(
 
 /** Changes as they happen, a few at a time: more will come within a moment. A replay never waits. */
 function isTrickle(events: readonly JobEvent[]): boolean {
-  return events.length < SMALL_BATCH && events.at(-1)?.kind === 'change';
+  return events.length < PULL_EVENTS && events.at(-1)?.kind === 'change';
 }
 
 function stopping(): SynclineError {

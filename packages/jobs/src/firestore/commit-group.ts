@@ -24,6 +24,8 @@ export type JobCommit = Readonly<{
   changes: readonly JobChange[];
 }>;
 
+export type SeenJob = Readonly<{ incarnation: string; revision: number }>;
+
 export type GroupAnswer<T> =
   | Readonly<{ kind: 'answer'; answer: T }>
   | Readonly<{ kind: 'refused'; error: SynclineError }>;
@@ -32,8 +34,8 @@ export type GroupResult<T> = Readonly<{
   answers: readonly GroupAnswer<T>[];
   /** Undefined: nothing changed. */
   commit: JobCommit | undefined;
-  /** What the transaction saw; 0 if there is no such job. */
-  revision: number;
+  /** The job as the transaction left it. Undefined: there is none. */
+  seen: SeenJob | undefined;
 }>;
 
 type Decided<T> =
@@ -51,22 +53,21 @@ export async function commitGroup<T>(
       (document) => [document.path, document],
     ),
   );
-  const { rows, decided, revisionBefore } = await calls.transact(what, async (transaction) => {
+  const { rows, decided } = await calls.transact(what, async (transaction) => {
     const read = new GroupRows(documents, await transaction.getAll(...wanted.values()));
-    const before = read.head?.revision ?? 0;
     const outcomes = operations.map((operation) => decide(operation, read));
     read.writeTo(transaction);
-    return { rows: read, decided: outcomes, revisionBefore: before };
+    return { rows: read, decided: outcomes };
   });
   const { job, anchor } = rows;
   const committedAtMs = anchor ? await readCommitTime(deps, anchor, rows.readAtMs) : rows.readAtMs;
   return {
-    revision: rows.head?.revision ?? 0,
+    seen: job && { incarnation: job.job.incarnation, revision: job.head.revision },
     commit:
       job && anchor
         ? {
             incarnation: job.job.incarnation,
-            revisionBefore,
+            revisionBefore: rows.revisionBefore,
             changes: rows.changes.map((change) => stamped(change, committedAtMs)),
           }
         : undefined,

@@ -23,6 +23,10 @@ export class DocumentFields {
     return Number.isSafeInteger(value) ? Number(value) : this.#refuse(name, 'a whole number');
   }
 
+  optionalNumber(name: string): number | undefined {
+    return this.#values[name] === null ? undefined : this.number(name);
+  }
+
   text(name: string): string {
     const value = this.#values[name];
     return typeof value === 'string' ? value : this.#refuse(name, 'a text');

@@ -42,6 +42,7 @@ import type { Scope, State } from '../state.js';
 import { StoreReports } from '../store-reports.js';
 import { deferSubscription } from '../subscription/deferred-subscription.js';
 import { SubscriberQuota } from '../subscription/subscriber-quota.js';
+import type { SeenJob } from './commit-group.js';
 import { type CreatedJob, createJob } from './create-job.js';
 import { deleteJob } from './delete-job.js';
 import { DirectReads } from './direct-reads.js';
@@ -49,6 +50,7 @@ import { JobDocuments } from './document-refs.js';
 import { FirestoreCalls } from './firestore-calls.js';
 import type { CheckedFirestoreOptions } from './firestore-options.js';
 import type { JobCache } from './job-cache.js';
+import type { JobRecord } from './job-document.js';
 import type { JobOperation } from './job-operation.js';
 import {
   leaseOperation,
@@ -132,7 +134,7 @@ export class FirestoreJobStore implements JobStore {
     if (cache) return cache.info;
     const record = await whileWanted(this.#reads.findJob(jobId), call?.signal);
     if (!record) return undefined;
-    this.#views.get(jobId)?.noteSeen(record);
+    this.#views.get(jobId)?.noteSeen(seenJob(record));
     return jobInfoOf(record.job, record.head);
   }
 
@@ -202,7 +204,7 @@ export class FirestoreJobStore implements JobStore {
     const cache = this.#cached(checkJobId(jobId));
     if (cache) {
       const builder = new StatePageBuilder(checkScope(scope, cache.info.numTasks), bounds);
-      for (const change of cache.above(bounds.afterRevision)) {
+      for (const change of cache.view().above(bounds.afterRevision)) {
         if (builder.add(change) === 'full') break;
       }
       return builder.page(cache.incarnation, cache.revision);
@@ -210,7 +212,7 @@ export class FirestoreJobStore implements JobStore {
     const read = async () => {
       const record = await this.#reads.job(jobId);
       const result = await this.#reads.page(record, checkScope(scope, record.job.numTasks), bounds);
-      this.#views.get(jobId)?.noteSeen(record);
+      this.#views.get(jobId)?.noteSeen(seenJob(record));
       return result;
     };
     return whileWanted(read(), call?.signal);
@@ -232,7 +234,7 @@ export class FirestoreJobStore implements JobStore {
       call?.signal,
     );
     checkTaskId(taskId, record.job.numTasks);
-    this.#views.get(jobId)?.noteSeen(record);
+    this.#views.get(jobId)?.noteSeen(seenJob(record));
     return state;
   }
 
@@ -325,4 +327,8 @@ export class FirestoreJobStore implements JobStore {
   #noteRefused(thrown: unknown): void {
     if (thrown instanceof SynclineError) this.#reports.refused(thrown);
   }
+}
+
+function seenJob({ job, head }: JobRecord): SeenJob {
+  return { incarnation: job.incarnation, revision: head.revision };
 }

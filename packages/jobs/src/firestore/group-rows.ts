@@ -5,7 +5,7 @@
 import type { DocumentReference, DocumentSnapshot, Transaction } from '@google-cloud/firestore';
 import { assert } from '@syncline/kernel';
 import type { Applied, JobRows, WrittenTags } from '../core/decision.js';
-import type { CellRow, HeadRow, JobChange, JobRow, TaskRow } from '../core/rows.js';
+import type { CellRow, JobChange, JobRow, TaskRow } from '../core/rows.js';
 import { defaultState, type State } from '../state.js';
 import type { JobDocuments } from './document-refs.js';
 import {
@@ -32,6 +32,8 @@ export type CommitAnchor = Readonly<{ document: DocumentReference; revision: num
 export class GroupRows {
   /** By Firestore's clock. */
   readonly readAtMs: number;
+  /** 0: there is no such job. */
+  readonly revisionBefore: number;
   readonly changes: JobChange[] = [];
   readonly #documents: JobDocuments;
   readonly #read: ReadonlyMap<string, DocumentSnapshot>;
@@ -48,15 +50,12 @@ export class GroupRows {
     this.#read = new Map(snapshots.map((snapshot) => [snapshot.ref.path, snapshot]));
     const record = readJobDocument(this.#snapshot(documents.job));
     this.#record = record?.isDeleting ? undefined : record;
+    this.revisionBefore = this.#record?.head.revision ?? 0;
     this.readAtMs = this.#snapshot(documents.job).readTime.toMillis();
   }
 
   get job(): (JobRows & Readonly<{ tags: WrittenTags }>) | undefined {
     return this.#record && { ...this.#record, tags: this.#record.tally.tags };
-  }
-
-  get head(): HeadRow | undefined {
-    return this.#record?.head;
   }
 
   /** Undefined: nothing changed. */
@@ -70,6 +69,11 @@ export class GroupRows {
 
   cell(taskId: number, tag: string): CellRow | undefined {
     return this.#stateRecord(taskId, tag)?.cell;
+  }
+
+  /** When a revision was committed: `timestampMs`, unless it is of this very transaction. */
+  timeOf({ revision, timestampMs }: State, committedAtMs: number): number {
+    return revision > this.revisionBefore ? committedAtMs : timestampMs;
   }
 
   /** The default state if the key was never written. */
@@ -143,7 +147,7 @@ export class GroupRows {
     }
     for (const record of this.#cells.values()) {
       const { taskId, tag } = record.state;
-      transaction.set(this.#documents.state(taskId, tag), stateFields(record));
+      transaction.set(this.#documents.state(taskId, tag), stateFields(record, this.revisionBefore));
     }
     if (this.#metadata)
       transaction.set(this.#documents.metadata, metadataCopyFields(job, this.#metadata));

@@ -10,7 +10,7 @@ import { stateBytes } from '../core/state-bytes.js';
 import { jobInfoOf } from '../core/views.js';
 import type { JobInfo, TaskLease } from '../job.js';
 import { jobsLimits } from '../limits.js';
-import { LatestChanges } from '../memory/latest-changes.js';
+import { LatestChanges, type LatestView } from '../memory/latest-changes.js';
 import type { Progress } from '../progress.js';
 import type { Scope, State } from '../state.js';
 
@@ -88,9 +88,9 @@ export class JobCache {
       .flatMap((taskId) => this.#leases.get(taskId) ?? []);
   }
 
-  /** Those above a revision, ascending. To be used before the next `apply`. */
-  above(revision: number): Iterable<JobChange> {
-    return this.#latest.above(revision);
+  /** What is there now. */
+  view(): LatestView {
+    return this.#latest.view();
   }
 
   /** The lease of a task that could be lost: held, with a time to live, and work that is not done. */

@@ -7,6 +7,7 @@ import { leaseOf } from '../core/views.js';
 import type { JobInfo, JobPatch, LeaseRequest, TaskLease } from '../job.js';
 import type { SetStateResult, StateWrite } from '../job-store.js';
 import type { State } from '../state.js';
+import type { GroupRows } from './group-rows.js';
 import type { JobOperation } from './job-operation.js';
 
 /** Numbers and names. */
@@ -15,7 +16,6 @@ const SMALL_BYTES = 256;
 export function setStateOperation(write: StateWrite): JobOperation<SetStateResult> {
   const { taskId, tag } = write;
   return {
-    key: `state ${taskId} ${tag}`,
     bytes: stateBytes({
       ...write,
       statusClass: 'running',
@@ -33,27 +33,39 @@ export function setStateOperation(write: StateWrite): JobOperation<SetStateResul
         case 'refused':
           throw decision.error;
         case 'duplicate':
-          return () => ({ applied: true, duplicate: true, state: decision.state });
+          return (committedAtMs) => ({
+            applied: true,
+            duplicate: true,
+            state: stamped(decision.state, rows, committedAtMs),
+          });
         case 'version': {
           const current = rows.state(taskId, tag);
-          return () => ({ applied: false, reason: 'version', current });
+          return (committedAtMs) => ({
+            applied: false,
+            reason: 'version',
+            current: stamped(current, rows, committedAtMs),
+          });
         }
         case 'apply':
           if (decision.task) rows.keepTask(undefined, decision.task);
           rows.keepState(decision, decision);
-          return (timestampMs) => {
-            const state: State = { ...decision.state, timestampMs };
-            return { applied: true, duplicate: false, state };
-          };
+          return (committedAtMs) => ({
+            applied: true,
+            duplicate: false,
+            state: stamped(decision.state, rows, committedAtMs),
+          });
       }
     },
   };
 }
 
+function stamped(state: State, rows: GroupRows, committedAtMs: number): State {
+  return { ...state, timestampMs: rows.timeOf(state, committedAtMs) };
+}
+
 export function leaseOperation(request: LeaseRequest): JobOperation<TaskLease> {
   const { taskId } = request;
   return {
-    key: `task ${taskId}`,
     bytes: SMALL_BYTES,
     documents: (documents) => [documents.task(taskId)],
     decide(rows) {
@@ -81,7 +93,6 @@ export function lostOperation({
   readonly epoch: number;
 }): JobOperation<TaskLease | undefined> {
   return {
-    key: `task ${taskId}`,
     bytes: SMALL_BYTES,
     documents: (documents) => [documents.task(taskId), documents.lease(taskId)],
     decide(rows) {
@@ -100,7 +111,6 @@ export function lostOperation({
 
 export function updateJobOperation(jobId: string, patch: JobPatch): JobOperation<JobInfo> {
   return {
-    key: 'job',
     bytes: SMALL_BYTES,
     documents: () => [],
     decide(rows) {
@@ -114,7 +124,6 @@ export function updateJobOperation(jobId: string, patch: JobPatch): JobOperation
 
 export function markJobOperation(jobId: string): JobOperation<JobInfo> {
   return {
-    key: 'job',
     bytes: SMALL_BYTES,
     documents: () => [],
     decide(rows) {

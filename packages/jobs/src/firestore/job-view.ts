@@ -14,7 +14,7 @@ import { JobFeed } from '../subscription/job-feed.js';
 import type { JobFeedSource, JobFeedView } from '../subscription/job-feed-source.js';
 import { type JobFilter, matchesFilter } from '../subscription/job-filter.js';
 import type { SubscriberQuota } from '../subscription/subscriber-quota.js';
-import type { GroupResult } from './commit-group.js';
+import type { GroupResult, SeenJob } from './commit-group.js';
 import type { JobDocuments } from './document-refs.js';
 import type { FirestoreCalls } from './firestore-calls.js';
 import type { CheckedFirestoreOptions } from './firestore-options.js';
@@ -100,16 +100,16 @@ export class JobView implements JobFeedSource, ListenerTarget {
     return this.#usedAtMs;
   }
 
-  /** What was read past the cache: it must not show less afterwards. */
-  noteSeen({ job, head }: JobRecord): void {
-    if (job.incarnation !== this.#cache.incarnation) return;
-    this.#seenRevision = Math.max(this.#seenRevision, head.revision);
+  /** What was read or written past the cache: it must not show less afterwards. */
+  noteSeen({ incarnation, revision }: SeenJob): void {
+    if (incarnation !== this.#cache.incarnation) return;
+    this.#seenRevision = Math.max(this.#seenRevision, revision);
   }
 
-  /** What a transaction of this store has seen or done. */
-  onCommitted({ commit, revision }: GroupResult<unknown>): void {
-    if (commit && commit.incarnation !== this.#cache.incarnation) return;
-    this.#seenRevision = Math.max(this.#seenRevision, revision);
+  /** What a transaction of this store has seen and done. */
+  onCommitted({ commit, seen }: GroupResult<unknown>): void {
+    if (seen?.incarnation !== this.#cache.incarnation) return;
+    this.noteSeen(seen);
     const isNext = commit?.revisionBefore === this.#cache.revision;
     if (commit && isNext && this.#phase === 'live') this.#take(commit.changes);
     this.#changed.wake();
@@ -121,15 +121,9 @@ export class JobView implements JobFeedSource, ListenerTarget {
 
   async view(filter: JobFilter, signal: AbortSignal): Promise<JobFeedView> {
     const cache = await this.read(signal);
-    const latest: JobChange[] = [];
-    for (const change of cache.above(0)) if (matchesFilter(filter, change)) latest.push(change);
-    return {
-      revision: cache.revision,
-      compactedTo: 0,
-      latest: (after) => pagesOf(latest, after),
-      changes: (after) => pagesOf(latest, after),
-      close() {},
-    };
+    const latest = cache.view();
+    const pages = (after: number) => pagesOf(latest.above(after), filter);
+    return { revision: cache.revision, compactedTo: 0, latest: pages, changes: pages, close() {} };
   }
 
   /** A cursor may be of another process that has seen more; the job document says what there is. */
@@ -158,7 +152,7 @@ export class JobView implements JobFeedSource, ListenerTarget {
       this.endDeleted();
       return;
     }
-    if (isOther && batch.job) this.#cache = new JobCache(batch.job);
+    if (isOther && batch.job) this.#beginAnew(batch.job);
     const { incarnation } = this.#cache;
     const changes = batch.changes.filter((each) => each.incarnation === incarnation);
     this.#take(changes.map(({ change }) => change));
@@ -168,7 +162,7 @@ export class JobView implements JobFeedSource, ListenerTarget {
   onJob(record: JobRecord | undefined): boolean {
     const isSame = record?.job.incarnation === this.#cache.incarnation;
     if (record && (isSame || this.#phase !== 'live')) {
-      if (!isSame) this.#cache = new JobCache(record.job);
+      if (!isSame) this.#beginAnew(record.job);
       return true;
     }
     this.endDeleted();
@@ -223,6 +217,12 @@ export class JobView implements JobFeedSource, ListenerTarget {
     await this.#listener.stop();
   }
 
+  /** Another incarnation of the job was found after a reconnect. */
+  #beginAnew(job: JobRow): void {
+    this.#cache = new JobCache(job);
+    this.#seenRevision = 0;
+  }
+
   #end(error: SynclineError): void {
     if (this.#phase === 'ended') return;
     this.#phase = 'ended';
@@ -247,11 +247,17 @@ export class JobView implements JobFeedSource, ListenerTarget {
 }
 
 async function* pagesOf(
-  changes: readonly JobChange[],
-  after: number,
+  changes: Iterable<JobChange>,
+  filter: JobFilter,
 ): AsyncGenerator<readonly JobChange[]> {
-  const pageMax = jobsLimits.listStatesMax.value;
-  const first = changes.findIndex(({ revision }) => revision > after);
-  if (first === -1) return;
-  for (let at = first; at < changes.length; at += pageMax) yield changes.slice(at, at + pageMax);
+  const { value: pageMax } = jobsLimits.listStatesMax;
+  let page: JobChange[] = [];
+  for (const change of changes) {
+    if (!matchesFilter(filter, change)) continue;
+    page.push(change);
+    if (page.length < pageMax) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
 }

@@ -3,6 +3,7 @@
 // While one is under way the next group gathers. A job takes tens of transactions per second, however many
 // processes write it, so what is queued goes together.
 import { abortedError, SynclineError } from '@syncline/kernel';
+import { jobsLimits } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import {
   type CommitGroupDeps,
@@ -10,7 +11,7 @@ import {
   type GroupAnswer,
   type GroupResult,
 } from './commit-group.js';
-import { groupLength, type JobOperation } from './job-operation.js';
+import type { JobOperation } from './job-operation.js';
 import type { WriteQueueQuota } from './write-queue-quota.js';
 
 export interface JobWriterDeps extends CommitGroupDeps {
@@ -80,8 +81,8 @@ export class JobWriter {
 
   async #drain(): Promise<void> {
     await Promise.resolve(); // what is written in the same turn goes together
-    while (this.#queue.length > 0)
-      await this.#commit(this.#queue.splice(0, groupLength(this.#queue)));
+    const { value: writesMax } = jobsLimits.firestoreWritesMax;
+    while (this.#queue.length > 0) await this.#commit(this.#queue.splice(0, writesMax));
     this.#running = undefined;
   }
 

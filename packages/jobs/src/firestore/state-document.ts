@@ -1,7 +1,8 @@
 // The document of a state: the latest write of a key, and what is remembered of the seven before it.
 //
 // The payload is JSON in a text: Firestore refuses lists within lists and names like `__x__`. Fields that a
-// write leaves out are null, never missing.
+// write leaves out are null, never missing. An earlier write of the same commit has no time of its own: it is that
+// of the document.
 import { type DocumentSnapshot, FieldValue } from '@google-cloud/firestore';
 import type { CellRow, JobChange, RecentWrite } from '../core/rows.js';
 import type { JsonObject, State } from '../state.js';
@@ -22,7 +23,7 @@ export function readStateDocument(
   const { eventId, version, revision, timestampMs } = latest;
   const earlier = fields
     .list('earlier')
-    .map((write) => readRecentWrite(write, write.number('timestampMs')));
+    .map((write) => readRecentWrite(write, write.optionalNumber('timestampMs') ?? timestampMs));
   return {
     incarnation: fields.text('incarnation'),
     cell: { version, revision, status, recent: [latest, ...earlier] },
@@ -43,12 +44,11 @@ export function readStateDocument(
   };
 }
 
-/** `cell` is what the write makes of the key. The timestamp is the moment of the commit. */
-export function stateFields({
-  cell,
-  state,
-  incarnation,
-}: StateRecord): Readonly<Record<string, unknown>> {
+/** As a commit leaves it that found the job at `revisionBefore`. The timestamp is the moment of the commit. */
+export function stateFields(
+  { cell, state, incarnation }: StateRecord,
+  revisionBefore: number,
+): Readonly<Record<string, unknown>> {
   const [latest, ...earlier] = cell.recent;
   return {
     taskID: state.taskId,
@@ -67,7 +67,7 @@ export function stateFields({
       eventID: eventId,
       version,
       revision,
-      timestampMs,
+      timestampMs: revision > revisionBefore ? null : timestampMs,
       digest,
     })),
   };

@@ -1,9 +1,10 @@
-// Where a subscription stands, told by the events that were handed out (J22). The table has a cell for each
-// phase and input: what may come, and what must not.
+// Where a subscription stands, told by the events that were handed out.
 //
 //   replaying ── synced ──▶ catching up ──▶ live ── overflow ──▶ lagging ──▶ …     any ── stale ──▶ stale
 //
 // A cut lies inside a replay exactly in the two phases of a replay: the cursor then ends with `~`.
+//
+// J22  The table has a cell for each phase and input: what may come, and what must not.
 import { unreachable } from '@syncline/kernel';
 import type { JobEvent } from '../job-event.js';
 

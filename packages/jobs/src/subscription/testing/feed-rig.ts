@@ -62,4 +62,5 @@ export function line(event: JobEvent): string {
 }
 
 /** Lets everything happen that waits for nothing but its turn. */
-export const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+export const settle = (): Promise<void> =>
+  new Promise((resolve) => void createSystemClock().defer(resolve));

@@ -7,7 +7,7 @@ export function thrownText(thrown: unknown): string {
     const { message, name } = thrown as { readonly message?: unknown; readonly name?: unknown };
     if (typeof message === 'string' && message !== '') return message;
     if (thrown instanceof Error) return String(name);
-    return JSON.stringify(thrown) ?? String(thrown);
+    return JSON.stringify(thrown);
   } catch {
     return `a thrown ${typeof thrown} without text`;
   }

@@ -7,8 +7,9 @@ export function overrideStore(store: JobStore, overrides: Partial<JobStore>): Jo
   return new Proxy(store, {
     get(target, name) {
       const own: unknown = Reflect.get(overrides, name);
-      const found: unknown = own ?? Reflect.get(target, name, target);
-      return typeof found === 'function' && own === undefined ? found.bind(target) : found;
+      if (own !== undefined) return own;
+      const found: unknown = Reflect.get(target, name, target);
+      return typeof found === 'function' ? (found.bind(target) as unknown) : found;
     },
   });
 }

@@ -58,12 +58,12 @@ export class OpenManager extends OpenReader {
   }
 
   setStarted(write: HelperInput, call?: CallOptions): Promise<SetStateResult> {
-    const message = write.message || STARTED_MESSAGE;
+    const message = messageOr(STARTED_MESSAGE, write);
     return this.#writer.write({ ...write, status: JobStatus.started, message }, call);
   }
 
   setFinished(write: HelperInput, call?: CallOptions): Promise<SetStateResult> {
-    const message = write.message || FINISHED_MESSAGE;
+    const message = messageOr(FINISHED_MESSAGE, write);
     return this.#writer.write({ ...write, status: JobStatus.finished, message }, call);
   }
 
@@ -155,4 +155,9 @@ export class OpenManager extends OpenReader {
     this.noteInfo(job);
     return job.revision;
   }
+}
+
+/** An empty message is none. */
+function messageOr(usual: string, { message = '' }: HelperInput): string {
+  return message === '' ? usual : message;
 }

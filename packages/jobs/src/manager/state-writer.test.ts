@@ -7,7 +7,7 @@ import { overrideStore, schemaOf } from './manager-rig.js';
 const names = { jobId: 'nightly', taskIndex: 1, numTasks: 2 };
 const tag = 'ingest';
 
-const count = schemaOf(async ({ count }: { readonly count: number }) => {
+const withHalf = schemaOf(async ({ count }: { readonly count: number }) => {
   if (count < 0) throw new Error('count is negative');
   return { count, half: count / 2 };
 });
@@ -77,7 +77,7 @@ describe('writing a state', () => {
     const store = createMemoryJobStore();
     await using job = await createJobManager(
       { store, ...names },
-      { tags: { ingest: { schema: count, schemaVersion: 3 } } },
+      { tags: { ingest: { schema: withHalf, schemaVersion: 3 } } },
     );
     const results = await Promise.allSettled(
       [4, -1, 6].map((value) => job.setStarted({ tag, payload: { count: value } })),

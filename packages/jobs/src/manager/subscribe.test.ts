@@ -5,8 +5,8 @@ import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
 import { createJobManager } from './create-job-manager.js';
 import { overrideStore, schemaOf } from './manager-rig.js';
 
-const rows = schemaOf(({ rows }: { readonly rows: number }) => ({ rows, isMany: rows > 100 }));
-const tags = { ingest: { schema: rows }, export: {} };
+const withMany = schemaOf(({ rows }: { readonly rows: number }) => ({ rows, isMany: rows > 100 }));
+const tags = { ingest: { schema: withMany }, export: {} };
 const statuses = { parsing: 20 };
 const names = { jobId: 'nightly', taskIndex: 0, numTasks: 2 };
 

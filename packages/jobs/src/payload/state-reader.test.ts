@@ -9,19 +9,19 @@ const stateWith = (payload: JsonObject, schemaVersion = 1): State => ({
   schemaVersion,
 });
 
-const rows = schemaOf(({ rows }: { readonly rows: unknown }) => {
+const withMany = schemaOf(({ rows }: { readonly rows: unknown }) => {
   if (typeof rows !== 'number') throw new Error('rows must be a number');
   return { rows, isMany: rows > 100 };
 });
 
 describe('reading a state', () => {
   test('returns the output of the schema', async () => {
-    const reader = new StateReader({ ingest: { schema: rows } });
+    const reader = new StateReader({ ingest: { schema: withMany } });
     expect((await reader.read(stateWith({ rows: 7 }))).payload).toEqual({ rows: 7, isMany: false });
   });
 
   test('delivers what the schema refuses, with the reason', async () => {
-    const reader = new StateReader({ ingest: { schema: rows } });
+    const reader = new StateReader({ ingest: { schema: withMany } });
     const state = await reader.read(stateWith({ rows: 'many' }));
     expect(state).not.toHaveProperty('payload');
     expect(state).toMatchObject({
@@ -33,7 +33,7 @@ describe('reading a state', () => {
   test('migrates an older payload before its check, and leaves the stored one alone', async () => {
     const migrate = (old: JsonObject, fromVersion: number) =>
       Object.assign(old, { rows: Number(old['count']), fromVersion });
-    const reader = new StateReader({ ingest: { schema: rows, schemaVersion: 3, migrate } });
+    const reader = new StateReader({ ingest: { schema: withMany, schemaVersion: 3, migrate } });
     const stored = stateWith({ count: '200' }, 2);
     expect((await reader.read(stored)).payload).toEqual({ rows: 200, isMany: true });
     expect(stored.payload).toEqual({ count: '200' });
@@ -42,7 +42,12 @@ describe('reading a state', () => {
 
   test.each([
     ['is newer', { schemaVersion: 1 }, 2, /version 2/],
-    ['cannot be migrated', { schemaVersion: 2, migrate: () => Promise.reject('no') }, 1, /^no$/],
+    [
+      'cannot be migrated',
+      { schemaVersion: 2, migrate: () => Promise.reject(new Error('no')) },
+      1,
+      /^no$/,
+    ],
     ['was not declared', undefined, 1, /not declared/],
   ])('delivers a payload that %s', async (_why, tag, schemaVersion, message) => {
     const reader = new StateReader(tag === undefined ? { other: {} } : { ingest: tag });

@@ -29,12 +29,11 @@ export class StateReader {
   async read(state: State): Promise<State> {
     const statusName = this.#nameByStatus.get(state.status);
     const named = statusName === undefined ? state : { ...state, statusName };
-    if (this.#tags.size === 0 || state.payload === undefined) return named;
     const { payload, ...rest } = named;
+    if (this.#tags.size === 0 || payload === undefined) return named;
     const tag = this.#tags.get(state.tag);
-    if (tag === undefined)
-      return { ...rest, ...unreadable(state.payload, 'the tag was not declared') };
-    return { ...rest, ...(await readPayload(tag, state.payload, state.schemaVersion)) };
+    if (tag === undefined) return { ...rest, ...unreadable(payload, 'the tag was not declared') };
+    return { ...rest, ...(await readPayload(tag, payload, state.schemaVersion)) };
   }
 }
 

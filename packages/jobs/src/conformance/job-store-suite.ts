@@ -13,6 +13,7 @@ import { inputCases } from './cases/input-cases.js';
 import { leaseCases, lostCases } from './cases/lease-cases.js';
 import { listCases } from './cases/list-cases.js';
 import { overflowCases } from './cases/overflow-cases.js';
+import { referenceCases } from './cases/reference-cases.js';
 import { compactionCases, resumeCases } from './cases/resume-cases.js';
 import { subscribeCases } from './cases/subscribe-cases.js';
 import { writeCases } from './cases/write-cases.js';
@@ -43,6 +44,7 @@ export function jobStoreSuite<S extends JobStoreSubject>(
     ...inputCases,
     ...(faults.stepClock && clockCases),
     ...closeCases,
+    ...referenceCases,
   };
   const behaviours = Object.entries(cases).map(([name, check]) => ({
     name,

@@ -35,10 +35,12 @@ describe('the embedded store is a job store', () => {
     },
     faults: { stepClock: (_, ms) => world?.node.clock.step(ms) },
   });
-  test.each(cases)('$name', ({ name, run }) =>
-    runInSimulation(name, async (body) => {
-      world = body;
-      await run();
-    }),
-  );
+  for (const { name, run } of cases) {
+    test(name, () =>
+      runInSimulation(name, async (body) => {
+        world = body;
+        await run();
+      }),
+    );
+  }
 });

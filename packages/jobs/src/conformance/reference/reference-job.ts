@@ -97,7 +97,7 @@ export class ReferenceJob {
       const epoch = (current?.epoch ?? 0) + 1;
       return this.#commitLease(nowMs, { taskId, epoch, state: 'held', ttlMs, holder });
     }
-    if (current?.epoch !== request.epoch) throw fenced(`epoch ${request.epoch}`);
+    if (current?.epoch !== request.epoch) throw fenced('epoch', request.epoch);
     if (action === 'release') {
       if (current.state === 'released') return current;
       return this.#commitLease(nowMs, { ...current, state: 'released' });
@@ -130,7 +130,7 @@ export class ReferenceJob {
     this.#refuseMarked('written');
     this.#refuseStranger(write);
     const lease = this.leaseOf(write.taskId);
-    if (lease?.epoch !== write.epoch) throw fenced(`epoch ${write.epoch}`);
+    if (lease?.epoch !== write.epoch) throw fenced('epoch', write.epoch);
     const { jobId, taskId, tag } = write;
     const current = earlier.at(-1) ?? defaultState(jobId, taskId, tag);
     if (write.ifVersion !== undefined && write.ifVersion !== current.version)
@@ -193,7 +193,7 @@ export class ReferenceJob {
 
   #refuseStranger({ incarnation, taskId }: Pick<StateWrite, 'incarnation' | 'taskId'>): void {
     const { incarnation: current, numTasks } = this.info();
-    if (incarnation !== current) throw fenced(`incarnation ${incarnation}`);
+    if (incarnation !== current) throw fenced('incarnation', incarnation);
     checkTaskId(taskId, numTasks);
   }
 
@@ -244,8 +244,9 @@ function repeated(known: State, write: StateWrite): SetStateResult {
   });
 }
 
-function fenced(why: string): SynclineError {
-  return new SynclineError('fenced', `a newer owner has taken over: ${why} is not the current one`);
+function fenced(reason: 'incarnation' | 'epoch', value: string | number): SynclineError {
+  const message = `a newer owner has taken over: ${reason} ${value} is not the current one`;
+  return new SynclineError('fenced', message, { details: { reason } });
 }
 
 function sortedTags(tags: readonly string[]): readonly string[] {

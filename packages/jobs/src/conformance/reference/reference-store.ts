@@ -148,7 +148,8 @@ export class ReferenceJobStore implements JobStore {
     const states = all.slice(0, limit);
     const more = states.length < all.length;
     const { incarnation } = job.info();
-    const revision = more ? (states.at(-1)?.revision ?? afterRevision) : job.revision;
+    const last = more ? (states.at(-1)?.revision ?? 0) : job.revision;
+    const revision = Math.max(afterRevision, last);
     return { states, revision, incarnation, more };
   }
 

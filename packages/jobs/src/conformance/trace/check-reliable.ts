@@ -36,7 +36,11 @@ class ReliableRun {
       if (step.kind === 'event') this.#take(step.event);
       else this.#cut(readCursor(step.at)?.revision ?? 0);
     }
-    if (this.#run.isDrained) this.#caughtUp(this.#trace.log.revision(this.#incarnation), 'the end');
+    if (this.#run.isDrained) {
+      const last = this.#trace.log.revision(this.#incarnation);
+      this.#reach(last);
+      this.#hasLatest(last, 'the end');
+    }
     return this.#problems;
   }
 
@@ -50,9 +54,11 @@ class ReliableRun {
     const revision = deliveredRevision(event);
     if (revision !== undefined) this.#deliver(revision);
     const bookmark = bookmarkOf(event);
-    const isReplaying = this.#position === undefined && event.kind === 'live';
-    if (bookmark !== undefined && !isReplaying)
-      this.#caughtUp(bookmark, `${event.kind} ${bookmark}`);
+    if (bookmark === undefined || (this.#position === undefined && event.kind === 'live')) return;
+    this.#reach(bookmark);
+    // A resume says where it stands. Behind a gap what was left out may still be on its way then.
+    if (event.kind === 'synced' && event.resumed) return;
+    this.#hasLatest(bookmark, `${event.kind} ${bookmark}`);
   }
 
   #deliver(revision: number): void {
@@ -63,9 +69,12 @@ class ReliableRun {
     this.#position = Math.max(this.#position, revision);
   }
 
-  #caughtUp(revision: number, when: string): void {
+  #reach(revision: number): void {
     if (this.#position !== undefined) this.#nothingMissing(revision);
     this.#position = Math.max(this.#position ?? 0, revision);
+  }
+
+  #hasLatest(revision: number, when: string): void {
     const latest = new Map<string, number>();
     for (const change of changesFor(this.#trace, this.#incarnation))
       if (change.revision <= revision) latest.set(keyOfChange(change), change.revision);

@@ -4,7 +4,9 @@ import { SynclineError } from '@syncline/kernel';
 import { JobService } from '@syncline/protocol/jobs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { jobId, samples } from '../testing/wire-samples.js';
+import { percentOf } from '../progress.js';
+import type { JsonObject, State } from '../state.js';
+import { statusClass } from '../status.js';
 import {
   type Call,
   createJob,
@@ -21,6 +23,211 @@ import {
   updateJob,
 } from './calls.js';
 import { decode, encode, type Message } from './proto-message.js';
+
+const jobId = 'nightly-42';
+
+const count = fc.oneof(fc.nat(300), fc.maxSafeNat());
+const uint32 = fc.oneof(fc.nat(300), fc.nat(0xffff_ffff));
+const word = fc.string({ unit: 'grapheme', maxLength: 60 });
+const maybe = <Value>(arbitrary: fc.Arbitrary<Value>) =>
+  fc.option(arbitrary, { nil: undefined, freq: 2 });
+const label = fc.record({ name: word, value: word });
+const labels = fc
+  .dictionary(word, word, { maxKeys: 4 })
+  .map((entries) => Object.fromEntries(Object.entries(entries)));
+const int32 = fc.oneof(
+  fc.constantFrom(0, 1, -1, -2, -2_147_483_648, 2_147_483_647),
+  fc.integer({ min: -2_147_483_648, max: 2_147_483_647 }),
+);
+const payload: fc.Arbitrary<JsonObject> = fc
+  .dictionary(word, fc.jsonValue({ maxDepth: 2 }), { maxKeys: 4 })
+  .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
+
+const state: fc.Arbitrary<State> = fc
+  .record({
+    taskId: uint32,
+    tag: word,
+    status: int32,
+    message: fc.oneof(word, fc.string({ minLength: 100, maxLength: 300, unit: 'grapheme' })),
+    timestampMs: count,
+    version: count,
+    revision: count,
+    eventId: word,
+    schemaVersion: uint32,
+    payload: maybe(payload),
+  })
+  .map(({ payload: given, ...fields }) => ({
+    jobId,
+    ...fields,
+    statusClass: statusClass(fields.status),
+    ...(given === undefined ? {} : { payload: given }),
+  }));
+
+const lease = fc.record({
+  taskId: uint32,
+  epoch: uint32,
+  state: fc.constantFrom('held', 'released', 'lost'),
+  ttlMs: uint32,
+  expiresAtMs: count,
+  holder: word,
+  revision: count,
+});
+
+const job = fc
+  .record({
+    jobId: word,
+    incarnation: word,
+    numTasks: uint32,
+    expectedTags: fc.array(word, { maxLength: 4 }),
+    labels,
+    createdAtMs: count,
+    deletedAtMs: maybe(count),
+    revision: count,
+    changedAtMs: count,
+  })
+  .map(({ deletedAtMs, ...fields }) => ({
+    ...fields,
+    ...(deletedAtMs === undefined ? {} : { deletedAtMs }),
+  }));
+
+const counts = fc
+  .record({
+    notStarted: fc.nat(1000),
+    running: fc.nat(1000),
+    finished: fc.nat(1000),
+    warned: fc.nat(1000),
+    failed: fc.nat(1000),
+  })
+  .map((cells) => ({
+    ...cells,
+    total: cells.notStarted + cells.running + cells.finished + cells.warned + cells.failed,
+  }));
+
+const tagProgress = fc
+  .record({ tag: word, cells: counts, lowest: state, worst: state })
+  .map((fields) => ({ ...fields, percent: percentOf(fields.cells) }));
+
+const progress = fc
+  .record({
+    revision: count,
+    cells: counts,
+    lostTasks: uint32,
+    lowest: state,
+    worst: state,
+    tags: fc.array(tagProgress, { maxLength: 3 }),
+  })
+  .map((fields) => ({ ...fields, percent: percentOf(fields.cells) }));
+
+const scope = maybe(
+  fc.record({ taskId: maybe(uint32), tag: maybe(word) }).map(({ taskId, tag }) => ({
+    ...(taskId === undefined ? {} : { taskId }),
+    ...(tag === undefined ? {} : { tag }),
+  })),
+);
+
+const name = fc.record({ jobId: word });
+const global = {
+  request: fc.record({ jobId: word, taskId: maybe(uint32) }),
+  response: fc.record({ applied: fc.boolean(), revision: count }),
+};
+const scoped = { jobId: word, scope };
+
+/** By call, as the contract names them in camelCase. */
+const samples = {
+  createJob: {
+    request: fc.record({
+      jobId: word,
+      numTasks: uint32,
+      expectedTags: fc.array(word, { maxLength: 4 }),
+      labels: fc.array(label, { maxLength: 1 }),
+    }),
+    response: fc.record({ job, created: fc.boolean() }),
+  },
+  getJob: { request: name, response: fc.record({ job }) },
+  listJobs: {
+    request: fc.record({
+      prefix: word,
+      worst: maybe(fc.constantFrom('not-started', 'running', 'finished', 'warned', 'failed')),
+      afterJobId: word,
+      limit: uint32,
+    }),
+    response: fc.record({
+      jobs: fc.array(fc.record({ job, cells: counts, lostTasks: uint32 }), { maxLength: 3 }),
+      next: word,
+    }),
+  },
+  updateJob: {
+    request: fc.record({
+      jobId: word,
+      taskId: maybe(uint32),
+      setLabels: fc.boolean(),
+      labels: fc.array(label, { maxLength: 1 }),
+      setExpectedTags: fc.boolean(),
+      expectedTags: fc.array(word, { maxLength: 4 }),
+    }),
+    response: fc.record({ applied: fc.boolean(), job }),
+  },
+  markJobDeleted: global,
+  deleteJob: global,
+  heartbeat: {
+    request: fc.record({
+      jobId: word,
+      incarnation: word,
+      taskId: uint32,
+      action: fc.constantFrom('claim', 'renew', 'release'),
+      epoch: uint32,
+      ttlMs: uint32,
+      holder: word,
+    }),
+    response: fc.record({ lease }),
+  },
+  setState: {
+    request: fc.record({
+      jobId: word,
+      incarnation: word,
+      taskId: uint32,
+      epoch: uint32,
+      tag: word,
+      status: int32,
+      message: word,
+      payloadJson: maybe(word),
+      schemaVersion: uint32,
+      eventId: word,
+      ifVersion: maybe(count),
+      durability: maybe(fc.constantFrom('buffered', 'synced')),
+    }),
+    response: fc.record({ applied: fc.boolean(), duplicate: fc.boolean(), state }),
+  },
+  getState: {
+    request: fc.record(scoped),
+    response: fc.record({ state, exists: fc.boolean(), revision: count }),
+  },
+  listStates: {
+    request: fc.record({ ...scoped, afterRevision: count, limit: uint32 }),
+    response: fc.record({
+      states: fc.array(state, { maxLength: 5 }),
+      revision: count,
+      incarnation: word,
+      more: fc.boolean(),
+    }),
+  },
+  getProgress: {
+    request: fc.record(scoped),
+    response: fc.record({ job, progress, lost: fc.array(lease, { maxLength: 3 }) }),
+  },
+  subscribe: {
+    request: fc.record({
+      ...scoped,
+      after: word,
+      includeLeases: fc.boolean(),
+      includeJob: fc.boolean(),
+      overflow: maybe(fc.constantFrom('block', 'coalesce', 'fail')),
+      bufferEvents: uint32,
+      bufferBytes: uint32,
+    }),
+    response: fc.constant(undefined),
+  },
+} as const;
 
 const calls = {
   createJob,

@@ -7,9 +7,47 @@ import { expect, test } from 'vitest';
 import { formatCursor } from '../cursor.js';
 import type { JobEvent } from '../job-event.js';
 import { jobsLimits } from '../limits.js';
-import { job, jobId, lease, state } from '../testing/wire-samples.js';
+import type { State } from '../state.js';
 import { FrameReader } from './frame-reader.js';
 import { framesOf } from './frame-writer.js';
+
+const jobId = 'nightly-42';
+const revision = fc.maxSafeNat();
+const state = fc.record({ revision, message: fc.string({ maxLength: 200 }) }).map(stateOf);
+const lease = fc.record({
+  taskId: fc.nat(),
+  epoch: fc.nat(),
+  state: fc.constantFrom('held', 'released', 'lost'),
+  ttlMs: fc.nat(),
+  expiresAtMs: fc.maxSafeNat(),
+  holder: fc.string(),
+  revision,
+});
+const job = fc.record({
+  jobId: fc.constant(jobId),
+  incarnation: fc.string(),
+  numTasks: fc.nat(),
+  expectedTags: fc.array(fc.string(), { maxLength: 3 }),
+  labels: fc.record({ owner: fc.string() }),
+  createdAtMs: fc.maxSafeNat(),
+  revision,
+  changedAtMs: fc.maxSafeNat(),
+});
+
+function stateOf(fields: { readonly revision: number; readonly message: string }): State {
+  return {
+    jobId,
+    taskId: 3,
+    tag: 'ingest',
+    status: 1,
+    statusClass: 'running',
+    timestampMs: 1_700_000_000_000,
+    version: 1,
+    eventId: 'e',
+    schemaVersion: 1,
+    ...fields,
+  };
+}
 
 const frameSchema = JobService.method.subscribe.output;
 const count = fc.maxSafeNat();
@@ -86,19 +124,7 @@ function changes(countOf: number, message: string): readonly JobEvent[] {
   return Array.from({ length: countOf }, (_, index) => ({
     kind: 'change',
     cursor: formatCursor('17-2', index + 1),
-    state: {
-      jobId,
-      taskId: index,
-      tag: 'ingest',
-      status: 1,
-      statusClass: 'running',
-      message,
-      timestampMs: 1,
-      version: 1,
-      revision: index + 1,
-      eventId: 'e',
-      schemaVersion: 1,
-    },
+    state: stateOf({ revision: index + 1, message }),
   }));
 }
 

@@ -8,33 +8,37 @@ import {
   type StateWrite,
 } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
-import { type Clock, createSystemClock, formatAddress } from '@syncline/kernel';
-import { type FaultProxy, startFaultProxy } from '@syncline/testkit';
+import { type Address, type Clock, createSystemClock, formatAddress } from '@syncline/kernel';
 import type { Slice } from '../slice.js';
 import { jobGrpcService } from '../slices/jobs/job-grpc.js';
 import { startTestServer, type TestServer, type TestServerOptions } from './test-server.js';
 
-export interface RemoteJobs extends AsyncDisposable {
+/** Stands before the server: the fault proxy of the testkit, which only tests may import. */
+interface Proxy extends AsyncDisposable {
+  readonly address: Address;
+}
+
+export interface RemoteJobs<P extends Proxy> extends AsyncDisposable {
   readonly store: JobStore;
   readonly clock: Clock;
-  readonly proxy: FaultProxy;
+  readonly proxy: P;
   readonly server: TestServer;
   /** `HOST:PORT` of the proxy. */
   readonly address: string;
 }
 
 /** Comes back soon, and often: tests cut connections all the time. */
-export const hastyReconnect = { attempts: 100, initialMs: 10, maxMs: 50 } as const;
+const hastyReconnect = { attempts: 100, initialMs: 10, maxMs: 50 } as const;
 
 /** `behind` is the store of the server, who closes it. */
-export async function startRemoteJobs(
+export async function startRemoteJobs<P extends Proxy>(
   behind: JobStore,
+  startProxy: (options: { readonly target: Address }) => Promise<P>,
   options: TestServerOptions = {},
-): Promise<RemoteJobs> {
+): Promise<RemoteJobs<P>> {
   const server = await startTestServer([jobsSlice(behind)], options);
-  const proxy = await startFaultProxy({
-    target: { host: '127.0.0.1', port: server.port('grpc') },
-  });
+  const target = { host: '127.0.0.1', port: server.port('grpc') };
+  const proxy = await startProxy({ target });
   const address = formatAddress(proxy.address);
   const clock = createSystemClock();
   const store = createRemoteJobStore({ address, reconnect: hastyReconnect }, { clock });

@@ -9,6 +9,7 @@ import {
 import { Client, credentials, type ServiceError, status } from '@grpc/grpc-js';
 import { createMemoryJobStore, type JobStore, jobsLimits } from '@syncline/jobs';
 import { JobService } from '@syncline/protocol/jobs';
+import { type FaultProxy, startFaultProxy } from '@syncline/testkit';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { JobWriter, type RemoteJobs, startRemoteJobs } from '../../testing/remote-jobs.js';
@@ -16,13 +17,13 @@ import { JobWriter, type RemoteJobs, startRemoteJobs } from '../../testing/remot
 const jobId = 'nightly';
 const methods = JobService.method;
 let behind: JobStore;
-let remote: RemoteJobs;
+let remote: RemoteJobs<FaultProxy>;
 let client: Client;
 let incarnation: string;
 
 beforeAll(async () => {
   behind = createMemoryJobStore();
-  remote = await startRemoteJobs(behind);
+  remote = await startRemoteJobs(behind, startFaultProxy);
   client = new Client(`127.0.0.1:${remote.server.port('grpc')}`, credentials.createInsecure());
   const writer = await JobWriter.create(behind, jobId, 3);
   await writer.set(1, 'ingest', { status: 7, payload: { rows: 12 } });

@@ -1,13 +1,14 @@
 // The remote store keeps what every job store keeps, over real sockets and a real server.
 import { createMemoryJobStore } from '@syncline/jobs';
 import { jobStoreSuite } from '@syncline/jobs/testing';
+import { startFaultProxy } from '@syncline/testkit';
 import { describe, test } from 'vitest';
 import { startRemoteJobs } from '../../testing/remote-jobs.js';
 
 describe('conformance', () => {
   const cases = jobStoreSuite({
     name: 'remote',
-    create: () => startRemoteJobs(createMemoryJobStore()),
+    create: () => startRemoteJobs(createMemoryJobStore(), startFaultProxy),
     capabilities: { history: 'all', reads: 'linearizable', durability: 'synced', lost: 'store' },
     faults: {
       cut: ({ proxy }) => proxy.resetConnections(),

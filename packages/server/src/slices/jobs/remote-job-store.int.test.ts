@@ -3,17 +3,18 @@ import { setMaxListeners } from 'node:events';
 import { createMemoryJobStore, type JobStore } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { SynclineError } from '@syncline/kernel';
+import { type FaultProxy, startFaultProxy } from '@syncline/testkit';
 import { afterEach, expect, test } from 'vitest';
 import { Secret } from '../../config/secret.js';
 import { JobWriter, type RemoteJobs, startRemoteJobs } from '../../testing/remote-jobs.js';
 import { until } from '../../testing/until.js';
 
 const jobId = 'nightly';
-let remote: RemoteJobs;
+let remote: RemoteJobs<FaultProxy>;
 
 async function start(behind: JobStore = createMemoryJobStore(), token?: string): Promise<JobStore> {
   const options = token === undefined ? {} : { credentials: { token: new Secret(token) } };
-  remote = await startRemoteJobs(behind, options);
+  remote = await startRemoteJobs(behind, startFaultProxy, options);
   return behind;
 }
 

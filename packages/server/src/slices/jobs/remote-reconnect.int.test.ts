@@ -8,18 +8,19 @@ import {
 } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import type { SynclineError } from '@syncline/kernel';
+import { type FaultProxy, startFaultProxy } from '@syncline/testkit';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { JobWriter, type RemoteJobs, startRemoteJobs } from '../../testing/remote-jobs.js';
 import { until } from '../../testing/until.js';
 
 const jobId = 'nightly';
 let behind: JobStore;
-let remote: RemoteJobs;
+let remote: RemoteJobs<FaultProxy>;
 let writer: JobWriter;
 
 beforeEach(async () => {
   behind = createMemoryJobStore();
-  remote = await startRemoteJobs(behind);
+  remote = await startRemoteJobs(behind, startFaultProxy);
   writer = await JobWriter.create(behind, jobId, 4);
 });
 

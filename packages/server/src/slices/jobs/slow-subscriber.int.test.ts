@@ -2,6 +2,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import { createMemoryJobStore, type JobStore, jobsLimits } from '@syncline/jobs';
 import { encode, SERVICE, subscribe } from '@syncline/jobs/grpc';
+import { type FaultProxy, startFaultProxy } from '@syncline/testkit';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { JobWriter, type RemoteJobs, startRemoteJobs } from '../../testing/remote-jobs.js';
 import { until } from '../../testing/until.js';
@@ -9,7 +10,7 @@ import { until } from '../../testing/until.js';
 const jobId = 'nightly';
 const message = 'x'.repeat(4_000);
 let behind: JobStore;
-let remote: RemoteJobs;
+let remote: RemoteJobs<FaultProxy>;
 let session: ClientHttp2Session;
 let pulledCount = 0;
 let openCount = 0;
@@ -18,7 +19,7 @@ beforeEach(async () => {
   pulledCount = 0;
   openCount = 0;
   behind = counting(createMemoryJobStore());
-  remote = await startRemoteJobs(behind);
+  remote = await startRemoteJobs(behind, startFaultProxy);
   session = connect(`http://127.0.0.1:${remote.server.port('grpc')}`);
 });
 

@@ -10,13 +10,8 @@ export type StoreCall =
   | { readonly do: 'create'; readonly spec: JobSpec }
   | { readonly do: 'update'; readonly jobId: string; readonly patch: JobPatch }
   | { readonly do: 'mark' | 'delete' | 'job'; readonly jobId: string }
-  /** `age`: of how many incarnations ago the caller is. */
-  | {
-      readonly do: 'lease';
-      readonly request: Omit<LeaseRequest, 'incarnation'>;
-      readonly age: number;
-    }
-  | { readonly do: 'write'; readonly write: Omit<StateWrite, 'incarnation'>; readonly age: number }
+  | { readonly do: 'lease'; readonly request: Omit<LeaseRequest, keyof Claim>; readonly age: Age }
+  | { readonly do: 'write'; readonly write: Omit<StateWrite, keyof Claim>; readonly age: Age }
   | {
       readonly do: 'list';
       readonly jobId: string;
@@ -26,6 +21,14 @@ export type StoreCall =
   | { readonly do: 'get'; readonly jobId: string; readonly taskId: number; readonly tag: string }
   | { readonly do: 'progress'; readonly jobId: string; readonly scope: Scope }
   | { readonly do: 'jobs'; readonly query: JobQuery };
+
+type Claim = Pick<StateWrite, 'incarnation' | 'epoch'>;
+
+/** How many incarnations, and how many claims, ago the caller had its task. */
+export interface Age {
+  readonly incarnations: number;
+  readonly epochs: number;
+}
 
 const JOB_IDS = ['a', 'b'] as const;
 const TAGS = ['x', 'é', 'z'] as const;
@@ -39,17 +42,16 @@ export function drawCall(
   const some = <T>(list: readonly T[]): readonly T[] => list.filter(() => random.float() < 0.4);
   const chance = (probability: number) => random.float() < probability;
   const jobId = pick(JOB_IDS);
-  const taskId = below(random, 3);
+  const taskId = chance(0.95) ? below(random, 2) : 2;
   const tag = pick(TAGS);
-  const epoch = below(random, 4);
-  const age = chance(0.9) ? 0 : 1;
+  const age = { incarnations: chance(0.95) ? 0 : 1, epochs: chance(0.9) ? 0 : pick([1, -1]) };
   const scope = { ...(chance(0.4) && { taskId }), ...(chance(0.4) && { tag }) };
   const draw = random.float();
-  if (draw < 0.06) {
-    const spec = { jobId, numTasks: 1 + below(random, 3), expectedTags: some(TAGS) };
+  if (draw < 0.08) {
+    const spec = { jobId, numTasks: 2 + below(random, 2), expectedTags: some(TAGS) };
     return { do: 'create', spec };
   }
-  if (draw < 0.1) {
+  if (draw < 0.11) {
     const labels = { stage: pick(['one', 'two']) };
     const patch = {
       ...(chance(0.5) && { labels }),
@@ -57,25 +59,25 @@ export function drawCall(
     };
     return { do: 'update', jobId, patch };
   }
-  if (draw < 0.11) return { do: 'mark', jobId };
+  if (draw < 0.115) return { do: 'mark', jobId };
   if (draw < 0.13) return { do: 'delete', jobId };
   if (draw < 0.25) {
     const action = pick(['claim', 'claim', 'renew', 'release'] as const);
-    const request = { jobId, taskId, action, epoch, ttlMs: 0, holder: pick(['', 'host']) };
+    const request = { jobId, taskId, action, ttlMs: 0, holder: pick(['', 'host']) };
     return { do: 'lease', request, age };
   }
   if (draw < 0.7) {
-    const status = pick(STATUSES);
+    const event = below(random, 25);
+    const status = chance(0.95) ? (STATUSES[event % STATUSES.length] ?? 0) : 5; // a repeat, mostly
     const write = {
       jobId,
       taskId,
-      epoch,
       tag,
       status,
-      message: pick(['', '🟢 ok']),
+      message: event % 2 === 0 ? '' : '🟢 ok',
       schemaVersion: 1,
-      eventId: `e${below(random, 40)}`,
-      ...(chance(0.2) && { payload: { status, list: [1, 'two', null] } }),
+      eventId: `e${event}`,
+      ...(event % 5 === 0 && { payload: { status, list: [1, 'two', null] } }),
       ...(chance(0.2) && { ifVersion: below(random, 4) }),
     };
     return { do: 'write', write, age };

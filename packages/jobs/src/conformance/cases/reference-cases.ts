@@ -10,7 +10,7 @@ import { createSeededRandom } from '@syncline/kernel/testing';
 import type { JobStore } from '../../job-store.js';
 import type { CaseContext, Cases } from '../job-store-subject.js';
 import { createReferenceJobStore } from '../reference/reference-store.js';
-import { drawCall, type StoreCall } from './random-call.js';
+import { type Age, drawCall, type StoreCall } from './random-call.js';
 
 const STEPS = { simulated: 300, real: 80 } as const;
 
@@ -36,6 +36,8 @@ async function compare({ subject, time }: CaseContext, seed: string): Promise<vo
 class Side {
   readonly #store: JobStore;
   readonly #incarnations = new Map<string, string[]>();
+  /** The newest epoch of a task, by incarnation and task. */
+  readonly #epochs = new Map<string, number>();
 
   constructor(store: JobStore) {
     this.#store = store;
@@ -63,7 +65,7 @@ class Side {
       case 'delete':
         return store.deleteJob(call.jobId);
       case 'lease':
-        return store.lease(this.#of(call.request, call.age));
+        return this.#lease(call);
       case 'write':
         return store.setState(this.#of(call.write, call.age));
       case 'list':
@@ -79,10 +81,21 @@ class Side {
     }
   }
 
-  /** Age 0 is the newest incarnation that was seen. */
-  #of<T extends { readonly jobId: string }>(request: T, age: number): T & { incarnation: string } {
-    const incarnation = this.#incarnations.get(request.jobId)?.at(-1 - age) ?? 'none';
-    return { ...request, incarnation };
+  async #lease({ request, age }: Extract<StoreCall, { do: 'lease' }>): Promise<unknown> {
+    const claimed = this.#of(request, age);
+    const lease = await this.#store.lease(claimed);
+    this.#epochs.set(`${claimed.incarnation} ${lease.taskId}`, lease.epoch);
+    return lease;
+  }
+
+  /** As a caller that claimed its task so long ago. */
+  #of<T extends { readonly jobId: string; readonly taskId: number }>(
+    request: T,
+    { incarnations, epochs }: Age,
+  ): T & { readonly incarnation: string; readonly epoch: number } {
+    const incarnation = this.#incarnations.get(request.jobId)?.at(-1 - incarnations) ?? 'none';
+    const newest = this.#epochs.get(`${incarnation} ${request.taskId}`) ?? 0;
+    return { ...request, incarnation, epoch: Math.max(0, newest - epochs) };
   }
 
   /** Without what differs by nature: times, and the names of incarnations. */

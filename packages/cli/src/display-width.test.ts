@@ -18,6 +18,8 @@ test.each([
   ['❤️', 2],
   ['#1 – █▓░…', 9],
   ['a\u200bb', 2],
+  ['1️⃣ 2', 4],
+  ['x\u0301y', 2],
 ])('%s takes %i cells', (text, width) => {
   expect(displayWidth(text)).toBe(width);
 });

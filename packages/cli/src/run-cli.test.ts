@@ -53,6 +53,10 @@ test('the help opens with examples', async () => {
     'serve --help',
     'dev --help',
     'status --help',
+    'jobs ls --help',
+    'jobs show --help',
+    'jobs watch --help',
+    'jobs rm --help',
     'fair eval --help',
     'config show --help',
   ];
@@ -89,6 +93,10 @@ test('wrong usage is one line that names the nearest and the way to the help', a
     'fair eval --seeds none',
     'fair eval --scenario noisy-neighbours',
     'fair evl',
+    'jobs wach a',
+    'jobs show',
+    'jobs show a --task 1.5',
+    'jobs watch a --until-done',
   ];
   const text = await transcript(lines);
   await expect(text).toMatchFileSnapshot('../testdata/usage.txt');

@@ -45,34 +45,43 @@ export function renderProgressRows(
 ): readonly string[] {
   const { noun, paint, screen } = options;
   const layout = layoutProgress(rows, screen.columns, options.noteWidthLeast);
-  const blocks = rows.map((row) => ({ row, lines: renderRow(row, layout, paint) }));
   const head = layout.kind === 'narrow' ? [] : [renderTitles(layout, options)];
-  const chosen = chooseBlocks(blocks, screen.rows - head.length);
-  const hidden = blocks.filter((block) => !chosen.has(block)).map(({ row }) => row);
-  const rest = hidden.length === 0 ? [] : [paint('dim', `${indent}${countHidden(hidden, noun)}`)];
-  const shown = [...chosen].flatMap((block) => block.lines);
+  const render = (row: ProgressRow) => renderRow(row, layout, paint);
+  const chosen = chooseRows(rows, screen.rows - head.length, render);
+  const shown = rows.flatMap((row) => chosen.get(row) ?? []);
   if (shown.at(-1) === '') shown.pop();
+  const hidden = rows.filter((row) => !chosen.has(row));
+  const rest = hidden.length === 0 ? [] : [paint('dim', `${indent}${countHidden(hidden, noun)}`)];
   const lines = [...head, ...shown, ...rest];
   return lines.slice(0, Math.max(0, screen.rows)).map((line) => cutToWidth(line, screen.columns));
 }
 
-interface Block {
-  readonly row: ProgressRow;
-  readonly lines: readonly string[];
-}
+type RenderedRows = ReadonlyMap<ProgressRow, readonly string[]>;
 
-/** In the order given. The total stays, then come those with failures, with warnings, those that run. */
-function chooseBlocks(blocks: readonly Block[], room: number): ReadonlySet<Block> {
-  const height = blocks.reduce((sum, { lines }) => sum + lines.length, 0);
-  if (height <= room) return new Set(blocks);
-  const chosen = new Set<Block>();
-  let left = room - 1; // for the line that counts the others
-  for (const block of blocks.toSorted((one, other) => urgency(other.row) - urgency(one.row))) {
-    if (block.lines.length > left) continue;
-    chosen.add(block);
-    left -= block.lines.length;
+/**
+ * The total stays, then come those with failures, with warnings, those that run. Only what may be shown is
+ * rendered: a job can have more tags than a window has lines.
+ */
+function chooseRows(
+  rows: readonly ProgressRow[],
+  room: number,
+  render: (row: ProgressRow) => readonly string[],
+): RenderedRows {
+  if (rows.length <= room) {
+    const all = new Map(rows.map((row) => [row, render(row)]));
+    const height = [...all.values()].reduce((sum, lines) => sum + lines.length, 0);
+    if (height <= room) return all;
   }
-  return new Set(blocks.filter((block) => chosen.has(block)));
+  const chosen = new Map<ProgressRow, readonly string[]>();
+  let left = room - 1; // for the line that counts the others
+  for (const row of rows.toSorted((one, other) => urgency(other) - urgency(one))) {
+    if (left < 1) break;
+    const lines = render(row);
+    if (lines.length > left) continue;
+    chosen.set(row, lines);
+    left -= lines.length;
+  }
+  return chosen;
 }
 
 function urgency({ isTotal, cells }: ProgressRow): number {

@@ -26,8 +26,8 @@ export function addShowCommand(jobs: Command, world: CliWorld): void {
   const command = jobs.command('show <job>').description('Show one job, a tag or a task of it');
   addExamples(command, [
     ['syncline jobs show nightly-42', 'its progress, tag by tag'],
-    ['syncline jobs show nightly-42 --task 3', 'what task 3 has done of it'],
-    ['syncline jobs show nightly-42 --task 3 --tag ingest', 'one state, with its payload'],
+    ['syncline jobs show nightly-42 --task 3', 'what task 3 has done'],
+    ['syncline jobs show nightly-42 --task 3 --tag ingest', 'one state, whole'],
     ['syncline jobs show nightly-42 --json', 'for a program'],
   ]);
   addServerOptions(addScopeOptions(command), 'Print JSON').action(

@@ -26,7 +26,7 @@ is deleted. A connection that is lost is opened again behind the last event.`;
 export function addWatchCommand(jobs: Command, world: CliWorld): void {
   const command = jobs.command('watch <job>').description('Follow a job as it changes');
   addExamples(command, [
-    ['syncline jobs watch nightly-42', 'a table that is always up to date'],
+    ['syncline jobs watch nightly-42', 'a live table'],
     ['syncline jobs watch nightly-42 --tag ingest', 'one tag of it'],
     ['syncline jobs watch nightly-42 --until-finished', 'wait for its end'],
     ['syncline jobs watch nightly-42 | jq .kind', 'one JSON event per line'],

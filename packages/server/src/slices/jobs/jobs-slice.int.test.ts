@@ -63,3 +63,12 @@ test('without a disk jobs are in memory', async () => {
     slices: [{ details: { store: 'memory' } }],
   });
 });
+
+test('Firestore where it is chosen: the server starts before anything is asked of it', async () => {
+  const jobs = { store: 'firestore', firestore: { projectId: 'my-project-42' } };
+  await using server = await startTestServer([createJobsSlice()], { settings: { jobs } });
+  expect(JSON.parse(await answerOf(server, '/api/status'))).toMatchObject({
+    slices: [{ name: 'jobs', details: { store: 'firestore' } }],
+  });
+  expect((await server.stop()).failures).toEqual([]);
+});

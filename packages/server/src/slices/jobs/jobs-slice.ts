@@ -1,12 +1,10 @@
 // Jobs as a slice of the server: the job service behind gRPC, HTTP with events, the store, and retention.
-import { collectJobs, jobsLimits, jobsMetrics, type RetentionPolicy } from '@syncline/jobs';
-import { parseDuration } from '../../config/duration.js';
-import type { ServerConfig } from '../../config/server-config.js';
+import { jobsLimits, jobsMetrics } from '@syncline/jobs';
 import type { RunningSlice, Slice, SliceDeps } from '../../slice.js';
 import { jobGrpcService } from './job-grpc.js';
 import { jobRoutes } from './job-routes.js';
 import { jobStoreKind, openJobStore } from './jobs-store.js';
-import { RetentionSweeper } from './retention-sweeper.js';
+import { startRetention } from './start-retention.js';
 
 export function createJobsSlice(): Slice {
   return {
@@ -21,11 +19,7 @@ export function createJobsSlice(): Slice {
 async function start(deps: SliceDeps): Promise<RunningSlice> {
   const { config } = deps;
   const { store, status } = await openJobStore(deps);
-  const policy = retentionOf(config);
-  const sweeper = new RetentionSweeper({
-    ...deps,
-    sweep: async (signal) => (await collectJobs(store, { ...policy, signal }, deps)).deleted.length,
-  });
+  const sweeper = startRetention({ ...deps, store }, config.jobs.retention);
   return {
     grpc: [jobGrpcService({ ...deps, store })],
     http: jobRoutes({ ...deps, store }),
@@ -38,13 +32,5 @@ async function start(deps: SliceDeps): Promise<RunningSlice> {
       await sweeper.stop();
       await store.close();
     },
-  };
-}
-
-function retentionOf({ jobs: { retention } }: ServerConfig): RetentionPolicy {
-  return {
-    finishedMs: parseDuration(retention.finished),
-    markedMs: parseDuration(retention.marked),
-    idleMs: parseDuration(retention.idle),
   };
 }

@@ -1,8 +1,8 @@
 // The store that the configuration names.
 import { createMemoryJobStore, type JobStore, openEmbeddedJobStore } from '@syncline/jobs';
-import { SynclineError } from '@syncline/kernel';
 import type { ServerConfig } from '../../config/server-config.js';
 import type { SliceDeps } from '../../slice.js';
+import { openFirestoreStore } from './firestore-store.js';
 
 export type JobStoreKind = ServerConfig['jobs']['store'] | 'memory';
 
@@ -25,7 +25,7 @@ export async function openJobStore(deps: SliceDeps): Promise<OpenedJobStore> {
     case 'embedded':
       return await openEmbedded(deps);
     case 'firestore':
-      return { store: await openFirestore(deps), status: () => ({}) };
+      return { store: await openFirestoreStore(deps), status: () => ({}) };
     default:
       return kind satisfies never;
   }
@@ -41,34 +41,4 @@ async function openEmbedded(deps: SliceDeps): Promise<OpenedJobStore> {
       return { jobs, subscribers, writeQueue, cacheBytes, logRecords };
     },
   };
-}
-
-/** Loaded when it is asked for: the client of Firestore is large, of use to few, and need not be installed. */
-async function openFirestore(deps: SliceDeps): Promise<JobStore> {
-  const { projectId = '' } = deps.config.jobs.firestore;
-  try {
-    const { createFirestoreJobStore } = await import('@syncline/jobs/firestore');
-    return createFirestoreJobStore({ projectId }, deps);
-  } catch (thrown) {
-    throw isMissingPackage(thrown) ? missingClient(thrown) : thrown;
-  }
-}
-
-const CLIENT = '@google-cloud/firestore';
-
-function isMissingPackage(thrown: unknown): thrown is Error {
-  return (
-    thrown instanceof Error &&
-    'code' in thrown &&
-    thrown.code === 'ERR_MODULE_NOT_FOUND' &&
-    thrown.message.includes(CLIENT)
-  );
-}
-
-function missingClient(cause: Error): SynclineError {
-  return new SynclineError(
-    'invalid-argument',
-    `jobs.store is "firestore", which needs the package ${CLIENT}, and it is not installed. Install it beside the server with "npm install ${CLIENT}@8", or set jobs.store to "embedded".`,
-    { details: { field: 'jobs.store' }, cause },
-  );
 }

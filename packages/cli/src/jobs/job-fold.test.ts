@@ -1,0 +1,105 @@
+// The fold equals what the store would say at the same revision: after a replay, changes, a reset, and a resume.
+import {
+  type Cursor,
+  createMemoryJobStore,
+  type JobEvent,
+  type JobInfo,
+  type JobStore,
+  type StoreSubscribeOptions,
+} from '@syncline/jobs';
+import { expect, test } from 'vitest';
+import { JobFold } from './job-fold.js';
+
+const INCLUDE = ['lease', 'job'] as const;
+
+async function write(store: JobStore, job: JobInfo, taskId: number, tag: string, status: number) {
+  const { jobId, incarnation } = job;
+  const claim = { jobId, incarnation, taskId, epoch: 0, ttlMs: 0, holder: 'w' } as const;
+  const { epoch } = await store.lease({ ...claim, action: 'claim' });
+  const eventId = `${tag}-${taskId}-${status}`;
+  const more = { message: `status ${status}`, schemaVersion: 1, eventId };
+  await store.setState({ jobId, incarnation, taskId, epoch, tag, status, ...more });
+}
+
+/** Applies the events of a stream until its marker has come and the fold is whole. */
+async function follow(
+  store: JobStore,
+  fold: JobFold,
+  options: Partial<StoreSubscribeOptions> = {},
+): Promise<readonly JobEvent[]> {
+  const events: JobEvent[] = [];
+  for await (const event of store.subscribe('job', { scope: {}, include: INCLUDE, ...options })) {
+    fold.apply(event);
+    events.push(event);
+    if (fold.isWhole && events.some(({ kind }) => kind === 'synced')) break;
+  }
+  return events;
+}
+
+test('in each scope, at each step', async () => {
+  for (const scope of [{}, { tag: 'a' }, { taskId: 1 }, { taskId: 1, tag: 'b' }]) {
+    await using store = createMemoryJobStore();
+    const { job } = await store.createJob({ jobId: 'job', numTasks: 3, expectedTags: ['a'] });
+    await write(store, job, 0, 'a', 2_147_483_647);
+    await write(store, job, 1, 'b', 7);
+    const fold = new JobFold(job, scope);
+    await follow(store, fold, { scope });
+    const { lowest, worst, cells, tags } = await store.aggregate('job', scope);
+    expect(fold.progress()).toMatchObject({ lowest, worst, cells, tags });
+    await store.updateJob('job', { expectedTags: ['a', 'c'] });
+    await write(store, job, 1, 'b', -2);
+    await follow(store, fold, { scope });
+    const now = await store.aggregate('job', scope);
+    expect(fold.progress()).toMatchObject({ cells: now.cells, tags: now.tags, worst: now.worst });
+  }
+});
+
+test('inside a replay it is not whole', async () => {
+  await using store = createMemoryJobStore();
+  const { job } = await store.createJob({ jobId: 'job', numTasks: 2 });
+  await write(store, job, 0, 'a', 1);
+  const fold = new JobFold(job, {});
+  const events = await follow(store, fold);
+  const again = new JobFold(job, {});
+  for (const event of events) {
+    expect(again.isWhole).toBe(false);
+    again.apply(event);
+  }
+  expect(again.isWhole).toBe(true);
+});
+
+test('a reset begins anew, with another number of tasks too', async () => {
+  await using store = createMemoryJobStore();
+  const { job } = await store.createJob({ jobId: 'job', numTasks: 4 });
+  for (const taskId of [0, 1, 2, 3]) await write(store, job, taskId, 'old', -1);
+  const fold = new JobFold(job, {});
+  const events = await follow(store, fold);
+  const synced = events.at(-1);
+  const after = synced !== undefined && 'cursor' in synced ? synced.cursor : ('' as Cursor);
+  await store.deleteJob('job');
+  const { job: next } = await store.createJob({ jobId: 'job', numTasks: 6 });
+  await write(store, next, 5, 'new', 3);
+  await store.updateJob('job', { labels: { run: '2' } }); // metadata comes after the state in the replay
+  await follow(store, fold, { after });
+  const { cells, tags } = await store.aggregate('job', {});
+  expect(fold.progress()).toMatchObject({ cells, tags });
+  expect(fold.progress().tags.map(({ tag }) => tag)).toEqual(['new']);
+});
+
+test('seeded for a resume it is whole once the stream has brought what it was seeded with', async () => {
+  await using store = createMemoryJobStore();
+  const { job } = await store.createJob({ jobId: 'job', numTasks: 2 });
+  await write(store, job, 0, 'a', 1);
+  const events = await follow(store, new JobFold(job, {}));
+  const synced = events.at(-1);
+  const after = synced !== undefined && 'cursor' in synced ? synced.cursor : ('' as Cursor);
+  await write(store, job, 1, 'a', 5);
+  const page = await store.listStates('job', {}, { afterRevision: 0, limit: 100 });
+  const fold = new JobFold(job, {});
+  fold.seed(page.states, page.revision);
+  const resumed = await follow(store, fold, { after });
+  expect(resumed[0]).toMatchObject({ kind: 'synced', resumed: true });
+  expect(fold.revision).toBeGreaterThanOrEqual(page.revision);
+  const { cells, worst } = await store.aggregate('job', {});
+  expect(fold.progress()).toMatchObject({ cells, worst });
+});

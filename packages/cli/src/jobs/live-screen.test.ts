@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { LiveScreen } from './live-screen.js';
+
+function setup() {
+  const written: string[] = [];
+  const screen = new LiveScreen({ write: (text) => written.push(text) });
+  return { written, screen };
+}
+
+test('the cursor and what was on the screen come back, once', () => {
+  const { written, screen } = setup();
+  screen.enter();
+  screen.draw(['a', 'b']);
+  screen.leave();
+  screen.leave();
+  screen.draw(['late']);
+  expect(written).toEqual([
+    '\u001b[?1049h\u001b[?25l',
+    '\u001b[?2026h\u001b[Ha\u001b[K\nb\u001b[K\u001b[J\u001b[?2026l',
+    '\u001b[?25h\u001b[?1049l',
+  ]);
+});
+
+test('the same picture is drawn once, and again after a break', () => {
+  const { written, screen } = setup();
+  screen.enter();
+  screen.draw(['a']);
+  screen.draw(['a']);
+  expect(written).toHaveLength(2);
+  screen.leave();
+  screen.enter();
+  screen.draw(['a']);
+  expect(written.at(-1)).toContain('a\u001b[K');
+});

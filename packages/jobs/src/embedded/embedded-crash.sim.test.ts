@@ -21,7 +21,7 @@ declare module 'vitest' {
 
 const LIVES = 5;
 const TASKS = 3;
-const TAGS = ['load', 'parse', 'store'];
+const TAGS = Array.from({ length: 12 }, (_, index) => `tag ${index}`);
 const STATUSES = [-7, -2, -1, 0, 1, 20, 2_147_483_647];
 
 const EXPECTED_CODES = ['fenced', 'not-found', 'unavailable', 'storage-full', 'storage-failed'];
@@ -170,7 +170,8 @@ class World {
     const { epoch } = await store.lease({ ...claim, action: 'claim' });
     this.said.claimed(incarnation, taskId, epoch);
     for (let count = chance.u32() % 12; count > 0; count -= 1) {
-      const tags = TAGS.filter(() => chance.float() < 0.5);
+      const tags = TAGS.filter(() => chance.float() ** 2 < 0.02);
+      tags.push('load');
       await Promise.all(tags.map((tag) => this.#write(store, { ...claim, epoch }, tag)));
       if (chance.float() < 0.1) await store.aggregate(jobId, {});
     }

@@ -67,6 +67,7 @@ export class EmbeddedEngine {
   /** Leases whose loss waits for its commit. */
   readonly #losing = new Set<string>();
   #sweep: Timer | undefined;
+  #isClosed = false;
 
   constructor(deps: EmbeddedJobStoreDeps, settings: EmbeddedSettings, start: StartFacts) {
     const { storage, clock, logger, metrics } = deps;
@@ -121,7 +122,7 @@ export class EmbeddedEngine {
     for (;;) {
       const job = this.jobs.pinNow(jobId) ?? (await this.jobs.pin(jobId));
       try {
-        if (signal?.aborted) throw abortedError('a call to the job store', signal);
+        this.#checkOpen(signal);
         return await new Promise<T>((resolve, reject) => {
           this.#queue.push(new PendingCall({ bytes, signal, decide, resolve, reject }));
         });
@@ -171,12 +172,19 @@ export class EmbeddedEngine {
 
   /** Answers what is in flight, then ends the subscriptions. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#sweep?.cancel();
     this.leases.close();
     await Promise.all([this.#compaction.stop(), this.#deletions.stop()]);
     await this.#queue.idle();
     if (this.#ledger.hasBufferedMark) await this.#clearBufferedMark();
     for (const job of this.jobs.values()) job.feed?.close();
+  }
+
+  /** Again behind each wait: what was asked for may have become pointless. */
+  #checkOpen(signal: AbortSignal | undefined): void {
+    if (this.#isClosed) throw new SynclineError('closed', 'the job store is closed');
+    if (signal?.aborted) throw abortedError('a call to the job store', signal);
   }
 
   /** On LevelDB the sync of this batch covers the buffered ones before it in its log. */
@@ -256,6 +264,7 @@ export class EmbeddedEngine {
     } catch (thrown) {
       // The watch reports it again as long as it holds.
       const error = SynclineError.from(thrown);
+      if (error.code === 'closed') return;
       const fields = { jobId, taskId, epoch, error: error.code };
       this.#deps.logger.warn('🟡 a lost lease was not stored', fields);
     } finally {

@@ -182,6 +182,7 @@ export class EmbeddedJobStore implements JobStore {
     if (!job) throw noSuchJob(jobId);
     try {
       this.#begin(signal);
+      if (job.isDeleted) throw noSuchJob(jobId); // meanwhile
       return await read(job);
     } finally {
       job.pins -= 1;

@@ -99,10 +99,11 @@ export class JobView implements JobFeedView {
     const { job } = this.#deps;
     const { scope, withLeases, withJob } = this.#filter;
     job.damage.checkScope(scope);
-    const revisions = this.#isUnmoved ? this.#revisionsInMemory() : await this.#revisionsStored();
-    if (withLeases) revisions.push(...(await this.#leaseRevisions()));
-    if (withJob) revisions.push(this.#metadataRevision);
-    return Float64Array.from(revisions.filter((revision) => revision > after)).sort();
+    const states = this.#isUnmoved ? this.#revisionsInMemory() : await this.#revisionsStored();
+    const leases = withLeases ? await this.#leaseRevisions() : [];
+    const metadata = withJob ? [this.#metadataRevision] : [];
+    const revisions = states.concat(leases, metadata).filter((revision) => revision > after);
+    return Float64Array.from(revisions).sort();
   }
 
   #revisionsInMemory(): number[] {
@@ -117,13 +118,15 @@ export class JobView implements JobFeedView {
   async #revisionsStored(): Promise<number[]> {
     const { job } = this.#deps;
     const { taskId, tag } = this.#filter.scope;
-    const tagNos = tag === undefined ? [...job.tags.entries()].map(([, tagNo]) => tagNo) : [];
-    const tagNo = tag === undefined ? undefined : job.tags.numberOf(tag);
-    if (tagNo !== undefined) tagNos.push(tagNo);
-    if (taskId !== undefined) return tagNos.map((each) => this.#storedPlace(each, taskId));
-    const revisions: number[] = [];
-    for (const each of tagNos) revisions.push(...(await this.#storedPlacesOfTag(each)));
-    return revisions;
+    if (tag === undefined) {
+      const tagNos = [...job.tags.entries()].map(([, tagNo]) => tagNo);
+      return taskId === undefined ? [] : tagNos.map((tagNo) => this.#storedPlace(tagNo, taskId));
+    }
+    const tagNo = job.tags.numberOf(tag);
+    if (tagNo === undefined) return [];
+    return taskId === undefined
+      ? this.#storedPlacesOfTag(tagNo)
+      : [this.#storedPlace(tagNo, taskId)];
   }
 
   async #storedPlacesOfTag(tagNo: number): Promise<number[]> {

@@ -15,5 +15,9 @@ export async function openEmbeddedJobStore(
 ): Promise<JobStore & { status(): EmbeddedJobStoreStatus }> {
   const settings = embeddedSettings(options);
   const start = await readStartFacts(deps.storage, settings.retention);
+  if (start.hasBufferedMark) {
+    const { generation } = start.row;
+    deps.logger.warn('🟡 the job store ended out of order: cursors of jobs reset', { generation });
+  }
   return new EmbeddedJobStore(deps, new EmbeddedEngine(deps, settings, start));
 }

@@ -10,7 +10,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Read by the command line itself, not by the server; each with its effect. */
 export const OTHER_VARIABLES = {
   SYNCLINE_CONFIG: 'The TOML file, where `--config` names none.',
-  SYNCLINE_URL: 'The server that `status` asks, where `--url` names none.',
+  SYNCLINE_URL: 'The server that `status`, `jobs` and `fair top` ask, where `--url` names none.',
   SYNCLINE_DEBUG: 'Anything but `0`: an error comes with its stack, as with `--debug`.',
 } as const;
 

@@ -125,7 +125,7 @@ const scope = maybe(
   })),
 );
 
-const name = fc.record({ jobId: word });
+const named = fc.record({ jobId: word });
 const global = {
   request: fc.record({ jobId: word, taskId: maybe(uint32) }),
   response: fc.record({ applied: fc.boolean(), revision: count }),
@@ -143,7 +143,7 @@ const samples = {
     }),
     response: fc.record({ job, created: fc.boolean() }),
   },
-  getJob: { request: name, response: fc.record({ job }) },
+  getJob: { request: named, response: fc.record({ job }) },
   listJobs: {
     request: fc.record({
       prefix: word,

@@ -64,7 +64,7 @@ const section = fc.record({
   followed: fc.array(fc.oneof(state, lease, job, count), { maxLength: 20 }),
 });
 
-function eventsOf(sections: fc.TypeOf<typeof section>[]): readonly JobEvent[] {
+function eventsOf(sections: readonly Generated<typeof section>[]): readonly JobEvent[] {
   return sections.flatMap(({ base, replayed, synced, followed }, index): JobEvent[] => [
     ...(index === 0
       ? []
@@ -77,7 +77,8 @@ function eventsOf(sections: fc.TypeOf<typeof section>[]): readonly JobEvent[] {
   ]);
 }
 
-type Sample = fc.TypeOf<typeof state> | fc.TypeOf<typeof lease> | fc.TypeOf<typeof job> | number;
+type Generated<A> = A extends fc.Arbitrary<infer Value> ? Value : never;
+type Sample = Generated<typeof state | typeof lease | typeof job> | number;
 
 function eventOf(
   value: Sample,

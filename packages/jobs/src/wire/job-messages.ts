@@ -27,8 +27,8 @@ export function labelList(labels: Labels): readonly Label[] {
   return Object.entries(labels).map(([name, value]) => ({ name, value }));
 }
 
-export function labelsOf(list: readonly Label[]): Labels {
-  return Object.fromEntries(list.map(({ name, value }) => [name, value]));
+export function labelsOf(pairs: readonly Label[]): Labels {
+  return Object.fromEntries(pairs.map(({ name, value }) => [name, value]));
 }
 
 type JobFields = Omit<JobInfo, 'labels' | 'deletedAtMs'> &

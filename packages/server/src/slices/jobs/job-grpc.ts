@@ -40,21 +40,21 @@ export interface JobGrpcDeps extends JobCallDeps {
 
 type BytesMethod = MethodDefinition<Uint8Array, Uint8Array>;
 type BytesCall = ServerUnaryCall<Uint8Array, Uint8Array>;
+type Handler =
+  | ((call: BytesCall, reply: sendUnaryData<Uint8Array>) => Promise<void>)
+  | ((call: SubscribeCall) => Promise<void>);
 
 export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
   const calls = jobCalls(deps);
   const definition: Record<string, BytesMethod> = {};
-  const implementation: GrpcService['implementation'] = {};
+  const implementation: Record<string, Handler> = {};
 
   function answer<Request, Response>(
     call: Call<Request, Response>,
     handle: (request: Request) => Promise<Response>,
   ): void {
     definition[call.name] = methodOf(call.name, false);
-    implementation[call.name] = async (
-      { request }: BytesCall,
-      reply: sendUnaryData<Uint8Array>,
-    ): Promise<void> => {
+    implementation[call.name] = async ({ request }: BytesCall, reply) => {
       try {
         reply(null, encode(call.response, await handle(parseRequest(call, request))));
       } catch (thrown) {
@@ -77,7 +77,7 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
 
   const streamDeps = { ...deps, beat: new FrameBeat(deps), streams: new OpenStreams(deps) };
   definition[subscribe.name] = methodOf(subscribe.name, true);
-  implementation[subscribe.name] = async (call: SubscribeCall): Promise<void> => {
+  implementation[subscribe.name] = async (call: SubscribeCall) => {
     try {
       await runSubscribeCall(streamDeps, call, parseRequest(subscribe, call.request));
     } catch (thrown) {

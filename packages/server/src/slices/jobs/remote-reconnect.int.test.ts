@@ -154,7 +154,10 @@ test('nobody there: five attempts, then unavailable with the cursor', async () =
       void remote.proxy.refuseConnections().then(() => remote.proxy.resetConnections());
     },
   );
-  const error: SynclineError = await reading.then(expect.unreachable, (thrown) => thrown);
+  const error: SynclineError = await reading.then(
+    () => expect.unreachable(),
+    (thrown) => thrown,
+  );
   expect(error).toMatchObject({ code: 'unavailable', details: { cursor } });
   expect(attempts).toEqual([1, 2, 3, 4, 5]);
 });

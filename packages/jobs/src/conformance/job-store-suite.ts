@@ -9,6 +9,7 @@ import { clockCases } from './cases/clock-cases.js';
 import { closeCases } from './cases/close-cases.js';
 import { createCases } from './cases/create-cases.js';
 import { deleteCases } from './cases/delete-cases.js';
+import { globalCases } from './cases/global-cases.js';
 import { inputCases } from './cases/input-cases.js';
 import { leaseCases, lostCases } from './cases/lease-cases.js';
 import { listCases } from './cases/list-cases.js';
@@ -41,6 +42,7 @@ export function jobStoreSuite<S extends JobStoreSubject>(
     ...(faults.compact && capabilities.history === 'all' && compactionCases),
     ...overflowCases,
     ...deleteCases,
+    ...globalCases,
     ...inputCases,
     ...(faults.stepClock && clockCases),
     ...closeCases,

@@ -29,11 +29,12 @@ export class StreamReader implements AsyncDisposable {
     return this.#subscription.cursor;
   }
 
-  /** Undefined: the stream has ended. */
-  async next(): Promise<JobEvent | undefined> {
+  /** Undefined: the stream has ended. `sinceMs`: when the waiting began; signs of life do not prolong it. */
+  async next(sinceMs = this.#clock.monotonicMs()): Promise<JobEvent | undefined> {
+    const leftMs = sinceMs + DEADLINE_MS - this.#clock.monotonicMs();
     const seen = this.seen.slice(-10).map(formatEvent).join('; ');
     const what = `the next event after ${seen || 'nothing'}`;
-    const { value, done } = await within(this.#clock, what, this.#events.next());
+    const { value, done } = await within(this.#clock, what, this.#events.next(), leftMs);
     if (done) return undefined;
     this.seen.push(value);
     return value;
@@ -41,8 +42,9 @@ export class StreamReader implements AsyncDisposable {
 
   /** The next event that is no sign of life. */
   async nextNews(): Promise<JobEvent | undefined> {
+    const sinceMs = this.#clock.monotonicMs();
     for (;;) {
-      const event = await this.next();
+      const event = await this.next(sinceMs);
       if (event?.kind !== 'live' && event?.kind !== 'stale') return event;
     }
   }
@@ -50,8 +52,9 @@ export class StreamReader implements AsyncDisposable {
   /** Reads up to an event for which this is true, and returns all on the way. */
   async until(isLast: (event: JobEvent) => boolean): Promise<readonly JobEvent[]> {
     const events: JobEvent[] = [];
+    const sinceMs = this.#clock.monotonicMs();
     for (;;) {
-      const event = await this.next();
+      const event = await this.next(sinceMs);
       assert.ok(event, `the stream ended after ${events.map(formatEvent).join('; ')}`);
       events.push(event);
       if (isLast(event)) return events;
@@ -79,9 +82,14 @@ export class StreamReader implements AsyncDisposable {
 }
 
 /** What was promised, or an error that says what did not come. */
-export async function within<T>(clock: Clock, what: string, promise: Promise<T>): Promise<T> {
+async function within<T>(
+  clock: Clock,
+  what: string,
+  promise: Promise<T>,
+  timeoutMs: number,
+): Promise<T> {
   const done = new AbortController();
-  const tooLate = clock.sleep(DEADLINE_MS, done.signal).then(
+  const tooLate = clock.sleep(timeoutMs, done.signal).then(
     () => assert.fail(`${what} did not come within ${DEADLINE_MS} ms`),
     () => new Promise<never>(() => {}),
   );
@@ -89,20 +97,5 @@ export async function within<T>(clock: Clock, what: string, promise: Promise<T>)
     return await Promise.race([promise, tooLate]);
   } finally {
     done.abort();
-  }
-}
-
-/** Asks again and again until the answer is good. */
-export async function eventually<T>(
-  clock: Clock,
-  what: string,
-  ask: () => Promise<T | undefined>,
-): Promise<T> {
-  const startMs = clock.monotonicMs();
-  for (;;) {
-    const answer = await ask();
-    if (answer !== undefined) return answer;
-    assert.ok(clock.monotonicMs() - startMs < DEADLINE_MS, `${what} did not come`);
-    await clock.sleep(20);
   }
 }

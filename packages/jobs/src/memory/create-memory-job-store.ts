@@ -6,14 +6,22 @@ import {
   silentMetrics,
 } from '@syncline/kernel';
 import type { JobStore } from '../job-store.js';
-import { MemoryJobStore, type MemoryJobStoreDeps } from './memory-job-store.js';
+import {
+  MemoryJobStore,
+  type MemoryJobStoreDeps,
+  type MemoryJobStoreOptions,
+} from './memory-job-store.js';
 
 /** Everything in it is gone with the process. */
-export function createMemoryJobStore(deps: Partial<MemoryJobStoreDeps> = {}): JobStore {
-  return new MemoryJobStore({
-    clock: deps.clock ?? createSystemClock(),
-    random: deps.random ?? createSystemRandom(),
-    logger: deps.logger ?? silentLogger,
-    metrics: deps.metrics ?? silentMetrics,
-  });
+export function createMemoryJobStore(
+  deps: Partial<MemoryJobStoreDeps> = {},
+  options: MemoryJobStoreOptions = {},
+): JobStore {
+  const {
+    clock = createSystemClock(),
+    random = createSystemRandom(),
+    logger = silentLogger,
+    metrics = silentMetrics,
+  } = deps;
+  return new MemoryJobStore({ clock, random, logger, metrics }, options);
 }

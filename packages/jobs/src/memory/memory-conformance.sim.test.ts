@@ -1,9 +1,14 @@
 // The memory store keeps what every job store keeps.
-import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
+import {
+  type ConformanceCase,
+  runInSimulation,
+  type SimulatedBody,
+} from '@syncline/kernel/testing';
 import { describe, inject, test } from 'vitest';
 import { jobStoreSuite } from '../conformance/job-store-suite.js';
 import { TimerCount } from '../conformance/timer-count.js';
 import { createMemoryJobStore } from './create-memory-job-store.js';
+import type { MemoryJobStoreOptions } from './memory-job-store.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -11,17 +16,18 @@ declare module 'vitest' {
   }
 }
 
-describe('the memory store is a job store', () => {
-  let world: SimulatedBody | undefined;
-  const cases = jobStoreSuite({
-    name: 'memory',
+let world: SimulatedBody | undefined;
+
+function suiteOf(name: string, options: MemoryJobStoreOptions) {
+  return jobStoreSuite({
+    name,
     capabilities: createMemoryJobStore().capabilities,
     time: 'simulated',
-    histories: inject('jobsHistories'),
+    histories: inject('jobsHistories') / 2,
     create: async () => {
       if (!world) throw new Error('a case runs inside a simulation');
       const clock = new TimerCount(world.clock);
-      const store = createMemoryJobStore({ ...world, clock });
+      const store = createMemoryJobStore({ ...world, clock }, options);
       const pendingTimers = () => clock.pending;
       return {
         store,
@@ -30,8 +36,14 @@ describe('the memory store is a job store', () => {
         [Symbol.asyncDispose]: () => store.close(),
       };
     },
-    faults: { stepClock: (_, ms) => world?.node.clock.step(ms) },
+    faults: {
+      stepClock: (_, ms) => world?.node.clock.step(ms),
+      ...(options.revisionsMax && { compact: () => {} }), // it happens all the time
+    },
   });
+}
+
+function testIn(cases: readonly ConformanceCase[]): void {
   for (const { name, run } of cases) {
     test(name, () =>
       runInSimulation(name, async (body) => {
@@ -40,4 +52,11 @@ describe('the memory store is a job store', () => {
       }),
     );
   }
+}
+
+describe('the memory store is a job store', () => testIn(suiteOf('memory', {})));
+
+describe('the memory store with room for three changes', () => {
+  const cases = suiteOf('memory-small', { revisionsMax: 3 });
+  testIn(cases.filter(({ name }) => /random history|compact/.test(name)));
 });

@@ -53,6 +53,11 @@ export interface MemoryJobStoreDeps {
   readonly metrics: JobsMetrics;
 }
 
+export interface MemoryJobStoreOptions {
+  /** Changes of a job that are kept for readers who are behind. Default `memoryRevisionsMax`. */
+  readonly revisionsMax?: number;
+}
+
 export class MemoryJobStore implements JobStore {
   readonly capabilities: StoreCapabilities = {
     history: 'all',
@@ -61,14 +66,16 @@ export class MemoryJobStore implements JobStore {
     lost: 'store',
   };
   readonly #deps: MemoryJobStoreDeps;
+  readonly #revisionsMax: number;
   readonly #quota: SubscriberQuota;
   readonly #reports: StoreReports;
   readonly #leases: MemoryLeases;
   readonly #jobs = new Map<string, MemoryJob>();
   #isClosed = false;
 
-  constructor(deps: MemoryJobStoreDeps) {
+  constructor(deps: MemoryJobStoreDeps, options: MemoryJobStoreOptions) {
     this.#deps = deps;
+    this.#revisionsMax = options.revisionsMax ?? jobsLimits.memoryRevisionsMax.value;
     this.#quota = new SubscriberQuota(deps.metrics);
     this.#reports = new StoreReports(deps);
     const { clock } = deps;
@@ -88,7 +95,8 @@ export class MemoryJobStore implements JobStore {
     if (decision.kind === 'refused') throw decision.error;
     if (decision.kind === 'unchanged') return { job: decision.info, created: false };
     const { clock, metrics } = this.#deps;
-    const job = new MemoryJob({ clock, metrics, quota: this.#quota }, decision);
+    const feedDeps = { clock, metrics, quota: this.#quota };
+    const job = new MemoryJob(feedDeps, decision, this.#revisionsMax);
     this.#jobs.set(checked.jobId, job);
     this.#countJobs();
     return { job: decision.info, created: true };

@@ -39,11 +39,16 @@ export class MemoryJob implements JobFeedSource {
   #job: JobRow;
   #head: HeadRow;
 
-  constructor(deps: Omit<JobFeedDeps, 'source'>, birth: KeptRows & Readonly<{ job: JobRow }>) {
+  constructor(
+    deps: Omit<JobFeedDeps, 'source'>,
+    birth: KeptRows & Readonly<{ job: JobRow }>,
+    revisionsMax: number,
+  ) {
     this.#job = birth.job;
     this.#head = { revision: 0, timestampMs: 0, statesCount: 0 };
     this.#aggregates = new JobAggregates(birth.job);
-    this.feed = new JobFeed({ ...deps, source: this }, { base: birth.job.incarnation });
+    const feedOptions = { base: birth.job.incarnation, ringChangesMax: revisionsMax };
+    this.feed = new JobFeed({ ...deps, source: this }, feedOptions);
     this.commit(birth);
   }
 

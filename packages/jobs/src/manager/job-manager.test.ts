@@ -48,6 +48,16 @@ describe('opening', () => {
     expect(other.info.numTasks).toBe(2);
   });
 
+  test('J15 refuses a task that the job does not have, whatever the caller counts', async () => {
+    const store = createMemoryJobStore();
+    await using _first = await createJobManager(target(store));
+    const second = createJobManager({ ...target(store), taskIndex: 5, numTasks: 8 });
+    await expect(second).rejects.toMatchObject({
+      code: 'invalid-argument',
+      details: { field: 'taskIndex' },
+    });
+  });
+
   test('J15 refuses another number of tasks under `fail`', async () => {
     const store = createMemoryJobStore();
     await using _first = await createJobManager(target(store));

@@ -32,9 +32,7 @@ export interface OpenManagerOptions {
 }
 
 type HelperInput = Omit<WriteInput, 'status' | 'ifVersion'>;
-type ErrorInput = Omit<WriteInput, 'status' | 'message' | 'ifVersion'> & {
-  status?: number | string;
-};
+type ErrorInput = Omit<HelperInput, 'message'> & Readonly<{ status?: number | string }>;
 
 export class OpenManager extends OpenReader {
   readonly taskId: number;

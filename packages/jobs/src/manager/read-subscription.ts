@@ -24,12 +24,15 @@ export class ReadSubscription implements JobSubscription {
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal | undefined;
   readonly #source: JobSubscription;
+  /** Events are handed on as they are. */
+  readonly #isPlain: boolean;
   #cursor: Cursor | undefined;
   #pulledAtMs: number | undefined;
 
   constructor(deps: ReadSubscriptionDeps, signal: AbortSignal | undefined) {
     this.#deps = deps;
     this.#signal = signal;
+    this.#isPlain = deps.states.isPlain;
     if (signal?.aborted) this.#stop.abort();
     this.#source = deps.open(this.#stop.signal);
     signal?.addEventListener('abort', this.#end);
@@ -43,7 +46,7 @@ export class ReadSubscription implements JobSubscription {
     this.#pulledAtMs = this.#deps.clock.monotonicMs();
     try {
       for await (const stored of this.#source) {
-        const event = await this.#read(stored);
+        const event = this.#isPlain ? stored : await this.#read(stored);
         if (this.#stop.signal.aborted) return;
         this.#note(event);
         yield event;
@@ -57,7 +60,9 @@ export class ReadSubscription implements JobSubscription {
     this.#pulledAtMs = this.#deps.clock.monotonicMs();
     try {
       for await (const stored of this.#source.batches(max)) {
-        const events = await Promise.all(stored.map((event) => this.#read(event)));
+        const events = this.#isPlain
+          ? stored
+          : await Promise.all(stored.map((event) => this.#read(event)));
         if (this.#stop.signal.aborted) return;
         for (const event of events) this.#note(event);
         yield events;
@@ -79,9 +84,8 @@ export class ReadSubscription implements JobSubscription {
   };
 
   async #read(event: JobEvent): Promise<JobEvent> {
-    const { states } = this.#deps;
-    if (!('state' in event) || states.isPlain) return event;
-    return { ...event, state: await states.read(event.state) };
+    if (!('state' in event)) return event;
+    return { ...event, state: await this.#deps.states.read(event.state) };
   }
 
   /** The cursor follows what was handed out, not what the store has read ahead. */

@@ -2,6 +2,7 @@
 // failing, a process that ends at any moment, and what must hold at every start and in the end.
 import { assert } from '@syncline/kernel';
 import { openSets } from '@syncline/sets';
+import { crashPoints, PowerWatch } from '../simulation/disk-watch.js';
 import { crashes } from '../simulation/faults/crashes.js';
 import { failingSyncs } from '../simulation/faults/failing-syncs.js';
 import { fullDisks } from '../simulation/faults/full-disks.js';
@@ -11,7 +12,6 @@ import { slowDisks } from '../simulation/faults/slow-disks.js';
 import type { Workload, WorkloadContext, WorkloadEntry } from '../simulation/workload.js';
 import { loadPlanted } from './bugs/load-planted.js';
 import { isPlantedSetsBug, PLANTED_SETS_BUGS, type PlantedSetsBug } from './bugs/planted-bug.js';
-import { crashPoints, PowerWatch } from './disk-watch.js';
 import { type LifeEnd, SetsHistory } from './sets-history.js';
 import { planSets, type SetsPlan } from './sets-plan.js';
 import { SetsProcess } from './sets-process.js';

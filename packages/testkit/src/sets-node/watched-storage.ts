@@ -2,14 +2,11 @@
 import {
   assert,
   type Durability,
-  type RangeOptions,
   type Storage,
   type StorageBatch,
-  type StorageHealth,
-  type StorageRange,
-  type StorageSnapshot,
   SynclineError,
 } from '@syncline/kernel';
+import { OuterStorage } from '../simulation/outer-storage.js';
 import type { JournalWrite, SetsHistory } from './sets-history.js';
 
 const JOURNAL = 'j'.charCodeAt(0);
@@ -23,26 +20,19 @@ export interface WatchedStorageDeps {
   readonly onFailed: (isFull: boolean) => void;
 }
 
-export class WatchedStorage implements Storage {
+export class WatchedStorage extends OuterStorage {
   readonly #deps: WatchedStorageDeps;
 
   constructor(deps: WatchedStorageDeps) {
+    super(deps.inner);
     this.#deps = deps;
   }
 
-  get(key: Uint8Array): Uint8Array | undefined {
-    return this.#deps.inner.get(key);
-  }
-
-  range(options?: RangeOptions): StorageRange {
-    return this.#deps.inner.range(options);
-  }
-
-  async write(
+  override async write(
     batch: StorageBatch,
     { durability }: { readonly durability: Durability },
   ): Promise<void> {
-    const { inner, history, onFailed } = this.#deps;
+    const { history, onFailed } = this.#deps;
     const records = recordsOf(batch);
     const fold = foldNumberOf(batch);
     if (records.length > 0) {
@@ -53,7 +43,7 @@ export class WatchedStorage implements Storage {
     }
     if (fold !== undefined) history.folding(fold);
     try {
-      await inner.write(batch, { durability });
+      await super.write(batch, { durability });
     } catch (thrown) {
       const isFull = !(thrown instanceof SynclineError) || thrown.code !== 'storage-failed';
       onFailed(isFull);
@@ -62,26 +52,6 @@ export class WatchedStorage implements Storage {
     }
     if (records.length > 0) history.stored(records, durability);
     if (fold !== undefined && durability === 'synced') history.folded(fold);
-  }
-
-  snapshot(): StorageSnapshot {
-    return this.#deps.inner.snapshot();
-  }
-
-  health(): StorageHealth {
-    return this.#deps.inner.health();
-  }
-
-  whenReadable(): Promise<void> {
-    return this.#deps.inner.whenReadable();
-  }
-
-  close(): Promise<void> {
-    return this.#deps.inner.close();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
   }
 }
 

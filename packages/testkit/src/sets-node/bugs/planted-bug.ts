@@ -1,12 +1,6 @@
 // Bugs that the node can be given, one at a time, to prove that the simulation finds them. None is in the
 // code under test: each is an edit of the text of a module, which is loaded beside the real one.
-
-/** In module `file` of the sets each `find` becomes `replace`. Blanks and line ends are all alike. */
-export interface SourceEdit {
-  readonly file: string;
-  readonly find: string;
-  readonly replace: string;
-}
+import type { SourceEdit } from '../../simulation/load-edited.js';
 
 const OPERATION = 'state/running-operation';
 

@@ -7,7 +7,7 @@ import type {
   SeededRandom,
   SimNode,
 } from '@syncline/kernel/testing';
-import type { Workload } from '../simulation/workload.js';
+import type { Workload } from './workload.js';
 
 class OuterPlan implements DiskPlan {
   readonly #inner: DiskPlan;

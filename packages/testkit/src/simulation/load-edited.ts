@@ -1,0 +1,127 @@
+// Loads a package with a bug in it: copies of the modules to edit, and of all between those and the entry,
+// beside the originals. Everything else is shared with the real code.
+//
+// It works on sources, which tests read, and on what they are compiled to, which programs run: on either the
+// text to find stands in one module. If it is not there the code has moved on, and loading fails.
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, extname, join, relative } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { assert } from '@syncline/kernel';
+
+/** In module `file` of the package each `find` becomes `replace`. Blanks and line ends are all alike. */
+export interface SourceEdit {
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+export interface EditedPackage {
+  /** Its folder in `packages`. */
+  readonly folder: string;
+  /** The module to load, without ending. */
+  readonly entry: string;
+  /** What the bug is called, for messages. */
+  readonly bug: string;
+  readonly edits: readonly SourceEdit[];
+}
+
+type Texts = ReadonlyMap<string, string>;
+
+/** `.ts` where sources are read, `.js` where they were compiled. */
+const ENDING = extname(fileURLToPath(import.meta.url));
+const TREE = ENDING === '.ts' ? 'src' : 'dist';
+const PACKAGES = fileURLToPath(new URL('../../../', import.meta.url));
+/** In a folder that is never kept, from which packages are found. */
+const COPIES = fileURLToPath(new URL('../../dist/planted/', import.meta.url));
+const IMPORT = /(\bfrom |\bimport )'(\.[^']+)\.js'/g;
+
+/** Gives what the entry exports. */
+export async function loadEdited({ folder, entry, bug, edits }: EditedPackage): Promise<unknown> {
+  const originals = join(PACKAGES, folder, TREE);
+  const texts = edited(await readModules(originals), bug, edits);
+  const files = edits.map(({ file }) => file);
+  const needed = reachable(texts, entry);
+  const copied = new Set([...importersOf(texts, files)].filter((file) => needed.has(file)));
+  assert(copied.has(entry), `${bug}: ${entry} does not use what is edited`);
+  const place = join(COPIES, `${bug}-${process.pid}`);
+  try {
+    for (const file of copied) {
+      await writeCopy({ place, file, copied, originals, text: texts.get(file) ?? '' });
+    }
+    return await import(/* @vite-ignore */ pathToFileURL(join(place, `${entry}${ENDING}`)).href);
+  } finally {
+    await rm(place, { recursive: true, force: true });
+  }
+}
+
+/** By their paths without ending. */
+async function readModules(originals: string): Promise<Texts> {
+  const texts = new Map<string, string>();
+  for (const path of await readdir(originals, { recursive: true })) {
+    if (!path.endsWith(ENDING) || /\.(test|d)\.ts$/.test(path)) continue;
+    texts.set(path.slice(0, -ENDING.length), await readFile(join(originals, path), 'utf8'));
+  }
+  return texts;
+}
+
+function edited(originals: Texts, bug: string, edits: readonly SourceEdit[]): Texts {
+  const texts = new Map(originals);
+  for (const { file, find, replace } of edits) {
+    const pattern = new RegExp(find.split(/\s+/).map(escapeText).join('\\s+'), 'g');
+    const text = texts.get(file) ?? '';
+    assert(pattern.test(text), `${bug}: ${file} no longer has "${find}"`);
+    texts.set(
+      file,
+      text.replaceAll(pattern, () => replace),
+    );
+  }
+  return texts;
+}
+
+function importsOf(texts: Texts, file: string): readonly string[] {
+  const found = (texts.get(file) ?? '').matchAll(IMPORT);
+  return Array.from(found, ([, , path = '']) => join(dirname(file), path));
+}
+
+/** These modules, and all that import one of them, however far away. */
+function importersOf(texts: Texts, files: readonly string[]): ReadonlySet<string> {
+  const found = new Set(files);
+  for (let size = 0; size < found.size; ) {
+    size = found.size;
+    for (const file of texts.keys()) {
+      if (importsOf(texts, file).some((path) => found.has(path))) found.add(file);
+    }
+  }
+  return found;
+}
+
+/** This module, and all that it imports, however far away. */
+function reachable(texts: Texts, entry: string): ReadonlySet<string> {
+  const found = new Set([entry]);
+  for (const file of found) for (const path of importsOf(texts, file)) found.add(path);
+  return found;
+}
+
+interface Copy {
+  readonly place: string;
+  readonly file: string;
+  readonly text: string;
+  readonly copied: ReadonlySet<string>;
+  readonly originals: string;
+}
+
+/** A copy finds what is not copied where it was. */
+async function writeCopy({ place, file, text, copied, originals }: Copy): Promise<void> {
+  const folder = dirname(join(place, file));
+  const linked = text.replaceAll(IMPORT, (whole, keyword: string, path: string) => {
+    const imported = join(dirname(file), path);
+    if (copied.has(imported)) return whole;
+    return `${keyword}'${relative(folder, join(originals, imported))}.js'`;
+  });
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(place, `${file}${ENDING}`), linked);
+}
+
+function escapeText(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}

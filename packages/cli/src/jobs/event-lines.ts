@@ -3,7 +3,7 @@
 import { type CliWorld, say } from '../cli-world.js';
 import { printable, printableJson } from '../printable.js';
 import type { FollowItem } from './follow-job.js';
-import type { WatchOutput } from './watch-job.js';
+import type { WatchOutput } from './watch-output.js';
 
 export class EventLines implements WatchOutput {
   readonly #world: CliWorld;

@@ -39,7 +39,7 @@ function rowsOf({ tags, cells, percent, worst }: Progress): readonly ProgressRow
 }
 
 /** What there is to say about the worst cell. Of a finished one, which others have overtaken by nothing, little. */
-export function describeWorst({ tag, taskId, message, status, statusClass }: State): string {
+function describeWorst({ tag, taskId, message, status, statusClass }: State): string {
   if (tag === '') return `task ${taskId} has written nothing`;
   if (statusClass === 'finished') return '';
   if (message !== '') return `task ${taskId}  ${printable(message)}`;

@@ -77,7 +77,7 @@ interface ListView {
   readonly paint: Paint;
 }
 
-export function renderJobs(
+function renderJobs(
   jobs: readonly JobSummary[],
   { nowMs, screen, paint }: ListView,
 ): readonly string[] {

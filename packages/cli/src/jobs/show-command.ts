@@ -51,11 +51,7 @@ async function show(
   stdout.write(lines.map((line) => `${line}\n`).join(''));
 }
 
-export function renderJob(
-  answer: JobAnswer,
-  scope: Scope,
-  options: ViewOptions,
-): readonly string[] {
+function renderJob(answer: JobAnswer, scope: Scope, options: ViewOptions): readonly string[] {
   const { job, progress } = answer;
   const { paint } = options;
   const facts = [

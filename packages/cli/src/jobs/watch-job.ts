@@ -10,6 +10,7 @@ import { EventLines } from './event-lines.js';
 import { type FollowDeps, type FollowItem, type FollowOptions, followJob } from './follow-job.js';
 import { type Ending, JobWatch } from './job-watch.js';
 import { startFold } from './start-fold.js';
+import type { WatchOutput } from './watch-output.js';
 import { WatchTable } from './watch-table.js';
 
 export interface WatchDeps extends FollowDeps {
@@ -22,14 +23,6 @@ export interface WatchPlan {
   readonly after?: string;
   readonly isUntilFinished: boolean;
   readonly isTable: boolean;
-}
-
-export interface WatchOutput {
-  show(item: FollowItem): void;
-  /** Nobody reads it any more. */
-  readonly isUnread: boolean;
-  /** May be called twice; the first ending counts. */
-  end(ending?: Ending): void;
 }
 
 export async function watchJob(deps: WatchDeps, plan: WatchPlan): Promise<void> {

@@ -6,7 +6,7 @@ import { paintFor } from '../paint.js';
 import { screenOf } from '../screen.js';
 import type { Ending, JobWatch } from './job-watch.js';
 import { LiveScreen } from './live-screen.js';
-import type { WatchOutput } from './watch-job.js';
+import type { WatchOutput } from './watch-output.js';
 import { type Connection, renderWatch } from './watch-view.js';
 
 export interface WatchTableDeps {

@@ -47,7 +47,7 @@ export function renderWatch(picture: WatchPicture, { paint, screen }: ViewOption
 }
 
 /** The job on the left, the connection at the right end. */
-export function renderHeading(
+function renderHeading(
   { job, scope, connection, hint }: WatchPicture,
   { paint, screen }: ViewOptions,
 ): string {

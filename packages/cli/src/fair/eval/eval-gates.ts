@@ -89,7 +89,7 @@ function rotationGates({ row, verdict: { rotationDip } }: RowResult): readonly G
     {
       title: rowTitle(row),
       isMet: rotationDip <= ROTATION_DIP_MAX,
-      text: `J30 is ${rotationDip.toFixed(4)} lower after a rotation, allowed is ${ROTATION_DIP_MAX}`,
+      text: `after a rotation J30 is ${rotationDip.toFixed(4)} lower, allowed is ${ROTATION_DIP_MAX}`,
     },
   ];
 }

@@ -68,7 +68,7 @@ test('a rotation may cost little, one instance or those that share', () => {
   expect(check(row({}, { rotationDip: 0.02 }))).toEqual([]);
   expect(check(row({}, deep), row({ via: 'service', instances: 2 }, deep))).toEqual([
     'noisy-neighbors, linear, one instance: after a rotation J30 is 0.0210 lower, allowed is 0.02',
-    expect.stringMatching(/2 × state service: J30 is 0\.0210 lower/),
+    expect.stringMatching(/2 × state service: after a rotation J30 is 0\.0210 lower/),
   ]);
   expect(check(row({ instances: 2 }, deep))).toEqual([]);
 });

@@ -9,21 +9,26 @@ export interface CallStatus {
   readonly metadata: { getMap(): Record<string, unknown> };
 }
 
-/** So begins what grpc-js says when a request has never left; under other words the outcome counts as unknown. */
-const NOT_SENT = 'No connection established';
+/** What grpc-js says of a request that has never left. Under other words the outcome counts as unknown. */
+const NOT_SENT = /^No connection established|Waiting for LB pick/;
 
 export function errorOfStatus(status: CallStatus | null, { address }: GrpcTarget): SynclineError {
   if (status === null) return new SynclineError('unavailable', `${address} gave no answer`);
   const { code, details } = status;
   const metadata = textsOf(status.metadata.getMap());
   const error = errorFromGrpc({ code, details, metadata });
-  if (metadata['syncline-code'] !== undefined || error.code !== 'unavailable') return error;
+  const isAboutTheWay = error.code === 'unavailable' || error.code === 'timeout';
+  if (metadata['syncline-code'] !== undefined || !isAboutTheWay) return error;
+  const story =
+    error.code === 'timeout'
+      ? `the job service at ${address} gave no answer in time`
+      : `cannot reach the job service at ${address}`;
   return new SynclineError(
-    'unavailable',
-    `cannot reach the job service at ${address}: ${details}. Check that a server runs there, and TLS on both sides.`,
+    error.code,
+    `${story}: ${details}. Check that a server runs there, and TLS on both sides.`,
     {
       details: { address },
-      outcome: details.startsWith(NOT_SENT) ? 'not-applied' : error.outcome,
+      outcome: NOT_SENT.test(details) ? 'not-applied' : error.outcome,
       cause: error,
     },
   );

@@ -2,14 +2,12 @@
 //
 // A stream that has just sent waits for the next beat before it looks for more. One that was quiet sends its next
 // event at once: waiting costs time only where there is much to join.
-
 import { jobsLimits } from '@syncline/jobs';
-import type { Clock, Timer } from '@syncline/kernel';
+import type { Clock } from '@syncline/kernel';
 
 export class FrameBeat {
   readonly #clock: Clock;
   #waiting: (() => void)[] = [];
-  #timer: Timer | undefined;
 
   constructor({ clock }: { readonly clock: Clock }) {
     this.#clock = clock;
@@ -17,12 +15,12 @@ export class FrameBeat {
 
   /** Resolves within `frameWaitMs`. */
   next(): Promise<void> {
-    this.#timer ??= this.#clock.setTimer(jobsLimits.frameWaitMs.value, () => this.#wakeAll());
+    if (this.#waiting.length === 0)
+      this.#clock.setTimer(jobsLimits.frameWaitMs.value, () => this.#wakeAll());
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   #wakeAll(): void {
-    this.#timer = undefined;
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const wake of waiting) wake();

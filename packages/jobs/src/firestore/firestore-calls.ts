@@ -9,6 +9,9 @@ import { CallSlots } from './call-slots.js';
 import { firestoreError, isContention } from './firestore-errors.js';
 import type { CheckedFirestoreOptions } from './firestore-options.js';
 
+/** The client tries a read or a stream five times, with waits of up to 5 s in between. */
+const CLIENT_RETRIES_MS = 20_000;
+
 export interface FirestoreCallsDeps {
   readonly firestore: Firestore;
   readonly clock: Clock;
@@ -19,11 +22,33 @@ export class FirestoreCalls {
   readonly #deps: FirestoreCallsDeps;
   readonly #options: CheckedFirestoreOptions;
   readonly #slots: CallSlots;
+  readonly #underWay = new Set<Promise<unknown>>();
+  #troubledAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: FirestoreCallsDeps, options: CheckedFirestoreOptions) {
     this.#deps = deps;
     this.#options = options;
     this.#slots = new CallSlots(options.concurrencyMax);
+  }
+
+  /** The connection is in trouble: the client goes on trying by itself for a while, whatever we do. */
+  noteTrouble(): void {
+    this.#troubledAtMs = this.#deps.clock.monotonicMs();
+  }
+
+  /**
+   * Ends the client. If it were ended while it still tries something, it would throw where nobody can catch. So
+   * what is under way is waited for; after trouble the client is ended later, and this does not wait for it.
+   */
+  async close(): Promise<void> {
+    const { clock, firestore } = this.#deps;
+    const quietMs = clock.monotonicMs() - this.#troubledAtMs;
+    const end = async () => {
+      await Promise.allSettled(this.#underWay);
+      await firestore.terminate();
+    };
+    if (quietMs > CLIENT_RETRIES_MS) await end();
+    else clock.setTimer(CLIENT_RETRIES_MS - quietMs, () => void end(), { unref: true });
   }
 
   /** A read. */
@@ -69,14 +94,19 @@ export class FirestoreCalls {
     const { what, timeoutMs, outcome } = call;
     return new Promise((resolve, reject) => {
       const giveUp = () => {
+        this.noteTrouble();
         const story = `${what}: no answer from Firestore within ${timeoutMs} ms`;
         reject(new SynclineError('timeout', story, { outcome: outcome() }));
       };
       const timer = this.#deps.clock.setTimer(timeoutMs, giveUp);
-      this.#slots
+      const running = this.#slots
         .run(run)
-        .then(resolve, (thrown) => reject(firestoreError(what, thrown, outcome())))
-        .finally(() => timer.cancel());
+        .then(resolve, (thrown: unknown) => reject(firestoreError(what, thrown, outcome())))
+        .finally(() => {
+          timer.cancel();
+          this.#underWay.delete(running);
+        });
+      this.#underWay.add(running);
     });
   }
 }

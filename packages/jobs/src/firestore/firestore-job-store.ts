@@ -268,7 +268,7 @@ export class FirestoreJobStore implements JobStore {
   async #close(): Promise<void> {
     await this.#views.close();
     await this.#writers.close();
-    await this.#deps.firestore.terminate();
+    await this.#calls.close();
   }
 
   #begin({ signal }: CallOptions = {}): void {

@@ -44,7 +44,7 @@ export interface CheckedFirestoreOptions {
 }
 
 /** A transaction takes tens of milliseconds, so whoever was overtaken is soon next. */
-const CONTENTION = { attempts: 20, initialMs: 10, maxMs: 1_000 };
+const CONTENTION = { attempts: 20, initialMs: 50, maxMs: 1_000 };
 const DAY_MS = 86_400_000;
 
 export function checkFirestoreOptions(options: FirestoreJobStoreOptions): CheckedFirestoreOptions {

@@ -136,7 +136,7 @@ export class GroupRows {
   writeTo(transaction: Transaction): void {
     for (const taskId of this.#renewed) {
       const task = this.task(taskId);
-      if (task?.state === 'held')
+      if (task?.state === 'held' && task.ttlMs > 0)
         transaction.set(this.#documents.lease(taskId), renewalFields(task));
     }
     if (!this.#record || this.changes.length === 0) return;

@@ -161,7 +161,8 @@ export class JobListener {
   }
 
   #noteLost(error: SynclineError): void {
-    const { clock, logger, metrics, documents } = this.#deps;
+    const { calls, clock, logger, metrics, documents } = this.#deps;
+    calls.noteTrouble();
     if (this.#attempt === 0) {
       this.#staleSinceMs = clock.nowMs();
       logger.warn('🟡 lost the connection that listens to a job', {
@@ -175,7 +176,8 @@ export class JobListener {
   }
 
   #fail(error: SynclineError): void {
-    const { logger, documents } = this.#deps;
+    const { calls, logger, documents } = this.#deps;
+    calls.noteTrouble();
     logger.error('🔴 gave up listening to a job', {
       jobId: documents.jobId,
       error: error.message,

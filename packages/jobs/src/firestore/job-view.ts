@@ -234,13 +234,12 @@ export class JobView implements JobFeedSource, ListenerTarget {
   }
 
   #take(changes: readonly JobChange[]): void {
-    const isFirst = this.#cache.revision === 0;
     const risen = changes.filter(({ revision }) => revision > this.#cache.revision);
     const skipped = this.#cache.skippedVersions(risen);
     const applied = this.#cache.apply(risen);
     if (skipped > 0) this.#deps.metrics.add('syncline_jobs_version_drift_total', skipped);
-    // Whoever subscribed before the first snapshot reads it from the cache, as a replay.
-    const isPublished = !isFirst && this.feed.base === this.#cache.incarnation;
+    // What another incarnation has is not published but read anew, once it is complete.
+    const isPublished = this.feed.base === this.#cache.incarnation;
     if (isPublished && applied.length > 0) this.feed.publish(applied);
     if (applied.some(({ kind }) => kind === 'lease')) this.#rounds.plan();
   }

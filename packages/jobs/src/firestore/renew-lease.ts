@@ -23,7 +23,8 @@ export function renewLease(
     const decision = decideLease({ ...rows, task }, request, snapshot.readTime.toMillis());
     if (decision.kind === 'refused') throw decision.error;
     if (decision.kind === 'apply' || !task) return undefined;
-    if (task.state === 'held') transaction.set(documents.lease(task.taskId), renewalFields(task));
+    if (task.state === 'held' && task.ttlMs > 0)
+      transaction.set(documents.lease(task.taskId), renewalFields(task));
     return decision.lease;
   });
 }

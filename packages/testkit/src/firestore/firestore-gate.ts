@@ -34,7 +34,7 @@ export interface GateFaults {
   readonly delayMs?: number;
   /** Commits take effect and are answered with UNAVAILABLE. */
   readonly losesCommitReplies?: boolean;
-  /** Commits fail with UNAVAILABLE and change nothing, after this many more have passed. */
+  /** After this many more commits they fail with INTERNAL, which is not tried again, and change nothing. */
   readonly commitsLeft?: number;
 }
 
@@ -139,8 +139,9 @@ export class FirestoreGate {
 
   readonly #commit = (call: CommitCall, reply: CommitReply): void => {
     const { transaction, writes } = call.request;
-    if (this.#faults.isRefusing || this.#commitsLeft <= 0)
-      return void reply(refusal('commits are refused'));
+    if (this.#faults.isRefusing) return void reply(refusal('commits are refused'));
+    if (this.#commitsLeft <= 0)
+      return void reply({ code: status.INTERNAL, details: 'commits fail' });
     if (this.#book.isExpired(transaction))
       return void reply({ code: status.INVALID_ARGUMENT, details: EXPIRED });
     if (this.#isIsolating && this.#book.isOutdated(transaction)) {

@@ -1,0 +1,175 @@
+// Following a job in Firestore: what subscribers see while the connection is cut, silent or refused.
+import { type Clock, createSystemClock, type Metrics } from '@syncline/kernel';
+import { startFirestore, type TestFirestore } from '@syncline/testkit';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { at, createStaffedJob } from '../conformance/job-samples.js';
+import { StreamReader } from '../conformance/stream-reader.js';
+import type { JobsMetricName } from '../metrics-list.js';
+import { createFirestoreJobStore } from './create-firestore-job-store.js';
+import type { FirestoreJobStoreOptions } from './firestore-options.js';
+
+let server: TestFirestore;
+beforeEach(async () => {
+  server = await startFirestore();
+});
+afterEach(() => server[Symbol.asyncDispose]());
+
+/** Its waits end only when they are let go. */
+class HeldClock implements Clock {
+  readonly #clock = createSystemClock();
+  readonly nowMs = () => this.#clock.nowMs();
+  readonly monotonicMs = () => this.#clock.monotonicMs();
+  readonly setTimer: Clock['setTimer'] = (...given) => this.#clock.setTimer(...given);
+  readonly defer: Clock['defer'] = (...given) => this.#clock.defer(...given);
+  isHeld = false;
+
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    do await this.#clock.sleep(ms, signal);
+    while (this.isHeld);
+  }
+}
+
+class Counters implements Metrics<JobsMetricName> {
+  readonly counts = new Map<JobsMetricName, number>();
+
+  add(name: JobsMetricName, amount = 1): void {
+    this.counts.set(name, (this.counts.get(name) ?? 0) + amount);
+  }
+
+  set(): void {}
+  observe(): void {}
+}
+
+const quick = { pollMs: 40, reachTimeoutMs: 400, reconnect: { initialMs: 10, maxMs: 40 } };
+
+function open(
+  options: Partial<FirestoreJobStoreOptions> = {},
+  deps: { readonly metrics?: Counters; readonly clock?: Clock } = {},
+) {
+  const settings = { projectId: 'test', ...server.settings, ...quick, ...options };
+  return createFirestoreJobStore(settings, deps);
+}
+
+const clock = createSystemClock();
+const kindsOf = (events: readonly { readonly kind: string }[]) => events.map(({ kind }) => kind);
+
+test('J17 a pure writer listens to nothing; reads of aggregates do, and stop when nobody asks', async () => {
+  const metrics = new Counters();
+  await using store = open({ listenIdleMs: 100 }, { metrics });
+  const { writers } = await createStaffedJob(store);
+  await at(writers, 0).set('ingest', 1);
+  await store.getState('job', 0, 'ingest');
+  expect(server.gate.streamsCount).toBe(0);
+  await Promise.all([store.aggregate('job', {}), store.aggregate('job', { tag: 'ingest' })]);
+  expect(server.gate.streamsCount).toBe(1);
+  expect(await store.getState('job', 0, 'ingest')).toMatchObject({ status: 1 });
+  expect(metrics.counts.get('syncline_jobs_cache_hits_total')).toBe(1);
+  expect(metrics.counts.get('syncline_jobs_cache_misses_total')).toBe(3);
+  await expect.poll(() => server.gate.streamsCount).toBe(0);
+});
+
+test('J8 own writes show at once in reads, also while another process writes', async () => {
+  await using store = open();
+  await using other = open();
+  const { writers } = await createStaffedJob(store, { numTasks: 2 });
+  await store.aggregate('job', {});
+  for (let status = 1; status <= 5; status += 1) {
+    const foreign = other.setState(at(writers, 1).write('b', status));
+    const state = await at(writers, 0).set('a', status);
+    expect(await store.getState('job', 0, 'a')).toEqual(state);
+    const progress = await store.aggregate('job', { taskId: 0 });
+    expect(progress.lowest).toEqual(state);
+    expect(progress.revision).toBeGreaterThanOrEqual(state.revision);
+    await foreign;
+  }
+});
+
+test('J7 a cut stream is mended without a word, and what happened meanwhile comes', async () => {
+  const metrics = new Counters();
+  await using store = open({}, { metrics });
+  await using writer = open();
+  const { writers } = await createStaffedJob(writer);
+  await using reader = new StreamReader({ store, clock });
+  await reader.untilKind('synced');
+  server.gate.setFaults({ isMute: true });
+  for (let status = 1; status <= 5; status += 1) await at(writers, 0).set('ingest', status);
+  server.gate.cutStreams();
+  server.gate.setFaults({});
+  const { revision } = await at(writers, 0).set('ingest', 6);
+  await reader.untilRevision(revision);
+  await at(writers, 0).set('ingest', 7);
+  await at(writers, 0).set('ingest', 8);
+  await reader.untilRevision(revision + 2);
+  expect(metrics.counts.get('syncline_jobs_version_drift_total') ?? 0).toBeLessThan(8);
+});
+
+test('J7 a connection that died unnoticed is found by the poll: stale, what was missed, live', async () => {
+  const metrics = new Counters();
+  await using store = open({}, { metrics });
+  await using writer = open();
+  const { writers } = await createStaffedJob(writer);
+  await at(writers, 0).set('ingest', 1);
+  await using reader = new StreamReader({ store, clock });
+  await reader.untilKind('synced');
+  server.gate.setFaults({ isMute: true });
+  await at(writers, 0).set('ingest', 2);
+  const { revision } = await at(writers, 0).set('ingest', 4);
+  const [stale] = (await reader.untilKind('stale')).slice(-1);
+  expect(stale).toMatchObject({ attempt: 1 });
+  server.gate.setFaults({});
+  const events = await reader.untilKind('live');
+  expect(kindsOf(events.filter(({ kind }) => kind !== 'stale'))).toEqual(['change', 'live']);
+  expect(events.at(-1)).toMatchObject({ revision });
+  expect(metrics.counts.get('syncline_jobs_listener_reconnects_total')).toBeGreaterThan(0);
+  expect(metrics.counts.get('syncline_jobs_version_drift_total')).toBe(1);
+});
+
+test('J9 after the last attempt subscriptions fail with their cursor, which resumes', async () => {
+  await using store = open({ reachTimeoutMs: 300 });
+  const { writers } = await createStaffedJob(store);
+  await at(writers, 0).set('ingest', 1);
+  await using reader = new StreamReader({ store, clock });
+  await reader.untilKind('synced');
+  server.gate.setFaults({ isRefusing: true });
+  const failure = reader.until(() => false);
+  await expect(failure).rejects.toMatchObject({
+    code: 'unavailable',
+    details: { cursor: reader.cursor },
+  });
+  const stale = reader.seen.filter((event) => event.kind === 'stale');
+  expect(stale.map((event) => event.kind === 'stale' && event.attempt)).toEqual([1, 2, 3, 4, 5]);
+  server.gate.setFaults({});
+  await using healthy = open();
+  const after = reader.cursor;
+  await using resumed = new StreamReader({ store: healthy, clock }, after ? { after } : {});
+  expect(await resumed.untilKind('synced')).toMatchObject([{ resumed: true }]);
+});
+
+test('J9 a job that was deleted and created again while the connection was lost: reset, new snapshot', async () => {
+  const held = new HeldClock();
+  await using store = open({}, { clock: held });
+  await using other = open();
+  const { writers } = await createStaffedJob(other);
+  await at(writers, 0).set('old', 1);
+  await using reader = new StreamReader({ store, clock });
+  await reader.untilKind('synced');
+  server.gate.setFaults({ isMute: true });
+  await at(writers, 0).set('old', 2);
+  await reader.untilKind('stale');
+  held.isHeld = true;
+  await other.deleteJob('job');
+  const again = await createStaffedJob(other);
+  await at(again.writers, 0).set('new', 1);
+  server.gate.setFaults({});
+  held.isHeld = false;
+  const events = await reader.untilKind('synced');
+  const news = events.filter(({ kind }) => kind !== 'stale');
+  expect(news).toMatchObject([
+    { kind: 'gap', reason: 'reset' },
+    { kind: 'snapshot', state: { tag: 'new', version: 1 } },
+    { kind: 'synced', resumed: false },
+  ]);
+  expect(reader.cursor?.startsWith(again.job.incarnation)).toBe(true);
+  await at(again.writers, 0).set('new', 2);
+  await reader.untilKind('change');
+});

@@ -12,7 +12,7 @@ export interface StoreStreamDeps<C extends FeedChange> {
 export class StoreStream<C extends FeedChange> {
   readonly #deps: StoreStreamDeps<C>;
   #reader: StoreReader<C> | undefined;
-  #pieces: AsyncGenerator<ReadPiece<C>> | undefined;
+  #pieces: AsyncGenerator<ReadPiece<C>, void> | undefined;
   #isReading = false;
   #piece: ReadPiece<C> | undefined;
   /** How much of the piece was taken. */
@@ -64,7 +64,7 @@ export class StoreStream<C extends FeedChange> {
   }
 
   #onPiece(
-    pieces: AsyncGenerator<ReadPiece<C>>,
+    pieces: AsyncGenerator<ReadPiece<C>, void>,
     piece: ReadPiece<C> | undefined,
     error?: { readonly thrown: unknown },
   ): void {

@@ -34,9 +34,9 @@ export function createFeedRig(options: FeedRigOptions = {}) {
 export async function take(stream: AsyncIterator<JobEvent>, count: number): Promise<string[]> {
   const lines: string[] = [];
   while (lines.length < count) {
-    const { value, done } = await stream.next();
-    if (done) return [...lines, 'end'];
-    lines.push(line(value));
+    const next = await stream.next();
+    if (next.done) return [...lines, 'end'];
+    lines.push(line(next.value));
   }
   return lines;
 }

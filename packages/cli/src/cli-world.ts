@@ -3,8 +3,8 @@
 
 export interface OutputStream {
   write(text: string): unknown;
-  /** Whoever read it has gone. */
-  readonly destroyed?: boolean;
+  /** Whoever read it has gone, as after `| head`. */
+  readonly isUnread?: boolean;
   readonly isTTY?: boolean;
   /** Of a terminal, now. */
   readonly columns?: number;

@@ -1,6 +1,6 @@
 // The real world around the command line: the process, its streams and its signals.
 import { createInterface } from 'node:readline';
-import type { CliWorld } from './cli-world.js';
+import type { CliWorld, OutputStream } from './cli-world.js';
 import { runCli } from './run-cli.js';
 
 /** What is left open after a command has ended may not hold the process longer than this. */
@@ -10,10 +10,9 @@ const PARENT_POLL_MS = 500;
 
 export async function main(host: NodeJS.Process): Promise<void> {
   const { ppid: parentId } = host; // before anything else is loaded, which takes a while
-  host.stdout.on('error', ignoreBrokenPipe);
   host.stderr.on('error', ignoreFailedLog);
   const world: CliWorld = {
-    stdout: host.stdout,
+    stdout: outputOf(host.stdout),
     stderr: host.stderr,
     environment: host.env,
     onStopEvent(listener) {
@@ -63,9 +62,26 @@ function whenParentChanges(host: NodeJS.Process, parentId: number, listener: () 
   timer.unref();
 }
 
-/** The reader of our output has gone, as after `| head`. A server goes on without it. */
-function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
+/** Its reader may go. A server goes on without it; other commands ask, since Node forgets the error at once. */
+function outputOf(stream: NodeJS.WriteStream): OutputStream {
+  let isUnread = false;
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    isUnread = true;
+  });
+  return {
+    write: (text) => stream.write(text),
+    isTTY: stream.isTTY,
+    get columns() {
+      return stream.columns;
+    },
+    get rows() {
+      return stream.rows;
+    },
+    get isUnread() {
+      return isUnread;
+    },
+  };
 }
 
 /** A log on a full disk or on a lost terminal: there is nowhere to tell it, and a server serves without. */

@@ -13,9 +13,8 @@ export class EventLines implements WatchOutput {
     this.#world = world;
   }
 
-  /** A pipe whose reader has gone, as after `| head`. */
   get isUnread(): boolean {
-    return this.#world.stdout.destroyed === true;
+    return this.#world.stdout.isUnread === true;
   }
 
   show(item: FollowItem): void {

@@ -99,3 +99,18 @@ async function within<T>(
     done.abort();
   }
 }
+
+/** Asks again and again until the answer is good. */
+export async function eventually<T>(
+  clock: Clock,
+  what: string,
+  ask: () => Promise<T | undefined>,
+): Promise<T> {
+  const startMs = clock.monotonicMs();
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    assert.ok(clock.monotonicMs() - startMs < DEADLINE_MS, `${what} did not come`);
+    await clock.sleep(20);
+  }
+}

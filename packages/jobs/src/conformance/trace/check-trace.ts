@@ -8,7 +8,7 @@ import { checkResumable } from './check-resumable.js';
 import { checkUnique } from './check-unique.js';
 import type { JobTrace, TraceChecker } from './job-trace.js';
 
-export const traceCheckers: Readonly<Record<string, TraceChecker>> = {
+const traceCheckers: Readonly<Record<string, TraceChecker>> = {
   'J5 Ordered': checkOrdered,
   'J6 Unique': checkUnique,
   'J7 Reliable': checkReliable,

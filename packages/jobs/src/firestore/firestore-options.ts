@@ -2,20 +2,15 @@
 import type { BackoffOptions } from '@syncline/kernel';
 import { checkInteger } from '../checks/numbers.js';
 import { refuseUnless } from '../checks/refuse.js';
+import { RECONNECT_DEFAULTS, type ReconnectOptions } from '../reconnect.js';
 
 export interface FirestoreJobStoreOptions {
   /** Required and never inferred: jobs of one project must not end up in another. */
   readonly projectId: string;
   /** Calls to Firestore that may be under way at once. Default: no bound. */
   readonly concurrencyMax?: number;
-  readonly reconnect?: {
-    /** How often to try to listen again before subscriptions fail. Default 5. */
-    readonly attempts?: number;
-    /** Bound of the first wait, in ms; it doubles each time. Default 1,000. */
-    readonly initialMs?: number;
-    /** No wait is longer, in ms. Default 60,000. */
-    readonly maxMs?: number;
-  };
+  /** When to listen again after the connection was lost, and when to give up. */
+  readonly reconnect?: ReconnectOptions;
   /** While listening, how often the job document is read to see whether the listener still lives. Default 15,000. */
   readonly pollMs?: number;
   /** How long the listener may be behind the job document before it counts as dead. Default 5,000. */
@@ -35,7 +30,7 @@ export interface FirestoreJobStoreOptions {
 export interface CheckedFirestoreOptions {
   readonly projectId: string;
   readonly concurrencyMax: number;
-  readonly reconnect: BackoffOptions & { readonly attempts: number };
+  readonly reconnect: Required<ReconnectOptions>;
   readonly contention: BackoffOptions & { readonly attempts: number };
   readonly pollMs: number;
   readonly reachTimeoutMs: number;
@@ -53,23 +48,30 @@ export function checkFirestoreOptions(options: FirestoreJobStoreOptions): Checke
     value: projectId,
     wanted: 'the project of the Firestore database; it is never taken from the environment',
   });
-  const ms = (name: string, value: number) => checkInteger(value, name, { min: 1, max: DAY_MS });
   return {
     projectId,
     concurrencyMax:
       concurrencyMax === undefined
         ? Number.POSITIVE_INFINITY
         : checkInteger(concurrencyMax, 'concurrencyMax', { min: 1, max: 1_000_000 }),
-    reconnect: {
-      attempts: checkInteger(reconnect.attempts ?? 5, 'reconnect.attempts', { min: 1, max: 1_000 }),
-      initialMs: ms('reconnect.initialMs', reconnect.initialMs ?? 1_000),
-      maxMs: ms('reconnect.maxMs', reconnect.maxMs ?? 60_000),
-      jitter: 'half',
-    },
+    reconnect: checkReconnect({ ...RECONNECT_DEFAULTS, ...reconnect }),
     contention: CONTENTION,
-    pollMs: ms('pollMs', options.pollMs ?? 15_000),
-    reachTimeoutMs: ms('reachTimeoutMs', options.reachTimeoutMs ?? 5_000),
-    callTimeoutMs: ms('callTimeoutMs', options.callTimeoutMs ?? 10_000),
-    listenIdleMs: ms('listenIdleMs', options.listenIdleMs ?? 30_000),
+    pollMs: checkMs('pollMs', options.pollMs ?? 15_000),
+    reachTimeoutMs: checkMs('reachTimeoutMs', options.reachTimeoutMs ?? 5_000),
+    callTimeoutMs: checkMs('callTimeoutMs', options.callTimeoutMs ?? 10_000),
+    listenIdleMs: checkMs('listenIdleMs', options.listenIdleMs ?? 30_000),
   };
+}
+
+function checkReconnect(options: Required<ReconnectOptions>): Required<ReconnectOptions> {
+  const { attempts, initialMs, maxMs } = options;
+  return {
+    attempts: checkInteger(attempts, 'reconnect.attempts', { min: 1, max: 1_000_000 }),
+    initialMs: checkMs('reconnect.initialMs', initialMs),
+    maxMs: checkMs('reconnect.maxMs', maxMs),
+  };
+}
+
+function checkMs(field: string, value: number): number {
+  return checkInteger(value, field, { min: 1, max: DAY_MS });
 }

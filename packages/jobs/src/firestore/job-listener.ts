@@ -6,8 +6,9 @@
 //
 // The client library hides a dead connection for minutes. So while listening we read the job document now and
 // then: if that fails, or if the listener does not get as far as the document within a time, it is dead.
-import { backoffMs, type Clock, type Logger, type Random, SynclineError } from '@syncline/kernel';
+import { type Clock, type Logger, type Random, SynclineError } from '@syncline/kernel';
 import type { JobsMetrics } from '../metrics-list.js';
+import { reconnectDelayMs } from '../reconnect.js';
 import type { JobDocuments } from './document-refs.js';
 import type { FirestoreCalls } from './firestore-calls.js';
 import { firestoreError } from './firestore-errors.js';
@@ -77,7 +78,9 @@ export class JobListener {
         if (this.#attempt >= reconnect.attempts) return this.#fail(error);
         this.#noteLost(error);
       }
-      await clock.sleep(backoffMs(this.#attempt - 1, reconnect, random), signal).catch(() => {});
+      await clock
+        .sleep(reconnectDelayMs(this.#attempt - 1, reconnect, random), signal)
+        .catch(() => {});
     }
   }
 

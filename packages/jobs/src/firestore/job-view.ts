@@ -9,6 +9,7 @@ import { type Clock, type Logger, type Random, SynclineError } from '@syncline/k
 import type { JobChange, JobRow } from '../core/rows.js';
 import { jobsLimits } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
+import { outOfReach } from '../reconnect.js';
 import type { StoreReports } from '../store-reports.js';
 import { JobFeed } from '../subscription/job-feed.js';
 import type { JobFeedSource, JobFeedView } from '../subscription/job-feed-source.js';
@@ -186,9 +187,8 @@ export class JobView implements JobFeedSource, ListenerTarget {
   }
 
   onFailed(error: SynclineError): void {
-    const { jobId } = this.#deps.documents;
-    const story = `cannot listen to job "${jobId}" after ${this.#options.reconnect.attempts} attempts: ${error.message}. Subscribe again with \`after\` set to details.cursor.`;
-    const failure = new SynclineError('unavailable', story, { cause: error });
+    const { reconnect } = this.#options;
+    const failure = outOfReach(reconnect, { cursor: undefined, cause: error });
     this.#end(failure);
     this.feed.fail(failure);
   }

@@ -3,18 +3,21 @@ import { setMaxListeners } from 'node:events';
 import { createMemoryJobStore, type JobStore } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { SynclineError } from '@syncline/kernel';
-import { type FaultProxy, startFaultProxy } from '@syncline/testkit';
+import { type FaultProxy, makeCertificates, startFaultProxy } from '@syncline/testkit';
 import { afterEach, expect, test } from 'vitest';
 import { Secret } from '../../config/secret.js';
+import type { ServerCredentials } from '../../config/server-config.js';
 import { JobWriter, type RemoteJobs, startRemoteJobs } from '../../testing/remote-jobs.js';
 import { until } from '../../testing/until.js';
 
 const jobId = 'nightly';
 let remote: RemoteJobs<FaultProxy>;
 
-async function start(behind: JobStore = createMemoryJobStore(), token?: string): Promise<JobStore> {
-  const options = token === undefined ? {} : { credentials: { token: new Secret(token) } };
-  remote = await startRemoteJobs(behind, startFaultProxy, options);
+async function start(
+  behind: JobStore = createMemoryJobStore(),
+  credentials: Partial<ServerCredentials> = {},
+): Promise<JobStore> {
+  remote = await startRemoteJobs(behind, startFaultProxy, { credentials });
   return behind;
 }
 
@@ -111,13 +114,21 @@ test('a connection that breaks under a write: unavailable, outcome unknown', asy
   expect(await call).toMatchObject({ code: 'unavailable', outcome: 'unknown' });
 });
 
-test('a server with a token lets in who has it', async () => {
-  await start(createMemoryJobStore(), 'right');
+test('a server with TLS and a token lets in who has both', async () => {
+  await using certificates = await makeCertificates();
+  const { server: own, ca } = certificates;
+  await start(createMemoryJobStore(), {
+    tls: { cert: own.cert, key: own.key, ca: undefined },
+    token: new Secret('right'),
+  });
   const { address } = remote;
-  await using right = createRemoteJobStore({ address, token: 'right' });
-  await using wrong = createRemoteJobStore({ address, token: 'wrong' });
+  const tls = { ca: ca.cert };
+  await using right = createRemoteJobStore({ address, tls, token: 'right' });
+  await using wrong = createRemoteJobStore({ address, tls, token: 'wrong' });
+  await using plain = createRemoteJobStore({ address, token: 'right' });
   expect(await right.getJob(jobId)).toBeUndefined();
   expect(await errorOf(wrong.getJob(jobId))).toMatchObject({ code: 'unauthenticated' });
+  expect(await errorOf(plain.getJob(jobId))).toMatchObject({ code: 'unavailable' });
   const stream = wrong.subscribe(jobId, { scope: {} })[Symbol.asyncIterator]();
   expect(await errorOf(stream.next())).toMatchObject({ code: 'unauthenticated' });
 });

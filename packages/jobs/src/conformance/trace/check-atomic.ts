@@ -1,4 +1,4 @@
-// Atomic: an event is one whole write, and the fold of a replay equals the store at R: no key is missing, none
+// J8  Atomic: an event is one whole write, and the fold of a replay equals the store at R: no key is missing, none
 // is older, none is newer.
 import type { JobEvent } from '../../job-event.js';
 import { changesFor, deliveredRevision, type JobTrace, type TraceChecker } from './job-trace.js';

@@ -1,4 +1,4 @@
-// Bookmarkable: after `synced` or `live` at r nothing in scope comes whose revision is not above r, and no later
+// J10  Bookmarkable: after `synced` or `live` at r nothing in scope comes whose revision is not above r, and no later
 // bookmark lies below an earlier one or below what was delivered.
 import { bookmarkOf, deliveredRevision, type TraceChecker } from './job-trace.js';
 import { runsOf } from './runs.js';

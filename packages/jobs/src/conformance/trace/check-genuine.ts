@@ -1,4 +1,4 @@
-// Genuine: no state in a stream is made up for a cell that was never written, each is in scope, and a replay is
+// J16  Genuine: no state in a stream is made up for a cell that was never written, each is in scope, and a replay is
 // closed by exactly one `synced`.
 import type { JobTrace, TraceChecker } from './job-trace.js';
 import { isInScope } from './keys.js';

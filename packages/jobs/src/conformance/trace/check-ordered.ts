@@ -1,4 +1,4 @@
-// Ordered: replay revisions rise strictly and are at most R, later ones rise strictly and are above R. With it
+// J5  Ordered: replay revisions rise strictly and are at most R, later ones rise strictly and are above R. With it
 // the grammar, and that a cursor names the revision of its event.
 //
 //   snapshot* synced (change | gap | live)*    `stale` and `live` anywhere, `lease` and `job` in order

@@ -1,4 +1,4 @@
-// Reliable. History `all`: every committed revision in scope comes, or a `gap` covers it. Both histories: once a
+// J7  Reliable. History `all`: every committed revision in scope comes, or a `gap` covers it. Both histories: once a
 // subscriber is told that it has caught up, it has the last state of every key, also behind a gap.
 import type { JobEvent } from '../../job-event.js';
 import { readCursor } from './cursor-parts.js';

@@ -1,4 +1,4 @@
-// Resumable: cut anywhere and resumed, the parts equal the uncut stream, or a `gap` says where not. Behind the
+// J9  Resumable: cut anywhere and resumed, the parts equal the uncut stream, or a `gap` says where not. Behind the
 // replay a resume begins with `synced` at the cursor, and the next change is the one that would have been next.
 import type { Cursor, JobEvent } from '../../job-event.js';
 import { readCursor } from './cursor-parts.js';

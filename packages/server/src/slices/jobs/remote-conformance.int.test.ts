@@ -2,12 +2,19 @@
 import { createMemoryJobStore } from '@syncline/jobs';
 import { jobStoreSuite } from '@syncline/jobs/testing';
 import { startFaultProxy } from '@syncline/testkit';
-import { describe, test } from 'vitest';
+import { describe, inject, test } from 'vitest';
 import { startRemoteJobs } from '../../testing/remote-jobs.js';
 
-describe('conformance', () => {
+declare module 'vitest' {
+  interface ProvidedContext {
+    jobsHistories: number;
+  }
+}
+
+describe('the remote store is a job store', () => {
   const cases = jobStoreSuite({
     name: 'remote',
+    histories: inject('jobsHistories') / 10, // in real time: a second each
     create: () => startRemoteJobs(createMemoryJobStore(), startFaultProxy),
     capabilities: { history: 'all', reads: 'linearizable', durability: 'synced', lost: 'store' },
     faults: {
@@ -19,5 +26,5 @@ describe('conformance', () => {
       },
     },
   });
-  for (const { name, run } of cases) test(name, run);
+  test.each(cases)('$name', ({ run }) => run());
 });

@@ -23,6 +23,7 @@ export class FirestoreCalls {
   readonly #options: CheckedFirestoreOptions;
   readonly #slots: CallSlots;
   readonly #underWay = new Set<Promise<unknown>>();
+  #isClosed = false;
   #troubledAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: FirestoreCallsDeps, options: CheckedFirestoreOptions) {
@@ -37,10 +38,12 @@ export class FirestoreCalls {
   }
 
   /**
-   * Ends the client. If it were ended while it still tries something, it would throw where nobody can catch. So
-   * what is under way is waited for; after trouble the client is ended later, and this does not wait for it.
+   * Ends the client, and refuses what comes after. If it were ended while it still tries something, it would
+   * throw where nobody can catch. So what is under way is waited for; after trouble the client is ended later,
+   * and this does not wait for it.
    */
   async close(): Promise<void> {
+    this.#isClosed = true;
     const { clock, firestore } = this.#deps;
     const quietMs = clock.monotonicMs() - this.#troubledAtMs;
     const end = async () => {
@@ -92,6 +95,8 @@ export class FirestoreCalls {
     run: () => Promise<T>,
   ): Promise<T> {
     const { what, timeoutMs, outcome } = call;
+    if (this.#isClosed)
+      return Promise.reject(new SynclineError('closed', `${what}: the job store is closed`));
     return new Promise((resolve, reject) => {
       const giveUp = () => {
         this.noteTrouble();

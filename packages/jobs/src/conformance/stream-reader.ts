@@ -34,10 +34,10 @@ export class StreamReader implements AsyncDisposable {
     const leftMs = sinceMs + DEADLINE_MS - this.#clock.monotonicMs();
     const seen = this.seen.slice(-10).map(formatEvent).join('; ');
     const what = `the next event after ${seen || 'nothing'}`;
-    const { value, done } = await within(this.#clock, what, this.#events.next(), leftMs);
-    if (done) return undefined;
-    this.seen.push(value);
-    return value;
+    const result = await within(this.#clock, what, this.#events.next(), leftMs);
+    if (result.done) return undefined;
+    this.seen.push(result.value);
+    return result.value;
   }
 
   /** The next event that is no sign of life. */

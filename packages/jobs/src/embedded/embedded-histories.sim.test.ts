@@ -109,7 +109,7 @@ describe('the embedded store in a hard life', () => {
       compact: ({ clock }) => clock.sleep(COMPACTION_MS),
     },
   });
-  for (const { name, run } of cases.filter(({ name }) => /random history|compact/.test(name))) {
+  for (const { name, run } of cases.filter((one) => /random history|compact/.test(one.name))) {
     test(name, async () => {
       machinesCount = 0;
       simulation = new Simulation({ seed: name });

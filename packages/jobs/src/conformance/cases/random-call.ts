@@ -1,6 +1,6 @@
 // One call of a store, drawn at random from so few names and numbers that calls meet: repeats, old epochs, jobs
 // that were deleted, versions that do not hold.
-import type { Random } from '@syncline/kernel';
+import { type Random, randomBelow } from '@syncline/kernel';
 import type { JobPatch, JobQuery, JobSpec, LeaseRequest } from '../../job.js';
 import type { StateWrite } from '../../job-store.js';
 import type { Scope } from '../../state.js';
@@ -34,64 +34,97 @@ const JOB_IDS = ['a', 'b'] as const;
 const TAGS = ['x', 'é', 'z'] as const;
 const STATUSES = [0, 1, 9, 2_147_483_647, -1, -2, -3] as const;
 
-export function drawCall(
-  random: Random,
-  below: (random: Random, bound: number) => number,
-): StoreCall {
-  const pick = <T>(list: readonly T[]): T => list[below(random, list.length)] as T;
-  const some = <T>(list: readonly T[]): readonly T[] => list.filter(() => random.float() < 0.4);
-  const chance = (probability: number) => random.float() < probability;
-  const jobId = pick(JOB_IDS);
-  const taskId = chance(0.95) ? below(random, 2) : 2;
-  const tag = pick(TAGS);
-  const age = { incarnations: chance(0.95) ? 0 : 1, epochs: chance(0.9) ? 0 : pick([1, -1]) };
-  const scope = { ...(chance(0.4) && { taskId }), ...(chance(0.4) && { tag }) };
-  const draw = random.float();
-  if (draw < 0.08) {
-    const spec = { jobId, numTasks: 2 + below(random, 2), expectedTags: some(TAGS) };
-    return { do: 'create', spec };
+export function drawCall(random: Random): StoreCall {
+  const draw = new Draw(random);
+  const kind = random.float();
+  if (kind < 0.135) return draw.metadata();
+  if (kind < 0.25) return draw.lease();
+  return kind < 0.7 ? draw.write() : draw.read();
+}
+
+class Draw {
+  readonly #random: Random;
+  readonly #jobId: string;
+  readonly #taskId: number;
+  readonly #tag: string;
+
+  constructor(random: Random) {
+    this.#random = random;
+    this.#jobId = this.#pick(JOB_IDS);
+    this.#taskId = this.#chance(0.95) ? this.#below(2) : 2;
+    this.#tag = this.#pick(TAGS);
   }
-  if (draw < 0.11) {
-    const labels = { stage: pick(['one', 'two']) };
-    const patch = {
-      ...(chance(0.5) && { labels }),
-      ...(chance(0.6) && { expectedTags: some(TAGS) }),
-    };
-    return { do: 'update', jobId, patch };
+
+  metadata(): StoreCall {
+    const jobId = this.#jobId;
+    const kind = this.#random.float();
+    const expectedTags = TAGS.filter(() => this.#chance(0.4));
+    if (kind < 0.6)
+      return { do: 'create', spec: { jobId, numTasks: 2 + this.#below(2), expectedTags } };
+    if (kind < 0.85) {
+      const labels = { stage: this.#pick(['one', 'two']) };
+      const patch = {
+        ...(this.#chance(0.5) && { labels }),
+        ...(this.#chance(0.6) && { expectedTags }),
+      };
+      return { do: 'update', jobId, patch };
+    }
+    return { do: kind < 0.9 ? 'mark' : 'delete', jobId };
   }
-  if (draw < 0.115) return { do: 'mark', jobId };
-  if (draw < 0.13) return { do: 'delete', jobId };
-  if (draw < 0.25) {
-    const action = pick(['claim', 'claim', 'renew', 'release'] as const);
-    const request = { jobId, taskId, action, ttlMs: 0, holder: pick(['', 'host']) };
-    return { do: 'lease', request, age };
+
+  lease(): StoreCall {
+    const action = this.#pick(['claim', 'claim', 'renew', 'release'] as const);
+    const holder = this.#pick(['', 'host']);
+    const request = { jobId: this.#jobId, taskId: this.#taskId, action, ttlMs: 0, holder };
+    return { do: 'lease', request, age: this.#age() };
   }
-  if (draw < 0.7) {
-    const event = below(random, 25);
-    const status = chance(0.95) ? (STATUSES[event % STATUSES.length] ?? 0) : 5; // a repeat, mostly
+
+  /** What an event id stands for is mostly the same, so that it is a repeat if it comes again. */
+  write(): StoreCall {
+    const event = this.#below(25);
+    const status = this.#chance(0.95) ? (STATUSES[event % STATUSES.length] ?? 0) : 5;
     const write = {
-      jobId,
-      taskId,
-      tag,
+      jobId: this.#jobId,
+      taskId: this.#taskId,
+      tag: this.#tag,
       status,
       message: event % 2 === 0 ? '' : '🟢 ok',
       schemaVersion: 1,
       eventId: `e${event}`,
       ...(event % 5 === 0 && { payload: { status, list: [1, 'two', null] } }),
-      ...(chance(0.2) && { ifVersion: below(random, 4) }),
+      ...(this.#chance(0.2) && { ifVersion: this.#below(4) }),
     };
-    return { do: 'write', write, age };
+    return { do: 'write', write, age: this.#age() };
   }
-  if (draw < 0.78) {
-    const page = { afterRevision: below(random, 12), limit: 1 + below(random, 5) };
-    return { do: 'list', jobId, scope, page };
+
+  read(): StoreCall {
+    const [jobId, taskId, tag] = [this.#jobId, this.#taskId, this.#tag];
+    const scope = { ...(this.#chance(0.4) && { taskId }), ...(this.#chance(0.4) && { tag }) };
+    const limit = 1 + this.#below(5);
+    const kind = this.#random.float();
+    if (kind < 0.25)
+      return { do: 'list', jobId, scope, page: { afterRevision: this.#below(12), limit } };
+    if (kind < 0.45) return { do: 'get', jobId, taskId, tag };
+    if (kind < 0.8) return { do: 'progress', jobId, scope };
+    if (kind < 0.9) return { do: 'job', jobId };
+    const worst = this.#pick(STATUS_CLASSES);
+    return { do: 'jobs', query: { ...(this.#chance(0.5) && { worst }), limit } };
   }
-  if (draw < 0.84) return { do: 'get', jobId, taskId, tag };
-  if (draw < 0.94) return { do: 'progress', jobId, scope };
-  if (draw < 0.97) return { do: 'job', jobId };
-  const query = {
-    ...(chance(0.5) && { worst: pick(STATUS_CLASSES) }),
-    limit: 1 + below(random, 2),
-  };
-  return { do: 'jobs', query };
+
+  #age(): Age {
+    const epochs = this.#chance(0.9) ? 0 : this.#pick([1, -1]);
+    return { incarnations: this.#chance(0.95) ? 0 : 1, epochs };
+  }
+
+  #below(bound: number): number {
+    return randomBelow(this.#random, bound);
+  }
+
+  #chance(probability: number): boolean {
+    return this.#random.float() < probability;
+  }
+
+  #pick<T>(list: readonly T[]): T {
+    return list[this.#below(list.length)] as T;
+  }
 }

@@ -5,7 +5,7 @@
 // J12  getState and getProgress equal the naive fold at their revision.
 // J13  Only the newest claim of the current incarnation writes.
 import assert from 'node:assert/strict';
-import { type Random, randomBelow, SynclineError } from '@syncline/kernel';
+import { type Random, SynclineError } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import type { JobStore } from '../../job-store.js';
 import type { CaseContext, Cases } from '../job-store-subject.js';
@@ -26,7 +26,7 @@ async function compare({ subject, time }: CaseContext, seed: string): Promise<vo
   await using reference = createReferenceJobStore({ clock: subject.clock });
   const sides = [new Side(subject.store), new Side(reference)] as const;
   for (let step = 0; step < STEPS[time]; step += 1) {
-    const call = drawCall(random, randomBelow);
+    const call = drawCall(random);
     const [actual, expected] = [await sides[0].answer(call), await sides[1].answer(call)];
     assert.deepEqual(actual, expected, `seed ${seed}, call ${step}: ${JSON.stringify(call)}`);
   }

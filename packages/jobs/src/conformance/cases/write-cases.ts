@@ -206,7 +206,7 @@ async function ifNeverWritten({ subject: { store } }: Context): Promise<void> {
 async function ifVersionRace({ subject: { store } }: Context): Promise<void> {
   const { writers } = await createStaffedJob(store, { numTasks: 1 });
   const answers = await Promise.all(
-    [1, 2, 3, 4].map((status) => writers[0]?.send('a', status, { ifVersion: 0 })),
+    [1, 2, 3, 4].map(async (status) => writers[0]?.send('a', status, { ifVersion: 0 })),
   );
   assert.equal(answers.filter((answer) => answer?.applied).length, 1);
   assert.equal((await store.getState(JOB_ID, 0, 'a'))?.version, 1);

@@ -133,8 +133,7 @@ export class HistoryReader {
   }
 
   async #next(): Promise<Pulled> {
-    const { value, done } = (await this.#batches?.next()) ?? { value: undefined, done: true };
-    return done ? { value: undefined, done: true } : { value, done: false };
+    return (await this.#batches?.next()) ?? { value: undefined, done: true };
   }
 
   /** The part that takes what comes. A new one resumes where the last has ended. */
@@ -170,7 +169,9 @@ export class HistoryReader {
     await this.#leave();
     if (thrown.code === 'overflow') {
       if (thrown.details['cursor'] !== cursor)
-        this.#world.problems.push(`overflow at ${thrown.details['cursor']}, read up to ${cursor}`);
+        this.#world.problems.push(
+          `overflow at ${String(thrown.details['cursor'])}, read up to ${cursor}`,
+        );
       return;
     }
     // The job is deleted, and will be created again.

@@ -108,7 +108,9 @@ export class HistoryWriter {
       }
     }
     if (revisions.size > 1)
-      this.#world.problems.push(`J2: event ${write.eventId} made revisions ${[...revisions]}`);
+      this.#world.problems.push(
+        `J2: event ${write.eventId} made revisions ${[...revisions].join(', ')}`,
+      );
     this.#checkFirst(answers);
     return revisions.size > 0;
   }

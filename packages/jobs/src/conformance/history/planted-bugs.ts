@@ -24,7 +24,7 @@ export function plantBug(store: JobStore, bug: PlantedBug): JobStore {
     get(target, name) {
       if (name === 'subscribe') return subscribeWith(target, DISTORTIONS[bug]);
       const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? value.bind(target) : value;
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
     },
   });
 }

@@ -31,7 +31,7 @@ describe('the reference store is a job store', () => {
       };
     },
     faults: {
-      compact: ({ store }) => (store as ReferenceJobStore).compact(),
+      compact: ({ store }) => store.compact(),
       stepClock: (_, ms) => world?.node.clock.step(ms),
     },
   });

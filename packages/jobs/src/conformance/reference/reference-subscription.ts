@@ -2,7 +2,7 @@
 // revision and whether the replay is over, nothing else, so it cannot miss or repeat what it has not looked at.
 //
 // It buffers nothing. A buffer counts as full when more waits at a pull than the buffer would hold.
-import { type Clock, SynclineError, type Timer } from '@syncline/kernel';
+import { type Clock, SynclineError } from '@syncline/kernel';
 import type { JobChange } from '../../core/rows.js';
 import type { Cursor, JobEvent, JobSubscription, StoreSubscribeOptions } from '../../job-event.js';
 import { jobsLimits } from '../../limits.js';
@@ -172,16 +172,16 @@ export class ReferenceSubscription implements JobSubscription {
   /** False: nothing happened for `liveIntervalMs`. */
   #nextChange(job: ReferenceJob): Promise<boolean> {
     return new Promise((resolve) => {
-      let timer: Timer | undefined;
       const finish = (hasChanged: boolean) => {
-        timer?.cancel();
+        timer.cancel();
         stopListening();
         this.#stop.signal.removeEventListener('abort', onAbort);
         resolve(hasChanged);
       };
       const onAbort = () => finish(true);
       const stopListening = job.onChange(() => finish(true));
-      timer = this.#deps.clock.setTimer(jobsLimits.liveIntervalMs.value, () => finish(false));
+      const { value: idleMs } = jobsLimits.liveIntervalMs;
+      const timer = this.#deps.clock.setTimer(idleMs, () => finish(false));
       this.#stop.signal.addEventListener('abort', onAbort);
     });
   }

@@ -38,6 +38,6 @@ export function isSameContent(left: unknown, right: unknown): boolean {
   return isDeepStrictEqual(left, right);
 }
 
-function contentOfLease({ expiresAtMs: _, ...lease }: TaskLease): unknown {
-  return lease;
+function contentOfLease(lease: TaskLease): unknown {
+  return { ...lease, expiresAtMs: 0 };
 }

@@ -52,10 +52,8 @@ export async function* followJob(
         attempt = 0;
         lastGoodMs = clock.monotonicMs();
         yield { kind: 'events', events };
-        for (const event of events) {
-          if ('cursor' in event) cursor = event.cursor;
-          if (event.kind === 'gap' && event.reason === 'deleted') return;
-        }
+        cursor = events.findLast((event) => 'cursor' in event)?.cursor ?? cursor;
+        if (events.some((event) => event.kind === 'gap' && event.reason === 'deleted')) return;
       }
     } catch (thrown) {
       if (signal.aborted) return;

@@ -24,7 +24,11 @@ export async function startFold(
   const query = scopeQuery(scope);
   for (let afterRevision = 0, isMore = true; isMore; ) {
     query.set('afterRevision', String(afterRevision));
-    const page = await fetchAnswer(target, `${jobPath(jobId)}/states?${query}`, isStatePage);
+    const page = await fetchAnswer(
+      target,
+      `${jobPath(jobId)}/states?${query.toString()}`,
+      isStatePage,
+    );
     fold.seed(page.states, page.revision);
     isMore = page.more && page.revision > afterRevision;
     afterRevision = page.revision;

@@ -20,7 +20,8 @@ export interface JobServerOptions {
 export async function startJobServer(options: JobServerOptions = {}): Promise<JobServer> {
   const { dataDir, httpPort = 0 } = options;
   const flags = new Map<string, string>([
-    ...(['grpc.port', 'resp.port'].map((name) => [name, '0']) as [string, string][]),
+    ['grpc.port', '0'],
+    ['resp.port', '0'],
     ['http.port', String(httpPort)],
     dataDir === undefined ? ['memory', 'true'] : ['data_dir', dataDir],
   ]);

@@ -26,15 +26,9 @@ describe('the Firestore store is a job store', () => {
       const clock = new TimerCount(createSystemClock());
       const options = { ...server.settings, projectId, pollMs: 100, reconnect: { initialMs: 10 } };
       const open = () => createFirestoreJobStore(options, { clock });
-      return {
-        store: open(),
-        clock,
-        pendingTimers: () => clock.pending,
-        open,
-        async [Symbol.asyncDispose]() {
-          await this.store.close();
-        },
-      };
+      const subject = { store: open(), open, clock, pendingTimers: () => clock.pending };
+      const dispose = () => subject.store.close();
+      return Object.assign(subject, { [Symbol.asyncDispose]: dispose });
     },
     faults: {
       cut: () => server.gate.cutStreams(),

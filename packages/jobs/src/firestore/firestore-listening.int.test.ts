@@ -53,7 +53,7 @@ function open(
 const clock = createSystemClock();
 const kindsOf = (events: readonly { readonly kind: string }[]) => events.map(({ kind }) => kind);
 
-test('J17 a pure writer listens to nothing; reads of aggregates do, and stop when nobody asks', async () => {
+test('a pure writer listens to nothing; reads of aggregates do, and stop when nobody asks', async () => {
   const metrics = new Counters();
   await using store = open({ listenIdleMs: 100 }, { metrics });
   const { writers } = await createStaffedJob(store);

@@ -262,4 +262,19 @@ describe('a restart', () => {
       expect(clock.pending).toBe(0);
       await isRefused(writer.send('a', 3), 'closed');
     }));
+
+  test('J21 waits for a view that is being read when it ends', () =>
+    inWorld(async (world) => {
+      const { store, clock } = await openIn(world);
+      const { writers } = await createStaffedJob(store);
+      await at(writers, 0).set('a', 1);
+      const page = { afterRevision: 0, limit: 10 };
+      const readers = [store.subscribe(JOB_ID, { scope: {} }).batches()[Symbol.asyncIterator]()];
+      const reads = [store.listStates(JOB_ID, {}, page), ...readers.map((each) => each.next())];
+      while (store.status().openSnapshots < reads.length) await Promise.resolve();
+      await store.close();
+      expect([store.status().openSnapshots, clock.pending]).toEqual([0, 0]);
+      expect(await reads[0]).toMatchObject({ states: [{ version: 1 }] });
+      expect(await reads[1]).toEqual({ done: true, value: undefined });
+    }));
 });

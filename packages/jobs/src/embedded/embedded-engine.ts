@@ -170,7 +170,7 @@ export class EmbeddedEngine {
     };
   }
 
-  /** Answers what is in flight, then ends the subscriptions. */
+  /** Answers what is in flight, ends the subscriptions, and waits for reads that are under way. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#sweep?.cancel();
@@ -179,6 +179,7 @@ export class EmbeddedEngine {
     await this.#queue.idle();
     if (this.#ledger.hasBufferedMark) await this.#clearBufferedMark();
     for (const job of this.jobs.values()) job.feed?.close();
+    await this.reads.whenDone();
   }
 
   /** Again behind each wait: what was asked for may have become pointless. */

@@ -51,6 +51,11 @@ export class JobReads {
     return this.#slots.takenCount;
   }
 
+  /** When no view is open: a read that is under way comes to its end. */
+  whenDone(): Promise<void> {
+    return this.#slots.free();
+  }
+
   async state(job: LoadedJob, taskId: number, tag: string): Promise<State | undefined> {
     job.damage.checkScope({ taskId, tag });
     return this.#whenLevel(() => this.#stateOf(job, taskId, tag), job);

@@ -34,4 +34,21 @@ describe('slots for views', () => {
     giveBack();
     expect(slots.takenCount).toBe(0);
   });
+
+  test('J21 one can wait until all are given back, also by those who still wait', async () => {
+    const slots = new ViewSlots(1);
+    await slots.free();
+    const giveBack = await slots.take();
+    const later = slots.take();
+    let isFree = false;
+    const freed = slots.free().then(() => {
+      isFree = true;
+    });
+    giveBack();
+    const giveLater = await later;
+    await settle();
+    expect(isFree).toBe(false);
+    giveLater();
+    await freed;
+  });
 });

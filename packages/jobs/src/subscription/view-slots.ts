@@ -7,6 +7,7 @@ import { jobsLimits } from '../limits.js';
 export class ViewSlots {
   readonly #slotsMax: number;
   readonly #waiting = new Set<() => void>();
+  readonly #onFree: (() => void)[] = [];
   #takenCount = 0;
 
   constructor(slotsMax: number = jobsLimits.openSnapshotsMax.value) {
@@ -30,11 +31,17 @@ export class ViewSlots {
     };
   }
 
+  /** When none is taken. Whoever waits for a slot comes first. */
+  async free(): Promise<void> {
+    if (this.#takenCount > 0) await new Promise<void>((resolve) => this.#onFree.push(resolve));
+  }
+
   /** A slot that is handed on stays counted: nobody can come between. */
   #giveBack(): void {
     const [next] = this.#waiting;
     if (next) next();
     else this.#takenCount -= 1;
+    if (this.#takenCount === 0) for (const resolve of this.#onFree.splice(0)) resolve();
   }
 
   #waitForSlot(signal: AbortSignal | undefined): Promise<void> {

@@ -60,8 +60,8 @@ export class DocumentFields {
   list(name: string): readonly DocumentFields[] {
     const value = this.#values[name];
     if (!Array.isArray(value)) return this.#refuse(name, 'a list');
-    return value.map((item) =>
-      typeof item === 'object' && item !== null
+    return value.map((item: unknown) =>
+      isMap(item)
         ? new DocumentFields(`${this.#path}.${name}`, item)
         : this.#refuse(name, 'a list of maps'),
     );
@@ -74,4 +74,8 @@ export class DocumentFields {
       { details: { path: this.#path, field: name } },
     );
   }
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }

@@ -125,7 +125,9 @@ function dateOf(timestampMs: number | undefined): Date | null {
 
 function readMetadata(jobId: string, fields: DocumentFields): JobRow {
   const deletedAtMs = fields.optionalTimestampMs('deletedAt');
-  const labels = fields.list('labels').map((label) => [label.text('name'), label.text('value')]);
+  const labels = fields
+    .list('labels')
+    .map((label): readonly [string, string] => [label.text('name'), label.text('value')]);
   return {
     jobId,
     incarnation: fields.text('incarnation'),

@@ -7,7 +7,7 @@
 import { FirestoreState } from '@firestore-emulator/server';
 import { FirestoreServiceV1Impl } from '@firestore-emulator/server/dist/server/FirestoreServiceV1Impl/index.js';
 import { status, type UntypedServiceImplementation } from '@grpc/grpc-js';
-import { ListenStream } from './listen-stream.js';
+import { type ListenRequest, ListenStream } from './listen-stream.js';
 import { TransactionBook } from './transaction-book.js';
 
 type Service = FirestoreServiceV1Impl;
@@ -169,7 +169,7 @@ export class FirestoreGate {
     });
     call.on('cancelled', forget);
     call.on('error', forget);
-    call.once('data', (request) => {
+    call.once('data', (request: ListenRequest) => {
       const send = (response: Parameters<ListenCall['write']>[0]) => void call.write(response);
       const stream = new ListenStream({ state: this.#state, book: this.#book, send }, request);
       this.#streams.set(call, stream);

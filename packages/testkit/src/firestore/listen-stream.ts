@@ -6,8 +6,8 @@
 import type { FirestoreState } from '@firestore-emulator/server';
 import { collectionOf, type TransactionBook } from './transaction-book.js';
 
-type ListenRequest = Parameters<FirestoreState['v1Listen']>[0];
-export type ListenResponse = Parameters<Parameters<FirestoreState['v1Listen']>[1]>[0];
+export type ListenRequest = Parameters<FirestoreState['v1Listen']>[0];
+type ListenResponse = Parameters<Parameters<FirestoreState['v1Listen']>[1]>[0];
 
 const CURRENT = 3;
 const RESET = 4;

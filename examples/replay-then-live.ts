@@ -35,7 +35,7 @@ async function follow(until: number, after?: number): Promise<number> {
     if (event.kind === 'synced' && event.revision >= until) break;
     if (event.kind === 'change' && event.change.revision >= until) break;
   }
-  return subscription.revision;
+  return subscription.position?.revision ?? 0;
 }
 
 measure('kitchen', 19);

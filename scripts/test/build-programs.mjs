@@ -8,7 +8,7 @@ import { StepError } from '../bootstrap/step.mjs';
 
 export async function setup() {
   try {
-    await withBootstrapLock(() => ensureBuilt(['packages/cli', 'packages/testkit']));
+    await withBootstrapLock(() => ensureBuilt(['packages/cli', 'packages/testkit', 'examples']));
   } catch (error) {
     if (!(error instanceof StepError)) throw error;
     say(`${error.message}\nThe programs that these tests start are those of an older build.`);

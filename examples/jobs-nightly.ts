@@ -1,0 +1,202 @@
+// Four processes work on one job, each on its part of three streams of work. One is killed with SIGKILL in the
+// middle: it shows as lost, another process takes its task over under a new epoch, and the job comes to its
+// end. A fifth process watches, and proves that it has seen every change.
+//
+//   npm run example -- jobs-nightly
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import {
+  createJobManager,
+  createJobReader,
+  type JobEvent,
+  JobStatus,
+  type State,
+  type TaskLease,
+} from '@syncline/jobs';
+import { createRemoteJobStore } from '@syncline/jobs/grpc';
+import { createSystemClock, createSystemRandom, silentLogger } from '@syncline/kernel';
+import type { RunningServer } from '@syncline/server';
+
+const jobId = 'nightly-42';
+const numTasks = 4;
+const TAGS = ['ingest', 'parse', 'report'] as const;
+const STEPS = [10, 20, 30, 40, 50, 60, 70, 80, 90];
+const VICTIM = 2;
+/** The shortest there is, so that nobody waits long for the lost task. */
+const TTL_MS = 1_000;
+
+/** One task: goes through its part of every tag, from where the last process of this task has stopped. */
+async function work(address: string, taskIndex: number, stepMs: number): Promise<void> {
+  await using store = createRemoteJobStore({ address });
+  const target = { store, jobId, taskIndex, numTasks };
+  await using job = await createJobManager(target, { lease: { ttlMs: TTL_MS } });
+  for (const tag of TAGS) {
+    const { status } = await job.getState({ taskId: taskIndex, tag });
+    if (status === JobStatus.notStarted) await job.setStarted({ tag });
+    for (const percent of STEPS.filter((step) => step > status)) {
+      await sleep(stepMs * (0.5 + Math.random()));
+      await job.setState({ tag, status: percent, message: `${percent} of 100 files` });
+    }
+    if (status !== JobStatus.finished) await job.setFinished({ tag });
+  }
+}
+
+/** A line per thing that happens and, on a terminal, a table below them that is drawn anew with each change. */
+class Board {
+  readonly #states = new Map<string, State>();
+  readonly #leases = new Map<number, TaskLease>();
+  #drawnLines = 0;
+
+  take(event: JobEvent): void {
+    if (event.kind === 'lease') {
+      const { taskId, epoch, state, holder } = event.lease;
+      this.#leases.set(taskId, event.lease);
+      this.say(`task ${taskId}: ${state}, epoch ${epoch}, process ${holder}`);
+    }
+    if (event.kind !== 'snapshot' && event.kind !== 'change') return;
+    const { taskId, tag, statusClass } = event.state;
+    this.#states.set(`${taskId} ${tag}`, event.state);
+    if (statusClass === 'finished') this.say(`task ${taskId}: ${tag} finished`);
+    else this.#draw();
+  }
+
+  say(line: string): void {
+    this.#erase();
+    process.stdout.write(`${line}\n`);
+    this.#draw();
+  }
+
+  #draw(): void {
+    if (!process.stdout.isTTY) return;
+    this.#erase();
+    const rows = Array.from({ length: numTasks }, (_, taskId) => this.#row(taskId));
+    const title = `${jobId.padEnd(16)}${TAGS.map((tag) => tag.padEnd(14)).join('')}`;
+    const lines = ['', title, ...rows];
+    process.stdout.write(lines.map((line) => `${line}\n`).join(''));
+    this.#drawnLines = lines.length;
+  }
+
+  #erase(): void {
+    if (this.#drawnLines > 0) process.stdout.write(`\x1b[${this.#drawnLines}A\x1b[J`);
+    this.#drawnLines = 0;
+  }
+
+  #row(taskId: number): string {
+    const bars = TAGS.map((tag) => {
+      const status = this.#states.get(`${taskId} ${tag}`)?.status ?? 0;
+      const filled = Math.min(10, Math.floor(status / 10));
+      return `${'█'.repeat(filled)}${'░'.repeat(10 - filled)}    `;
+    });
+    const { state = 'free' } = this.#leases.get(taskId) ?? {};
+    return `task ${taskId} ${state.padEnd(9)}${bars.join('')}`;
+  }
+}
+
+/** Follows the whole job, with leases and metadata, and counts: revisions are 1, 2, 3 … without a hole. */
+async function watch(address: string): Promise<void> {
+  const board = new Board();
+  process.on('message', (line: string) => board.say(line));
+  await using store = createRemoteJobStore({ address });
+  await using reader = await createJobReader({ store, jobId });
+  process.send?.('watching');
+  const finished = new Set<string>();
+  const released = new Set<number>();
+  let seen = 0;
+  for await (const event of reader.subscribe({ include: ['lease', 'job'] })) {
+    board.take(event);
+    const revision = revisionOf(event);
+    if (revision === undefined) continue;
+    if (revision !== seen + 1) throw new Error(`revision ${revision} came after ${seen}`);
+    seen = revision;
+    if (event.kind === 'lease' && event.lease.state === 'released')
+      released.add(event.lease.taskId);
+    if ('state' in event && event.state.statusClass === 'finished')
+      finished.add(`${event.state.taskId} ${event.state.tag}`);
+    if (finished.size === numTasks * TAGS.length && released.size === numTasks) break;
+  }
+  const { percent, revision } = await reader.getProgress();
+  board.say(`the job is at ${percent} % and at revision ${revision}`);
+  board.say(`the watcher saw revisions 1 to ${seen}, each once, none is missing`);
+  process.disconnect();
+  if (revision !== seen) throw new Error(`the watcher has missed ${revision - seen} changes`);
+}
+
+/** Which change of the job an event stands for, if it stands for one. */
+function revisionOf(event: JobEvent): number | undefined {
+  switch (event.kind) {
+    case 'snapshot':
+    case 'change':
+      return event.state.revision;
+    case 'lease':
+      return event.lease.revision;
+    case 'job':
+      return event.job.revision;
+    case 'gap':
+      throw new Error(`something was left out: ${event.reason}`);
+    case 'synced':
+    case 'live':
+    case 'stale':
+      return undefined;
+  }
+}
+
+/** What `npx syncline serve --data-dir DIR` runs, in this process and on free ports. The others need not load it. */
+async function startSyncline(dataDir: string): Promise<{ server: RunningServer; address: string }> {
+  const { createSlices, loadConfig, startServer } = await import('@syncline/server');
+  const ports = { 'http.port': '0', 'grpc.port': '0', 'resp.port': '0' };
+  const flags = new Map(Object.entries({ data_dir: dataDir, ...ports }));
+  const { config } = loadConfig({ environment: {}, flags });
+  const ground = { clock: createSystemClock(), random: createSystemRandom() };
+  const deps = { ...ground, logger: silentLogger, onListening() {} };
+  const server = await startServer(deps, config, createSlices());
+  const port = server.listeners.find(({ listener }) => listener === 'grpc')?.port ?? 0;
+  return { server, address: `127.0.0.1:${port}` };
+}
+
+const startProcess = (...args: readonly string[]) => fork(fileURLToPath(import.meta.url), args);
+
+async function ended(child: ChildProcess): Promise<void> {
+  const [code] = child.exitCode === null ? await once(child, 'exit') : [child.exitCode];
+  if (code !== 0) throw new Error(`process ${child.pid} ended with ${code}`);
+}
+
+async function runJob(address: string, stepMs: string): Promise<void> {
+  await using store = createRemoteJobStore({ address });
+  await store.createJob({ jobId, numTasks, expectedTags: TAGS });
+  await using reader = await createJobReader({ store, jobId });
+  const watcher = startProcess('watch', address);
+  await once(watcher, 'message');
+  const startTask = (taskId: number) => startProcess('task', address, String(taskId), stepMs);
+  const tasks = Array.from({ length: numTasks }, (_, taskId) => startTask(taskId));
+
+  const victim = tasks[VICTIM];
+  await reader.waitFor({ taskId: VICTIM, tag: 'parse' }, ({ lowest }) => lowest.status >= 20);
+  watcher.send(`kill -9 ${victim?.pid}, which works on task ${VICTIM}`);
+  victim?.kill('SIGKILL');
+  await reader.waitFor({}, ({ lostTasks }) => lostTasks > 0);
+  tasks[VICTIM] = startTask(VICTIM);
+  watcher.send(`process ${tasks[VICTIM]?.pid} takes task ${VICTIM} over`);
+
+  await Promise.all([...tasks, watcher].map(ended));
+}
+
+const [, , role = '150', address = '', taskId, stepMs] = process.argv;
+if (role === 'task') {
+  await work(address, Number(taskId), Number(stepMs));
+} else if (role === 'watch') {
+  await watch(address);
+} else {
+  const dataDir = await mkdtemp(join(tmpdir(), 'syncline-nightly-'));
+  const { server, address: serverAddress } = await startSyncline(dataDir);
+  try {
+    await runJob(serverAddress, role); // `npm run example -- jobs-nightly 50` takes about 50 ms per step
+  } finally {
+    await server.stop();
+    await rm(dataDir, { recursive: true });
+  }
+}

@@ -88,7 +88,7 @@ export function sint(number: number): Field<number> {
     number,
     absent: () => 0,
     write: (out, value) => out.sint(number, value),
-    read: (reader) => reader.sint(),
+    read: (reader, name) => reader.sint(name),
   };
 }
 

@@ -1,7 +1,8 @@
 // Reads the protobuf wire format field by field, without an object per field.
 //
-// The type of a known field comes from the contract and not from its tag. Fields that the contract does not know
-// are passed over, so that a newer sender can say more. What is malformed throws `invalid-argument`.
+// A known field must have the wire type of the contract: read as another one, its bytes would become values that
+// nobody sent. Fields that the contract does not know are passed over, so that a newer sender can say more. What is
+// malformed throws `invalid-argument`.
 import { isUtf8 } from 'node:buffer';
 import { SynclineError } from '@syncline/kernel';
 
@@ -11,6 +12,7 @@ const DELIMITED = 2;
 const FIXED32 = 5;
 
 const VARINT_BYTES_MAX = 10;
+const UINT32_MAX = 4_294_967_295;
 
 export class ProtoReader {
   /** The job of all states in the message: they do not name it. */
@@ -32,7 +34,7 @@ export class ProtoReader {
   /** The number of the next field; 0 at the end of the message. */
   field(): number {
     if (this.#at >= this.#end) return 0;
-    const tag = this.uint();
+    const tag = this.#varint();
     this.#wireType = tag & 7;
     const number = Math.floor(tag / 8);
     return number === 0 ? this.fail('a field has number 0') : number;
@@ -40,6 +42,7 @@ export class ProtoReader {
 
   /** Enters the message that the field holds; hand what it returns to `leave` at its end. */
   enter(): number {
+    this.#expect(DELIMITED);
     const length = this.#length();
     const outerEnd = this.#end;
     this.#end = this.#at + length;
@@ -52,21 +55,14 @@ export class ProtoReader {
 
   /** A uint64. What is above 2^53 - 1 is refused: the contract says that there is none. */
   uint(): number {
-    let value = 0;
-    let unit = 1;
-    for (let count = 0; count < VARINT_BYTES_MAX; count += 1) {
-      const byte = this.#byte();
-      value += (byte & 0x7f) * unit;
-      if (byte < 0x80)
-        return value <= Number.MAX_SAFE_INTEGER ? value : this.fail('a number is above 2^53 - 1');
-      unit *= 0x80;
-    }
-    return this.fail('a number has more than 10 bytes');
+    this.#expect(VARINT);
+    return this.#varint();
   }
 
-  /** An int32 in zigzag. */
-  sint(): number {
+  /** An int32 in zigzag. `field` is what errors call it. */
+  sint(field?: string): number {
     const value = this.uint();
+    if (value > UINT32_MAX) return this.fail('a number is not an int32', field);
     return (value >>> 1) ^ -(value & 1);
   }
 
@@ -75,6 +71,7 @@ export class ProtoReader {
   }
 
   text(): string {
+    this.#expect(DELIMITED);
     const length = this.#length();
     const start = this.#at;
     this.#at += length;
@@ -113,6 +110,24 @@ export class ProtoReader {
     );
   }
 
+  #expect(wireType: number): void {
+    if (this.#wireType !== wireType)
+      this.fail(`a field has wire type ${this.#wireType}, not ${wireType}`);
+  }
+
+  #varint(): number {
+    let value = 0;
+    let unit = 1;
+    for (let count = 0; count < VARINT_BYTES_MAX; count += 1) {
+      const byte = this.#byte();
+      value += (byte & 0x7f) * unit;
+      if (byte < 0x80)
+        return value <= Number.MAX_SAFE_INTEGER ? value : this.fail('a number is above 2^53 - 1');
+      unit *= 0x80;
+    }
+    return this.fail('a number has more than 10 bytes');
+  }
+
   #byte(): number {
     const byte = this.#bytes[this.#at];
     if (byte === undefined || this.#at >= this.#end) return this.fail('it ends inside a field');
@@ -122,7 +137,7 @@ export class ProtoReader {
 
   /** Of what follows, which must lie within the message. */
   #length(): number {
-    const length = this.uint();
+    const length = this.#varint();
     return length <= this.#end - this.#at ? length : this.fail('a length leads out of it');
   }
 

@@ -211,6 +211,8 @@ describe('the lease watch', () => {
       watch.extend('i1', 0);
       expect(timers.size).toBe(1);
       watch.close();
+      watch.watch(lease(2), 1_000); // of a commit that was under way
+      watch.extend('i1', 0);
       expect(timers.size).toBe(0);
     }));
 });

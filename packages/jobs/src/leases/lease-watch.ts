@@ -52,6 +52,7 @@ export class LeaseWatch {
   /** All buckets up to here were looked at. */
   #doneBucket = 0;
   #timer: Timer | undefined;
+  #isClosed = false;
   /** When the timer fires, unless the process is held up. */
   #tickDueMs = Number.POSITIVE_INFINITY;
 
@@ -62,7 +63,7 @@ export class LeaseWatch {
   /** Its time begins now. It replaces the one of an earlier epoch. A ttl of 0 never ends. */
   watch(lease: WatchedLease, ttlMs: number): void {
     this.forget(lease.incarnation, lease.taskId);
-    if (ttlMs === 0) return;
+    if (ttlMs === 0 || this.#isClosed) return;
     const entry = { lease, ttlMs, deadlineMs: this.#uptimeMs() + ttlMs, bucket: undefined };
     const tasks = this.#jobs.get(lease.incarnation) ?? new Map<number, Entry>();
     this.#jobs.set(lease.incarnation, tasks.set(lease.taskId, entry));
@@ -105,7 +106,9 @@ export class LeaseWatch {
     }
   }
 
+  /** From now on nothing is watched, though a commit that was under way may still bring a lease. */
   close(): void {
+    this.#isClosed = true;
     this.#stopTicking();
     this.#jobs.clear();
     this.#buckets.clear();

@@ -25,6 +25,9 @@ const jobsCrashSeeds = Number(process.env['JOBS_CRASH_SEEDS'] ?? 12);
 /** How many random histories every store of jobs is led through. Through Firestore a tenth of them. */
 const jobsHistories = Number(process.env['JOBS_HISTORIES'] ?? 200);
 
+/** How often a server of jobs is killed under load. */
+const jobsKills = Number(process.env['JOBS_KILLS'] ?? 20);
+
 /** How often a server of sets is killed under load, in each class of durability. */
 const setsKills = Number(process.env['SETS_KILLS'] ?? 3);
 
@@ -47,6 +50,7 @@ function project(name: string, options: ProjectOptions): TestProjectInlineConfig
         setsKills,
         jobsCrashSeeds,
         jobsHistories,
+        jobsKills,
       },
       ...options,
     },

@@ -1,0 +1,347 @@
+// What is wrong with a request, against the real server over gRPC and HTTP: each row of the table of bad input has its
+// code, its status and its details, and changes nothing. Rows that only a manager can meet are tried through one.
+//
+// Too many jobs and too many subscribers are tried in jobs-hostile-clients.int.test.ts; a full queue of writes and a
+// million states where time and memory are simulated: packages/jobs/src/embedded, packages/jobs/src/core.
+import { status } from '@grpc/grpc-js';
+import { createJobManager, type JobStore, type StateWrite } from '@syncline/jobs';
+import {
+  type Call,
+  createJob,
+  createRemoteJobStore,
+  deleteJob,
+  encode,
+  getProgress,
+  heartbeat,
+  listStates,
+  setState,
+} from '@syncline/jobs/grpc';
+import { type Cluster, startCluster } from '@syncline/testkit';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { askHttp, encodeSubscribe, endOf, JobsRawClient, type Refusal } from './jobs-raw-client.js';
+import { JobsTask } from './jobs-task.js';
+
+const jobId = 'nightly';
+let cluster: Cluster;
+let store: JobStore;
+let client: JobsRawClient;
+let task: JobsTask;
+let before: unknown;
+
+beforeAll(async () => {
+  cluster = await startCluster({ nodes: 1 });
+  const address = cluster.node(1).url('grpc');
+  store = createRemoteJobStore({ address });
+  client = new JobsRawClient(address);
+  task = await JobsTask.claim(store, { jobId, taskId: 1 });
+  await task.set('ingest', 5);
+});
+beforeEach(async () => {
+  before = await contents();
+});
+/** Whatever was refused has changed nothing. */
+afterEach(async () => {
+  expect(await contents()).toEqual(before);
+});
+afterAll(async () => {
+  client[Symbol.dispose]();
+  await store.close();
+  await cluster[Symbol.asyncDispose]();
+});
+
+async function contents(): Promise<unknown> {
+  const { jobs } = await store.listJobs({});
+  return [jobs, await store.listStates(jobId, {}, { afterRevision: 0, limit: 1_000 })];
+}
+
+function ask<Request>(
+  call: Pick<Call<Request, unknown>, 'name' | 'request'>,
+  request: Request,
+): Promise<Uint8Array | Refusal> {
+  return client.call(call.name, encode(call.request, request));
+}
+
+const write = (more: Partial<StateWrite> & { readonly payloadJson?: string } = {}) => {
+  const { payload, ifVersion, durability, ...rest } = task.write('ingest', 6);
+  return ask(setState, { ...rest, payloadJson: undefined, ifVersion, durability, ...more });
+};
+const create = (more: object = {}) =>
+  ask(createJob, { jobId: 'other', numTasks: 1, expectedTags: [], labels: [], ...more });
+const claim = (more: object = {}) => {
+  const { incarnation } = task.job;
+  const request = {
+    jobId,
+    incarnation,
+    taskId: 0,
+    action: 'claim',
+    epoch: 0,
+    ttlMs: 0,
+    holder: '',
+  };
+  return ask(heartbeat, { ...(request as Parameters<typeof store.lease>[0]), ...more });
+};
+const follow = (more: Parameters<typeof encodeSubscribe>[1] = {}, of = jobId) =>
+  endOf(client.subscribe(encodeSubscribe(of, more)));
+const labels = (count: number, name = 'n', value = 'v') =>
+  Array.from({ length: count }, (_, index) => ({ name: `${name}${index}`, value }));
+const nested = (depth: number) => `${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`;
+
+describe('J20 over gRPC', () => {
+  const invalid: readonly [string, string, () => Promise<unknown>][] = [
+    ['a job id with a space', 'jobId', () => create({ jobId: 'a b' })],
+    ['a job id that begins with a dash', 'jobId', () => create({ jobId: '-a' })],
+    ['a job id of 129 letters', 'jobId', () => create({ jobId: 'a'.repeat(129) })],
+    ['a tag without a letter', 'tag', () => write({ tag: '' })],
+    ['a tag with a control character', 'tag', () => write({ tag: 'a\u0007' })],
+    ['a tag of 129 bytes', 'tag', () => write({ tag: 'a'.repeat(129) })],
+    ['an event id without a letter', 'eventId', () => write({ eventId: '' })],
+    ['an event id beyond ASCII', 'eventId', () => write({ eventId: 'ä' })],
+    ['an event id of 65 letters', 'eventId', () => write({ eventId: 'e'.repeat(65) })],
+    ['a cursor that is none', 'after', () => follow({ after: 'nonsense' })],
+    ['a cursor beyond 2^53', 'after', () => follow({ after: '1:9999999999999999' })],
+    ['a task that the job lacks, to write', 'taskId', () => write({ taskId: 4 })],
+    ['a task that the job lacks, to claim', 'taskId', () => claim({ taskId: 4 })],
+    ['a task that the job lacks, to follow', 'taskId', () => follow({ scope: { taskId: 4 } })],
+    [
+      'a task that the job lacks, to ask',
+      'taskId',
+      () => ask(getProgress, { jobId, scope: { taskId: 4 } }),
+    ],
+    ['a task that the job lacks, to delete', 'taskId', () => ask(deleteJob, { jobId, taskId: 4 })],
+    ['no tasks', 'numTasks', () => create({ numTasks: 0 })],
+    ['100,001 tasks', 'numTasks', () => create({ numTasks: 100_001 })],
+    ['a ttl of 999 ms', 'ttlMs', () => claim({ ttlMs: 999 })],
+    ['a ttl of an hour and 1 ms', 'ttlMs', () => claim({ ttlMs: 3_600_001 })],
+    ['a holder of 129 letters', 'holder', () => claim({ holder: 'h'.repeat(129) })],
+    ['a buffer of 3 events', 'buffer.maxEvents', () => follow({ bufferEvents: 3 })],
+    ['a buffer of 65,537 events', 'buffer.maxEvents', () => follow({ bufferEvents: 65_537 })],
+    ['a buffer below 64 KiB', 'buffer.maxBytes', () => follow({ bufferBytes: 65_535 })],
+    ['a buffer above 16 MiB', 'buffer.maxBytes', () => follow({ bufferBytes: 2 ** 24 + 1 })],
+  ];
+  test.each(invalid)('%s', async (_, field, call) => {
+    const expected = { status: status.INVALID_ARGUMENT, code: 'invalid-argument' };
+    expect(await call()).toMatchObject({ ...expected, details: { field } });
+  });
+
+  test.each([
+    ['a list', '[1]'],
+    ['half an object', '{"a":'],
+    ['a number that is not finite', '{"a":1e999}'],
+    ['17 objects deep', nested(17)],
+  ])('a payload that is %s', async (_, payloadJson) => {
+    expect(await write({ payloadJson })).toMatchObject({
+      status: status.INVALID_ARGUMENT,
+      code: 'invalid-argument',
+      details: { field: 'payload', issues: [{ message: expect.any(String) }] },
+    });
+  });
+
+  const tooMuch: readonly [string, string, () => Promise<unknown>][] = [
+    ['a message of 4,097 bytes', 'messageBytesMax', () => write({ message: 'x'.repeat(4_097) })],
+    [
+      'a payload of 65,537 bytes',
+      'payloadBytesMax',
+      () => write({ payloadJson: JSON.stringify({ a: 'x'.repeat(65_537 - 8) }) }),
+    ],
+    ['a request above 128 KiB', 'requestBytesMax', () => write({ message: 'x'.repeat(131_072) })],
+    ['17 labels', 'labelsMax', () => create({ labels: labels(17) })],
+    [
+      'a label name of 65 bytes',
+      'labelNameBytesMax',
+      () => create({ labels: labels(1, 'n'.repeat(64)) }),
+    ],
+    [
+      'a label of 257 bytes',
+      'labelValueBytesMax',
+      () => create({ labels: labels(1, 'n', 'v'.repeat(257)) }),
+    ],
+    [
+      '257 expected tags',
+      'tagsPerJobMax',
+      () => create({ expectedTags: Array.from({ length: 257 }, (_, index) => `t${index}`) }),
+    ],
+  ];
+  test.each(tooMuch)('%s', async (_, limit, call) => {
+    const expected = { status: status.RESOURCE_EXHAUSTED, code: 'limit-exceeded' };
+    expect(await call()).toMatchObject({ ...expected, details: { limit } });
+  });
+
+  const unknownJob: readonly [string, () => Promise<unknown>][] = [
+    ['to write', () => write({ jobId: 'nobody' })],
+    ['to claim', () => claim({ jobId: 'nobody' })],
+    ['to follow', () => follow({}, 'nobody')],
+    ['to ask', () => ask(getProgress, { jobId: 'nobody', scope: undefined })],
+    [
+      'to list',
+      () => ask(listStates, { jobId: 'nobody', scope: undefined, afterRevision: 0, limit: 1 }),
+    ],
+    ['to delete', () => ask(deleteJob, { jobId: 'nobody', taskId: undefined })],
+  ];
+  test.each(unknownJob)('a job that nobody knows, %s', async (_, call) => {
+    expect(await call()).toMatchObject({ status: status.NOT_FOUND, code: 'not-found' });
+  });
+
+  const fenced: readonly [string, () => Promise<unknown>][] = [
+    ['an epoch that was never given', () => write({ epoch: 9 })],
+    ['no claim at all', () => write({ taskId: 2, epoch: 0 })],
+    ['another incarnation', () => write({ incarnation: '999' })],
+    ['another incarnation, to claim', () => claim({ incarnation: '999' })],
+    ['an old epoch, to renew', () => claim({ action: 'renew', taskId: 1, epoch: 0 })],
+  ];
+  test.each(fenced)('%s is fenced', async (_, call) => {
+    expect(await call()).toMatchObject({
+      status: status.FAILED_PRECONDITION,
+      code: 'fenced',
+      details: { reason: expect.stringMatching(/^(epoch|incarnation)$/) },
+    });
+  });
+
+  test('an event id with other content', async () => {
+    expect(await write({ eventId: '1.1.1', message: 'another' })).toMatchObject({
+      status: status.FAILED_PRECONDITION,
+      code: 'conflict',
+      details: { reason: 'event-id' },
+    });
+  });
+
+  test('a method that there is not', async () => {
+    const refused = await client.call('Nothing', new Uint8Array());
+    expect(refused).toMatchObject({ status: status.UNIMPLEMENTED });
+  });
+});
+
+test('J20 a job that is marked deleted takes no writes, and its name is not free', async () => {
+  const marked = await JobsTask.claim(store, { jobId: 'marked' });
+  await store.markJobDeleted('marked');
+  const conflict = {
+    status: status.FAILED_PRECONDITION,
+    code: 'conflict',
+    details: { reason: 'marked-deleted' },
+  };
+  const { incarnation } = marked.job;
+  expect(await write({ jobId: 'marked', incarnation, taskId: 0, epoch: 1 })).toMatchObject(
+    conflict,
+  );
+  expect(await claim({ jobId: 'marked', incarnation })).toMatchObject(conflict);
+  expect(await create({ jobId: 'marked' })).toMatchObject(conflict);
+  await store.deleteJob('marked');
+});
+
+test('J20 the 257th tag of a job is refused, the others can be written on', async () => {
+  const full = await JobsTask.claim(store, { jobId: 'full' });
+  const tags = Array.from({ length: 256 }, (_, index) => `t${index}`);
+  await Promise.all(tags.map((tag) => full.set(tag, 1, { durability: 'buffered' })));
+  await expect(full.set('one more', 1)).rejects.toMatchObject({
+    code: 'limit-exceeded',
+    details: { limit: 'tagsPerJobMax' },
+  });
+  expect((await full.set('t0', 2)).version).toBe(2);
+  await store.deleteJob('full');
+});
+
+describe('J20 through a manager', () => {
+  const target = () => ({ store, jobId, taskIndex: 0, numTasks: 4 });
+
+  test('another number of tasks under `fail`', async () => {
+    const options = { onNumTasksMismatch: 'fail' } as const;
+    const opening = createJobManager({ ...target(), numTasks: 5 }, options);
+    await expect(opening).rejects.toMatchObject({
+      code: 'conflict',
+      details: { reason: 'num-tasks' },
+    });
+  });
+
+  test('what is not its own, statuses that are no errors, payloads that are no JSON, and closed', async () => {
+    const manager = await createJobManager(target(), { lease: false });
+    before = await contents(); // the claim counts
+    const refused = (field: string) => ({ code: 'invalid-argument', details: { field } });
+    const cyclic: Record<string, unknown> = {};
+    cyclic['self'] = cyclic;
+    const tag = 'a';
+    for (const [call, expected] of [
+      [() => manager.setState({ tag, status: 1, taskId: 1 }), refused('taskId')],
+      [() => manager.setState({ tag, status: 1, jobId: 'other' }), refused('jobId')],
+      [() => manager.setState({ tag, status: 2 ** 31 }), refused('status')],
+      [() => manager.setError('x', { tag, status: 0 }), refused('status')],
+      [() => manager.setError('x', { tag, status: -2 }), refused('status')],
+      [() => manager.setStarted({ tag, payload: cyclic as never }), refused('payload')],
+    ] as const)
+      await expect(call()).rejects.toMatchObject(expected);
+    await manager.close();
+    before = await contents(); // the release counts
+    await expect(manager.setStarted({ tag })).rejects.toMatchObject({ code: 'closed' });
+  });
+});
+
+describe('J20 over HTTP', () => {
+  const http = (path: string, init?: RequestInit) =>
+    askHttp(`${cluster.node(1).url('http')}/api/jobs${path}`, init);
+
+  test.each([
+    ['/a%20b', 'jobId'],
+    ['/-a', 'jobId'],
+    [`/${'a'.repeat(129)}`, 'jobId'],
+    ['/nightly?task=4', 'taskId'],
+    ['/nightly?task=-1', 'task'],
+    ['/nightly?tag=%07', 'tag'],
+    ['/nightly?tag=', 'tag'],
+    [`/nightly?tag=${'a'.repeat(129)}`, 'tag'],
+    ['/nightly/states?limit=0', 'limit'],
+    ['/nightly/states?afterRevision=9007199254740993', 'afterRevision'],
+    ['/nightly/events?after=nonsense', 'after'],
+    ['/nightly/events?task=4', 'taskId'],
+    ['/nightly?nothing', 'nothing'],
+    ['?worst=bad', 'worst'],
+    ['?after=-a', 'afterJobId'],
+  ])('%s', async (path, field) => {
+    const expected = { status: 400, code: 'invalid-argument', details: { field } };
+    expect(await http(path)).toMatchObject(expected);
+  });
+
+  test('a Last-Event-ID that is no cursor', async () => {
+    const refused = await http('/nightly/events', { headers: { 'last-event-id': 'nonsense' } });
+    expect(refused).toMatchObject({ status: 400, details: { field: 'after' } });
+  });
+
+  test.each(['/nobody', '/nobody/states', '/nobody/events', '/nightly/nothing'])(
+    '%s is not found',
+    async (path) => {
+      expect(await http(path)).toMatchObject({ status: 404, code: 'not-found' });
+    },
+  );
+
+  test('a deletion of nobody, a mistyped one, and writing', async () => {
+    const method = 'DELETE';
+    expect(await http('/nobody', { method })).toMatchObject({ status: 404, code: 'not-found' });
+    expect(await http('/nightly?makr', { method })).toMatchObject({ status: 400 });
+    const post = await http('/nightly/states', { method: 'POST', body: '{}' });
+    expect(post.status).toBeGreaterThanOrEqual(400);
+    expect(post.status).toBeLessThan(500);
+  });
+
+  test('a URL without an end', async () => {
+    const { status: refused } = await http(`/nightly?tag=${'a'.repeat(100_000)}`);
+    expect([414, 431]).toContain(refused);
+  });
+});
+
+test('J20 bytes that are no request are answered, and change nothing', async () => {
+  const { payload: _, ifVersion, durability, ...rest } = task.write('ingest', 7);
+  const whole = { ...rest, payloadJson: undefined, ifVersion, durability };
+  const request = encode(setState.request, whole);
+  const status32 = Buffer.from([(6 << 3) | 5, 1, 0, 0, 0]); // the status as four bytes
+  for (const name of ['CreateJob', 'SetState', 'Heartbeat', 'DeleteJob', 'ListStates']) {
+    for (const bytes of [
+      Buffer.alloc(1_000, 0xff),
+      Buffer.from('no message at all'),
+      Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]), // a text of 4 GiB
+      Buffer.from([0x08, 1]), // the job as a number
+      request.subarray(0, request.length / 2),
+    ])
+      expect(await client.call(name, bytes)).toMatchObject({ status: status.INVALID_ARGUMENT });
+  }
+  const twisted = await client.call('SetState', Buffer.concat([request, status32]));
+  expect(twisted).toMatchObject({ status: status.INVALID_ARGUMENT });
+  const huge = await client.call('SetState', Buffer.alloc(3_000_000));
+  expect(huge).toMatchObject({ status: status.RESOURCE_EXHAUSTED });
+});

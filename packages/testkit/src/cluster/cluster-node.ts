@@ -28,6 +28,8 @@ export class ClusterNode {
   readonly dataDir: string;
   readonly #options: ClusterNodeOptions;
   readonly #addresses = new Map<ListenerName, Address>();
+  /** Of all starts: one that is killed before it listens must not cost the next its ports. */
+  readonly #ports = new Map<ListenerName, number>();
   #process: RunningProcess | undefined;
   #isEndExpected = false;
 
@@ -59,7 +61,7 @@ export class ClusterNode {
     const { id, program, directory, dataDir, args, env, readyTimeoutMs } = this.#options;
     const ports = LISTENER_NAMES.flatMap((name) => [
       `--${name}-port`,
-      String(this.#addresses.get(name)?.port ?? 0),
+      String(this.#ports.get(name) ?? 0),
     ]);
     const common = ['serve', '--node-id', String(id), '--data-dir', dataDir, ...ports];
     const started = await startProcess({
@@ -128,7 +130,9 @@ export class ClusterNode {
 
   #note(line: string): void {
     const found = parseListenerLine(line);
-    if (found) this.#addresses.set(found.listener, found.address);
+    if (!found) return;
+    this.#addresses.set(found.listener, found.address);
+    this.#ports.set(found.listener, found.address.port);
   }
 
   #started(): RunningProcess {

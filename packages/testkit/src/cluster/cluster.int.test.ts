@@ -39,6 +39,19 @@ describe('a cluster', () => {
     expect(await readFile(join(node.dataDir, 'starts'), 'utf8')).toBe('3');
   });
 
+  it('starts again on the same ports, also when a start was killed before it listened', async () => {
+    await using cluster = await start();
+    const node = cluster.node(1);
+    const [url, pid] = [node.url('http'), node.pid];
+    await node.kill();
+    const cut = node.start().catch(() => undefined);
+    await expect.poll(() => node.pid, { interval: 1 }).not.toBe(pid);
+    await node.kill();
+    await cut;
+    await node.start();
+    expect(node.url('http')).toBe(url);
+  });
+
   it('pauses a node', async () => {
     await using cluster = await start();
     const node = cluster.node(1);

@@ -72,6 +72,11 @@ export const tasksOfAllJobs: KeyRange = {
   to: Uint8Array.of(KeyKind.task + 1),
 };
 
+export const logOfAllJobs: KeyRange = {
+  from: Uint8Array.of(KeyKind.log),
+  to: Uint8Array.of(KeyKind.log + 1),
+};
+
 export function headKey(jobNo: number): Uint8Array {
   return jobPart(KeyKind.head, jobNo, JOB_KEY_BYTES);
 }

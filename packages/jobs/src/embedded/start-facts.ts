@@ -2,11 +2,10 @@
 // has cut off.
 //
 // A store that took buffered writes and did not end in order may have lost some, and its cursors may name
-// revisions that will be given again: then the generation of all cursors is raised before anybody gets one.
-// Such a loss can also leave a head that counts cells which are gone, so the heads are counted anew.
-import { type Storage, StorageBatch } from '@syncline/kernel';
+// revisions that will be given again: then the generation of all cursors is raised before anybody gets one, and
+// what such a loss leaves behind is repaired.
+import type { Storage } from '@syncline/kernel';
 import type { WatchedLease } from '../leases/lease-watch.js';
-import { loadJob } from './job-loader.js';
 import {
   bufferedKey,
   deletedRange,
@@ -19,19 +18,16 @@ import {
   tasksOfAllJobs,
 } from './keys.js';
 import { isCorrupt, readRows } from './read-rows.js';
-import { recountedHead } from './recounted-head.js';
 import type { RetentionOptions } from './retention-marks.js';
 import {
   decodeHead,
   decodeJobRow,
   decodeStoreRow,
   decodeTask,
-  encodeHead,
-  encodeStoreRow,
   type StoreRow,
 } from './row-codec.js';
-import { RowWriter } from './row-writer.js';
 import type { StoreFacts } from './store-ledger.js';
+import { repairUncleanStart } from './unclean-start.js';
 
 export interface StartFacts extends StoreFacts {
   /** They get a full ttl: the time in which the store was down counts against nobody. */
@@ -48,7 +44,8 @@ export async function readStartFacts(
   const jobIds = await readJobIds(storage);
   const stored = readStoreRow(storage);
   const row = hasBufferedMark ? { ...stored, generation: stored.generation + 1 } : stored;
-  if (hasBufferedMark) await recover(storage, { row, jobIds: [...jobIds.values()], retention });
+  if (hasBufferedMark)
+    await repairUncleanStart(storage, { row, jobIds: [...jobIds.values()], retention });
   const deletedJobNos: number[] = [];
   await readRows(storage, deletedRange, {
     row: (key) => deletedJobNos.push(jobNoOfKey(key)),
@@ -123,30 +120,6 @@ function unlessCorrupt<T>(read: () => T): T | undefined {
   } catch (thrown) {
     return undefinedIfCorrupt(thrown);
   }
-}
-
-async function recover(
-  storage: Storage,
-  {
-    row,
-    jobIds,
-    retention,
-  }: {
-    readonly row: StoreRow;
-    readonly jobIds: readonly string[];
-    readonly retention: RetentionOptions;
-  },
-): Promise<void> {
-  const writer = new RowWriter();
-  const batch = new StorageBatch();
-  for (const jobId of jobIds) {
-    const job = await loadJob(storage, jobId, retention).catch(undefinedIfCorrupt);
-    if (!job) continue;
-    const key = headKey(job.jobNo);
-    batch.put(key, encodeHead(writer, key, recountedHead(job)));
-  }
-  batch.put(storeKey, encodeStoreRow(writer, storeKey, row));
-  await storage.write(batch, { durability: 'synced' });
 }
 
 function undefinedIfCorrupt(thrown: unknown): undefined {

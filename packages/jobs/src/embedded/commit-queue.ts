@@ -96,15 +96,17 @@ export class CommitQueue {
     });
   }
 
+  /** One batch. The next is formed a turn later: requests that lie in sockets by now are in it, not behind it. */
   async #run(): Promise<void> {
-    if (this.#isWriting) return;
-    while (this.#waiting.length > 0) {
-      this.#isWriting = true;
-      await this.#commitNext();
-      this.#isWriting = false;
-      const callbacks = this.#between;
-      this.#between = [];
-      for (const callback of callbacks) callback();
+    this.#isWriting = true;
+    await this.#commitNext();
+    this.#isWriting = false;
+    const callbacks = this.#between;
+    this.#between = [];
+    for (const callback of callbacks) callback();
+    if (this.#waiting.length > 0) {
+      this.#plan();
+      return;
     }
     const resolvers = this.#onIdle;
     this.#onIdle = [];

@@ -1,7 +1,13 @@
 // Every workload that `npm run test:sim` knows. A slice adds its own here.
 import { fairWorkload } from '../fair-cluster/fair-workload.js';
+import { jobsWorkload } from '../jobs-node/jobs-workload.js';
 import { registerWorkload } from '../register/register-workload.js';
 import { setsWorkload } from '../sets-node/sets-workload.js';
 import type { WorkloadEntry } from './workload.js';
 
-export const workloads: readonly WorkloadEntry[] = [registerWorkload, fairWorkload, setsWorkload];
+export const workloads: readonly WorkloadEntry[] = [
+  registerWorkload,
+  fairWorkload,
+  setsWorkload,
+  jobsWorkload,
+];

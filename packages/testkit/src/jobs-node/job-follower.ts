@@ -1,0 +1,134 @@
+// One who follows a job over all cuts, crashes and restarts: what it has seen outlives its process, as if each
+// event had been stored as it came.
+import type {
+  Cursor,
+  JobEvent,
+  JobSubscription,
+  Overflow,
+  Scope,
+  StoreSubscribeOptions,
+} from '@syncline/jobs';
+import type { JobTrace, TracePart } from '@syncline/jobs/testing';
+import { assert, type Clock, SynclineError } from '@syncline/kernel';
+import type { SeededRandom } from '@syncline/kernel/testing';
+import { inPast, pastOfCursor } from './jobs-history.js';
+import { JOB_IDS, pick, TAGS } from './jobs-plan.js';
+
+export interface Follow {
+  readonly jobId: string;
+  readonly scope: Scope;
+  readonly include: readonly ('lease' | 'job')[];
+  readonly overflow: Overflow;
+  readonly maxEvents: number;
+  /** Of each event: how likely it is that the follower leaves and resumes. */
+  readonly cutProbability: number;
+  readonly slowMsMax: number;
+}
+
+/** Sees everything, at once. */
+export function followAll(jobId: string): Follow {
+  const include = ['lease', 'job'] as const;
+  const pace = { maxEvents: 256, cutProbability: 0, slowMsMax: 0 };
+  return { jobId, scope: {}, include, overflow: 'block', ...pace };
+}
+
+export function planFollow(random: SeededRandom): Follow {
+  const scope = {
+    ...(random.float() < 0.3 ? { taskId: pick(random, [0, 1]) } : {}),
+    ...(random.float() < 0.3 ? { tag: pick(random, TAGS) } : {}),
+  };
+  return {
+    scope,
+    jobId: pick(random, JOB_IDS),
+    include: (['lease', 'job'] as const).filter(() => random.float() < 0.5),
+    overflow: pick(random, ['block', 'coalesce', 'fail']),
+    maxEvents: pick(random, [4, 256]),
+    cutProbability: pick(random, [0, 0.05, 0.3]),
+    slowMsMax: pick(random, [0, 0, 100, 1_000]),
+  };
+}
+
+export interface FollowerDeps {
+  readonly clock: Clock;
+  readonly random: SeededRandom;
+  subscribe(options: StoreSubscribeOptions): JobSubscription;
+}
+
+/** What may end a subscription in a world that fails. */
+const EXPECTED_ENDS: ReadonlySet<string> = new Set([
+  'unavailable',
+  'timeout',
+  'not-found',
+  'closed',
+  'storage-failed',
+]);
+const RETRY_MS = 100;
+
+export class JobFollower {
+  readonly follow: Follow;
+  readonly #parts: { after: Cursor | undefined; events: JobEvent[] }[] = [];
+  #cursor: Cursor | undefined;
+  isDrained = false;
+
+  constructor(follow: Follow) {
+    this.follow = follow;
+  }
+
+  /** It has all of its job; `ends` are the last cursors of all jobs. */
+  isLevel(ends: ReadonlyMap<string, string>): boolean {
+    return this.#cursor === ends.get(this.follow.jobId);
+  }
+
+  trace(): Omit<JobTrace, 'log' | 'history'> {
+    const parts = this.#parts.map(({ after, events }): TracePart => ({ after, events }));
+    return {
+      scope: this.follow.scope,
+      include: this.follow.include,
+      parts,
+      isDrained: this.isDrained,
+    };
+  }
+
+  /** Never resolves by itself in a process that lives. */
+  async run(deps: FollowerDeps, isOver: () => boolean): Promise<void> {
+    const { clock, random } = deps;
+    while (!isOver()) {
+      try {
+        await this.#read(deps, isOver);
+      } catch (thrown) {
+        this.#checkEnd(thrown);
+      }
+      await clock.sleep(RETRY_MS * random.float());
+    }
+  }
+
+  async #read({ clock, random, subscribe }: FollowerDeps, isOver: () => boolean): Promise<void> {
+    const { scope, include, overflow, maxEvents, cutProbability, slowMsMax } = this.follow;
+    const after = this.#cursor;
+    const part = { after, events: [] as JobEvent[] };
+    this.#parts.push(part);
+    const options = { scope, include, overflow, buffer: { maxEvents } };
+    await using subscription = subscribe({ ...options, ...(after && { after }) });
+    for await (const event of subscription) {
+      part.events.push(withPast(event));
+      if ('cursor' in event) this.#cursor = event.cursor;
+      if (isOver() || random.float() < cutProbability) return;
+      if (slowMsMax > 0) await clock.sleep(slowMsMax * random.float());
+    }
+  }
+
+  #checkEnd(thrown: unknown): void {
+    if (!(thrown instanceof SynclineError)) throw thrown;
+    if (thrown.code === 'overflow') {
+      const { cursor } = thrown.details;
+      assert(cursor === this.#cursor, `J9: overflow at ${cursor}, read up to ${this.#cursor}`);
+      return;
+    }
+    assert(EXPECTED_ENDS.has(thrown.code), `a follower got ${thrown.code}: ${thrown.message}`);
+  }
+}
+
+function withPast(event: JobEvent): JobEvent {
+  if (event.kind !== 'job') return event;
+  return { ...event, job: inPast(event.job, pastOfCursor(event.cursor)) };
+}

@@ -1,0 +1,60 @@
+// What a seed makes of the store, its clients and its readers. Few jobs, tasks and tags, so that clients get in
+// each other's way; room for little in some runs, so that the log is compacted all the time and jobs leave
+// memory.
+import type { EmbeddedJobStoreOptions } from '@syncline/jobs';
+import type { SeededRandom } from '@syncline/kernel/testing';
+
+export const JOB_IDS = ['a', 'b'] as const;
+export const TAGS = ['load', 'parse', 'store'] as const;
+export const EXPECTED_TAG = 'load';
+
+export interface JobsPlan {
+  readonly store: EmbeddedJobStoreOptions;
+  readonly clientsCount: number;
+  readonly readersCount: number;
+  /** Of the job, if whoever creates it has its way. */
+  readonly numTasks: number;
+  /** Part of the writes that are only buffered. */
+  readonly bufferedPart: number;
+  readonly betweenMsMax: number;
+  readonly runMs: number;
+  /** From a start to an orderly stop of the store, on average; infinite in runs without any. */
+  readonly stopAfterMs: number;
+  readonly ttlMs: number;
+  /** Part of the sessions of a client that mark or delete the job. */
+  readonly deletePart: number;
+  /** After this a call over the link is given up; infinite: the manager itself gives up. */
+  readonly linkTimeoutMs: number;
+}
+
+export function pick<T>(random: SeededRandom, choices: readonly [T, ...T[]]): T {
+  return choices[Math.floor(random.float() * choices.length)] ?? choices[0];
+}
+
+/**
+ * An orderly stop takes all that was buffered for durable, as it is on LevelDB behind a synced write. The simulated
+ * disk is stricter, so the two are not combined.
+ */
+export function planJobs(random: SeededRandom): JobsPlan {
+  const bufferedPart = pick(random, [0, 0, 0.4, 0.95]);
+  const stopAfterMs = pick(random, [Number.POSITIVE_INFINITY, 3_000, 1_000]);
+  return {
+    store: {
+      retentionRevisionsMax: pick(random, [3, 12, 100_000]),
+      compactionKeysMax: pick(random, [1, 4, 1_000]),
+      memoryRevisionsMax: pick(random, [2, 10_000]),
+      cacheBytesMax: pick(random, [1, 1_000_000]),
+      openSnapshotsMax: pick(random, [1, 64]),
+    },
+    clientsCount: pick(random, [2, 3, 4]),
+    readersCount: pick(random, [1, 2, 3]),
+    numTasks: pick(random, [2, 3]),
+    bufferedPart,
+    betweenMsMax: pick(random, [20, 100, 400]),
+    runMs: 2_000 + 4_000 * random.float(),
+    stopAfterMs: bufferedPart > 0 ? Number.POSITIVE_INFINITY : stopAfterMs,
+    ttlMs: pick(random, [1_000, 1_500, 2_500]),
+    deletePart: pick(random, [0, 0.1, 0.4]),
+    linkTimeoutMs: pick(random, [300, Number.POSITIVE_INFINITY]),
+  };
+}

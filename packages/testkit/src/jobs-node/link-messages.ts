@@ -1,0 +1,53 @@
+// What goes over the link between a client and the store: calls and their replies, each a whole message that may
+// be lost, doubled or late. A subscription is a call that opens it and one for each batch of its events.
+import type { JobEvent, JobStore } from '@syncline/jobs';
+import { type ErrorCode, SynclineError } from '@syncline/kernel';
+
+export type CallName = Exclude<
+  {
+    [Name in keyof JobStore]: JobStore[Name] extends (...args: never) => Promise<unknown>
+      ? Name
+      : never;
+  }[keyof JobStore],
+  'close' | typeof Symbol.asyncDispose
+>;
+
+export type Request =
+  | { readonly kind: 'call'; readonly name: CallName; readonly args: readonly unknown[] }
+  | { readonly kind: 'open'; readonly jobId: string; readonly options: object }
+  /** The batch with this number; the first is 1. Asking again for the last one is allowed. */
+  | { readonly kind: 'next'; readonly stream: number; readonly number: number }
+  | { readonly kind: 'cancel'; readonly stream: number };
+
+export interface RequestMessage {
+  readonly id: number;
+  readonly client: string;
+  readonly request: Request;
+}
+
+/** `wait`: nothing has happened, ask again. `end`: the stream has ended. */
+export type StreamBatch = readonly JobEvent[] | 'wait' | 'end';
+
+export interface ReplyMessage {
+  readonly id: number;
+  readonly reply: { readonly value: unknown } | { readonly error: SentError };
+}
+
+export interface SentError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly retryable: boolean;
+  readonly outcome: SynclineError['outcome'];
+  readonly details: SynclineError['details'];
+}
+
+/** An assert that failed is no answer: it ends the run. */
+export function toSentError(thrown: unknown): SentError {
+  if (!(thrown instanceof SynclineError)) throw thrown;
+  const { code, message, retryable, outcome, details } = thrown;
+  return { code, message, retryable, outcome, details };
+}
+
+export function fromSentError({ code, message, ...options }: SentError): SynclineError {
+  return new SynclineError(code, message, options);
+}

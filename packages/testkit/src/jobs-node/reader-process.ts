@@ -1,0 +1,43 @@
+// The process of a reader: follows one job over its link, from where an earlier process of it has left off.
+import type { createJobReader, JobReader, JobStore, SubscribeOptions } from '@syncline/jobs';
+import { SynclineError } from '@syncline/kernel';
+import type { SeededRandom, SimPorts } from '@syncline/kernel/testing';
+import type { JobFollower } from './job-follower.js';
+
+export interface ReaderProcessDeps {
+  readonly ports: SimPorts;
+  readonly store: JobStore;
+  readonly random: SeededRandom;
+  readonly follower: JobFollower;
+  readonly create: typeof createJobReader;
+  readonly isOver: () => boolean;
+}
+
+const RETRY_MS = 100;
+
+export async function runReader(deps: ReaderProcessDeps): Promise<void> {
+  const { ports, random, follower, isOver } = deps;
+  const { clock } = ports;
+  const reader = await openReader(deps);
+  if (!reader) return;
+  const subscribe: Parameters<JobFollower['run']>[0]['subscribe'] = ({ scope, ...options }) =>
+    reader.subscribe({ ...options, ...scope } as SubscribeOptions & { tag?: undefined });
+  await follower.run({ clock, random, subscribe }, isOver);
+}
+
+/** Waits until there is such a job, and somebody who answers. */
+async function openReader(deps: ReaderProcessDeps): Promise<JobReader | undefined> {
+  const { ports, store, random, follower, create, isOver } = deps;
+  const { clock } = ports;
+  const { jobId } = follower.follow;
+  const retry = { attempts: 1, initialMs: 10, maxMs: 50 };
+  while (!isOver()) {
+    try {
+      return await create({ store, jobId }, { timeoutMs: 2_000, retry }, { clock, random });
+    } catch (thrown) {
+      if (!(thrown instanceof SynclineError)) throw thrown;
+      await clock.sleep(RETRY_MS * random.float());
+    }
+  }
+  return undefined;
+}

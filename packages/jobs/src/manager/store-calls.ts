@@ -106,12 +106,16 @@ function explain(call: StoreCall, { error, ended, failures }: Failure): Syncline
   const story = cause instanceof SynclineError ? cause.message : message;
   const times = failures.length === 1 ? 'once' : `${failures.length} times`;
   const next = call.isWrite ? adviceOf(outcome, call) : '';
-  return new SynclineError(code, `🔴 ${call.what} failed, tried ${times}: ${story}${next}`, {
-    retryable,
-    outcome,
-    details: { ...details, ...call.details },
-    cause,
-  });
+  return new SynclineError(
+    code,
+    `🔴 ${call.what} failed, tried ${times}: ${story.replace(/\.$/, '')}${next}`,
+    {
+      retryable,
+      outcome,
+      details: { ...details, ...call.details },
+      cause,
+    },
+  );
 }
 
 function adviceOf(outcome: Outcome, { details = {} }: StoreCall): string {

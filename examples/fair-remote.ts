@@ -5,29 +5,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createFairTracker, type FairTracker } from '@syncline/fair';
 import { grpcRemote } from '@syncline/fair/grpc';
-import { createSystemClock, createSystemRandom, silentLogger } from '@syncline/kernel';
-import { createSlices, loadConfig, type RunningServer, startServer } from '@syncline/server';
+import { startSyncline } from './server/start-syncline.js';
 
 const DEADLINE_MS = 10_000;
 const secret = 'the same bytes on every instance';
-
-/** What `npx syncline serve --memory` runs, in this process and on a port that the system chooses. */
-async function startService(): Promise<{ server: RunningServer; address: string }> {
-  const settings = { memory: 'true', 'http.port': '0', 'grpc.port': '0', 'resp.port': '0' };
-  const { config } = loadConfig({ environment: {}, flags: new Map(Object.entries(settings)) });
-  const server = await startServer(
-    {
-      clock: createSystemClock(),
-      random: createSystemRandom(),
-      logger: silentLogger,
-      onListening() {},
-    },
-    config,
-    createSlices(),
-  );
-  const grpc = server.listeners.find(({ listener }) => listener === 'grpc');
-  return { server, address: `127.0.0.1:${grpc?.port}` };
-}
 
 async function until(what: string, isTrue: () => boolean): Promise<void> {
   const startedAt = performance.now();
@@ -42,7 +23,8 @@ function show(title: string, trackers: readonly FairTracker[]): void {
   process.stdout.write(`${title.padEnd(45)} ${probabilities.join('  ')}\n`);
 }
 
-const { server, address } = await startService();
+const { server, portOf } = await startSyncline({ memory: 'true' });
+const address = `127.0.0.1:${portOf('grpc')}`;
 const trackers = [1, 2, 3].map(() =>
   createFairTracker({ remote: grpcRemote({ address, tracker: 'api' }), secret, policy: 'linear' }),
 );

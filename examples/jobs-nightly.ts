@@ -19,8 +19,6 @@ import {
   type TaskLease,
 } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
-import { createSystemClock, createSystemRandom, silentLogger } from '@syncline/kernel';
-import type { RunningServer } from '@syncline/server';
 
 const jobId = 'nightly-42';
 const numTasks = 4;
@@ -145,19 +143,6 @@ function revisionOf(event: JobEvent): number | undefined {
   }
 }
 
-/** What `npx syncline serve --data-dir DIR` runs, in this process and on free ports. The others need not load it. */
-async function startSyncline(dataDir: string): Promise<{ server: RunningServer; address: string }> {
-  const { createSlices, loadConfig, startServer } = await import('@syncline/server');
-  const ports = { 'http.port': '0', 'grpc.port': '0', 'resp.port': '0' };
-  const flags = new Map(Object.entries({ data_dir: dataDir, ...ports }));
-  const { config } = loadConfig({ environment: {}, flags });
-  const ground = { clock: createSystemClock(), random: createSystemRandom() };
-  const deps = { ...ground, logger: silentLogger, onListening() {} };
-  const server = await startServer(deps, config, createSlices());
-  const port = server.listeners.find(({ listener }) => listener === 'grpc')?.port ?? 0;
-  return { server, address: `127.0.0.1:${port}` };
-}
-
 const startProcess = (...args: readonly string[]) => fork(fileURLToPath(import.meta.url), args);
 
 async function ended(child: ChildProcess): Promise<void> {
@@ -192,9 +177,10 @@ if (role === 'task') {
   await watch(address);
 } else {
   const dataDir = await mkdtemp(join(tmpdir(), 'syncline-nightly-'));
-  const { server, address: serverAddress } = await startSyncline(dataDir);
+  const { startSyncline } = await import('./server/start-syncline.js'); // the others need no server
+  const { server, portOf } = await startSyncline({ data_dir: dataDir });
   try {
-    await runJob(serverAddress, role); // `npm run example -- jobs-nightly 50` takes about 50 ms per step
+    await runJob(`127.0.0.1:${portOf('grpc')}`, role); // `npm run example -- jobs-nightly 50` takes about 50 ms per step
   } finally {
     await server.stop();
     await rm(dataDir, { recursive: true });

@@ -9,9 +9,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createSystemClock, createSystemRandom, silentLogger } from '@syncline/kernel';
-import { createSlices, loadConfig, type RunningServer, startServer } from '@syncline/server';
 import { Redis } from 'ioredis';
+import { startSyncline } from './server/start-syncline.js';
 
 const REQUESTS = 5_000;
 const VISITORS = 3_000;
@@ -32,20 +31,9 @@ async function serveVisitors(port: number): Promise<void> {
   redis.disconnect();
 }
 
-/** What `npx syncline serve --data-dir DIR` runs, in this process and on free ports. */
-async function startSyncline(dataDir: string): Promise<{ server: RunningServer; port: number }> {
-  const ports = { 'http.port': '0', 'grpc.port': '0', 'resp.port': '0' };
-  const flags = new Map(Object.entries({ data_dir: dataDir, ...ports }));
-  const { config } = loadConfig({ environment: {}, flags });
-  const ground = { clock: createSystemClock(), random: createSystemRandom() };
-  const deps = { ...ground, logger: silentLogger, onListening() {} };
-  const server = await startServer(deps, config, createSlices());
-  const port = server.listeners.find(({ listener }) => listener === 'resp')?.port ?? 0;
-  return { server, port };
-}
-
 async function countTogether(dataDir: string): Promise<void> {
-  const { server, port } = await startSyncline(dataDir);
+  const { server, portOf } = await startSyncline({ data_dir: dataDir });
+  const port = portOf('resp');
   process.stdout.write(`two web servers, ${REQUESTS} requests each:\n`);
   const workers = [1, 2].map(() => fork(fileURLToPath(import.meta.url), [String(port)]));
   await Promise.all(workers.map((worker) => once(worker, 'exit')));
@@ -58,7 +46,8 @@ async function countTogether(dataDir: string): Promise<void> {
 }
 
 async function countAgain(dataDir: string): Promise<void> {
-  const { server, port } = await startSyncline(dataDir);
+  const { server, portOf } = await startSyncline({ data_dir: dataDir });
+  const port = portOf('resp');
   const redis = new Redis(port);
   process.stdout.write(`after a restart: ${await redis.scard('visitors:monday')}\n`);
   redis.disconnect();

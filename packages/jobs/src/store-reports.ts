@@ -1,7 +1,8 @@
 // What a store tells its operators: how long writes take, what they fail with, who was fenced, who was lost.
-import { type Clock, type Logger, SynclineError } from '@syncline/kernel';
+import type { Clock, Logger, SynclineError } from '@syncline/kernel';
 import type { WatchedLease } from './leases/lease-watch.js';
 import type { JobsMetrics } from './metrics-list.js';
+import { timedWrite } from './timed-write.js';
 
 export interface StoreReportsDeps {
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -17,20 +18,8 @@ export class StoreReports {
   }
 
   /** Runs one write, times it, and counts its failure by code. */
-  async write<T>(run: () => T | Promise<T>): Promise<T> {
-    const { clock, metrics } = this.#deps;
-    const startMs = clock.monotonicMs();
-    try {
-      return await run();
-    } catch (thrown) {
-      if (thrown instanceof SynclineError) {
-        metrics.add('syncline_jobs_write_errors_total', 1, { code: thrown.code });
-      }
-      throw thrown;
-    } finally {
-      const tookMs = clock.monotonicMs() - startMs;
-      metrics.observe('syncline_jobs_write_duration_seconds', tookMs / 1_000);
-    }
+  write<T>(run: () => T | Promise<T>): Promise<T> {
+    return timedWrite(this.#deps, run);
   }
 
   /** Counts a refusal if a newer claim is the reason. */

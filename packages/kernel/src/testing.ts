@@ -8,6 +8,7 @@ export { type RandomSubject, randomSuite } from './conformance/random-suite.js';
 export type { StorageAbilities, StorageSubject } from './conformance/storage-subject.js';
 export { storageSuite } from './conformance/storage-suite.js';
 export { checkFeedComplete, checkFeedStream } from './feed/feed-checker.js';
+export { ManualTimers } from './feed/manual-timers.js';
 export { createSeededRandom, type SeededRandom } from './seeded-random.js';
 export type {
   DiskOperation,

@@ -10,6 +10,7 @@ import type { CallOptions, SetStateResult, StateWrite } from '../job-store.js';
 import { checkPayloadBySchema } from '../payload/check-payload.js';
 import type { StatusNames } from '../payload/state-reader.js';
 import type { TagSchema, TagSchemas } from '../payload/tag-schemas.js';
+import { timedWrite } from '../timed-write.js';
 import type { JobAccess } from './job-access.js';
 import type { TagWrite } from './job-manager.js';
 import { KeyOrder } from './key-order.js';
@@ -43,22 +44,13 @@ export class StateWriter {
     this.#statuses = new Map(Object.entries(options.statuses));
   }
 
-  async write(input: WriteInput, call: CallOptions = {}): Promise<SetStateResult> {
-    const { clock, metrics, states } = this.#access;
-    const startMs = clock.monotonicMs();
-    try {
+  write(input: WriteInput, call: CallOptions = {}): Promise<SetStateResult> {
+    const { states } = this.#access;
+    return timedWrite(this.#access, async () => {
       const result = await this.#checkAndSend(input, call);
       if (!result.applied) return { ...result, current: await states.read(result.current) };
       return { ...result, state: await states.read(result.state) };
-    } catch (thrown) {
-      if (thrown instanceof SynclineError) {
-        metrics.add('syncline_jobs_write_errors_total', 1, { code: thrown.code });
-      }
-      throw thrown;
-    } finally {
-      const tookMs = clock.monotonicMs() - startMs;
-      metrics.observe('syncline_jobs_write_duration_seconds', tookMs / 1000);
-    }
+    });
   }
 
   /** When all writes that were accepted have ended. */

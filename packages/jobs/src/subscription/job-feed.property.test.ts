@@ -1,4 +1,4 @@
-import type { Clock } from '@syncline/kernel';
+import { ManualTimers } from '@syncline/kernel/testing';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { checkTrace } from '../conformance/trace/check-trace.js';
@@ -11,31 +11,6 @@ import { isInReplay, nextPhase, type SubscriptionPhase } from './subscription-ph
 import { createFeedRig, settle } from './testing/feed-rig.js';
 
 type Rig = ReturnType<typeof createFeedRig>;
-
-/** Timers that fire when the test says so. */
-class ManualClock {
-  readonly #callbacks = new Set<() => void>();
-  #nowMs = 0;
-  readonly clock = {
-    monotonicMs: () => this.#nowMs,
-    setTimer: (_ms: number, callback: () => void) => {
-      this.#callbacks.add(callback);
-      return { cancel: () => void this.#callbacks.delete(callback) };
-    },
-  } as unknown as Clock;
-
-  get pending(): number {
-    return this.#callbacks.size;
-  }
-
-  fireAll(): void {
-    this.#nowMs += 60_000;
-    for (const callback of [...this.#callbacks]) {
-      this.#callbacks.delete(callback);
-      callback();
-    }
-  }
-}
 
 interface ReaderKind {
   readonly scope: Scope;
@@ -176,7 +151,7 @@ describe('the feed of a job under random schedules', () => {
     const reached = new Set<string>();
     await fc.assert(
       fc.asyncProperty(commands, readerKinds, feedKinds, async (list, kinds, feedKind) => {
-        const timers = new ManualClock();
+        const timers = new ManualTimers();
         const options = { ...feedKind, clock: timers.clock };
         const log = new CommittedLog();
         let bornCount = 1;

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Clock } from '../clock.js';
 import {
   Feed,
   type FeedEvent,
@@ -11,7 +10,7 @@ import {
   MemoryFeedStore,
   SynclineError,
 } from '../index.js';
-import { checkFeedComplete, checkFeedStream } from '../testing.js';
+import { checkFeedComplete, checkFeedStream, ManualTimers } from '../testing.js';
 
 interface Change {
   readonly revision: number;
@@ -19,31 +18,6 @@ interface Change {
 }
 type Scope = 'all' | 'only-a';
 type ReaderKind = readonly [Scope, FeedOverflow, 'events' | 'batches'];
-
-/** Timers that fire when the test says so. Nothing else of a clock is used by a feed. */
-class ManualTimers {
-  readonly #callbacks = new Set<() => void>();
-  #nowMs = 0;
-  readonly clock = {
-    monotonicMs: () => this.#nowMs,
-    setTimer: (_ms: number, callback: () => void) => {
-      this.#callbacks.add(callback);
-      return { cancel: () => void this.#callbacks.delete(callback) };
-    },
-  } as unknown as Clock;
-
-  get pending(): number {
-    return this.#callbacks.size;
-  }
-
-  fireAll(): void {
-    this.#nowMs += 60_000;
-    for (const callback of [...this.#callbacks]) {
-      this.#callbacks.delete(callback);
-      callback();
-    }
-  }
-}
 
 /** One subscriber that may lose its connection and resume; its parts are checked as one stream. */
 class Reader {

@@ -1,29 +1,14 @@
 // The events of a job over HTTP, as a browser gets them: kinds, ids, resume, scope, deletion, and a drain.
-import { createMemoryJobStore, type JobStore, jobsLimits } from '@syncline/jobs';
+import { createMemoryJobStore } from '@syncline/jobs';
 import { expect, test } from 'vitest';
-import type { Slice } from '../../slice.js';
 import { startTestServer, type TestServer } from '../../testing/test-server.js';
 import { writeStates } from '../../testing/write-states.js';
-import { jobRoutes } from './job-routes.js';
+import { sliceOver } from './testing/slice-over.js';
 
 interface Frame {
   readonly event: string;
   readonly id: string | undefined;
   readonly data: Record<string, unknown>;
-}
-
-function sliceOver(store: JobStore): Slice {
-  return {
-    name: 'jobs',
-    metrics: {},
-    limits: jobsLimits,
-    listeners: [],
-    start: async (deps) => ({
-      http: jobRoutes({ ...deps, store }),
-      status: () => ({ health: { kind: 'ready' }, details: {} }),
-      stop: () => store.close(),
-    }),
-  };
 }
 
 async function setup() {

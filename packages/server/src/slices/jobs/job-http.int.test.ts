@@ -1,25 +1,9 @@
 // Jobs over HTTP, on a real server with jobs in memory: lists, one job, its states, deletion, and what is refused.
-import { createMemoryJobStore, type JobStore, jobsLimits } from '@syncline/jobs';
+import { createMemoryJobStore, type JobStore } from '@syncline/jobs';
 import { expect, test } from 'vitest';
-import type { Slice } from '../../slice.js';
 import { startTestServer, type TestServer } from '../../testing/test-server.js';
 import { writeStates } from '../../testing/write-states.js';
-import { jobRoutes } from './job-routes.js';
-
-/** The routes over a store that the test writes to directly. */
-function sliceOver(store: JobStore): Slice {
-  return {
-    name: 'jobs',
-    metrics: {},
-    limits: jobsLimits,
-    listeners: [],
-    start: async (deps) => ({
-      http: jobRoutes({ ...deps, store }),
-      status: () => ({ health: { kind: 'ready' }, details: {} }),
-      stop: () => store.close(),
-    }),
-  };
-}
+import { sliceOver } from './testing/slice-over.js';
 
 async function serve(store: JobStore): Promise<TestServer & { get: Asker; remove: Asker }> {
   const server = await startTestServer([sliceOver(store)]);

@@ -30,13 +30,13 @@ test('J20 the largest and the smallest status are read, one beyond is refused by
 });
 
 test.each([
-  ['a status as four bytes', STATUS | 5, 2, 0x1a, 1, 0x74], // as a number: status 1, and a task
-  ['a status as eight bytes', STATUS | 1, 2, 0, 0, 0, 0, 0, 0, 0],
-  ['a status as text', STATUS | 2, 1, 0x31],
-  ['a task as text', (3 << 3) | 2, 1, 0x31],
-  ['a tag as a number', 5 << 3, 0],
-  ['an enum as text', (12 << 3) | 2, 0],
-])('J20 %s is refused: its bytes are not read as something else', (_, ...bytes) => {
+  ['a status as four bytes', [STATUS | 5, 2, 0x1a, 1, 0x74]], // as a number: status 1, and a task
+  ['a status as eight bytes', [STATUS | 1, 2, 0, 0, 0, 0, 0, 0, 0]],
+  ['a status as text', [STATUS | 2, 1, 0x31]],
+  ['a task as text', [(3 << 3) | 2, 1, 0x31]],
+  ['a tag as a number', [5 << 3, 0]],
+  ['an enum as text', [(12 << 3) | 2, 0]],
+] as const)('J20 %s is refused: its bytes are not read as something else', (_, bytes) => {
   expect(refusal(...bytes)).toMatchObject({ code: 'invalid-argument', field: 'SetStateRequest' });
 });
 

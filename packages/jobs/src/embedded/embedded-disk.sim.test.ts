@@ -147,6 +147,29 @@ describe('a broken disk', () => {
     }));
 });
 
+describe('a deletion', () => {
+  test('J8 while a read waits for its view: the job is not found, and nothing of it is damaged', () =>
+    inWorld(async (world) => {
+      const { store } = await openIn(world, { openSnapshotsMax: 1 });
+      const { job: other, writers: others } = await createStaffedJob(store, { jobId: 'other' });
+      for (const tag of ['a', 'b']) await at(others, 0).set(tag, 1);
+      const { writers } = await createStaffedJob(store);
+      await at(writers, 0).set('a', 1);
+      const replay = store.subscribe(other.jobId, { scope: {} })[Symbol.asyncIterator]();
+      await replay.next(); // it holds the only view
+      const scopes = [{}, { taskId: 0 }, { tag: 'a' }];
+      const page = { afterRevision: 0, limit: 10 };
+      const reads = scopes.map((scope) =>
+        isRefused(store.listStates(JOB_ID, scope, page), 'not-found'),
+      );
+      await store.deleteJob(JOB_ID);
+      while (store.status().deletions > 0) await world.clock.sleep(1);
+      await replay.return?.();
+      await Promise.all(reads);
+      expect(store.status().openSnapshots).toBe(0);
+    }));
+});
+
 describe('a restart', () => {
   /** Closes in order, or not at all, and opens again in the same process. */
   async function reopen(

@@ -7,6 +7,7 @@ import { type Clock, type Storage, SynclineError } from '@syncline/kernel';
 import { progressOf } from '../aggregate/progress-of.js';
 import type { CheckedJobQuery } from '../checks/job-input.js';
 import { isSummaryWanted } from '../core/job-query.js';
+import { noSuchJob } from '../core/refusals.js';
 import { stateBytes } from '../core/state-bytes.js';
 import { jobInfoOf, leaseOf } from '../core/views.js';
 import type { JobSummary, TaskLease } from '../job.js';
@@ -145,7 +146,7 @@ export class JobReads {
         await storage.whenReadable();
         const open = () =>
           new JobView({ job, snapshot: storage.snapshot(), clock, onClose }, filter);
-        return await this.#atLevel(open);
+        return await this.#atLevel(job, open);
       } catch (thrown) {
         if (isUnavailable(thrown) && !signal?.aborted) continue;
         onClose();
@@ -177,16 +178,18 @@ export class JobReads {
       await storage.whenReadable();
     }
     try {
-      return await this.#atLevel(read);
+      return await this.#atLevel(job, read);
     } catch (thrown) {
       throw thrown instanceof RecordMoved ? corruptRow(logKey(job.jobNo, thrown.revision)) : thrown;
     }
   }
 
-  #atLevel<T>(read: () => T): Promise<T> {
+  /** Who has waited may find the job deleted, and its rows on their way out. */
+  #atLevel<T>(job: LoadedJob, read: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#deps.queue.whenLevel(() => {
         try {
+          if (job.isDeleted) throw noSuchJob(job.row.jobId);
           resolve(read());
         } catch (thrown) {
           reject(thrown);

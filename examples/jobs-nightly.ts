@@ -146,8 +146,9 @@ function revisionOf(event: JobEvent): number | undefined {
 const startProcess = (...args: readonly string[]) => fork(fileURLToPath(import.meta.url), args);
 
 async function ended(child: ChildProcess): Promise<void> {
-  const [code] = child.exitCode === null ? await once(child, 'exit') : [child.exitCode];
-  if (code !== 0) throw new Error(`process ${child.pid} ended with ${code}`);
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  const { pid, exitCode, signalCode } = child;
+  if (exitCode !== 0) throw new Error(`process ${pid} ended with ${exitCode ?? signalCode}`);
 }
 
 async function runJob(address: string, stepMs: string): Promise<void> {

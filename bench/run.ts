@@ -9,6 +9,11 @@ import { fairDeltaBenches } from './fair-deltas.js';
 import { fairOutageBenches } from './fair-outage.js';
 import { fairPropagationBenches } from './fair-propagation.js';
 import { fairStalledBenches } from './fair-stalled.js';
+import { jobsFanoutBenches } from './jobs-fanout.js';
+import { jobsLocalBenches } from './jobs-local.js';
+import { jobsReplayBenches } from './jobs-replay.js';
+import { jobsStalledBenches } from './jobs-stalled.js';
+import { jobsWriteBenches } from './jobs-writes.js';
 import { compare } from './measure.js';
 import { benchTable, factsLines } from './report.js';
 import { setsBenches } from './sets.js';
@@ -26,6 +31,11 @@ const benches: readonly AnyBench[] = [
   ...fairOutageBenches,
   ...setsBenches,
   ...setsCostBenches,
+  ...jobsWriteBenches,
+  ...jobsFanoutBenches,
+  ...jobsLocalBenches,
+  ...jobsReplayBenches,
+  ...jobsStalledBenches,
 ];
 
 export interface BenchDeps {

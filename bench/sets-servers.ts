@@ -1,10 +1,10 @@
 // The servers of the sets benches: `syncline serve` in a process of its own, and a redis-server that appends
 // to its file and syncs it each second, as `buffered` does.
-import { readFile } from 'node:fs/promises';
 import { startCluster, startRedis } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import type { Contestant } from './bench.js';
 import { redisVersion } from './fair-redis-peer.js';
+import { residentBytesOf } from './process-memory.js';
 
 export interface SetsServer {
   readonly port: number;
@@ -58,11 +58,6 @@ export const redisContestant: Contestant<SetsServer> = {
     };
   },
 };
-
-async function residentBytesOf(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
-}
 
 async function processOf(port: number): Promise<number> {
   return Number(

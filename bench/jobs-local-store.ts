@@ -1,0 +1,34 @@
+// The embedded store in this process, on a LevelDB of its own, with all cells of the job written.
+import { type JobStore, openEmbeddedJobStore } from '@syncline/jobs';
+import { openLevelStorage } from '@syncline/kernel';
+import { makeTempDirectory } from '@syncline/testkit';
+import { benchDeps } from './fair-state-server.js';
+import { CELLS, inParallel, TASKS } from './jobs-cells.js';
+import { openStoreWriter } from './jobs-writers.js';
+
+export interface LocalJob extends AsyncDisposable {
+  readonly store: JobStore;
+  readonly jobId: string;
+  write(index: number): Promise<void>;
+}
+
+const WRITES_AT_ONCE = 1_000;
+
+export async function openFilledLocalJob(): Promise<LocalJob> {
+  const directory = await makeTempDirectory('jobs-bench');
+  const storage = await openLevelStorage(benchDeps, { directory: directory.path });
+  const store = await openEmbeddedJobStore({ ...benchDeps, storage });
+  const jobId = 'local';
+  const write = await openStoreWriter([store], { jobId, tasks: TASKS });
+  await inParallel({ count: CELLS, atOnce: WRITES_AT_ONCE }, write);
+  return {
+    store,
+    jobId,
+    write,
+    async [Symbol.asyncDispose]() {
+      await store.close();
+      await storage.close();
+      await directory[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -27,6 +27,11 @@ export const kernelLimits = defineLimits({
     unit: 'ms',
     why: 'A view of the store is let go after this time, so that a stalled replay pins no old data.',
   },
+  feedViewStallMs: {
+    value: 200,
+    unit: 'ms',
+    why: 'A view whose reader has not come for its next page by then is let go if others wait for room.',
+  },
   versionVectorEntriesMax: {
     value: 4096,
     unit: 'entries',

@@ -228,6 +228,26 @@ describe('views', () => {
       async () => store.status().openSnapshots === 0 || undefined,
     );
   });
+
+  test('J17 replays that stand still keep nobody from reading, and go on without a hole when they move', async () => {
+    await using opened = await open(createMemoryStorage(), { openSnapshotsMax: 2 });
+    const { store } = opened;
+    const { writers } = await createStaffedJob(store);
+    const statesCount = 1_500; // more than a page
+    for (let status = 1; status <= statesCount; status += 1)
+      void at(writers, status % 3).set(`tag ${status % 250}`, status, { durability: 'buffered' });
+    await at(writers, 0).set('last', 1);
+    const stalled = [0, 1].map(() => new StreamReader({ store, clock }));
+    for (const reader of stalled) await reader.next();
+    expect(store.status().openSnapshots).toBe(2);
+    const quick = new StreamReader({ store, clock });
+    const seen = await quick.untilKind('synced');
+    expect((await store.listStates(JOB_ID, {}, { afterRevision: 0, limit: 9 })).more).toBe(true);
+    for (const reader of stalled) {
+      await reader.untilKind('synced');
+      expect(reader.seen).toEqual(seen);
+    }
+  });
 });
 
 describe('calls', () => {

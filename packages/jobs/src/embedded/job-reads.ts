@@ -45,7 +45,7 @@ export class JobReads {
 
   constructor(deps: JobReadsDeps, openSnapshotsMax: number) {
     this.#deps = deps;
-    this.#slots = new ViewSlots(openSnapshotsMax);
+    this.#slots = new ViewSlots(deps, openSnapshotsMax);
   }
 
   get openSnapshotsCount(): number {
@@ -135,9 +135,9 @@ export class JobReads {
   /** Waits for a slot, for a readable storage and for a moment at which memory and storage hold the same. */
   async view(job: LoadedJob, filter: JobFilter, signal?: AbortSignal): Promise<JobView> {
     const { storage, clock } = this.#deps;
-    const giveBack = await this.#slots.take(signal);
+    const slot = await this.#slots.take(signal);
     const onClose = () => {
-      giveBack();
+      slot.giveBack();
       this.#reportSlots();
     };
     this.#reportSlots();
@@ -145,7 +145,7 @@ export class JobReads {
       try {
         await storage.whenReadable();
         const open = () =>
-          new JobView({ job, snapshot: storage.snapshot(), clock, onClose }, filter);
+          new JobView({ job, snapshot: storage.snapshot(), clock, slot, onClose }, filter);
         return await this.#atLevel(job, open);
       } catch (thrown) {
         if (isUnavailable(thrown) && !signal?.aborted) continue;

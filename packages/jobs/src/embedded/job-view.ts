@@ -8,6 +8,7 @@ import type { JobChange } from '../core/rows.js';
 import { jobsLimits } from '../limits.js';
 import type { JobFeedView } from '../subscription/job-feed-source.js';
 import { type JobFilter, matchesFilter } from '../subscription/job-filter.js';
+import type { ViewSlot } from '../subscription/view-slots.js';
 import { LogRecord, type RecordSubject } from './change-codec.js';
 import { cellKey, jobRange, KeyKind, logKey, logRange, taskKey } from './keys.js';
 import type { LoadedJob } from './loaded-job.js';
@@ -19,6 +20,8 @@ export interface JobViewDeps {
   /** Taken at a moment at which memory and storage held the same. */
   readonly snapshot: StorageSnapshot;
   readonly clock: Pick<Clock, 'defer'>;
+  /** What it takes of the room for views; given back when it is closed. */
+  readonly slot: Pick<ViewSlot, 'onWanted'>;
   onClose(): void;
 }
 
@@ -47,6 +50,10 @@ export class JobView implements JobFeedView {
 
   changes(after: number): AsyncIterable<readonly JobChange[]> {
     return this.#walk(after, false);
+  }
+
+  onWanted(letGo: () => boolean): void {
+    this.#deps.slot.onWanted(letGo);
   }
 
   close(): void {

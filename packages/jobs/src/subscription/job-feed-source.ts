@@ -16,6 +16,8 @@ export interface JobFeedView {
   latest(after: number): AsyncIterable<readonly JobChange[]>;
   /** Every change above `after`, which is at least `compactedTo`. Not asked of history `latest`. */
   changes(after: number): AsyncIterable<readonly JobChange[]>;
+  /** Takes what is to be called while others wait for room: true, and the view is let go. */
+  onWanted?(letGo: () => boolean): void;
   close(): void;
 }
 

@@ -31,6 +31,7 @@ export class SourceStore implements FeedStore<JobFeedChange, JobFilter> {
       compactedTo: view.compactedTo,
       latest: (after) => feedPages(view.latest(after), base),
       changes: (after) => feedPages(view.changes(after), base),
+      onWanted: (letGo) => view.onWanted?.(letGo),
       close: () => view.close(),
     };
   }

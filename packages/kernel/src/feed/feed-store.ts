@@ -15,6 +15,11 @@ export interface FeedView<C extends FeedChange> {
   latest(after: number): AsyncIterable<readonly C[]>;
   /** Every change above `after`, which is at least `compactedTo`. Not asked of history `latest`. */
   changes(after: number): AsyncIterable<readonly C[]>;
+  /**
+   * Takes what is to be called while others wait for the room that this view takes; it says whether the view
+   * is let go. A store that bounds nothing leaves it out.
+   */
+  onWanted?(letGo: () => boolean): void;
   close(): void;
 }
 

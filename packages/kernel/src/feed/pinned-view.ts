@@ -1,9 +1,11 @@
 // Reads one side of a view page by page, and lets the view go when it has become too old.
 //
 // A view pins resources of the store (a snapshot keeps old data on disk). A subscriber that stalls in
-// the middle of a replay must not hold them for ever, so a timer closes the view even if nobody pulls.
+// the middle of a replay must not hold them for ever, so a timer closes the view even if nobody pulls. While
+// others wait for room it must not hold them at all: then it keeps its page and its place, and no view.
 import type { Clock, Timer } from '../clock.js';
 import { SynclineError } from '../error.js';
+import { kernelLimits } from '../limits.js';
 import type { FeedChange } from './feed-event.js';
 import type { FeedView } from './feed-store.js';
 
@@ -14,10 +16,13 @@ export type Page<C> =
   | { readonly kind: 'expired' };
 
 export class PinnedView<C extends FeedChange> {
+  readonly #clock: Clock;
   readonly #view: FeedView<C>;
   readonly #pages: AsyncIterator<readonly C[]>;
   readonly #timer: Timer;
   #isReading = false;
+  /** When the last page was handed out. Undefined: none yet, so that every view brings its reader on. */
+  #pageAtMs: number | undefined;
   #isExpired = false;
   #isClosed = false;
 
@@ -26,9 +31,11 @@ export class PinnedView<C extends FeedChange> {
     view: FeedView<C>,
     options: { readonly pages: AsyncIterable<readonly C[]>; readonly ageMaxMs: number },
   ) {
+    this.#clock = clock;
     this.#view = view;
     this.#pages = options.pages[Symbol.asyncIterator]();
     this.#timer = clock.setTimer(options.ageMaxMs, () => this.release(), { unref: true });
+    view.onWanted?.(() => this.#letGoIfStalled());
   }
 
   async next(): Promise<Page<C>> {
@@ -44,6 +51,7 @@ export class PinnedView<C extends FeedChange> {
       return { kind: 'expired' };
     } finally {
       this.#isReading = false;
+      this.#pageAtMs = this.#clock.monotonicMs();
       if (this.#isExpired) await this.close();
     }
   }
@@ -52,6 +60,14 @@ export class PinnedView<C extends FeedChange> {
   release(): void {
     this.#isExpired = true;
     if (!this.#isReading) this.close().catch(() => {}); // opening the next view will say what is wrong
+  }
+
+  #letGoIfStalled(): boolean {
+    if (this.#pageAtMs === undefined || this.#isReading || this.#isClosed) return false;
+    const idleMs = this.#clock.monotonicMs() - this.#pageAtMs;
+    if (idleMs < kernelLimits.feedViewStallMs.value) return false;
+    this.release();
+    return true;
   }
 
   async close(): Promise<void> {

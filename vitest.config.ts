@@ -22,6 +22,9 @@ const setsCrashSeeds = Number(process.env['SETS_CRASH_SEEDS'] ?? 25);
 /** How many stores of jobs, five crashes each, are compared with what they have said. */
 const jobsCrashSeeds = Number(process.env['JOBS_CRASH_SEEDS'] ?? 12);
 
+/** How many processes write one job in Firestore at once. */
+const jobsContenders = Number(process.env['JOBS_CONTENDERS'] ?? 5);
+
 /** How many random histories every store of jobs is led through. Through Firestore a tenth of them. */
 const jobsHistories = Number(process.env['JOBS_HISTORIES'] ?? 200);
 
@@ -48,6 +51,7 @@ function project(name: string, options: ProjectOptions): TestProjectInlineConfig
         setsSequences,
         setsCrashSeeds,
         setsKills,
+        jobsContenders,
         jobsCrashSeeds,
         jobsHistories,
         jobsKills,

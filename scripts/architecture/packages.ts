@@ -35,7 +35,10 @@ export const packageRoles: ReadonlyMap<string, PackageRole> = new Map(
     server: { mayImport: [...ground, ...slices], doors: [] },
     cli: { mayImport: [...ground, ...slices, 'server'], doors: [] },
     dashboard: { mayImport: [], doors: [] },
-    testkit: { mayImport: [...ground, ...slices, 'riblt', 'server', 'cli'], doors: [] },
+    testkit: {
+      mayImport: [...ground, ...slices, 'riblt', 'server', 'cli'],
+      doors: ['./firestore'],
+    },
   }),
 );
 

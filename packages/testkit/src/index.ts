@@ -19,12 +19,6 @@ export {
   startFaultProxy,
 } from './fault-proxy/fault-proxy.js';
 export type { ProxyDirection, ProxyFaults } from './fault-proxy/faults.js';
-export type { FirestoreGate, GateFaults } from './firestore/firestore-gate.js';
-export {
-  startFirestore,
-  type TestFirestore,
-  type TestFirestoreOptions,
-} from './firestore/start-firestore.js';
 export { type RedisServer, startRedis } from './redis-server.js';
 export { registerWorkload } from './register/register-workload.js';
 export { allFaults } from './simulation/faults/all-faults.js';

@@ -39,6 +39,8 @@ export interface JobStoreSuiteOptions<S extends JobStoreSubject> {
   readonly time?: 'simulated' | 'real';
   /** How many random histories are run, one per case. Default 20. */
   readonly histories?: number;
+  /** How many steps each actor of a history takes at most: for a store whose steps are slow. Default 12. */
+  readonly historyStepsMax?: number;
 }
 
 /** A case is told what the store promises, so that it asks for no more. */

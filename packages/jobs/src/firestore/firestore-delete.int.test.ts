@@ -1,13 +1,16 @@
 // Deleting a job of many documents, and dying in the middle of it.
-
+import { Firestore } from '@google-cloud/firestore';
 import { createSystemClock } from '@syncline/kernel';
-import { startFirestore, type TestFirestore } from '@syncline/testkit';
+import { startFirestore, type TestFirestore } from '@syncline/testkit/firestore';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { at, createStaffedJob } from '../conformance/job-samples.js';
+import { at, createStaffedJob, TaskWriter } from '../conformance/job-samples.js';
 import { StreamReader } from '../conformance/stream-reader.js';
 import { createFirestoreJobStore } from './create-firestore-job-store.js';
 
-const TAGS = 155;
+/** More than one commit removes. */
+const MANY_TAGS = 155;
+/** The mark; the states; all but the job document itself. */
+const CRASHES_AFTER = [1, 2, 3];
 
 let server: TestFirestore;
 beforeAll(async () => {
@@ -18,59 +21,84 @@ afterAll(() => server[Symbol.asyncDispose]());
 const open = (projectId: string) =>
   createFirestoreJobStore({ projectId, ...server.settings, pollMs: 50 });
 
-async function openWithStates(projectId: string) {
+/** What Firestore itself still has of it. */
+async function documentsOf(projectId: string): Promise<readonly string[]> {
+  const client = new Firestore({ projectId, ...server.settings });
+  const job = client.doc('jobs/job');
+  const [document, states, leases] = await Promise.all([
+    job.get(),
+    job.collection('states').get(),
+    job.collection('leases').get(),
+  ]);
+  await client.terminate();
+  const all = [...states.docs, ...leases.docs, ...(document.exists ? [document] : [])];
+  return all.map(({ ref }) => ref.path);
+}
+
+async function openWithStates(projectId: string, tags: number) {
   const store = open(projectId);
   const { job, writers } = await createStaffedJob(store, { numTasks: 2 });
   const write = (_: unknown, index: number) => at(writers, index % 2).set(`tag ${index >> 1}`, 1);
-  await Promise.all(Array.from({ length: 2 * TAGS }, write));
+  await Promise.all(Array.from({ length: 2 * tags }, write));
+  await TaskWriter.claim(store, job, { ttlMs: 60_000 });
   return { store, job };
 }
 
 test('a job goes in commits of 300 documents, its own document last', async () => {
-  const { store } = await openWithStates('many');
+  const { store } = await openWithStates('many', MANY_TAGS);
   const before = server.gate.committedCount;
   expect(await store.deleteJob('job')).toBe(true);
-  // The mark; 312 states and tasks in two; the document itself.
-  expect(server.gate.committedCount - before).toBe(4);
+  // The mark; 312 states and tasks in two; a lease; the document itself.
+  expect(server.gate.committedCount - before).toBe(5);
   expect(await store.deleteJob('job')).toBe(false);
   await store.close();
+  expect(await documentsOf('many')).toEqual([]);
 });
 
-test('after a crash in the middle the job is gone, and deleting it again finishes', async () => {
-  const { store, job } = await openWithStates('crash');
-  await using reader = new StreamReader({ store, clock: createSystemClock() });
-  await reader.untilKind('synced');
-  server.gate.setFaults({ commitsLeft: 2 });
-  await expect(store.deleteJob('job')).rejects.toMatchObject({ code: 'unavailable' });
-  server.gate.setFaults({});
-  expect(await reader.untilKind('gap')).toMatchObject([{ reason: 'deleted' }]);
-  await store.close();
-  await using other = open('crash');
-  expect(await other.getJob('job')).toBeUndefined();
-  expect((await other.listJobs({})).jobs).toEqual([]);
-  const renewal = {
-    jobId: 'job',
-    incarnation: job.incarnation,
-    taskId: 0,
-    action: 'renew',
-    epoch: 1,
-    ttlMs: 0,
-    holder: '',
-  } as const;
-  await expect(other.lease(renewal)).rejects.toMatchObject({ code: 'not-found' });
-  expect(await other.deleteJob('job')).toBe(true);
-  expect(await other.deleteJob('job')).toBe(false);
-});
+test.each(CRASHES_AFTER)(
+  'after a crash behind commit %i the job is gone, and deleting it again finishes',
+  async (commitsLeft) => {
+    const projectId = `crash-${commitsLeft}`;
+    const { store, job } = await openWithStates(projectId, 2);
+    await using reader = new StreamReader({ store, clock: createSystemClock() });
+    await reader.untilKind('synced');
+    server.gate.setFaults({ commitsLeft });
+    await expect(store.deleteJob('job')).rejects.toMatchObject({ code: 'unavailable' });
+    server.gate.setFaults({});
+    expect(await reader.untilKind('gap')).toMatchObject([{ reason: 'deleted' }]);
+    await store.close();
+    await using other = open(projectId);
+    expect(await other.getJob('job')).toBeUndefined();
+    expect((await other.listJobs({})).jobs).toEqual([]);
+    const renewal = {
+      jobId: 'job',
+      incarnation: job.incarnation,
+      taskId: 0,
+      action: 'renew',
+      epoch: 1,
+      ttlMs: 0,
+      holder: '',
+    } as const;
+    await expect(other.lease(renewal)).rejects.toMatchObject({ code: 'not-found' });
+    expect(await other.deleteJob('job')).toBe(true);
+    expect(await other.deleteJob('job')).toBe(false);
+    expect(await documentsOf(projectId)).toEqual([]);
+  },
+);
 
-test('after a crash in the middle the name can be used again at once, and nothing old shows', async () => {
-  const { store, job } = await openWithStates('again');
-  server.gate.setFaults({ commitsLeft: 2 });
-  await expect(store.deleteJob('job')).rejects.toMatchObject({ code: 'unavailable' });
-  server.gate.setFaults({});
-  await store.close();
-  await using other = open('again');
-  const created = await other.createJob({ jobId: 'job', numTasks: 1 });
-  expect(created).toMatchObject({ created: true, job: { revision: 1, numTasks: 1 } });
-  expect(created.job.incarnation).not.toBe(job.incarnation);
-  expect((await other.aggregate('job', {})).cells).toMatchObject({ notStarted: 1, total: 1 });
-});
+test.each(CRASHES_AFTER)(
+  'after a crash behind commit %i the name can be used again at once, and nothing old shows',
+  async (commitsLeft) => {
+    const projectId = `again-${commitsLeft}`;
+    const { store, job } = await openWithStates(projectId, 2);
+    server.gate.setFaults({ commitsLeft });
+    await expect(store.deleteJob('job')).rejects.toMatchObject({ code: 'unavailable' });
+    server.gate.setFaults({});
+    await store.close();
+    await using other = open(projectId);
+    const created = await other.createJob({ jobId: 'job', numTasks: 1 });
+    expect(created).toMatchObject({ created: true, job: { revision: 1, numTasks: 1 } });
+    expect(created.job.incarnation).not.toBe(job.incarnation);
+    expect((await other.aggregate('job', {})).cells).toMatchObject({ notStarted: 1, total: 1 });
+  },
+);

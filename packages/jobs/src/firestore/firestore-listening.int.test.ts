@@ -1,6 +1,6 @@
 // Following a job in Firestore: what subscribers see while the connection is cut, silent or refused.
 import { type Clock, createSystemClock, type Metrics } from '@syncline/kernel';
-import { startFirestore, type TestFirestore } from '@syncline/testkit';
+import { startFirestore, type TestFirestore } from '@syncline/testkit/firestore';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { at, createStaffedJob } from '../conformance/job-samples.js';
 import { StreamReader } from '../conformance/stream-reader.js';

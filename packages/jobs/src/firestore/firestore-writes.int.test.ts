@@ -1,10 +1,16 @@
 // Writes to Firestore with the real client: what is stored, who wins, and what a lost reply leaves behind.
-import { startFirestore, type TestFirestore } from '@syncline/testkit';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startFirestore, type TestFirestore } from '@syncline/testkit/firestore';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { at, createStaffedJob, TaskWriter } from '../conformance/job-samples.js';
 import { createFirestoreJobStore } from './create-firestore-job-store.js';
 
-const PROCESSES = 20;
+declare module 'vitest' {
+  interface ProvidedContext {
+    jobsContenders: number;
+  }
+}
+
+const PROCESSES = inject('jobsContenders');
 
 let server: TestFirestore;
 beforeAll(async () => {
@@ -29,7 +35,7 @@ test('what Firestore itself could not hold comes back: lists in lists, reserved 
   expect(await other.getJob('job')).toMatchObject({ labels, revision: 3 });
 });
 
-test('J15 J1 of 20 processes one creates the job, and no write of any is lost', async () => {
+test('J15 J1 of several processes one creates the job, and no write of any is lost', async () => {
   const stores = Array.from({ length: PROCESSES }, () => processOf('contention'));
   const spec = (taskId: number) => ({ jobId: 'job', numTasks: PROCESSES + taskId });
   const answers = await Promise.all(stores.map((store, taskId) => store.createJob(spec(taskId))));

@@ -14,6 +14,7 @@ import { type HistoryOutcome, runHistory } from './run-history.js';
 import { shrinkHistory } from './shrink-history.js';
 
 const HISTORIES = 20;
+const STEPS_MAX = 12;
 const PROBLEMS_SHOWN = 12;
 
 export function historyCases<S extends JobStoreSubject>(
@@ -52,11 +53,11 @@ export function runSeed<S extends JobStoreSubject>(
 }
 
 function planOf<S extends JobStoreSubject>(
-  { faults = {}, time = 'real' }: JobStoreSuiteOptions<S>,
+  { faults = {}, time = 'real', historyStepsMax: stepsMax = STEPS_MAX }: JobStoreSuiteOptions<S>,
   seed: string,
 ): HistoryPlan {
   const names = Object.keys(faults) as readonly FaultName[];
-  return planHistory(createSeededRandom(seed), { faults: names, time });
+  return planHistory(createSeededRandom(seed), { faults: names, time, stepsMax });
 }
 
 /** What a run throws is a problem like any other: it is shrunk and told in the same way. */

@@ -64,6 +64,8 @@ export interface HistoryPlan {
 export interface PlanAbilities {
   readonly faults: readonly FaultName[];
   readonly time: 'simulated' | 'real';
+  /** Of each actor. */
+  readonly stepsMax: number;
 }
 
 const TAGS = ['ingest', 'ä/🟢', 'z'];
@@ -163,7 +165,7 @@ class Planner {
   }
 
   #steps<Step>(least: number, most: number, make: () => Step): Timed<Step> {
-    const count = this.#between(least, most);
+    const count = this.#between(least, Math.min(most, this.#abilities.stepsMax));
     return Array.from({ length: count }, () => ({ ...make(), waitMs: this.#waitMs() }));
   }
 

@@ -196,6 +196,11 @@ export const jobsLimits = defineLimits({
     unit: 'entries',
     why: 'Documents that one commit of a deletion removes.',
   },
+  firestoreCallsWaitingMax: {
+    value: 10_000,
+    unit: 'entries',
+    why: 'Calls that wait because concurrencyMax others are under way. A further one is refused.',
+  },
 });
 
 export type JobsLimitName = keyof typeof jobsLimits;

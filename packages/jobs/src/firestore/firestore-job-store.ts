@@ -265,7 +265,9 @@ export class FirestoreJobStore implements JobStore {
     await this.close();
   }
 
+  /** What is under way may take its time, at most that of its calls; nothing is tried again. */
   async #close(): Promise<void> {
+    this.#calls.stopRetrying();
     await this.#views.close();
     await this.#writers.close();
     await this.#calls.close();

@@ -113,7 +113,7 @@ export class JobListener {
     const { clock } = this.#deps;
     const { pollMs } = this.#options;
     do {
-      const record = await this.#readJob();
+      const record = await this.#readJob(signal);
       if (signal.aborted || !this.#target.onJob(record) || !record) return;
       await this.#reach(record.head.revision, signal);
       this.#noteLive();
@@ -121,14 +121,13 @@ export class JobListener {
     } while (this.#target.isNeeded());
   }
 
-  async #readJob(): Promise<JobRecord | undefined> {
+  async #readJob(signal: AbortSignal): Promise<JobRecord | undefined> {
     const { calls, documents } = this.#deps;
     const what = `looking after job "${documents.jobId}"`;
-    const snapshot = await calls.read(
-      what,
-      () => documents.job.get(),
-      this.#options.reachTimeoutMs,
-    );
+    const snapshot = await calls.read(what, () => documents.job.get(), {
+      timeoutMs: this.#options.reachTimeoutMs,
+      signal,
+    });
     const record = readJobDocument(snapshot);
     return record?.isDeleting ? undefined : record;
   }

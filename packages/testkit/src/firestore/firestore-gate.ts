@@ -47,6 +47,7 @@ export class FirestoreGate {
   #faults: GateFaults = {};
   #commitsLeft = Number.POSITIVE_INFINITY;
   #aborted = 0;
+  #delayedCount = 0;
 
   constructor(options: { readonly isIsolating: boolean }) {
     this.#isIsolating = options.isIsolating;
@@ -63,6 +64,11 @@ export class FirestoreGate {
 
   get streamsCount(): number {
     return this.#streams.size;
+  }
+
+  /** Calls that wait because of `delayMs`. */
+  get delayedCount(): number {
+    return this.#delayedCount;
   }
 
   /** Replaces the faults that were set. What a mute stream has missed comes once it speaks again. */
@@ -95,7 +101,13 @@ export class FirestoreGate {
     return (...given: Arguments): void => {
       const { delayMs = 0 } = this.#faults;
       if (delayMs === 0) handle(...given);
-      else setTimeout(() => handle(...given), delayMs);
+      else {
+        this.#delayedCount += 1;
+        setTimeout(() => {
+          this.#delayedCount -= 1;
+          handle(...given);
+        }, delayMs);
+      }
     };
   }
 

@@ -47,7 +47,7 @@ export class JobWrites {
     const staged = this.#stage(batch, spec.jobId);
     const jobNo = ledger.nextJobNo(batch);
     const decision = decideCreate(rowsOf(staged), spec, {
-      incarnation: String(jobNo),
+      incarnation: ledger.incarnationOf(jobNo),
       jobsCount: ledger.jobsCountIn(batch),
       nowMs: clock.nowMs(),
     });

@@ -7,7 +7,7 @@
 //   k jobNo tagNo(u16) taskId(u32)   a cell: version, status, the revision of its record in the log
 //   t jobNo taskId(u32)           a task: epoch and lease
 //   l jobNo revision(u64)         the log: one change in full
-//   s                             the store: the next job number, the generation of its cursors
+//   s                             the store: its id, the next job number, the generation of its cursors
 //   u                             there may be buffered writes that a loss of power would take
 //
 // Integers are big endian, so that keys sort like their numbers. A jobNo is a u64 that is never given twice.

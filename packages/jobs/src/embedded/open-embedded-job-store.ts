@@ -14,7 +14,7 @@ export async function openEmbeddedJobStore(
   options: EmbeddedJobStoreOptions = {},
 ): Promise<JobStore & { status(): EmbeddedJobStoreStatus }> {
   const settings = embeddedSettings(options);
-  const start = await readStartFacts(deps.storage, settings.retention);
+  const start = await readStartFacts(deps, settings.retention);
   if (start.hasBufferedMark) {
     const { generation } = start.row;
     deps.logger.warn('🟡 the job store ended out of order: cursors of jobs reset', { generation });

@@ -190,7 +190,7 @@ describe('what is written comes back', () => {
         expect(decodeTask(key, encodeTask(writer, key, row), 5)).toEqual(row);
         const keyOfTag = tagKey(17, 3);
         expect(decodeTag(keyOfTag, encodeTag(writer, keyOfTag, tag))).toBe(tag);
-        const store = { nextJobNo, generation };
+        const store = { storeId: tag, nextJobNo, generation };
         expect(decodeStoreRow(storeKey, encodeStoreRow(writer, storeKey, store))).toEqual(store);
       }),
     );

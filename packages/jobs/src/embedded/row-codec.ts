@@ -23,13 +23,18 @@ export interface StoredCell {
 
 /** What the store itself remembers. */
 export interface StoreRow {
+  /**
+   * Random, made with the first job and part of every incarnation: a directory that is emptied or replaced must
+   * not give out what an earlier one has given.
+   */
+  readonly storeId: string;
   readonly nextJobNo: number;
   /** Part of every cursor; raised when revisions may have been lost that a cursor could name. */
   readonly generation: number;
 }
 
 export function encodeJobRow(writer: RowWriter, key: Uint8Array, job: StoredJobRow): Uint8Array {
-  writer.start().byte(FORM).uint(job.jobNo);
+  writer.start().byte(FORM).uint(job.jobNo).text(job.row.incarnation);
   writeJobRow(writer, job.row);
   return writer.seal(key);
 }
@@ -37,7 +42,8 @@ export function encodeJobRow(writer: RowWriter, key: Uint8Array, job: StoredJobR
 export function decodeJobRow(key: Uint8Array, bytes: Uint8Array, jobId: string): StoredJobRow {
   const reader = readForm(key, bytes);
   const jobNo = reader.uint();
-  return { jobNo, row: readJobRow(reader, jobId, String(jobNo)) };
+  const incarnation = reader.text();
+  return { jobNo, row: readJobRow(reader, jobId, incarnation) };
 }
 
 export function writeJobRow(writer: RowWriter, row: JobRow): void {
@@ -180,12 +186,13 @@ export function decodeTask(key: Uint8Array, bytes: Uint8Array, taskId: number): 
 }
 
 export function encodeStoreRow(writer: RowWriter, key: Uint8Array, row: StoreRow): Uint8Array {
-  return writer.start().byte(FORM).uint(row.nextJobNo).uint(row.generation).seal(key);
+  const { storeId, nextJobNo, generation } = row;
+  return writer.start().byte(FORM).text(storeId).uint(nextJobNo).uint(generation).seal(key);
 }
 
 export function decodeStoreRow(key: Uint8Array, bytes: Uint8Array): StoreRow {
   const reader = readForm(key, bytes);
-  return { nextJobNo: reader.uint(), generation: reader.uint() };
+  return { storeId: reader.text(), nextJobNo: reader.uint(), generation: reader.uint() };
 }
 
 export function readLeaseState(reader: RowReader, key: Uint8Array): LeaseState {

@@ -4,7 +4,7 @@
 // A store that took buffered writes and did not end in order may have lost some, and its cursors may name
 // revisions that will be given again: then the generation of all cursors is raised before anybody gets one, and
 // what such a loss leaves behind is repaired.
-import type { Storage } from '@syncline/kernel';
+import type { Random, Storage } from '@syncline/kernel';
 import type { WatchedLease } from '../leases/lease-watch.js';
 import {
   bufferedKey,
@@ -35,17 +35,29 @@ export interface StartFacts extends StoreFacts {
   readonly deletedJobNos: readonly number[];
 }
 
+/** What is known of a job before it is loaded. */
+interface KnownJob {
+  readonly jobId: string;
+  readonly incarnation: string;
+}
+
+const STORE_ID_BYTES = 6;
+
 export async function readStartFacts(
-  storage: Storage,
+  { storage, random }: { readonly storage: Storage; readonly random: Random },
   retention: RetentionOptions,
 ): Promise<StartFacts> {
   await storage.whenReadable();
   const hasBufferedMark = storage.get(bufferedKey) !== undefined;
-  const jobIds = await readJobIds(storage);
-  const stored = readStoreRow(storage);
+  const jobs = await readJobs(storage);
+  const stored = readStoreRow(storage) ?? newStoreRow(random);
   const row = hasBufferedMark ? { ...stored, generation: stored.generation + 1 } : stored;
   if (hasBufferedMark)
-    await repairUncleanStart(storage, { row, jobIds: [...jobIds.values()], retention });
+    await repairUncleanStart(storage, {
+      row,
+      jobIds: Array.from(jobs.values(), ({ jobId }) => jobId),
+      retention,
+    });
   const deletedJobNos: number[] = [];
   await readRows(storage, deletedRange, {
     row: (key) => deletedJobNos.push(jobNoOfKey(key)),
@@ -54,47 +66,54 @@ export async function readStartFacts(
   return {
     row,
     hasBufferedMark,
-    jobsCount: jobIds.size,
-    logRecords: countRecords(storage, jobIds.keys()),
-    heldLeases: await readHeldLeases(storage, jobIds),
+    jobsCount: jobs.size,
+    logRecords: countRecords(storage, jobs.keys()),
+    heldLeases: await readHeldLeases(storage, jobs),
     deletedJobNos,
   };
 }
 
-function readStoreRow(storage: Storage): StoreRow {
+function readStoreRow(storage: Storage): StoreRow | undefined {
   const bytes = storage.get(storeKey);
-  return bytes ? decodeStoreRow(storeKey, bytes) : { nextJobNo: 1, generation: 0 };
+  return bytes && decodeStoreRow(storeKey, bytes);
 }
 
-/** Ids by number. A job whose metadata is damaged says so when it is asked for. */
-async function readJobIds(storage: Storage): Promise<ReadonlyMap<number, string>> {
-  const jobIds = new Map<number, string>();
+function newStoreRow(random: Random): StoreRow {
+  const storeId = Buffer.from(random.bytes(STORE_ID_BYTES)).toString('hex');
+  return { storeId, nextJobNo: 1, generation: 0 };
+}
+
+/** By number. A job whose metadata is damaged says so when it is asked for. */
+async function readJobs(storage: Storage): Promise<ReadonlyMap<number, KnownJob>> {
+  const jobs = new Map<number, KnownJob>();
   let damagedCount = 0;
   await readRows(storage, jobsRange('', ''), {
     row: (key, value) => {
       const jobId = jobIdOfKey(key);
-      jobIds.set(decodeJobRow(key, value, jobId).jobNo, jobId);
+      const { jobNo, row } = decodeJobRow(key, value, jobId);
+      jobs.set(jobNo, { jobId, incarnation: row.incarnation });
     },
     damaged: (key) => {
       damagedCount += 1;
-      jobIds.set(-damagedCount, jobIdOfKey(key)); // it counts, under a number that no job has
+      // It counts, under a number that no job has.
+      jobs.set(-damagedCount, { jobId: jobIdOfKey(key), incarnation: '' });
     },
   });
-  return jobIds;
+  return jobs;
 }
 
 async function readHeldLeases(
   storage: Storage,
-  jobIds: ReadonlyMap<number, string>,
+  jobs: ReadonlyMap<number, KnownJob>,
 ): Promise<StartFacts['heldLeases']> {
   const leases: (WatchedLease & { readonly ttlMs: number })[] = [];
   await readRows(storage, tasksOfAllJobs, {
     row: (key, value) => {
       const jobNo = jobNoOfKey(key);
-      const jobId = jobIds.get(jobNo);
+      const job = jobs.get(jobNo);
       const { taskId, epoch, state, ttlMs } = decodeTask(key, value, taskIdOfKey(key));
-      if (jobId === undefined || state !== 'held' || ttlMs === 0) return;
-      leases.push({ jobId, incarnation: String(jobNo), taskId, epoch, ttlMs });
+      if (!job || state !== 'held' || ttlMs === 0) return;
+      leases.push({ ...job, taskId, epoch, ttlMs });
     },
     damaged: () => {}, // said to whoever asks for that task
   });

@@ -39,9 +39,13 @@ export class StoreLedger {
     return this.#hasBufferedMark;
   }
 
+  incarnationOf(jobNo: number): string {
+    return `${jobNo}-${this.#row.storeId}`;
+  }
+
   /** What the cursors of a job begin with. */
-  cursorBase(jobNo: number): string {
-    return `${jobNo}-${this.#row.generation}`;
+  cursorBase(incarnation: string): string {
+    return `${incarnation}-${this.#row.generation}`;
   }
 
   jobsCountIn(batch: StagedBatch): number {

@@ -126,6 +126,7 @@ export class CommitQueue {
     } catch (thrown) {
       const error = SynclineError.from(thrown, 'storage-failed');
       const failed = requests.length > 0 ? requests : this.#take();
+      batch.end();
       for (const request of failed) request.failed(error);
       return;
     }
@@ -133,6 +134,7 @@ export class CommitQueue {
     apply(batch);
     for (const request of requests) request.done();
     publish(batch);
+    batch.end();
   }
 
   #take(): readonly CommitRequest[] {

@@ -8,6 +8,7 @@ import { type Durability, SynclineError } from '@syncline/kernel';
 import { type SeededRandom, type SimPorts, Simulation } from '@syncline/kernel/testing';
 import { expect, inject, test } from 'vitest';
 import { aggregateStates } from '../aggregate/aggregate-states.js';
+import { impatientStore } from '../conformance/impatient-store.js';
 import type { Cursor } from '../job-event.js';
 import type { JobStore, StateWrite } from '../job-store.js';
 import type { State } from '../state.js';
@@ -22,9 +23,19 @@ declare module 'vitest' {
 const LIVES = 5;
 const TASKS = 3;
 const TAGS = Array.from({ length: 12 }, (_, index) => `tag ${index}`);
+/** Of the calls that are given up before a slow disk answers. */
+const IMPATIENT_SHARE = 0.1;
+const PATIENCE_MS = 20;
 const STATUSES = [-7, -2, -1, 0, 1, 20, 2_147_483_647];
 
-const EXPECTED_CODES = ['fenced', 'not-found', 'unavailable', 'storage-full', 'storage-failed'];
+const EXPECTED_CODES = [
+  'aborted',
+  'fenced',
+  'not-found',
+  'unavailable',
+  'storage-full',
+  'storage-failed',
+];
 
 type Ending = 'kill' | 'power';
 type Claim = Pick<StateWrite, 'jobId' | 'incarnation' | 'taskId' | 'epoch'>;
@@ -36,7 +47,16 @@ interface Write {
 }
 
 /** What happened in all runs, so that a test that no longer reaches it is noticed. */
-const seen = { synced: 0, buffered: 0, full: 0, failed: 0, resets: 0, resumed: 0, deleted: 0 };
+const seen = {
+  synced: 0,
+  buffered: 0,
+  aborted: 0,
+  full: 0,
+  failed: 0,
+  resets: 0,
+  resumed: 0,
+  deleted: 0,
+};
 
 class SaidAndSeen {
   /** By event id. */
@@ -106,7 +126,7 @@ class World {
   async boot(ports: SimPorts): Promise<void> {
     this.store = undefined;
     const storage = await ports.openStorage('jobs');
-    const store = await openEmbeddedJobStore(
+    const opened = await openEmbeddedJobStore(
       { ...ports, storage },
       {
         retentionRevisionsMax: 20,
@@ -115,7 +135,13 @@ class World {
         cacheBytesMax: this.#chance.float() < 0.3 ? 1 : 1_000_000,
       },
     );
-    await this.#check(store);
+    await this.#check(opened);
+    const store = impatientStore(opened, {
+      clock: ports.clock,
+      random: this.#chance,
+      share: IMPATIENT_SHARE,
+      patienceMs: PATIENCE_MS,
+    });
     this.end = 'kill';
     this.store = store;
     const guard = (running: Promise<void>) => void running.catch(this.#onFault);
@@ -150,6 +176,7 @@ class World {
       } catch (thrown) {
         if (!(thrown instanceof SynclineError)) throw thrown;
         expect(EXPECTED_CODES).toContain(thrown.code);
+        if (thrown.code === 'aborted') seen.aborted += 1;
         if (thrown.code === 'storage-full') seen.full += 1;
         if (thrown.code === 'storage-failed') {
           seen.failed += 1;

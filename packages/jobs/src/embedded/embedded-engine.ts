@@ -3,6 +3,7 @@
 // memory, leases, answers, events.
 import {
   abortedError,
+  assert,
   type Clock,
   type Logger,
   type Random,
@@ -147,7 +148,7 @@ export class EmbeddedEngine {
         },
       },
       {
-        base: this.#ledger.cursorBase(job.jobNo),
+        base: this.#ledger.cursorBase(job.row.incarnation),
         ringChangesMax: this.#settings.memoryRevisionsMax,
         ringBytesMax: this.#settings.ringBytesMax,
       },
@@ -213,6 +214,8 @@ export class EmbeddedEngine {
   #apply(batch: StagedBatch): void {
     this.#ledger.apply(batch);
     for (const staged of batch.jobs) {
+      const isCurrent = staged.isNew || this.jobs.peek(staged.row.jobId) === staged.job;
+      assert(isCurrent, 'J1: a job stays in memory while a batch holds it');
       staged.apply();
       this.#followLeases(staged);
       if (staged.isDeleted) this.#forget(staged.job);

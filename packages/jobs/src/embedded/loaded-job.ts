@@ -28,7 +28,7 @@ export class LoadedJob {
   readonly logContext: LogContext;
   /** Made for the first subscriber, gone with the last. */
   feed: JobFeed | undefined;
-  /** Calls and subscriptions that need it to stay. */
+  /** Calls and batches that need it to stay. */
   pins = 0;
   /** What the cache counts it as. */
   countedBytes = 0;

@@ -2,6 +2,9 @@
 //
 // Rows are encoded when the batch is complete: a head or a cell that many writes of it have changed is written
 // once.
+//
+// It pins each of its jobs until it has ended. Who asked may have given up by then, and a job that left memory
+// meanwhile would come back as it was before the batch.
 import { type Durability, StorageBatch, type StorageEntry } from '@syncline/kernel';
 import { encodeChange } from './change-codec.js';
 import {
@@ -61,9 +64,15 @@ export class StagedBatch {
   }
 
   add(jobId: string, staged: StagedJob): StagedJob {
+    staged.job.pins += 1;
     this.jobs.push(staged);
     this.#byJobId.set(jobId, staged);
     return staged;
+  }
+
+  /** It is stored, or it has failed: its jobs may leave memory. */
+  end(): void {
+    for (const { job } of this.jobs) job.pins -= 1;
   }
 
   /** Fills the batch. An empty one needs no write. */

@@ -1,0 +1,116 @@
+// What may happen while a batch is on its way to the disk: its callers give up, memory runs short, the disk
+// refuses it.
+import type { Storage } from '@syncline/kernel';
+import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
+import { describe, expect, test } from 'vitest';
+import { at, createJob, createStaffedJob, JOB_ID } from '../conformance/job-samples.js';
+import { isRefused } from '../conformance/refused.js';
+import { openEmbeddedJobStore } from './open-embedded-job-store.js';
+
+/** A disk whose writes can be held up. */
+class HeldDisk {
+  readonly #waiting: (() => void)[] = [];
+  #isHeld = false;
+
+  constructor(storage: Storage) {
+    const write = storage.write.bind(storage);
+    storage.write = async (batch, options) => {
+      if (this.#isHeld) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      await write(batch, options);
+    };
+  }
+
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  release(): void {
+    this.#isHeld = false;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+/** With room for one job in memory. */
+async function openIn(world: SimulatedBody) {
+  const storage = await world.openStorage('jobs');
+  const store = await openEmbeddedJobStore({ ...world, storage }, { cacheBytesMax: 1 });
+  await createJob(store, { jobId: 'other' });
+  return { store, disk: new HeldDisk(storage) };
+}
+
+function inWorld(body: (world: SimulatedBody) => Promise<void>): Promise<void> {
+  return runInSimulation(1, body);
+}
+
+/** Longer than a call takes that is not held up. */
+const MOMENT_MS = 200;
+
+describe('a call that is given up while its batch is in flight', () => {
+  test('J1 J3 does not let its job leave memory: it would come back as it was before', () =>
+    inWorld(async (world) => {
+      const { store, disk } = await openIn(world);
+      const { writers } = await createStaffedJob(store, { numTasks: 2 });
+      for (const writer of writers) await writer.set('a', 1);
+      disk.hold();
+      const stop = new AbortController();
+      const write = at(writers, 0).write('a', 77);
+      const call = isRefused(store.setState(write, { signal: stop.signal }), 'aborted');
+      await world.clock.sleep(MOMENT_MS);
+      stop.abort();
+      expect((await call).outcome).toBe('unknown');
+      await store.getJob('other');
+      await store.getJob(JOB_ID);
+      disk.release();
+      await world.clock.sleep(MOMENT_MS);
+      const again = await store.setState(write);
+      const next = await at(writers, 1).set('a', 5);
+      if (!again.applied) throw new Error('it names no version');
+      expect([again.duplicate, again.state.revision + 1]).toEqual([true, next.revision]);
+      await store.getJob('other');
+      const { states } = await store.listStates(JOB_ID, {}, { afterRevision: 0, limit: 10 });
+      expect(states).toEqual([again.state, next]);
+    }));
+
+  test('J1 J3 nor does a call that came before its job was there', () =>
+    inWorld(async (world) => {
+      const { store, disk } = await openIn(world);
+      disk.hold();
+      const created = createJob(store);
+      await world.clock.sleep(MOMENT_MS);
+      const stop = new AbortController();
+      const labels = { is: 'new' };
+      const call = store.updateJob(JOB_ID, { labels }, { signal: stop.signal });
+      await world.clock.sleep(MOMENT_MS);
+      disk.release();
+      disk.hold();
+      await created;
+      const refused = isRefused(call, 'aborted');
+      await world.clock.sleep(MOMENT_MS);
+      stop.abort();
+      await refused;
+      await store.getJob('other');
+      await store.getJob(JOB_ID);
+      disk.release();
+      await world.clock.sleep(MOMENT_MS);
+      expect(await store.getJob(JOB_ID)).toMatchObject({ labels, revision: 2 });
+    }));
+
+  test('J3 leaves nothing of a deleted job in memory', () =>
+    inWorld(async (world) => {
+      const { store, disk } = await openIn(world);
+      const { writers } = await createStaffedJob(store);
+      await at(writers, 0).set('a', 1);
+      disk.hold();
+      const stop = new AbortController();
+      const call = isRefused(store.deleteJob(JOB_ID, { signal: stop.signal }), 'aborted');
+      await world.clock.sleep(MOMENT_MS);
+      stop.abort();
+      await call;
+      await store.getJob('other');
+      await store.getJob(JOB_ID);
+      disk.release();
+      await world.clock.sleep(MOMENT_MS);
+      expect(await store.getJob(JOB_ID)).toBeUndefined();
+      await isRefused(at(writers, 0).send('b', 9), 'not-found');
+    }));
+});

@@ -1,21 +1,23 @@
 // What may happen while a batch is on its way to the disk: its callers give up, memory runs short, the disk
 // refuses it.
-import type { Storage } from '@syncline/kernel';
+import { type Storage, SynclineError } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
-import { at, createJob, createStaffedJob, JOB_ID } from '../conformance/job-samples.js';
+import { at, createJob, createStaffedJob, JOB_ID, TaskWriter } from '../conformance/job-samples.js';
 import { isRefused } from '../conformance/refused.js';
 import { openEmbeddedJobStore } from './open-embedded-job-store.js';
 
-/** A disk whose writes can be held up. */
+/** A disk whose writes can be held up, or made to fail. */
 class HeldDisk {
   readonly #waiting: (() => void)[] = [];
   #isHeld = false;
+  failure: SynclineError | undefined;
 
   constructor(storage: Storage) {
     const write = storage.write.bind(storage);
     storage.write = async (batch, options) => {
       if (this.#isHeld) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      if (this.failure) throw this.failure;
       await write(batch, options);
     };
   }
@@ -42,7 +44,7 @@ function inWorld(body: (world: SimulatedBody) => Promise<void>): Promise<void> {
   return runInSimulation(1, body);
 }
 
-/** Longer than a call takes that is not held up. */
+/** Longer than a call takes that is not held up, or made to fail. */
 const MOMENT_MS = 200;
 
 describe('a call that is given up while its batch is in flight', () => {
@@ -112,5 +114,21 @@ describe('a call that is given up while its batch is in flight', () => {
       await world.clock.sleep(MOMENT_MS);
       expect(await store.getJob(JOB_ID)).toBeUndefined();
       await isRefused(at(writers, 0).send('b', 9), 'not-found');
+    }));
+});
+
+describe('a batch that fails', () => {
+  test('J13 refuses nobody for what it held: there is no newer claim', () =>
+    inWorld(async (world) => {
+      const { store, disk } = await openIn(world);
+      const job = await createJob(store);
+      const writer = await TaskWriter.claim(store, job);
+      await writer.set('a', 1);
+      disk.failure = new SynclineError('storage-full', 'no room', { outcome: 'not-applied' });
+      const claim = isRefused(TaskWriter.claim(store, job), 'storage-full');
+      await isRefused(writer.send('a', 2), 'storage-full');
+      await claim;
+      disk.failure = undefined;
+      expect((await writer.set('a', 3)).version).toBe(2);
     }));
 });

@@ -42,12 +42,10 @@ export class PendingCall<T> implements CommitRequest {
     else this.#options.reject(this.#outcome.refusal);
   }
 
-  /** A call that was refused for a reason of its own hears that one: it would not have been written anyway. */
+  /** A refusal is not told either: it may rest on what the batch held, and that has not happened. */
   failed(error: SynclineError): void {
     this.#settle();
-    if (this.#isAborted) return;
-    const outcome = this.#outcome;
-    this.#options.reject(outcome && 'refusal' in outcome ? outcome.refusal : error);
+    if (!this.#isAborted) this.#options.reject(error);
   }
 
   #settle(): void {

@@ -29,7 +29,10 @@ export type Progress<S = State> = Readonly<{
   lowest: S;
   /** The most severe: failed, warned, not started, running, finished. */
   worst: S;
-  /** Per known tag the progress of the scope narrowed to it, in order of their bytes. */
+  /**
+   * Per known tag the progress of the scope narrowed to it, in order of their bytes. The states of these rows
+   * carry no payload: with 256 tags they would be 32 MiB. Ask for the tag to get it.
+   */
   tags: readonly TagProgress<S>[];
 }>;
 

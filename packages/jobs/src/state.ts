@@ -57,3 +57,10 @@ export function defaultState(jobId: string, taskId: number, tag: string): State 
     schemaVersion: 1,
   };
 }
+
+/** For lists of states in which payloads would weigh more than all the rest. */
+export function withoutPayload<S extends State>(state: S): S {
+  if (state.payload === undefined) return state;
+  const { payload: _, ...rest } = state;
+  return rest as S;
+}

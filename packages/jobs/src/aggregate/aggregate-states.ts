@@ -2,7 +2,7 @@
 // incremental aggregates are compared with.
 import type { JobInfo } from '../job.js';
 import { type Progress, percentOf, type TagProgress } from '../progress.js';
-import { defaultState, type Scope, type State } from '../state.js';
+import { defaultState, type Scope, type State, withoutPayload } from '../state.js';
 import { compareTags } from '../tag-order.js';
 import { BestCells } from './best-cell.js';
 import { ClassCounts } from './class-counts.js';
@@ -44,7 +44,7 @@ export function aggregateStates(input: AggregateInput, scope: Scope): Progress {
     lostTasks: [...lostTaskIds].filter(isLostInScope).length,
     tags: knownTags.map((tag) => ({
       tag,
-      ...summaryOf(taskIds.map((taskId) => stateAt(taskId, tag))),
+      ...summaryOf(taskIds.map((taskId) => withoutPayload(stateAt(taskId, tag)))),
     })),
   };
 }

@@ -1,5 +1,4 @@
 // The incremental aggregates against the naive fold, after every step of a random history.
-import { isDeepStrictEqual } from 'node:util';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { defaultState, type Scope, type State } from '../state.js';
@@ -52,7 +51,12 @@ class Rig {
 
   write(taskId: number, tag: string, status: number): void {
     const written = { status, statusClass: statusClass(status), revision: this.revision };
-    this.states.set(`${taskId} ${tag}`, { ...defaultState('job', taskId, tag), ...written });
+    const payload = status === 20 && { payload: { at: this.revision } };
+    this.states.set(`${taskId} ${tag}`, {
+      ...defaultState('job', taskId, tag),
+      ...written,
+      ...payload,
+    });
     this.aggregates.set(taskId, tag, status);
   }
 
@@ -63,14 +67,15 @@ class Rig {
     const stateOf = (taskId: number, tag: string) => states.get(`${taskId} ${tag}`);
     const source = { jobId: 'job', revision, stateOf };
     const progress = progressOf(source, this.aggregates.summary(scope));
-    // `toEqual` is slow, and this runs a hundred thousand times; it makes the better message, though.
-    if (!isDeepStrictEqual(progress, naive)) expect(progress).toEqual(naive);
+    // `toEqual` is slow, and this runs many ten thousand times; it makes the better message, though.
+    if (JSON.stringify(progress) !== JSON.stringify(naive)) expect(progress).toEqual(naive);
     const { total, ...classes } = naive.cells;
     const sum = Object.values(classes).reduce((soFar, count) => soFar + count, 0);
     if (sum !== total) expect(sum).toBe(total);
     if (scope.taskId === undefined && scope.tag === undefined) {
       const counts = this.aggregates.counts();
-      if (!isDeepStrictEqual(counts, naive.cells)) expect(counts).toEqual(naive.cells);
+      if (JSON.stringify(counts) !== JSON.stringify(naive.cells))
+        expect(counts).toEqual(naive.cells);
     } else if (scope.taskId !== undefined && scope.tag === undefined) {
       const { finished, failed } = naive.cells;
       expect(this.aggregates.hasUnfinished(scope.taskId)).toBe(finished + failed < total);
@@ -149,8 +154,9 @@ describe('JobAggregates', () => {
         rest = Math.floor(rest / 6);
       }
       rig.check({});
-      rig.check({ tag: 'a' });
-      rig.check({ taskId: 1 });
+      // A narrower scope is asked once per assignment of its own cells.
+      if (code < 6 ** 3) rig.check({ tag: 'a' });
+      if (code % 6 === 0 && Math.floor(code / 36) % 36 === 0) rig.check({ taskId: 1 });
     }
   });
 });

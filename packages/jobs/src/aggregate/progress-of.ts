@@ -1,6 +1,6 @@
 // Makes a Progress of a summary: the cells that it names are looked up, those never written stand as default.
 import { type Progress, percentOf, type TagProgress } from '../progress.js';
-import { defaultState, type State } from '../state.js';
+import { defaultState, type State, withoutPayload } from '../state.js';
 import type { Cell } from './best-cell.js';
 import type { CellsSummary, ScopeSummary } from './job-aggregates.js';
 
@@ -16,7 +16,7 @@ export function progressOf(source: ProgressSource, summary: ScopeSummary): Progr
     revision: source.revision,
     ...partOf(source, summary),
     lostTasks: summary.lostTasks,
-    tags: summary.tags.map((row) => ({ tag: row.tag, ...partOf(source, row) })),
+    tags: summary.tags.map((row) => ({ tag: row.tag, ...rowOf(partOf(source, row)) })),
   };
 }
 
@@ -29,6 +29,10 @@ function partOf(source: ProgressSource, summary: CellsSummary): Omit<TagProgress
     lowest: lowestState,
     worst: isSame(lowest, worst) ? lowestState : stateOf(source, worst),
   };
+}
+
+function rowOf(part: Omit<TagProgress, 'tag'>): Omit<TagProgress, 'tag'> {
+  return { ...part, lowest: withoutPayload(part.lowest), worst: withoutPayload(part.worst) };
 }
 
 function stateOf(source: ProgressSource, { taskId, tag }: Cell): State {

@@ -18,6 +18,8 @@ const EXPECTED_CODES: ReadonlySet<string> = new Set([
   'timeout',
   'unavailable',
 ]);
+/** Of each tag, one behind the other: more than a small buffer holds. */
+const BURST_WRITES = 5;
 const STATUSES = [1, 20, JobStatus.finished, JobStatus.error, JobStatus.warning, -7] as const;
 
 export interface ClientProcessDeps {
@@ -101,7 +103,10 @@ export class ClientProcess {
     }
     if (draw < 0.35 + 0.1 * plan.deletePart) return void (await manager.markJobDeleted());
     if (draw < 0.35 + 0.4 * plan.deletePart) return void (await manager.deleteJob());
-    await Promise.all(TAGS.map((tag) => (random.float() < 0.5 ? this.#write(manager, tag) : 0)));
+    const tags = TAGS.filter(() => random.float() < 0.5);
+    const times = random.float() < 0.3 ? BURST_WRITES : 1;
+    const writes = Array.from({ length: times }, () => tags).flat();
+    await Promise.all(writes.map((tag) => this.#write(manager, tag)));
   }
 
   /** J2 The answer is the write itself, whatever happened on the way. */

@@ -32,6 +32,12 @@ export function followAll(jobId: string): Follow {
   return { jobId, scope: {}, include, overflow: 'block', ...pace };
 }
 
+/** Sees all states, and is often too slow for its buffer. */
+export function followSlowly(jobId: string): Follow {
+  const pace = { maxEvents: 4, cutProbability: 0, slowMsMax: 200 };
+  return { jobId, scope: {}, include: [], overflow: 'coalesce', ...pace };
+}
+
 export function planFollow(random: SeededRandom): Follow {
   const scope = {
     ...(random.float() < 0.3 ? { taskId: pick(random, [0, 1]) } : {}),
@@ -41,10 +47,10 @@ export function planFollow(random: SeededRandom): Follow {
     scope,
     jobId: pick(random, JOB_IDS),
     include: (['lease', 'job'] as const).filter(() => random.float() < 0.5),
-    overflow: pick(random, ['block', 'coalesce', 'fail']),
-    maxEvents: pick(random, [4, 256]),
-    cutProbability: pick(random, [0, 0.05, 0.3]),
-    slowMsMax: pick(random, [0, 0, 100, 1_000]),
+    overflow: pick(random, ['block', 'coalesce', 'coalesce', 'fail']),
+    maxEvents: pick(random, [4, 4, 256]),
+    cutProbability: pick(random, [0, 0.02, 0.2]),
+    slowMsMax: pick(random, [0, 100, 400]),
   };
 }
 

@@ -85,3 +85,8 @@ export function inPast(job: JobInfo, past: string): JobInfo {
 export function pastOfCursor(cursor: string): string {
   return cursor.slice(0, cursor.indexOf(':'));
 }
+
+/** A past is an incarnation and, behind its last dash, how often the store has lost something. */
+export function incarnationOfPast(past: string): string {
+  return past.slice(0, past.lastIndexOf('-'));
+}

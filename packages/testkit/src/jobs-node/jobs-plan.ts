@@ -50,11 +50,11 @@ export function planJobs(random: SeededRandom): JobsPlan {
     readersCount: pick(random, [1, 2, 3]),
     numTasks: pick(random, [2, 3]),
     bufferedPart,
-    betweenMsMax: pick(random, [20, 100, 400]),
+    betweenMsMax: pick(random, [5, 20, 100]),
     runMs: 2_000 + 4_000 * random.float(),
     stopAfterMs: bufferedPart > 0 ? Number.POSITIVE_INFINITY : stopAfterMs,
     ttlMs: pick(random, [1_000, 1_500, 2_500]),
     deletePart: pick(random, [0, 0.1, 0.4]),
-    linkTimeoutMs: pick(random, [300, Number.POSITIVE_INFINITY]),
+    linkTimeoutMs: pick(random, [100, 300, Number.POSITIVE_INFINITY]),
   };
 }

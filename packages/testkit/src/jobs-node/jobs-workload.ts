@@ -18,7 +18,7 @@ import { isPlantedJobsBug, PLANTED_JOBS_BUGS } from './bugs/planted-bug.js';
 import { checkWhatWasSeen } from './checks/what-was-seen.js';
 import { ClientProcess } from './client-process.js';
 import { clientTroubles } from './client-troubles.js';
-import { followAll, JobFollower, planFollow } from './job-follower.js';
+import { followAll, followSlowly, JobFollower, planFollow } from './job-follower.js';
 import { JobsHistory } from './jobs-history.js';
 import { JOB_IDS, type JobsPlan, planJobs } from './jobs-plan.js';
 import type { RequestMessage } from './link-messages.js';
@@ -84,8 +84,10 @@ class JobsWorkload implements Workload {
   readonly name = 'jobs';
   readonly #loadCode: () => Promise<JobsCode>;
   readonly #history = new JobsHistory();
-  /** Inside the store, one per job. */
-  readonly #witnesses = JOB_IDS.map((jobId) => new JobFollower(followAll(jobId)));
+  /** Inside the store. */
+  readonly #witnesses = JOB_IDS.flatMap((jobId) =>
+    [followAll(jobId), followSlowly(jobId)].map((follow) => new JobFollower(follow)),
+  );
   readonly #readers: JobFollower[] = [];
   readonly #clients: SimNode[] = [];
   #process: StoreProcess | undefined;

@@ -55,7 +55,8 @@ export class RecordBook {
 
   /** The store says where a job stands: its last records may be among those that a loss of power took. */
   found(incarnation: string, revision: number): void {
-    this.#last.set(incarnation, Math.max(revision, this.#last.get(incarnation) ?? 0));
+    const jobNo = jobNoOf(incarnation);
+    this.#last.set(jobNo, Math.max(revision, this.#last.get(jobNo) ?? 0));
   }
 
   writing(batch: StorageBatch, atMs: number): readonly LogWrite[] {
@@ -97,10 +98,11 @@ export class RecordBook {
 
   /** Somebody is told of a revision whose write asked for `durability`. */
   told(incarnation: string, revision: number, durability: Durability): void {
-    if (revision === 0 || this.#deleted.has(incarnation)) return;
-    const last = this.#last.get(incarnation) ?? 0;
+    const jobNo = jobNoOf(incarnation);
+    if (revision === 0 || this.#deleted.has(jobNo)) return;
+    const last = this.#last.get(jobNo) ?? 0;
     assert(revision <= last, `J4: revision ${revision} of job ${incarnation} is told, not written`);
-    const record = this.#recordsOf(incarnation).get(revision);
+    const record = this.#recordsOf(jobNo).get(revision);
     const isEnough = record?.safety === 'synced' || record?.safety === durability;
     assert(
       isEnough || record === undefined,
@@ -109,7 +111,7 @@ export class RecordBook {
   }
 
   recordOf(incarnation: string, revision: number): StoredRecord | undefined {
-    return this.#recordsOf(incarnation).get(revision);
+    return this.#recordsOf(jobNoOf(incarnation)).get(revision);
   }
 
   #recordsOf(jobNo: string): Map<number, StoredRecord> {
@@ -117,6 +119,11 @@ export class RecordBook {
     this.#jobs.set(jobNo, records);
     return records;
   }
+}
+
+/** An incarnation begins with the number that its keys have. */
+function jobNoOf(incarnation: string): string {
+  return incarnation.split('-')[0] ?? '';
 }
 
 function logWrite(key: Uint8Array, value: Uint8Array): LogWrite {

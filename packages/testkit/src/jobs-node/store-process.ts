@@ -1,5 +1,5 @@
 // The process of the store: the real embedded store over the simulated disk, with links to its clients. Before
-// it serves, what it has found is compared with what was told; while it serves, two followers inside see all.
+// it serves, what it has found is compared with what was told; while it serves, followers inside see all.
 import type { JobStore, openEmbeddedJobStore } from '@syncline/jobs';
 import { TimerCount } from '@syncline/jobs/testing';
 import { assert, type Storage, SynclineError } from '@syncline/kernel';
@@ -28,7 +28,7 @@ export interface StoreProcessDeps {
   readonly plan: JobsPlan;
   readonly random: SeededRandom;
   readonly open: typeof openEmbeddedJobStore;
-  /** One per job. */
+  /** Inside the process. */
   readonly followers: readonly JobFollower[];
   readonly reply: (client: string, message: ReplyMessage) => void;
   readonly isLoading: () => boolean;
@@ -149,7 +149,7 @@ export class StoreProcess {
     const { jobId } = follower.follow;
     const deps = {
       clock: ports.clock,
-      random: random.fork(`follower/${jobId}`),
+      random: random.fork(`follower/${jobId}/${follower.follow.overflow}`),
       subscribe: (options: Parameters<JobStore['subscribe']>[1]) =>
         this.#told.subscribe(jobId, options),
     };

@@ -20,7 +20,12 @@ import type {
   TaskLease,
 } from '@syncline/jobs';
 import type { Clock } from '@syncline/kernel';
-import type { JobsHistory, StoreLife } from './jobs-history.js';
+import {
+  incarnationOfPast,
+  type JobsHistory,
+  pastOfCursor,
+  type StoreLife,
+} from './jobs-history.js';
 import type { LeaseTimes } from './lease-times.js';
 
 export interface ToldStoreDeps {
@@ -209,8 +214,7 @@ export class ToldStore implements JobStore {
     const { history, life, leases, probe } = this.#deps;
     if (event.kind === 'gap') probe(`jobs/gap-${event.reason}`);
     if (!('cursor' in event)) return;
-    const [past = ''] = event.cursor.split(':');
-    const [incarnation = ''] = past.split('-');
+    const incarnation = incarnationOfPast(pastOfCursor(event.cursor));
     life.learn(incarnation, event);
     history.learn(event);
     switch (event.kind) {

@@ -9,6 +9,7 @@ import { decideCreate } from '../core/decide-job.js';
 import { noSuchJob } from '../core/refusals.js';
 import { jobInfoOf } from '../core/views.js';
 import type { JobInfo, JobSpec } from '../job.js';
+import type { JobsMetrics } from '../metrics-list.js';
 import { deleteJob } from './delete-job.js';
 import { allJobs, JobDocuments } from './document-refs.js';
 import type { FirestoreCalls } from './firestore-calls.js';
@@ -21,12 +22,13 @@ export interface CreateJobDeps {
   readonly firestore: Firestore;
   readonly calls: FirestoreCalls;
   readonly random: Random;
+  readonly metrics: JobsMetrics;
 }
 
 export type CreatedJob = Readonly<{ job: JobInfo; created: boolean }>;
 
 export async function createJob(deps: CreateJobDeps, spec: Required<JobSpec>): Promise<CreatedJob> {
-  const { firestore, calls, random } = deps;
+  const { firestore, calls, random, metrics } = deps;
   const documents = new JobDocuments(firestore, spec.jobId);
   const incarnation = Buffer.from(random.bytes(INCARNATION_BYTES)).toString('hex');
   const what = `the creation of job "${spec.jobId}"`;
@@ -54,6 +56,7 @@ export async function createJob(deps: CreateJobDeps, spec: Required<JobSpec>): P
     }
     const created = readJobDocument(await calls.read(what, () => documents.job.get()));
     if (!created) throw noSuchJob(spec.jobId);
+    metrics.set('syncline_jobs_jobs', jobsCount + 1);
     return { job: jobInfoOf(created.job, created.head), created: true };
   }
 }

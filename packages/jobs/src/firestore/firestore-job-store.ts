@@ -36,6 +36,7 @@ import type {
   StoreCapabilities,
 } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
+import { StatePageBuilder } from '../memory/state-page.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { Progress } from '../progress.js';
 import type { Scope, State } from '../state.js';
@@ -62,7 +63,6 @@ import { JobView } from './job-view.js';
 import { JobViews } from './job-views.js';
 import { JobWriters } from './job-writers.js';
 import { renewLease } from './renew-lease.js';
-import { StatePageBuilder } from './state-page.js';
 import { whileWanted } from './while-wanted.js';
 
 export interface FirestoreJobStoreDeps {
@@ -105,12 +105,12 @@ export class FirestoreJobStore implements JobStore {
     });
     this.#views = new JobViews({
       metrics,
-      create: (job, onEnded) => {
+      create: (job, hooks) => {
         const documents = this.#documents(job.jobId);
-        const writer = this.#writers.of(job.jobId);
+        const writer = () => this.#writers.of(job.jobId);
         const reports = this.#reports;
         return new JobView(
-          { ...deps, calls, documents, writer, quota, reports, onEnded },
+          { ...deps, calls, documents, writer, quota, reports, ...hooks },
           options,
           job,
         );

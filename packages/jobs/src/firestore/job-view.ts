@@ -7,13 +7,13 @@
 //      follow it directly; otherwise reads wait until the listener has brought what lies between.
 import { type Clock, type Logger, type Random, SynclineError } from '@syncline/kernel';
 import type { JobChange, JobRow } from '../core/rows.js';
-import { jobsLimits } from '../limits.js';
+import { filteredPages } from '../memory/filtered-pages.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import { outOfReach } from '../reconnect.js';
 import type { StoreReports } from '../store-reports.js';
 import { JobFeed } from '../subscription/job-feed.js';
 import type { JobFeedSource, JobFeedView } from '../subscription/job-feed-source.js';
-import { type JobFilter, matchesFilter } from '../subscription/job-filter.js';
+import type { JobFilter } from '../subscription/job-filter.js';
 import type { SubscriberQuota } from '../subscription/subscriber-quota.js';
 import type { GroupResult, SeenJob } from './commit-group.js';
 import type { JobDocuments } from './document-refs.js';
@@ -30,13 +30,16 @@ import { WakeUps } from './wake-ups.js';
 export interface JobViewDeps {
   readonly calls: FirestoreCalls;
   readonly documents: JobDocuments;
-  readonly writer: JobWriter;
+  /** Asked each time: a writer that is idle may be forgotten. */
+  readonly writer: () => JobWriter;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: JobsMetrics;
   readonly quota: SubscriberQuota;
   readonly reports: StoreReports;
+  /** By how much its cache has grown or shrunk. */
+  readonly onGrown: (bytes: number) => void;
   /** It will not be live again. */
   readonly onEnded: () => void;
 }
@@ -53,6 +56,7 @@ export class JobView implements JobFeedSource, ListenerTarget {
   /** Transactions of this store have seen the job at this revision: reads must not show less. */
   #seenRevision = 0;
   #usedAtMs: number;
+  #notedBytes = 0;
   #endedBy = new SynclineError('closed', 'the job store is closed');
 
   constructor(deps: JobViewDeps, options: CheckedFirestoreOptions, job: JobRow) {
@@ -65,7 +69,8 @@ export class JobView implements JobFeedSource, ListenerTarget {
       { clock, metrics, quota, source: this },
       { base: job.incarnation, history: 'latest' },
     );
-    this.#rounds = new LostLeaseRounds({ ...deps, cache: () => this.liveCache });
+    const cache = () => (this.#phase === 'live' ? this.#cache : undefined);
+    this.#rounds = new LostLeaseRounds({ ...deps, cache });
     this.#listener = new JobListener(deps, options, this);
   }
 
@@ -80,7 +85,7 @@ export class JobView implements JobFeedSource, ListenerTarget {
   }
 
   get cacheBytes(): number {
-    return this.#cache.bytes;
+    return this.#phase === 'ended' ? 0 : this.#cache.bytes;
   }
 
   /** Waits until the cache may be read. Throws why it never will be. */
@@ -123,7 +128,7 @@ export class JobView implements JobFeedSource, ListenerTarget {
   async view(filter: JobFilter, signal: AbortSignal): Promise<JobFeedView> {
     const cache = await this.read(signal);
     const latest = cache.view();
-    const pages = (after: number) => pagesOf(latest.above(after), filter);
+    const pages = (after: number) => filteredPages(latest.above(after), filter);
     return { revision: cache.revision, compactedTo: 0, latest: pages, changes: pages, close() {} };
   }
 
@@ -231,6 +236,7 @@ export class JobView implements JobFeedSource, ListenerTarget {
     this.#rounds.stop();
     this.#changed.wake();
     this.#deps.onEnded();
+    this.#noteBytes();
   }
 
   #take(changes: readonly JobChange[]): void {
@@ -242,21 +248,13 @@ export class JobView implements JobFeedSource, ListenerTarget {
     const isPublished = this.feed.base === this.#cache.incarnation;
     if (isPublished && applied.length > 0) this.feed.publish(applied);
     if (applied.some(({ kind }) => kind === 'lease')) this.#rounds.plan();
+    this.#noteBytes();
   }
-}
 
-async function* pagesOf(
-  changes: Iterable<JobChange>,
-  filter: JobFilter,
-): AsyncGenerator<readonly JobChange[]> {
-  const { value: pageMax } = jobsLimits.listStatesMax;
-  let page: JobChange[] = [];
-  for (const change of changes) {
-    if (!matchesFilter(filter, change)) continue;
-    page.push(change);
-    if (page.length < pageMax) continue;
-    yield page;
-    page = [];
+  #noteBytes(): void {
+    const bytes = this.cacheBytes;
+    const grownBytes = bytes - this.#notedBytes;
+    this.#notedBytes = bytes;
+    if (grownBytes !== 0) this.#deps.onGrown(grownBytes);
   }
-  if (page.length > 0) yield page;
 }

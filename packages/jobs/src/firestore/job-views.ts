@@ -3,16 +3,19 @@ import { SynclineError } from '@syncline/kernel';
 import type { JobRow } from '../core/rows.js';
 import { jobsLimits } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
-import type { JobView } from './job-view.js';
+import type { JobView, JobViewDeps } from './job-view.js';
+
+type JobViewHooks = Pick<JobViewDeps, 'onGrown' | 'onEnded'>;
 
 export interface JobViewsDeps {
   readonly metrics: JobsMetrics;
-  readonly create: (job: JobRow, onEnded: () => void) => JobView;
+  readonly create: (job: JobRow, hooks: JobViewHooks) => JobView;
 }
 
 export class JobViews {
   readonly #deps: JobViewsDeps;
   readonly #views = new Map<string, JobView>();
+  #bytes = 0;
 
   constructor(deps: JobViewsDeps) {
     this.#deps = deps;
@@ -27,8 +30,12 @@ export class JobViews {
     const known = this.#views.get(job.jobId);
     if (known) return known;
     this.#makeRoom();
-    const view = this.#deps.create(job, () => {
-      if (this.#views.get(job.jobId) === view) this.#views.delete(job.jobId);
+    if (this.#bytes > jobsLimits.cacheBytesMax.value) throw cacheFull(this.#bytes);
+    const view = this.#deps.create(job, {
+      onGrown: (bytes) => this.#grow(bytes),
+      onEnded: () => {
+        if (this.#views.get(job.jobId) === view) this.#views.delete(job.jobId);
+      },
     });
     this.#views.set(job.jobId, view);
     view.start();
@@ -41,23 +48,29 @@ export class JobViews {
     await Promise.all(views.map((view) => view.stop()));
   }
 
+  #grow(bytes: number): void {
+    this.#bytes += bytes;
+    this.#deps.metrics.set('syncline_jobs_cache_bytes', this.#bytes);
+    if (bytes > 0) this.#makeRoom();
+  }
+
   /** Those not used for longest leave first; those with subscribers stay. */
   #makeRoom(): void {
     const { value: bytesMax } = jobsLimits.cacheBytesMax;
+    if (this.#bytes <= bytesMax) return;
     const views = [...this.#views.values()].sort((a, b) => a.usedAtMs - b.usedAtMs);
-    let bytes = views.reduce((sum, view) => sum + view.cacheBytes, 0);
     for (const view of views) {
-      if (bytes <= bytesMax) break;
-      if (view.feed.subscribersCount > 0) continue;
-      bytes -= view.cacheBytes;
-      void view.stop();
+      if (this.#bytes <= bytesMax) return;
+      if (view.feed.subscribersCount === 0) void view.stop();
     }
-    this.#deps.metrics.set('syncline_jobs_cache_bytes', bytes);
-    if (bytes <= bytesMax) return;
-    throw new SynclineError(
-      'limit-exceeded',
-      `the jobs that are subscribed to fill ${bytes} bytes; ${bytesMax} is the limit. End subscriptions, or use another process.`,
-      { details: { limit: 'cacheBytesMax' } },
-    );
   }
+}
+
+function cacheFull(bytes: number): SynclineError {
+  const { value: bytesMax } = jobsLimits.cacheBytesMax;
+  return new SynclineError(
+    'limit-exceeded',
+    `the jobs that are subscribed to fill ${bytes} bytes; ${bytesMax} is the limit. End subscriptions, or use another process.`,
+    { details: { limit: 'cacheBytesMax' } },
+  );
 }

@@ -7,8 +7,7 @@ import { progressOf } from '../aggregate/progress-of.js';
 import type { LeaseRows } from '../core/decide-lease.js';
 import type { SetStateRows } from '../core/decide-set-state.js';
 import type { Applied, JobRows, WrittenTags } from '../core/decision.js';
-import type { CellRow, HeadRow, JobChange, JobRow, TaskRow } from '../core/rows.js';
-import { stateBytes } from '../core/state-bytes.js';
+import type { CellRow, HeadRow, JobRow, TaskRow } from '../core/rows.js';
 import { jobInfoOf, leaseOf } from '../core/views.js';
 import type { JobInfo, JobSummary, TaskLease } from '../job.js';
 import type { StatePage } from '../job-store.js';
@@ -17,8 +16,10 @@ import type { Progress } from '../progress.js';
 import type { Scope, State } from '../state.js';
 import { JobFeed, type JobFeedDeps } from '../subscription/job-feed.js';
 import type { JobFeedSource, JobFeedView } from '../subscription/job-feed-source.js';
-import { type JobFilter, matchesFilter } from '../subscription/job-filter.js';
+import type { JobFilter } from '../subscription/job-filter.js';
+import { filteredPages } from './filtered-pages.js';
 import { LatestChanges } from './latest-changes.js';
+import { type PageBounds, StatePageBuilder } from './state-page.js';
 
 /** Rows that a decision asks to be kept. What it leaves out stays. */
 export type KeptRows = Applied &
@@ -108,24 +109,12 @@ export class MemoryJob implements JobFeedSource {
       .map((task) => leaseOf(task, 0));
   }
 
-  page(
-    scope: Scope,
-    { afterRevision, limit }: { afterRevision: number; limit: number },
-  ): StatePage {
-    const { incarnation } = this.#job;
-    const filter = { scope, withLeases: false, withJob: false };
-    const states: State[] = [];
-    let bytes = 0;
-    for (const change of this.#latest.view().above(afterRevision)) {
-      if (change.kind !== 'state' || !matchesFilter(filter, change)) continue;
-      bytes += stateBytes(change.state);
-      const isFull = states.length === limit || bytes > jobsLimits.listStatesBytesMax.value;
-      const revision = states.at(-1)?.revision;
-      if (isFull && revision !== undefined) return { states, revision, incarnation, more: true };
-      states.push(change.state);
+  page(scope: Scope, bounds: PageBounds): StatePage {
+    const builder = new StatePageBuilder(scope, bounds);
+    for (const change of this.#latest.view().above(bounds.afterRevision)) {
+      if (builder.add(change) === 'full') break;
     }
-    const revision = Math.max(this.#head.revision, afterRevision);
-    return { states, revision, incarnation, more: false };
+    return builder.page(this.#job.incarnation, this.#head.revision);
   }
 
   revision(): number {
@@ -139,8 +128,8 @@ export class MemoryJob implements JobFeedSource {
     return {
       revision,
       compactedTo: revision,
-      latest: (after) => pagesOf(latest.above(after), filter),
-      changes: () => pagesOf([], filter),
+      latest: (after) => filteredPages(latest.above(after), filter),
+      changes: () => filteredPages([], filter),
       close() {},
     };
   }
@@ -161,19 +150,4 @@ export class MemoryJob implements JobFeedSource {
     this.#cells.set(tag, tasks.set(taskId, cell));
     this.#aggregates.set(taskId, tag, status);
   }
-}
-
-async function* pagesOf(
-  changes: Iterable<JobChange>,
-  filter: JobFilter,
-): AsyncGenerator<readonly JobChange[]> {
-  let page: JobChange[] = [];
-  for (const change of changes) {
-    if (!matchesFilter(filter, change)) continue;
-    page.push(change);
-    if (page.length < jobsLimits.listStatesMax.value) continue;
-    yield page;
-    page = [];
-  }
-  if (page.length > 0) yield page;
 }

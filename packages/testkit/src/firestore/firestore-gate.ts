@@ -47,6 +47,7 @@ export class FirestoreGate {
   #faults: GateFaults = {};
   #commitsLeft = Number.POSITIVE_INFINITY;
   #aborted = 0;
+  #sent = 0;
   #delayedCount = 0;
 
   constructor(options: { readonly isIsolating: boolean }) {
@@ -69,6 +70,11 @@ export class FirestoreGate {
   /** Calls that wait because of `delayMs`. */
   get delayedCount(): number {
     return this.#delayedCount;
+  }
+
+  /** Messages to those who listen. */
+  get sentCount(): number {
+    return this.#sent;
   }
 
   /** Replaces the faults that were set. What a mute stream has missed comes once it speaks again. */
@@ -182,7 +188,10 @@ export class FirestoreGate {
     call.on('cancelled', forget);
     call.on('error', forget);
     call.once('data', (request: ListenRequest) => {
-      const send = (response: Parameters<ListenCall['write']>[0]) => void call.write(response);
+      const send = (response: Parameters<ListenCall['write']>[0]) => {
+        this.#sent += 1;
+        call.write(response);
+      };
       const stream = new ListenStream({ state: this.#state, book: this.#book, send }, request);
       this.#streams.set(call, stream);
       if (!this.#faults.isMute) stream.open();

@@ -1,0 +1,75 @@
+// Leases in Firestore: heartbeats disturb nobody, and only Firestore's own clock makes a task lost.
+import { type Clock, createSystemClock } from '@syncline/kernel';
+import { startFirestore, type TestFirestore } from '@syncline/testkit/firestore';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createJob, createStaffedJob, TaskWriter } from '../conformance/job-samples.js';
+import { StreamReader } from '../conformance/stream-reader.js';
+import { jobsLimits } from '../limits.js';
+import { createFirestoreJobStore } from './create-firestore-job-store.js';
+
+const { value: TTL_MS } = jobsLimits.leaseTtlMinMs;
+const HOUR_MS = 3_600_000;
+
+let server: TestFirestore;
+beforeAll(async () => {
+  server = await startFirestore();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** Its monotonic time can be made to leap, as that of a machine that was suspended. */
+class LeapingClock implements Clock {
+  readonly #clock = createSystemClock();
+  readonly nowMs = () => this.#clock.nowMs();
+  readonly monotonicMs = () => this.#clock.monotonicMs() + this.leapMs;
+  readonly sleep: Clock['sleep'] = (...given) => this.#clock.sleep(...given);
+  readonly defer: Clock['defer'] = (...given) => this.#clock.defer(...given);
+  leapMs = 0;
+  /** How often somebody has planned to look for lost leases. */
+  roundsCount = 0;
+
+  readonly setTimer: Clock['setTimer'] = (ms, ...given) => {
+    if (ms === TTL_MS / 2) this.roundsCount += 1;
+    return this.#clock.setTimer(ms, ...given);
+  };
+}
+
+function open(projectId: string, clock: Clock = createSystemClock()) {
+  return createFirestoreJobStore({ projectId, ...server.settings }, { clock });
+}
+
+test('heartbeats take no revision and wake nobody who listens', async () => {
+  const clock = createSystemClock();
+  await using store = open('heartbeats');
+  await using other = open('heartbeats');
+  const job = await createJob(other);
+  const writer = await TaskWriter.claim(other, job, { ttlMs: HOUR_MS });
+  await using reader = new StreamReader({ store, clock });
+  await reader.untilKind('synced');
+  const before = { sent: server.gate.sentCount, commits: server.gate.committedCount };
+  for (let count = 0; count < 3; count += 1)
+    expect(await writer.act('renew')).toMatchObject({ revision: writer.lease.revision });
+  await other.getJob('job'); // by now a listener would have been told
+  expect(server.gate.committedCount - before.commits).toBe(3);
+  expect(server.gate.sentCount).toBe(before.sent);
+  const { revision } = await writer.set('ingest', 1);
+  expect(revision).toBe(writer.lease.revision + 1);
+  await reader.untilRevision(revision);
+  expect(server.gate.sentCount).toBeGreaterThan(before.sent);
+});
+
+test('J18 a lease that is not over by the clock of Firestore is not lost, whatever ours says', async () => {
+  const clock = new LeapingClock();
+  await using store = open('leap', clock);
+  const { job } = await createStaffedJob(store, { numTasks: 2 });
+  const quick = await TaskWriter.claim(store, job, { taskId: 0, ttlMs: TTL_MS });
+  await quick.set('ingest', 2_147_483_647); // finished: never lost, but looked after often
+  const slow = await TaskWriter.claim(store, job, { taskId: 1, ttlMs: HOUR_MS });
+  const { revision } = await slow.set('ingest', 1);
+  await using reader = new StreamReader({ store, clock: createSystemClock() });
+  await reader.untilRevision(revision);
+  clock.leapMs = 2 * HOUR_MS;
+  const { roundsCount } = clock;
+  await expect.poll(() => clock.roundsCount, { timeout: 10_000 }).toBeGreaterThan(roundsCount + 2);
+  expect(await store.listLost('job')).toEqual([]);
+  expect(await store.getJob('job')).toMatchObject({ revision });
+});

@@ -144,9 +144,10 @@ describe('JobAggregates', () => {
     );
   });
 
-  test('J12 every assignment of 6 statuses to 3 tasks and 2 tags', () => {
-    const statuses = [0, 1, 2_147_483_647, -1, -2, -3];
-    for (let code = 0; code < 6 ** 6; code += 1) {
+  const statuses = [0, 1, 2_147_483_647, -1, -2, -3];
+  const sixths = statuses.map((status, index) => ({ status, from: index * 6 ** 5 }));
+  test.each(sixths)('J12 3 tasks × 2 tags × 6 statuses, all that end in $status', ({ from }) => {
+    for (let code = from; code < from + 6 ** 5; code += 1) {
       const rig = new Rig(3);
       let rest = code;
       for (let cell = 0; cell < 6; cell += 1) {

@@ -67,6 +67,17 @@ describe('the ring of the newest changes', () => {
             through = page.through;
           }
           expect(paged).toEqual(expected);
+
+          const wanted = held.filter(({ revision, key }) => revision > after && key !== 'c');
+          const isInScope = ({ key }: Change) => key !== 'c';
+          const wantedBytes = wanted.reduce((sum, { bytes }) => sum + bytes, 0);
+          expect(
+            [
+              { eventsMax: wanted.length, bytesMax: wantedBytes },
+              { eventsMax: wanted.length - 1, bytesMax: wantedBytes },
+              { eventsMax: wanted.length, bytesMax: wantedBytes - 1 },
+            ].map((most) => ring.exceeds(after, { ...most, isInScope })),
+          ).toEqual([false, wanted.length > 0, wanted.length > 0]);
         },
       ),
     );

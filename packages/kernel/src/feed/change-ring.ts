@@ -80,6 +80,26 @@ export class ChangeRing<C extends FeedChange> {
     return { changes, through };
   }
 
+  /** Whether more than this is wanted above `after`, which is at least `compactedTo`. */
+  exceeds(
+    after: number,
+    bounds: {
+      readonly eventsMax: number;
+      readonly bytesMax: number;
+      readonly isInScope: (change: C) => boolean;
+    },
+  ): boolean {
+    let [eventsCount, bytes] = [0, 0];
+    for (let at = this.#firstAbove(after); at < this.#held.length; at += 1) {
+      const change = this.#held[at];
+      if (change === undefined || !bounds.isInScope(change)) continue;
+      eventsCount += 1;
+      bytes += this.#options.bytesOf(change);
+      if (eventsCount > bounds.eventsMax || bytes > bounds.bytesMax) return true;
+    }
+    return false;
+  }
+
   #dropOldest(): void {
     const oldest = this.#held[this.#head];
     if (oldest === undefined) return;

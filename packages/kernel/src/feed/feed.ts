@@ -12,7 +12,7 @@ import type { FeedChange, FeedEvent, FeedStale } from './feed-event.js';
 import { type FeedPresenter, plainPresenter } from './feed-presenter.js';
 import type { FeedStore } from './feed-store.js';
 import { FeedSubscription } from './feed-subscription.js';
-import { type FeedOverflow, LiveBuffer } from './live-buffer.js';
+import { type BufferBounds, type FeedOverflow, LiveBuffer } from './live-buffer.js';
 import { StoreReader, type StoreReaderDeps } from './store-reader.js';
 import { TopicIndex } from './topic-index.js';
 
@@ -46,7 +46,7 @@ export interface FeedSubscribeOptions<Scope> {
   /**
    * What happens when the subscriber is too slow for its buffer. `block` (default): it reads every
    * change again from the store and misses none while the store has them. `coalesce`: it gets a `gap`
-   * and the latest change of each key. `fail`: it gets what is buffered, then an `overflow` error.
+   * and the latest change of each key, each time it is further behind than its buffer holds. `fail`: it gets what is buffered, then an `overflow` error.
    */
   readonly overflow?: FeedOverflow;
   /** Defaults `feedBufferEventsMax` and `feedBufferBytesMax`. Larger bridges longer pauses. */
@@ -118,13 +118,15 @@ export class Feed<C extends FeedChange, Scope = void> {
     this.#checkRoom();
     const { after, scope, overflow = 'block', signal } = options;
     const topics = this.#deps.store.topicsOfScope(scope);
+    const bounds = boundsOf(options);
+    const coalesceBeyond = overflow === 'coalesce' ? bounds : undefined;
     const subscription: FeedSubscription<C, E> = new FeedSubscription<C, E>(
       {
         clock: this.#deps.clock,
         presenter,
-        buffer: this.#createBuffer(options),
+        buffer: this.#createBuffer(overflow, bounds),
         createReader: (turnLive) =>
-          new StoreReader(this.#readerDeps(scope, turnLive), this.#options),
+          new StoreReader(this.#readerDeps(scope, turnLive), { ...this.#options, coalesceBeyond }),
         publishedRevision: () => this.#published,
         isInScope: (change) => this.#deps.store.isInScope(scope, change),
         onLive: () => this.#byTopic.add(topics, subscription),
@@ -193,14 +195,9 @@ export class Feed<C extends FeedChange, Scope = void> {
     );
   }
 
-  #createBuffer({ overflow = 'block', buffer = {} }: FeedSubscribeOptions<Scope>): LiveBuffer<C> {
+  #createBuffer(overflow: FeedOverflow, bounds: BufferBounds): LiveBuffer<C> {
     const { store } = this.#deps;
-    return new LiveBuffer<C>({
-      overflow,
-      eventsMax: buffer.eventsMax ?? kernelLimits.feedBufferEventsMax.value,
-      bytesMax: buffer.bytesMax ?? kernelLimits.feedBufferBytesMax.value,
-      bytesOf: (change) => store.bytesOf(change),
-    });
+    return new LiveBuffer<C>({ overflow, ...bounds, bytesOf: (change) => store.bytesOf(change) });
   }
 
   #readerDeps(scope: Scope, turnLive: StoreReaderDeps<C>['turnLive']): StoreReaderDeps<C> {
@@ -228,6 +225,13 @@ export class Feed<C extends FeedChange, Scope = void> {
       },
     );
   }
+}
+
+function boundsOf({ buffer = {} }: Pick<FeedSubscribeOptions<never>, 'buffer'>): BufferBounds {
+  return {
+    eventsMax: buffer.eventsMax ?? kernelLimits.feedBufferEventsMax.value,
+    bytesMax: buffer.bytesMax ?? kernelLimits.feedBufferBytesMax.value,
+  };
 }
 
 function checkRevision(after: number | undefined): void {

@@ -12,10 +12,13 @@ import type { FeedChange } from './feed-event.js';
 
 export type FeedOverflow = 'block' | 'coalesce' | 'fail';
 
-export interface LiveBufferOptions<C> {
-  readonly overflow: FeedOverflow;
+export interface BufferBounds {
   readonly eventsMax: number;
   readonly bytesMax: number;
+}
+
+export interface LiveBufferOptions<C> extends BufferBounds {
+  readonly overflow: FeedOverflow;
   readonly bytesOf: (change: C) => number;
 }
 

@@ -10,6 +10,7 @@ import { kernelLimits } from '../limits.js';
 import type { ChangeRing } from './change-ring.js';
 import type { FeedChange, FeedGap } from './feed-event.js';
 import type { FeedView } from './feed-store.js';
+import type { BufferBounds } from './live-buffer.js';
 import { PinnedView } from './pinned-view.js';
 
 /** Where reading starts. `coalesces`: say `gap` overflow first, then the latest of each key. */
@@ -37,6 +38,8 @@ export interface StoreReaderDeps<C extends FeedChange> {
 export interface StoreReaderOptions {
   readonly history: 'all' | 'latest';
   readonly viewAgeMaxMs: number;
+  /** Of who coalesces: further behind it gets the latest of each key. Undefined: it gets each change. */
+  readonly coalesceBeyond: BufferBounds | undefined;
 }
 
 type Pieces<C extends FeedChange, End = void> = AsyncGenerator<ReadPiece<C>, End>;
@@ -48,6 +51,8 @@ export class StoreReader<C extends FeedChange> {
   #pinned: PinnedView<C> | undefined;
   /** All in scope up to here was read and handed out. */
   #through = 0;
+  /** Who resumes gets each change up to here: what was published before it came is not its slowness. */
+  #resumedTo = 0;
   #owesLive = false;
 
   constructor(deps: StoreReaderDeps<C>, options: StoreReaderOptions) {
@@ -60,6 +65,7 @@ export class StoreReader<C extends FeedChange> {
     if (start.kind === 'resume' || start.kind === 'replay') {
       await this.#deps.reach(start.after, this.#stop.signal);
     }
+    if (start.kind === 'resume') this.#resumedTo = this.#deps.publishedRevision();
     const isAhead = start.after > this.#deps.storeRevision();
     if (start.kind !== 'catch-up') yield* this.#open(isAhead ? 'reset' : start.kind);
     yield* this.#catchUp(start.kind === 'catch-up' && start.coalesces);
@@ -103,18 +109,30 @@ export class StoreReader<C extends FeedChange> {
     }
   }
 
+  /** Round by round: who coalesces and is slower than what is published falls behind again and again. */
   async *#catchUp(coalesces: boolean): Pieces<C> {
     let isGapDue = coalesces;
     let coalesceTo = 0;
     while (!this.#isStopped && this.#deps.publishedRevision() > this.#through) {
+      isGapDue ||= this.#isTooFarBehind(coalesceTo);
       if (this.#through < this.#deps.ring.compactedTo) yield* this.#readStore(isGapDue);
       else if (isGapDue) {
         coalesceTo = this.#deps.publishedRevision();
         yield this.#gap('overflow', coalesceTo);
       } else yield* this.#readRing(coalesceTo);
-      isGapDue = false; // said once
+      isGapDue = false;
     }
     if (!this.#isStopped) this.#deps.turnLive(this.#through, this.#owesLive);
+  }
+
+  /** Beyond what it has read, and beyond what is coalesced already. */
+  #isTooFarBehind(coalesceTo: number): boolean {
+    const { coalesceBeyond: bounds, history } = this.#options;
+    const { ring, isInScope, publishedRevision } = this.#deps;
+    if (!bounds || history === 'latest' || this.#through < this.#resumedTo) return false;
+    if (this.#through < ring.compactedTo)
+      return publishedRevision() - this.#through > bounds.eventsMax;
+    return ring.exceeds(Math.max(this.#through, coalesceTo), { ...bounds, isInScope });
   }
 
   async *#readRing(coalesceTo: number): Pieces<C> {

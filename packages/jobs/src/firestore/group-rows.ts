@@ -18,6 +18,7 @@ import {
 import { tallyState } from './job-tally.js';
 import { readStateDocument, type StateRecord, stateFields } from './state-document.js';
 import {
+  mustRenew,
   type RenewalRecord,
   readRenewalDocument,
   readTaskDocument,
@@ -41,6 +42,8 @@ export class GroupRows {
   readonly #cells = new Map<string, StateRecord>();
   readonly #dirtyTasks = new Set<number>();
   readonly #renewed = new Set<number>();
+  /** Tasks that had to renew before a transition of this transaction. */
+  readonly #renewing = new Set<number>();
   #record: JobRecord | undefined;
   #metadata: 'updated' | 'marked' | undefined;
   #anchor: CommitAnchor | undefined;
@@ -109,6 +112,8 @@ export class GroupRows {
   /** `applied` counts the transition; without it the row came with another change. */
   keepTask(applied: Applied | undefined, task: TaskRow): void {
     const before = this.#taskRecord(task.taskId);
+    if (before && mustRenew(before.task)) this.#renewing.add(task.taskId);
+    this.renew(task);
     const lostBy = Number(task.state === 'lost') - Number(before?.task.state === 'lost');
     const tally = (record: JobRecord) => ({
       ...record.tally,
@@ -128,7 +133,7 @@ export class GroupRows {
     this.#anchor ??= { document: this.#documents.metadata, revision: job.metadataRevision };
   }
 
-  /** Its time begins anew at the commit. */
+  /** Its time begins anew at the commit, or ends if it is no longer held. */
   renew({ taskId }: TaskRow): void {
     this.#renewed.add(taskId);
   }
@@ -136,7 +141,8 @@ export class GroupRows {
   writeTo(transaction: Transaction): void {
     for (const taskId of this.#renewed) {
       const task = this.task(taskId);
-      if (task?.state === 'held' && task.ttlMs > 0)
+      const hadTo = this.#renewing.has(taskId);
+      if (task && (mustRenew(task) || hadTo))
         transaction.set(this.#documents.lease(taskId), renewalFields(task));
     }
     if (!this.#record || this.changes.length === 0) return;

@@ -6,9 +6,10 @@
 //
 // J18  A lease is declared lost between one and one and a half times its time to live after its last renewal.
 
-import { Timestamp } from '@google-cloud/firestore';
+import { type DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
 import { type Clock, type Logger, SynclineError, type Timer } from '@syncline/kernel';
 import type { TaskLease } from '../job.js';
+import { jobsLimits } from '../limits.js';
 import type { StoreReports } from '../store-reports.js';
 import type { JobDocuments } from './document-refs.js';
 import type { FirestoreCalls } from './firestore-calls.js';
@@ -17,14 +18,16 @@ import { lostOperation } from './job-operations.js';
 import type { JobWriter } from './job-writer.js';
 import { readRenewalDocument } from './task-document.js';
 
+const PAGE_LEASES = jobsLimits.listStatesMax.value;
+
 export interface LostLeaseRoundsDeps {
   readonly calls: FirestoreCalls;
   readonly documents: JobDocuments;
-  readonly writer: JobWriter;
+  readonly writer: () => JobWriter;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly reports: StoreReports;
-  /** Undefined while it is not live. */
+  /** May be behind own writes: it only says what to look for. Undefined while it is not live. */
   readonly cache: () => JobCache | undefined;
 }
 
@@ -61,7 +64,7 @@ export class LostLeaseRounds {
 
   async #round(): Promise<void> {
     try {
-      for (const lease of await this.#findOverdue()) await this.#declareLost(lease);
+      await this.#declareOverdue();
     } catch (thrown) {
       // The next round looks again; a lost connection is noticed and told elsewhere.
       const { jobId } = this.#deps.documents;
@@ -72,29 +75,41 @@ export class LostLeaseRounds {
     this.plan();
   }
 
-  async #findOverdue(): Promise<readonly TaskLease[]> {
+  async #declareOverdue(): Promise<void> {
     const { calls, documents, clock } = this.#deps;
     const nowMs = clock.monotonicMs() + this.#clockOffsetMs;
     const ttlMs = this.#deps.cache()?.shortestTtlMs();
-    if (ttlMs === undefined) return [];
+    if (ttlMs === undefined) return;
     const oldest = Timestamp.fromMillis(Math.floor(nowMs - ttlMs));
-    const found = await calls.read(`looking for lost leases of job "${documents.jobId}"`, () =>
-      documents.leases.where('renewedAt', '<=', oldest).get(),
-    );
-    return found.docs.flatMap((document) => {
-      const renewal = readRenewalDocument(document);
-      const lease = this.#deps.cache()?.leaseAtRisk(Number(document.id));
-      const isOverdue =
-        renewal !== undefined &&
-        renewal.epoch === lease?.epoch &&
-        renewal.renewedAtMs + renewal.ttlMs <= nowMs;
-      return isOverdue && lease ? [lease] : [];
-    });
+    let query = documents.leases
+      .where('renewedAt', '<=', oldest)
+      .orderBy('renewedAt')
+      .limit(PAGE_LEASES);
+    for (;;) {
+      const what = `looking for lost leases of job "${documents.jobId}"`;
+      const found = await calls.read(what, () => query.get());
+      const overdue = found.docs.flatMap((document) => this.#overdueLease(document, nowMs) ?? []);
+      // At once, so that they share transactions: many tasks may have died together.
+      await Promise.all(overdue.map((lease) => this.#declareLost(lease)));
+      const last = found.docs.at(-1);
+      if (!last || found.size < PAGE_LEASES) return;
+      query = query.startAfter(last);
+    }
+  }
+
+  #overdueLease(document: DocumentSnapshot, nowMs: number): TaskLease | undefined {
+    const renewal = readRenewalDocument(document);
+    const lease = this.#deps.cache()?.leaseAtRisk(Number(document.id));
+    const isOverdue =
+      renewal !== undefined &&
+      renewal.epoch === lease?.epoch &&
+      renewal.renewedAtMs + renewal.ttlMs <= nowMs;
+    return isOverdue ? lease : undefined;
   }
 
   async #declareLost({ taskId, epoch }: TaskLease): Promise<void> {
     const { writer, reports, documents, cache } = this.#deps;
-    const lost = await writer.run(lostOperation({ taskId, epoch }));
+    const lost = await writer().run(lostOperation({ taskId, epoch }));
     const incarnation = cache()?.incarnation ?? '';
     const { jobId } = documents;
     if (lost) reports.lost({ jobId, incarnation, taskId, epoch }, lost.revision);

@@ -7,7 +7,7 @@ import type { JobRows } from '../core/decision.js';
 import type { LeaseRequest, TaskLease } from '../job.js';
 import type { JobDocuments } from './document-refs.js';
 import type { FirestoreCalls } from './firestore-calls.js';
-import { readTaskDocument, renewalFields } from './task-document.js';
+import { mustRenew, readTaskDocument, renewalFields } from './task-document.js';
 
 /** Undefined: the lease was lost and is to be held again, which is a change of the job. */
 export function renewLease(
@@ -23,8 +23,7 @@ export function renewLease(
     const decision = decideLease({ ...rows, task }, request, snapshot.readTime.toMillis());
     if (decision.kind === 'refused') throw decision.error;
     if (decision.kind === 'apply' || !task) return undefined;
-    if (task.state === 'held' && task.ttlMs > 0)
-      transaction.set(documents.lease(task.taskId), renewalFields(task));
+    if (mustRenew(task)) transaction.set(documents.lease(task.taskId), renewalFields(task));
     return decision.lease;
   });
 }

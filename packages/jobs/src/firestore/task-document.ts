@@ -58,17 +58,22 @@ export function leaseChange(task: TaskRow, timestampMs: number): JobChange {
   return { kind: 'lease', revision, timestampMs, lease: leaseOf(task, timestampMs) };
 }
 
+/** Undefined: nobody has to renew. */
 export function readRenewalDocument(snapshot: DocumentSnapshot): RenewalRecord | undefined {
   const fields = DocumentFields.of(snapshot);
-  if (!fields) return undefined;
-  return {
-    epoch: fields.number('epoch'),
-    ttlMs: fields.number('ttlMs'),
-    renewedAtMs: fields.timestampMs('renewedAt'),
-  };
+  const renewedAtMs = fields?.optionalTimestampMs('renewedAt');
+  if (!fields || renewedAtMs === undefined) return undefined;
+  return { epoch: fields.number('epoch'), ttlMs: fields.number('ttlMs'), renewedAtMs };
 }
 
-/** Renewed at the moment of the commit. */
-export function renewalFields({ taskId, epoch, ttlMs }: TaskRow): Fields {
-  return { taskID: taskId, epoch, ttlMs, renewedAt: FieldValue.serverTimestamp() };
+/** Whether it is lost unless it is renewed. */
+export function mustRenew({ state, ttlMs }: TaskRow): boolean {
+  return state === 'held' && ttlMs > 0;
+}
+
+/** Renewed at the moment of the commit; or nobody has to, and no search for old renewals finds it again. */
+export function renewalFields(task: TaskRow): Fields {
+  const { taskId, epoch, ttlMs } = task;
+  const renewedAt = mustRenew(task) ? FieldValue.serverTimestamp() : null;
+  return { taskID: taskId, epoch, ttlMs, renewedAt };
 }

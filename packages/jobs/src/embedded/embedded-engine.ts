@@ -27,6 +27,7 @@ import { JobNotLoaded } from './job-not-loaded.js';
 import { JobReads } from './job-reads.js';
 import { JobWrites } from './job-writes.js';
 import type { LoadedJob } from './loaded-job.js';
+import { LostLeases } from './lost-leases.js';
 import { PendingCall } from './pending-call.js';
 import type { StagedBatch } from './staged-batch.js';
 import type { StagedJob } from './staged-job.js';
@@ -57,6 +58,7 @@ export class EmbeddedEngine {
   readonly reads: JobReads;
   readonly writes: JobWrites;
   readonly leases: LeaseWatch;
+  readonly lostLeases: LostLeases;
   readonly #deps: EmbeddedJobStoreDeps;
   readonly #settings: EmbeddedSettings;
   readonly #ledger: StoreLedger;
@@ -64,9 +66,6 @@ export class EmbeddedEngine {
   readonly #compaction: Compaction;
   readonly #deletions: Deletions;
   readonly #quota: SubscriberQuota;
-  readonly #reports: StoreReports;
-  /** Leases whose loss waits for its commit. */
-  readonly #losing = new Set<string>();
   #sweep: Timer | undefined;
   #isClosed = false;
 
@@ -102,11 +101,19 @@ export class EmbeddedEngine {
     );
     this.#deletions = new Deletions({ storage, clock, logger, queue }, settings.compactionKeysMax);
     this.#quota = new SubscriberQuota(metrics);
-    this.#reports = new StoreReports(deps);
     this.leases = new LeaseWatch({
       clock,
       hasUnfinished: (lease) => this.#mayHaveWork(lease),
-      onOverdue: (lease) => void this.#declareLost(lease),
+      onOverdue: (lease) => this.lostLeases.add(lease),
+    });
+    const { leases, writes } = this;
+    this.lostLeases = new LostLeases({
+      logger,
+      reports: new StoreReports(deps),
+      queue,
+      jobs,
+      writes,
+      isOverdue: (incarnation, taskId) => leases.isOverdue(incarnation, taskId),
     });
     for (const jobNo of start.deletedJobNos) this.#deletions.add(jobNo);
     for (const { ttlMs, ...lease } of start.heldLeases) this.leases.watch(lease, ttlMs);
@@ -176,7 +183,7 @@ export class EmbeddedEngine {
     this.#isClosed = true;
     this.#sweep?.cancel();
     this.leases.close();
-    await Promise.all([this.#compaction.stop(), this.#deletions.stop()]);
+    await Promise.all([this.#compaction.stop(), this.#deletions.stop(), this.lostLeases.stop()]);
     await this.#queue.idle();
     if (this.#ledger.hasBufferedMark) await this.#clearBufferedMark();
     for (const job of this.jobs.values()) job.feed?.close();
@@ -252,28 +259,6 @@ export class EmbeddedEngine {
   /** A job that is not in memory is brought there to find out. */
   #mayHaveWork({ jobId, taskId }: WatchedLease): boolean {
     return this.jobs.peek(jobId)?.aggregates.hasUnfinished(taskId) ?? true;
-  }
-
-  async #declareLost(lease: WatchedLease): Promise<void> {
-    const { jobId, incarnation, taskId, epoch } = lease;
-    const name = `${incarnation}/${taskId}`;
-    if (this.#losing.has(name)) return;
-    this.#losing.add(name);
-    try {
-      const lost = await this.commit(jobId, (batch) => {
-        const isOverdue = this.leases.isOverdue(incarnation, taskId);
-        return isOverdue ? this.writes.lose(batch, lease) : undefined;
-      });
-      if (lost) this.#reports.lost(lease, lost.lease.revision);
-    } catch (thrown) {
-      // The watch reports it again as long as it holds.
-      const error = SynclineError.from(thrown);
-      if (error.code === 'closed') return;
-      const fields = { jobId, taskId, epoch, error: error.code };
-      this.#deps.logger.warn('🟡 a lost lease was not stored', fields);
-    } finally {
-      this.#losing.delete(name);
-    }
   }
 
   #planSweep(): void {

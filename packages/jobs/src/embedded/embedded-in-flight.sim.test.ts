@@ -1,36 +1,12 @@
 // What may happen while a batch is on its way to the disk: its callers give up, memory runs short, the disk
 // refuses it.
-import { type Storage, SynclineError } from '@syncline/kernel';
+import { SynclineError } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
+import { HeldDisk } from '../conformance/held-disk.js';
 import { at, createJob, createStaffedJob, JOB_ID, TaskWriter } from '../conformance/job-samples.js';
 import { isRefused } from '../conformance/refused.js';
 import { openEmbeddedJobStore } from './open-embedded-job-store.js';
-
-/** A disk whose writes can be held up, or made to fail. */
-class HeldDisk {
-  readonly #waiting: (() => void)[] = [];
-  #isHeld = false;
-  failure: SynclineError | undefined;
-
-  constructor(storage: Storage) {
-    const write = storage.write.bind(storage);
-    storage.write = async (batch, options) => {
-      if (this.#isHeld) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-      if (this.failure) throw this.failure;
-      await write(batch, options);
-    };
-  }
-
-  hold(): void {
-    this.#isHeld = true;
-  }
-
-  release(): void {
-    this.#isHeld = false;
-    for (const resolve of this.#waiting.splice(0)) resolve();
-  }
-}
 
 /** With room for one job in memory. */
 async function openIn(world: SimulatedBody) {
@@ -130,5 +106,23 @@ describe('a batch that fails', () => {
       await claim;
       disk.failure = undefined;
       expect((await writer.set('a', 3)).version).toBe(2);
+    }));
+});
+
+describe('a renewal while the batch in flight declares its lease lost', () => {
+  test('J18 waits for it: the lease is held again, not lost a moment later', () =>
+    inWorld(async (world) => {
+      const { store, disk } = await openIn(world);
+      const writer = await TaskWriter.claim(store, await createJob(store), { ttlMs: 1_000 });
+      await world.clock.sleep(900);
+      disk.hold();
+      await world.clock.sleep(900);
+      const renewal = writer.act('renew');
+      await world.clock.sleep(MOMENT_MS);
+      disk.release();
+      expect((await renewal).state).toBe('held');
+      expect(await store.listLost(JOB_ID)).toEqual([]);
+      await world.clock.sleep(900);
+      expect(await store.listLost(JOB_ID)).toEqual([]);
     }));
 });

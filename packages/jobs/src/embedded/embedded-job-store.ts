@@ -192,6 +192,8 @@ export class EmbeddedJobStore implements JobStore {
   /** A renewal of what is held touches no disk. Undefined: it changes something, or the job is not in memory. */
   #renewInMemory(request: LeaseRequest): TaskLease | undefined {
     if (request.action !== 'renew') return undefined;
+    const { lostLeases } = this.#engine;
+    if (lostLeases.isInFlight(request.incarnation, request.taskId)) return undefined;
     const job = this.#engine.jobs.touch(request.jobId);
     if (!job) return undefined;
     job.damage.checkTask(request.taskId);

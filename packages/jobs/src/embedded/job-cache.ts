@@ -32,6 +32,11 @@ export class JobCache {
     return this.#bytes;
   }
 
+  /** All that nobody needs has left, and it is still too much. */
+  get isOverfull(): boolean {
+    return this.#bytes > this.#bytesMax;
+  }
+
   values(): IterableIterator<LoadedJob> {
     return this.#jobs.values();
   }

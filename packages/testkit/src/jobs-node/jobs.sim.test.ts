@@ -9,15 +9,15 @@ import { jobsWorkload } from './jobs-workload.js';
 const CHECKED =
   'J1 J2 J3 J4 J5 J6 J7 J8 J9 J10 J11 J12 J13 J15 J16 J18 J19 J21 whatever ends processes, fails the disk or loses calls, what was told holds';
 
-/** About 10 s of one core, and far more on a busy machine. */
+/** About 8 s of one core, and far more on a busy machine. */
 const TIMEOUT_MS = 300_000;
 
 test(
   CHECKED,
   async () => {
-    const report = await runSeeds(jobsWorkload, { firstSeed: 1, seedsCount: 50 });
+    const report = await runSeeds(jobsWorkload, { firstSeed: 1, seedsCount: 40 });
     expect(problemOf(report)).toBeUndefined();
-    expect(report.seedsCount).toBe(50);
+    expect(report.seedsCount).toBe(40);
   },
   TIMEOUT_MS,
 );
@@ -48,15 +48,9 @@ const SYMPTOMS: Readonly<Record<PlantedJobsBug, RegExp>> = {
   'jobs-tasks-as-asked': /J15: /,
 };
 
-/** Where the search begins: it has ended soon behind these. That saves time, and proves nothing. */
+/** Where the search begins: one is found late, and soon behind this. That saves time, and proves nothing. */
 const FIRST_SEEDS: Partial<Readonly<Record<PlantedJobsBug, number>>> = {
-  'jobs-compaction-drops-latest': 16,
-  'jobs-compaction-not-secured': 28,
-  'jobs-gap-not-told': 43,
-  'jobs-renewal-ignored': 36,
-  'jobs-lost-too-early': 36,
-  'jobs-buffered-mark-not-synced': 83,
-  'jobs-timestamp-falls': 56,
+  'jobs-buffered-mark-not-synced': 47,
 };
 
 test.each(PLANTED_JOBS_BUGS)(

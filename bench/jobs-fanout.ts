@@ -32,7 +32,7 @@ const SMALL: Load = { audience: { whole: 1, tag: 9, task: 90 }, perSecond: 500, 
 
 const JOB_ID = 'fanout';
 const CONNECTIONS = 10;
-const FILL_AT_ONCE = 500;
+const FILL_AT_ONCE = 200;
 const READ_INTERVAL_MS = 20;
 const LAST_EVENT_TIMEOUT_MS = 60_000;
 

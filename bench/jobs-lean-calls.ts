@@ -19,11 +19,26 @@ const HEADERS = {
   te: 'trailers',
 } as const;
 
+/** A server refuses more on one connection. */
+const CALLS_AT_ONCE = 100;
+
 export async function openLeanCalls(address: string): Promise<LeanCalls> {
   const session = connect(`http://${address}`);
   await once(session, 'connect');
+  const waiting: (() => void)[] = [];
+  let openCount = 0;
   return {
-    setState: (write) => call(session, messageOf(write)),
+    async setState(write) {
+      if (openCount === CALLS_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
+      else openCount += 1;
+      try {
+        await call(session, messageOf(write));
+      } finally {
+        const next = waiting.shift(); // it takes over the place
+        if (next === undefined) openCount -= 1;
+        else next();
+      }
+    },
     async [Symbol.asyncDispose]() {
       session.destroy();
     },
@@ -43,12 +58,16 @@ function messageOf(write: StateWrite): Buffer {
 function call(session: ClientHttp2Session, message: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = session.request(HEADERS);
+    let refusal: string | undefined = 'no status';
     request.on('trailers', ({ 'grpc-status': status, 'grpc-message': said }) => {
-      if (status === '0') resolve();
-      else reject(new Error(`setState ended with ${status}: ${said}`));
+      refusal = status === '0' ? undefined : `${status}: ${said}`;
     });
     request.on('error', reject);
-    request.on('close', () => reject(new Error('setState ended without a status'))); // unless it is settled
+    // Not before: until then it counts among the open ones of its connection.
+    request.on('close', () => {
+      if (refusal === undefined) resolve();
+      else reject(new Error(`setState ended with ${refusal}`));
+    });
     request.resume();
     request.end(message);
   });

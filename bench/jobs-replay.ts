@@ -11,7 +11,7 @@ import { defineBench, quantile } from './measure.js';
 
 const JOB_ID = 'replay';
 const CONNECTIONS = 8;
-const FILL_AT_ONCE = 500;
+const FILL_AT_ONCE = 200;
 const READS = 300;
 const RANGE_ENTRIES = 1_000;
 

@@ -4,12 +4,13 @@
 // them at 5,000 writes/s are more events than anybody can take: those who read skip what was replaced. The job is
 // small, so that its last states can reach all of them within seconds.
 
+import { setTimeout as afterMs } from 'node:timers/promises';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import type { AnyBench, Measured } from './bench.js';
 import { inParallel, TAGS } from './jobs-cells.js';
 import { startListeners } from './jobs-listeners.js';
-import { startJobsServer } from './jobs-servers.js';
-import { openLeanWriter } from './jobs-writers.js';
+import { type JobsServer, startJobsServer } from './jobs-servers.js';
+import { type JobsWriter, openLeanWriter } from './jobs-writers.js';
 import { atPace } from './pace.js';
 
 const JOB_ID = 'stalled';
@@ -17,6 +18,9 @@ const TASKS = 100;
 const CELLS = TASKS * TAGS.length;
 const CONNECTIONS = 10;
 const PER_SECOND = 5_000;
+/** A process that has served no load yet would grow by that alone. */
+const WARM_UP_SECONDS = 5;
+const LOOK_INTERVAL_MS = 100;
 const FINAL_TIMEOUT_MS = 120_000;
 const MIB = 1024 * 1024;
 
@@ -40,7 +44,7 @@ async function runStalled({ readers, stalled, seconds }: StalledLoad): Promise<S
     tasks: TASKS,
     connections: CONNECTIONS,
   });
-  await inParallel({ count: CELLS, atOnce: 500 }, (index) => writer.write(index));
+  await inParallel({ count: CELLS, atOnce: 200 }, (index) => writer.write(index));
   const setup = {
     server: { kind: 'syncline', address },
     jobId: JOB_ID,
@@ -50,28 +54,52 @@ async function runStalled({ readers, stalled, seconds }: StalledLoad): Promise<S
     startListeners({ ...setup, audience: { whole, tag: 0, task: 0 } });
   await using reading = await open(readers);
   await using frozen = await open(stalled);
+  await writeAtPace(writer, { start: CELLS, seconds: WARM_UP_SECONDS });
   const beforeBytes = await server.residentBytes();
-  let mostBytes = beforeBytes;
   frozen.freeze();
-  const watch = setInterval(() => {
-    void server.residentBytes().then((bytes) => {
-      mostBytes = Math.max(mostBytes, bytes);
-    });
-  }, 200);
-  const writes: Promise<void>[] = [];
-  await atPace({ perSecond: PER_SECOND, count: PER_SECOND * seconds }, (index) => {
-    writes.push(writer.write(CELLS + index));
-  });
-  await Promise.all(writes);
+  const memory = watchMemory(server);
+  await writeAtPace(writer, { start: CELLS + PER_SECOND * WARM_UP_SECONDS, seconds });
   const lastWriteMs = performance.now();
   frozen.thaw();
   const { revision } = await newestOf(address);
   for (const listeners of [reading, frozen])
     await listeners.untilReport((report) => report.lowestRevision >= revision, FINAL_TIMEOUT_MS);
-  clearInterval(watch);
   return {
-    grownMiB: (mostBytes - beforeBytes) / MIB,
+    grownMiB: ((await memory.mostBytes()) - beforeBytes) / MIB,
     finalSeconds: (performance.now() - lastWriteMs) / 1_000,
+  };
+}
+
+/** Resolves when all are answered. */
+async function writeAtPace(
+  writer: JobsWriter,
+  { start, seconds }: { readonly start: number; readonly seconds: number },
+): Promise<void> {
+  const writes: Promise<void>[] = [];
+  await atPace({ perSecond: PER_SECOND, count: PER_SECOND * seconds }, (index) => {
+    writes.push(writer.write(start + index));
+  });
+  await Promise.all(writes);
+}
+
+/** Looks now and then until it is asked for the most that was there. */
+function watchMemory({ residentBytes }: JobsServer) {
+  const stop = new AbortController();
+  let mostBytes = 0;
+  const look = async () => {
+    for (;;) {
+      mostBytes = Math.max(mostBytes, await residentBytes());
+      if (stop.signal.aborted) return mostBytes;
+      await afterMs(LOOK_INTERVAL_MS);
+    }
+  };
+  const looking = look();
+  looking.catch(() => {}); // if the server has ended, the bench says why
+  return {
+    mostBytes: () => {
+      stop.abort();
+      return looking;
+    },
   };
 }
 

@@ -22,7 +22,7 @@ export interface WriterOptions {
   readonly connections: number;
 }
 
-const CLAIMS_AT_ONCE = 500;
+const CLAIMS_AT_ONCE = 100;
 
 /** Over the remote store, as clients do. Makes the job and claims its tasks. */
 export async function openRemoteWriter(

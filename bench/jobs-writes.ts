@@ -99,7 +99,7 @@ interface FillSubject {
 }
 
 const FILL_CONNECTIONS = 8;
-const FILL_AT_ONCE = 500;
+const FILL_AT_ONCE = 200;
 
 const fillBench = defineBench<FillSubject>({
   name: 'jobs-fill',

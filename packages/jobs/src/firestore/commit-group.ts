@@ -9,6 +9,7 @@ import type { JobDocuments } from './document-refs.js';
 import type { FirestoreCalls } from './firestore-calls.js';
 import { type CommitAnchor, GroupRows } from './group-rows.js';
 import type { JobOperation } from './job-operation.js';
+import { outcomeUnknown } from './outcome-unknown.js';
 import { readStateDocument } from './state-document.js';
 
 export interface CommitGroupDeps {
@@ -95,10 +96,7 @@ async function readCommitTime(
 ): Promise<number> {
   const snapshot = await calls
     .read(`reading back a write to job "${documents.jobId}"`, () => document.get())
-    .catch((thrown: unknown) => {
-      const { code, message } = SynclineError.from(thrown);
-      throw new SynclineError(code, message, { outcome: 'unknown', cause: thrown });
-    });
+    .catch(outcomeUnknown);
   const updatedAtMs = snapshot.updateTime?.toMillis() ?? readAtMs;
   if (!snapshot.exists || snapshot.get('revision') === revision) return updatedAtMs;
   // Overwritten since: a state remembers the time of its earlier writes.

@@ -6,15 +6,15 @@ import { Buffer } from 'node:buffer';
 import type { DocumentSnapshot, Firestore } from '@google-cloud/firestore';
 import type { Random } from '@syncline/kernel';
 import { decideCreate } from '../core/decide-job.js';
-import { noSuchJob } from '../core/refusals.js';
 import { jobInfoOf } from '../core/views.js';
 import type { JobInfo, JobSpec } from '../job.js';
 import type { JobsMetrics } from '../metrics-list.js';
-import { deleteJob } from './delete-job.js';
+import { removeAll } from './delete-job.js';
 import { allJobs, JobDocuments } from './document-refs.js';
 import type { FirestoreCalls } from './firestore-calls.js';
 import { metadataCopyFields, newJobFields, readJobDocument } from './job-document.js';
 import { EMPTY_TALLY } from './job-tally.js';
+import { outcomeUnknown } from './outcome-unknown.js';
 
 const INCARNATION_BYTES = 16;
 
@@ -30,12 +30,12 @@ export type CreatedJob = Readonly<{ job: JobInfo; created: boolean }>;
 export async function createJob(deps: CreateJobDeps, spec: Required<JobSpec>): Promise<CreatedJob> {
   const { firestore, calls, random, metrics } = deps;
   const documents = new JobDocuments(firestore, spec.jobId);
-  const incarnation = Buffer.from(random.bytes(INCARNATION_BYTES)).toString('hex');
   const what = `the creation of job "${spec.jobId}"`;
   for (;;) {
+    const incarnation = Buffer.from(random.bytes(INCARNATION_BYTES)).toString('hex');
     const found = readJobDocument(await calls.read(what, () => documents.job.get()));
     // Somebody has died while deleting it.
-    if (found?.isDeleting) await deleteJob(calls, documents);
+    if (found?.isDeleting) await removeAll(calls, documents, found.job.incarnation);
     const jobsCount = found && !found.isDeleting ? 0 : await countJobs(deps);
     const outcome = await calls.transact(what, async (transaction) => {
       const snapshot = await transaction.get(documents.job);
@@ -54,8 +54,11 @@ export async function createJob(deps: CreateJobDeps, spec: Required<JobSpec>): P
       // Ours, if the reply to an earlier commit was lost.
       return { job: outcome.info, created: outcome.info.incarnation === incarnation };
     }
-    const created = readJobDocument(await calls.read(what, () => documents.job.get()));
-    if (!created) throw noSuchJob(spec.jobId);
+    const created = readJobDocument(
+      await calls.read(what, () => documents.job.get()).catch(outcomeUnknown),
+    );
+    // Deleted since; perhaps it was created by another after that.
+    if (created?.job.incarnation !== incarnation) continue;
     metrics.set('syncline_jobs_jobs', jobsCount + 1);
     return { job: jobInfoOf(created.job, created.head), created: true };
   }

@@ -9,13 +9,18 @@ import { jobsLimits } from '../limits.js';
 import type { JobDocuments } from './document-refs.js';
 import type { FirestoreCalls } from './firestore-calls.js';
 import { readJobDocument } from './job-document.js';
+import { outcomeUnknown } from './outcome-unknown.js';
 
-/** False: there was none. */
-export async function deleteJob(calls: FirestoreCalls, documents: JobDocuments): Promise<boolean> {
+/** Returns the incarnation that it has deleted. Undefined: there was none. */
+export async function deleteJob(
+  calls: FirestoreCalls,
+  documents: JobDocuments,
+): Promise<string | undefined> {
   const incarnation = await beginDelete(calls, documents);
-  if (incarnation === undefined) return false;
-  await removeAll(calls, documents, incarnation);
-  return true;
+  // Once it is gone for everyone, a failure does not mean that nothing happened.
+  if (incarnation !== undefined)
+    await removeAll(calls, documents, incarnation).catch(outcomeUnknown);
+  return incarnation;
 }
 
 function beginDelete(calls: FirestoreCalls, documents: JobDocuments): Promise<string | undefined> {
@@ -29,7 +34,8 @@ function beginDelete(calls: FirestoreCalls, documents: JobDocuments): Promise<st
   });
 }
 
-async function removeAll(
+/** What is left of a job whose deletion has begun. */
+export async function removeAll(
   calls: FirestoreCalls,
   documents: JobDocuments,
   incarnation: string,

@@ -43,7 +43,6 @@ import type { Scope, State } from '../state.js';
 import { StoreReports } from '../store-reports.js';
 import { deferSubscription } from '../subscription/deferred-subscription.js';
 import { SubscriberQuota } from '../subscription/subscriber-quota.js';
-import type { SeenJob } from './commit-group.js';
 import { type CreatedJob, createJob } from './create-job.js';
 import { deleteJob } from './delete-job.js';
 import { DirectReads } from './direct-reads.js';
@@ -51,7 +50,6 @@ import { JobDocuments } from './document-refs.js';
 import { FirestoreCalls } from './firestore-calls.js';
 import type { CheckedFirestoreOptions } from './firestore-options.js';
 import type { JobCache } from './job-cache.js';
-import type { JobRecord } from './job-document.js';
 import type { JobOperation } from './job-operation.js';
 import {
   leaseOperation,
@@ -121,11 +119,10 @@ export class FirestoreJobStore implements JobStore {
   async createJob(spec: JobSpec, call?: CallOptions): Promise<CreatedJob> {
     this.#begin(call);
     const checked = checkJobSpec(spec);
-    return whileWanted(
-      createJob({ ...this.#deps, calls: this.#calls }, checked),
-      call?.signal,
-      'unknown',
-    );
+    const creation = createJob({ ...this.#deps, calls: this.#calls }, checked);
+    const created = await whileWanted(creation, call?.signal, 'unknown');
+    this.#noteSeen(created.job);
+    return created;
   }
 
   async getJob(jobId: string, call?: CallOptions): Promise<JobInfo | undefined> {
@@ -134,8 +131,9 @@ export class FirestoreJobStore implements JobStore {
     if (cache) return cache.info;
     const record = await whileWanted(this.#reads.findJob(jobId), call?.signal);
     if (!record) return undefined;
-    this.#views.get(jobId)?.noteSeen(seenJob(record));
-    return jobInfoOf(record.job, record.head);
+    const job = jobInfoOf(record.job, record.head);
+    this.#noteSeen(job);
+    return job;
   }
 
   async listJobs(
@@ -143,7 +141,9 @@ export class FirestoreJobStore implements JobStore {
     call?: CallOptions,
   ): Promise<{ readonly jobs: readonly JobSummary[]; readonly next?: string }> {
     this.#begin(call);
-    return whileWanted(this.#reads.jobs(checkJobQuery(query)), call?.signal);
+    const page = await whileWanted(this.#reads.jobs(checkJobQuery(query)), call?.signal);
+    for (const { job } of page.jobs) this.#noteSeen(job);
+    return page;
   }
 
   async updateJob(jobId: string, patch: JobPatch, call?: CallOptions): Promise<JobInfo> {
@@ -160,9 +160,11 @@ export class FirestoreJobStore implements JobStore {
   async deleteJob(jobId: string, call?: CallOptions): Promise<boolean> {
     this.#begin(call);
     const documents = this.#documents(checkJobId(jobId));
-    const isDeleted = await whileWanted(deleteJob(this.#calls, documents), call?.signal, 'unknown');
-    this.#views.get(jobId)?.endDeleted();
-    return isDeleted;
+    const deletion = deleteJob(this.#calls, documents);
+    const incarnation = await whileWanted(deletion, call?.signal, 'unknown');
+    if (incarnation === undefined) return false;
+    this.#views.get(jobId)?.onDeleted(incarnation);
+    return true;
   }
 
   async lease(request: LeaseRequest, call?: CallOptions): Promise<TaskLease> {
@@ -212,7 +214,7 @@ export class FirestoreJobStore implements JobStore {
     const read = async () => {
       const record = await this.#reads.job(jobId);
       const result = await this.#reads.page(record, checkScope(scope, record.job.numTasks), bounds);
-      this.#views.get(jobId)?.noteSeen(seenJob(record));
+      this.#noteSeen(jobInfoOf(record.job, record.head));
       return result;
     };
     return whileWanted(read(), call?.signal);
@@ -234,7 +236,7 @@ export class FirestoreJobStore implements JobStore {
       call?.signal,
     );
     checkTaskId(taskId, record.job.numTasks);
-    this.#views.get(jobId)?.noteSeen(seenJob(record));
+    this.#noteSeen(jobInfoOf(record.job, record.head));
     return state;
   }
 
@@ -321,6 +323,11 @@ export class FirestoreJobStore implements JobStore {
     return this.#views.open(job);
   }
 
+  /** Later reads must not show less than an answer of ours has shown. */
+  #noteSeen(job: JobInfo): void {
+    this.#views.get(job.jobId)?.noteSeen(job);
+  }
+
   #countRead(isHit: boolean): void {
     const name = isHit ? 'syncline_jobs_cache_hits_total' : 'syncline_jobs_cache_misses_total';
     this.#deps.metrics.add(name);
@@ -329,8 +336,4 @@ export class FirestoreJobStore implements JobStore {
   #noteRefused(thrown: unknown): void {
     if (thrown instanceof SynclineError) this.#reports.refused(thrown);
   }
-}
-
-function seenJob({ job, head }: JobRecord): SeenJob {
-  return { incarnation: job.incarnation, revision: head.revision };
 }

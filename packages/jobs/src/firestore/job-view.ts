@@ -155,7 +155,7 @@ export class JobView implements JobFeedSource, ListenerTarget {
     // Before the first check a job that is not here may be on its way.
     const isGone = batch.isGone && this.#cache.revision > 0;
     if (isGone || (isOther && this.#phase === 'live')) {
-      this.endDeleted();
+      this.#endDeleted();
       return;
     }
     if (isOther && batch.job) this.#beginAnew(batch.job);
@@ -171,7 +171,7 @@ export class JobView implements JobFeedSource, ListenerTarget {
       if (!isSame) this.#beginAnew(record.job);
       return true;
     }
-    this.endDeleted();
+    this.#endDeleted();
     return false;
   }
 
@@ -205,7 +205,12 @@ export class JobView implements JobFeedSource, ListenerTarget {
     return isNeeded;
   }
 
-  endDeleted(): void {
+  /** This store has deleted an incarnation of the job, maybe not the one that is here now. */
+  onDeleted(incarnation: string): void {
+    if (incarnation === this.#cache.incarnation) this.#endDeleted();
+  }
+
+  #endDeleted(): void {
     if (this.#phase === 'ended') return;
     const { jobId } = this.#deps.documents;
     const error = new SynclineError('not-found', `job "${jobId}" was deleted`, {

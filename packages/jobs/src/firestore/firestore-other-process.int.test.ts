@@ -1,0 +1,70 @@
+// What another process does at the same time, with the job that this one deletes, creates or reads.
+import { createSystemClock } from '@syncline/kernel';
+import { startFirestore, type TestFirestore } from '@syncline/testkit/firestore';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { at, createJob, createStaffedJob } from '../conformance/job-samples.js';
+import { StreamReader } from '../conformance/stream-reader.js';
+import { createFirestoreJobStore } from './create-firestore-job-store.js';
+import type { FirestoreJobStoreOptions } from './firestore-options.js';
+
+const clock = createSystemClock();
+
+let server: TestFirestore;
+beforeEach(async () => {
+  server = await startFirestore();
+});
+afterEach(() => server[Symbol.asyncDispose]());
+
+const open = (options: Partial<FirestoreJobStoreOptions> = {}) =>
+  createFirestoreJobStore({ projectId: 'test', ...server.settings, ...options });
+
+/** Its first commit has taken effect, and what it does next is late. */
+async function withLateDeletion(call: () => Promise<boolean>) {
+  const { committedCount } = server.gate;
+  server.gate.setFaults({ delayMs: 400 });
+  const deletion = call();
+  deletion.catch(() => {});
+  await expect.poll(() => server.gate.committedCount).toBe(committedCount + 1);
+  await expect.poll(() => server.gate.delayedCount).toBe(1);
+  server.gate.setFaults({});
+  return { deletion };
+}
+
+test('J9 a deletion that ends late does not end those who follow the job created since', async () => {
+  await using store = open();
+  await using other = open();
+  await createStaffedJob(store, { numTasks: 1 });
+  const { deletion } = await withLateDeletion(() => store.deleteJob('job'));
+  await other.deleteJob('job');
+  const { writers } = await createStaffedJob(other, { numTasks: 1 });
+  await using reader = new StreamReader({ store, clock });
+  await reader.untilKind('synced');
+  expect(await deletion).toBe(true);
+  const { revision } = await at(writers, 0).set('ingest', 1);
+  await reader.untilRevision(revision);
+});
+
+test('a deletion that fails after its first commit says that it may have been applied', async () => {
+  await using store = open({ callTimeoutMs: 1_000 });
+  await createStaffedJob(store, { numTasks: 1 });
+  const { deletion } = await withLateDeletion(() => store.deleteJob('job'));
+  server.gate.setFaults({ isRefusing: true });
+  await expect(deletion).rejects.toMatchObject({ outcome: 'unknown' });
+  server.gate.setFaults({});
+  expect(await store.getJob('job')).toBeUndefined();
+});
+
+test('J8 no read shows less than an answer before it, also that of createJob and listJobs', async () => {
+  await using store = open();
+  await using other = open();
+  const { job, writers } = await createStaffedJob(other, { numTasks: 1 });
+  await store.aggregate('job', {});
+  server.gate.setFaults({ isMute: true });
+  const first = await at(writers, 0).set('ingest', 1);
+  expect(await createJob(store, job)).toMatchObject({ revision: first.revision });
+  expect(await store.getJob('job')).toMatchObject({ revision: first.revision });
+  const second = await at(writers, 0).set('ingest', 2);
+  const { jobs } = await store.listJobs({});
+  expect(at(jobs, 0).job).toMatchObject({ revision: second.revision });
+  expect(await store.getJob('job')).toMatchObject({ revision: second.revision });
+});

@@ -15,6 +15,8 @@ export class ProgressFold {
   #aggregates: JobAggregates;
   #revision = 0;
   #isSynced = false;
+  /** Changes are missing, so what is folded is a mixture that never was, until `live`. */
+  #isGapped = false;
 
   constructor(job: JobInfo, scope: Scope) {
     this.#job = job;
@@ -28,24 +30,25 @@ export class ProgressFold {
       case 'snapshot':
       case 'change':
         this.#setState(event.state);
-        return this.#isSynced;
+        return this.#isWhole;
       case 'lease':
         this.#aggregates.setLost(event.lease.taskId, event.lease.state === 'lost');
         this.#rise(event.lease.revision);
-        return this.#isSynced;
+        return this.#isWhole;
       case 'job':
         this.#setJob(event.job);
-        return this.#isSynced;
+        return this.#isWhole;
       case 'synced':
         this.#isSynced = true;
         this.#rise(event.revision);
-        return true;
+        return this.#isWhole;
       case 'live':
         this.#rise(event.revision);
-        return false;
+        return this.#endGap();
       case 'gap':
         if (event.reason === 'deleted') throw this.#deletedError();
         if (event.reason === 'reset') this.#startAnew();
+        else this.#isGapped = true;
         return false;
       case 'stale':
         return false;
@@ -61,6 +64,10 @@ export class ProgressFold {
       stateOf: (taskId: number, tag: string) => this.#states.get(keyOf(taskId, tag)),
     };
     return progressOf(source, this.#aggregates.summary(this.#scope));
+  }
+
+  get #isWhole(): boolean {
+    return this.#isSynced && !this.#isGapped;
   }
 
   #setState(state: State): void {
@@ -86,8 +93,16 @@ export class ProgressFold {
     }
   }
 
+  /** True: there was one, and the progress is whole again. Inside a replay `live` ends none. */
+  #endGap(): boolean {
+    if (!this.#isSynced || !this.#isGapped) return false;
+    this.#isGapped = false;
+    return true;
+  }
+
   #startAnew(): void {
     this.#isSynced = false;
+    this.#isGapped = false;
     this.#revision = 0;
     this.#states.clear();
     this.#aggregates = new JobAggregates(this.#job);

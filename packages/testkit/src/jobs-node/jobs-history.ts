@@ -47,8 +47,8 @@ export class JobsHistory {
   readonly log = new CommittedLog();
   readonly lives: StoreLife[] = [];
   readonly traces: (() => Omit<JobTrace, 'log' | 'history'>)[] = [];
-  /** By past: the revision at which a start has found it. All that is replaced before is unknown. */
-  readonly floors = new Map<string, number>();
+  /** Those that starts have found. */
+  readonly pasts = new Set<string>();
 
   /** Of the change that an event delivers. */
   learn(event: JobEvent): void {

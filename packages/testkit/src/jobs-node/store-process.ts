@@ -181,9 +181,8 @@ async function recover({ history, ports, takeEnd }: StoreProcessDeps, store: Sto
   const found = await readJobs(store, (event) => history.learn(event));
   for (const one of found) {
     history.records.found(one.job.incarnation, one.revision);
-    const isNew = !history.floors.has(one.past);
-    if (isNew) history.floors.set(one.past, one.revision);
-    if (isNew && one.revision > 1) ports.chaos.probe('jobs/new-past');
+    if (!history.pasts.has(one.past)) ports.chaos.probe('jobs/new-past');
+    history.pasts.add(one.past);
     await checkProgress(store, one);
   }
   const end = takeEnd();

@@ -18,15 +18,18 @@ afterEach(() => server[Symbol.asyncDispose]());
 const open = (options: Partial<FirestoreJobStoreOptions> = {}) =>
   createFirestoreJobStore({ projectId: 'test', ...server.settings, ...options });
 
-/** Its first commit has taken effect, and what it does next is late. */
+/** Its first commit has taken effect; what it does next waits for `letGo`. */
 async function withLateDeletion(call: () => Promise<boolean>) {
-  const { committedCount } = server.gate;
-  server.gate.setFaults({ delayMs: 400 });
+  const { gate } = server;
+  gate.setFaults({ delayMs: Number.POSITIVE_INFINITY });
   const deletion = call();
   deletion.catch(() => {});
-  await expect.poll(() => server.gate.committedCount).toBe(committedCount + 1);
-  await expect.poll(() => server.gate.delayedCount).toBe(1);
-  server.gate.setFaults({});
+  await expect.poll(() => gate.delayedCount, { interval: 5 }).toBe(1); // it reads the job
+  gate.letGo();
+  await expect.poll(() => gate.delayedCount, { interval: 5 }).toBe(1); // it commits
+  gate.letGo();
+  await expect.poll(() => gate.delayedCount, { interval: 5 }).toBe(1);
+  gate.setFaults({});
   return { deletion };
 }
 
@@ -39,6 +42,7 @@ test('J9 a deletion that ends late does not end those who follow the job created
   const { writers } = await createStaffedJob(other, { numTasks: 1 });
   await using reader = new StreamReader({ store, clock });
   await reader.untilKind('synced');
+  server.gate.letGo();
   expect(await deletion).toBe(true);
   const { revision } = await at(writers, 0).set('ingest', 1);
   await reader.untilRevision(revision);
@@ -49,6 +53,7 @@ test('a deletion that fails after its first commit says that it may have been ap
   await createStaffedJob(store, { numTasks: 1 });
   const { deletion } = await withLateDeletion(() => store.deleteJob('job'));
   server.gate.setFaults({ isRefusing: true });
+  server.gate.letGo();
   await expect(deletion).rejects.toMatchObject({ outcome: 'unknown' });
   server.gate.setFaults({});
   expect(await store.getJob('job')).toBeUndefined();

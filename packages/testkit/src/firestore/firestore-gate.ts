@@ -30,7 +30,7 @@ export interface GateFaults {
   readonly isRefusing?: boolean;
   /** Streams stay open and carry nothing, like a connection that died unnoticed. */
   readonly isMute?: boolean;
-  /** How long each call waits before it is looked at. Default 0. */
+  /** How long each call waits before it is looked at; Infinity: until `letGo`. Default 0. */
   readonly delayMs?: number;
   /** Commits take effect and are answered with UNAVAILABLE. */
   readonly losesCommitReplies?: boolean;
@@ -48,7 +48,7 @@ export class FirestoreGate {
   #commitsLeft = Number.POSITIVE_INFINITY;
   #aborted = 0;
   #sent = 0;
-  #delayedCount = 0;
+  readonly #delayed = new Set<() => void>();
 
   constructor(options: { readonly isIsolating: boolean }) {
     this.#isIsolating = options.isIsolating;
@@ -69,7 +69,12 @@ export class FirestoreGate {
 
   /** Calls that wait because of `delayMs`. */
   get delayedCount(): number {
-    return this.#delayedCount;
+    return this.#delayed.size;
+  }
+
+  /** Ends the wait of those calls. */
+  letGo(): void {
+    for (const goOn of this.#delayed) goOn();
   }
 
   /** Messages to those who listen. */
@@ -93,26 +98,26 @@ export class FirestoreGate {
 
   handlers(): UntypedServiceImplementation {
     return {
-      BatchGetDocuments: this.#delayed(this.#batchGet),
-      BeginTransaction: this.#delayed(this.#begin),
-      Commit: this.#delayed(this.#commit),
-      Rollback: this.#delayed(this.#rollback),
-      RunQuery: this.#delayed(this.#runQuery),
-      RunAggregationQuery: this.#delayed(this.#count),
+      BatchGetDocuments: this.#late(this.#batchGet),
+      BeginTransaction: this.#late(this.#begin),
+      Commit: this.#late(this.#commit),
+      Rollback: this.#late(this.#rollback),
+      RunQuery: this.#late(this.#runQuery),
+      RunAggregationQuery: this.#late(this.#count),
       Listen: this.#listen,
     } as unknown as UntypedServiceImplementation;
   }
 
-  #delayed<Arguments extends readonly unknown[]>(handle: (...given: Arguments) => void) {
+  #late<Arguments extends readonly unknown[]>(handle: (...given: Arguments) => void) {
     return (...given: Arguments): void => {
       const { delayMs = 0 } = this.#faults;
       if (delayMs === 0) handle(...given);
       else {
-        this.#delayedCount += 1;
-        setTimeout(() => {
-          this.#delayedCount -= 1;
-          handle(...given);
-        }, delayMs);
+        const goOn = () => {
+          if (this.#delayed.delete(goOn)) handle(...given);
+        };
+        this.#delayed.add(goOn);
+        if (Number.isFinite(delayMs)) setTimeout(goOn, delayMs);
       }
     };
   }

@@ -27,7 +27,7 @@ export interface CommitRequest {
 
 export interface CommitQueueDeps {
   readonly storage: Pick<Storage, 'write' | 'health' | 'whenReadable'>;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, 'defer'>;
   readonly metrics: JobsMetrics;
   /** Makes what was stored the content of memory. */
   apply(batch: StagedBatch): void;
@@ -60,10 +60,10 @@ export class CommitQueue {
   /** Throws `overloaded` when the queue is full. */
   push(request: CommitRequest): void {
     const { writeQueueMax, writeQueueBytesMax } = jobsLimits;
-    const isFull =
-      this.#waiting.length >= writeQueueMax.value ||
-      this.#waitingBytes + request.bytes > writeQueueBytesMax.value;
-    if (isFull && this.#waiting.length > 0) throw overloaded();
+    if (this.#waiting.length >= writeQueueMax.value) throw overloaded('writeQueueMax');
+    const bytes = this.#waitingBytes + request.bytes;
+    if (bytes > writeQueueBytesMax.value && this.#waiting.length > 0)
+      throw overloaded('writeQueueBytesMax');
     this.pushInternal(request);
   }
 
@@ -71,6 +71,7 @@ export class CommitQueue {
   pushInternal(request: CommitRequest): void {
     this.#waiting.push(request);
     this.#waitingBytes += request.bytes;
+    this.#report();
     this.#plan();
   }
 
@@ -149,17 +150,21 @@ export class CommitQueue {
     const taken = this.#waiting.slice(0, count);
     this.#waiting = this.#waiting.slice(count);
     for (const request of taken) this.#waitingBytes -= request.bytes;
-    this.#deps.metrics.set('syncline_jobs_write_queue', this.#waiting.length);
+    this.#report();
     return taken;
+  }
+
+  #report(): void {
+    this.#deps.metrics.set('syncline_jobs_write_queue', this.#waiting.length);
   }
 }
 
-function overloaded(): SynclineError {
-  const { writeQueueMax, writeQueueBytesMax } = jobsLimits;
+function overloaded(limit: 'writeQueueMax' | 'writeQueueBytesMax'): SynclineError {
+  const { value } = jobsLimits[limit];
+  const what = limit === 'writeQueueMax' ? 'writes' : 'bytes of writes';
   return new SynclineError(
     'overloaded',
-    `${writeQueueMax.value} writes, or ${writeQueueBytesMax.value} bytes of them, wait for the disk. ` +
-      'Wait for earlier writes before the next.',
-    { details: { limit: 'writeQueueMax' } },
+    `${value} ${what} wait for the disk. Wait for earlier writes before the next.`,
+    { details: { limit } },
   );
 }

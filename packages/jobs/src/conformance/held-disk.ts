@@ -6,7 +6,7 @@ export class HeldDisk {
   readonly #waiting: (() => void)[] = [];
   /** Of batches that have reached it. */
   writesCount = 0;
-  #isHeld = false;
+  #held: 'before' | 'after' | undefined;
   /** What the next writes fail with. */
   failure: SynclineError | undefined;
 
@@ -14,18 +14,24 @@ export class HeldDisk {
     const write = storage.write.bind(storage);
     storage.write = async (batch, options) => {
       this.writesCount += 1;
-      if (this.#isHeld) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      await this.#pass('before');
       if (this.failure) throw this.failure;
       await write(batch, options);
+      await this.#pass('after');
     };
   }
 
-  hold(): void {
-    this.#isHeld = true;
+  /** Before they are written, or after: then readers of the storage see them, and nobody was told. */
+  hold(when: 'before' | 'after' = 'before'): void {
+    this.#held = when;
   }
 
   release(): void {
-    this.#isHeld = false;
+    this.#held = undefined;
     for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  async #pass(when: 'before' | 'after'): Promise<void> {
+    if (this.#held === when) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 }

@@ -75,7 +75,10 @@ export class EmbeddedEngine {
     this.#settings = settings;
     this.#ledger = new StoreLedger(start);
     const ledger = this.#ledger;
-    const load = (jobId: string) => loadJob(storage, jobId, settings.retention);
+    const load = async (jobId: string) => {
+      const job = await loadJob(storage, jobId, settings.retention);
+      return job && ledger.isCommitted(job.jobNo) ? job : undefined;
+    };
     this.jobs = new JobCache({ metrics, load }, settings.cacheBytesMax);
     const { jobs } = this;
     this.#queue = new CommitQueue({

@@ -126,3 +126,20 @@ describe('a renewal while the batch in flight declares its lease lost', () => {
       expect(await store.listLost(JOB_ID)).toEqual([]);
     }));
 });
+
+describe('a job whose creation is in flight', () => {
+  test('J1 J4 is not there yet, though the storage has it, and is in memory once', () =>
+    inWorld(async (world) => {
+      const { store, disk } = await openIn(world);
+      disk.hold('after');
+      const created = createJob(store);
+      await world.clock.sleep(MOMENT_MS);
+      expect(await store.getJob(JOB_ID)).toBeUndefined();
+      disk.release();
+      const job = await created;
+      expect(await store.getJob(JOB_ID)).toEqual(job);
+      const writer = await TaskWriter.claim(store, job);
+      expect((await writer.set('a', 1)).revision).toBe(3);
+      expect((await store.getJob(JOB_ID))?.revision).toBe(3);
+    }));
+});

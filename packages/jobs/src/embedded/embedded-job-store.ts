@@ -57,7 +57,7 @@ export class EmbeddedJobStore implements JobStore {
 
   async getJob(jobId: string, { signal }: CallOptions = {}): Promise<JobInfo | undefined> {
     this.#begin(signal);
-    const job = await this.#engine.jobs.pin(checkJobId(jobId));
+    const job = await this.#engine.jobs.pinToRead(checkJobId(jobId));
     if (!job) return undefined;
     job.pins -= 1;
     return jobInfoOf(job.row, job.head);
@@ -178,7 +178,7 @@ export class EmbeddedJobStore implements JobStore {
     read: (job: LoadedJob) => Promise<T>,
   ): Promise<T> {
     this.#begin(signal);
-    const job = await this.#engine.jobs.pin(checkJobId(jobId));
+    const job = await this.#engine.jobs.pinToRead(checkJobId(jobId));
     if (!job) throw noSuchJob(jobId);
     try {
       this.#begin(signal);

@@ -1,12 +1,14 @@
 // The jobs in memory, within `cacheBytesMax`: those not used for longest leave.
 //
-// A job leaves only when nobody needs it: no call holds a pin and nobody subscribes. A job that is asked for
-// is loaded once, however many ask.
+// A job leaves only when nobody needs it: no call and no batch holds a pin, and nobody subscribes. A job that is
+// asked for is loaded once, however many ask. There is never a second one of it: commits would reach only one.
+import { assert } from '@syncline/kernel';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { LoadedJob } from './loaded-job.js';
 
 export interface JobCacheDeps {
   readonly metrics: JobsMetrics;
+  /** As it is committed: one whose creation is in flight is not there. */
   load(jobId: string): Promise<LoadedJob | undefined>;
 }
 
@@ -16,6 +18,8 @@ export class JobCache {
   /** Least recently used first. */
   readonly #jobs = new Map<string, LoadedJob>();
   readonly #loading = new Map<string, Promise<LoadedJob | undefined>>();
+  /** Jobs that were created while they were being loaded. */
+  readonly #outdated = new Set<string>();
   #bytes = 0;
 
   constructor(deps: JobCacheDeps, bytesMax: number) {
@@ -50,7 +54,6 @@ export class JobCache {
   touch(jobId: string): LoadedJob | undefined {
     const job = this.#jobs.get(jobId);
     if (!job) return undefined;
-    this.#deps.metrics.add('syncline_jobs_cache_hits_total');
     this.#jobs.delete(jobId);
     this.#jobs.set(jobId, job);
     return job;
@@ -61,6 +64,14 @@ export class JobCache {
     const job = this.touch(jobId);
     if (job) job.pins += 1;
     return job;
+  }
+
+  /** As `pin`, and counts whether memory had it. */
+  pinToRead(jobId: string): Promise<LoadedJob | undefined> {
+    const isHit = this.#jobs.has(jobId);
+    const name = isHit ? 'syncline_jobs_cache_hits_total' : 'syncline_jobs_cache_misses_total';
+    this.#deps.metrics.add(name);
+    return this.pin(jobId);
   }
 
   /** The job, with a pin that the caller gives back. Undefined: there is no such job. */
@@ -80,9 +91,12 @@ export class JobCache {
     return loading;
   }
 
+  /** One that was created. */
   add(job: LoadedJob): void {
-    this.#jobs.set(job.row.jobId, job);
-    this.changed(job);
+    const { jobId } = job.row;
+    assert(!this.#jobs.has(jobId), 'J1: a job is in memory once');
+    if (this.#loading.has(jobId)) this.#outdated.add(jobId);
+    this.#keep(job);
   }
 
   remove(job: LoadedJob): void {
@@ -102,16 +116,25 @@ export class JobCache {
     this.#deps.metrics.set('syncline_jobs_cache_bytes', this.#bytes);
   }
 
+  #keep(job: LoadedJob): void {
+    this.#jobs.set(job.row.jobId, job);
+    this.changed(job);
+  }
+
   async #load(jobId: string): Promise<LoadedJob | undefined> {
-    this.#deps.metrics.add('syncline_jobs_cache_misses_total');
     try {
-      const job = await this.#deps.load(jobId);
-      const created = this.#jobs.get(jobId); // meanwhile
-      if (created) return created;
-      if (job) this.add(job);
-      return job;
+      for (;;) {
+        this.#outdated.delete(jobId);
+        const job = await this.#deps.load(jobId);
+        const created = this.#jobs.get(jobId); // meanwhile
+        if (created) return created;
+        if (this.#outdated.has(jobId)) continue; // it came and went: its rows were read of several moments
+        if (job) this.#keep(job);
+        return job;
+      }
     } finally {
       this.#loading.delete(jobId);
+      this.#outdated.delete(jobId);
     }
   }
 

@@ -43,6 +43,11 @@ export class StoreLedger {
     return `${jobNo}-${this.#row.storeId}`;
   }
 
+  /** False: its creation is in flight. The storage may show it already. */
+  isCommitted(jobNo: number): boolean {
+    return jobNo < this.#row.nextJobNo;
+  }
+
   /** What the cursors of a job begin with. */
   cursorBase(incarnation: string): string {
     return `${incarnation}-${this.#row.generation}`;

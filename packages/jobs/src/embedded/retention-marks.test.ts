@@ -43,3 +43,29 @@ test('the number of marks is bounded by retention', () => {
     expect(retention.outside(revision, revision)).toBeGreaterThanOrEqual(revision - 20);
   }
 });
+
+test('a job at rest is outside as a whole, however few its changes', () => {
+  const retention = marks({ revisionsMax: 100_000, ageMs: 1_000 });
+  for (let revision = 1; revision <= 389; revision += 1) retention.note(revision, revision, 1);
+  expect(retention.outside(389, 1_388)).toBe(0);
+  expect(retention.outside(389, 1_389)).toBe(389);
+});
+
+test('few large changes are outside by their bytes', () => {
+  const retention = marks({ revisionsMax: 100_000, bytesMax: 1_000 });
+  for (let revision = 1; revision <= 30; revision += 1) retention.note(revision, 0, 100);
+  expect(retention.outside(30, 0)).toBe(20);
+});
+
+test('J20 retentionBytesMax bytes are kept, and no more', () => {
+  for (const [last, outside] of [
+    [99, 0],
+    [100, 1],
+    [101, 1],
+  ] as const) {
+    const retention = marks({ revisionsMax: 100_000, bytesMax: 100 });
+    retention.note(1, 0, 50);
+    retention.note(2, 0, last);
+    expect(retention.outside(2, 0)).toBe(outside);
+  }
+});

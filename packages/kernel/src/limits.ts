@@ -22,6 +22,16 @@ export const kernelLimits = defineLimits({
     unit: 'entries',
     why: 'Events handed to a subscriber at once, so that one batch does not hold the event loop.',
   },
+  feedBatchBytesMax: {
+    value: 256 * 1024,
+    unit: 'bytes',
+    why: 'And about their bytes, so that one that then stalls holds little. One larger event passes alone.',
+  },
+  feedCommitBytesMax: {
+    value: 4 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Who waits takes so much of a commit beyond its buffer, and a batch of events: it is not slow.',
+  },
   feedViewAgeMaxMs: {
     value: 30_000,
     unit: 'ms',

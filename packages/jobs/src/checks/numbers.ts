@@ -51,6 +51,11 @@ export function checkTtlMs(value: unknown): number {
   return checkInteger(value, 'ttlMs', { min: leaseTtlMinMs.value, max: leaseTtlMaxMs.value });
 }
 
+/** Events of a batch. */
+export function checkBatchMax(value: unknown): number {
+  return checkInteger(value, 'max', { min: 1, max: Number.MAX_SAFE_INTEGER });
+}
+
 /** More than fits on a page is no mistake: the page then holds what fits. */
 export function checkPageLimit(value: unknown, most: number): number {
   return Math.min(checkInteger(value, 'limit', { min: 1, max: Number.MAX_SAFE_INTEGER }), most);

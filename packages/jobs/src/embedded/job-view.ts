@@ -72,14 +72,15 @@ export class JobView implements JobFeedView {
     if (after >= this.revision) return;
     const range = logRange(job.jobNo, after, this.revision);
     for await (const entries of snapshot.range(range).batches()) {
-      const changes: JobChange[] = [];
+      const page = new Page();
       for (const { key, value } of entries) {
         const record = new LogRecord(key, value);
         if (!this.#isWanted(record.subject)) continue;
         if (isLatestOnly && !this.#isLatest(record)) continue;
-        changes.push(record.change(job.logContext));
+        if (!page.hasRoomFor(value)) yield page.take();
+        page.add(record.change(job.logContext), value);
       }
-      if (changes.length > 0) yield changes;
+      if (!page.isEmpty) yield page.take();
     }
   }
 
@@ -89,15 +90,17 @@ export class JobView implements JobFeedView {
     const pageMax = jobsLimits.frameEventsMax.value;
     for (let at = 0; at < revisions.length; at += pageMax) {
       if (at > 0) await new Promise<void>((resolve) => clock.defer(resolve));
-      const changes: JobChange[] = [];
+      const page = new Page();
       for (const revision of revisions.subarray(at, at + pageMax)) {
         const key = logKey(job.jobNo, revision);
         const bytes = snapshot.get(key);
         if (!bytes) throw corruptRow(key);
         const change = new LogRecord(key, bytes).change(job.logContext);
-        if (matchesFilter(this.#filter, change)) changes.push(change);
+        if (!matchesFilter(this.#filter, change)) continue;
+        if (!page.hasRoomFor(bytes)) yield page.take();
+        page.add(change, bytes);
       }
-      if (changes.length > 0) yield changes;
+      if (!page.isEmpty) yield page.take();
     }
   }
 
@@ -194,5 +197,32 @@ export class JobView implements JobFeedView {
       case 'job':
         return revision === this.#metadataRevision;
     }
+  }
+}
+
+/** Bounded by bytes: a reader that stalls keeps the page that it was given. */
+class Page {
+  #changes: JobChange[] = [];
+  #bytes = 0;
+
+  get isEmpty(): boolean {
+    return this.#changes.length === 0;
+  }
+
+  /** `record`: the change as it is stored, which is about as large. One change always has room. */
+  hasRoomFor(record: Uint8Array): boolean {
+    return this.isEmpty || this.#bytes + record.length <= jobsLimits.frameBytesMax.value;
+  }
+
+  add(change: JobChange, record: Uint8Array): void {
+    this.#changes.push(change);
+    this.#bytes += record.length;
+  }
+
+  take(): readonly JobChange[] {
+    const changes = this.#changes;
+    this.#changes = [];
+    this.#bytes = 0;
+    return changes;
   }
 }

@@ -8,6 +8,7 @@
 // J9  Cut anywhere and resumed, the parts equal the uncut stream, or a `gap` says where not.
 import { type Clock, type Random, SynclineError } from '@syncline/kernel';
 import type { GrpcTarget } from '@syncline/protocol';
+import { checkBatchMax } from '../checks/numbers.js';
 import { type CheckedSubscribeOptions, checkSubscribeOptions } from '../checks/subscribe-input.js';
 import { checkJobId } from '../checks/text.js';
 import { parseCursor } from '../cursor.js';
@@ -78,7 +79,7 @@ export class RemoteSubscription implements JobSubscription {
   }
 
   async *batches(max = jobsLimits.frameEventsMax.value): AsyncGenerator<Batch> {
-    for await (const events of this.#run()) {
+    for await (const events of this.#run(max)) {
       for (let at = 0; at < events.length && !this.#stop.signal.aborted; at += max) {
         const batch = events.length <= max ? events : events.slice(at, at + max);
         this.#cursor = lastCursor(batch) ?? this.#cursor;
@@ -103,10 +104,11 @@ export class RemoteSubscription implements JobSubscription {
     this.#deps.onEnd(this);
   };
 
-  async *#run(): AsyncGenerator<Batch> {
+  async *#run(batchMax = 1): AsyncGenerator<Batch> {
     if (this.#isTaken) throw new SynclineError('conflict', 'a subscription can be read once');
     this.#isTaken = true;
     try {
+      checkBatchMax(batchMax);
       const request = this.#checked();
       while (!this.#stop.signal.aborted) {
         const end = yield* this.#follow(request);

@@ -38,8 +38,9 @@ describe('the ring of the newest changes', () => {
           behind: fc.nat({ max: 30 }),
           coalesced: fc.nat({ max: 30 }),
           countMax: fc.integer({ min: 1, max: 5 }),
+          bytesMax: fc.nat({ max: 20 }),
         }),
-        (list, bounds, { behind, coalesced, countMax }) => {
+        (list, bounds, { behind, coalesced, countMax, bytesMax }) => {
           const ring = new ChangeRing<Change>({ ...bounds, bytesOf: ({ bytes }) => bytes }, 3);
           for (const change of list) ring.push(change);
           const last = list.at(-1)?.revision ?? 3;
@@ -60,8 +61,10 @@ describe('the ring of the newest changes', () => {
           const paged: Change[] = [];
           for (let through = after; through < last; ) {
             const isInScope = ({ key }: Change) => key !== 'c';
-            const page = ring.page(through, { countMax, coalesceTo, isInScope });
+            const page = ring.page(through, { countMax, bytesMax, coalesceTo, isInScope });
             expect(page.changes.length).toBeLessThanOrEqual(countMax);
+            const pageBytes = page.changes.reduce((sum, { bytes }) => sum + bytes, 0);
+            expect(page.changes.length === 1 || pageBytes <= bytesMax).toBe(true);
             expect(page.through).toBeGreaterThan(through);
             paged.push(...page.changes);
             through = page.through;
@@ -88,7 +91,7 @@ describe('the ring of the newest changes', () => {
     for (let revision = 1; revision <= 5_000; revision += 1) {
       ring.push({ revision, key: `k${revision}`, bytes: 1 });
     }
-    const all = { countMax: 100, coalesceTo: 5_000, isInScope: () => true };
+    const all = { countMax: 100, bytesMax: 100, coalesceTo: 5_000, isInScope: () => true };
     expect(ring.page(ring.compactedTo, all).changes.map(({ revision }) => revision)).toEqual(
       Array.from({ length: 10 }, (_, index) => 4_991 + index),
     );

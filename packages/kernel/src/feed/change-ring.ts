@@ -56,26 +56,32 @@ export class ChangeRing<C extends FeedChange> {
   }
 
   /**
-   * Up to `countMax` wanted changes above `after`, which is at least `compactedTo`. Of those up to
-   * `coalesceTo` only what is the latest of its key.
+   * Up to `countMax` wanted changes above `after`, which is at least `compactedTo`, and one at least, but not
+   * more than `bytesMax`. Of those up to `coalesceTo` only what is the latest of its key.
    */
   page(
     after: number,
     wanted: {
       readonly countMax: number;
+      readonly bytesMax: number;
       readonly coalesceTo: number;
       readonly isInScope: (change: C) => boolean;
     },
   ): RingPage<C> {
     const changes: C[] = [];
     let through = after;
+    let bytes = 0;
     for (let at = this.#firstAbove(after); at < this.#held.length; at += 1) {
       const change = this.#held[at];
       if (change === undefined || changes.length === wanted.countMax) break;
-      through = change.revision;
-      const isLeftOut =
-        through <= wanted.coalesceTo && this.#latest.get(change.key) !== change.revision;
-      if (!isLeftOut && wanted.isInScope(change)) changes.push(change);
+      const { revision, key } = change;
+      const isLeftOut = revision <= wanted.coalesceTo && this.#latest.get(key) !== revision;
+      if (!isLeftOut && wanted.isInScope(change)) {
+        bytes += this.#options.bytesOf(change);
+        if (bytes > wanted.bytesMax && changes.length > 0) break;
+        changes.push(change);
+      }
+      through = revision;
     }
     return { changes, through };
   }

@@ -95,20 +95,19 @@ export class FeedSubscription<C extends FeedChange, E>
     return this.#iterate(1, ([event]) => event as E);
   }
 
-  /** The same events, up to `countMax` at a time. A subscription can be read once. */
+  /** The same events, up to `max` at a time and about `feedBatchBytesMax`. A subscription can be read once. */
   batches(
-    countMax: number = kernelLimits.feedBatchEventsMax.value,
+    max: number = kernelLimits.feedBatchEventsMax.value,
   ): AsyncIterableIterator<readonly E[]> {
-    return this.#iterate(countMax, (batch) => batch);
+    if (!Number.isSafeInteger(max) || max < 1) throw this.#endedBy(badBatchMax(max));
+    return this.#iterate(max, (batch) => batch);
   }
 
   /** Takes what was committed. Called by the feed between `onLive` and `onDeaf`, in order of revisions. */
   offer(change: C): void {
     const { buffer, presenter } = this.#deps;
     if (!this.#deps.isInScope(change)) return;
-    // Who waits takes a batch as soon as this commit is published whole: that is not being slow.
-    const extraEvents = this.#waiting ? kernelLimits.feedBatchEventsMax.value : 0;
-    if (buffer.offer(change, extraEvents) === 'full') {
+    if (buffer.offer(change, this.#waiting !== undefined) === 'full') {
       this.#deps.onDeaf();
       presenter.onDrop();
     }
@@ -326,4 +325,12 @@ export class FeedSubscription<C extends FeedChange, E>
     this.#owesLive = true;
     this.#wake();
   };
+}
+
+function badBatchMax(max: number): SynclineError {
+  return new SynclineError(
+    'invalid-argument',
+    `a batch cannot hold up to ${max} events: wanted is a whole number from 1`,
+    { details: { field: 'max' } },
+  );
 }

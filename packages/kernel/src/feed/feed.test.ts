@@ -202,6 +202,13 @@ describe('a subscriber', () => {
     expect(subscription.position?.revision).toBe(3);
   });
 
+  test.each([0, -1, 1.5, Number.NaN])('cannot be read in batches of %d', (max) => {
+    const { subscribe, feed } = createFeed();
+    const subscription = subscribe();
+    expect(() => subscription.batches(max)).toThrow('whole number from 1');
+    expect(feed.subscribersCount).toBe(0);
+  });
+
   test('ends at once when its signal has fired before', async () => {
     const { subscribe, feed } = createFeed();
     const subscription = subscribe({ signal: AbortSignal.abort() });

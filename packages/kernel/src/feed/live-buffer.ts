@@ -8,6 +8,7 @@
 // and hands out what it has.
 //
 // K23  It never passes its bounds, and publishing never waits.
+import { kernelLimits } from '../limits.js';
 import type { FeedChange } from './feed-event.js';
 
 export type FeedOverflow = 'block' | 'coalesce' | 'fail';
@@ -78,14 +79,19 @@ export class LiveBuffer<C extends FeedChange> {
     if (this.#state === 'on') this.#state = 'sealed';
   }
 
-  /** Takes a change in scope. `extraEvents`: how many more than its bound it may hold for now. */
-  offer(change: C, extraEvents: number): 'taken' | 'ignored' | 'full' {
+  /**
+   * Takes a change in scope. `isAwaited`: its subscriber takes a batch as soon as this commit is published
+   * whole. That is not being slow, so it may hold a commit more than its bounds.
+   */
+  offer(change: C, isAwaited: boolean): 'taken' | 'ignored' | 'full' {
     // What is not above was in the view that was read before.
     if (this.#state !== 'on' || change.revision <= this.#through) return 'ignored';
     const bytes = this.#options.bytesOf(change);
+    const { eventsMax, bytesMax } = this.#options;
+    const { feedBatchEventsMax, feedCommitBytesMax } = kernelLimits;
     const fits =
-      this.#length < this.#options.eventsMax + extraEvents &&
-      this.#bytes + bytes <= this.#options.bytesMax;
+      this.#length < eventsMax + (isAwaited ? feedBatchEventsMax.value : 0) &&
+      this.#bytes + bytes <= bytesMax + (isAwaited ? feedCommitBytesMax.value : 0);
     if (!fits && this.#length > 0) {
       this.#overflow();
       return 'full';
@@ -96,21 +102,35 @@ export class LiveBuffer<C extends FeedChange> {
     return 'taken';
   }
 
-  /** Up to `countMax` of what is held, oldest first. */
+  /** Of what is held, oldest first, up to `countMax` and what a batch may have in bytes, but one at least. */
   take(countMax: number): readonly C[] {
-    if (this.#head === 0 && this.#held.length <= countMax) {
+    const { value: bytesMax } = kernelLimits.feedBatchBytesMax;
+    if (this.#head === 0 && this.#held.length <= countMax && this.#bytes <= bytesMax) {
       const all = this.#held;
       this.#empty();
       return all;
     }
-    const taken = this.#held.slice(this.#head, this.#head + countMax);
-    for (const change of taken) this.#bytes -= this.#options.bytesOf(change);
+    const taken = this.#oldest(countMax, bytesMax);
     this.#head += taken.length;
     if (this.#head * 2 >= this.#held.length) {
       this.#held = this.#held.slice(this.#head);
       this.#head = 0;
     }
     return taken;
+  }
+
+  #oldest(countMax: number, bytesMax: number): readonly C[] {
+    const endMax = Math.min(this.#held.length, this.#head + countMax);
+    let bytes = 0;
+    let end = this.#head;
+    for (; end < endMax; end += 1) {
+      const change = this.#held[end];
+      const more = change ? this.#options.bytesOf(change) : 0;
+      if (bytes + more > bytesMax && end > this.#head) break;
+      bytes += more;
+    }
+    this.#bytes -= bytes;
+    return this.#held.slice(this.#head, end);
   }
 
   #overflow(): void {

@@ -138,6 +138,7 @@ export class StoreReader<C extends FeedChange> {
   async *#readRing(coalesceTo: number): Pieces<C> {
     const { changes, through } = this.#deps.ring.page(this.#through, {
       countMax: kernelLimits.feedBatchEventsMax.value,
+      bytesMax: kernelLimits.feedBatchBytesMax.value,
       coalesceTo,
       isInScope: this.#deps.isInScope,
     });

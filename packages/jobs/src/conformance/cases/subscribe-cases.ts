@@ -2,11 +2,13 @@
 //
 // J11  A scoped stream equals the filtered whole one.
 // J16  No synthesized state in a stream; one `synced` per replay.
+// J20  Bad input gives its code.
 import assert from 'node:assert/strict';
 import type { JobEvent } from '../../job-event.js';
 import type { Scope, State } from '../../state.js';
 import { createStaffedJob, currentRevision, JOB_ID } from '../job-samples.js';
 import type { CaseContext, Cases } from '../job-store-subject.js';
+import { isRefused } from '../refused.js';
 import { StreamReader } from '../stream-reader.js';
 import { readCursor } from '../trace/cursor-parts.js';
 import { isInScope } from '../trace/keys.js';
@@ -17,6 +19,7 @@ export const subscribeCases: Cases = {
   'a change comes whole, with a cursor of its own': change,
   'J11 a scoped stream equals the filtered whole one': scopedStreams,
   'batches hold the same events, and none is empty': batches,
+  'J20 batches that can hold nothing are refused': emptyBatches,
   'a subscription can be read once': readOnce,
   'leaving the loop, disposing and the signal end a subscription without an error': ends,
   'its cursor is that of the last event that was handed out': cursor,
@@ -109,6 +112,15 @@ async function batches({ subject }: CaseContext): Promise<void> {
     ['a', 'b', 'c', 'd', 'e'],
   );
   assert.equal(seen.length, 6);
+}
+
+async function emptyBatches({ subject }: CaseContext): Promise<void> {
+  await createStaffedJob(subject.store);
+  for (const max of [0, -1, 1.5, Number.NaN]) {
+    await using subscription = subject.store.subscribe(JOB_ID, { scope: {} });
+    const firstPull = async () => subscription.batches(max)[Symbol.asyncIterator]().next();
+    await isRefused(firstPull, 'invalid-argument', { field: 'max' });
+  }
 }
 
 async function readOnce({ subject }: CaseContext): Promise<void> {

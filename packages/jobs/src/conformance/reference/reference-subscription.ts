@@ -3,6 +3,7 @@
 //
 // It buffers nothing. A buffer counts as full when more waits at a pull than the buffer would hold.
 import { type Clock, SynclineError } from '@syncline/kernel';
+import { checkBatchMax } from '../../checks/numbers.js';
 import type { JobChange } from '../../core/rows.js';
 import type { Cursor, JobEvent, JobSubscription, StoreSubscribeOptions } from '../../job-event.js';
 import { jobsLimits } from '../../limits.js';
@@ -43,7 +44,8 @@ export class ReferenceSubscription implements JobSubscription {
     return this.#cursor;
   }
 
-  async *batches(_max?: number): AsyncGenerator<readonly JobEvent[]> {
+  async *batches(max = 1): AsyncGenerator<readonly JobEvent[]> {
+    checkBatchMax(max);
     for await (const event of this) yield [event];
   }
 

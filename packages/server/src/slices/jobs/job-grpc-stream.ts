@@ -20,8 +20,8 @@ export interface SubscribeDeps {
   readonly streams: OpenStreams;
 }
 
-/** Events of one pull: enough to be quick, few enough that large ones fill not much more than a frame. */
-const PULL_EVENTS = 64;
+/** A batch of a store is bounded in bytes too, so that one pull makes about one frame. */
+const PULL_EVENTS = jobsLimits.frameEventsMax.value;
 
 /** Lasts as long as the stream. Rejects with what the call must end with. */
 export async function runSubscribeCall(

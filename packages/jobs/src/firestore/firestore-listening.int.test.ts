@@ -60,6 +60,7 @@ test('a pure writer listens to nothing; reads of aggregates do, and stop when no
   await at(writers, 0).set('ingest', 1);
   await store.getState('job', 0, 'ingest');
   expect(server.gate.streamsCount).toBe(0);
+  expect(server.gate.sentCount).toBe(0);
   await Promise.all([store.aggregate('job', {}), store.aggregate('job', { tag: 'ingest' })]);
   expect(server.gate.streamsCount).toBe(1);
   expect(await store.getState('job', 0, 'ingest')).toMatchObject({ status: 1 });
@@ -82,6 +83,23 @@ test('J8 own writes show at once in reads, also while another process writes', a
     expect(progress.revision).toBeGreaterThanOrEqual(state.revision);
     await foreign;
   }
+});
+
+test('J8 own writes are in the cache at once; what others wrote before them is never left out', async () => {
+  const metrics = new Counters();
+  const hits = () => metrics.counts.get('syncline_jobs_cache_hits_total') ?? 0;
+  await using store = open({ pollMs: 60_000 }, { metrics });
+  await using other = open();
+  const { writers } = await createStaffedJob(store, { numTasks: 2 });
+  await store.aggregate('job', {});
+  server.gate.setFaults({ isMute: true }); // the listener brings nothing
+  const first = await at(writers, 0).set('a', 1);
+  expect(await store.getState('job', 0, 'a')).toEqual(first);
+  expect(hits()).toBe(1);
+  await other.setState(at(writers, 1).write('b', 1));
+  const second = await at(writers, 0).set('a', 2);
+  expect(await store.getState('job', 0, 'a')).toEqual(second);
+  expect(hits()).toBe(1);
 });
 
 test('J7 a cut stream is mended without a word, and what happened meanwhile comes', async () => {

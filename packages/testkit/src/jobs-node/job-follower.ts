@@ -58,6 +58,8 @@ export interface FollowerDeps {
   readonly clock: Clock;
   readonly random: SeededRandom;
   subscribe(options: StoreSubscribeOptions): JobSubscription;
+  /** Afterwards nobody is slow or leaves: what is left to read is read. */
+  isLoading(): boolean;
 }
 
 /** What may end a subscription in a world that fails. */
@@ -108,17 +110,20 @@ export class JobFollower {
     }
   }
 
-  async #read({ clock, random, subscribe }: FollowerDeps, isOver: () => boolean): Promise<void> {
+  async #read(deps: FollowerDeps, isOver: () => boolean): Promise<void> {
+    const { clock, random, isLoading } = deps;
     const { scope, include, overflow, maxEvents, cutProbability, slowMsMax } = this.follow;
     const after = this.#cursor;
     const part = { after, events: [] as JobEvent[] };
     this.#parts.push(part);
     const options = { scope, include, overflow, buffer: { maxEvents } };
-    await using subscription = subscribe({ ...options, ...(after && { after }) });
+    await using subscription = deps.subscribe({ ...options, ...(after && { after }) });
     for await (const event of subscription) {
       part.events.push(withPast(event));
       if ('cursor' in event) this.#cursor = event.cursor;
-      if (isOver() || random.float() < cutProbability) return;
+      if (isOver()) return;
+      if (!isLoading()) continue;
+      if (random.float() < cutProbability) return;
       if (slowMsMax > 0) await clock.sleep(slowMsMax * random.float());
     }
   }

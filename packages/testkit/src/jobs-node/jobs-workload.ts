@@ -200,9 +200,10 @@ class JobsWorkload implements Workload {
     for (let index = 1; index <= plan.readersCount; index += 1) {
       const follower = new JobFollower(planFollow(random.fork(`follow/${index}`)));
       const create = code.createJobReader;
+      const isLoading = () => this.#isLoading;
       const isOver = () => this.#isOver;
       machines.add(`reader-${index}`, (linked) => {
-        void runReader({ ...linked, follower, create, isOver });
+        void runReader({ ...linked, follower, create, isLoading, isOver });
       });
       this.#readers.push(follower);
     }

@@ -10,19 +10,20 @@ export interface ReaderProcessDeps {
   readonly random: SeededRandom;
   readonly follower: JobFollower;
   readonly create: typeof createJobReader;
+  readonly isLoading: () => boolean;
   readonly isOver: () => boolean;
 }
 
 const RETRY_MS = 100;
 
 export async function runReader(deps: ReaderProcessDeps): Promise<void> {
-  const { ports, random, follower, isOver } = deps;
+  const { ports, random, follower, isLoading, isOver } = deps;
   const { clock } = ports;
   const reader = await openReader(deps);
   if (!reader) return;
   const subscribe: Parameters<JobFollower['run']>[0]['subscribe'] = ({ scope, ...options }) =>
     reader.subscribe({ ...options, ...scope } as SubscribeOptions & { tag?: undefined });
-  await follower.run({ clock, random, subscribe }, isOver);
+  await follower.run({ clock, random, subscribe, isLoading }, isOver);
 }
 
 /** Waits until there is such a job, and somebody who answers. */

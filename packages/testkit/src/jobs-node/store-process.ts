@@ -145,9 +145,10 @@ export class StoreProcess {
   }
 
   #follow(follower: JobFollower): Promise<void> {
-    const { ports, random } = this.#deps;
+    const { ports, random, isLoading } = this.#deps;
     const { jobId } = follower.follow;
     const deps = {
+      isLoading,
       clock: ports.clock,
       random: random.fork(`follower/${jobId}/${follower.follow.overflow}`),
       subscribe: (options: Parameters<JobStore['subscribe']>[1]) =>

@@ -1,10 +1,12 @@
 // Removes the rows of jobs that were deleted: some keys at a time, so that no commit grows with the job.
 //
 // A deleted job is a row `x` with its number. It goes last, so a removal that a crash cut off begins again at
-// the next start. Every step is synced: the row must not be gone before what it stands for.
+// the next start. Every step is synced: the row must not be gone before what it stands for. Damaged rows go as
+// well: their keys are enough.
 import { type Clock, type Logger, type Storage, SynclineError } from '@syncline/kernel';
 import type { CommitQueue } from './commit-queue.js';
 import { deletedKey, jobRange, KeyKind } from './keys.js';
+import { readRows } from './read-rows.js';
 
 export interface DeletionsDeps {
   readonly storage: Storage;
@@ -53,13 +55,14 @@ export class Deletions {
       try {
         await this.#removeJob(jobNo);
         this.#jobNos.shift();
-        jobNo = this.#jobNos[0];
       } catch (thrown) {
+        this.#jobNos.push(...this.#jobNos.splice(0, 1)); // others come first: it may be this one alone
         const { code } = SynclineError.from(thrown, 'storage-failed');
         if (code === 'closed' || code === 'storage-failed') break; // the next start goes on
         logger.warn('🟡 a deleted job still has rows', { error: code });
         await clock.sleep(RETRY_MS, signal).catch(() => {}); // stopped: the loop ends
       }
+      jobNo = this.#jobNos[0];
     }
     this.#running = undefined;
   }
@@ -80,8 +83,9 @@ export class Deletions {
     const { storage } = this.#deps;
     const keys: Uint8Array[] = [];
     await storage.whenReadable();
-    const range = storage.range({ ...jobRange(kind, jobNo), limit: this.#keysMax });
-    for await (const entries of range.batches()) for (const { key } of entries) keys.push(key);
+    const keep = (key: Uint8Array) => void keys.push(key);
+    const range = { ...jobRange(kind, jobNo), limit: this.#keysMax };
+    await readRows(storage, range, { row: keep, damaged: keep });
     return keys;
   }
 

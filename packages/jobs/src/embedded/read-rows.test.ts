@@ -32,15 +32,23 @@ async function storageWith(damagedKeys: readonly number[]): Promise<StorageReads
   };
 }
 
-async function read(reads: StorageReads, onRow: (key: number) => void = () => {}) {
+async function read(
+  reads: StorageReads,
+  onRow: (key: number) => void = () => {},
+  limits: { readonly limit?: number } = {},
+) {
   const found: string[] = [];
-  await readRows(reads, range, {
-    row: (key, value) => {
-      onRow(key[0] ?? 0);
-      found.push(`${key[0]}=${value[0]}`);
+  await readRows(
+    reads,
+    { ...range, ...limits },
+    {
+      row: (key, value) => {
+        onRow(key[0] ?? 0);
+        found.push(`${key[0]}=${value[0]}`);
+      },
+      damaged: (key, { code }) => found.push(`${key[0]} ${code}`),
     },
-    damaged: (key, { code }) => found.push(`${key[0]} ${code}`),
-  });
+  );
   return found.join(' ');
 }
 
@@ -58,6 +66,14 @@ test('rows that their decoder finds damaged cost only themselves', async () => {
   expect(await read(await storageWith([7]), throwAt3)).toBe(
     '1=2 2=4 3 corrupt 4=8 5=10 6=12 7 corrupt 8=16 9=18',
   );
+});
+
+test('a limit counts damaged rows too', async () => {
+  const storage = await storageWith([3, 4]);
+  const upTo = (limit: number) => read(storage, undefined, { limit });
+  expect(await upTo(2)).toBe('1=2 2=4');
+  expect(await upTo(3)).toBe('1=2 2=4 3 corrupt');
+  expect(await upTo(5)).toBe('1=2 2=4 3 corrupt 4 corrupt 5=10');
 });
 
 test('any other error is thrown on', async () => {

@@ -11,14 +11,22 @@ export interface RowVisitor {
   damaged(key: Uint8Array, error: SynclineError): void;
 }
 
+/** With a limit: that many rows, damaged ones included. */
 export async function readRows(
   reads: StorageReads,
-  { from, to }: KeyRange,
+  { from, to, limit }: KeyRange & { readonly limit?: number },
   visitor: RowVisitor,
 ): Promise<void> {
   let next = from;
+  let left = limit ?? Number.POSITIVE_INFINITY;
+  const rangeTo = (end: Uint8Array) => ({
+    from: next,
+    to: end,
+    ...(limit !== undefined && { limit: left }),
+  });
   const visit = (key: Uint8Array, value: Uint8Array) => {
     next = keyBehind(key);
+    left -= 1;
     try {
       visitor.row(key, value);
     } catch (thrown) {
@@ -26,23 +34,25 @@ export async function readRows(
       visitor.damaged(key, thrown);
     }
   };
-  for (;;) {
+  while (left > 0) {
     try {
-      await visitRange(reads, { from: next, to }, visit);
+      await visitRange(reads, rangeTo(to), visit);
       return;
     } catch (thrown) {
       const key = damagedKeyOf(thrown);
       if (!key || !isCorrupt(thrown)) throw thrown;
-      await visitRange(reads, { from: next, to: key }, visit);
+      await visitRange(reads, rangeTo(key), visit);
+      if (left === 0) return;
       visitor.damaged(key, thrown);
       next = keyBehind(key);
+      left -= 1;
     }
   }
 }
 
 async function visitRange(
   reads: StorageReads,
-  range: KeyRange,
+  range: KeyRange & { readonly limit?: number },
   visit: (key: Uint8Array, value: Uint8Array) => void,
 ): Promise<void> {
   for await (const entries of reads.range(range).batches()) {

@@ -1,9 +1,10 @@
 // SetState over HTTP/2 as gRPC frames it, without a gRPC library: for a load of thousands of writes a second, of
 // which grpc-js would take a whole core for the side of the clients alone.
 import { once } from 'node:events';
-import { type ClientHttp2Session, connect } from 'node:http2';
+import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node:http2';
 import type { StateWrite } from '@syncline/jobs';
 import { encode, SERVICE, setState } from '@syncline/jobs/grpc';
+import { Slots } from './slots.js';
 
 export interface LeanCalls extends AsyncDisposable {
   /** Rejects with the status of a call that was refused. */
@@ -25,20 +26,9 @@ const CALLS_AT_ONCE = 100;
 export async function openLeanCalls(address: string): Promise<LeanCalls> {
   const session = connect(`http://${address}`);
   await once(session, 'connect');
-  const waiting: (() => void)[] = [];
-  let openCount = 0;
+  const slots = new Slots(CALLS_AT_ONCE);
   return {
-    async setState(write) {
-      if (openCount === CALLS_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
-      else openCount += 1;
-      try {
-        await call(session, messageOf(write));
-      } finally {
-        const next = waiting.shift(); // it takes over the place
-        if (next === undefined) openCount -= 1;
-        else next();
-      }
-    },
+    setState: (write) => slots.run(() => call(session, messageOf(write))),
     async [Symbol.asyncDispose]() {
       session.destroy();
     },
@@ -59,9 +49,11 @@ function call(session: ClientHttp2Session, message: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = session.request(HEADERS);
     let refusal: string | undefined = 'no status';
-    request.on('trailers', ({ 'grpc-status': status, 'grpc-message': said }) => {
-      refusal = status === '0' ? undefined : `${status}: ${said}`;
-    });
+    const note = ({ 'grpc-status': status, 'grpc-message': said }: IncomingHttpHeaders) => {
+      if (status !== undefined) refusal = status === '0' ? undefined : `${status}: ${said}`;
+    };
+    request.on('response', note); // of a call that was refused at once
+    request.on('trailers', note);
     request.on('error', reject);
     // Not before: until then it counts among the open ones of its connection.
     request.on('close', () => {

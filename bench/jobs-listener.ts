@@ -1,17 +1,18 @@
 // A program: subscribers of a job, ours over gRPC or readers of Redis streams. Its argument is a ListenerSetup as
-// JSON. Prints `open` when all have what was there before, and a ListenerReport at each SIGUSR2.
+// JSON. All begin at the newest change. Prints `open` when they listen, and a ListenerReport at each SIGUSR2.
 //
 // A delay runs from the time that the server has stamped on a change, before it was synced, to the moment at which
 // this process has it. All clocks are that of the machine.
-import type { JobEvent } from '@syncline/jobs';
+import type { Cursor, JobEvent } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { Redis } from 'ioredis';
 import { DelayCounts } from './delay-counts.js';
 import type { ListenerReport, ListenerSetup } from './jobs-listeners.js';
+import { newestCursor } from './jobs-newest.js';
 import { type ListenedScope, scopesOf } from './jobs-scopes.js';
 import { streamName } from './jobs-writers.js';
 
-const REPLAYS_AT_ONCE = 20;
+const OPENED_AT_ONCE = 20;
 const REDIS_ENTRIES_MAX = 512;
 
 const { server, jobId, audience, overflow } = JSON.parse(process.argv[2] ?? '') as ListenerSetup;
@@ -30,6 +31,12 @@ const store = createRemoteJobStore({
   address: server.kind === 'syncline' ? server.address : 'none:1',
 });
 
+let cursor: Promise<Cursor> | undefined;
+function newest(): Promise<Cursor> {
+  cursor ??= newestCursor(store, jobId);
+  return cursor;
+}
+
 /** Resolves when the subscriber is live. */
 function follow(scope: ListenedScope, index: number): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -45,7 +52,7 @@ function follow(scope: ListenedScope, index: number): Promise<void> {
       delays.add(nowMs() - timestampMs);
     };
     const read = async () => {
-      const options = { scope, ...(overflow && { overflow }) };
+      const options = { scope, after: await newest(), ...(overflow && { overflow }) };
       for await (const events of store.subscribe(jobId, options).batches()) events.forEach(take);
       throw new Error('a subscription has ended');
     };
@@ -91,8 +98,8 @@ process.on('SIGHUP', () => {
 });
 
 const scopes = scopesOf(audience);
-for (let at = 0; at < scopes.length; at += REPLAYS_AT_ONCE) {
-  const group = scopes.slice(at, at + REPLAYS_AT_ONCE);
+for (let at = 0; at < scopes.length; at += OPENED_AT_ONCE) {
+  const group = scopes.slice(at, at + OPENED_AT_ONCE);
   await Promise.all(
     group.map((scope, index) =>
       server.kind === 'redis' ? followRedis(server.port, scope) : follow(scope, at + index),

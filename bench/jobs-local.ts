@@ -1,8 +1,10 @@
 // Jobs: the embedded store in the process that writes, listens and asks, without a wire in between.
+import type { Cursor } from '@syncline/jobs';
 import type { AnyBench } from './bench.js';
 import { DelayCounts } from './delay-counts.js';
 import { CELLS } from './jobs-cells.js';
 import { type LocalJob, openFilledLocalJob } from './jobs-local-store.js';
+import { newestCursor } from './jobs-newest.js';
 import { eventsOf, type ListenedScope, scopesOf } from './jobs-scopes.js';
 import { defineBench, quantile } from './measure.js';
 import { atPace } from './pace.js';
@@ -21,20 +23,20 @@ interface ListenedJob extends LocalJob {
 async function openListenedJob(): Promise<ListenedJob> {
   const job = await openFilledLocalJob();
   const delays = new DelayCounts();
-  const opened = scopesOf(AUDIENCE).map((scope) => follow(job, scope, delays));
-  await Promise.all(opened);
+  const after = await newestCursor(job.store, job.jobId);
+  await Promise.all(scopesOf(AUDIENCE).map((scope) => follow(job, { scope, after }, delays)));
   return { ...job, delays };
 }
 
 /** Resolves when it is live. */
 function follow(
   { store, jobId }: LocalJob,
-  scope: ListenedScope,
+  options: { readonly scope: ListenedScope; readonly after: Cursor },
   delays: DelayCounts,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const read = async () => {
-      for await (const events of store.subscribe(jobId, { scope }).batches()) {
+      for await (const events of store.subscribe(jobId, options).batches()) {
         const nowMs = performance.timeOrigin + performance.now();
         for (const event of events) {
           if (event.kind === 'synced') resolve();

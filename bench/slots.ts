@@ -1,0 +1,23 @@
+// Lets so many things go on at once, and the others wait for their turn.
+export class Slots {
+  readonly #max: number;
+  readonly #waiting: (() => void)[] = [];
+  #takenCount = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  async run<Result>(act: () => Promise<Result>): Promise<Result> {
+    if (this.#takenCount === this.#max)
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#takenCount += 1;
+    try {
+      return await act();
+    } finally {
+      const next = this.#waiting.shift(); // it takes over the place
+      if (next === undefined) this.#takenCount -= 1;
+      else next();
+    }
+  }
+}

@@ -16,7 +16,7 @@ export const jobsMetrics = {
   },
   syncline_jobs_replay_duration_seconds: {
     kind: 'histogram',
-    help: 'From the first pull of a subscription to its marker `synced`.',
+    help: 'From the first pull of a subscription, or its reset, to the marker `synced`; not of those that resume.',
   },
   syncline_jobs_live_delivery_seconds: {
     kind: 'histogram',

@@ -1,4 +1,5 @@
 import { SynclineError } from '@syncline/kernel';
+import { ManualTimers } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import type { Cursor, StoreSubscribeOptions } from '../job-event.js';
 import { createFeedRig, settle, take } from './testing/feed-rig.js';
@@ -35,6 +36,31 @@ describe('a store out of reach', () => {
     letRead();
     expect(await take(stream, 3)).toEqual(['snapshot 0a i1:1~', 'synced i1:1 all', 'live i1:1']);
     expect(await take(sleeper, 2)).toEqual(['snapshot 0a i1:1~', 'synced i1:1 all']);
+  });
+
+  test('that shows another past has its replay timed anew, and a resume is no replay', async () => {
+    const timers = new ManualTimers();
+    const observed: unknown[] = [];
+    const metrics = { add() {}, set() {}, observe: (...what: unknown[]) => observed.push(what) };
+    const { feed, source, write, subscribe } = createFeedRig({ clock: timers.clock, metrics });
+    const name = 'syncline_jobs_replay_duration_seconds';
+    write('0a');
+    const stream = subscribe()[Symbol.asyncIterator]();
+    await take(stream, 2);
+    expect(observed).toEqual([[name, 0]]);
+    timers.fireAll(); // a minute passes
+    await take(subscribe({ after: 'i1:1' as Cursor })[Symbol.asyncIterator](), 1);
+    expect(observed).toHaveLength(1);
+    source.forget();
+    source.state(2, 'c');
+    feed.reset('i2');
+    expect(await take(stream, 1)).toEqual(['gap reset 1-1']);
+    timers.fireAll();
+    await take(stream, 2);
+    expect(observed).toEqual([
+      [name, 0],
+      [name, 60],
+    ]);
   });
 
   test('that shows another past resets its subscribers', async () => {

@@ -32,7 +32,8 @@ export class JobPresenter implements FeedPresenter<JobFeedChange, JobEvent> {
   readonly #options: JobPresenterOptions;
   /** Of the events that were handed out: after a reset still the old one, until its `gap` is. */
   #base: string;
-  #openedAtMs = 0;
+  /** When the replay began that is under way or was the last. */
+  #replayAtMs = 0;
 
   constructor(deps: JobPresenterDeps, options: JobPresenterOptions) {
     this.#deps = deps;
@@ -55,15 +56,17 @@ export class JobPresenter implements FeedPresenter<JobFeedChange, JobEvent> {
   }
 
   synced(revision: number, resumed: boolean): JobEvent {
-    const durationMs = this.#deps.clock.monotonicMs() - this.#openedAtMs;
-    this.#deps.metrics.observe('syncline_jobs_replay_duration_seconds', durationMs / 1000);
+    if (!resumed) this.#observeReplay();
     this.#base = this.#deps.currentBase();
     const cursor = formatCursor(this.#base, revision);
     return { kind: 'synced', revision, cursor, history: this.#options.history, resumed };
   }
 
   gap(gap: FeedGap): JobEvent {
-    if (gap.reason === 'reset') this.#base = this.#deps.currentBase();
+    if (gap.reason === 'reset') {
+      this.#base = this.#deps.currentBase();
+      this.#replayAtMs = this.#deps.clock.monotonicMs();
+    }
     return gap;
   }
 
@@ -97,7 +100,7 @@ export class JobPresenter implements FeedPresenter<JobFeedChange, JobEvent> {
   }
 
   onOpen(): void {
-    this.#openedAtMs = this.#deps.clock.monotonicMs();
+    this.#replayAtMs = this.#deps.clock.monotonicMs();
   }
 
   onLive(oldest: JobFeedChange): void {
@@ -112,5 +115,11 @@ export class JobPresenter implements FeedPresenter<JobFeedChange, JobEvent> {
 
   onEnd(): void {
     this.#deps.onEnd();
+  }
+
+  /** A resume replays nothing. */
+  #observeReplay(): void {
+    const durationMs = this.#deps.clock.monotonicMs() - this.#replayAtMs;
+    this.#deps.metrics.observe('syncline_jobs_replay_duration_seconds', durationMs / 1000);
   }
 }

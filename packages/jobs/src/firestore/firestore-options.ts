@@ -1,8 +1,9 @@
 // What a user may set of the Firestore store, with the defaults.
 import type { BackoffOptions } from '@syncline/kernel';
 import { checkInteger } from '../checks/numbers.js';
+import { checkReconnect } from '../checks/reconnect-input.js';
 import { refuseUnless } from '../checks/refuse.js';
-import { RECONNECT_DEFAULTS, type ReconnectOptions } from '../reconnect.js';
+import type { ReconnectOptions } from '../reconnect.js';
 
 export interface FirestoreJobStoreOptions {
   /** Required and never inferred: jobs of one project must not end up in another. */
@@ -43,7 +44,7 @@ const CONTENTION = { attempts: 20, initialMs: 50, maxMs: 1_000 };
 const DAY_MS = 86_400_000;
 
 export function checkFirestoreOptions(options: FirestoreJobStoreOptions): CheckedFirestoreOptions {
-  const { projectId, reconnect = {}, concurrencyMax } = options;
+  const { projectId, reconnect, concurrencyMax } = options;
   refuseUnless(typeof projectId === 'string' && projectId !== '', 'projectId', {
     value: projectId,
     wanted: 'the project of the Firestore database; it is never taken from the environment',
@@ -54,21 +55,12 @@ export function checkFirestoreOptions(options: FirestoreJobStoreOptions): Checke
       concurrencyMax === undefined
         ? Number.POSITIVE_INFINITY
         : checkInteger(concurrencyMax, 'concurrencyMax', { min: 1, max: 1_000_000 }),
-    reconnect: checkReconnect({ ...RECONNECT_DEFAULTS, ...reconnect }),
+    reconnect: checkReconnect(reconnect),
     contention: CONTENTION,
     pollMs: checkMs('pollMs', options.pollMs ?? 15_000),
     reachTimeoutMs: checkMs('reachTimeoutMs', options.reachTimeoutMs ?? 5_000),
     callTimeoutMs: checkMs('callTimeoutMs', options.callTimeoutMs ?? 10_000),
     listenIdleMs: checkMs('listenIdleMs', options.listenIdleMs ?? 30_000),
-  };
-}
-
-function checkReconnect(options: Required<ReconnectOptions>): Required<ReconnectOptions> {
-  const { attempts, initialMs, maxMs } = options;
-  return {
-    attempts: checkInteger(attempts, 'reconnect.attempts', { min: 1, max: 1_000_000 }),
-    initialMs: checkMs('reconnect.initialMs', initialMs),
-    maxMs: checkMs('reconnect.maxMs', maxMs),
   };
 }
 

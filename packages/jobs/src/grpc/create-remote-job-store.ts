@@ -7,9 +7,10 @@ import {
   silentMetrics,
 } from '@syncline/kernel';
 import { checkGrpcTarget, type GrpcTargetOptions } from '@syncline/protocol';
+import { checkReconnect } from '../checks/reconnect-input.js';
 import type { JobStore } from '../job-store.js';
 import type { JobsMetrics } from '../metrics-list.js';
-import { RECONNECT_DEFAULTS, type ReconnectOptions } from '../reconnect.js';
+import type { ReconnectOptions } from '../reconnect.js';
 import { RemoteJobStore } from './remote-job-store.js';
 
 export interface RemoteJobStoreOptions extends GrpcTargetOptions {
@@ -32,6 +33,6 @@ export function createRemoteJobStore(
   const { clock = createSystemClock(), random = createSystemRandom() } = deps;
   const { metrics = silentMetrics } = deps;
   const target = checkGrpcTarget('the remote job store', options);
-  const reconnect = { ...RECONNECT_DEFAULTS, ...options.reconnect };
+  const reconnect = checkReconnect(options.reconnect);
   return new RemoteJobStore({ clock, random, metrics }, { target, reconnect });
 }

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { createRemoteJobStore } from '../grpc/create-remote-job-store.js';
+import { RECONNECT_DEFAULTS } from '../reconnect.js';
+import { checkReconnect } from './reconnect-input.js';
+
+const address = '127.0.0.1:7401';
+
+test('what is left out or undefined has its default', () => {
+  expect(checkReconnect()).toEqual(RECONNECT_DEFAULTS);
+  const unset = { attempts: undefined, initialMs: 5 } as unknown as { initialMs: number };
+  expect(checkReconnect(unset)).toEqual({ ...RECONNECT_DEFAULTS, initialMs: 5 });
+});
+
+test.each([
+  ['reconnect', 'often'],
+  ['reconnect.attempts', { attempts: 0 }],
+  ['reconnect.attempts', { attempts: Number.NaN }],
+  ['reconnect.attempts', { attempts: 1_000_001 }],
+  ['reconnect.initialMs', { initialMs: -1 }],
+  ['reconnect.initialMs', { initialMs: 'x' }],
+  ['reconnect.maxMs', { maxMs: 0 }],
+  ['reconnect.maxMs', { maxMs: 86_400_001 }],
+])('J20 the remote store refuses a wrong %s by its name: %o', (field, given) => {
+  const reconnect = given as { attempts: number };
+  expect(() => createRemoteJobStore({ address, reconnect })).toThrow(
+    expect.objectContaining({ code: 'invalid-argument', details: { field } }),
+  );
+});
+
+test('J20 the bounds themselves are good', () => {
+  for (const reconnect of [
+    { attempts: 1, initialMs: 1, maxMs: 1 },
+    { attempts: 1_000_000, initialMs: 86_400_000, maxMs: 86_400_000 },
+  ]) {
+    expect(checkReconnect(reconnect)).toEqual(reconnect);
+  }
+});

@@ -3,15 +3,17 @@
 // The log ascends by revision, so neither read sorts or holds more than a page. A record is the latest of its
 // key if the key's row names its revision. Memory answers that for most records; where memory has moved on
 // since the snapshot was taken, the snapshot is asked.
-import type { Clock, StorageSnapshot } from '@syncline/kernel';
+import { type Clock, type StorageSnapshot, SynclineError } from '@syncline/kernel';
 import type { JobChange } from '../core/rows.js';
 import { jobsLimits } from '../limits.js';
 import type { JobFeedView } from '../subscription/job-feed-source.js';
 import { type JobFilter, matchesFilter } from '../subscription/job-filter.js';
 import type { ViewSlot } from '../subscription/view-slots.js';
 import { LogRecord, type RecordSubject } from './change-codec.js';
-import { cellKey, jobRange, KeyKind, logKey, logRange, taskKey } from './keys.js';
+import { cellKey, jobRange, KeyKind, logKey, logRange, revisionOfKey, taskKey } from './keys.js';
 import type { LoadedJob } from './loaded-job.js';
+import { namedRevisions } from './named-revisions.js';
+import { isCorrupt, readBatches } from './read-rows.js';
 import { decodeCellPlace, decodeTask } from './row-codec.js';
 import { corruptRow } from './row-reader.js';
 
@@ -31,6 +33,7 @@ export class JobView implements JobFeedView {
   readonly #deps: JobViewDeps;
   readonly #filter: JobFilter;
   readonly #metadataRevision: number;
+  #named: ReadonlySet<number> | undefined;
   #isClosed = false;
 
   constructor(deps: JobViewDeps, filter: JobFilter) {
@@ -71,10 +74,17 @@ export class JobView implements JobFeedView {
     const { job, snapshot } = this.#deps;
     if (after >= this.revision) return;
     const range = logRange(job.jobNo, after, this.revision);
-    for await (const entries of snapshot.range(range).batches()) {
+    const damaged = async (key: Uint8Array, error: SynclineError) => {
+      if (!isLatestOnly || (await this.#isNamed(revisionOfKey(key)))) throw error;
+    };
+    for await (const entries of readBatches(snapshot, range, damaged)) {
       const page = new Page();
       for (const { key, value } of entries) {
-        const record = new LogRecord(key, value);
+        const record = intactRecord(key, value);
+        if (record instanceof SynclineError) {
+          await damaged(key, record);
+          continue;
+        }
         if (!this.#isWanted(record.subject)) continue;
         if (isLatestOnly && !this.#isLatest(record)) continue;
         if (!page.hasRoomFor(value)) yield page.take();
@@ -82,6 +92,14 @@ export class JobView implements JobFeedView {
       }
       if (!page.isEmpty) yield page.take();
     }
+  }
+
+  /** A damaged record that no row names was replaced: it is the latest of no key. */
+  async #isNamed(revision: number): Promise<boolean> {
+    const { job, snapshot } = this.#deps;
+    if (revision === this.#metadataRevision) return this.#filter.withJob;
+    this.#named ??= await namedRevisions(snapshot, job.jobNo, this.#filter);
+    return this.#named.has(revision);
   }
 
   async *#lookUp(after: number): AsyncGenerator<readonly JobChange[]> {
@@ -224,5 +242,15 @@ class Page {
     this.#changes = [];
     this.#bytes = 0;
     return changes;
+  }
+}
+
+/** The record, or what is wrong with it. */
+function intactRecord(key: Uint8Array, value: Uint8Array): LogRecord | SynclineError {
+  try {
+    return new LogRecord(key, value);
+  } catch (thrown) {
+    if (isCorrupt(thrown)) return thrown;
+    throw thrown;
   }
 }

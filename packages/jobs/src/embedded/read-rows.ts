@@ -2,7 +2,7 @@
 //
 // A row can be damaged twice over: the storage finds its own checksum wrong and ends the range with an error
 // that names the key, or the row's seal is wrong and its decoder throws.
-import { type StorageReads, SynclineError } from '@syncline/kernel';
+import { type StorageEntry, type StorageReads, SynclineError } from '@syncline/kernel';
 import type { KeyRange } from './keys.js';
 
 export interface RowVisitor {
@@ -46,6 +46,31 @@ export async function readRows(
       visitor.damaged(key, thrown);
       next = keyBehind(key);
       left -= 1;
+    }
+  }
+}
+
+/** As the storage reads them. Of a row that it finds damaged only the key is told; if `damaged` throws, that ends it. */
+export async function* readBatches(
+  reads: StorageReads,
+  { from, to }: KeyRange,
+  damaged: (key: Uint8Array, error: SynclineError) => Promise<void>,
+): AsyncGenerator<readonly StorageEntry[]> {
+  let next = from;
+  for (;;) {
+    try {
+      for await (const entries of reads.range({ from: next, to }).batches()) {
+        const last = entries.at(-1);
+        if (last) next = keyBehind(last.key);
+        yield entries;
+      }
+      return;
+    } catch (thrown) {
+      const key = damagedKeyOf(thrown);
+      if (!key || !isCorrupt(thrown)) throw thrown;
+      yield* reads.range({ from: next, to: key }).batches();
+      await damaged(key, thrown);
+      next = keyBehind(key);
     }
   }
 }

@@ -1,0 +1,87 @@
+// Records of the log that cannot be read: those that are the latest of a key, and those that were replaced.
+import {
+  createMemoryStorage,
+  createSystemClock,
+  createSystemRandom,
+  StorageBatch,
+  silentLogger,
+} from '@syncline/kernel';
+import { describe, expect, test } from 'vitest';
+import { at, createStaffedJob, JOB_ID } from '../conformance/job-samples.js';
+import { isRefused } from '../conformance/refused.js';
+import { StreamReader } from '../conformance/stream-reader.js';
+import { logKey } from './keys.js';
+import { openEmbeddedJobStore } from './open-embedded-job-store.js';
+import { corruptRow } from './row-reader.js';
+
+const clock = createSystemClock();
+const metrics = { add() {}, set() {}, observe() {} };
+const PAGE = { afterRevision: 0, limit: 10 };
+
+type Damage = 'its seal is wrong' | 'the storage cannot read it';
+
+/** Revision 1 is the job, 2 and 3 are claims, 4 is (0, a) = 1, 5 is (0, a) = 2, 6 is (1, a) = 3. */
+async function damagedAt(revision: number, how: Damage) {
+  const storage = createMemoryStorage();
+  const deps = { storage, clock, random: createSystemRandom(), logger: silentLogger, metrics };
+  const store = await openEmbeddedJobStore(deps);
+  const { writers } = await createStaffedJob(store, { numTasks: 2 });
+  await at(writers, 0).set('a', 1);
+  await at(writers, 0).set('a', 2);
+  await at(writers, 1).set('a', 3);
+  const damaged = logKey(1, revision);
+  if (how === 'its seal is wrong') {
+    const value = storage.get(damaged);
+    if (!value) throw new Error('there is no such record');
+    value[3] = (value[3] ?? 0) ^ 1;
+    await storage.write(new StorageBatch().put(damaged, value), { durability: 'synced' });
+  } else {
+    const snapshot = storage.snapshot.bind(storage);
+    storage.snapshot = () => {
+      const inner = snapshot();
+      const range: typeof inner.range = (options) => {
+        const rows = inner.range(options);
+        async function* batches() {
+          for await (const entries of rows.batches()) {
+            if (entries.some(({ key }) => Buffer.compare(key, damaged) === 0))
+              throw corruptRow(damaged);
+            yield entries;
+          }
+        }
+        return { ...rows, batches };
+      };
+      return { get: (key) => inner.get(key), range, close: () => inner.close() };
+    };
+  }
+  return { store, writers, [Symbol.asyncDispose]: () => store.close() };
+}
+
+describe.each(['its seal is wrong', 'the storage cannot read it'] as const)(
+  'a record of the log is damaged: %s',
+  (how) => {
+    test('one that was replaced costs nobody anything who wants the latest', async () => {
+      await using opened = await damagedAt(4, how);
+      const { states } = await opened.store.listStates(JOB_ID, {}, PAGE);
+      expect(states.map(({ status }) => status)).toEqual([2, 3]);
+      const events = await new StreamReader({ store: opened.store, clock }).untilKind('synced');
+      expect(events.map(({ kind }) => kind)).toEqual(['snapshot', 'snapshot', 'synced']);
+    });
+
+    test('one that is the latest of its key is corrupt', async () => {
+      await using opened = await damagedAt(5, how);
+      await isRefused(opened.store.listStates(JOB_ID, {}, PAGE), 'corrupt');
+      await isRefused(
+        new StreamReader({ store: opened.store, clock }).untilKind('synced'),
+        'corrupt',
+      );
+    });
+
+    test('one of a lease matters to those alone who want leases', async () => {
+      await using opened = await damagedAt(2, how);
+      const { store } = opened;
+      expect((await store.listStates(JOB_ID, {}, PAGE)).states.length).toBe(2);
+      const reader = new StreamReader({ store, clock }, { include: ['lease'] });
+      await isRefused(reader.untilKind('synced'), 'corrupt');
+    });
+  },
+);

@@ -29,6 +29,7 @@ export type {
 } from './job-event.js';
 export type {
   CallOptions,
+  JobCallOptions,
   JobStore,
   SetStateResult,
   StatePage,

@@ -26,6 +26,13 @@ export type StoreCapabilities = Readonly<{
 /** The last parameter of every call. */
 export type CallOptions = Readonly<{ signal?: AbortSignal }>;
 
+/** Of a call that concerns a whole job. */
+export type JobCallOptions = CallOptions &
+  Readonly<{
+    /** The job that is meant: one that was created anew since under its name is `fenced`. Default: any. */
+    incarnation?: string;
+  }>;
+
 export type StateWrite = Readonly<{
   jobId: string;
   incarnation: string;
@@ -69,11 +76,11 @@ export interface JobStore extends AsyncDisposable {
     query: JobQuery,
     call?: CallOptions,
   ): Promise<{ readonly jobs: readonly JobSummary[]; readonly next?: string }>;
-  updateJob(jobId: string, patch: JobPatch, call?: CallOptions): Promise<JobInfo>;
+  updateJob(jobId: string, patch: JobPatch, call?: JobCallOptions): Promise<JobInfo>;
   /** A tombstone: writes are refused, reads go on. Marking twice changes nothing. */
-  markJobDeleted(jobId: string, call?: CallOptions): Promise<JobInfo>;
+  markJobDeleted(jobId: string, call?: JobCallOptions): Promise<JobInfo>;
   /** False: there was none. */
-  deleteJob(jobId: string, call?: CallOptions): Promise<boolean>;
+  deleteJob(jobId: string, call?: JobCallOptions): Promise<boolean>;
   lease(request: LeaseRequest, call?: CallOptions): Promise<TaskLease>;
   setState(write: StateWrite, call?: CallOptions): Promise<SetStateResult>;
   /** The latest state of each key in scope, ascending by revision. What is rewritten between two pages moves to a later one. */

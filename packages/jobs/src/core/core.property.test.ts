@@ -83,7 +83,7 @@ class Rig {
         const request = { jobId: 'j', patch: { labels: { at: String(clockMs) } } };
         const decision =
           kind === 'mark'
-            ? decideMark(this.rows, 'j', clockMs)
+            ? decideMark(this.rows, { jobId: 'j' }, clockMs)
             : decideUpdate({ ...this.rows, tags: new Set() }, request, clockMs);
         if (decision.kind === 'apply') this.#keep(decision, decision.job);
         return;

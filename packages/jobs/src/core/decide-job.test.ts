@@ -32,7 +32,7 @@ describe('metadata of a job', () => {
     const request = { jobId: 'nightly', patch: { labels: {} } };
     const updated = applied(decideUpdate(rows, request, 6_000));
     expect(updated.info).toMatchObject({ labels: {}, expectedTags: ['a'], revision: 2 });
-    const marked = applied(decideMark({ ...rows, ...updated }, 'nightly', 5_500));
+    const marked = applied(decideMark({ ...rows, ...updated }, { jobId: 'nightly' }, 5_500));
     expect(marked.info).toMatchObject({ deletedAtMs: 6_000, revision: 3, changedAtMs: 6_000 });
     expect(marked.job.metadataRevision).toBe(3);
     expect(marked.changes).toEqual([
@@ -46,19 +46,37 @@ describe('metadata of a job', () => {
   });
 
   test('a job marked deleted takes no creation and no update; marking again changes nothing', () => {
-    const marked = applied(decideMark(rows, 'nightly', 6_000));
+    const marked = applied(decideMark(rows, { jobId: 'nightly' }, 6_000));
     const now = { ...rows, ...marked };
     const conflict = { kind: 'refused', error: { code: 'conflict' } };
     expect(decideCreate(now, spec, birth)).toMatchObject(conflict);
     const request = { jobId: 'nightly', patch: {} };
     expect(decideUpdate(now, request, 7_000)).toMatchObject(conflict);
-    expect(decideMark(now, 'nightly', 7_000)).toEqual({ kind: 'unchanged', info: marked.info });
+    expect(decideMark(now, { jobId: 'nightly' }, 7_000)).toEqual({
+      kind: 'unchanged',
+      info: marked.info,
+    });
   });
 
   test('an unknown job is not found', () => {
     const notFound = { kind: 'refused', error: { code: 'not-found' } };
     expect(decideUpdate(undefined, { jobId: 'x', patch: {} }, 1)).toMatchObject(notFound);
-    expect(decideMark(undefined, 'x', 1)).toMatchObject(notFound);
+    expect(decideMark(undefined, { jobId: 'x' }, 1)).toMatchObject(notFound);
+  });
+
+  test('J13 a call that means another incarnation changes nothing; one that means any passes', () => {
+    const { incarnation } = rows.job;
+    const other = { jobId: 'nightly', incarnation: `${incarnation}0` };
+    const fenced = {
+      kind: 'refused',
+      error: { code: 'fenced', details: { reason: 'incarnation' } },
+    };
+    expect(decideUpdate(rows, { ...other, patch: {} }, 6_000)).toMatchObject(fenced);
+    expect(decideMark(rows, other, 6_000)).toMatchObject(fenced);
+    for (const meant of [{ jobId: 'nightly' }, { jobId: 'nightly', incarnation }]) {
+      expect(decideUpdate(rows, { ...meant, patch: {} }, 6_000).kind).toBe('apply');
+      expect(decideMark(rows, meant, 6_000).kind).toBe('apply');
+    }
   });
 
   test('J20 jobs and tags at n − 1, n and n + 1', () => {

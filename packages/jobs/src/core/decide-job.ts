@@ -5,7 +5,13 @@
 import type { JobInfo, JobPatch, JobSpec } from '../job.js';
 import { type Applied, type JobRows, type Refused, refused, type WrittenTags } from './decision.js';
 import { nextChange } from './next-change.js';
-import { fullRefusal, noSuchJob, tagsRefusal, tombstoneRefusal } from './refusals.js';
+import {
+  fullRefusal,
+  noSuchJob,
+  otherJobRefusal,
+  tagsRefusal,
+  tombstoneRefusal,
+} from './refusals.js';
 import type { HeadRow, JobRow } from './rows.js';
 import { jobInfoOf } from './views.js';
 
@@ -17,6 +23,9 @@ export type MarkDecision = Refused | JobUnchanged | JobApplied;
 
 /** The job is there already, or is marked already. */
 type JobUnchanged = Readonly<{ kind: 'unchanged'; info: JobInfo }>;
+
+/** Which job a call is about. Without an incarnation: whichever has the name now. */
+export type MeantJob = Readonly<{ jobId: string; incarnation?: string | undefined }>;
 
 /** What a store adds to a creation. */
 export type Birth = Readonly<{
@@ -47,20 +56,26 @@ export function decideCreate(
 /** `patch` has passed `checkJobPatch`. */
 export function decideUpdate(
   rows: (JobRows & Readonly<{ tags: WrittenTags }>) | undefined,
-  { jobId, patch }: Readonly<{ jobId: string; patch: JobPatch }>,
+  { jobId, patch, incarnation }: MeantJob & Readonly<{ patch: JobPatch }>,
   nowMs: number,
 ): UpdateDecision {
   if (!rows) return refused(noSuchJob(jobId));
-  const refusal = tombstoneRefusal(rows.job);
+  const refusal = otherJobRefusal(rows.job, incarnation) ?? tombstoneRefusal(rows.job);
   if (refusal) return refused(refusal);
   const job = { ...rows.job, ...patch };
   const full = patch.expectedTags && tagsRefusal(job, rows.tags);
   return full ? refused(full) : applied(nextChange(rows.head, nowMs), job);
 }
 
-export function decideMark(rows: JobRows | undefined, jobId: string, nowMs: number): MarkDecision {
+export function decideMark(
+  rows: JobRows | undefined,
+  { jobId, incarnation }: MeantJob,
+  nowMs: number,
+): MarkDecision {
   if (!rows) return refused(noSuchJob(jobId));
   const { job } = rows;
+  const refusal = otherJobRefusal(job, incarnation);
+  if (refusal) return refused(refusal);
   if (job.deletedAtMs !== undefined) return { kind: 'unchanged', info: jobInfoOf(job, rows.head) };
   const head = nextChange(rows.head, nowMs);
   return applied(head, { ...job, deletedAtMs: head.timestampMs });

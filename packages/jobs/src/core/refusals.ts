@@ -47,15 +47,24 @@ export function fenceRefusal(
   });
 }
 
+/** J13: a call that means another incarnation under this name changes nothing. Undefined: it means any. */
+export function otherJobRefusal(
+  { jobId, incarnation }: Pick<JobRow, 'jobId' | 'incarnation'>,
+  meant: string | undefined,
+): SynclineError | undefined {
+  if (meant === undefined || meant === incarnation) return undefined;
+  const message = `job "${jobId}" was deleted and created again: this caller belongs to the earlier one. Stop it, or let it start anew.`;
+  return fenced(message, { reason: 'incarnation', incarnation });
+}
+
 /** The part of the fence that a claim must pass too. */
 export function incarnationRefusal(
-  { jobId, incarnation, numTasks }: JobRow,
+  job: JobRow,
   claimant: Omit<Claimant, 'epoch'>,
 ): SynclineError | undefined {
-  if (claimant.incarnation !== incarnation) {
-    const message = `job "${jobId}" was deleted and created again: this caller belongs to the earlier one. Stop it, or let it start anew.`;
-    return fenced(message, { reason: 'incarnation', incarnation });
-  }
+  const { jobId, numTasks } = job;
+  const refusal = otherJobRefusal(job, claimant.incarnation);
+  if (refusal) return refusal;
   if (claimant.taskId < numTasks) return undefined;
   return invalidArgument('taskId', claimant.taskId, `0 to ${numTasks - 1}, as job "${jobId}" has`);
 }

@@ -11,6 +11,7 @@ import type { JobInfo, JobPatch, JobQuery, JobSpec, LeaseRequest, TaskLease } fr
 import type { JobSubscription, StoreSubscribeOptions } from '../job-event.js';
 import type {
   CallOptions,
+  JobCallOptions,
   JobStore,
   SetStateResult,
   StatePage,
@@ -68,24 +69,28 @@ export class EmbeddedJobStore implements JobStore {
     return this.#engine.reads.list(checkJobQuery(query));
   }
 
-  async updateJob(jobId: string, patch: JobPatch, { signal }: CallOptions = {}): Promise<JobInfo> {
+  async updateJob(jobId: string, patch: JobPatch, call: JobCallOptions = {}): Promise<JobInfo> {
+    const { signal, incarnation } = call;
     this.#begin(signal);
     const checked = checkJobPatch(patch);
     const { writes } = this.#engine;
-    const decide = (batch: StagedBatch) => writes.update(batch, jobId, checked);
+    const decide = (batch: StagedBatch) => writes.update(batch, { jobId, incarnation }, checked);
     return this.#commit(checkJobId(jobId), decide, { signal });
   }
 
-  async markJobDeleted(jobId: string, { signal }: CallOptions = {}): Promise<JobInfo> {
+  async markJobDeleted(jobId: string, call: JobCallOptions = {}): Promise<JobInfo> {
+    const { signal, incarnation } = call;
     this.#begin(signal);
     const { writes } = this.#engine;
-    return this.#commit(checkJobId(jobId), (batch) => writes.mark(batch, jobId), { signal });
+    const decide = (batch: StagedBatch) => writes.mark(batch, { jobId, incarnation });
+    return this.#commit(checkJobId(jobId), decide, { signal });
   }
 
-  async deleteJob(jobId: string, { signal }: CallOptions = {}): Promise<boolean> {
+  async deleteJob(jobId: string, call: JobCallOptions = {}): Promise<boolean> {
+    const { signal, incarnation } = call;
     this.#begin(signal);
     const { writes } = this.#engine;
-    const decide = (batch: StagedBatch) => writes.remove(batch, jobId);
+    const decide = (batch: StagedBatch) => writes.remove(batch, { jobId, incarnation });
     return this.#commit(checkJobId(jobId), decide, { signal });
   }
 

@@ -3,9 +3,10 @@
 // Each method throws why it refuses, and has staged nothing then. All but states are always synced: an epoch
 // must not be given twice, and a tag's number not either, so the first write of a tag is synced too.
 import type { Clock, Storage } from '@syncline/kernel';
-import { decideCreate, decideMark, decideUpdate } from '../core/decide-job.js';
+import { decideCreate, decideMark, decideUpdate, type MeantJob } from '../core/decide-job.js';
 import { decideLease, decideLost, type LeaseApplied } from '../core/decide-lease.js';
 import { decideSetState } from '../core/decide-set-state.js';
+import { otherJobRefusal } from '../core/refusals.js';
 import type { JobInfo, JobPatch, JobSpec, LeaseRequest, TaskLease } from '../job.js';
 import type { SetStateResult, StateWrite } from '../job-store.js';
 import type { WatchedLease } from '../leases/lease-watch.js';
@@ -61,19 +62,19 @@ export class JobWrites {
     return { job: decision.info, created: true };
   }
 
-  update(batch: StagedBatch, jobId: string, patch: JobPatch): JobInfo {
-    const staged = this.#stage(batch, jobId);
+  update(batch: StagedBatch, meant: MeantJob, patch: JobPatch): JobInfo {
+    const staged = this.#stage(batch, meant.jobId);
     const rows = staged && { job: staged.row, head: staged.head, tags: staged };
-    const decision = decideUpdate(rows, { jobId, patch }, this.#deps.clock.nowMs());
+    const decision = decideUpdate(rows, { ...meant, patch }, this.#deps.clock.nowMs());
     if (decision.kind === 'refused') throw decision.error;
     staged?.stageRow(decision);
     batch.requireSynced();
     return decision.info;
   }
 
-  mark(batch: StagedBatch, jobId: string): JobInfo {
-    const staged = this.#stage(batch, jobId);
-    const decision = decideMark(rowsOf(staged), jobId, this.#deps.clock.nowMs());
+  mark(batch: StagedBatch, meant: MeantJob): JobInfo {
+    const staged = this.#stage(batch, meant.jobId);
+    const decision = decideMark(rowsOf(staged), meant, this.#deps.clock.nowMs());
     if (decision.kind === 'refused') throw decision.error;
     if (decision.kind === 'unchanged') return decision.info;
     staged?.stageRow(decision);
@@ -82,9 +83,11 @@ export class JobWrites {
   }
 
   /** False: there was none. */
-  remove(batch: StagedBatch, jobId: string): boolean {
+  remove(batch: StagedBatch, { jobId, incarnation }: MeantJob): boolean {
     const staged = this.#stage(batch, jobId);
     if (!staged) return false;
+    const refusal = otherJobRefusal(staged.row, incarnation);
+    if (refusal) throw refusal;
     staged.isDeleted = true;
     batch.requireSynced();
     return true;

@@ -5,27 +5,35 @@
 // `deleteJob`, or a `createJob` of the same name. Each commit looks whether it is still about this incarnation,
 // so that one who comes late removes nothing of a job that was created since.
 import type { Query } from '@google-cloud/firestore';
+import { otherJobRefusal } from '../core/refusals.js';
 import { jobsLimits } from '../limits.js';
 import type { JobDocuments } from './document-refs.js';
 import type { FirestoreCalls } from './firestore-calls.js';
 import { readJobDocument } from './job-document.js';
 import { outcomeUnknown } from './outcome-unknown.js';
 
-/** Returns the incarnation that it has deleted. Undefined: there was none. */
+/** Returns the incarnation that it has deleted. Undefined: there was none. `meant`: any other is `fenced`. */
 export async function deleteJob(
   calls: FirestoreCalls,
   documents: JobDocuments,
+  meant?: string,
 ): Promise<string | undefined> {
-  const incarnation = await beginDelete(calls, documents);
+  const incarnation = await beginDelete(calls, documents, meant);
   // Once it is gone for everyone, a failure does not mean that nothing happened.
   if (incarnation !== undefined)
     await removeAll(calls, documents, incarnation).catch(outcomeUnknown);
   return incarnation;
 }
 
-function beginDelete(calls: FirestoreCalls, documents: JobDocuments): Promise<string | undefined> {
+function beginDelete(
+  calls: FirestoreCalls,
+  documents: JobDocuments,
+  meant: string | undefined,
+): Promise<string | undefined> {
   return calls.transact(whatOf(documents), async (transaction) => {
     const record = readJobDocument(await transaction.get(documents.job));
+    const refusal = record && otherJobRefusal(record.job, meant);
+    if (refusal) throw refusal;
     if (record && !record.isDeleting) {
       transaction.update(documents.job, { isDeleting: true, deleted: true });
       transaction.delete(documents.metadata);

@@ -29,6 +29,7 @@ import type {
 import type { JobSubscription, StoreSubscribeOptions } from '../job-event.js';
 import type {
   CallOptions,
+  JobCallOptions,
   JobStore,
   SetStateResult,
   StatePage,
@@ -146,21 +147,23 @@ export class FirestoreJobStore implements JobStore {
     return page;
   }
 
-  async updateJob(jobId: string, patch: JobPatch, call?: CallOptions): Promise<JobInfo> {
+  async updateJob(jobId: string, patch: JobPatch, call?: JobCallOptions): Promise<JobInfo> {
     this.#begin(call);
-    const operation = updateJobOperation(checkJobId(jobId), checkJobPatch(patch));
+    const meant = { jobId: checkJobId(jobId), incarnation: call?.incarnation };
+    const operation = updateJobOperation(meant, checkJobPatch(patch));
     return this.#write(jobId, operation, call);
   }
 
-  async markJobDeleted(jobId: string, call?: CallOptions): Promise<JobInfo> {
+  async markJobDeleted(jobId: string, call?: JobCallOptions): Promise<JobInfo> {
     this.#begin(call);
-    return this.#write(jobId, markJobOperation(checkJobId(jobId)), call);
+    const meant = { jobId: checkJobId(jobId), incarnation: call?.incarnation };
+    return this.#write(jobId, markJobOperation(meant), call);
   }
 
-  async deleteJob(jobId: string, call?: CallOptions): Promise<boolean> {
+  async deleteJob(jobId: string, call?: JobCallOptions): Promise<boolean> {
     this.#begin(call);
     const documents = this.#documents(checkJobId(jobId));
-    const deletion = deleteJob(this.#calls, documents);
+    const deletion = deleteJob(this.#calls, documents, call?.incarnation);
     const incarnation = await whileWanted(deletion, call?.signal, 'unknown');
     if (incarnation === undefined) return false;
     this.#views.get(jobId)?.onDeleted(incarnation);

@@ -1,5 +1,5 @@
 // The operations: the core decides each by the rows of the transaction.
-import { decideMark, decideUpdate } from '../core/decide-job.js';
+import { decideMark, decideUpdate, type MeantJob } from '../core/decide-job.js';
 import { decideLease, decideLost } from '../core/decide-lease.js';
 import { decideSetState } from '../core/decide-set-state.js';
 import { stateBytes } from '../core/state-bytes.js';
@@ -109,12 +109,12 @@ export function lostOperation({
   };
 }
 
-export function updateJobOperation(jobId: string, patch: JobPatch): JobOperation<JobInfo> {
+export function updateJobOperation(meant: MeantJob, patch: JobPatch): JobOperation<JobInfo> {
   return {
     bytes: SMALL_BYTES,
     documents: () => [],
     decide(rows) {
-      const decision = decideUpdate(rows.job, { jobId, patch }, rows.readAtMs);
+      const decision = decideUpdate(rows.job, { ...meant, patch }, rows.readAtMs);
       if (decision.kind === 'refused') throw decision.error;
       rows.keepJob(decision, decision.job);
       return (changedAtMs) => ({ ...decision.info, changedAtMs });
@@ -122,12 +122,12 @@ export function updateJobOperation(jobId: string, patch: JobPatch): JobOperation
   };
 }
 
-export function markJobOperation(jobId: string): JobOperation<JobInfo> {
+export function markJobOperation(meant: MeantJob): JobOperation<JobInfo> {
   return {
     bytes: SMALL_BYTES,
     documents: () => [],
     decide(rows) {
-      const decision = decideMark(rows.job, jobId, rows.readAtMs);
+      const decision = decideMark(rows.job, meant, rows.readAtMs);
       if (decision.kind === 'refused') throw decision.error;
       if (decision.kind === 'unchanged') return () => decision.info;
       rows.keepJob(decision, decision.job);

@@ -7,6 +7,7 @@ import { checkJobPatch, checkJobQuery, checkJobSpec } from '../checks/job-input.
 import { checkCount, checkPageLimit, checkTaskId } from '../checks/numbers.js';
 import { checkLeaseRequest, checkScope, checkStateWrite } from '../checks/task-input.js';
 import { checkJobId, checkTag } from '../checks/text.js';
+import { outcomeUnknown } from '../firestore/outcome-unknown.js';
 import type {
   JobInfo,
   JobPatch,
@@ -19,6 +20,7 @@ import type {
 import type { JobSubscription, StoreSubscribeOptions } from '../job-event.js';
 import type {
   CallOptions,
+  JobCallOptions,
   JobStore,
   SetStateResult,
   StatePage,
@@ -34,6 +36,7 @@ import {
   type Call,
   createJob,
   deleteJob,
+  type GlobalRequest,
   getJob,
   getProgress,
   getState,
@@ -102,7 +105,7 @@ export class RemoteJobStore implements JobStore {
     return next === '' ? { jobs } : { jobs, next };
   }
 
-  async updateJob(jobId: string, patch: JobPatch, call?: CallOptions): Promise<JobInfo> {
+  async updateJob(jobId: string, patch: JobPatch, call?: JobCallOptions): Promise<JobInfo> {
     const { labels, expectedTags } = checkJobPatch(patch);
     const request = {
       jobId: checkJobId(jobId),
@@ -111,18 +114,18 @@ export class RemoteJobStore implements JobStore {
       labels: labelList(labels ?? {}),
       setExpectedTags: expectedTags !== undefined,
       expectedTags: expectedTags ?? [],
+      incarnation: call?.incarnation ?? '',
     };
     return (await this.#write(updateJob, request, call)).job;
   }
 
-  async markJobDeleted(jobId: string, call?: CallOptions): Promise<JobInfo> {
-    const request = { jobId: checkJobId(jobId), taskId: undefined };
-    await this.#write(markJobDeleted, request, call);
-    return (await this.#read(getJob, { jobId }, call)).job;
+  async markJobDeleted(jobId: string, call?: JobCallOptions): Promise<JobInfo> {
+    await this.#write(markJobDeleted, globalRequest(jobId, call), call);
+    return (await this.#read(getJob, { jobId }, call).catch(outcomeUnknown)).job;
   }
 
-  async deleteJob(jobId: string, call?: CallOptions): Promise<boolean> {
-    const request = { jobId: checkJobId(jobId), taskId: undefined };
+  async deleteJob(jobId: string, call?: JobCallOptions): Promise<boolean> {
+    const request = globalRequest(jobId, call);
     return (await orMissing(this.#write(deleteJob, request, call))) !== undefined;
   }
 
@@ -236,6 +239,10 @@ export class RemoteJobStore implements JobStore {
   #checkOpen(): void {
     if (this.#isClosed) throw closedError();
   }
+}
+
+function globalRequest(jobId: string, { incarnation = '' }: JobCallOptions = {}): GlobalRequest {
+  return { jobId: checkJobId(jobId), taskId: undefined, incarnation };
 }
 
 /** A list of jobs is of no job, and holds no states. */

@@ -1,9 +1,11 @@
 import { type Logger, SynclineError, silentLogger } from '@syncline/kernel';
 import { describe, expect, test, vi } from 'vitest';
+import type { JobStore } from '../job-store.js';
 import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
 import { JobStatus } from '../status.js';
 import { createJobManager } from './create-job-manager.js';
 import { createJobReader } from './create-job-reader.js';
+import type { JobManager } from './job-manager.js';
 import { overrideStore } from './manager-rig.js';
 
 const target = (store = createMemoryJobStore()) =>
@@ -212,7 +214,66 @@ describe('what concerns the whole job', () => {
   });
 });
 
+describe('a global write that is repeated', () => {
+  /** The first call arrives; before its reply is lost, somebody creates the job anew. */
+  function recreatedBehind(store: JobStore): JobStore {
+    let calls = 0;
+    async function once<T>(call: () => Promise<T>): Promise<T> {
+      calls += 1;
+      if (calls > 1) return call();
+      await call();
+      await store.deleteJob('nightly');
+      await store.createJob({ jobId: 'nightly', numTasks: 2 });
+      throw new SynclineError('unavailable', 'the reply was lost', { outcome: 'unknown' });
+    }
+    return overrideStore(store, {
+      updateJob: (jobId, patch, call) => once(() => store.updateJob(jobId, patch, call)),
+      markJobDeleted: (jobId, call) => once(() => store.markJobDeleted(jobId, call)),
+      deleteJob: (jobId, call) => once(() => store.deleteJob(jobId, call)),
+    });
+  }
+
+  test('J13 deletes no job that was created since, and was applied', async () => {
+    const store = createMemoryJobStore();
+    await using job = await createJobManager(target(recreatedBehind(store)));
+    expect(await job.deleteJob()).toMatchObject({ applied: true });
+    expect(await store.getJob('nightly')).toMatchObject({ revision: 1 });
+  });
+
+  test.each([
+    ['updateJob', (job: JobManager) => job.updateJob({ labels: { a: 'b' } })],
+    ['markJobDeleted', (job: JobManager) => job.markJobDeleted()],
+  ])('J13 %s is fenced by a job that was created since', async (_name, write) => {
+    const store = createMemoryJobStore();
+    await using job = await createJobManager(target(recreatedBehind(store)));
+    await expect(write(job)).rejects.toMatchObject({ code: 'fenced' });
+    expect(await store.getJob('nightly')).toMatchObject({ revision: 1, labels: {} });
+  });
+});
+
 describe('the end', () => {
+  test('after its own deleteJob() nothing is renewed or released, and nothing is complained of', async () => {
+    const store = createMemoryJobStore();
+    const actions: string[] = [];
+    const counted = overrideStore(store, {
+      lease(request, call) {
+        actions.push(request.action);
+        return store.lease(request, call);
+      },
+    });
+    const lines: string[] = [];
+    const log = {
+      ...silentLogger,
+      warn: (text: string) => void lines.push(text),
+      child: () => log,
+    };
+    const job = await createJobManager(target(counted), { log });
+    await job.deleteJob();
+    await job.close();
+    expect(actions).toEqual(['claim', 'renew']);
+    expect(lines).toEqual([]);
+  });
+
   test('J13 a manager that was fenced refuses every call', async () => {
     const store = createMemoryJobStore();
     await using old = await createJobManager(target(store));

@@ -7,7 +7,7 @@ import { SynclineError } from '@syncline/kernel';
 import { checkStatus } from '../checks/numbers.js';
 import { refuseUnless } from '../checks/refuse.js';
 import type { JobInfo, JobPatch, TaskLease } from '../job.js';
-import type { CallOptions, SetStateResult } from '../job-store.js';
+import type { CallOptions, JobCallOptions, SetStateResult } from '../job-store.js';
 import type { StatusNames } from '../payload/state-reader.js';
 import type { TagSchemas } from '../payload/tag-schemas.js';
 import { JobStatus } from '../status.js';
@@ -87,30 +87,38 @@ export class OpenManager extends OpenReader {
   updateJob(patch: JobPatch, call: CallOptions = {}): Promise<GlobalWrite> {
     const { store, job } = this.#access;
     return this.#writeGlobally('updateJob', call, async (options) =>
-      this.#noted(await store.updateJob(job.jobId, patch, options)),
+      this.#noted(await store.updateJob(job.jobId, patch, this.#meant(options))),
     );
   }
 
   markJobDeleted(call: CallOptions = {}): Promise<GlobalWrite> {
     const { store, job } = this.#access;
     return this.#writeGlobally('markJobDeleted', call, async (options) =>
-      this.#noted(await store.markJobDeleted(job.jobId, options)),
+      this.#noted(await store.markJobDeleted(job.jobId, this.#meant(options))),
     );
   }
 
   async deleteJob(call: CallOptions = {}): Promise<GlobalWrite> {
     const { store, job } = this.#access;
     let revision = 0;
+    let hasBegun = false;
     try {
-      return await this.#writeGlobally('deleteJob', call, async (options) => {
-        revision = (await store.getJob(job.jobId, options))?.revision ?? revision;
-        await store.deleteJob(job.jobId, options);
+      const write = await this.#writeGlobally('deleteJob', call, async (options) => {
+        hasBegun = true;
+        const found = await store.getJob(job.jobId, options);
+        if (found?.incarnation === job.incarnation) revision = found.revision;
+        await store.deleteJob(job.jobId, this.#meant(options));
         return revision;
       });
+      if (write.applied) this.#claim.abandon();
+      return write;
     } catch (thrown) {
-      const isGone = thrown instanceof SynclineError && thrown.code === 'not-found';
-      if (isGone) return { applied: true, revision };
-      throw thrown;
+      const code = thrown instanceof SynclineError ? thrown.code : undefined;
+      // `fenced`: somebody has created the name anew since an attempt arrived, or since it was looked at.
+      const isGone = code === 'not-found' || (code === 'fenced' && hasBegun);
+      if (!isGone) throw thrown;
+      this.#claim.abandon();
+      return { applied: true, revision };
     }
   }
 
@@ -132,7 +140,8 @@ export class OpenManager extends OpenReader {
 
   /**
    * The store checks no epoch here, since operators have none. So the lease is renewed first: a manager whose
-   * task was taken over, or whose job was created again, is fenced and changes nothing.
+   * task was taken over, or whose job was created again, is fenced and changes nothing. What is sent names the
+   * incarnation, so that this holds for an attempt that comes late, too.
    */
   async #writeGlobally(
     name: string,
@@ -147,6 +156,10 @@ export class OpenManager extends OpenReader {
     const what = `${name} of job "${job.jobId}"`;
     const revision = await calls.run({ what, isWrite: true, signal, closing: life.closing }, send);
     return { applied: true, revision };
+  }
+
+  #meant(options: CallOptions): JobCallOptions {
+    return { ...options, incarnation: this.#access.job.incarnation };
   }
 
   #noted(job: JobInfo): number {

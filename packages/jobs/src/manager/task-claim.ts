@@ -40,6 +40,7 @@ export class TaskClaim {
   readonly #access: LeasePart;
   readonly #options: TaskClaimOptions;
   readonly #heartbeat: Heartbeat | undefined;
+  #isAbandoned = false;
 
   constructor(access: LeasePart, options: TaskClaimOptions, epoch: number) {
     this.epoch = epoch;
@@ -71,10 +72,16 @@ export class TaskClaim {
     return this.#heartbeat?.stop() ?? Promise.resolve();
   }
 
+  /** The job is deleted: there is nothing left to renew or to release. */
+  abandon(): void {
+    this.#isAbandoned = true;
+    void this.#heartbeat?.stop();
+  }
+
   /** Never fails: whoever closes can do nothing about it. */
   async release(): Promise<void> {
     const { store, calls, life, logger } = this.#access;
-    if (life.isFenced) return;
+    if (life.isFenced || this.#isAbandoned) return;
     const timeoutMs = Math.min(RELEASE_TIMEOUT_MS, this.#options.timeoutMs);
     const what = `the release of task ${this.#options.taskId}`;
     try {

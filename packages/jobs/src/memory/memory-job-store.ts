@@ -17,7 +17,7 @@ import { decideCreate, decideMark, decideUpdate } from '../core/decide-job.js';
 import { decideLease } from '../core/decide-lease.js';
 import { decideSetState } from '../core/decide-set-state.js';
 import { isNameWanted, isSummaryWanted } from '../core/job-query.js';
-import { noSuchJob } from '../core/refusals.js';
+import { noSuchJob, otherJobRefusal } from '../core/refusals.js';
 import type {
   JobInfo,
   JobPatch,
@@ -30,6 +30,7 @@ import type {
 import type { JobSubscription, StoreSubscribeOptions } from '../job-event.js';
 import type {
   CallOptions,
+  JobCallOptions,
   JobStore,
   SetStateResult,
   StatePage,
@@ -121,10 +122,10 @@ export class MemoryJobStore implements JobStore {
     return { jobs };
   }
 
-  async updateJob(jobId: string, patch: JobPatch, call?: CallOptions): Promise<JobInfo> {
+  async updateJob(jobId: string, patch: JobPatch, call?: JobCallOptions): Promise<JobInfo> {
     this.#begin(call);
     const job = this.#jobs.get(checkJobId(jobId));
-    const request = { jobId, patch: checkJobPatch(patch) };
+    const request = { jobId, patch: checkJobPatch(patch), incarnation: call?.incarnation };
     const decision = decideUpdate(job?.rows, request, this.#deps.clock.nowMs());
     if (decision.kind === 'refused') throw decision.error;
     job?.commit(decision);
@@ -132,19 +133,22 @@ export class MemoryJobStore implements JobStore {
     return decision.info;
   }
 
-  async markJobDeleted(jobId: string, call?: CallOptions): Promise<JobInfo> {
+  async markJobDeleted(jobId: string, call?: JobCallOptions): Promise<JobInfo> {
     this.#begin(call);
     const job = this.#jobs.get(checkJobId(jobId));
-    const decision = decideMark(job?.rows, jobId, this.#deps.clock.nowMs());
+    const meant = { jobId, incarnation: call?.incarnation };
+    const decision = decideMark(job?.rows, meant, this.#deps.clock.nowMs());
     if (decision.kind === 'refused') throw decision.error;
     if (decision.kind === 'apply') job?.commit(decision);
     return decision.info;
   }
 
-  async deleteJob(jobId: string, call?: CallOptions): Promise<boolean> {
+  async deleteJob(jobId: string, call?: JobCallOptions): Promise<boolean> {
     this.#begin(call);
     const job = this.#jobs.get(checkJobId(jobId));
     if (!job) return false;
+    const refusal = otherJobRefusal(job.info, call?.incarnation);
+    if (refusal) throw refusal;
     this.#jobs.delete(jobId);
     this.#leases.forgetJob(job.info.incarnation);
     job.feed.endDeleted();

@@ -129,7 +129,7 @@ const scope = maybe(
 
 const named = fc.record({ jobId: word });
 const global = {
-  request: fc.record({ jobId: word, taskId: maybe(uint32) }),
+  request: fc.record({ jobId: word, taskId: maybe(uint32), incarnation: word }),
   response: fc.record({ applied: fc.boolean(), revision: count }),
 };
 const scoped = { jobId: word, scope };
@@ -166,6 +166,7 @@ const samples = {
       labels: fc.array(label, { maxLength: 1 }),
       setExpectedTags: fc.boolean(),
       expectedTags: fc.array(word, { maxLength: 4 }),
+      incarnation: word,
     }),
     response: fc.record({ applied: fc.boolean(), job }),
   },

@@ -103,6 +103,8 @@ export type UpdateJobRequest = Readonly<{
   labels: readonly Label[];
   setExpectedTags: boolean;
   expectedTags: readonly string[];
+  /** Empty: whichever has the name. */
+  incarnation: string;
 }>;
 
 export const updateJob: Call<
@@ -117,14 +119,24 @@ export const updateJob: Call<
     labels: list(4, labelMessage),
     setExpectedTags: bool(5),
     expectedTags: texts(6),
+    incarnation: text(7),
   }),
   response: message({ applied: bool(1), job: required(2, jobMessage) }),
 };
 
-export type GlobalRequest = Readonly<{ jobId: string; taskId: number | undefined }>;
+export type GlobalRequest = Readonly<{
+  jobId: string;
+  taskId: number | undefined;
+  /** Empty: whichever has the name. */
+  incarnation: string;
+}>;
 export type GlobalResponse = Readonly<{ applied: boolean; revision: number }>;
 
-const globalRequest = message<GlobalRequest>({ jobId: text(1), taskId: optionalUint(2) });
+const globalRequest = message<GlobalRequest>({
+  jobId: text(1),
+  taskId: optionalUint(2),
+  incarnation: text(3),
+});
 const globalResponse = message<GlobalResponse>({ applied: bool(1), revision: uint(2) });
 
 export const markJobDeleted: Call<GlobalRequest, GlobalResponse> = {

@@ -3,6 +3,7 @@
 import type {
   CallOptions,
   Cursor,
+  JobCallOptions,
   JobEvent,
   JobStore,
   JobSubscription,
@@ -48,11 +49,11 @@ export class LinkedStore implements JobStore {
   readonly getJob: JobStore['getJob'] = (jobId, call) => this.#call('getJob', [jobId], call);
   readonly listJobs: JobStore['listJobs'] = (query, call) => this.#call('listJobs', [query], call);
   readonly updateJob: JobStore['updateJob'] = (jobId, patch, call) =>
-    this.#call('updateJob', [jobId, patch], call);
+    this.#call('updateJob', [jobId, patch, meantBy(call)], call);
   readonly markJobDeleted: JobStore['markJobDeleted'] = (jobId, call) =>
-    this.#call('markJobDeleted', [jobId], call);
+    this.#call('markJobDeleted', [jobId, meantBy(call)], call);
   readonly deleteJob: JobStore['deleteJob'] = (jobId, call) =>
-    this.#call('deleteJob', [jobId], call);
+    this.#call('deleteJob', [jobId, meantBy(call)], call);
   readonly listStates: JobStore['listStates'] = (jobId, scope, page, call) =>
     this.#call('listStates', [jobId, scope, page], call);
   readonly getState: JobStore['getState'] = (jobId, taskId, tag, call) =>
@@ -160,4 +161,9 @@ export class LinkedStore implements JobStore {
 
 function isUnanswered(thrown: unknown): boolean {
   return thrown instanceof SynclineError && thrown.outcome === 'unknown';
+}
+
+/** What of the options of a call goes over the link. */
+function meantBy({ incarnation }: JobCallOptions = {}): JobCallOptions {
+  return incarnation === undefined ? {} : { incarnation };
 }

@@ -20,6 +20,7 @@ export const deleteCases: Cases = {
   'deletion ends subscribers with a gap deleted': deletionEndsSubscribers,
   'a deleted job is gone, and deleting it again says so': deletion,
   'a job that is created again has nothing of the old one': recreated,
+  'J13 a global write that means another incarnation changes nothing': otherIncarnation,
 };
 
 async function update({ subject }: CaseContext): Promise<void> {
@@ -98,6 +99,22 @@ async function deletion({ subject: { store } }: CaseContext): Promise<void> {
   assert.deepEqual((await store.listJobs({})).jobs, []);
   await isRefused(at(writers, 0).send('a', 2), 'not-found');
   await isRefused(store.getState(JOB_ID, 0, 'a'), 'not-found');
+}
+
+async function otherIncarnation({ subject: { store } }: CaseContext): Promise<void> {
+  const { incarnation } = await createJob(store, {});
+  await store.deleteJob(JOB_ID, { incarnation });
+  assert.equal(await store.deleteJob(JOB_ID, { incarnation }), false);
+  const job = await createJob(store, {});
+  const refusal = { reason: 'incarnation' };
+  await isRefused(store.updateJob(JOB_ID, { labels: {} }, { incarnation }), 'fenced', refusal);
+  await isRefused(store.markJobDeleted(JOB_ID, { incarnation }), 'fenced', refusal);
+  await isRefused(store.deleteJob(JOB_ID, { incarnation }), 'fenced', refusal);
+  assert.deepEqual(await store.getJob(JOB_ID), job);
+  const own = { incarnation: job.incarnation };
+  assert.equal((await store.updateJob(JOB_ID, { labels: {} }, own)).revision, 2);
+  assert.equal((await store.markJobDeleted(JOB_ID, own)).revision, 3);
+  assert.equal(await store.deleteJob(JOB_ID, own), true);
 }
 
 async function recreated({ subject }: CaseContext): Promise<void> {

@@ -17,6 +17,7 @@ import type { JobInfo, JobPatch, JobQuery, JobSpec, LeaseRequest, TaskLease } fr
 import type { JobSubscription, StoreSubscribeOptions } from '../../job-event.js';
 import type {
   CallOptions,
+  JobCallOptions,
   JobStore,
   SetStateResult,
   StatePage,
@@ -97,20 +98,21 @@ export class ReferenceJobStore implements JobStore {
     return jobs.length < found.length && last ? { jobs, next: last.job.jobId } : { jobs };
   }
 
-  async updateJob(jobId: string, patch: JobPatch, call?: CallOptions): Promise<JobInfo> {
+  async updateJob(jobId: string, patch: JobPatch, call?: JobCallOptions): Promise<JobInfo> {
     this.#check(call);
-    return this.#job(jobId).update(checkJobPatch(patch), this.#clock.nowMs());
+    return this.#meantJob(jobId, call).update(checkJobPatch(patch), this.#clock.nowMs());
   }
 
-  async markJobDeleted(jobId: string, call?: CallOptions): Promise<JobInfo> {
+  async markJobDeleted(jobId: string, call?: JobCallOptions): Promise<JobInfo> {
     this.#check(call);
-    return this.#job(jobId).mark(this.#clock.nowMs());
+    return this.#meantJob(jobId, call).mark(this.#clock.nowMs());
   }
 
-  async deleteJob(jobId: string, call?: CallOptions): Promise<boolean> {
+  async deleteJob(jobId: string, call?: JobCallOptions): Promise<boolean> {
     this.#check(call);
     checkJobId(jobId);
-    this.#jobs.get(jobId)?.remove();
+    if (!this.#jobs.has(jobId)) return false;
+    this.#meantJob(jobId, call).remove();
     return this.#jobs.delete(jobId);
   }
 
@@ -212,6 +214,14 @@ export class ReferenceJobStore implements JobStore {
     const job = this.#jobs.get(jobId);
     if (job) return job;
     throw new SynclineError('not-found', `there is no job ${jobId}`);
+  }
+
+  #meantJob(jobId: string, { incarnation }: JobCallOptions = {}): ReferenceJob {
+    const job = this.#job(jobId);
+    if (incarnation === undefined || job.info().incarnation === incarnation) return job;
+    throw new SynclineError('fenced', `job ${jobId} is another one by now`, {
+      details: { reason: 'incarnation' },
+    });
   }
 
   #watch(job: ReferenceJob, taskId: number, ttlMs: number): void {

@@ -2,7 +2,7 @@
 //
 // Global writes come from operators, who name no task, or from a task; only task 0's apply. Others are told so,
 // and nothing is changed.
-import type { JobInfo, JobStore, SetStateResult, StateWrite } from '@syncline/jobs';
+import type { JobCallOptions, JobInfo, JobStore, SetStateResult, StateWrite } from '@syncline/jobs';
 import { jobsLimits } from '@syncline/jobs';
 import {
   type Call,
@@ -60,7 +60,7 @@ export function jobCalls({ store }: JobCallDeps): JobCalls {
     async updateJob(request) {
       const { jobId } = request;
       if (isFromTaskZero(request)) {
-        const job = await store.updateJob(jobId, patchOf(request));
+        const job = await store.updateJob(jobId, patchOf(request), meantBy(request));
         return { applied: true, job };
       }
       return { applied: false, job: checkTask(await knownJob(jobId), request) };
@@ -69,7 +69,7 @@ export function jobCalls({ store }: JobCallDeps): JobCalls {
       const { jobId } = request;
       const isApplied = isFromTaskZero(request);
       const job = isApplied
-        ? await store.markJobDeleted(jobId)
+        ? await store.markJobDeleted(jobId, meantBy(request))
         : checkTask(await knownJob(jobId), request);
       return { applied: isApplied, revision: job.revision };
     },
@@ -77,7 +77,7 @@ export function jobCalls({ store }: JobCallDeps): JobCalls {
       const { jobId } = request;
       const { revision } = checkTask(await knownJob(jobId), request);
       if (!isFromTaskZero(request)) return { applied: false, revision };
-      if (!(await store.deleteJob(jobId))) refuseUnknown(jobId);
+      if (!(await store.deleteJob(jobId, meantBy(request)))) refuseUnknown(jobId);
       return { applied: true, revision };
     },
     heartbeat: async (request) => ({ lease: await store.lease(request) }),
@@ -105,6 +105,11 @@ function refuseUnknown(jobId: string): never {
 
 function isFromTaskZero({ taskId = 0 }: Pick<GlobalRequest, 'taskId'>): boolean {
   return taskId === 0;
+}
+
+/** An empty one is none: whichever job has the name. */
+function meantBy({ incarnation }: Pick<GlobalRequest, 'incarnation'>): JobCallOptions {
+  return incarnation === '' ? {} : { incarnation };
 }
 
 function checkTask(job: JobInfo, { taskId = 0 }: Pick<GlobalRequest, 'taskId'>): JobInfo {

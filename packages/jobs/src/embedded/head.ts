@@ -9,6 +9,17 @@ import type { Counts } from '../progress.js';
 /** Of the cells that were written. Status 0 can be written too. */
 export type WrittenCounts = Readonly<Omit<Counts, 'total'>>;
 
+/**
+ * What the rows of a job add up to. LevelDB drops damaged records of its log in silence, and with one of them
+ * acknowledged writes; these numbers do not fit then, because the head is written anew with every change.
+ */
+export interface RowSums {
+  /** The versions of all cells. */
+  readonly versions: number;
+  /** The epochs of all tasks. */
+  readonly epochs: number;
+}
+
 export interface JobHead extends HeadRow {
   /** Records up to here are in the log only if they are the latest of their key. */
   readonly compactedTo: number;
@@ -19,6 +30,7 @@ export interface JobHead extends HeadRow {
   readonly expectedWritten: number;
   readonly lostTasks: number;
   readonly logRecords: number;
+  readonly sums: RowSums;
 }
 
 export function newHead(numTasks: number): JobHead {
@@ -32,6 +44,7 @@ export function newHead(numTasks: number): JobHead {
     expectedWritten: 0,
     lostTasks: 0,
     logRecords: 0,
+    sums: { versions: 0, epochs: 0 },
   };
 }
 

@@ -1,7 +1,10 @@
 // Brings a job into memory: its metadata and head, then tags, tasks and cells from their ranges.
 //
 // Nobody changes a job that is not loaded, so several reads one after the other show one moment.
+//
+// J3  A job that lacks rows which were acknowledged is `corrupt`: what its rows add up to is in its head.
 import { type Storage, type StorageReads, SynclineError } from '@syncline/kernel';
+import type { RowSums } from './head.js';
 import {
   cellOfKey,
   headKey,
@@ -27,7 +30,8 @@ export async function loadJob(
     await storage.whenReadable();
     try {
       const job = readJob(storage, jobId, retention);
-      if (job) await readParts(storage, job);
+      if (job) job.found = await readParts(storage, job);
+      if (job) checkSums(job);
       return job;
     } catch (thrown) {
       const isLost = thrown instanceof SynclineError && thrown.code === 'unavailable';
@@ -51,8 +55,10 @@ function readJob(
   return new LoadedJob({ jobNo, row, head: decodeHead(keyOfHead, headBytes) }, retention);
 }
 
-async function readParts(reads: StorageReads, job: LoadedJob): Promise<void> {
+async function readParts(reads: StorageReads, job: LoadedJob): Promise<RowSums> {
   const { jobNo, tags, tasks, places, aggregates, damage } = job;
+  let versions = 0;
+  let epochs = 0;
   await readRows(reads, jobRange(KeyKind.tag, jobNo), {
     row: (key, value) => tags.set(tagNoOfTagKey(key), decodeTag(key, value)),
     damaged: (key) => tags.set(tagNoOfTagKey(key), undefined),
@@ -61,6 +67,7 @@ async function readParts(reads: StorageReads, job: LoadedJob): Promise<void> {
     row: (key, value) => {
       const task = decodeTask(key, value, taskIdOfKey(key));
       tasks.set(task.taskId, task);
+      epochs += task.epoch;
       if (task.state === 'lost') aggregates.setLost(task.taskId, true);
     },
     damaged: (key, error) => damage.addTask(taskIdOfKey(key), error),
@@ -68,9 +75,10 @@ async function readParts(reads: StorageReads, job: LoadedJob): Promise<void> {
   await readRows(reads, jobRange(KeyKind.cell, jobNo), {
     row: (key, value) => {
       const { tagNo, taskId } = cellOfKey(key);
-      const { revision, status } = decodeCellPlace(key, value);
+      const { version, revision, status } = decodeCellPlace(key, value);
       const tag = tags.nameOf(tagNo);
       if (tag === undefined) throw corruptRow(key);
+      versions += version;
       places.set(tagNo, taskId, revision);
       aggregates.set(taskId, tag, status);
     },
@@ -79,4 +87,20 @@ async function readParts(reads: StorageReads, job: LoadedJob): Promise<void> {
       damage.addCell({ taskId, tag: tags.nameOf(tagNo), error });
     },
   });
+  return { versions, epochs };
+}
+
+/** Damaged rows are told one by one, and left out of the sums. */
+function checkSums({ row, head, found, damage }: LoadedJob): void {
+  const { versions, epochs } = head.sums;
+  if (damage.hasDamagedRows || (versions === found.versions && epochs === found.epochs)) return;
+  damage.setWhole(
+    new SynclineError(
+      'corrupt',
+      `job "${row.jobId}" lacks changes that were stored: its rows add up to ${found.versions} versions and ` +
+        `${found.epochs} epochs, of ${versions} and ${epochs}. The disk probably damaged the log of the store. ` +
+        'Restore the data directory from a backup, or delete the job.',
+      { details: { jobId: row.jobId } },
+    ),
+  );
 }

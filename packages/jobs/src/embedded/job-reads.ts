@@ -134,6 +134,7 @@ export class JobReads {
 
   /** Waits for a slot, for a readable storage and for a moment at which memory and storage hold the same. */
   async view(job: LoadedJob, filter: JobFilter, signal?: AbortSignal): Promise<JobView> {
+    job.damage.checkWhole();
     const { storage, clock } = this.#deps;
     const slot = await this.#slots.take(signal);
     const onClose = () => {

@@ -8,7 +8,7 @@ import type { JobFeed } from '../subscription/job-feed.js';
 import { CellPlaces } from './cell-places.js';
 import type { LogContext } from './change-codec.js';
 import { JobDamage } from './damage.js';
-import type { JobHead } from './head.js';
+import type { JobHead, RowSums } from './head.js';
 import { RetentionMarks, type RetentionOptions } from './retention-marks.js';
 import { TagDictionary } from './tag-dictionary.js';
 
@@ -32,6 +32,8 @@ export class LoadedJob {
   pins = 0;
   /** What the cache counts it as. */
   countedBytes = 0;
+  /** What its rows added up to when it was loaded. */
+  found: RowSums = { versions: 0, epochs: 0 };
   isCompacting = false;
   isDeleted = false;
 

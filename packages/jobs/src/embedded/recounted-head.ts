@@ -22,5 +22,6 @@ export function recountedHead(job: LoadedJob): JobHead {
     written: { ...all, notStarted: all.notStarted - unwritten },
     statesCount: places.count,
     lostTasks: aggregates.lostTasks.size,
+    sums: job.found,
   };
 }

@@ -73,6 +73,7 @@ const head = fc.record({
   expectedWritten: count,
   lostTasks: count,
   logRecords: count,
+  sums: fc.record({ versions: count, epochs: count }),
 });
 
 const recentWrite = fc.record({
@@ -169,8 +170,8 @@ describe('what is written comes back', () => {
       fc.property(cell, fc.boolean(), (row, isBuffered) => {
         const bytes = encodeCell(writer, key, { row, isBuffered });
         expect(decodeCell(key, bytes)).toEqual({ row, isBuffered });
-        const { revision, status } = row;
-        expect(decodeCellPlace(key, bytes)).toEqual({ revision, status });
+        const { version, revision, status } = row;
+        expect(decodeCellPlace(key, bytes)).toEqual({ version, revision, status });
       }),
     );
   });

@@ -84,7 +84,8 @@ export function encodeHead(writer: RowWriter, key: Uint8Array, head: JobHead): U
   writer.uint(written.notStarted).uint(written.running).uint(written.finished);
   writer.uint(written.warned).uint(written.failed);
   writer.uint(head.silentTasks).uint(head.expectedWritten).uint(head.lostTasks);
-  return writer.uint(head.logRecords).seal(key);
+  const { versions, epochs } = head.sums;
+  return writer.uint(head.logRecords).uint(versions).uint(epochs).seal(key);
 }
 
 export function decodeHead(key: Uint8Array, bytes: Uint8Array): JobHead {
@@ -105,6 +106,7 @@ export function decodeHead(key: Uint8Array, bytes: Uint8Array): JobHead {
     expectedWritten: reader.uint(),
     lostTasks: reader.uint(),
     logRecords: reader.uint(),
+    sums: { versions: reader.uint(), epochs: reader.uint() },
   };
 }
 
@@ -158,12 +160,10 @@ export function decodeCell(key: Uint8Array, bytes: Uint8Array): StoredCell {
 export function decodeCellPlace(
   key: Uint8Array,
   bytes: Uint8Array,
-): { readonly revision: number; readonly status: number } {
+): { readonly version: number; readonly revision: number; readonly status: number } {
   const reader = readForm(key, bytes);
   reader.byte();
-  reader.uint();
-  const revision = reader.uint();
-  return { revision, status: reader.int32() };
+  return { version: reader.uint(), revision: reader.uint(), status: reader.int32() };
 }
 
 export function encodeTask(writer: RowWriter, key: Uint8Array, task: TaskRow): Uint8Array {

@@ -13,6 +13,7 @@ export class StagedHead implements JobHead {
   expectedWritten: number;
   lostTasks: number;
   logRecords: number;
+  readonly sums: { versions: number; epochs: number };
 
   constructor(head: JobHead) {
     this.revision = head.revision;
@@ -24,6 +25,7 @@ export class StagedHead implements JobHead {
     this.expectedWritten = head.expectedWritten;
     this.lostTasks = head.lostTasks;
     this.logRecords = head.logRecords;
+    this.sums = { ...head.sums };
   }
 
   /** What the core has decided. */

@@ -83,6 +83,7 @@ export class StagedJob implements WrittenTags {
     if (previous) this.head.written.add(previous.status, -1);
     else this.#countFirstWrite(taskId, tag);
     this.head.written.add(status);
+    this.head.sums.versions += 1;
     this.#replaced(previous?.revision ?? 0);
     this.cells.set(tagNo * TASKS_SPAN + taskId, { row: applied.cell, isBuffered, tagNo, taskId });
     this.writers.add(taskId);
@@ -92,6 +93,7 @@ export class StagedJob implements WrittenTags {
   stageTask(task: TaskRow): void {
     const previous = this.taskOf(task.taskId);
     this.head.lostTasks += Number(task.state === 'lost') - Number(previous?.state === 'lost');
+    this.head.sums.epochs += task.epoch - (previous?.epoch ?? 0);
     this.#replaced(previous?.revision ?? 0);
     this.tasks.set(task.taskId, task);
   }

@@ -183,7 +183,8 @@ export class RemoteSubscription implements JobSubscription {
       if (event.kind === 'live') this.#lostAtMs = undefined;
       if (event.kind !== 'synced') continue;
       this.#isSynced = true;
-      if (this.#lostAtMs === undefined) continue;
+      // After a resume the changes are still to come, and then the server says `live`.
+      if (this.#lostAtMs === undefined || event.resumed) continue;
       this.#lostAtMs = undefined;
       accepted.push({ kind: 'live', revision: event.revision, cursor: event.cursor });
     }

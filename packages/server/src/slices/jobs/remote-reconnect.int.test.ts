@@ -44,6 +44,8 @@ async function readUntil(
 const isRevision = (revision: number) => (event: JobEvent) =>
   event.kind === 'change' && event.state.revision === revision;
 
+const isSynced = ({ kind }: JobEvent) => kind === 'synced';
+
 const news = (events: readonly JobEvent[]) =>
   events.filter(({ kind }) => kind !== 'stale' && kind !== 'live');
 
@@ -135,6 +137,26 @@ test('a job that is deleted while away: the stream says so and ends', async () =
   }
   const gap = { kind: 'gap', reason: 'deleted', fromRevision: revision, toRevision: revision };
   expect(events.at(-1)).toEqual(gap);
+});
+
+test('a resume whose first connection failed hears live behind the changes', async () => {
+  await writer.set(0, 'a');
+  const seen = await readUntil(remote.store.subscribe(jobId, { scope: {} }), isSynced);
+  const synced = seen.at(-1);
+  if (synced?.kind !== 'synced') throw new Error('synced');
+  const { revision } = await writer.set(1, 'a');
+  await remote.proxy.refuseConnections();
+  remote.proxy.resetConnections();
+  const events = await readUntil(
+    remote.store.subscribe(jobId, { scope: {}, after: synced.cursor }),
+    ({ kind }) => kind === 'live',
+    (event) => {
+      if (event.kind === 'stale' && event.attempt === 1) void remote.proxy.acceptConnections();
+    },
+  );
+  const kinds = events.map(({ kind }) => kind).filter((kind) => kind !== 'stale');
+  expect(kinds).toEqual(['synced', 'change', 'live']);
+  expect(events.at(-1)).toMatchObject({ revision });
 });
 
 test('nobody there: five attempts, then unavailable with the cursor', async () => {

@@ -25,10 +25,6 @@ export class ChannelPool {
     this.#target = target;
   }
 
-  get channelsCount(): number {
-    return this.#lanes.size;
-  }
-
   take(): ChannelSlot {
     const lane = this.#laneWithRoom();
     lane.streamsCount += 1;

@@ -12,11 +12,6 @@ export class WireEnum<Word extends string> {
     this.#words = words;
   }
 
-  /** Says what a sender may choose from. */
-  get words(): readonly Word[] {
-    return this.#words;
-  }
-
   numberOf(word: Word): number {
     return this.#words.indexOf(word) + 1;
   }

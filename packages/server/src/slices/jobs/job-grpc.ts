@@ -29,6 +29,7 @@ import { FrameBeat } from './frame-beat.js';
 import { type JobCallDeps, jobCalls } from './job-grpc-calls.js';
 import { runSubscribeCall, type SubscribeCall } from './job-grpc-stream.js';
 import { OpenStreams } from './open-streams.js';
+import { reachedLimitOf } from './reached-limit.js';
 
 export interface JobGrpcDeps extends JobCallDeps {
   readonly clock: Clock;
@@ -121,8 +122,8 @@ function parseRequest<Request>(
 /** The store is closed only when the server stops: for a client that is a reason to come back, not to give up. */
 function failureOf(thrown: unknown, { limitReached }: JobGrpcDeps): unknown {
   if (!(thrown instanceof SynclineError)) return thrown;
-  const { limit } = thrown.details;
-  if (typeof limit === 'string' && limit in jobsLimits) limitReached(limit);
+  const limit = reachedLimitOf(thrown);
+  if (limit !== undefined) limitReached(limit);
   if (thrown.code !== 'closed') return thrown;
   const { outcome } = thrown;
   return new SynclineError('unavailable', 'the server is stopping', { outcome, cause: thrown });

@@ -1,10 +1,12 @@
 // Commits operations of one job in one transaction, and reads back when that was.
 //
 // J1   Every commit of a job reads and writes its job document, so commits of a job come one after the other.
-// J19  Timestamps are those of Firestore's commits, which never fall along a document that each of them writes.
+// J19  The timestamp of a change is the one that Firestore puts into the documents of its commit; every reader takes
+//      it from there. Their update time is another one, somewhat later.
 
 import { SynclineError } from '@syncline/kernel';
 import type { JobChange } from '../core/rows.js';
+import { DocumentFields } from './document-fields.js';
 import type { JobDocuments } from './document-refs.js';
 import type { FirestoreCalls } from './firestore-calls.js';
 import { type CommitAnchor, GroupRows } from './group-rows.js';
@@ -84,7 +86,9 @@ function decide<T>(operation: JobOperation<T>, rows: GroupRows): Decided<T> {
   try {
     return { kind: 'decided', make: operation.decide(rows) };
   } catch (thrown) {
-    return { kind: 'refused', error: SynclineError.from(thrown) };
+    // Anything else is a mistake of ours: what it has kept before must not be committed.
+    if (!(thrown instanceof SynclineError)) throw thrown;
+    return { kind: 'refused', error: thrown };
   }
 }
 
@@ -97,12 +101,13 @@ async function readCommitTime(
   const snapshot = await calls
     .read(`reading back a write to job "${documents.jobId}"`, () => document.get())
     .catch(outcomeUnknown);
-  const updatedAtMs = snapshot.updateTime?.toMillis() ?? readAtMs;
-  if (!snapshot.exists || snapshot.get('revision') === revision) return updatedAtMs;
+  const timestampMs = DocumentFields.of(snapshot)?.timestampMs('timestamp');
+  if (timestampMs === undefined) return readAtMs; // deleted since
+  if (snapshot.get('revision') === revision) return timestampMs;
   // Overwritten since: a state remembers the time of its earlier writes.
   const record = document.id.endsWith('.') ? undefined : readIfState(documents.jobId, snapshot);
   const earlier = record?.cell.recent.find((write) => write.revision === revision);
-  return earlier?.timestampMs ?? updatedAtMs;
+  return earlier?.timestampMs ?? timestampMs;
 }
 
 function readIfState(jobId: string, snapshot: Parameters<typeof readStateDocument>[1]) {

@@ -2,7 +2,7 @@
 import { createSystemClock } from '@syncline/kernel';
 import { startFirestore, type TestFirestore } from '@syncline/testkit/firestore';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { at, createJob, createStaffedJob } from '../conformance/job-samples.js';
+import { at, createJob, createStaffedJob, TaskWriter } from '../conformance/job-samples.js';
 import { StreamReader } from '../conformance/stream-reader.js';
 import { createFirestoreJobStore } from './create-firestore-job-store.js';
 import type { FirestoreJobStoreOptions } from './firestore-options.js';
@@ -72,4 +72,23 @@ test('J8 no read shows less than an answer before it, also that of createJob and
   const { jobs } = await store.listJobs({});
   expect(at(jobs, 0).job).toMatchObject({ revision: second.revision });
   expect(await store.getJob('job')).toMatchObject({ revision: second.revision });
+});
+
+test('J19 a change has one timestamp, whoever reads it from wherever', async () => {
+  await using store = open();
+  await using other = open();
+  const job = await createJob(store, { numTasks: 1 });
+  const changed = async () => (await other.getJob('job'))?.changedAtMs;
+  expect(await changed()).toBe(job.changedAtMs);
+  const writer = await TaskWriter.claim(store, job, { ttlMs: 60_000 });
+  expect(await changed()).toBe(writer.lease.expiresAtMs - 60_000);
+  const state = await writer.set('ingest', 1);
+  expect(await other.getState('job', 0, 'ingest')).toEqual(state);
+  expect(await changed()).toBe(state.timestampMs);
+  await using reader = new StreamReader({ store: other, clock });
+  const events = await reader.untilKind('synced');
+  expect(events).toMatchObject([{ state }, { kind: 'synced' }]);
+  expect(await changed()).toBe(state.timestampMs);
+  const { changedAtMs } = await store.updateJob('job', { labels: { a: 'b' } });
+  await expect.poll(changed).toBe(changedAtMs);
 });

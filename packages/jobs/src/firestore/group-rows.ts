@@ -121,7 +121,8 @@ export class GroupRows {
     });
     const record = applied ? this.#keep(applied, tally) : this.#setTally(tally);
     const { incarnation } = record.job;
-    this.#setTask({ task, incarnation, hasWritten: before?.hasWritten ?? false });
+    const hasWritten = before?.hasWritten ?? false;
+    this.#setTask({ task, incarnation, hasWritten, timestampMs: undefined });
     this.#anchor ??= { document: this.#documents.task(task.taskId), revision: task.revision };
   }
 

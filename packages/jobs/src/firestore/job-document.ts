@@ -1,8 +1,7 @@
 // The job document: metadata, the head that moves with every change, and what is counted.
 //
-// Its update time is the moment of the last change, since every change writes it. Lists stand for maps, because
-// Firestore reserves some names of fields. `isDeleting`: the job is gone for everyone, and documents of it
-// remain to be removed.
+// Every change writes its `timestamp`. Lists stand for maps, because Firestore reserves some names of fields.
+// `isDeleting`: the job is gone for everyone, and documents of it remain to be removed.
 import { type DocumentSnapshot, FieldValue } from '@google-cloud/firestore';
 import type { HeadRow, JobChange, JobRow } from '../core/rows.js';
 import { jobInfoOf } from '../core/views.js';
@@ -27,7 +26,7 @@ export function readJobDocument(snapshot: DocumentSnapshot): JobRecord | undefin
     job: readMetadata(snapshot.id, fields),
     head: {
       revision: number('revision'),
-      timestampMs: snapshot.updateTime?.toMillis() ?? 0,
+      timestampMs: fields.timestampMs('timestamp'),
       statesCount: number('statesCount'),
     },
     tally: {
@@ -61,6 +60,7 @@ export function headFields({ revision, statesCount }: HeadRow, tally: JobTally):
   const { notStarted, running, finished, warned, failed } = tally.classes;
   return {
     revision,
+    timestamp: FieldValue.serverTimestamp(),
     statesRevision: revision,
     statesCount,
     notStartedCount: notStarted,
@@ -82,7 +82,8 @@ export function changedMetadataFields(job: JobRow, isMarkedNow: boolean): Fields
 
 /** The copy in `states`, for those who listen. */
 export function metadataCopyFields(job: JobRow, moment: MetadataMoment): Fields {
-  return { revision: job.metadataRevision, ...metadataFields(job, moment) };
+  const timestamp = FieldValue.serverTimestamp();
+  return { revision: job.metadataRevision, timestamp, ...metadataFields(job, moment) };
 }
 
 export function readMetadataCopy(jobId: string, snapshot: DocumentSnapshot): JobRow | undefined {

@@ -1,6 +1,7 @@
 // What one callback of the listener brings, as changes of the job.
 import type { DocumentSnapshot, QuerySnapshot } from '@google-cloud/firestore';
 import type { JobChange, JobRow } from '../core/rows.js';
+import { DocumentFields } from './document-fields.js';
 import { kindOfDocument } from './document-refs.js';
 import { metadataChange, readMetadataCopy } from './job-document.js';
 import { readStateDocument, stateChange } from './state-document.js';
@@ -35,18 +36,18 @@ export function listenedChange(
   jobId: string,
   document: DocumentSnapshot,
 ): ListenedChange | undefined {
-  const updatedAtMs = document.updateTime?.toMillis() ?? 0;
+  const timestampMs = DocumentFields.of(document)?.timestampMs('timestamp') ?? 0;
   switch (kindOfDocument(document.id)) {
     case 'job': {
       const job = readMetadataCopy(jobId, document);
-      return job && { incarnation: job.incarnation, change: metadataChange(job, updatedAtMs) };
+      return job && { incarnation: job.incarnation, change: metadataChange(job, timestampMs) };
     }
     case 'task': {
       const record = readTaskDocument(document);
       return (
         record && {
           incarnation: record.incarnation,
-          change: leaseChange(record.task, updatedAtMs),
+          change: leaseChange(record.task, timestampMs),
         }
       );
     }

@@ -12,6 +12,8 @@ export type TaskRecord = Readonly<{
   incarnation: string;
   /** It has written a state. */
   hasWritten: boolean;
+  /** Of the last transition. Undefined: it comes with the commit that is being made. */
+  timestampMs: number | undefined;
 }>;
 
 export type RenewalRecord = Readonly<{ epoch: number; ttlMs: number; renewedAtMs: number }>;
@@ -27,6 +29,7 @@ export function readTaskDocument(snapshot: DocumentSnapshot): TaskRecord | undef
   return {
     incarnation: fields.text('incarnation'),
     hasWritten: fields.flag('hasWritten'),
+    timestampMs: fields.timestampMs('timestamp'),
     task: {
       taskId: fields.number('taskID'),
       epoch: fields.number('epoch'),
@@ -38,7 +41,7 @@ export function readTaskDocument(snapshot: DocumentSnapshot): TaskRecord | undef
   };
 }
 
-export function taskFields({ task, incarnation, hasWritten }: TaskRecord): Fields {
+export function taskFields({ task, incarnation, hasWritten, timestampMs }: TaskRecord): Fields {
   const { taskId, epoch, state, ttlMs, holder, revision } = task;
   return {
     taskID: taskId,
@@ -50,6 +53,7 @@ export function taskFields({ task, incarnation, hasWritten }: TaskRecord): Field
     revision,
     incarnation,
     hasWritten,
+    timestamp: timestampMs === undefined ? FieldValue.serverTimestamp() : new Date(timestampMs),
   };
 }
 

@@ -129,6 +129,7 @@ export class FirestoreGate {
     for (const path of request.documents) this.#book.noteRead(id, path);
     const write = (response: Parameters<ReadCall['write']>[0]) => {
       if (response.transaction.length > 0) response.transaction = id;
+      if (response.has_found) updateLater(response.found);
       return call.write(response);
     };
     this.#service.BatchGetDocuments({ request, write, end: () => call.end() } as ReadCall);
@@ -139,7 +140,11 @@ export class FirestoreGate {
     const { request } = call;
     const collection = request.structured_query.from[0]?.collection_id;
     this.#book.noteRead(request.transaction, `${request.parent}/${collection}`);
-    this.#service.RunQuery(call);
+    const write = (response: Parameters<QueryCall['write']>[0]) => {
+      if (response.has_document) updateLater(response.document);
+      return call.write(response);
+    };
+    this.#service.RunQuery({ request, write, end: () => call.end() } as QueryCall);
   };
 
   readonly #count = (call: CountCall): void => {
@@ -175,6 +180,7 @@ export class FirestoreGate {
     this.#commitsLeft -= 1;
     const paths = writes.map((write) => (write.has_delete ? write.delete : write.update.name));
     this.#service.Commit(call, (error, response) => {
+      if (response) this.#transformAll(writes, response.commit_time);
       this.#book.noteCommit(paths);
       this.#book.end(transaction);
       setImmediate(() => this.#refreshStreams());
@@ -182,6 +188,15 @@ export class FirestoreGate {
       else reply(error, response);
     });
   };
+
+  /** Of each document the emulator sets only the first field that is to get the time of the server. */
+  #transformAll(writes: CommitCall['request']['writes'], at: { seconds: number; nanos: number }) {
+    const date = new Date(at.seconds * 1_000 + at.nanos / 1_000_000);
+    for (const { has_update: isUpdate, update, update_transforms: transforms } of writes) {
+      const document = isUpdate ? this.#state.getDocument(update.name) : undefined;
+      for (const transform of transforms.slice(1)) document?.v1Transform(date, [transform]);
+    }
+  }
 
   readonly #listen = (call: ListenCall): void => {
     if (this.#faults.isRefusing) return void call.emit('error', refusal('streams are refused'));
@@ -195,6 +210,7 @@ export class FirestoreGate {
     call.once('data', (request: ListenRequest) => {
       const send = (response: Parameters<ListenCall['write']>[0]) => {
         this.#sent += 1;
+        if (response.has_document_change) updateLater(response.document_change.document);
         call.write(response);
       };
       const stream = new ListenStream({ state: this.#state, book: this.#book, send }, request);
@@ -207,6 +223,11 @@ export class FirestoreGate {
     if (this.#faults.isMute) return;
     for (const stream of this.#streams.values()) stream.refresh();
   }
+}
+
+/** As in Firestore, whose time of a commit is later than the one that it puts into fields. By far, to be noticed. */
+function updateLater(document: { readonly update_time: { seconds: number } }): void {
+  document.update_time.seconds += 1;
 }
 
 function refusal(details: string): { readonly code: status; readonly details: string } {

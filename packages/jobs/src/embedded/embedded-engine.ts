@@ -49,8 +49,8 @@ export interface CommitOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A job at rest is looked at this often: its changes grow older than retention too. */
-const COMPACTION_SWEEP_MS = 60_000;
+/** A job at rest is looked at this often: its changes grow older than retention too, and its readers leave. */
+const SWEEP_MS = 60_000;
 const CALL_BYTES = 512;
 
 export class EmbeddedEngine {
@@ -266,10 +266,21 @@ export class EmbeddedEngine {
 
   #planSweep(): void {
     const sweep = () => {
-      for (const job of this.jobs.values()) this.#compaction.consider(job, 1);
+      for (const job of this.jobs.values()) {
+        this.#compaction.consider(job, 1);
+        this.#dropIdleFeed(job);
+      }
       this.#planSweep();
     };
-    this.#sweep = this.#deps.clock.setTimer(COMPACTION_SWEEP_MS, sweep, { unref: true });
+    this.#sweep = this.#deps.clock.setTimer(SWEEP_MS, sweep, { unref: true });
+  }
+
+  /** Some time after the last subscriber: one that only lost its connection finds the newest changes in memory. */
+  #dropIdleFeed(job: LoadedJob): void {
+    if (job.feed?.subscribersCount !== 0) return;
+    job.feed.close();
+    job.feed = undefined;
+    this.jobs.changed(job);
   }
 
   #report(): void {

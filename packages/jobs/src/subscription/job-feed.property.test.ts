@@ -7,8 +7,8 @@ import { formatTrace, type TracePart } from '../conformance/trace/job-trace.js';
 import type { JobChange } from '../core/rows.js';
 import type { Cursor, History, JobEvent, JobSubscription, Overflow } from '../job-event.js';
 import type { Scope } from '../state.js';
-import { isInReplay, nextPhase, type SubscriptionPhase } from './subscription-phase.js';
 import { createFeedRig, settle } from './testing/feed-rig.js';
+import { isInReplay, nextPhase, type SubscriptionPhase } from './testing/subscription-phase.js';
 
 type Rig = ReturnType<typeof createFeedRig>;
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { JobEvent } from '../job-event.js';
+import type { JobEvent } from '../../job-event.js';
 import {
   inputOf,
   isInReplay,

@@ -1,4 +1,4 @@
-// Where a subscription stands, told by the events that were handed out.
+// Where a subscription stands, told by the events that were handed out. It checks streams and drives none.
 //
 //   replaying ── synced ──▶ catching up ──▶ live ── overflow ──▶ lagging ──▶ …     any ── stale ──▶ stale
 //
@@ -6,7 +6,7 @@
 //
 // J22  The table has a cell for each phase and input: what may come, and what must not.
 import { unreachable } from '@syncline/kernel';
-import type { JobEvent } from '../job-event.js';
+import type { JobEvent } from '../../job-event.js';
 
 export type SubscriptionPhase =
   | 'replaying'

@@ -31,7 +31,7 @@ export type JobEvent<S = State> =
       readonly fromRevision: number;
       readonly toRevision: number;
     }
-  /** The store is out of reach: what you hold is getting old. */
+  /** The store is out of reach, since when by the wall clock: what you hold is getting old, until `live`. */
   | { readonly kind: 'stale'; readonly sinceMs: number; readonly attempt: number }
   /** Caught up: all in scope up to `revision` was delivered. */
   | { readonly kind: 'live'; readonly revision: number; readonly cursor: Cursor }

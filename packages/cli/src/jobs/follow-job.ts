@@ -28,7 +28,7 @@ export interface FollowOptions {
 export type FollowItem =
   /** What came at once. None is a sign of life: what is held is as new as it can be. */
   | { readonly kind: 'events'; readonly events: readonly JobEvent[] }
-  /** Out of reach for so long, and why. It is tried again. */
+  /** Out of reach, since when by this wall clock, and why. It is tried again. */
   | {
       readonly kind: 'down';
       readonly event: JobEvent & { kind: 'stale' };
@@ -43,14 +43,14 @@ export async function* followJob(
   const { signal } = options;
   let cursor = options.after;
   let hasConnected = false;
-  let lastGoodMs = clock.monotonicMs();
+  let sinceMs = clock.nowMs();
   for (let attempt = 0; !signal.aborted; attempt += 1) {
     let reason = 'the server has ended the connection';
     try {
       for await (const events of connectOnce(deps, options, cursor)) {
         hasConnected = true;
         attempt = 0;
-        lastGoodMs = clock.monotonicMs();
+        sinceMs = clock.nowMs();
         yield { kind: 'events', events };
         cursor = events.findLast((event) => 'cursor' in event)?.cursor ?? cursor;
         if (events.some((event) => event.kind === 'gap' && event.reason === 'deleted')) return;
@@ -61,7 +61,6 @@ export async function* followJob(
       reason = thrown.message.replace(/\.\s.*$/s, ''); // the advice is for those who begin
     }
     if (signal.aborted) return;
-    const sinceMs = clock.monotonicMs() - lastGoodMs;
     yield { kind: 'down', reason, event: { kind: 'stale', sinceMs, attempt: attempt + 1 } };
     const wait = { initialMs: 250, maxMs: cliLimits.reconnectMaxMs.value, jitter: 'half' } as const;
     await clock.sleep(backoffMs(attempt, wait, random), signal).catch(() => undefined);

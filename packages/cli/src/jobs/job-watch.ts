@@ -12,7 +12,8 @@ export class JobWatch {
   readonly #clock: Clock;
   readonly #fold: JobFold;
   readonly #scope: Scope;
-  #down: Connection | undefined;
+  /** The server is out of reach, or its store is: what is held is getting old. */
+  #trouble: Connection | undefined;
   #signMs: number;
 
   constructor(deps: { readonly clock: Clock; readonly fold: JobFold }, scope: Scope) {
@@ -25,14 +26,15 @@ export class JobWatch {
   /** Says how the job has ended, if it has. */
   take(item: FollowItem): Ending | undefined {
     if (item.kind === 'down') {
-      this.#down = { kind: 'down', attempt: item.event.attempt, reason: item.reason };
+      this.#trouble = { kind: 'down', attempt: item.event.attempt, reason: item.reason };
       return undefined;
     }
-    this.#signMs = this.#clock.monotonicMs();
-    this.#down = undefined;
+    if (this.#trouble?.kind === 'down') this.#trouble = undefined;
+    if (this.#trouble === undefined) this.#signMs = this.#clock.monotonicMs();
     let ending: Ending | undefined;
     for (const event of item.events) {
       this.#fold.apply(event);
+      this.#noteReach(event);
       if (event.kind === 'gap' && event.reason === 'deleted') return 'deleted';
       if (this.#fold.isWhole && mayEnd(event)) ending ??= this.#ending();
     }
@@ -49,9 +51,21 @@ export class JobWatch {
       lost,
       scope: this.#scope,
       progress: this.#fold.progress(),
-      connection: this.#down ?? connected,
+      connection: this.#trouble ?? connected,
       ageMs: this.#clock.monotonicMs() - this.#signMs,
     };
+  }
+
+  /** Whatever else comes: until `live` the store behind the server is out of its reach. */
+  #noteReach(event: JobEvent): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (event.kind === 'stale') {
+      this.#trouble = { kind: 'stale', attempt: event.attempt };
+      this.#signMs = nowMs - Math.max(0, this.#clock.nowMs() - event.sinceMs);
+    } else if (event.kind === 'live') {
+      this.#trouble = undefined;
+      this.#signMs = nowMs;
+    }
   }
 
   #ending(): Ending | undefined {

@@ -140,6 +140,21 @@ test('a server that comes back: the table says how old it is meanwhile, then goe
   expect(stdout.split('\u001b[?1049l')[1]).toMatch(/✔ finished\n.* ingest .* 100\.0%/s);
 });
 
+test('lines of a server that is gone: stale, with the moment by the wall clock since when', async () => {
+  const server = await startJobServer();
+  await openTasks(server.store, 'gone', 1);
+  const startMs = Date.now();
+  const { stdout } = await watch(server, ['gone'], {
+    acts: [
+      ['"kind":"synced"', () => server.stop()],
+      ['"kind":"stale"', (world) => world.send('SIGINT')],
+    ],
+  });
+  const { sinceMs } = JSON.parse(stdout.split('\n').find((line) => line.includes('stale')) ?? '');
+  expect(sinceMs).toBeGreaterThanOrEqual(startMs);
+  expect(sinceMs).toBeLessThanOrEqual(Date.now());
+});
+
 test('Ctrl-C before the end is no success', async () => {
   await using server = await startJobServer();
   await openTasks(server.store, 'waiting', 1);

@@ -13,6 +13,8 @@ export type Connection =
   | { readonly kind: 'loading'; readonly states: number }
   | { readonly kind: 'live' }
   | { readonly kind: 'down'; readonly attempt: number; readonly reason: string }
+  /** The server answers, but its store is out of reach. */
+  | { readonly kind: 'stale'; readonly attempt: number }
   /** The last picture: how it ended. */
   | { readonly kind: 'ended'; readonly color: Color; readonly text: string };
 
@@ -22,7 +24,7 @@ export interface WatchPicture {
   readonly progress: Progress;
   readonly lost: readonly TaskLease[];
   readonly connection: Connection;
-  /** Since the server last gave a sign of life. */
+  /** Since it was last known that nothing is missing. */
   readonly ageMs: number;
   /** How to leave, while it is drawn again and again. */
   readonly hint?: string;
@@ -77,6 +79,8 @@ function connectionText(connection: Connection): { readonly color: Color; readon
         color: 'cyan',
         text: `◌ loading ${connection.states.toLocaleString('en-US')} states`,
       };
+    case 'stale':
+      return { color: 'red', text: '○ stale' };
     case 'down':
       return { color: 'red', text: '○ reconnecting' };
     case 'ended':
@@ -110,8 +114,10 @@ function renderAge(
 ): readonly string[] {
   const age = `${formatDuration(ageMs)} old, revision ${progress.revision.toLocaleString('en-US')}`;
   const lead = ` ${paint('dim', 'data')}  `;
-  if (connection.kind !== 'down') return [lead + paint('dim', age)];
-  const told = `${age}; attempt ${connection.attempt}: ${printable(connection.reason)}`;
+  if (connection.kind !== 'down' && connection.kind !== 'stale') return [lead + paint('dim', age)];
+  const reason =
+    connection.kind === 'down' ? connection.reason : 'the store of the server is out of its reach';
+  const told = `${age}; attempt ${connection.attempt}: ${printable(reason)}`;
   const lines = wrapWords(told, screen.columns - displayWidth(lead));
   return lines.map((line, at) => `${at === 0 ? lead : ' '.repeat(7)}${paint('red', line)}`);
 }

@@ -415,6 +415,8 @@ export const LiveSchema: GenMessage<Live> = /*@__PURE__*/
  */
 export type Stale = Message<"syncline.jobs.v1.Stale"> & {
   /**
+   * Since when, in milliseconds of the server's wall clock since 1970.
+   *
    * @generated from field: int64 since_ms = 1;
    */
   sinceMs: bigint;

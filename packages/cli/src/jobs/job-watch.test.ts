@@ -1,0 +1,70 @@
+import type { Cursor, JobInfo } from '@syncline/jobs';
+import type { Clock } from '@syncline/kernel';
+import { createSystemClock } from '@syncline/kernel';
+import { expect, test } from 'vitest';
+import { JobFold } from './job-fold.js';
+import { JobWatch } from './job-watch.js';
+
+const JOB: JobInfo = {
+  jobId: 'nightly',
+  incarnation: '1',
+  numTasks: 2,
+  expectedTags: ['ingest'],
+  labels: {},
+  createdAtMs: 0,
+  changedAtMs: 0,
+  revision: 1,
+};
+const cursor = '1:1' as Cursor;
+const synced = { kind: 'synced', revision: 1, cursor, history: 'all', resumed: false } as const;
+const live = { kind: 'live', revision: 1, cursor } as const;
+const WALL_MS = 1_700_000_000_000;
+
+function startWatch() {
+  let passedMs = 0;
+  const clock: Clock = {
+    ...createSystemClock(),
+    monotonicMs: () => passedMs,
+    nowMs: () => WALL_MS + passedMs,
+  };
+  const watch = new JobWatch({ clock, fold: new JobFold(JOB, {}) }, {});
+  const pass = (ms: number) => {
+    passedMs += ms;
+  };
+  return { watch, pass };
+}
+
+test('while the server says stale it is not live and grows old, whatever signs of life come', () => {
+  const { watch, pass } = startWatch();
+  watch.take({ kind: 'events', events: [synced] });
+  expect(watch.picture()).toMatchObject({ connection: { kind: 'live' }, ageMs: 0 });
+  pass(10_000);
+  const stale = { kind: 'stale', sinceMs: WALL_MS + 4_000, attempt: 2 } as const;
+  watch.take({ kind: 'events', events: [stale] });
+  pass(1_000);
+  watch.take({ kind: 'events', events: [] });
+  expect(watch.picture()).toMatchObject({
+    connection: { kind: 'stale', attempt: 2 },
+    ageMs: 7_000,
+  });
+  watch.take({ kind: 'events', events: [live] });
+  expect(watch.picture()).toMatchObject({ connection: { kind: 'live' }, ageMs: 0 });
+});
+
+test('a clock of the server that is ahead makes no negative age', () => {
+  const { watch } = startWatch();
+  const stale = { kind: 'stale', sinceMs: WALL_MS + 60_000, attempt: 1 } as const;
+  watch.take({ kind: 'events', events: [synced, stale] });
+  expect(watch.picture().ageMs).toBe(0);
+});
+
+test('a connection that is back is as good as any sign of life', () => {
+  const { watch, pass } = startWatch();
+  watch.take({ kind: 'events', events: [synced] });
+  const event = { kind: 'stale', sinceMs: WALL_MS, attempt: 1 } as const;
+  watch.take({ kind: 'down', reason: 'connection refused', event });
+  pass(3_000);
+  expect(watch.picture()).toMatchObject({ connection: { kind: 'down' }, ageMs: 3_000 });
+  watch.take({ kind: 'events', events: [] });
+  expect(watch.picture()).toMatchObject({ connection: { kind: 'live' }, ageMs: 0 });
+});

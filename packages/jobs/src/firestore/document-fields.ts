@@ -2,6 +2,7 @@
 
 import { type DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
 import { SynclineError } from '@syncline/kernel';
+import type { JsonObject } from '../state.js';
 
 export class DocumentFields {
   readonly #path: string;
@@ -34,6 +35,19 @@ export class DocumentFields {
 
   optionalText(name: string): string | undefined {
     return this.#values[name] === null ? undefined : this.text(name);
+  }
+
+  /** JSON of an object in a text, or null. What is wrong with it is not quoted: it may be a secret. */
+  optionalJson(name: string): JsonObject | undefined {
+    const text = this.optionalText(name);
+    if (text === undefined) return undefined;
+    try {
+      const value: unknown = JSON.parse(text);
+      if (isMap(value) && !Array.isArray(value)) return value as JsonObject;
+    } catch {
+      // Refused below, as is JSON of something else.
+    }
+    return this.#refuse(name, 'the JSON of an object');
   }
 
   flag(name: string): boolean {

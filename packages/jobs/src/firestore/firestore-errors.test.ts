@@ -11,12 +11,20 @@ test.each([
   [8, 'overloaded'],
   [14, 'unavailable'],
   [4, 'unavailable'],
+  [3, 'unavailable'],
+  [9, 'unavailable'],
   [undefined, 'unavailable'],
 ])('status %s is %s', (code, wanted) => {
   const error = firestoreError('the write', code ? thrown(code) : 'text', 'unknown');
   expect(error.code).toBe(wanted);
   expect(error.message).toContain('the write');
   expect(isContention(error)).toBe(false);
+});
+
+test.each([3, 5, 9])('status %s is a refusal: the same again would fare no better', (code) => {
+  const error = firestoreError('the write', thrown(code), 'unknown');
+  expect(error).toMatchObject({ retryable: false, details: { reason: 'refused' } });
+  expect(error.message).not.toContain('reached');
 });
 
 test('a commit that may have arrived says so', () => {

@@ -6,8 +6,10 @@ import { type Outcome, SynclineError } from '@syncline/kernel';
 
 /** Status codes of gRPC. */
 const INVALID_ARGUMENT = 3;
+const NOT_FOUND = 5;
 const PERMISSION_DENIED = 7;
 const RESOURCE_EXHAUSTED = 8;
+const FAILED_PRECONDITION = 9;
 const ABORTED = 10;
 const UNAUTHENTICATED = 16;
 
@@ -30,6 +32,15 @@ export function firestoreError(what: string, thrown: unknown, outcome: Outcome):
         `${what} is not allowed: ${story}. Check the credentials and the permissions on the collection "jobs".`,
         { cause: thrown },
       );
+    case INVALID_ARGUMENT:
+    case NOT_FOUND:
+    case FAILED_PRECONDITION:
+      return new SynclineError('unavailable', `${what}: Firestore refuses it: ${story}`, {
+        retryable: false,
+        outcome,
+        cause: thrown,
+        details: { reason: 'refused' },
+      });
     case RESOURCE_EXHAUSTED:
       return new SynclineError('overloaded', `${what}: a quota of Firestore is used up: ${story}`, {
         outcome,

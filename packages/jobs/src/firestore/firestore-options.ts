@@ -16,6 +16,8 @@ export interface FirestoreJobStoreOptions {
   readonly pollMs?: number;
   /** How long the listener may be behind the job document before it counts as dead. Default 5,000. */
   readonly reachTimeoutMs?: number;
+  /** How long the first snapshot may take, which reads every state of the job. Default 60,000. */
+  readonly startTimeoutMs?: number;
   /** How long one call may take, in ms. Default 10,000. */
   readonly callTimeoutMs?: number;
   /** How long listening goes on when nobody needs it, in ms. Default 30,000: a listener's start reads every state. */
@@ -35,6 +37,7 @@ export interface CheckedFirestoreOptions {
   readonly contention: BackoffOptions & { readonly attempts: number };
   readonly pollMs: number;
   readonly reachTimeoutMs: number;
+  readonly startTimeoutMs: number;
   readonly callTimeoutMs: number;
   readonly listenIdleMs: number;
 }
@@ -59,6 +62,7 @@ export function checkFirestoreOptions(options: FirestoreJobStoreOptions): Checke
     contention: CONTENTION,
     pollMs: checkMs('pollMs', options.pollMs ?? 15_000),
     reachTimeoutMs: checkMs('reachTimeoutMs', options.reachTimeoutMs ?? 5_000),
+    startTimeoutMs: checkMs('startTimeoutMs', options.startTimeoutMs ?? 60_000),
     callTimeoutMs: checkMs('callTimeoutMs', options.callTimeoutMs ?? 10_000),
     listenIdleMs: checkMs('listenIdleMs', options.listenIdleMs ?? 30_000),
   };

@@ -75,7 +75,8 @@ export class JobListener {
       } catch (thrown) {
         if (signal.aborted) return;
         const error = firestoreError('listening to the job', thrown, 'not-applied');
-        if (this.#attempt >= reconnect.attempts) return this.#fail(error);
+        // What cannot succeed fails at once: a refusal of the credentials, a document that nobody can read.
+        if (!error.retryable || this.#attempt >= reconnect.attempts) return this.#fail(error);
         this.#noteLost(error);
       }
       await clock
@@ -112,10 +113,13 @@ export class JobListener {
   async #checkOften(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const { pollMs } = this.#options;
+    // The first snapshot comes in one piece, however large the job is.
+    let timeoutMs = this.#options.startTimeoutMs;
     do {
       const record = await this.#readJob(signal);
       if (signal.aborted || !this.#target.onJob(record) || !record) return;
-      await this.#reach(record.head.revision, signal);
+      await this.#reach(record.head.revision, signal, timeoutMs);
+      timeoutMs = this.#options.reachTimeoutMs;
       this.#noteLive();
       await clock.sleep(pollMs, signal);
     } while (this.#target.isNeeded());
@@ -132,18 +136,17 @@ export class JobListener {
     return record?.isDeleting ? undefined : record;
   }
 
-  async #reach(revision: number, signal: AbortSignal): Promise<void> {
+  async #reach(revision: number, signal: AbortSignal, timeoutMs: number): Promise<void> {
     const { clock, documents } = this.#deps;
-    const { reachTimeoutMs } = this.#options;
     const late = new AbortController();
     const giveUp = () => late.abort();
-    const timer = clock.setTimer(reachTimeoutMs, giveUp);
+    const timer = clock.setTimer(timeoutMs, giveUp);
     signal.addEventListener('abort', giveUp);
     try {
       await this.#target.whenReached(revision, late.signal);
     } catch (thrown) {
       if (signal.aborted) throw thrown;
-      const story = `the listener of job "${documents.jobId}" has not reached revision ${revision} within ${reachTimeoutMs} ms`;
+      const story = `the listener of job "${documents.jobId}" has not reached revision ${revision} within ${timeoutMs} ms`;
       throw new SynclineError('unavailable', story, { cause: thrown });
     } finally {
       timer.cancel();

@@ -193,14 +193,17 @@ export class JobView implements JobFeedSource, ListenerTarget {
 
   onFailed(error: SynclineError): void {
     const { reconnect } = this.#options;
-    const failure = outOfReach(reconnect, { cursor: undefined, cause: error });
+    const failure = error.retryable
+      ? outOfReach(reconnect, { cursor: undefined, cause: error })
+      : error;
     this.#end(failure);
     this.feed.fail(failure);
   }
 
   isNeeded(): boolean {
-    const idleMs = this.#deps.clock.monotonicMs() - this.#usedAtMs;
-    const isNeeded = this.feed.subscribersCount > 0 || idleMs < this.#options.listenIdleMs;
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (this.feed.subscribersCount > 0) this.#usedAtMs = nowMs;
+    const isNeeded = nowMs - this.#usedAtMs < this.#options.listenIdleMs;
     if (!isNeeded) void this.stop();
     return isNeeded;
   }

@@ -5,7 +5,7 @@
 // of the document.
 import { type DocumentSnapshot, FieldValue } from '@google-cloud/firestore';
 import type { CellRow, JobChange, RecentWrite } from '../core/rows.js';
-import type { JsonObject, State } from '../state.js';
+import type { State } from '../state.js';
 import { statusClass } from '../status.js';
 import { DocumentFields } from './document-fields.js';
 
@@ -17,7 +17,7 @@ export function readStateDocument(
 ): StateRecord | undefined {
   const fields = DocumentFields.of(snapshot);
   if (!fields) return undefined;
-  const payload = fields.optionalText('payload');
+  const payload = fields.optionalJson('payload');
   const status = fields.number('status');
   const latest = readRecentWrite(fields, fields.timestampMs('timestamp'));
   const { eventId, version, revision, timestampMs } = latest;
@@ -39,7 +39,7 @@ export function readStateDocument(
       revision,
       eventId,
       schemaVersion: fields.number('schemaVersion'),
-      ...(payload === undefined ? {} : { payload: JSON.parse(payload) as JsonObject }),
+      ...(payload === undefined ? {} : { payload }),
     },
   };
 }

@@ -14,13 +14,12 @@ export class WriteQueueQuota {
 
   take(bytes: number): void {
     const { writeQueueMax, writeQueueBytesMax } = jobsLimits;
-    const isFull =
-      this.#count >= writeQueueMax.value || this.#bytes + bytes > writeQueueBytesMax.value;
-    if (isFull) {
+    const isCountFull = this.#count >= writeQueueMax.value;
+    if (isCountFull || this.#bytes + bytes > writeQueueBytesMax.value) {
       throw new SynclineError(
         'overloaded',
         `${this.#count} writes of ${this.#bytes} bytes wait for Firestore already. Try again later, or write less often: a job takes tens of commits per second.`,
-        { details: { limit: 'writeQueueMax' } },
+        { details: { limit: isCountFull ? 'writeQueueMax' : 'writeQueueBytesMax' } },
       );
     }
     this.#move(1, bytes);

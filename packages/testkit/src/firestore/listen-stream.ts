@@ -4,7 +4,7 @@
 // that the client would wait longer after each cut. We ask it for the collection once per commit, and pass on
 // what changed; after a cut, or when something was deleted, the client is told to forget what it has.
 import type { FirestoreState } from '@firestore-emulator/server';
-import { collectionOf, type TransactionBook } from './transaction-book.js';
+import type { TransactionBook } from './transaction-book.js';
 
 export type ListenRequest = Parameters<FirestoreState['v1Listen']>[0];
 type ListenResponse = Parameters<Parameters<FirestoreState['v1Listen']>[1]>[0];
@@ -36,10 +36,6 @@ export class ListenStream {
     const [added] = this.#read();
     if (added) this.#deps.send(added);
     this.#send(true);
-  }
-
-  isAbout(documentPath: string): boolean {
-    return collectionOf(documentPath) === this.#collection;
   }
 
   /** Sends what was committed since the last time, if anything was. */

@@ -56,7 +56,7 @@ export class TransactionBook {
   }
 }
 
-export function collectionOf(documentPath: string): string {
+function collectionOf(documentPath: string): string {
   return documentPath.slice(0, documentPath.lastIndexOf('/'));
 }
 

@@ -8,6 +8,7 @@
 // The latest record of a key stays for ever. What replaced a record must be as durable as its removal: if
 // that was a buffered write, its row and record are written once more with the step.
 import { type Clock, type Logger, type Storage, SynclineError } from '@syncline/kernel';
+import { jobsLimits } from '../limits.js';
 import { LogRecord, type RecordSubject } from './change-codec.js';
 import type { CommitQueue } from './commit-queue.js';
 import { cellKey, type KeyRange, logKey, logRange, revisionOfKey } from './keys.js';
@@ -128,10 +129,15 @@ export class Compaction {
     const found = batch.find(jobId);
     if (!this.#deps.isCurrent(job) || found?.isDeleted || (found && found.job !== job)) return;
     const staged = found ?? batch.add(jobId, new StagedJob(job));
+    let { compactedTo } = step;
     for (const { revision, subject } of step.candidates) {
+      if (batch.rewrittenBytes >= jobsLimits.commitBytesMax.value) {
+        compactedTo = revision - 1; // the next step goes on here
+        break;
+      }
       if (this.#mayGo(batch, staged, { revision, subject })) staged.remove(revision);
     }
-    staged.head.compactedTo = Math.max(staged.head.compactedTo, step.compactedTo);
+    staged.head.compactedTo = Math.max(staged.head.compactedTo, compactedTo);
     batch.requireSynced();
   }
 
@@ -164,7 +170,7 @@ export class Compaction {
     const recordKey = logKey(jobNo, cell.row.revision);
     const value = storage.get(recordKey);
     if (!value) throw corruptRow(recordKey);
-    batch.rewritten.push({ key: recordKey, value });
+    batch.rewrite({ key: recordKey, value });
     staged.stageAgain(tagNo, taskId, cell);
   }
 }

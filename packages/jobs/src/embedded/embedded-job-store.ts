@@ -222,6 +222,6 @@ export class EmbeddedJobStore implements JobStore {
 }
 
 function bytesOf({ message, payload }: StateWrite): number {
-  const payloadBytes = payload === undefined ? 0 : JSON.stringify(payload).length;
-  return WRITE_BYTES + message.length + payloadBytes;
+  const payloadBytes = payload === undefined ? 0 : Buffer.byteLength(JSON.stringify(payload));
+  return WRITE_BYTES + Buffer.byteLength(message) + payloadBytes;
 }

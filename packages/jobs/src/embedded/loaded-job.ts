@@ -26,7 +26,7 @@ export class LoadedJob {
   readonly damage = new JobDamage();
   readonly retention: RetentionMarks;
   readonly logContext: LogContext;
-  /** Made for the first subscriber, gone with the last. */
+  /** Made for the first subscriber, gone a while after the last. */
   feed: JobFeed | undefined;
   /** Calls and batches that need it to stay. */
   pins = 0;

@@ -43,8 +43,8 @@ export class StagedBatch {
   readonly #byJobId = new Map<string, StagedJob>();
   /** Further keys that go: rows of jobs that were deleted earlier. */
   readonly removedKeys: Uint8Array[] = [];
-  /** Records that are written once more as they are, so that they are as durable as this batch. */
-  readonly rewritten: StorageEntry[] = [];
+  readonly #rewritten: StorageEntry[] = [];
+  #rewrittenBytes = 0;
   storeRow: StoreRow | undefined;
   /** Set before the first buffered write of a store is acknowledged, cleared by its orderly end. */
   bufferedMark: 'set' | 'clear' | undefined;
@@ -57,6 +57,16 @@ export class StagedBatch {
   /** The whole batch becomes as durable as the most careful write in it asks. */
   requireSynced(): void {
     this.#durability = 'synced';
+  }
+
+  get rewrittenBytes(): number {
+    return this.#rewrittenBytes;
+  }
+
+  /** A record is written once more as it is, so that it is as durable as this batch. */
+  rewrite(entry: StorageEntry): void {
+    this.#rewritten.push(entry);
+    this.#rewrittenBytes += entry.key.length + entry.value.length;
   }
 
   find(jobId: string): StagedJob | undefined {
@@ -82,7 +92,7 @@ export class StagedBatch {
       if (staged.isDeleted) encodeDeleted(batch, staged);
       else this.#encodeStaged(batch, writer, staged);
     }
-    for (const { key, value } of this.rewritten) batch.put(key, value);
+    for (const { key, value } of this.#rewritten) batch.put(key, value);
     for (const key of this.removedKeys) batch.delete(key);
     if (this.storeRow) batch.put(storeKey, encodeStoreRow(writer, storeKey, this.storeRow));
     if (this.bufferedMark === 'set') batch.put(bufferedKey, Uint8Array.of(1));

@@ -22,6 +22,7 @@ export interface DirectReadsDeps {
   readonly calls: FirestoreCalls;
 }
 
+const PAGE_JOBS_MIN = 100;
 /** Above every character of a job id. */
 const AFTER_ALL_NAMES = '\u007f';
 
@@ -63,8 +64,46 @@ export class DirectReads {
     return { record, state: cell && readStateDocument(jobId, cell)?.state };
   }
 
-  /** `record` was read before: what comes is complete up to its revision at least. */
-  async page(record: JobRecord, scope: Scope, bounds: PageBounds): Promise<StatePage> {
+  /**
+   * `record` was read before: what comes is complete up to its revision at least. Undefined: meanwhile the job was
+   * deleted, and perhaps created anew, so that the states may be of either.
+   */
+  async page(record: JobRecord, scope: Scope, bounds: PageBounds): Promise<StatePage | undefined> {
+    const page = await this.#pageOf(record, scope, bounds);
+    const after = await this.findJob(record.job.jobId);
+    return after?.job.incarnation === record.job.incarnation ? page : undefined;
+  }
+
+  async jobs(
+    query: CheckedJobQuery,
+  ): Promise<{ readonly jobs: readonly JobSummary[]; readonly next?: string }> {
+    const { calls, firestore } = this.#deps;
+    const { prefix = '', limit } = query;
+    // A filter may pass over most of them: pages must not be small because few are wanted.
+    const pageMax = Math.max(limit + 1, PAGE_JOBS_MIN);
+    const jobs: JobSummary[] = [];
+    for (let after = query.afterJobId ?? ''; ; ) {
+      const page = allJobs(firestore)
+        .where('jobId', '>', after)
+        .where('jobId', '>=', prefix)
+        .where('jobId', '<', prefix + AFTER_ALL_NAMES)
+        .orderBy('jobId')
+        .limit(pageMax);
+      const found = await calls.read('listing the jobs', () => page.get());
+      for (const document of found.docs) {
+        after = document.id;
+        const record = present(document);
+        const summary = record && isNameWanted(query, document.id) && summaryOf(record);
+        if (!summary || !isSummaryWanted(query, summary)) continue;
+        const last = jobs.at(-1);
+        if (last && jobs.length === limit) return { jobs, next: last.job.jobId };
+        jobs.push(summary);
+      }
+      if (found.size < pageMax) return { jobs };
+    }
+  }
+
+  async #pageOf(record: JobRecord, scope: Scope, bounds: PageBounds): Promise<StatePage> {
     const { calls } = this.#deps;
     const { jobId, incarnation } = record.job;
     const { states } = this.#documents(jobId);
@@ -89,33 +128,6 @@ export class DirectReads {
       if (found.size < pageMax) {
         return builder.page(incarnation, Math.max(after, record.head.revision));
       }
-    }
-  }
-
-  async jobs(
-    query: CheckedJobQuery,
-  ): Promise<{ readonly jobs: readonly JobSummary[]; readonly next?: string }> {
-    const { calls, firestore } = this.#deps;
-    const { prefix = '', limit } = query;
-    const jobs: JobSummary[] = [];
-    for (let after = query.afterJobId ?? ''; ; ) {
-      const page = allJobs(firestore)
-        .where('jobId', '>', after)
-        .where('jobId', '>=', prefix)
-        .where('jobId', '<', prefix + AFTER_ALL_NAMES)
-        .orderBy('jobId')
-        .limit(limit + 1);
-      const found = await calls.read('listing the jobs', () => page.get());
-      for (const document of found.docs) {
-        after = document.id;
-        const record = present(document);
-        const summary = record && isNameWanted(query, document.id) && summaryOf(record);
-        if (!summary || !isSummaryWanted(query, summary)) continue;
-        const last = jobs.at(-1);
-        if (last && jobs.length === limit) return { jobs, next: last.job.jobId };
-        jobs.push(summary);
-      }
-      if (found.size <= limit) return { jobs };
     }
   }
 

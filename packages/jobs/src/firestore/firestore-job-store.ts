@@ -80,6 +80,7 @@ export class FirestoreJobStore implements JobStore {
     durability: 'synced',
     lost: 'reader',
   };
+  readonly observer: JobsMetrics;
   readonly #deps: FirestoreJobStoreDeps;
   readonly #calls: FirestoreCalls;
   readonly #reads: DirectReads;
@@ -92,6 +93,7 @@ export class FirestoreJobStore implements JobStore {
     const { firestore, metrics } = deps;
     const calls = new FirestoreCalls(deps, options);
     const quota = new SubscriberQuota(metrics);
+    this.observer = deps.metrics;
     this.#deps = deps;
     this.#calls = calls;
     this.#reads = new DirectReads({ firestore, calls });
@@ -215,10 +217,14 @@ export class FirestoreJobStore implements JobStore {
       return builder.page(cache.incarnation, cache.revision);
     }
     const read = async () => {
-      const record = await this.#reads.job(jobId);
-      const result = await this.#reads.page(record, checkScope(scope, record.job.numTasks), bounds);
-      this.#noteSeen(jobInfoOf(record.job, record.head));
-      return result;
+      for (;;) {
+        const record = await this.#reads.job(jobId);
+        const wanted = checkScope(scope, record.job.numTasks);
+        const result = await this.#reads.page(record, wanted, bounds);
+        if (!result) continue;
+        this.#views.get(jobId)?.noteSeen(result);
+        return result;
+      }
     };
     return whileWanted(read(), call?.signal);
   }

@@ -11,6 +11,7 @@ import type {
   TaskLease,
 } from './job.js';
 import type { History, JobSubscription, StoreSubscribeOptions } from './job-event.js';
+import type { JobsMetrics } from './metrics-list.js';
 import type { Progress } from './progress.js';
 import type { JsonObject, Scope, State } from './state.js';
 
@@ -65,6 +66,8 @@ export type StatePage = Readonly<{
 
 export interface JobStore extends AsyncDisposable {
   readonly capabilities: StoreCapabilities;
+  /** Who hears of writes, refusals and subscriptions. A manager with the same observer leaves them to the store. */
+  readonly observer?: JobsMetrics;
   /** Atomic get-or-create: of concurrent creators exactly one sees `created`. */
   createJob(
     spec: JobSpec,

@@ -19,6 +19,7 @@ import type {
   StoreCapabilities,
 } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
+import type { JobsMetrics } from '../metrics-list.js';
 import type { Progress } from '../progress.js';
 import type { Scope, State } from '../state.js';
 import { StoreReports } from '../store-reports.js';
@@ -38,12 +39,14 @@ export class EmbeddedJobStore implements JobStore {
     durability: 'synced',
     lost: 'store',
   };
+  readonly observer: JobsMetrics;
   readonly #deps: EmbeddedJobStoreDeps;
   readonly #engine: EmbeddedEngine;
   readonly #reports: StoreReports;
   #closing: Promise<void> | undefined;
 
   constructor(deps: EmbeddedJobStoreDeps, engine: EmbeddedEngine) {
+    this.observer = deps.metrics;
     this.#deps = deps;
     this.#engine = engine;
     this.#reports = new StoreReports(deps);

@@ -2,12 +2,7 @@
 //
 // J15  The number of tasks is that of the job, whoever created it; another one is adopted or refused.
 import { hostname } from 'node:os';
-import {
-  createSystemClock,
-  createSystemRandom,
-  silentLogger,
-  silentMetrics,
-} from '@syncline/kernel';
+import { createSystemClock, createSystemRandom, silentLogger } from '@syncline/kernel';
 import { jobsLimits } from '../limits.js';
 import { StateReader, type StatusNames } from '../payload/state-reader.js';
 import type { TagSchemas } from '../payload/tag-schemas.js';
@@ -21,6 +16,7 @@ import {
   type JobManagerDeps,
   type JobManagerOptions,
   type JobManagerTarget,
+  metricsBeside,
 } from './manager-options.js';
 import { openJob } from './open-job.js';
 import { OpenManager } from './open-manager.js';
@@ -37,8 +33,9 @@ export async function createJobManager<
   deps: Partial<JobManagerDeps> = {},
 ): Promise<JobManager<Tags, Names>> {
   const { clock = createSystemClock(), random = createSystemRandom() } = deps;
-  const { observer: metrics = silentMetrics, log = silentLogger, signal } = options;
+  const { log = silentLogger, signal } = options;
   const { store, jobId, taskIndex: taskId } = target;
+  const metrics = metricsBeside(store, options.observer);
   const tags = checkTags(options.tags);
   const statuses = checkStatuses(options.statuses);
   const policy = checkCallPolicy(options);

@@ -1,10 +1,5 @@
 // Opens a job to look at it: no task, no writes, and nothing is created.
-import {
-  createSystemClock,
-  createSystemRandom,
-  silentLogger,
-  silentMetrics,
-} from '@syncline/kernel';
+import { createSystemClock, createSystemRandom, silentLogger } from '@syncline/kernel';
 import { checkJobId } from '../checks/text.js';
 import { noSuchJob } from '../core/refusals.js';
 import { StateReader, type StatusNames } from '../payload/state-reader.js';
@@ -19,6 +14,7 @@ import {
   type JobManagerDeps,
   type JobReaderOptions,
   type JobReaderTarget,
+  metricsBeside,
 } from './manager-options.js';
 import { OpenReader } from './open-reader.js';
 import { StoreCalls } from './store-calls.js';
@@ -33,7 +29,8 @@ export async function createJobReader<
   deps: Partial<JobManagerDeps> = {},
 ): Promise<JobReader<Tags>> {
   const { clock = createSystemClock(), random = createSystemRandom() } = deps;
-  const { observer: metrics = silentMetrics, log = silentLogger, signal } = options;
+  const { log = silentLogger, signal } = options;
+  const metrics = metricsBeside(store, options.observer);
   checkJobId(jobId);
   const states = new StateReader(checkTags(options.tags), checkStatuses(options.statuses));
   const calls = new StoreCalls({ clock, random }, checkCallPolicy(options));

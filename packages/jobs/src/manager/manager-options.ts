@@ -1,5 +1,5 @@
 // What a user may set of a manager or reader, and the checked settings that it runs on.
-import type { Clock, Logger, Random } from '@syncline/kernel';
+import { type Clock, type Logger, type Random, silentMetrics } from '@syncline/kernel';
 import { checkInteger, checkSchemaVersion, checkTtlMs } from '../checks/numbers.js';
 import { refuseUnless } from '../checks/refuse.js';
 import { checkTag } from '../checks/text.js';
@@ -32,7 +32,7 @@ export type JobReaderOptions<Tags extends TagSchemas, Names extends StatusNames>
    * 5,000 ms. An attempt without an answer is given up after its share of `timeoutMs`, 1,000 ms at least.
    */
   retry?: Partial<CallPolicy['retry']>;
-  /** Takes the metrics. If the store has the same one, it counts writes too. Default: nobody. */
+  /** Takes the metrics. If the store has the same one, what both would count is counted by the store alone. */
   observer?: JobsMetrics;
   /** Default: nobody. */
   log?: Logger;
@@ -108,4 +108,9 @@ export function checkLease(lease: JobManagerOptions<TagSchemas, StatusNames>['le
   const isKnown = heartbeat === 'auto' || heartbeat === 'manual';
   refuseUnless(isKnown, 'heartbeat', { value: heartbeat, wanted: "'auto' or 'manual'" });
   return { ttlMs: checkTtlMs(ttlMs), isAutomatic: heartbeat === 'auto' };
+}
+
+/** What happens in the store is counted once, also where it has the same observer. */
+export function metricsBeside(store: JobStore, observer: JobsMetrics = silentMetrics): JobsMetrics {
+  return store.observer === observer ? silentMetrics : observer;
 }

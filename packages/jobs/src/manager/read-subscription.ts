@@ -92,7 +92,7 @@ export class ReadSubscription implements JobSubscription {
   #note(event: JobEvent): void {
     if ('cursor' in event) this.#cursor = event.cursor;
     if (event.kind === 'gap' && event.reason === 'overflow') {
-      this.#deps.metrics.add('syncline_jobs_subscription_drops_total', 1, { reason: 'overflow' });
+      this.#deps.metrics.add('syncline_jobs_subscription_drops_total', 1, { reason: 'coalesce' });
     }
     if (event.kind === 'synced' && this.#pulledAtMs !== undefined) {
       const tookMs = this.#deps.clock.monotonicMs() - this.#pulledAtMs;

@@ -124,4 +124,19 @@ describe('writing a state', () => {
     ]);
     expect(observer.observe).toHaveBeenCalledTimes(4);
   });
+
+  test('leaves to the store what both would count, if they have the same observer', async () => {
+    const observer = { ...silentMetrics, add: vi.fn(), observe: vi.fn() };
+    const store = createMemoryJobStore({ metrics: observer });
+    await using job = await createJobManager({ store, ...names }, { observer });
+    await job.setStarted({ tag });
+    await using _newer = await createJobManager({ store, ...names }, { observer });
+    await expect(job.setStarted({ tag })).rejects.toMatchObject({ code: 'fenced' });
+    const counted = observer.add.mock.calls.map(([name]) => name);
+    expect(counted.sort()).toEqual([
+      'syncline_jobs_fenced_total',
+      'syncline_jobs_write_errors_total',
+    ]);
+    expect(observer.observe).toHaveBeenCalledTimes(2);
+  });
 });

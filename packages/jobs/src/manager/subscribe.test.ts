@@ -167,7 +167,7 @@ describe('a subscription of a manager', () => {
       ['syncline_jobs_replay_duration_seconds', expect.any(Number)],
     ]);
     expect(observer.add.mock.calls).toEqual([
-      ['syncline_jobs_subscription_drops_total', 1, { reason: 'overflow' }],
+      ['syncline_jobs_subscription_drops_total', 1, { reason: 'coalesce' }],
     ]);
   });
 });

@@ -66,6 +66,7 @@ export class MemoryJobStore implements JobStore {
     durability: 'none',
     lost: 'store',
   };
+  readonly observer: JobsMetrics;
   readonly #deps: MemoryJobStoreDeps;
   readonly #revisionsMax: number;
   readonly #quota: SubscriberQuota;
@@ -75,6 +76,7 @@ export class MemoryJobStore implements JobStore {
   #isClosed = false;
 
   constructor(deps: MemoryJobStoreDeps, options: MemoryJobStoreOptions) {
+    this.observer = deps.metrics;
     this.#deps = deps;
     this.#revisionsMax = options.revisionsMax ?? jobsLimits.memoryRevisionsMax.value;
     this.#quota = new SubscriberQuota(deps.metrics);

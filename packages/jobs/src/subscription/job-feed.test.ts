@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Cursor, JobEvent } from '../job-event.js';
+import { framesOf } from '../wire/frame-writer.js';
 import { createFeedRig, settle, take } from './testing/feed-rig.js';
 
 const cursor = (text: string) => text as Cursor;
@@ -117,6 +118,25 @@ describe('a subscriber of a job', () => {
       'change 2a i1:5',
       'live i1:5',
     ]);
+  });
+
+  test('what is kept is counted with the bytes of its frames, and bounded so', async () => {
+    const ringBytesMax = 40_000;
+    const { feed, source, publish } = createFeedRig({ ringBytesMax });
+    const events: JobEvent[] = [];
+    for (let index = 0; index < 20; index += 1) {
+      const change = source.state(index, 'a');
+      if (change.kind !== 'state') throw new Error('a state');
+      const state = { ...change.state, message: 'x'.repeat(4_000) };
+      publish({ ...change, state });
+      events.push({ kind: 'change', state, cursor: cursor(`i1:${state.revision}`) });
+      if (index > 3) continue;
+      const frameBytes = [...framesOf(events)].reduce((sum, { length }) => sum + length, 0);
+      const stateBytes = events.length * 4_000;
+      expect(feed.ringBytes).toBeGreaterThanOrEqual(frameBytes + stateBytes);
+    }
+    expect(feed.ringBytes).toBeLessThanOrEqual(ringBytesMax);
+    expect(feed.ringBytes).toBeGreaterThan(ringBytesMax / 2);
   });
 
   test('J7 of a narrow scope is not behind because others were busy', async () => {

@@ -41,6 +41,9 @@ export interface JobFeedOptions {
   readonly liveIntervalMs?: number;
 }
 
+/** A change that was sent to somebody is there twice: as it is, and as bytes for the next (`frame-writer.ts`). */
+const COPIES = 2;
+
 export class JobFeed {
   readonly #deps: JobFeedDeps;
   readonly #history: History;
@@ -64,7 +67,7 @@ export class JobFeed {
         liveIntervalMs: options.liveIntervalMs ?? liveIntervalMs.value,
         ring: {
           changesMax: history === 'latest' ? 0 : changesMax,
-          bytesMax: options.ringBytesMax ?? Number.POSITIVE_INFINITY,
+          bytesMax: (options.ringBytesMax ?? Number.POSITIVE_INFINITY) / COPIES,
         },
       },
     );
@@ -79,9 +82,9 @@ export class JobFeed {
     return this.#feed.subscribersCount;
   }
 
-  /** Bytes of the changes that it keeps in memory, about. */
+  /** Bytes of the changes that it keeps in memory, about, with those of frames that were made of them. */
   get ringBytes(): number {
-    return this.#feed.ringBytes;
+    return this.#feed.ringBytes * COPIES;
   }
 
   /** Hands on what was committed, in order. Synchronous: it never waits for a subscriber. */

@@ -2,7 +2,14 @@
 //
 // Global writes come from operators, who name no task, or from a task; only task 0's apply. Others are told so,
 // and nothing is changed.
-import type { JobCallOptions, JobInfo, JobStore, SetStateResult, StateWrite } from '@syncline/jobs';
+import type {
+  CallOptions,
+  JobCallOptions,
+  JobInfo,
+  JobStore,
+  SetStateResult,
+  StateWrite,
+} from '@syncline/jobs';
 import { jobsLimits } from '@syncline/jobs';
 import {
   type Call,
@@ -33,28 +40,34 @@ export interface JobCallDeps {
 type Handler<C> =
   C extends Call<infer Request, infer Response> ? (request: Request) => Promise<Response> : never;
 
+/** Ends when the client has gone; a write never does, since it may be under way. */
+type Reader<C> =
+  C extends Call<infer Request, infer Response>
+    ? (request: Request, call: CallOptions) => Promise<Response>
+    : never;
+
 export interface JobCalls {
   readonly createJob: Handler<typeof createJob>;
-  readonly getJob: Handler<typeof getJob>;
-  readonly listJobs: Handler<typeof listJobs>;
+  readonly getJob: Reader<typeof getJob>;
+  readonly listJobs: Reader<typeof listJobs>;
   readonly updateJob: Handler<typeof updateJob>;
   readonly markJobDeleted: Handler<typeof markJobDeleted>;
   readonly deleteJob: Handler<typeof deleteJob>;
   readonly heartbeat: Handler<typeof heartbeat>;
   readonly setState: Handler<typeof setState>;
-  readonly getState: Handler<typeof getState>;
-  readonly listStates: Handler<typeof listStates>;
-  readonly getProgress: Handler<typeof getProgress>;
+  readonly getState: Reader<typeof getState>;
+  readonly listStates: Reader<typeof listStates>;
+  readonly getProgress: Reader<typeof getProgress>;
 }
 
 export function jobCalls({ store }: JobCallDeps): JobCalls {
-  const knownJob = async (jobId: string): Promise<JobInfo> =>
-    (await store.getJob(jobId)) ?? refuseUnknown(jobId);
+  const knownJob = async (jobId: string, call?: CallOptions): Promise<JobInfo> =>
+    (await store.getJob(jobId, call)) ?? refuseUnknown(jobId);
   return {
     createJob: ({ labels, ...spec }) => store.createJob({ ...spec, labels: labelsOf(labels) }),
-    getJob: async ({ jobId }) => ({ job: await knownJob(jobId) }),
-    async listJobs(request) {
-      const { jobs, next = '' } = await store.listJobs(queryOf(request));
+    getJob: async ({ jobId }, call) => ({ job: await knownJob(jobId, call) }),
+    async listJobs(request, call) {
+      const { jobs, next = '' } = await store.listJobs(queryOf(request), call);
       return { jobs, next };
     },
     async updateJob(request) {
@@ -82,19 +95,18 @@ export function jobCalls({ store }: JobCallDeps): JobCalls {
     },
     heartbeat: async (request) => ({ lease: await store.lease(request) }),
     setState: async (request) => answerOf(await store.setState(writeOf(request))),
-    async getState({ jobId, scope = {} }) {
-      const { lowest, revision } = await store.aggregate(jobId, scope);
+    async getState({ jobId, scope = {} }, call) {
+      const { lowest, revision } = await store.aggregate(jobId, scope, call);
       return { state: lowest, exists: lowest.version > 0, revision };
     },
-    listStates: ({ jobId, scope = {}, afterRevision, limit }) =>
-      store.listStates(jobId, scope, {
-        afterRevision,
-        limit: limit === 0 ? jobsLimits.listStatesMax.value : limit,
-      }),
-    async getProgress({ jobId, scope = {} }) {
-      const job = await knownJob(jobId);
-      const progress = await store.aggregate(jobId, scope);
-      return { job, progress, lost: await store.listLost(jobId) };
+    listStates: ({ jobId, scope = {}, afterRevision, limit: wanted }, call) => {
+      const limit = wanted === 0 ? jobsLimits.listStatesMax.value : wanted;
+      return store.listStates(jobId, scope, { afterRevision, limit }, call);
+    },
+    async getProgress({ jobId, scope = {} }, call) {
+      const job = await knownJob(jobId, call);
+      const progress = await store.aggregate(jobId, scope, call);
+      return { job, progress, lost: await store.listLost(jobId, call) };
     },
   };
 }

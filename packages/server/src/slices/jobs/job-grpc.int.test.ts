@@ -8,10 +8,11 @@ import {
 } from '@bufbuild/protobuf';
 import { Client, credentials, type ServiceError, status } from '@grpc/grpc-js';
 import { createMemoryJobStore, type JobStore, jobsLimits } from '@syncline/jobs';
+import { abortedError } from '@syncline/kernel';
 import { JobService } from '@syncline/protocol/jobs';
 import { type FaultProxy, startFaultProxy } from '@syncline/testkit';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { JobWriter, type RemoteJobs, startRemoteJobs } from '../../testing/remote-jobs.js';
 
 const jobId = 'nightly';
@@ -103,6 +104,31 @@ describe('reads', () => {
     expect((await ask('listStates', { jobId })).states).toHaveLength(1);
     expect((await ask('listJobs', {})).jobs).toHaveLength(1);
   });
+});
+
+test('a read whose client has gone is given up', async () => {
+  const asked = vi.spyOn(behind, 'listStates');
+  const givenUp = new Promise<void>((resolve) => {
+    asked.mockImplementation((_jobId, _scope, _page, call) => {
+      sent.cancel();
+      return new Promise((_, reject) => {
+        call?.signal?.addEventListener('abort', () => {
+          resolve();
+          reject(abortedError('a read', call.signal as AbortSignal));
+        });
+      });
+    });
+  });
+  const { input } = methods.listStates;
+  const sent = client.makeUnaryRequest(
+    `/${JobService.typeName}/ListStates`,
+    (message: Uint8Array) => Buffer.from(message),
+    (answer) => answer,
+    toBinary(input, create(input, { jobId })),
+    () => undefined,
+  );
+  await givenUp;
+  asked.mockRestore();
 });
 
 describe('J14 global writes', () => {

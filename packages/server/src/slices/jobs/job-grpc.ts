@@ -3,7 +3,7 @@
 //
 // What a request may hold is checked here as far as its form goes, and by the store as far as its values go.
 import type { MethodDefinition, ServerUnaryCall, sendUnaryData } from '@grpc/grpc-js';
-import { jobsLimits } from '@syncline/jobs';
+import { type CallOptions, jobsLimits } from '@syncline/jobs';
 import {
   type Call,
   createJob,
@@ -52,29 +52,42 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
 
   function answer<Request, Response>(
     call: Call<Request, Response>,
-    handle: (request: Request) => Promise<Response>,
+    handle: (request: Request, arrived: BytesCall) => Promise<Response>,
   ): void {
     definition[call.name] = methodOf(call.name, false);
-    implementation[call.name] = async ({ request }: BytesCall, reply) => {
+    implementation[call.name] = async (arrived: BytesCall, reply) => {
       try {
-        reply(null, encode(call.response, await handle(parseRequest(call, request))));
+        const request = parseRequest(call, arrived.request);
+        reply(null, encode(call.response, await handle(request, arrived)));
       } catch (thrown) {
         throw failureOf(thrown, deps);
       }
     };
   }
 
+  /** Nobody waits for a read whose client has gone. */
+  function answerRead<Request, Response>(
+    call: Call<Request, Response>,
+    read: (request: Request, call: CallOptions) => Promise<Response>,
+  ): void {
+    answer(call, (request, arrived) => {
+      const gone = new AbortController();
+      arrived.on('cancelled', () => gone.abort());
+      return read(request, { signal: gone.signal });
+    });
+  }
+
   answer(createJob, calls.createJob);
-  answer(getJob, calls.getJob);
-  answer(listJobs, calls.listJobs);
+  answerRead(getJob, calls.getJob);
+  answerRead(listJobs, calls.listJobs);
   answer(updateJob, calls.updateJob);
   answer(markJobDeleted, calls.markJobDeleted);
   answer(deleteJob, calls.deleteJob);
   answer(heartbeat, calls.heartbeat);
   answer(setState, calls.setState);
-  answer(getState, calls.getState);
-  answer(listStates, calls.listStates);
-  answer(getProgress, calls.getProgress);
+  answerRead(getState, calls.getState);
+  answerRead(listStates, calls.listStates);
+  answerRead(getProgress, calls.getProgress);
 
   const streamDeps = { ...deps, beat: new FrameBeat(deps), streams: new OpenStreams(deps) };
   definition[subscribe.name] = methodOf(subscribe.name, true);

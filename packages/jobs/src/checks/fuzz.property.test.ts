@@ -87,6 +87,25 @@ describe('requests with any content', () => {
     fc.assert(fc.property(fc.oneof(...requests), expectWords), { numRuns: 2_000 });
   });
 
+  test('J20 are refused if a field has a type that no field has', () => {
+    const checks: readonly [object, (given: never) => unknown][] = [
+      [write, checkStateWrite],
+      [request, checkLeaseRequest],
+      [spec, checkJobSpec],
+      [patch, checkJobPatch],
+      [query, checkJobQuery],
+      [scope, (given) => checkScope(given, 1)],
+      [options, (given) => checkSubscribeOptions(given, 1)],
+    ];
+    for (const [good, check] of checks) {
+      expect(() => check(good as never)).not.toThrow();
+      for (const name of Object.keys(good)) {
+        const bad = { ...good, [name]: () => 1 } as never;
+        expect(() => check(bad), name).toThrow(SynclineError);
+      }
+    }
+  });
+
   test('J20 what passed once passes again, unchanged', () => {
     const idempotent = fc.record({
       message: fc.string({ unit: 'binary', maxLength: 200 }),

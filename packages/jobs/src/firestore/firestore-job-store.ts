@@ -320,8 +320,12 @@ export class FirestoreJobStore implements JobStore {
     this.#begin(call);
     const isHit = this.#views.get(checkJobId(jobId))?.liveCache !== undefined;
     this.#countRead(isHit);
-    const view = await whileWanted(this.#view(jobId), call?.signal);
-    return view.read(call?.signal);
+    for (;;) {
+      const view = await whileWanted(this.#view(jobId), call?.signal);
+      // It may have made room for another just now.
+      if (!view.hasEnded) return view.read(call?.signal);
+      this.#begin(call);
+    }
   }
 
   async #view(jobId: string): Promise<JobView> {

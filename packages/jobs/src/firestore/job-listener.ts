@@ -156,10 +156,8 @@ export class JobListener {
 
   #noteLive(): void {
     if (this.#attempt > 0) {
-      this.#deps.logger.info('listening to a job again', {
-        jobId: this.#deps.documents.jobId,
-        attempt: this.#attempt,
-      });
+      const { logger, documents } = this.#deps;
+      logger.info('listening to a job again', { jobId: documents.jobId });
     }
     this.#attempt = 0;
     this.#target.onLive();
@@ -186,7 +184,6 @@ export class JobListener {
     logger.error('🔴 gave up listening to a job', {
       jobId: documents.jobId,
       error: error.message,
-      attempts: this.#attempt,
     });
     this.#target.onFailed(error);
   }

@@ -56,6 +56,7 @@ export class JobView implements JobFeedSource, ListenerTarget {
   /** Transactions of this store have seen the job at this revision: reads must not show less. */
   #seenRevision = 0;
   #usedAtMs: number;
+  #readersCount = 0;
   #notedBytes = 0;
   #endedBy = new SynclineError('closed', 'the job store is closed');
 
@@ -91,11 +92,25 @@ export class JobView implements JobFeedSource, ListenerTarget {
   /** Waits until the cache may be read. Throws why it never will be. */
   async read(signal?: AbortSignal): Promise<JobCache> {
     this.#usedAtMs = this.#deps.clock.monotonicMs();
-    for (;;) {
-      if (this.#phase === 'ended') throw this.#endedBy;
-      if (this.liveCache) return this.liveCache;
-      await this.#changed.wait(signal);
+    this.#readersCount += 1;
+    try {
+      for (;;) {
+        if (this.#phase === 'ended') throw this.#endedBy;
+        if (this.liveCache) return this.liveCache;
+        await this.#changed.wait(signal);
+      }
+    } finally {
+      this.#readersCount -= 1;
     }
+  }
+
+  /** Somebody subscribes to it, or waits for what it will hold. */
+  get isInUse(): boolean {
+    return this.feed.subscribersCount > 0 || this.#readersCount > 0;
+  }
+
+  get hasEnded(): boolean {
+    return this.#phase === 'ended';
   }
 
   get numTasks(): number {
@@ -202,7 +217,7 @@ export class JobView implements JobFeedSource, ListenerTarget {
 
   isNeeded(): boolean {
     const nowMs = this.#deps.clock.monotonicMs();
-    if (this.feed.subscribersCount > 0) this.#usedAtMs = nowMs;
+    if (this.isInUse) this.#usedAtMs = nowMs;
     const isNeeded = nowMs - this.#usedAtMs < this.#options.listenIdleMs;
     if (!isNeeded) void this.stop();
     return isNeeded;

@@ -54,14 +54,14 @@ export class JobViews {
     if (bytes > 0) this.#makeRoom();
   }
 
-  /** Those not used for longest leave first; those with subscribers stay. */
+  /** Those not used for longest leave first; those that somebody waits for or subscribes to stay. */
   #makeRoom(): void {
     const { value: bytesMax } = jobsLimits.cacheBytesMax;
     if (this.#bytes <= bytesMax) return;
     const views = [...this.#views.values()].sort((a, b) => a.usedAtMs - b.usedAtMs);
     for (const view of views) {
       if (this.#bytes <= bytesMax) return;
-      if (view.feed.subscribersCount === 0) void view.stop();
+      if (!view.isInUse) void view.stop();
     }
   }
 }

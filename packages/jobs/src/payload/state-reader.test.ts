@@ -30,6 +30,16 @@ describe('reading a state', () => {
     });
   });
 
+  test('gives the schema a copy: the stored payload belongs to all readers', async () => {
+    const greedy = schemaOf((payload: Record<string, unknown>) =>
+      Object.assign(payload, { mine: 1 }),
+    );
+    const reader = new StateReader({ ingest: { schema: greedy } });
+    const stored = stateWith({ rows: 7 });
+    expect((await reader.read(stored)).payload).toEqual({ rows: 7, mine: 1 });
+    expect(stored.payload).toEqual({ rows: 7 });
+  });
+
   test('migrates an older payload before its check, and leaves the stored one alone', async () => {
     const migrate = (old: JsonObject, fromVersion: number) =>
       Object.assign(old, { rows: Number(old['count']), fromVersion });

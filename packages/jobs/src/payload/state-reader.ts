@@ -48,9 +48,11 @@ async function readPayload(
     return unreadable(stored, message);
   }
   try {
-    // The stored object is shared with every other reader, and a migration may write into what it gets.
     const isOld = storedVersion < schemaVersion && migrate !== undefined;
-    const current = isOld ? await migrate(structuredClone(stored), storedVersion) : stored;
+    if (schema === undefined && !isOld) return { payload: stored };
+    // The stored object is shared with every other reader, and migrations and schemas may write into what they get.
+    const own = structuredClone(stored);
+    const current = isOld ? await migrate(own, storedVersion) : own;
     if (schema === undefined) return { payload: current };
     const result = await schema['~standard'].validate(current);
     if (result.issues === undefined) return { payload: result.value as JsonObject };

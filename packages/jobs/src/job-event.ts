@@ -57,6 +57,6 @@ export type StoreSubscribeOptions = Readonly<{
 export interface JobSubscription<E = JobEvent> extends AsyncIterable<E>, AsyncDisposable {
   /** The same events, up to `max` at a time; a batch is never empty and never waits to be full. */
   batches(max?: number): AsyncIterable<readonly E[]>;
-  /** Where to resume behind the last event that was handed out. Undefined before the first. */
+  /** Where to resume behind the last event that was handed out. Before the first it is `after`, if that was given. */
   readonly cursor: Cursor | undefined;
 }

@@ -129,13 +129,14 @@ export class OpenManager extends OpenReader {
 
   async #close(): Promise<void> {
     const { life, clock } = this.#access;
-    await super.close();
+    const [ended] = await Promise.allSettled([super.close()]);
     await this.#claim.stopHeartbeat();
     const timer = clock.setTimer(this.#closeTimeoutMs, () => life.end());
-    await this.#writer.drained();
+    await Promise.race([this.#writer.drained(), aborted(life.ended)]); // a schema may never answer
     timer.cancel();
     await this.#claim.release();
     life.end();
+    if (ended.status === 'rejected') throw ended.reason;
   }
 
   /**
@@ -166,6 +167,12 @@ export class OpenManager extends OpenReader {
     this.noteInfo(job);
     return job.revision;
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 }
 
 /** An empty message is none. */

@@ -103,16 +103,19 @@ export class OpenReader implements AsyncDisposable {
         open: (stop) => store.subscribe(job.jobId, { ...rest, scope, signal: stop }),
         onEnd: (ended) => this.#subscriptions.delete(ended),
       },
-      signal,
+      { signal, after: rest.after },
     );
     this.#subscriptions.add(subscription);
     return subscription;
   }
 
+  /** Throws what the end of a subscription throws, once all have ended. */
   async close(): Promise<void> {
     this.#access.life.beginClosing();
-    const ends = [...this.#subscriptions].map((open) => open[Symbol.asyncDispose]());
-    await Promise.all(ends);
+    const ends = await Promise.allSettled(
+      [...this.#subscriptions].map((open) => open[Symbol.asyncDispose]()),
+    );
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -123,9 +126,10 @@ export class OpenReader implements AsyncDisposable {
     this.#info = job;
   }
 
+  /** Its form alone: which tasks there are is for the store to say, since a job may be created anew. */
   #check(scope: Scope): Scope {
     this.#access.life.check();
-    return checkScope(scope, this.#access.job.numTasks);
+    return checkScope(scope);
   }
 
   #aggregate(

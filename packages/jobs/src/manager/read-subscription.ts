@@ -17,6 +17,12 @@ export interface ReadSubscriptionDeps {
   onEnd(subscription: JobSubscription): void;
 }
 
+export interface ReadSubscriptionOptions {
+  readonly signal: AbortSignal | undefined;
+  /** Where it resumes. */
+  readonly after: Cursor | undefined;
+}
+
 const BATCH_EVENTS_DEFAULT = 256;
 
 export class ReadSubscription implements JobSubscription {
@@ -29,8 +35,9 @@ export class ReadSubscription implements JobSubscription {
   #cursor: Cursor | undefined;
   #pulledAtMs: number | undefined;
 
-  constructor(deps: ReadSubscriptionDeps, signal: AbortSignal | undefined) {
+  constructor(deps: ReadSubscriptionDeps, { signal, after }: ReadSubscriptionOptions) {
     this.#deps = deps;
+    this.#cursor = after;
     this.#signal = signal;
     this.#isPlain = deps.states.isPlain;
     if (signal?.aborted) this.#stop.abort();

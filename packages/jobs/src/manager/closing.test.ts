@@ -1,0 +1,68 @@
+// Closing a manager, whatever its subscriptions and schemas do; and readers of a job that is created anew.
+import { expect, test } from 'vitest';
+import type { JobSubscription } from '../job-event.js';
+import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import { createJobManager } from './create-job-manager.js';
+import { createJobReader } from './create-job-reader.js';
+import { overrideStore, schemaOf } from './manager-rig.js';
+
+const names = { jobId: 'nightly', taskIndex: 0, numTasks: 2 };
+
+test('J21 a subscription that cannot be ended is told, once the lease is released', async () => {
+  const memory = createMemoryJobStore();
+  const actions: string[] = [];
+  const store = overrideStore(memory, {
+    subscribe: (jobId, options): JobSubscription =>
+      new Proxy(memory.subscribe(jobId, options), {
+        get: (target, name) =>
+          name === Symbol.asyncDispose
+            ? () => Promise.reject(new RangeError('stuck'))
+            : Reflect.get(target, name, target),
+      }),
+    lease(request, call) {
+      actions.push(request.action);
+      return memory.lease(request, call);
+    },
+  });
+  const job = await createJobManager({ store, ...names });
+  job.subscribe();
+  await expect(job.close()).rejects.toThrow('stuck');
+  expect(actions).toEqual(['claim', 'release']);
+});
+
+test('J21 a schema that never answers does not hold up closing beyond timeoutMs', async () => {
+  const store = createMemoryJobStore();
+  const silent = schemaOf(() => new Promise<never>(() => {}));
+  const job = await createJobManager(
+    { store, ...names },
+    { tags: { ingest: { schema: silent } }, timeoutMs: 20 },
+  );
+  void job.setStarted({ tag: 'ingest', payload: {} });
+  await job.close();
+  await using next = await createJobManager({ store, ...names });
+  expect((await next.heartbeat()).epoch).toBe(2);
+});
+
+test('a reader asks for tasks that a job has only since it was created anew', async () => {
+  const store = createMemoryJobStore();
+  await store.createJob({ jobId: 'nightly', numTasks: 1 });
+  await using reader = await createJobReader({ store, jobId: 'nightly' });
+  await store.deleteJob('nightly');
+  await using task = await createJobManager({ store, jobId: 'nightly', taskIndex: 4, numTasks: 5 });
+  await task.setStarted({ tag: 'ingest' });
+  const scope = { taskId: 4, tag: 'ingest' };
+  expect(await reader.getState(scope)).toMatchObject({ version: 1 });
+  expect((await reader.waitFor(scope, () => true)).cells.running).toBe(1);
+  await expect(reader.getState({ taskId: 5 })).rejects.toMatchObject({ code: 'invalid-argument' });
+});
+
+test('a subscription that resumes can be resumed again before its first event', async () => {
+  const store = createMemoryJobStore();
+  await using job = await createJobManager({ store, ...names });
+  const first = job.subscribe();
+  for await (const event of first) if (event.kind === 'synced') break;
+  const after = first.cursor;
+  if (after === undefined) throw new Error('no cursor');
+  await using second = job.subscribe({ after });
+  expect(second.cursor).toBe(after);
+});

@@ -3,6 +3,7 @@
 // Only single-field queries are used, for which Firestore has indexes without being told.
 import type { DocumentSnapshot, Firestore } from '@google-cloud/firestore';
 import type { CheckedJobQuery } from '../checks/job-input.js';
+import { checkScope } from '../checks/task-input.js';
 import { isNameWanted, isSummaryWanted } from '../core/job-query.js';
 import { noSuchJob } from '../core/refusals.js';
 import type { JobChange } from '../core/rows.js';
@@ -64,14 +65,14 @@ export class DirectReads {
     return { record, state: cell && readStateDocument(jobId, cell)?.state };
   }
 
-  /**
-   * `record` was read before: what comes is complete up to its revision at least. Undefined: meanwhile the job was
-   * deleted, and perhaps created anew, so that the states may be of either.
-   */
-  async page(record: JobRecord, scope: Scope, bounds: PageBounds): Promise<StatePage | undefined> {
-    const page = await this.#pageOf(record, scope, bounds);
-    const after = await this.findJob(record.job.jobId);
-    return after?.job.incarnation === record.job.incarnation ? page : undefined;
+  /** Of one incarnation: the states are read again if the job was deleted or created anew meanwhile. */
+  async page(jobId: string, scope: Scope, bounds: PageBounds): Promise<StatePage> {
+    for (;;) {
+      const before = await this.job(jobId);
+      const page = await this.#pageOf(before, checkScope(scope, before.job.numTasks), bounds);
+      const after = await this.findJob(jobId);
+      if (after?.job.incarnation === before.job.incarnation) return page;
+    }
   }
 
   async jobs(
@@ -103,6 +104,7 @@ export class DirectReads {
     }
   }
 
+  /** `record` was read before: what comes is complete up to its revision at least. */
   async #pageOf(record: JobRecord, scope: Scope, bounds: PageBounds): Promise<StatePage> {
     const { calls } = this.#deps;
     const { jobId, incarnation } = record.job;

@@ -216,17 +216,9 @@ export class FirestoreJobStore implements JobStore {
       }
       return builder.page(cache.incarnation, cache.revision);
     }
-    const read = async () => {
-      for (;;) {
-        const record = await this.#reads.job(jobId);
-        const wanted = checkScope(scope, record.job.numTasks);
-        const result = await this.#reads.page(record, wanted, bounds);
-        if (!result) continue;
-        this.#views.get(jobId)?.noteSeen(result);
-        return result;
-      }
-    };
-    return whileWanted(read(), call?.signal);
+    const result = await whileWanted(this.#reads.page(jobId, scope, bounds), call?.signal);
+    this.#views.get(jobId)?.noteSeen(result);
+    return result;
   }
 
   async getState(

@@ -81,7 +81,7 @@ test('rm asks a person, and wants --yes of a program', async () => {
   const no = await run('rm rm-1', { typed: 'n' });
   expect(no.exit).toBe(1);
   expect(no.stderr).toMatch(
-    /^Delete for good: job rm-1 with 1 tasks\? \[y\/N\] syncline: .* left as it is\.\n$/,
+    /^Delete for good: job rm-1 with 1 task\? \[y\/N\] syncline: .* left as it is\.\n$/,
   );
   expect(await server.store.getJob('rm-1')).toBeDefined();
   expect(await run('rm rm-1 --mark', { typed: 'y' })).toMatchObject({

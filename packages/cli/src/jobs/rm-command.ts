@@ -18,7 +18,10 @@ export function addRmCommand(jobs: Command, world: CliWorld): void {
   const command = jobs.command('rm <job>').description('Delete a job, or mark it deleted');
   addExamples(command, [
     ['syncline jobs rm nightly-42', 'asks, then deletes it for good'],
-    ['syncline jobs rm nightly-42 --mark', 'refuses writes; reads go on for an hour'],
+    [
+      'syncline jobs rm nightly-42 --mark',
+      'refuses writes; reads go on until jobs.retention.marked',
+    ],
     ['syncline jobs rm nightly-42 --yes', 'does not ask, as in a script'],
   ]);
   command
@@ -52,8 +55,9 @@ async function confirm(world: CliWorld, { target, jobId, isMark }: Removal): Pro
   const { running, total } = progress.cells;
   const what = isMark ? 'Mark as deleted' : 'Delete for good';
   const runs = running === 0 ? '' : `, ${running} of ${total} cells are running`;
+  const tasks = job.numTasks === 1 ? '1 task' : `${job.numTasks} tasks`;
   const answer = await world.ask(
-    `${what}: job ${printable(job.jobId)} with ${job.numTasks} tasks${runs}? [y/N] `,
+    `${what}: job ${printable(job.jobId)} with ${tasks}${runs}? [y/N] `,
   );
   if (answer === undefined)
     throw new SynclineError(

@@ -12,6 +12,7 @@ const JOB: JobInfo = {
   expectedTags: ['ingest'],
   labels: {},
   createdAtMs: 0,
+  changedAtMs: 0,
   revision: 1,
 };
 const cursor = '1:1' as Cursor;

@@ -8,7 +8,12 @@ function rig() {
   const gauges: number[] = [];
   const queue = new CommitQueue({
     storage: createMemoryStorage(),
-    clock: { defer: (callback) => queueMicrotask(callback) },
+    clock: {
+      defer: (callback) => {
+        queueMicrotask(callback);
+        return { cancel: () => {} };
+      },
+    },
     metrics: {
       add: () => {},
       set: (_, value) => void gauges.push(value),

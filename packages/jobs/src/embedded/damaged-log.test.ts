@@ -39,8 +39,9 @@ async function damagedAt(revision: number, how: Damage) {
     const snapshot = storage.snapshot.bind(storage);
     storage.snapshot = () => {
       const inner = snapshot();
-      const range: typeof inner.range = (options) => {
-        const rows = inner.range(options);
+      const range = inner.range.bind(inner);
+      inner.range = (options) => {
+        const rows = range(options);
         async function* batches() {
           for await (const entries of rows.batches()) {
             if (entries.some(({ key }) => Buffer.compare(key, damaged) === 0))
@@ -50,7 +51,7 @@ async function damagedAt(revision: number, how: Damage) {
         }
         return { ...rows, batches };
       };
-      return { get: (key) => inner.get(key), range, close: () => inner.close() };
+      return inner;
     };
   }
   return { store, writers, [Symbol.asyncDispose]: () => store.close() };

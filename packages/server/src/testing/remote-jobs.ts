@@ -8,6 +8,7 @@ import {
   type StateWrite,
 } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
+import { TimerCount } from '@syncline/jobs/testing';
 import { type Address, type Clock, createSystemClock, formatAddress } from '@syncline/kernel';
 import type { Slice } from '../slice.js';
 import { jobGrpcService } from '../slices/jobs/job-grpc.js';
@@ -21,6 +22,8 @@ interface Proxy extends AsyncDisposable {
 export interface RemoteJobs<P extends Proxy> extends AsyncDisposable {
   readonly store: JobStore;
   readonly clock: Clock;
+  /** Of the remote store. */
+  readonly pendingTimers: () => number;
   readonly proxy: P;
   readonly server: TestServer;
   /** `HOST:PORT` of the proxy. */
@@ -40,11 +43,12 @@ export async function startRemoteJobs<P extends Proxy>(
   const target = { host: '127.0.0.1', port: server.port('grpc') };
   const proxy = await startProxy({ target });
   const address = formatAddress(proxy.address);
-  const clock = createSystemClock();
+  const clock = new TimerCount(createSystemClock());
   const store = createRemoteJobStore({ address, reconnect: hastyReconnect }, { clock });
   return {
     store,
     clock,
+    pendingTimers: () => clock.pending,
     proxy,
     server,
     address,

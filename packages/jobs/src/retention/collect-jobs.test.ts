@@ -39,6 +39,21 @@ describe('collectJobs', () => {
     expect((await store.listJobs({})).jobs).toEqual([]);
   });
 
+  test('leaves a job alone that was created anew since it was looked at', async () => {
+    const memory = await storeWithJobs();
+    const store = overrideStore(memory, {
+      async getJob(jobId, call) {
+        const seen = await memory.getJob(jobId, call);
+        await memory.deleteJob(jobId);
+        await memory.createJob({ jobId, numTasks: 1 });
+        return seen;
+      },
+    });
+    const result = await collectJobs(store, {}, later(HOUR_MS));
+    expect(result).toEqual({ examined: 4, deleted: [], failed: [] });
+    expect(await memory.getJob('marked')).toMatchObject({ revision: 1 });
+  });
+
   test('goes over pages, and past a job that cannot be deleted', async () => {
     const memory = await storeWithJobs();
     const store = overrideStore(memory, {

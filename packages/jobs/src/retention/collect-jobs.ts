@@ -50,6 +50,7 @@ export async function collectJobs(
       } catch (thrown) {
         const error = SynclineError.from(thrown);
         if (error.code === 'aborted') throw error;
+        if (error.code === 'fenced') continue; // created anew since it was looked at
         failed.push({ jobId: job.jobId, error });
         logger.warn('🟡 a job past its retention was not deleted', {
           jobId: job.jobId,
@@ -65,5 +66,6 @@ export async function collectJobs(
 async function deleteUnchanged(store: JobStore, seen: JobInfo, call: CallOptions) {
   const job = await store.getJob(seen.jobId, call);
   const isUnchanged = job?.incarnation === seen.incarnation && job.revision === seen.revision;
-  return isUnchanged && (await store.deleteJob(seen.jobId, call));
+  const { incarnation } = seen;
+  return isUnchanged && (await store.deleteJob(seen.jobId, { ...call, incarnation }));
 }

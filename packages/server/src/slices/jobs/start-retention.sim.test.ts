@@ -1,8 +1,9 @@
 // What the settings of retention delete, and when, in virtual time.
 import { createMemoryJobStore } from '@syncline/jobs';
+import { SynclineError } from '@syncline/kernel';
 import { runInSimulation } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
-import { recordingLogger, testConfig } from '../../testing/test-server.js';
+import { type LogLine, recordingLogger, testConfig } from '../../testing/test-server.js';
 import { writeStates } from '../../testing/write-states.js';
 import { startRetention } from './start-retention.js';
 
@@ -10,6 +11,23 @@ const HOUR_MS = 3_600_000;
 
 /** A sweep a minute, for ten days. */
 const LONG = { timeMsMax: 10 * 24 * HOUR_MS, eventsMax: 10_000_000 };
+
+test('a job that cannot be deleted is told once, not with each sweep', () =>
+  runInSimulation('stuck', async ({ clock, random }) => {
+    const log: LogLine[] = [];
+    const store = createMemoryJobStore({ clock, random });
+    store.deleteJob = () => Promise.reject(new SynclineError('storage-failed', 'no'));
+    const { retention } = testConfig({
+      settings: { jobs: { retention: { marked: '1min' } } },
+    }).jobs;
+    const sweeper = startRetention({ clock, logger: recordingLogger(log), store }, retention);
+    await store.createJob({ jobId: 'stuck', numTasks: 1 });
+    await store.markJobDeleted('stuck');
+    await clock.sleep(600_000);
+    await sweeper.stop();
+    await store.close();
+    expect(log.map(({ msg }) => msg)).toEqual(['🟡 a job past its retention was not deleted']);
+  }));
 
 test.each([
   { idle: 'never', after8Days: ['running'] },

@@ -20,10 +20,17 @@ export function startRetention(
     markedMs: parseDuration(settings.marked),
     idleMs: parseDuration(settings.idle),
   };
+  const { clock, logger, store } = deps;
+  let told: ReadonlySet<string> = new Set();
   return new RetentionSweeper({
     ...deps,
     async sweep(signal) {
-      const { deleted } = await collectJobs(deps.store, { ...policy, signal }, deps);
+      const { deleted, failed } = await collectJobs(store, { ...policy, signal }, { clock });
+      for (const { jobId, error } of failed) {
+        if (told.has(jobId)) continue; // one line per job, not one a minute
+        logger.warn('🟡 a job past its retention was not deleted', { jobId, error: error.code });
+      }
+      told = new Set(failed.map(({ jobId }) => jobId));
       return deleted.length;
     },
   });

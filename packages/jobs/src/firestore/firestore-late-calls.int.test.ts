@@ -31,7 +31,7 @@ test('J1 a write that timed out before its commit is not committed later, over a
   expect(await other.getState('job', 0, 'ingest')).toMatchObject({ status: 2, version: 1 });
 });
 
-test('J21 closing does not wait for a read that nobody needs, nor for a retry', async () => {
+test('J21 closing does not wait for reads that get no answer', async () => {
   const clock = createSystemClock();
   const store = open({ pollMs: 10, reachTimeoutMs: 30_000, callTimeoutMs: 30_000 });
   await createStaffedJob(store, { numTasks: 1 });

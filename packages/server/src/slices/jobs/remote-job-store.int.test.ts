@@ -132,3 +132,11 @@ test('a server with TLS and a token lets in who has both', async () => {
   const stream = wrong.subscribe(jobId, { scope: {} })[Symbol.asyncIterator]();
   expect(await errorOf(stream.next())).toMatchObject({ code: 'unauthenticated' });
 });
+
+test('a mark that was applied, and whose job cannot be read back, does not say not-applied', async () => {
+  const behind = await start();
+  await remote.store.createJob({ jobId, numTasks: 1 });
+  behind.getJob = () => Promise.reject(new SynclineError('overloaded', 'later'));
+  const error = await errorOf(remote.store.markJobDeleted(jobId));
+  expect(error).toMatchObject({ code: 'overloaded', outcome: 'unknown' });
+});

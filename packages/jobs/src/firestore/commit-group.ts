@@ -6,12 +6,12 @@
 
 import { SynclineError } from '@syncline/kernel';
 import type { JobChange } from '../core/rows.js';
+import { outcomeUnknown } from '../outcome-unknown.js';
 import { DocumentFields } from './document-fields.js';
 import type { JobDocuments } from './document-refs.js';
 import type { FirestoreCalls } from './firestore-calls.js';
 import { type CommitAnchor, GroupRows } from './group-rows.js';
 import type { JobOperation } from './job-operation.js';
-import { outcomeUnknown } from './outcome-unknown.js';
 import { readStateDocument } from './state-document.js';
 
 export interface CommitGroupDeps {

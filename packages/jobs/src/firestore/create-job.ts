@@ -9,12 +9,12 @@ import { decideCreate } from '../core/decide-job.js';
 import { jobInfoOf } from '../core/views.js';
 import type { JobInfo, JobSpec } from '../job.js';
 import type { JobsMetrics } from '../metrics-list.js';
+import { outcomeUnknown } from '../outcome-unknown.js';
 import { removeAll } from './delete-job.js';
 import { allJobs, JobDocuments } from './document-refs.js';
 import type { FirestoreCalls } from './firestore-calls.js';
 import { metadataCopyFields, newJobFields, readJobDocument } from './job-document.js';
 import { EMPTY_TALLY } from './job-tally.js';
-import { outcomeUnknown } from './outcome-unknown.js';
 
 const INCARNATION_BYTES = 16;
 

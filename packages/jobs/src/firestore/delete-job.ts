@@ -7,10 +7,10 @@
 import type { Query } from '@google-cloud/firestore';
 import { otherJobRefusal } from '../core/refusals.js';
 import { jobsLimits } from '../limits.js';
+import { outcomeUnknown } from '../outcome-unknown.js';
 import type { JobDocuments } from './document-refs.js';
 import type { FirestoreCalls } from './firestore-calls.js';
 import { readJobDocument } from './job-document.js';
-import { outcomeUnknown } from './outcome-unknown.js';
 
 /** Returns the incarnation that it has deleted. Undefined: there was none. `meant`: any other is `fenced`. */
 export async function deleteJob(

@@ -7,7 +7,6 @@ import { checkJobPatch, checkJobQuery, checkJobSpec } from '../checks/job-input.
 import { checkCount, checkPageLimit, checkTaskId } from '../checks/numbers.js';
 import { checkLeaseRequest, checkScope, checkStateWrite } from '../checks/task-input.js';
 import { checkJobId, checkTag } from '../checks/text.js';
-import { outcomeUnknown } from '../firestore/outcome-unknown.js';
 import type {
   JobInfo,
   JobPatch,
@@ -29,6 +28,7 @@ import type {
 } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
+import { outcomeUnknown } from '../outcome-unknown.js';
 import type { Progress } from '../progress.js';
 import type { ReconnectOptions } from '../reconnect.js';
 import type { Scope, State } from '../state.js';

@@ -1,16 +1,16 @@
 // The jobs on a disk that fails: real files, moved away under a running server, or damaged while it was stopped.
-import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JobStore, State } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
-import { SynclineError } from '@syncline/kernel';
+import { createSystemRandom, SynclineError } from '@syncline/kernel';
 import { type Cluster, type ClusterNode, startCluster } from '@syncline/testkit';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { JobsTask } from './jobs-task.js';
 
 const WAIT = { timeout: 30_000, interval: 5 };
 const jobId = 'nightly';
+const random = createSystemRandom();
 let cluster: Cluster;
 let node: ClusterNode;
 let store: JobStore;
@@ -33,7 +33,7 @@ test('a disk that fails: `storage-failed`, not ready, no more writes; reads go o
   let status = 0;
   const writeOne = async (): Promise<string> => {
     status += 1;
-    const payload = { rows: randomBytes(30_000).toString('base64') };
+    const payload = { rows: Buffer.from(random.bytes(30_000)).toString('base64') };
     try {
       const state = await task.set(`tag-${status % 8}`, status, { payload });
       kept.set(state.tag, state);
@@ -70,7 +70,7 @@ test('a disk that fails: `storage-failed`, not ready, no more writes; reads go o
 
 test('a record that is damaged: `corrupt` for its key and for aggregates that show it, never «not started»', async () => {
   const task = await JobsTask.claim(store, { jobId, numTasks: 1 });
-  const secret = randomBytes(30).toString('base64'); // what a table does not compress
+  const secret = Buffer.from(random.bytes(30)).toString('base64'); // what a table does not compress
   await task.set('damaged', 5, { message: secret });
   await task.set('whole', 6);
   await node.stop();

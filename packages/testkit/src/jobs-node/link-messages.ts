@@ -5,7 +5,7 @@ import { type ErrorCode, SynclineError } from '@syncline/kernel';
 
 export type CallName = Exclude<
   {
-    [Name in keyof JobStore]: JobStore[Name] extends (...args: never) => Promise<unknown>
+    [Name in keyof JobStore]-?: JobStore[Name] extends (...args: never) => Promise<unknown>
       ? Name
       : never;
   }[keyof JobStore],

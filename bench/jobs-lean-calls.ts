@@ -50,7 +50,8 @@ function call(session: ClientHttp2Session, message: Buffer): Promise<void> {
     const request = session.request(HEADERS);
     let refusal: string | undefined = 'no status';
     const note = ({ 'grpc-status': status, 'grpc-message': said }: IncomingHttpHeaders) => {
-      if (status !== undefined) refusal = status === '0' ? undefined : `${status}: ${said}`;
+      if (status !== undefined)
+        refusal = status === '0' ? undefined : `${String(status)}: ${String(said)}`;
     };
     request.on('response', note); // of a call that was refused at once
     request.on('trailers', note);

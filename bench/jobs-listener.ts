@@ -63,8 +63,8 @@ function follow(scope: ListenedScope, index: number): Promise<void> {
 async function followRedis(port: number, { taskId, tag }: ListenedScope): Promise<void> {
   const key = streamName(tag ?? (taskId === undefined ? jobId : String(taskId)));
   const redis = new Redis(port, '127.0.0.1', { protocol: 2 });
-  const [newest] = await redis.xrevrange(key, '+', '-', 'COUNT', 1);
-  let after = newest?.[0] ?? '0-0';
+  const [last] = await redis.xrevrange(key, '+', '-', 'COUNT', 1);
+  let after = last?.[0] ?? '0-0';
   const read = async () => {
     for (;;) {
       const wanted = ['COUNT', REDIS_ENTRIES_MAX, 'BLOCK', 0, 'STREAMS', key, after] as const;

@@ -62,7 +62,7 @@ function ask<Request>(
 }
 
 const write = (more: Partial<StateWrite> & { readonly payloadJson?: string } = {}) => {
-  const { payload, ifVersion, durability, ...rest } = task.write('ingest', 6);
+  const { payload: _, ifVersion, durability, ...rest } = task.write('ingest', 6);
   return ask(setState, { ...rest, payloadJson: undefined, ifVersion, durability, ...more });
 };
 const create = (more: object = {}) =>

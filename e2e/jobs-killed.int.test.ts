@@ -188,9 +188,9 @@ class KillWorld implements AsyncDisposable {
   }
 
   #expectNoProblems(): void {
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#failure !== undefined) throw asError(this.#failure);
     for (const { problems } of this.#writers) expect(problems).toEqual([]);
-    for (const { error } of this.#followers) if (error !== undefined) throw error;
+    for (const { error } of this.#followers) if (error !== undefined) throw asError(error);
   }
 }
 
@@ -241,4 +241,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     readonly jobsKills: number;
   }
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

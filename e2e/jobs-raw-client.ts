@@ -85,7 +85,12 @@ export async function askHttp(url: string, init: RequestInit = {}): Promise<Refu
   const isProblem = body.startsWith('{');
   const problem = (isProblem ? JSON.parse(body) : {}) as Readonly<Record<string, unknown>>;
   const { code, details, detail } = problem;
-  return { status: response.status, code, details, message: String(detail ?? body) };
+  return {
+    status: response.status,
+    code,
+    details,
+    message: typeof detail === 'string' ? detail : body,
+  };
 }
 
 function refusalOf({

@@ -1,6 +1,12 @@
 // Subscriptions that nobody reads, over bare HTTP/2: what is not read stays on the wire, while a client of gRPC would
 // take some of it in.
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+} from 'node:http2';
 import { SERVICE, type SubscribeRequest } from '@syncline/jobs/grpc';
 import { encodeSubscribe } from './jobs-raw-client.js';
 
@@ -65,7 +71,9 @@ export class UnreadStreams implements Disposable {
         if (status !== undefined) this.#statuses.push(Number(status));
         resolve();
       });
-      stream.once('trailers', (headers) => this.#statuses.push(Number(headers['grpc-status'])));
+      stream.once('trailers', (headers: IncomingHttpHeaders) =>
+        this.#statuses.push(Number(headers['grpc-status'])),
+      );
       stream.once('close', resolve);
     });
   }

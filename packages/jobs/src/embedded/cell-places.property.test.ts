@@ -25,12 +25,18 @@ test('cells are found by tag and by task, with their latest revision', () => {
         expect(places.hasWritten(taskId)).toBe(true);
         const above = cells.filter((cell) => cell.revision > after);
         const ofTag = above.filter((cell) => cell.tagNo === tagNo).map((cell) => cell.revision);
-        expect(places.revisionsOfTag(tagNo, after).sort()).toEqual(ofTag.sort());
+        expect(places.revisionsOfTag(tagNo, after).sort(ascending)).toEqual(ofTag.sort(ascending));
         const ofTask = above.filter((cell) => cell.taskId === taskId).map((cell) => cell.revision);
-        expect(places.revisionsOfTask(taskId, after).sort()).toEqual(ofTask.sort());
+        expect(places.revisionsOfTask(taskId, after).sort(ascending)).toEqual(
+          ofTask.sort(ascending),
+        );
         expect(places.writtenCount(tagNo)).toBe(cells.filter((c) => c.tagNo === tagNo).length);
       }
       expect(places.hasWritten(4_000)).toBe(false);
     }),
   );
 });
+
+function ascending(a: number, b: number): number {
+  return a - b;
+}

@@ -51,7 +51,7 @@ test('J12 a list of jobs counts what the aggregate counts', async () => {
       const { writers } = await createStaffedJob(store, { expectedTags });
       for (const batch of all) {
         await Promise.all(
-          batch.map((each) =>
+          batch.map(async (each) =>
             'tag' in each
               ? writers[each.taskId]?.set(each.tag, each.status)
               : store.updateJob(JOB_ID, each),

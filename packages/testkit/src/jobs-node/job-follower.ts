@@ -132,7 +132,10 @@ export class JobFollower {
     if (!(thrown instanceof SynclineError)) throw thrown;
     if (thrown.code === 'overflow') {
       const { cursor } = thrown.details;
-      assert(cursor === this.#cursor, `J9: overflow at ${cursor}, read up to ${this.#cursor}`);
+      assert(
+        cursor === this.#cursor,
+        `J9: overflow at ${String(cursor)}, read up to ${this.#cursor}`,
+      );
       return;
     }
     assert(EXPECTED_ENDS.has(thrown.code), `a follower got ${thrown.code}: ${thrown.message}`);

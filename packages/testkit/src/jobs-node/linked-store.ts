@@ -142,7 +142,9 @@ export class LinkedStore implements JobStore {
         this.#waiting.delete(id);
         end();
       };
-      const onAbort = () => settle(() => reject(signal && abortedError('a call', signal)));
+      const onAbort = () => {
+        if (signal) settle(() => reject(abortedError('a call', signal)));
+      };
       const giveUp = () =>
         settle(() =>
           reject(new SynclineError('unavailable', 'no reply came', { outcome: 'unknown' })),

@@ -98,8 +98,8 @@ export class StoreServer {
   }
 
   async #read(stream: Stream): Promise<StreamBatch> {
-    const { value, done } = await stream.batches.next();
-    return done ? 'end' : value;
+    const next = await stream.batches.next();
+    return next.done ? 'end' : next.value;
   }
 
   #watch(name: number): void {

@@ -21,7 +21,9 @@ interface WatchOptions extends JobCommandOptions, ScopeOptions {
 const MEANING = `
 With --until-finished the exit code is 0 when every cell is finished, 1 when
 nothing runs or is still to start but not all is finished, and 4 when the job
-is deleted. A connection that is lost is opened again behind the last event.`;
+is deleted, or marked before it was finished. A lost task does not end it, since
+it may come back: bound it with "timeout 2h syncline jobs watch …".
+A connection that is lost is opened again behind the last event.`;
 
 export function addWatchCommand(jobs: Command, world: CliWorld): void {
   const command = jobs.command('watch <job>').description('Follow a job as it changes');

@@ -18,7 +18,7 @@ import {
   type JobManagerTarget,
   metricsBeside,
 } from './manager-options.js';
-import { openJob } from './open-job.js';
+import { openJob, tellDifferences } from './open-job.js';
 import { OpenManager } from './open-manager.js';
 import { StoreCalls } from './store-calls.js';
 import { claimTask } from './task-claim.js';
@@ -43,10 +43,7 @@ export async function createJobManager<
   const calls = new StoreCalls({ clock, random }, policy);
   const logger = log.child({ jobId, taskId });
   const job = await openJob(calls, target, options);
-  if (job.numTasks !== target.numTasks) {
-    const fields = { numTasks: job.numTasks, given: target.numTasks };
-    logger.warn('🟡 the job has another number of tasks, which is adopted', fields);
-  }
+  tellDifferences(logger, job, { target, tags });
   const states = new StateReader(tags, statuses);
   const life = new JobLife(`the manager of task ${taskId} of job "${jobId}"`, metrics);
   const access = { store, job, calls, states, life, clock, random, metrics, logger };

@@ -56,6 +56,7 @@ describe('opening', () => {
     const second = createJobManager({ ...target(store), taskIndex: 5, numTasks: 8 });
     await expect(second).rejects.toMatchObject({
       code: 'invalid-argument',
+      message: expect.stringContaining('job "nightly" has 2 tasks'),
       details: { field: 'taskIndex' },
     });
   });

@@ -2,7 +2,7 @@
 //
 // J15  The number of tasks is that of the job, whoever created it; another one is adopted or refused.
 // J20  Nothing is created for a task that the job could not have.
-import { SynclineError } from '@syncline/kernel';
+import { type Logger, SynclineError } from '@syncline/kernel';
 import { checkJobSpec } from '../checks/job-input.js';
 import { checkInteger } from '../checks/numbers.js';
 import { refuseUnless } from '../checks/refuse.js';
@@ -35,17 +35,46 @@ export async function openJob(
   if (job !== undefined && job.numTasks !== numTasks && onNumTasksMismatch === 'fail') {
     throw mismatchError(job, numTasks);
   }
-  checkTaskIndex(taskIndex, job?.numTasks ?? numTasks);
-  if (job === undefined) throw new SynclineError('not-found', `there is no job "${jobId}"`);
+  if (job === undefined) {
+    checkTaskIndex(taskIndex, numTasks);
+    throw new SynclineError('not-found', `there is no job "${jobId}"`);
+  }
+  const wanted = `0 to ${job.numTasks - 1}: job "${jobId}" has ${job.numTasks} tasks, whatever numTasks says here`;
+  refuseUnless(taskIndex < job.numTasks, 'taskIndex', { value: taskIndex, wanted });
   return job;
+}
+
+/** What this process asked for and does not get, since the job was there already. */
+export function tellDifferences(
+  logger: Logger,
+  job: JobInfo,
+  { target, tags }: { readonly target: JobManagerTarget; readonly tags: TagSchemas },
+): void {
+  if (job.numTasks !== target.numTasks) {
+    const fields = { numTasks: job.numTasks, given: target.numTasks };
+    logger.warn('🟡 the job has another number of tasks, which is adopted', fields);
+  }
+  if (Object.keys(tags).length === 0) return; // nothing was asked for
+  const declared = new Set(expectedTagsOf(tags));
+  const { expectedTags } = job;
+  const isSame =
+    expectedTags.length === declared.size && expectedTags.every((tag) => declared.has(tag));
+  if (isSame) return;
+  logger.warn(
+    '🟡 the job expects other tags than are declared here; its own count until task 0 calls updateJob',
+    { expectedTags, declared: [...declared] },
+  );
 }
 
 function specOf(
   { jobId, numTasks }: JobManagerTarget,
   { tags = {}, labels = {} }: JobManagerOptions<TagSchemas, StatusNames>,
 ): JobSpec {
-  const expectedTags = Object.keys(tags).filter((tag) => tags[tag]?.expected !== false);
-  return { jobId, numTasks, expectedTags, labels };
+  return { jobId, numTasks, expectedTags: expectedTagsOf(tags), labels };
+}
+
+function expectedTagsOf(tags: TagSchemas): readonly string[] {
+  return Object.keys(tags).filter((tag) => tags[tag]?.expected !== false);
 }
 
 function checkTaskIndex(taskIndex: unknown, numTasks: number): void {

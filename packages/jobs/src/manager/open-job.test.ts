@@ -1,0 +1,34 @@
+// What a process is told when the job was there before it, with other tags.
+import { type Logger, silentLogger } from '@syncline/kernel';
+import { expect, test, vi } from 'vitest';
+import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import type { TagSchemas } from '../payload/tag-schemas.js';
+import { createJobManager } from './create-job-manager.js';
+
+/** The warnings of a process that declares `tags` of a job that expects `ingest` and `report`. */
+async function warningsFor(tags?: TagSchemas): Promise<readonly unknown[]> {
+  const target = { store: createMemoryJobStore(), jobId: 'nightly', numTasks: 2 };
+  const warn = vi.fn();
+  const log: Logger = { ...silentLogger, warn, child: () => log };
+  const first = { tags: { report: {}, ingest: {} }, log };
+  await using _first = await createJobManager({ ...target, taskIndex: 0 }, first);
+  const options = { log, ...(tags === undefined ? {} : { tags }) };
+  await using second = await createJobManager({ ...target, taskIndex: 1 }, options);
+  expect(second.info.expectedTags.toSorted()).toEqual(['ingest', 'report']);
+  return warn.mock.calls;
+}
+
+test.each([
+  ['one more', { ingest: {}, report: {}, export: {} }, ['ingest', 'report', 'export']],
+  ['one less', { ingest: {} }, ['ingest']],
+  ['one that is no longer expected', { ingest: {}, report: { expected: false } }, ['ingest']],
+])('tags that the job does not expect so are told: %s', async (_what, tags, declared) => {
+  expect(await warningsFor(tags)).toEqual([
+    [expect.stringMatching(/^🟡 .* other tags/), expect.objectContaining({ declared })],
+  ]);
+});
+
+test('the same tags in another order, and none, are no difference', async () => {
+  expect(await warningsFor({ ingest: {}, report: {}, cleanup: { expected: false } })).toEqual([]);
+  expect(await warningsFor()).toEqual([]);
+});

@@ -12,8 +12,16 @@ type OneTag<T> = Readonly<{ taskId?: number; tag: T }>;
 type NoTag = Readonly<{ taskId?: number; tag?: undefined }>;
 
 /** Defaults: the whole job from the start, states alone, `overflow: 'block'`, 256 events, 1 MiB. */
-export type SubscribeOptions<T extends string = string> = Omit<StoreSubscribeOptions, 'scope'> &
-  Readonly<{ taskId?: number; tag?: T }>;
+export type SubscribeOptions<T extends string = string> = Omit<
+  StoreSubscribeOptions,
+  'scope' | 'after'
+> &
+  Readonly<{
+    taskId?: number;
+    tag?: T;
+    /** The cursor of an event, also as a text that was kept somewhere. What is none is `invalid-argument`. */
+    after?: string | undefined;
+  }>;
 
 export interface JobReader<Tags extends TagSchemas = TagSchemas> extends AsyncDisposable {
   /** As last heard: when it was opened, or when it was changed from here. */

@@ -6,7 +6,7 @@
 import { abortedError, SynclineError } from '@syncline/kernel';
 import { checkScope } from '../checks/task-input.js';
 import type { JobInfo } from '../job.js';
-import type { JobEvent, JobSubscription } from '../job-event.js';
+import type { Cursor, JobEvent, JobSubscription } from '../job-event.js';
 import type { CallOptions } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import type { Progress, TagProgress } from '../progress.js';
@@ -92,7 +92,8 @@ export class OpenReader implements AsyncDisposable {
   subscribe(options: SubscribeOptions = {}): JobSubscription<JobEvent> {
     const { store, job, life } = this.#access;
     life.check();
-    const { taskId, tag, signal, ...rest } = options;
+    const { taskId, tag, signal, after: saved, ...rest } = options;
+    const after = saved as Cursor | undefined; // the store checks it
     const scope = {
       ...(taskId === undefined ? {} : { taskId }),
       ...(tag === undefined ? {} : { tag }),
@@ -100,10 +101,16 @@ export class OpenReader implements AsyncDisposable {
     const subscription = new ReadSubscription(
       {
         ...this.#access,
-        open: (stop) => store.subscribe(job.jobId, { ...rest, scope, signal: stop }),
+        open: (stop) =>
+          store.subscribe(job.jobId, {
+            ...rest,
+            scope,
+            signal: stop,
+            ...(after === undefined ? {} : { after }),
+          }),
         onEnd: (ended) => this.#subscriptions.delete(ended),
       },
-      { signal, after: rest.after },
+      { signal, after },
     );
     this.#subscriptions.add(subscription);
     return subscription;

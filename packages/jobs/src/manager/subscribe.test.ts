@@ -84,10 +84,20 @@ describe('a subscription of a manager', () => {
     await take(first[Symbol.asyncIterator](), 2);
     const { cursor } = first;
     await job.setFinished({ tag: 'export' });
-    await using second = job.subscribe(cursor === undefined ? {} : { after: cursor });
+    const kept: string | undefined = cursor; // as a file gives it back
+    await using second = job.subscribe({ after: kept });
     const [synced, change] = await take(second[Symbol.asyncIterator](), 2);
     expect(synced).toMatchObject({ kind: 'synced', resumed: true });
     expect(change).toMatchObject({ kind: 'change', state: { version: 2 } });
+  });
+
+  test.each(['', 'nonsense', '17:x'])('refuses to go on behind %j', async (after) => {
+    await using job = await open();
+    const following = async () => take(job.subscribe({ after })[Symbol.asyncIterator](), 1);
+    await expect(following()).rejects.toMatchObject({
+      code: 'invalid-argument',
+      details: { field: 'after' },
+    });
   });
 
   test('J21 ends without an error when its signal fires, and drops what it holds', async () => {

@@ -12,7 +12,7 @@ import {
 } from '@syncline/kernel';
 import type { JobInfo, JobQuery } from '../job.js';
 import type { CallOptions, JobStore } from '../job-store.js';
-import { isPastRetention, type RetentionPolicy } from './retention-policy.js';
+import { type RetentionPolicy, reasonToDelete } from './retention-policy.js';
 
 export interface CollectJobsDeps {
   readonly clock: Clock;
@@ -43,10 +43,13 @@ export async function collectJobs(
     for (const summary of jobs) {
       const { job } = summary;
       examined += 1;
-      if (!isPastRetention(summary, policy, clock.nowMs())) continue;
+      const reason = reasonToDelete(summary, policy, clock.nowMs());
+      if (reason === undefined) continue;
       if (policy.signal?.aborted) throw abortedError('the sweep over jobs', policy.signal);
       try {
-        if (await deleteUnchanged(store, job, call)) deleted.push(job.jobId);
+        if (!(await deleteUnchanged(store, job, call))) continue;
+        deleted.push(job.jobId);
+        logger.info('a job past its retention was deleted', { jobId: job.jobId, reason });
       } catch (thrown) {
         const error = SynclineError.from(thrown);
         if (error.code === 'aborted') throw error;

@@ -13,15 +13,23 @@ export type RetentionPolicy = Readonly<{
   idleMs?: number;
 }>;
 
-/** Of a moment by the clock of the one who asks, which need not be the store's. */
-export function isPastRetention(
+type RetentionReason = 'finished' | 'marked' | 'idle';
+
+/**
+ * Why a job may go; undefined if it may not. Of a moment by the clock of the one who asks, which need not be
+ * the store's.
+ */
+export function reasonToDelete(
   { job, cells }: JobSummary,
   policy: RetentionPolicy,
   nowMs: number,
-): boolean {
+): RetentionReason | undefined {
   const { finishedMs = 7 * DAY_MS, markedMs = HOUR_MS } = policy;
   const { idleMs = Number.POSITIVE_INFINITY } = policy;
-  if (job.deletedAtMs !== undefined) return nowMs - job.deletedAtMs >= markedMs;
+  if (job.deletedAtMs !== undefined)
+    return nowMs - job.deletedAtMs >= markedMs ? 'marked' : undefined;
+  const unchangedMs = nowMs - job.changedAtMs;
   const isFinished = cells.total > 0 && cells.finished === cells.total;
-  return nowMs - job.changedAtMs >= (isFinished ? finishedMs : idleMs);
+  if (isFinished) return unchangedMs >= finishedMs ? 'finished' : undefined;
+  return unchangedMs >= idleMs ? 'idle' : undefined;
 }

@@ -36,7 +36,8 @@ test.each([
   runInSimulation(
     `retention ${idle}`,
     async ({ clock, random, node }) => {
-      const logger = recordingLogger([]);
+      const log: LogLine[] = [];
+      const logger = recordingLogger(log);
       const store = createMemoryJobStore({ clock, random });
       const { retention } = testConfig({ settings: { jobs: { retention: { idle } } } }).jobs;
       const sweeper = startRetention({ clock, logger, store }, retention);
@@ -58,6 +59,12 @@ test.each([
       await sweeper.stop();
       await store.close();
       expect(node.pendingTimersCount).toBe(0);
+      const told = log.filter(({ msg }) => msg === 'a job past its retention was deleted');
+      expect(told.map(({ fields }) => fields)).toEqual([
+        { jobId: 'marked', reason: 'marked' },
+        { jobId: 'finished', reason: 'finished' },
+        ...(idle === 'never' ? [] : [{ jobId: 'running', reason: 'idle' }]),
+      ]);
     },
     LONG,
   ),

@@ -1,6 +1,6 @@
 // Retention as the settings say it: which jobs go, and when.
 import { collectJobs, type JobStore } from '@syncline/jobs';
-import type { Clock, Logger } from '@syncline/kernel';
+import { type Clock, type Logger, silentLogger } from '@syncline/kernel';
 import { parseDuration } from '../../config/duration.js';
 import type { ServerConfig } from '../../config/server-config.js';
 import { RetentionSweeper } from './retention-sweeper.js';
@@ -21,11 +21,19 @@ export function startRetention(
     idleMs: parseDuration(settings.idle),
   };
   const { clock, logger, store } = deps;
+  const tellDeleted: Logger = {
+    ...silentLogger, // failures are told here, once per job
+    info: (message, fields) => logger.info(message, fields),
+  };
   let told: ReadonlySet<string> = new Set();
   return new RetentionSweeper({
     ...deps,
     async sweep(signal) {
-      const { deleted, failed } = await collectJobs(store, { ...policy, signal }, { clock });
+      const { deleted, failed } = await collectJobs(
+        store,
+        { ...policy, signal },
+        { clock, logger: tellDeleted },
+      );
       for (const { jobId, error } of failed) {
         if (told.has(jobId)) continue; // one line per job, not one a minute
         logger.warn('🟡 a job past its retention was not deleted', { jobId, error: error.code });

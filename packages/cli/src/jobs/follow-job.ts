@@ -10,6 +10,7 @@ import type { StatusTarget } from '../status/status-target.js';
 import { openEventStream } from './event-stream.js';
 import { isJobEvent } from './job-answers.js';
 import { jobPath, scopeQuery } from './job-target.js';
+import { forPeople } from './no-such-job.js';
 
 export interface FollowDeps {
   readonly clock: Clock;
@@ -57,7 +58,7 @@ export async function* followJob(
       }
     } catch (thrown) {
       if (signal.aborted) return;
-      if (!hasConnected || !isWorthWaiting(thrown)) throw thrown;
+      if (!hasConnected || !isWorthWaiting(thrown)) throw forPeople(thrown, options.jobId);
       reason = thrown.message.replace(/\.\s.*$/s, ''); // the advice is for those who begin
     }
     if (signal.aborted) return;

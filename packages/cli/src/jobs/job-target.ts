@@ -7,6 +7,7 @@ import { cliLimits } from '../limits.js';
 import { fetchAnswer } from '../status/fetch-answer.js';
 import type { StatusTarget, StatusTargetOptions } from '../status/status-target.js';
 import { isJobAnswer, type JobAnswer } from './job-answers.js';
+import { rethrowForPeople } from './no-such-job.js';
 
 export interface JobCommandOptions extends StatusTargetOptions {
   readonly json?: true;
@@ -50,7 +51,8 @@ export function scopeQuery({ taskId, tag }: Scope): URLSearchParams {
 
 export function fetchJob(target: StatusTarget, jobId: string, scope: Scope): Promise<JobAnswer> {
   const bytesMax = cliLimits.jobAnswerBytesMax.value;
-  return fetchAnswer(target, jobPath(jobId, scopeQuery(scope)), isJobAnswer, { bytesMax });
+  const path = jobPath(jobId, scopeQuery(scope));
+  return fetchAnswer(target, path, isJobAnswer, { bytesMax }).catch(rethrowForPeople(jobId));
 }
 
 function taskIdOf(text: string): number {

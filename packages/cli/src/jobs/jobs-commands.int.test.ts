@@ -66,9 +66,9 @@ test('show: the whole, a task, one state; names and messages cannot steer the te
 });
 
 test('what is unknown or wrong has its exit code', async () => {
-  expect(await run('show nobody')).toMatchObject({ exit: 4, stdout: '' });
-  expect(await run('rm nobody --yes')).toMatchObject({ exit: 4, stdout: '' });
-  expect(await run('watch nobody')).toMatchObject({ exit: 4, stdout: '' });
+  const stderr = 'syncline: there is no job "nobody". "syncline jobs ls" lists all.\n';
+  for (const line of ['show nobody', 'rm nobody --yes', 'rm nobody --mark --yes', 'watch nobody'])
+    expect(await run(line)).toMatchObject({ exit: 4, stdout: '', stderr });
   expect(await run('show show-1 --task one')).toMatchObject({ exit: 2, stdout: '' });
   expect(await run('show -- -bad-')).toMatchObject({ exit: 2 });
 });

@@ -8,6 +8,7 @@ import { fetchAnswer } from '../status/fetch-answer.js';
 import { type StatusTarget, statusTarget } from '../status/status-target.js';
 import { isRemoval } from './job-answers.js';
 import { addServerOptions, fetchJob, type JobCommandOptions, jobPath } from './job-target.js';
+import { rethrowForPeople } from './no-such-job.js';
 
 interface RmOptions extends JobCommandOptions {
   readonly mark?: true;
@@ -38,7 +39,9 @@ async function remove(world: CliWorld, jobId: string, options: RmOptions): Promi
   if (options.yes !== true) await confirm(world, { target, jobId, isMark });
   const query = new URLSearchParams(isMark ? { mark: '' } : {});
   const path = jobPath(jobId, query);
-  const answer = await fetchAnswer(target, path, isRemoval, { method: 'DELETE' });
+  const answer = await fetchAnswer(target, path, isRemoval, { method: 'DELETE' }).catch(
+    rethrowForPeople(jobId),
+  );
   const done = isMark ? 'is marked deleted' : 'is deleted';
   if (options.json) world.stdout.write(`${printableJson(answer, 0)}\n`);
   else say(world, `Job ${printable(jobId)} ${done}.`);

@@ -16,6 +16,7 @@ async function run(line: string, options: TestWorldOptions = {}) {
 }
 
 test('ls: all, by prefix, by the worst class, as lines of JSON', async () => {
+  expect((await run('ls')).stdout).toBe('No job is there.\n');
   await openTasks(server.store, 'ls-good', 2);
   const [bad] = await openTasks(server.store, 'ls-bad', 2);
   await bad?.setError('disk \u001b[2J full', { tag: 'ingest' });
@@ -27,7 +28,7 @@ test('ls: all, by prefix, by the worst class, as lines of JSON', async () => {
   expect((await run('ls --prefix ls- --worst failed')).stdout).not.toContain('ls-good');
   const lines = (await run('ls --prefix ls- --json')).stdout.trimEnd().split('\n');
   expect(lines.map((line) => JSON.parse(line).job.jobId)).toEqual(['ls-bad', 'ls-good']);
-  expect((await run('ls --prefix none')).stdout).toBe('No job is there.\n');
+  expect((await run('ls --prefix none')).stdout).toBe('No job matches.\n');
   expect(await run('ls --worst bad')).toMatchObject({
     exit: 2,
     stderr: expect.stringContaining('allowed is one of failed, warned'),

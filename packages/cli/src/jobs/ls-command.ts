@@ -52,7 +52,10 @@ async function listJobs({ stdout, environment }: CliWorld, options: LsOptions): 
   if (options.json) return;
   const nowMs = createSystemClock().nowMs();
   const screen = { ...screenOf(stdout), rows: Number.POSITIVE_INFINITY };
-  const lines = renderJobs(found, { nowMs, screen, paint: paintFor(stdout, environment) });
+  const isFiltered = options.prefix !== undefined || options.worst !== undefined;
+  const none = isFiltered ? 'No job matches.' : 'No job is there.';
+  const view = { nowMs, screen, paint: paintFor(stdout, environment) };
+  const lines = found.length === 0 ? [none] : renderJobs(found, view);
   stdout.write(lines.map((line) => `${line}\n`).join(''));
 }
 
@@ -81,7 +84,6 @@ function renderJobs(
   jobs: readonly JobSummary[],
   { nowMs, screen, paint }: ListView,
 ): readonly string[] {
-  if (jobs.length === 0) return ['No job is there.'];
   const rows = jobs.map((job) => rowOf(job, nowMs));
   const noteWidthLeast = Math.max(...rows.map(({ note }) => displayWidth(note)));
   return renderProgressRows(rows, {

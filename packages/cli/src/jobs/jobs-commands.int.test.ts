@@ -57,6 +57,9 @@ test('show: the whole, a task, one state; names and messages cannot steer the te
   expect(one.stdout).toContain('status   7 (running)');
   expect(one.stdout).toContain('message  a\\x1b[2Jb\\x0ac');
   expect(one.stdout).toContain('payload  {"page":3}');
+  expect(one.stderr).toBe('');
+  const typo = await run('show show-1 --tag prase');
+  expect(typo).toMatchObject({ exit: 0, stderr: expect.stringContaining('There are: ') });
   for (const line of ['show show-1', 'show show-1 --json', 'show show-1 --task 0 --tag parse'])
     expect((await run(line)).stdout).not.toContain('\u001b');
   expect(JSON.parse((await run('show show-1 --json')).stdout)).toMatchObject({

@@ -18,6 +18,7 @@ import {
   type ScopeOptions,
   scopeOf,
 } from './job-target.js';
+import { tellUnknownTag } from './unknown-tag.js';
 import { renderLost, type ViewOptions } from './watch-view.js';
 
 interface ShowOptions extends JobCommandOptions, ScopeOptions {}
@@ -35,13 +36,12 @@ export function addShowCommand(jobs: Command, world: CliWorld): void {
   );
 }
 
-async function show(
-  { stdout, environment }: CliWorld,
-  jobId: string,
-  options: ShowOptions,
-): Promise<void> {
+async function show(world: CliWorld, jobId: string, options: ShowOptions): Promise<void> {
+  const { stdout, environment } = world;
   const scope = scopeOf(options);
-  const answer = await fetchJob(statusTarget(options, environment), jobId, scope);
+  const target = statusTarget(options, environment);
+  const answer = await fetchJob(target, jobId, scope);
+  await tellUnknownTag(world, { target, jobId, scope });
   if (options.json) {
     stdout.write(`${printableJson(answer)}\n`);
     return;

@@ -10,6 +10,7 @@ import { EventLines } from './event-lines.js';
 import { type FollowDeps, type FollowItem, type FollowOptions, followJob } from './follow-job.js';
 import { type Ending, JobWatch } from './job-watch.js';
 import { startFold } from './start-fold.js';
+import { tellUnknownTag } from './unknown-tag.js';
 import type { WatchOutput } from './watch-output.js';
 import { WatchTable } from './watch-table.js';
 
@@ -27,6 +28,7 @@ export interface WatchPlan {
 
 export async function watchJob(deps: WatchDeps, plan: WatchPlan): Promise<void> {
   const watched = await startWatch(deps, plan);
+  await tellUnknownTag(deps.world, { ...plan, target: deps.target });
   const output: WatchOutput =
     plan.isTable && watched !== undefined
       ? new WatchTable({ ...deps, watched })

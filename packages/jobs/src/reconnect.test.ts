@@ -16,8 +16,8 @@ test('waits double from 1 s to 60 s, and are at least half of their bound', () =
 });
 
 test('who gives up says why, and where to resume', () => {
-  const cause = new SynclineError('unavailable', 'connection refused');
+  const cause = new SynclineError('unavailable', 'connection refused.');
   const error = outOfReach(RECONNECT_DEFAULTS, { cursor: '17:4' as Cursor, cause });
   expect(error).toMatchObject({ code: 'unavailable', details: { cursor: '17:4' }, cause });
-  expect(error.message).toContain('5 attempts: connection refused');
+  expect(error.message).toContain('5 attempts: connection refused. Subscribe again');
 });

@@ -34,9 +34,10 @@ export function outOfReach(
   { attempts }: Required<ReconnectOptions>,
   { cursor, cause }: { readonly cursor: Cursor | undefined; readonly cause: SynclineError },
 ): SynclineError {
+  const story = cause.message.replace(/\.$/, '');
   return new SynclineError(
     'unavailable',
-    `the store of the jobs was out of reach for ${attempts} attempts: ${cause.message}. Subscribe again with the cursor in details.`,
+    `the store of the jobs was out of reach for ${attempts} attempts: ${story}. Subscribe again with the cursor in details.`,
     { details: cursor === undefined ? {} : { cursor }, cause },
   );
 }

@@ -39,6 +39,25 @@ test.each([
   expect(error.message).toContain(target.address);
 });
 
+test.each([
+  [
+    'No connection established. Last error: Error: connect ECONNREFUSED 127.0.0.1:7401. Resolution note: ',
+    'connect ECONNREFUSED 127.0.0.1:7401. Check that a server runs there, and TLS on both sides.',
+  ],
+  [
+    'No connection established. Last error: one\n  two. Resolution note: half of the names.',
+    'one two. Resolution note: half of the names. Check that a server runs there, and TLS on both sides.',
+  ],
+  [
+    'No connection established. Last error: Protocol error (2026-11-16T08:41:38.059Z). Resolution note: ',
+    'Protocol error (2026-11-16T08:41:38.059Z). Check the port, since gRPC is on 7401 and HTTP on 7400 unless set otherwise, and TLS on both sides.',
+  ],
+])('the words of the library are made plain: %j', (details, plain) => {
+  const error = errorOfStatus(statusOf(GRPC_STATUS.UNAVAILABLE, details), target);
+  expect(error.message).toBe(`cannot reach the job service at ${target.address}: ${plain}`);
+  expect(error.outcome).toBe('not-applied');
+});
+
 test('nothing is unknown about a read', () => {
   const error = errorOfStatus(statusOf(GRPC_STATUS.UNAVAILABLE, 'Connection dropped'), target);
   expect(readError(error)).toMatchObject({ code: 'unavailable', outcome: 'not-applied' });

@@ -23,15 +23,29 @@ export function errorOfStatus(status: CallStatus | null, { address }: GrpcTarget
     error.code === 'timeout'
       ? `the job service at ${address} gave no answer in time`
       : `cannot reach the job service at ${address}`;
-  return new SynclineError(
-    error.code,
-    `${story}: ${details}. Check that a server runs there, and TLS on both sides.`,
-    {
-      details: { address },
-      outcome: NOT_SENT.test(details) ? 'not-applied' : error.outcome,
-      cause: error,
-    },
-  );
+  return new SynclineError(error.code, `${story}: ${plainReason(details)}. ${adviceOn(details)}`, {
+    details: { address },
+    outcome: NOT_SENT.test(details) ? 'not-applied' : error.outcome,
+    cause: error,
+  });
+}
+
+/** The words of grpc-js on one line, without a note that is empty and without what it always begins with. */
+function plainReason(details: string): string {
+  return details
+    .replace(/\s+/g, ' ')
+    .replace(/ Resolution note: *$/, '')
+    .replace(/^No connection established\. Last error: (?:Error: )?/, '')
+    .replace(/[. ]+$/, '');
+}
+
+/** Something answers there, but not in HTTP/2. */
+const OTHER_PROTOCOL = /Protocol error/;
+
+function adviceOn(details: string): string {
+  return OTHER_PROTOCOL.test(details)
+    ? 'Check the port, since gRPC is on 7401 and HTTP on 7400 unless set otherwise, and TLS on both sides.'
+    : 'Check that a server runs there, and TLS on both sides.';
 }
 
 export function notTheContract({ address }: GrpcTarget, cause: SynclineError): SynclineError {

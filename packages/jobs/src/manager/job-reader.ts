@@ -45,7 +45,8 @@ export interface JobReader<Tags extends TagSchemas = TagSchemas> extends AsyncDi
 
   /**
    * Resolves with the first progress that is as wanted: the one now, or after one of the changes to come.
-   * Rejects with `not-found` if the job is deleted. It holds the states in scope while it waits.
+   * Rejects with `not-found` if the job is deleted, and with `unavailable` if the store is out of reach for too
+   * long: call it again then. It holds the states in scope while it waits.
    */
   waitFor(
     scope: TagScope<Tags>,

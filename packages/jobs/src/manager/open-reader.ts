@@ -15,6 +15,7 @@ import type { JobAccess } from './job-access.js';
 import type { SubscribeOptions } from './job-reader.js';
 import { ProgressFold } from './progress-fold.js';
 import { ReadSubscription } from './read-subscription.js';
+import { waitedEvents } from './waited-events.js';
 
 export class OpenReader implements AsyncDisposable {
   readonly #access: JobAccess;
@@ -79,7 +80,7 @@ export class OpenReader implements AsyncDisposable {
     const { signal } = call;
     const fold = new ProgressFold(job, this.#check(scope));
     await using events = this.subscribe({ ...scope, ...call, include: ['lease', 'job'] });
-    for await (const event of events) {
+    for await (const event of waitedEvents(events, job.jobId)) {
       if (!fold.take(event)) continue;
       const progress = fold.progress();
       if (isReached(progress)) return progress;

@@ -1,6 +1,8 @@
+import { SynclineError } from '@syncline/kernel';
 import { describe, expect, test } from 'vitest';
 import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
 import type { Progress } from '../progress.js';
+import { outOfReach, RECONNECT_DEFAULTS } from '../reconnect.js';
 import { createJobManager } from './create-job-manager.js';
 import { createJobReader } from './create-job-reader.js';
 import { overrideStore } from './manager-rig.js';
@@ -73,6 +75,32 @@ describe('waitFor', () => {
     );
     await zero.updateJob({ expectedTags: ['new'] });
     expect((await waiting).cells).toMatchObject({ notStarted: 2, total: 2 });
+  });
+
+  test('an outage says to call it again; the same from the predicate is left alone', async () => {
+    const { store, zero } = await openBoth();
+    const cause = new SynclineError('unavailable', 'connection refused.');
+    const outage = outOfReach(RECONNECT_DEFAULTS, { cursor: undefined, cause });
+    const lost = overrideStore(store, {
+      subscribe(jobId, options) {
+        const source = store.subscribe(jobId, options);
+        return {
+          [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(outage) }),
+          cursor: undefined,
+          batches: () => source.batches(),
+          [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
+        };
+      },
+    });
+    await using reader = await createJobReader({ store: lost, jobId: 'nightly' });
+    await expect(reader.waitFor({}, () => false)).rejects.toMatchObject({
+      code: 'unavailable',
+      message: 'waitFor of job "nightly" lost the store: connection refused. Call it again.',
+    });
+    const throwing = () => {
+      throw cause;
+    };
+    await expect(zero.waitFor({}, throwing)).rejects.toBe(cause);
   });
 
   test('rejects when the job is deleted, when it is aborted, and with what the predicate throws', async () => {

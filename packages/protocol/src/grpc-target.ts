@@ -82,7 +82,8 @@ function checkTls({ ca, cert, key }: GrpcTls, refuse: Refuse): void {
 
 /** The text is a secret: no message shows it. */
 function checkToken(token: string, isPrivate: boolean, refuse: Refuse): void {
-  if (!/^[!-~]+$/.test(token)) refuse('token', '***', 'printable ASCII without blanks');
+  const hint = /[\r\n]$/.test(token) ? '. It ends with a newline: trim it' : '';
+  if (!/^[!-~]+$/.test(token)) refuse('token', '***', `printable ASCII without blanks${hint}`);
   if (!isPrivate)
     refuse(
       'token',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
 import { createJobManager } from './create-job-manager.js';
-import { errorMessage } from './status-message.js';
+import { errorMessage, warningMessage } from './status-message.js';
 
 const open = () =>
   createJobManager(
@@ -67,6 +67,27 @@ describe('what a helper writes', () => {
     ['half of a pair', 'a\ud800b', 'a\ufffdb'],
   ])('setError takes %s', (_what, thrown, text) => {
     expect(errorMessage(thrown)).toBe(`🔴 ${text}`);
+  });
+
+  test('setError tells the causes too, once each and not for ever', () => {
+    const refused = new Error('connect ECONNREFUSED');
+    const failed = new Error('fetch failed', { cause: refused });
+    const text = 'page 12; caused by: fetch failed; caused by: connect ECONNREFUSED';
+    expect(errorMessage(new Error('page 12', { cause: failed }))).toBe(`🔴 ${text}`);
+    expect(warningMessage(failed)).toBe('🟡 fetch failed; caused by: connect ECONNREFUSED');
+    const quoting = new Error('upload: connect ECONNREFUSED', { cause: refused });
+    expect(errorMessage(quoting)).toBe('🔴 upload: connect ECONNREFUSED');
+    expect(errorMessage(new Error('disk', { cause: 'full' }))).toBe('🔴 disk; caused by: full');
+    refused.cause = failed;
+    expect(errorMessage(failed)).toBe('🔴 fetch failed; caused by: connect ECONNREFUSED');
+    const long = errorMessage(new Error('short', { cause: 'x'.repeat(5_000) }));
+    expect(Buffer.byteLength(long)).toBe(4_096);
+    Object.defineProperty(refused, 'cause', {
+      get: () => {
+        throw new Error('not even that');
+      },
+    });
+    expect(errorMessage(refused)).toBe('🔴 connect ECONNREFUSED');
   });
 
   test('a long text is cut to what fits, in whole characters', () => {

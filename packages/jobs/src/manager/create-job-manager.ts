@@ -8,6 +8,7 @@ import { StateReader, type StatusNames } from '../payload/state-reader.js';
 import type { TagSchemas } from '../payload/tag-schemas.js';
 import { JobLife } from './job-life.js';
 import type { JobManager, NoStatusNames } from './job-manager.js';
+import { checkKnownOptions } from './known-options.js';
 import {
   checkCallPolicy,
   checkLease,
@@ -32,6 +33,7 @@ export async function createJobManager<
   options: JobManagerOptions<Tags, Names> = {},
   deps: Partial<JobManagerDeps> = {},
 ): Promise<JobManager<Tags, Names>> {
+  checkKnownOptions(target, options);
   const { clock = createSystemClock(), random = createSystemRandom() } = deps;
   const { log = silentLogger, signal } = options;
   const { store, jobId, taskIndex: taskId } = target;

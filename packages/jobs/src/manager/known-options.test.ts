@@ -14,7 +14,9 @@ test.each([
   'a name that is not known is refused with those that are: %j %j',
   async (target, options, field, known) => {
     const store = createMemoryJobStore();
-    await expect(createJobManager({ store, ...names, ...target }, options)).rejects.toMatchObject({
+    await expect(
+      createJobManager({ store, ...names, ...target }, options as object),
+    ).rejects.toMatchObject({
       code: 'invalid-argument',
       message: expect.stringContaining(known),
       details: { field },

@@ -21,8 +21,10 @@ export async function runReader(deps: ReaderProcessDeps): Promise<void> {
   const { clock } = ports;
   const reader = await openReader(deps);
   if (!reader) return;
-  const subscribe: Parameters<JobFollower['run']>[0]['subscribe'] = ({ scope, ...options }) =>
-    reader.subscribe({ ...options, ...scope } as SubscribeOptions & { tag?: undefined });
+  const subscribe: Parameters<JobFollower['run']>[0]['subscribe'] = ({ scope, ...options }) => {
+    const wanted: SubscribeOptions = { ...options, ...scope };
+    return reader.subscribe(wanted as SubscribeOptions & { tag?: undefined });
+  };
   await follower.run({ clock, random, subscribe, isLoading }, isOver);
 }
 

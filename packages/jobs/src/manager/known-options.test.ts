@@ -4,7 +4,7 @@ import { createJobManager } from './create-job-manager.js';
 
 const names = { jobId: 'nightly', taskIndex: 0, numTasks: 1 };
 
-test.each([
+test.each<[object, object, string, string]>([
   [{ tags: {} }, {}, 'tags', 'store, jobId, taskIndex, numTasks'],
   [{}, { onNumTaskMismatch: 'fail' }, 'onNumTaskMismatch', 'onNumTasksMismatch'],
   [{}, { lease: { ttl: 5_000 } }, 'ttl', 'ttlMs, heartbeat'],
@@ -14,9 +14,7 @@ test.each([
   'a name that is not known is refused with those that are: %j %j',
   async (target, options, field, known) => {
     const store = createMemoryJobStore();
-    await expect(
-      createJobManager({ store, ...names, ...target }, options as object),
-    ).rejects.toMatchObject({
+    await expect(createJobManager({ store, ...names, ...target }, options)).rejects.toMatchObject({
       code: 'invalid-argument',
       message: expect.stringContaining(known),
       details: { field },

@@ -82,6 +82,9 @@ export default defineConfig({
         testTimeout: 60_000,
         hookTimeout: 30_000,
         fileParallelism: false,
+        // As above: loading the modules anew for each file would take as long as the tests themselves.
+        isolate: false,
+        restoreMocks: true,
         globalSetup: 'scripts/test/build-programs.mjs',
         sequence: { groupOrder: 1 },
       }),

@@ -21,7 +21,7 @@ export function addRmCommand(jobs: Command, world: CliWorld): void {
     ['syncline jobs rm nightly-42', 'asks, then deletes it for good'],
     [
       'syncline jobs rm nightly-42 --mark',
-      'refuses writes; reads go on until jobs.retention.marked',
+      'refuses writes; reads go on for a while',
     ],
     ['syncline jobs rm nightly-42 --yes', 'does not ask, as in a script'],
   ]);

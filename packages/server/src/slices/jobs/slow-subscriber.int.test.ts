@@ -26,6 +26,7 @@ beforeEach(async () => {
 afterEach(async () => {
   session.destroy();
   await remote[Symbol.asyncDispose]();
+  await until(() => openCount === 0, 'the end of every subscription');
 });
 
 /** Counts the subscriptions of the service, and the events that it takes. */

@@ -19,10 +19,7 @@ export function addRmCommand(jobs: Command, world: CliWorld): void {
   const command = jobs.command('rm <job>').description('Delete a job, or mark it deleted');
   addExamples(command, [
     ['syncline jobs rm nightly-42', 'asks, then deletes it for good'],
-    [
-      'syncline jobs rm nightly-42 --mark',
-      'refuses writes; reads go on for a while',
-    ],
+    ['syncline jobs rm nightly-42 --mark', 'refuses writes; reads go on for a while'],
     ['syncline jobs rm nightly-42 --yes', 'does not ask, as in a script'],
   ]);
   command

@@ -1,7 +1,7 @@
 // Hostile, broken and slow clients of the jobs, many at a time, against the real server. Each costs bounded memory,
 // none is waited for, and a well-behaved client is served meanwhile.
 //
-// JOBS_HOSTILE_STREAMS (1,000) is how many subscribe and never read. JOBS_FIGURES=1 prints memory and latencies.
+// JOBS_HOSTILE_STREAMS (400) is how many subscribe and never read. JOBS_FIGURES=1 prints memory and latencies.
 // Bounds are generous, since the machine may be busy: a server that waits for a hostile client misses them by far.
 import { readFileSync } from 'node:fs';
 import { connect as connectTcp, type Socket } from 'node:net';
@@ -16,7 +16,7 @@ import { askHttp } from './jobs-raw-client.js';
 import { JobsTask } from './jobs-task.js';
 import { UnreadStreams } from './jobs-unread-streams.js';
 
-const STREAMS = Number(process.env['JOBS_HOSTILE_STREAMS'] ?? 1_000);
+const STREAMS = Number(process.env['JOBS_HOSTILE_STREAMS'] ?? 400);
 const SUBSCRIBERS_PER_JOB_MAX = 2_048;
 const CONNECTIONS = 1_000;
 /** Of each kind, all at once. More would measure the one process that sends them all. */

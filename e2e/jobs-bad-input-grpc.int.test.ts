@@ -1,14 +1,13 @@
-// What is wrong with a request, against the real server over gRPC and HTTP: each row of the table of bad input has its
-// code, its status and its details, and changes nothing. Rows that only a manager can meet are tried through one.
+// What is wrong with a request over gRPC, against the real server: each row of the table of bad input has its code, its
+// status and its details, and changes nothing.
 //
 // Too many jobs and too many subscribers are tried in jobs-hostile-clients.int.test.ts; a full queue of writes and a
 // million states where time and memory are simulated: packages/jobs/src/embedded, packages/jobs/src/core.
 import { status } from '@grpc/grpc-js';
-import { createJobManager, type JobStore, type StateWrite } from '@syncline/jobs';
+import type { LeaseRequest, StateWrite } from '@syncline/jobs';
 import {
   type Call,
   createJob,
-  createRemoteJobStore,
   deleteJob,
   encode,
   getProgress,
@@ -16,43 +15,24 @@ import {
   listStates,
   setState,
 } from '@syncline/jobs/grpc';
-import { type Cluster, startCluster } from '@syncline/testkit';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { askHttp, encodeSubscribe, endOf, JobsRawClient, type Refusal } from './jobs-raw-client.js';
+import { encodeSubscribe, endOf, JobsRawClient, type Refusal } from './jobs-raw-client.js';
 import { JobsTask } from './jobs-task.js';
+import { jobId, UnchangedJobs } from './jobs-unchanged.js';
 
-const jobId = 'nightly';
-let cluster: Cluster;
-let store: JobStore;
+let unchanged: UnchangedJobs;
 let client: JobsRawClient;
-let task: JobsTask;
-let before: unknown;
 
 beforeAll(async () => {
-  cluster = await startCluster({ nodes: 1 });
-  const address = cluster.node(1).url('grpc');
-  store = createRemoteJobStore({ address });
-  client = new JobsRawClient(address);
-  task = await JobsTask.claim(store, { jobId, taskId: 1 });
-  await task.set('ingest', 5);
+  unchanged = await UnchangedJobs.start();
+  client = new JobsRawClient(unchanged.cluster.node(1).url('grpc'));
 });
-beforeEach(async () => {
-  before = await contents();
-});
-/** Whatever was refused has changed nothing. */
-afterEach(async () => {
-  expect(await contents()).toEqual(before);
-});
+beforeEach(() => unchanged.remember());
+afterEach(() => unchanged.expectUnchanged());
 afterAll(async () => {
   client[Symbol.dispose]();
-  await store.close();
-  await cluster[Symbol.asyncDispose]();
+  await unchanged[Symbol.asyncDispose]();
 });
-
-async function contents(): Promise<unknown> {
-  const { jobs } = await store.listJobs({});
-  return [jobs, await store.listStates(jobId, {}, { afterRevision: 0, limit: 1_000 })];
-}
 
 function ask<Request>(
   call: Pick<Call<Request, unknown>, 'name' | 'request'>,
@@ -62,13 +42,13 @@ function ask<Request>(
 }
 
 const write = (more: Partial<StateWrite> & { readonly payloadJson?: string } = {}) => {
-  const { payload: _, ifVersion, durability, ...rest } = task.write('ingest', 6);
+  const { payload: _, ifVersion, durability, ...rest } = unchanged.task.write('ingest', 6);
   return ask(setState, { ...rest, payloadJson: undefined, ifVersion, durability, ...more });
 };
 const create = (more: object = {}) =>
   ask(createJob, { jobId: 'other', numTasks: 1, expectedTags: [], labels: [], ...more });
 const claim = (more: object = {}) => {
-  const { incarnation } = task.job;
+  const { incarnation } = unchanged.task.job;
   const request = {
     jobId,
     incarnation,
@@ -78,7 +58,7 @@ const claim = (more: object = {}) => {
     ttlMs: 0,
     holder: '',
   };
-  return ask(heartbeat, { ...(request as Parameters<typeof store.lease>[0]), ...more });
+  return ask(heartbeat, { ...(request as LeaseRequest), ...more });
 };
 const remove = (id: string, taskId?: number) => {
   const request = { jobId: id, taskId, incarnation: '' };
@@ -215,8 +195,8 @@ describe('J20 over gRPC', () => {
 });
 
 test('J20 a job that is marked deleted takes no writes, and its name is not free', async () => {
-  const marked = await JobsTask.claim(store, { jobId: 'marked' });
-  await store.markJobDeleted('marked');
+  const marked = await JobsTask.claim(unchanged.store, { jobId: 'marked' });
+  await unchanged.store.markJobDeleted('marked');
   const conflict = {
     status: status.FAILED_PRECONDITION,
     code: 'conflict',
@@ -228,11 +208,11 @@ test('J20 a job that is marked deleted takes no writes, and its name is not free
   );
   expect(await claim({ jobId: 'marked', incarnation })).toMatchObject(conflict);
   expect(await create({ jobId: 'marked' })).toMatchObject(conflict);
-  await store.deleteJob('marked');
+  await unchanged.store.deleteJob('marked');
 });
 
 test('J20 the 257th tag of a job is refused, the others can be written on', async () => {
-  const full = await JobsTask.claim(store, { jobId: 'full' });
+  const full = await JobsTask.claim(unchanged.store, { jobId: 'full' });
   const tags = Array.from({ length: 256 }, (_, index) => `t${index}`);
   await Promise.all(tags.map((tag) => full.set(tag, 1, { durability: 'buffered' })));
   await expect(full.set('one more', 1)).rejects.toMatchObject({
@@ -240,97 +220,11 @@ test('J20 the 257th tag of a job is refused, the others can be written on', asyn
     details: { limit: 'tagsPerJobMax' },
   });
   expect((await full.set('t0', 2)).version).toBe(2);
-  await store.deleteJob('full');
-});
-
-describe('J20 through a manager', () => {
-  const target = () => ({ store, jobId, taskIndex: 0, numTasks: 4 });
-
-  test('another number of tasks under `fail`', async () => {
-    const options = { onNumTasksMismatch: 'fail' } as const;
-    const opening = createJobManager({ ...target(), numTasks: 5 }, options);
-    await expect(opening).rejects.toMatchObject({
-      code: 'conflict',
-      details: { reason: 'num-tasks' },
-    });
-  });
-
-  test('what is not its own, statuses that are no errors, payloads that are no JSON, and closed', async () => {
-    const manager = await createJobManager(target(), { lease: false });
-    before = await contents(); // the claim counts
-    const refused = (field: string) => ({ code: 'invalid-argument', details: { field } });
-    const cyclic: Record<string, unknown> = {};
-    cyclic['self'] = cyclic;
-    const tag = 'a';
-    for (const [call, expected] of [
-      [() => manager.setState({ tag, status: 1, taskId: 1 }), refused('taskId')],
-      [() => manager.setState({ tag, status: 1, jobId: 'other' }), refused('jobId')],
-      [() => manager.setState({ tag, status: 2 ** 31 }), refused('status')],
-      [() => manager.setError('x', { tag, status: 0 }), refused('status')],
-      [() => manager.setError('x', { tag, status: -2 }), refused('status')],
-      [() => manager.setStarted({ tag, payload: cyclic as never }), refused('payload')],
-    ] as const)
-      await expect(call()).rejects.toMatchObject(expected);
-    await manager.close();
-    before = await contents(); // the release counts
-    await expect(manager.setStarted({ tag })).rejects.toMatchObject({ code: 'closed' });
-  });
-});
-
-describe('J20 over HTTP', () => {
-  const http = (path: string, init?: RequestInit) =>
-    askHttp(`${cluster.node(1).url('http')}/api/jobs${path}`, init);
-
-  test.each([
-    ['/a%20b', 'jobId'],
-    ['/-a', 'jobId'],
-    [`/${'a'.repeat(129)}`, 'jobId'],
-    ['/nightly?task=4', 'taskId'],
-    ['/nightly?task=-1', 'task'],
-    ['/nightly?tag=%07', 'tag'],
-    ['/nightly?tag=', 'tag'],
-    [`/nightly?tag=${'a'.repeat(129)}`, 'tag'],
-    ['/nightly/states?limit=0', 'limit'],
-    ['/nightly/states?afterRevision=9007199254740993', 'afterRevision'],
-    ['/nightly/events?after=nonsense', 'after'],
-    ['/nightly/events?task=4', 'taskId'],
-    ['/nightly?nothing', 'nothing'],
-    ['?worst=bad', 'worst'],
-    ['?after=-a', 'afterJobId'],
-  ])('%s', async (path, field) => {
-    const expected = { status: 400, code: 'invalid-argument', details: { field } };
-    expect(await http(path)).toMatchObject(expected);
-  });
-
-  test('a Last-Event-ID that is no cursor', async () => {
-    const refused = await http('/nightly/events', { headers: { 'last-event-id': 'nonsense' } });
-    expect(refused).toMatchObject({ status: 400, details: { field: 'after' } });
-  });
-
-  test.each(['/nobody', '/nobody/states', '/nobody/events', '/nightly/nothing'])(
-    '%s is not found',
-    async (path) => {
-      expect(await http(path)).toMatchObject({ status: 404, code: 'not-found' });
-    },
-  );
-
-  test('a deletion of nobody, a mistyped one, and writing', async () => {
-    const method = 'DELETE';
-    expect(await http('/nobody', { method })).toMatchObject({ status: 404, code: 'not-found' });
-    expect(await http('/nightly?makr', { method })).toMatchObject({ status: 400 });
-    const post = await http('/nightly/states', { method: 'POST', body: '{}' });
-    expect(post.status).toBeGreaterThanOrEqual(400);
-    expect(post.status).toBeLessThan(500);
-  });
-
-  test('a URL without an end', async () => {
-    const { status: refused } = await http(`/nightly?tag=${'a'.repeat(100_000)}`);
-    expect([414, 431]).toContain(refused);
-  });
+  await unchanged.store.deleteJob('full');
 });
 
 test('J20 bytes that are no request are answered, and change nothing', async () => {
-  const { payload: _, ifVersion, durability, ...rest } = task.write('ingest', 7);
+  const { payload: _, ifVersion, durability, ...rest } = unchanged.task.write('ingest', 7);
   const whole = { ...rest, payloadJson: undefined, ifVersion, durability };
   const request = encode(setState.request, whole);
   const status32 = Buffer.from([(6 << 3) | 5, 1, 0, 0, 0]); // the status as four bytes

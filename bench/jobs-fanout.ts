@@ -13,7 +13,7 @@ import { CELLS, inParallel } from './jobs-cells.js';
 import { type Listeners, startListeners } from './jobs-listeners.js';
 import { type Audience, eventsOf } from './jobs-scopes.js';
 import { startJobsServer, startSyncedRedis } from './jobs-servers.js';
-import { type JobsWriter, openLeanWriter, openRedisWriter } from './jobs-writers.js';
+import { type JobsWriter, openRedisWriter, openRemoteWriter } from './jobs-writers.js';
 import { atPace } from './pace.js';
 
 interface Load {
@@ -58,7 +58,7 @@ interface FanoutRig extends AsyncDisposable {
 async function openSynclineRig({ audience }: Load): Promise<FanoutRig> {
   const server = await startJobsServer();
   const { address } = server;
-  const writer = await openLeanWriter(address, { jobId: JOB_ID, connections: CONNECTIONS });
+  const writer = await openRemoteWriter(address, { jobId: JOB_ID, connections: CONNECTIONS });
   await fill(writer);
   const listeners = await startListeners({
     server: { kind: 'syncline', address },

@@ -10,7 +10,7 @@ import type { AnyBench, Measured } from './bench.js';
 import { inParallel, TAGS } from './jobs-cells.js';
 import { startListeners } from './jobs-listeners.js';
 import { type JobsServer, startJobsServer } from './jobs-servers.js';
-import { type JobsWriter, openLeanWriter } from './jobs-writers.js';
+import { type JobsWriter, openRemoteWriter } from './jobs-writers.js';
 import { atPace } from './pace.js';
 
 const JOB_ID = 'stalled';
@@ -39,7 +39,7 @@ interface StalledFigures {
 async function runStalled({ readers, stalled, seconds }: StalledLoad): Promise<StalledFigures> {
   await using server = await startJobsServer();
   const { address } = server;
-  await using writer = await openLeanWriter(address, {
+  await using writer = await openRemoteWriter(address, {
     jobId: JOB_ID,
     tasks: TASKS,
     connections: CONNECTIONS,

@@ -8,7 +8,6 @@ import type { JobInfo, JobStore, StateWrite } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { connectRedis } from './fair-redis-peer.js';
 import { type CellWrite, cellWriteAt, inParallel, TAGS, TASKS } from './jobs-cells.js';
-import { openLeanCalls } from './jobs-lean-calls.js';
 
 export interface JobsWriter extends AsyncDisposable {
   /** Resolves when the store has answered. */
@@ -34,24 +33,6 @@ export async function openRemoteWriter(
     write: await openStoreWriter(stores, { jobId, tasks }),
     async [Symbol.asyncDispose]() {
       for (const store of stores) await store.close();
-    },
-  };
-}
-
-/** The same, for loads of thousands of writes a second. */
-export async function openLeanWriter(
-  address: string,
-  { jobId, tasks = TASKS, connections }: WriterOptions,
-): Promise<JobsWriter> {
-  await using store = createRemoteJobStore({ address });
-  const calls = await Promise.all(
-    Array.from({ length: connections }, () => openLeanCalls(address)),
-  );
-  const writeOf = await claimAll([store], { jobId, tasks });
-  return {
-    write: async (index) => calls[index % connections]?.setState(writeOf(index)),
-    async [Symbol.asyncDispose]() {
-      for (const each of calls) await each[Symbol.asyncDispose]();
     },
   };
 }

@@ -19,6 +19,7 @@ export {
   type SetStateRequest,
   type SubscribeRequest,
   setState,
+  setStates,
   subscribe,
   type UpdateJobRequest,
   updateJob,
@@ -27,3 +28,10 @@ export { framesOf } from './wire/frame-writer.js';
 export { labelsOf } from './wire/job-messages.js';
 export { decode, encode } from './wire/proto-message.js';
 export { parsePayload } from './wire/state-message.js';
+export {
+  decodeWrites,
+  ENVELOPE_BYTES,
+  encodeAnswers,
+  type NumberedAnswer,
+  type NumberedWrite,
+} from './wire/write-messages.js';

@@ -38,6 +38,21 @@ export const jobsLimits = defineLimits({
     unit: 'bytes',
     why: 'One request to the job service. A larger one is refused.',
   },
+  writeStreamBytesMax: {
+    value: 262_144,
+    unit: 'bytes',
+    why: 'Writes on one stream that have no answer yet. The remote store lets further ones wait; the server ends the stream of a client with twice as many.',
+  },
+  writeStreamIdleMs: {
+    value: 1_000,
+    unit: 'ms',
+    why: 'The remote store ends a stream of writes on which nothing was written for so long.',
+  },
+  remoteWritesMax: {
+    value: 65_536,
+    unit: 'entries',
+    why: 'Writes of a remote store that wait to be sent. A further one is refused as overloaded.',
+  },
   labelsMax: { value: 16, unit: 'entries', why: 'Labels of a job. More are refused.' },
   labelNameBytesMax: { value: 64, unit: 'bytes', why: 'Name of a label. A longer one is refused.' },
   labelValueBytesMax: {

@@ -3,7 +3,13 @@
 //
 // Calls on a connection that is not there fail at once, and the channel tries to connect again within a second:
 // patience belongs to who calls. A connection that says nothing is asked whether it still lives.
-import { Client, type ClientReadableStream, credentials, Metadata } from '@grpc/grpc-js';
+import {
+  Client,
+  type ClientDuplexStream,
+  type ClientReadableStream,
+  credentials,
+  Metadata,
+} from '@grpc/grpc-js';
 import { abortedError, type Clock, SynclineError } from '@syncline/kernel';
 import { type GrpcTarget, grpcChannelOptions } from '@syncline/protocol';
 import { jobsLimits } from '../limits.js';
@@ -78,6 +84,11 @@ export class JobChannel {
     const bytes = encode(call.request, request);
     const path = pathOf(call.name);
     return this.#client.makeServerStreamRequest(path, asBuffer, asIs, bytes, this.#metadata);
+  }
+
+  /** Bytes both ways. */
+  duplex({ name }: Pick<Call<never, never>, 'name'>): ClientDuplexStream<Uint8Array, Uint8Array> {
+    return this.#client.makeBidiStreamRequest(pathOf(name), asBuffer, asIs, this.#metadata);
   }
 
   /** Ends the calls that wait for an answer; streams are ended by who opened them. */

@@ -1,6 +1,7 @@
 // The jobs of a server. What is wrong with a call is said here, with the same words as there, before it is sent.
 //
-// One connection carries all calls with an answer; subscriptions have connections of their own.
+// One connection carries all calls with an answer, and the stream of writes; subscriptions have connections of their
+// own.
 import { abortedError, type Clock, type Random, SynclineError } from '@syncline/kernel';
 import type { GrpcTarget } from '@syncline/protocol';
 import { checkJobPatch, checkJobQuery, checkJobSpec } from '../checks/job-input.js';
@@ -48,9 +49,11 @@ import {
   updateJob,
 } from '../wire/calls.js';
 import { labelList } from '../wire/job-messages.js';
+import { encode } from '../wire/proto-message.js';
 import { ChannelPool } from './channel-pool.js';
 import { closedError, JobChannel } from './job-channel.js';
 import { RemoteSubscription } from './remote-subscription.js';
+import { RemoteWrites } from './remote-writes.js';
 import { readError } from './status-error.js';
 
 export interface RemoteDeps {
@@ -75,6 +78,7 @@ export class RemoteJobStore implements JobStore {
   readonly #deps: RemoteDeps;
   readonly #options: RemoteOptions;
   readonly #channel: JobChannel;
+  readonly #writes: RemoteWrites;
   readonly #pool: ChannelPool;
   readonly #subscriptions = new Set<RemoteSubscription>();
   #isClosed = false;
@@ -83,6 +87,7 @@ export class RemoteJobStore implements JobStore {
     this.#deps = deps;
     this.#options = options;
     this.#channel = new JobChannel(deps, options.target);
+    this.#writes = new RemoteWrites({ ...deps, ...options, channel: this.#channel });
     this.#pool = new ChannelPool(deps, options.target);
   }
 
@@ -135,16 +140,14 @@ export class RemoteJobStore implements JobStore {
 
   async setState(write: StateWrite, call?: CallOptions): Promise<SetStateResult> {
     const { payload, ifVersion, durability, ...checked } = checkStateWrite(write);
-    const { applied, duplicate, state } = await this.#write(
-      setState,
-      {
-        ...checked,
-        payloadJson: payload === undefined ? undefined : JSON.stringify(payload),
-        ifVersion,
-        durability,
-      },
-      call,
-    );
+    const payloadJson = payload === undefined ? undefined : JSON.stringify(payload);
+    const request = { ...checked, payloadJson, ifVersion, durability };
+    const signal = this.#checkCall(setState.name, call);
+    const { applied, duplicate, state } = await this.#writes.ask({
+      write: encode(setState.request, request),
+      jobId: checked.jobId,
+      signal,
+    });
     return applied
       ? { applied: true, duplicate, state }
       : { applied: false, reason: 'version', current: state };
@@ -206,6 +209,7 @@ export class RemoteJobStore implements JobStore {
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const subscription of [...this.#subscriptions]) subscription.close();
+    this.#writes.close();
     this.#channel.close();
   }
 
@@ -230,10 +234,15 @@ export class RemoteJobStore implements JobStore {
     request: Request,
     call: CallOptions | undefined,
   ): Promise<Response> {
+    const signal = this.#checkCall(method.name, call);
+    return this.#channel.ask(method, request, { signal, jobId: jobIdOf(request) });
+  }
+
+  #checkCall(name: string, call: CallOptions | undefined): AbortSignal | undefined {
     this.#checkOpen();
     const { signal } = call ?? {};
-    if (signal?.aborted) throw abortedError(method.name, signal);
-    return this.#channel.ask(method, request, { signal, jobId: jobIdOf(request) });
+    if (signal?.aborted) throw abortedError(name, signal);
+    return signal;
   }
 
   #checkOpen(): void {

@@ -9,6 +9,8 @@ export interface CallStatus {
   readonly metadata: { getMap(): Record<string, unknown> };
 }
 
+const OK = 0;
+
 /** What grpc-js says of a request that has never left. Under other words the outcome counts as unknown. */
 const NOT_SENT = /^No connection established|Waiting for LB pick/;
 
@@ -28,6 +30,21 @@ export function errorOfStatus(status: CallStatus | null, { address }: GrpcTarget
     outcome: NOT_SENT.test(details) ? 'not-applied' : error.outcome,
     cause: error,
   });
+}
+
+/**
+ * For the writes of a stream that have no answer. A server that ends it in its own words has not begun them; of
+ * any other end nobody knows.
+ */
+export function errorOfWriteStream(status: CallStatus | null, target: GrpcTarget): SynclineError {
+  const error = errorOfStatus(status?.code === OK ? null : status, target);
+  if (status !== null && (isOurs(status) || NOT_SENT.test(status.details))) return error;
+  const { code, message, retryable, details } = error;
+  return new SynclineError(code, message, { retryable, details, outcome: 'unknown', cause: error });
+}
+
+function isOurs({ metadata }: CallStatus): boolean {
+  return metadata.getMap()['syncline-code'] !== undefined;
 }
 
 /** The words of grpc-js on one line, without a note that is empty and without what it always begins with. */

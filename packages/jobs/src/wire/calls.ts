@@ -201,6 +201,9 @@ export const setState: Call<SetStateRequest, SetStateResponse> = {
   response: message({ applied: bool(1), duplicate: bool(2), state: required(3, stateMessage) }),
 };
 
+/** Both ways a stream: see write-messages.ts. */
+export const setStates = { name: 'SetStates' } as const;
+
 export type ScopedRequest = Readonly<{ jobId: string; scope: Scope | undefined }>;
 
 const scopedRequest = message<ScopedRequest>({ jobId: text(1), scope: nested(2, scopeMessage) });

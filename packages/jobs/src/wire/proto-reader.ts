@@ -53,6 +53,15 @@ export class ProtoReader {
     this.#end = outerEnd;
   }
 
+  /** The message that the field holds, not read yet. Its bytes are those of the whole, not a copy. */
+  message(): Uint8Array {
+    this.#expect(DELIMITED);
+    const length = this.#length();
+    const start = this.#at;
+    this.#at += length;
+    return this.#bytes.subarray(start, this.#at);
+  }
+
   /** A uint64. What is above 2^53 - 1 is refused: the contract says that there is none. */
   uint(): number {
     this.#expect(VARINT);

@@ -74,6 +74,14 @@ export class ProtoWriter {
     this.#end += this.#bytes.write(value, this.#end);
   }
 
+  /** A nested message that was written before. */
+  message(number: number, bytes: Uint8Array): void {
+    this.#reserve(HEAD_BYTES_MAX + bytes.length);
+    this.#tag(number, DELIMITED);
+    this.#varint(bytes.length);
+    this.fields(bytes);
+  }
+
   /** Fields that were written before. */
   fields(bytes: Uint8Array): void {
     this.#reserve(bytes.length);

@@ -19,6 +19,7 @@ import {
   markJobDeleted,
   SERVICE,
   setState,
+  setStates,
   subscribe,
   updateJob,
 } from '@syncline/jobs/grpc';
@@ -28,6 +29,7 @@ import type { GrpcService } from '../../grpc/grpc-service.js';
 import { FrameBeat } from './frame-beat.js';
 import { type JobCallDeps, jobCalls } from './job-grpc-calls.js';
 import { runSubscribeCall, type SubscribeCall } from './job-grpc-stream.js';
+import { runSetStatesCall, type SetStatesCall } from './job-grpc-writes.js';
 import { OpenStreams } from './open-streams.js';
 import { reachedLimitOf } from './reached-limit.js';
 
@@ -43,7 +45,8 @@ type BytesMethod = MethodDefinition<Uint8Array, Uint8Array>;
 type BytesCall = ServerUnaryCall<Uint8Array, Uint8Array>;
 type Handler =
   | ((call: BytesCall, reply: sendUnaryData<Uint8Array>) => Promise<void>)
-  | ((call: SubscribeCall) => Promise<void>);
+  | ((call: SubscribeCall) => Promise<void>)
+  | ((call: SetStatesCall) => Promise<void>);
 
 export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
   const calls = jobCalls(deps);
@@ -54,7 +57,7 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
     call: Call<Request, Response>,
     handle: (request: Request, arrived: BytesCall) => Promise<Response>,
   ): void {
-    definition[call.name] = methodOf(call.name, false);
+    definition[call.name] = methodOf(call.name);
     implementation[call.name] = async (arrived: BytesCall, reply) => {
       try {
         const request = parseRequest(call, arrived.request);
@@ -89,8 +92,32 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
   answerRead(listStates, calls.listStates);
   answerRead(getProgress, calls.getProgress);
 
-  const streamDeps = { ...deps, beat: new FrameBeat(deps), streams: new OpenStreams(deps) };
-  definition[subscribe.name] = methodOf(subscribe.name, true);
+  const streams = new OpenStreams(deps);
+  const writeDeps = {
+    ...deps,
+    streams,
+    async setState(bytes: Uint8Array) {
+      try {
+        return encode(setState.response, await calls.setState(parseRequest(setState, bytes)));
+      } catch (thrown) {
+        throw failureOf(thrown, deps);
+      }
+    },
+  };
+  definition[setStates.name] = methodOf(setStates.name, {
+    requestStream: true,
+    responseStream: true,
+  });
+  implementation[setStates.name] = async (call: SetStatesCall) => {
+    try {
+      await runSetStatesCall(writeDeps, call);
+    } catch (thrown) {
+      throw failureOf(thrown, deps);
+    }
+  };
+
+  const streamDeps = { ...deps, beat: new FrameBeat(deps), streams };
+  definition[subscribe.name] = methodOf(subscribe.name, { responseStream: true });
   implementation[subscribe.name] = async (call: SubscribeCall) => {
     try {
       await runSubscribeCall(streamDeps, call, parseRequest(subscribe, call.request));
@@ -101,12 +128,16 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
   return { name: SERVICE, definition, implementation, fileDescriptors: jobsFileDescriptors() };
 }
 
-function methodOf(name: string, responseStream: boolean): BytesMethod {
+function methodOf(
+  name: string,
+  streams: Partial<Pick<BytesMethod, 'requestStream' | 'responseStream'>> = {},
+): BytesMethod {
   return {
     path: `/${SERVICE}/${name}`,
     originalName: name,
     requestStream: false,
-    responseStream,
+    responseStream: false,
+    ...streams,
     requestSerialize: asBuffer,
     requestDeserialize: (bytes) => bytes,
     responseSerialize: asBuffer,

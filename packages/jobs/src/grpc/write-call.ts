@@ -1,0 +1,116 @@
+// One SetStates call: writes go out, answers come back under their numbers.
+//
+// The server takes so many bytes of writes without an answer and no more, so this side counts them. A write that
+// nobody waits for any more counts until it is answered: the server still holds it.
+import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
+import { SynclineError } from '@syncline/kernel';
+import { errorFromGrpc, type GrpcTarget } from '@syncline/protocol';
+import { jobsLimits } from '../limits.js';
+import { setState, setStates } from '../wire/calls.js';
+import { decode } from '../wire/proto-message.js';
+import { decodeAnswers, encodeWrites, type NumberedAnswer } from '../wire/write-messages.js';
+import type { JobChannel } from './job-channel.js';
+import type { PendingWrite } from './pending-write.js';
+import { errorOfWriteStream, notTheContract } from './status-error.js';
+
+export interface WriteCallDeps {
+  readonly channel: JobChannel;
+  readonly target: GrpcTarget;
+  /** Answers have come, or the wire takes more. */
+  onRoom(call: WriteCall): void;
+  onEnd(call: WriteCall): void;
+}
+
+export class WriteCall {
+  readonly #deps: WriteCallDeps;
+  readonly #call: ClientDuplexStream<Uint8Array, Uint8Array>;
+  readonly #unanswered = new Map<number, PendingWrite>();
+  #unansweredBytes = 0;
+  #isBlocked = false;
+  #status: StatusObject | undefined;
+
+  constructor(deps: WriteCallDeps) {
+    this.#deps = deps;
+    this.#call = deps.channel.duplex(setStates);
+    this.#call.on('data', (bytes: Uint8Array) => this.#take(bytes));
+    this.#call.on('drain', () => {
+      this.#isBlocked = false;
+      deps.onRoom(this);
+    });
+    this.#call.on('error', () => undefined); // the status tells the same
+    this.#call.on('status', (status: StatusObject) => {
+      this.#status = status;
+    });
+    this.#call.on('end', () => this.#end());
+  }
+
+  /** Bytes of writes that it takes now. */
+  get roomBytes(): number {
+    return this.#isBlocked ? 0 : jobsLimits.writeStreamBytesMax.value - this.#unansweredBytes;
+  }
+
+  get isIdle(): boolean {
+    return this.#unanswered.size === 0;
+  }
+
+  send(writes: readonly PendingWrite[]): void {
+    for (const write of writes) {
+      write.sent();
+      this.#unanswered.set(write.options.number, write);
+      this.#unansweredBytes += write.options.write.length;
+    }
+    this.#isBlocked = !this.#call.write(encodeWrites(writes.map(({ options }) => options)));
+  }
+
+  /** No further writes come. */
+  finish(): void {
+    this.#call.end();
+  }
+
+  cancel(): void {
+    this.#call.cancel();
+  }
+
+  #take(bytes: Uint8Array): void {
+    try {
+      for (const answer of decodeAnswers(bytes)) this.#settle(answer);
+    } catch (thrown) {
+      this.#failAll(this.#strange(thrown));
+      this.cancel();
+    }
+    this.#deps.onRoom(this);
+  }
+
+  #settle({ number, answer }: NumberedAnswer): void {
+    const write = this.#unanswered.get(number);
+    if (write === undefined) throw new SynclineError('invalid-argument', `no write ${number}`);
+    this.#unanswered.delete(number);
+    this.#unansweredBytes -= write.options.write.length;
+    if (write.isSettled) return;
+    if (answer.kind === 'failed') write.failed(errorFromGrpc(answer.failure));
+    else this.#resolve(write, answer.response);
+  }
+
+  #resolve(write: PendingWrite, response: Uint8Array): void {
+    const { jobId } = write.options;
+    try {
+      write.done(decode(setState.response, response, { name: setState.name, jobId }));
+    } catch (thrown) {
+      write.failed(this.#strange(thrown));
+    }
+  }
+
+  #end(): void {
+    this.#failAll(errorOfWriteStream(this.#status ?? null, this.#deps.target));
+    this.#deps.onEnd(this);
+  }
+
+  #failAll(error: unknown): void {
+    for (const write of this.#unanswered.values()) write.failed(error);
+    this.#unanswered.clear();
+  }
+
+  #strange(thrown: unknown): unknown {
+    return thrown instanceof SynclineError ? notTheContract(this.#deps.target, thrown) : thrown;
+  }
+}

@@ -1,0 +1,129 @@
+// SetStates: many writes over one stream, each with a number under which it is answered.
+//
+// A write and its answer are the messages of SetState. Here they stay bytes, so that one of them that is malformed
+// spoils no other, and so that whoever knows its job can read it.
+import type { GrpcFailure } from '@syncline/protocol';
+import { type Label, labelList, labelMessage, labelsOf } from './job-messages.js';
+import { decode, encode, list, message, text, uint } from './proto-message.js';
+import { ProtoReader } from './proto-reader.js';
+import { ProtoWriter } from './proto-writer.js';
+
+export interface NumberedWrite {
+  readonly number: number;
+  /** A SetStateRequest. */
+  readonly write: Uint8Array;
+}
+
+export interface NumberedAnswer {
+  readonly number: number;
+  readonly answer:
+    | { readonly kind: 'done' /** A SetStateResponse. */; readonly response: Uint8Array }
+    | { readonly kind: 'failed'; readonly failure: GrpcFailure };
+}
+
+const ITEMS = 1;
+const NUMBER = 1;
+const BODY = 2;
+const FAILURE = 3;
+
+/** What the envelope of an item takes beside its body, at most. */
+export const ENVELOPE_BYTES = 24;
+
+const writer = new ProtoWriter();
+
+export function encodeWrites(writes: readonly NumberedWrite[]): Uint8Array {
+  writer.clear();
+  for (const { number, write } of writes) {
+    const item = writer.begin(ITEMS);
+    writer.uint(NUMBER, number);
+    writer.message(BODY, write);
+    writer.end(item);
+  }
+  return writer.copy();
+}
+
+export function decodeWrites(bytes: Uint8Array): readonly NumberedWrite[] {
+  const none = new Uint8Array();
+  return readItems('SetStatesRequest', bytes, (reader) => {
+    let number = 0;
+    let write: Uint8Array = none;
+    for (let field = reader.field(); field !== 0; field = reader.field()) {
+      if (field === NUMBER) number = reader.uint();
+      else if (field === BODY) write = reader.message();
+      else reader.skip();
+    }
+    return { number, write };
+  });
+}
+
+export function encodeAnswers(answers: readonly NumberedAnswer[]): Uint8Array {
+  writer.clear();
+  for (const { number, answer } of answers) {
+    const item = writer.begin(ITEMS);
+    writer.uint(NUMBER, number);
+    if (answer.kind === 'done') writer.message(BODY, answer.response);
+    else writer.message(FAILURE, encode(failureMessage, rawFailureOf(answer.failure)));
+    writer.end(item);
+  }
+  return writer.copy();
+}
+
+export function decodeAnswers(bytes: Uint8Array): readonly NumberedAnswer[] {
+  return readItems('SetStatesResponse', bytes, (reader) => {
+    let number = 0;
+    let answer: NumberedAnswer['answer'] | undefined;
+    for (let field = reader.field(); field !== 0; field = reader.field()) {
+      if (field === NUMBER) number = reader.uint();
+      else if (field === BODY) answer = { kind: 'done', response: reader.message() };
+      else if (field === FAILURE) answer = { kind: 'failed', failure: readFailure(reader) };
+      else reader.skip();
+    }
+    return { number, answer: answer ?? reader.fail('an answer is neither done nor a failure') };
+  });
+}
+
+function readItems<Item>(
+  name: string,
+  bytes: Uint8Array,
+  readItem: (reader: ProtoReader) => Item,
+): readonly Item[] {
+  const reader = new ProtoReader(name, bytes);
+  const items: Item[] = [];
+  for (let field = reader.field(); field !== 0; field = reader.field()) {
+    if (field !== ITEMS) {
+      reader.skip();
+      continue;
+    }
+    const outerEnd = reader.enter();
+    items.push(readItem(reader));
+    reader.leave(outerEnd);
+  }
+  return items;
+}
+
+interface RawFailure {
+  readonly code: number;
+  readonly message: string;
+  readonly metadata: readonly Label[];
+}
+
+const failureMessage = message<RawFailure>({
+  code: uint(1),
+  message: text(2),
+  metadata: list(3, labelMessage),
+});
+
+function rawFailureOf({ code, details, metadata }: GrpcFailure): RawFailure {
+  return { code, message: details, metadata: labelList(metadata) };
+}
+
+function readFailure(reader: ProtoReader): GrpcFailure {
+  const {
+    code,
+    message: details,
+    metadata,
+  } = decode(failureMessage, reader.message(), {
+    name: 'Failure',
+  });
+  return { code, details, metadata: labelsOf(metadata) };
+}

@@ -1,0 +1,147 @@
+// One SetStates call: each write that comes is begun at once, and answered when the store has answered.
+//
+//   begin   -> in the order of the stream; answers of one turn leave as one message
+//   hold    -> a client knows how many bytes of writes may be without an answer. Nobody is made to wait here: who
+//              sends twice as many does not read, and the stream ends
+//   end     -> no further writes are begun, those under way are answered, then the call ends. So what has no answer
+//              was not begun
+import { Metadata, type ServerDuplexStream } from '@grpc/grpc-js';
+import { jobsLimits } from '@syncline/jobs';
+import {
+  decodeWrites,
+  ENVELOPE_BYTES,
+  encodeAnswers,
+  type NumberedAnswer,
+  type NumberedWrite,
+} from '@syncline/jobs/grpc';
+import { type Clock, SynclineError } from '@syncline/kernel';
+import { grpcFailureOf } from '@syncline/protocol';
+import type { OpenStreams } from './open-streams.js';
+
+export type SetStatesCall = ServerDuplexStream<Uint8Array, Uint8Array>;
+
+export interface SetStatesDeps {
+  readonly clock: Clock;
+  readonly streams: OpenStreams;
+  /** A SetStateRequest and its SetStateResponse. */
+  setState(request: Uint8Array): Promise<Uint8Array>;
+}
+
+/** Lasts as long as the stream. Rejects with what the call must end with. */
+export function runSetStatesCall(deps: SetStatesDeps, call: SetStatesCall): Promise<void> {
+  if (deps.streams.isDraining) return Promise.reject(stopping());
+  return new Promise((resolve, reject) => {
+    const writes = new WritesOfCall(deps, call, (error) => {
+      deps.streams.delete(stop);
+      if (error === undefined) {
+        call.end();
+        resolve();
+      } else reject(error);
+    });
+    const stop = (): void => writes.end(stopping());
+    deps.streams.add(stop);
+    writes.start();
+  });
+}
+
+const HELD_BYTES_MAX = 2 * jobsLimits.writeStreamBytesMax.value;
+
+class WritesOfCall {
+  readonly #deps: SetStatesDeps;
+  readonly #call: SetStatesCall;
+  readonly #onEnd: (error: unknown) => void;
+  #answers: NumberedAnswer[] = [];
+  #answersBytes = 0;
+  #runningCount = 0;
+  /** Of writes that are under way, or whose answers are. */
+  #heldBytes = 0;
+  #end: { readonly error: unknown } | undefined;
+  #hasEnded = false;
+
+  constructor(deps: SetStatesDeps, call: SetStatesCall, onEnd: (error: unknown) => void) {
+    this.#deps = deps;
+    this.#call = call;
+    this.#onEnd = onEnd;
+  }
+
+  start(): void {
+    this.#call.sendMetadata(new Metadata()); // the client knows now that it is connected
+    this.#call.on('data', (bytes: Uint8Array) => this.#take(bytes));
+    this.#call.on('end', () => this.end(undefined));
+    this.#call.on('cancelled', () => this.end(undefined));
+  }
+
+  /** The first one counts. */
+  end(error: unknown): void {
+    this.#end ??= { error };
+    this.#endWhenAnswered();
+  }
+
+  #take(bytes: Uint8Array): void {
+    if (this.#end !== undefined) return;
+    try {
+      for (const numbered of decodeWrites(bytes)) this.#begin(numbered);
+    } catch (thrown) {
+      this.end(thrown);
+    }
+  }
+
+  #begin({ number, write }: NumberedWrite): void {
+    const bytes = write.length + ENVELOPE_BYTES;
+    if (this.#heldBytes + bytes > HELD_BYTES_MAX) throw unread();
+    this.#heldBytes += bytes;
+    this.#runningCount += 1;
+    this.#deps.setState(write).then(
+      (response) => this.#answer({ number, answer: { kind: 'done', response } }, bytes),
+      (thrown: unknown) => this.#fail(thrown, number, bytes),
+    );
+  }
+
+  /** A bug of ours has no answer: it ends the call, and the log tells more. */
+  #fail(thrown: unknown, number: number, bytes: number): void {
+    if (thrown instanceof SynclineError) {
+      const failure = grpcFailureOf(thrown);
+      this.#answer({ number, answer: { kind: 'failed', failure } }, bytes);
+      return;
+    }
+    this.#runningCount -= 1;
+    this.end(thrown);
+  }
+
+  #answer(answer: NumberedAnswer, bytes: number): void {
+    this.#runningCount -= 1;
+    if (this.#answers.length === 0) this.#deps.clock.defer(() => this.#flush());
+    this.#answers.push(answer);
+    this.#answersBytes += bytes;
+  }
+
+  #flush(): void {
+    const answers = this.#answers;
+    const bytes = this.#answersBytes;
+    this.#answers = [];
+    this.#answersBytes = 0;
+    this.#call.write(encodeAnswers(answers), () => {
+      this.#heldBytes -= bytes;
+    });
+    this.#endWhenAnswered();
+  }
+
+  #endWhenAnswered(): void {
+    if (this.#end === undefined || this.#hasEnded) return;
+    if (this.#runningCount > 0 || this.#answers.length > 0) return;
+    this.#hasEnded = true;
+    this.#onEnd(this.#end.error);
+  }
+}
+
+function stopping(): SynclineError {
+  return new SynclineError('unavailable', 'the server is stopping');
+}
+
+function unread(): SynclineError {
+  return new SynclineError(
+    'limit-exceeded',
+    `more than ${HELD_BYTES_MAX} bytes of writes have no answer yet. Read answers before you send further writes.`,
+    { details: { limit: 'writeStreamBytesMax' } },
+  );
+}

@@ -74,6 +74,7 @@ export default defineConfig({
       }),
       project('sim', {
         include: endingIn('.sim.test.ts'),
+        isolate: false, // as above
         testTimeout: 120_000,
         sequence: { groupOrder: 0 },
       }),

@@ -9,6 +9,15 @@ import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { connectRedis } from './fair-redis-peer.js';
 import { type CellWrite, cellWriteAt, inParallel, TAGS, TASKS } from './jobs-cells.js';
 
+const run = randomBytes(8).toString('hex');
+let eventIdsCount = 0;
+
+/** As long as those of a manager, and made in no time: the figures are those of the stores. */
+function nextEventId(): string {
+  eventIdsCount += 1;
+  return run + eventIdsCount.toString(16).padStart(16, '0');
+}
+
 export interface JobsWriter extends AsyncDisposable {
   /** Resolves when the store has answered. */
   write(index: number): Promise<void>;
@@ -68,7 +77,7 @@ async function claimAll(
       incarnation: job.incarnation,
       epoch: epochs[cell.taskId] ?? 0,
       schemaVersion: 1,
-      eventId: randomBytes(16).toString('hex'),
+      eventId: nextEventId(),
     };
   };
 }
@@ -101,7 +110,7 @@ export async function openRedisWriter(
   return {
     async write(index) {
       const { taskId, tag, ...state } = cellWriteAt(index, tasks);
-      const eventId = randomBytes(16).toString('hex');
+      const eventId = nextEventId();
       const text = JSON.stringify({ taskId, tag, ...state, version: 1, eventId });
       const transaction = clients[index % connections]?.multi();
       transaction?.hset(jobId, `${taskId}/${tag}`, text);

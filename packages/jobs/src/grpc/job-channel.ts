@@ -121,6 +121,7 @@ function createClient(target: GrpcTarget): Client {
       keepaliveTimeoutMs: jobsLimits.remoteKeepaliveTimeoutMs.value,
       responseBytesMax: jobsLimits.responseBytesMax.value,
     }),
+    'grpc-node.flow_control_window': jobsLimits.remoteWindowBytes.value,
     'grpc.initial_reconnect_backoff_ms': remoteConnectPauseMs.value,
     'grpc.max_reconnect_backoff_ms': remoteConnectPauseMs.value,
   });

@@ -92,7 +92,7 @@ function inWorld(body: (world: World) => Promise<void>): Promise<void> {
       clock,
       writes,
       calls,
-      ask: (bytes = 100, signal = undefined) =>
+      ask: (bytes = 100, signal?) =>
         writes.ask({ write: new Uint8Array(bytes), jobId: 'nightly', signal }),
     });
   });

@@ -159,6 +159,24 @@ test('J17 who has twice as many writes without an answer as it may loses its str
   expect(hold.begunCount()).toBe(Math.floor(bytesMax / writeBytes(many[0])));
 });
 
+test('J17 a client that does not read its answers loses its stream, and others go on', async () => {
+  const stream = new WriteStream();
+  stream.send({ 1: writer.write(0, 'a') });
+  await stream.untilAnswered(1);
+  stream.call.pause();
+  const isLimitReached = () =>
+    remote.server.log.some(({ fields }) => fields['limit'] === 'writeStreamBytesMax');
+  const message = 'x'.repeat(4_000);
+  await until(() => {
+    stream.send({ 2: writer.write(0, 'a', { message }) });
+    return isLimitReached();
+  }, 'the limit');
+  const { version } = await writer.set(0, 'b');
+  expect(version).toBe(1);
+  stream.call.resume();
+  expect(codeOf(await stream.status)).toBe('limit-exceeded');
+});
+
 /** With the envelope that the server counts. */
 function writeBytes(write: StateWrite | undefined): number {
   if (write === undefined) throw new Error('no write');

@@ -28,37 +28,39 @@ export interface SetStatesDeps {
 }
 
 /** Lasts as long as the stream. Rejects with what the call must end with. */
-export function runSetStatesCall(deps: SetStatesDeps, call: SetStatesCall): Promise<void> {
-  if (deps.streams.isDraining) return Promise.reject(stopping());
-  return new Promise((resolve, reject) => {
-    const writes = new WritesOfCall(deps, call, (error) => {
-      deps.streams.delete(stop);
-      if (error === undefined) {
-        call.end();
-        resolve();
-      } else reject(error);
+export async function runSetStatesCall(deps: SetStatesDeps, call: SetStatesCall): Promise<void> {
+  const { streams } = deps;
+  if (streams.isDraining) throw stopping();
+  const end = await new Promise<CallEnd>((resolve) => {
+    const writes = new WritesOfCall(deps, call, (reached) => {
+      streams.delete(stop);
+      resolve(reached);
     });
-    const stop = (): void => writes.end(stopping());
-    deps.streams.add(stop);
+    const stop = (): void => writes.end({ kind: 'failed', error: stopping() });
+    streams.add(stop);
     writes.start();
   });
+  if (end.kind === 'failed') throw end.error;
+  call.end();
 }
+
+type CallEnd = { readonly kind: 'done' } | { readonly kind: 'failed'; readonly error: unknown };
 
 const HELD_BYTES_MAX = 2 * jobsLimits.writeStreamBytesMax.value;
 
 class WritesOfCall {
   readonly #deps: SetStatesDeps;
   readonly #call: SetStatesCall;
-  readonly #onEnd: (error: unknown) => void;
+  readonly #onEnd: (end: CallEnd) => void;
   #answers: NumberedAnswer[] = [];
   #answersBytes = 0;
   #runningCount = 0;
   /** Of writes that are under way, or whose answers are. */
   #heldBytes = 0;
-  #end: { readonly error: unknown } | undefined;
+  #end: CallEnd | undefined;
   #hasEnded = false;
 
-  constructor(deps: SetStatesDeps, call: SetStatesCall, onEnd: (error: unknown) => void) {
+  constructor(deps: SetStatesDeps, call: SetStatesCall, onEnd: (end: CallEnd) => void) {
     this.#deps = deps;
     this.#call = call;
     this.#onEnd = onEnd;
@@ -67,13 +69,13 @@ class WritesOfCall {
   start(): void {
     this.#call.sendMetadata(new Metadata()); // the client knows now that it is connected
     this.#call.on('data', (bytes: Uint8Array) => this.#take(bytes));
-    this.#call.on('end', () => this.end(undefined));
-    this.#call.on('cancelled', () => this.end(undefined));
+    this.#call.on('end', () => this.end({ kind: 'done' }));
+    this.#call.on('cancelled', () => this.end({ kind: 'done' }));
   }
 
   /** The first one counts. */
-  end(error: unknown): void {
-    this.#end ??= { error };
+  end(end: CallEnd): void {
+    this.#end ??= end;
     this.#endWhenAnswered();
   }
 
@@ -82,7 +84,7 @@ class WritesOfCall {
     try {
       for (const numbered of decodeWrites(bytes)) this.#begin(numbered);
     } catch (thrown) {
-      this.end(thrown);
+      this.end({ kind: 'failed', error: thrown });
     }
   }
 
@@ -105,7 +107,7 @@ class WritesOfCall {
       return;
     }
     this.#runningCount -= 1;
-    this.end(thrown);
+    this.end({ kind: 'failed', error: thrown });
   }
 
   #answer(answer: NumberedAnswer, bytes: number): void {
@@ -130,7 +132,7 @@ class WritesOfCall {
     if (this.#end === undefined || this.#hasEnded) return;
     if (this.#runningCount > 0 || this.#answers.length > 0) return;
     this.#hasEnded = true;
-    this.#onEnd(this.#end.error);
+    this.#onEnd(this.#end);
   }
 }
 

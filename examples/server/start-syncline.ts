@@ -1,6 +1,7 @@
 // What `npx syncline serve` runs, in the process of an example and on ports that the system chooses.
 import { createSystemClock, createSystemRandom, silentLogger } from '@syncline/kernel';
-import { createSlices, loadConfig, type RunningServer, startServer } from '@syncline/server';
+import { createSlices, type RunningServer, startServer } from '@syncline/server';
+import { loadConfig } from '@syncline/server/config';
 
 export interface StartedSyncline {
   readonly server: RunningServer;

@@ -1,5 +1,5 @@
 // Where the HTTP listener of a server on this machine can be reached, as its settings say.
-import type { ServerSettings } from '@syncline/server';
+import type { ServerSettings } from '@syncline/server/config';
 
 export function ownUrl({ listenHost, http, tls }: ServerSettings): string {
   return httpUrl(reachableHost(listenHost), http.port, tls.certFile !== undefined);

@@ -1,5 +1,5 @@
 // The flags of the settings: made from the server's list, and given back to it by key.
-import { type FlagValue, SETTING_LIST, type SettingEntry } from '@syncline/server';
+import { type FlagValue, SETTING_LIST, type SettingEntry } from '@syncline/server/config';
 import { type Command, Option } from 'commander';
 
 /** Adds a flag for each setting that has one; `wanted` may choose among them. */

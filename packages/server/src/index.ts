@@ -1,21 +1,3 @@
-export { renderConfigDoc } from './config/config-doc.js';
-export { readInputFile } from './config/config-input-file.js';
-export { checkExposure, isLoopback } from './config/exposure.js';
-export {
-  type ConfigSources,
-  type LoadedConfig,
-  loadConfig,
-  loadSettings,
-} from './config/load-config.js';
-export { nearestName } from './config/nearest-name.js';
-export type { FlagValue, ResolvedSettings } from './config/resolve-settings.js';
-export type { ResolvedSetting } from './config/resolved-setting.js';
-export { Secret } from './config/secret.js';
-export { SECRET_LIST, type SecretSource } from './config/secret-list.js';
-export type { ServerConfig, ServerCredentials, TlsCredentials } from './config/server-config.js';
-export { SETTING_LIST, type SettingEntry } from './config/setting-list.js';
-export { describeOrigin, type SettingOrigin } from './config/setting-origin.js';
-export type { ServerSettings } from './config/settings-schema.js';
 export type { GrpcService } from './grpc/grpc-service.js';
 export type { HttpReply, HttpRequest, HttpRoute, ServerSentEvent } from './http/http-route.js';
 export { httpStatuses } from './http/http-statuses.js';

@@ -1,13 +1,12 @@
 // `syncline config show`: the settings in force, and where each came from.
 import { SynclineError } from '@syncline/kernel';
+import { createSlices, usedListeners } from '@syncline/server';
 import {
   type ConfigSources,
   checkExposure,
-  createSlices,
   loadConfig,
   loadSettings,
-  usedListeners,
-} from '@syncline/server';
+} from '@syncline/server/config';
 import type { Command } from 'commander';
 import { type CliWorld, say } from '../cli-world.js';
 import { configFacts } from '../config/config-facts.js';

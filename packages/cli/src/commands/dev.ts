@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { SynclineError } from '@syncline/kernel';
-import { loadSettings, type SettingEntry } from '@syncline/server';
+import { loadSettings, type SettingEntry } from '@syncline/server/config';
 import type { Command } from 'commander';
 import { type CliWorld, say } from '../cli-world.js';
 import { announceCluster } from '../dev/announce-cluster.js';

@@ -1,5 +1,6 @@
 // `syncline serve`: one node in this process, until a signal.
-import { createSlices, loadConfig } from '@syncline/server';
+import { createSlices } from '@syncline/server';
+import { loadConfig } from '@syncline/server/config';
 import type { Command } from 'commander';
 import type { CliWorld } from '../cli-world.js';
 import { addExamples } from '../examples.js';

@@ -4,7 +4,7 @@ import {
   type ResolvedSetting,
   SECRET_LIST,
   type SettingOrigin,
-} from '@syncline/server';
+} from '@syncline/server/config';
 
 export interface ConfigFact {
   /** `tls.cert_file` */

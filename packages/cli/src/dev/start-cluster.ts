@@ -1,5 +1,6 @@
 // Starts the nodes of a local cluster and shows what they write, each behind its number.
-import { formatLogLine, type ServerSettings } from '@syncline/server';
+import { formatLogLine } from '@syncline/server';
+import type { ServerSettings } from '@syncline/server/config';
 import { type CliWorld, say } from '../cli-world.js';
 import { type Color, paintFor } from '../paint.js';
 import { planNodes } from './dev-plan.js';

@@ -1,7 +1,8 @@
 // Tells where the server listens: one line of JSON for each listener as soon as it accepts, or, on a
 // terminal, a short table with lines to paste once everything is up.
 import { assert } from '@syncline/kernel';
-import type { ListeningAddress, ServerConfig } from '@syncline/server';
+import type { ListeningAddress } from '@syncline/server';
+import type { ServerConfig } from '@syncline/server/config';
 import type { CliWorld } from '../cli-world.js';
 import { paintFor } from '../paint.js';
 import { readVersion } from '../version.js';

@@ -1,6 +1,7 @@
 // A node with a slice that cannot go on, and one that can, until it ends.
 import { SynclineError } from '@syncline/kernel';
-import { loadConfig, type Slice, type SliceDeps } from '@syncline/server';
+import type { Slice, SliceDeps } from '@syncline/server';
+import { loadConfig } from '@syncline/server/config';
 import { expect, test } from 'vitest';
 import type { CliWorld, StopEvent } from '../cli-world.js';
 import { reportFailure } from '../failure.js';

@@ -1,6 +1,7 @@
 // One node, from its configuration to its end: a signal, or a slice that cannot go on.
 import { createSystemClock, createSystemRandom } from '@syncline/kernel';
-import { createPinoLogger, type LoadedConfig, type Slice, startServer } from '@syncline/server';
+import { createPinoLogger, type Slice, startServer } from '@syncline/server';
+import type { LoadedConfig } from '@syncline/server/config';
 import type { CliWorld } from '../cli-world.js';
 import { Announcer } from './announcer.js';
 import { explainStartFailure } from './start-failure.js';

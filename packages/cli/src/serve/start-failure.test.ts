@@ -1,6 +1,6 @@
 import { SynclineError } from '@syncline/kernel';
 import { exitCodeOf } from '@syncline/protocol';
-import { loadConfig } from '@syncline/server';
+import { loadConfig } from '@syncline/server/config';
 import { expect, test } from 'vitest';
 import { explainStartFailure } from './start-failure.js';
 

@@ -3,7 +3,7 @@
 // A listener that cannot open is `unavailable` to the server. At a shell it is no other server that
 // could not be reached, so the exit code must not say so.
 import { SynclineError } from '@syncline/kernel';
-import type { ServerConfig } from '@syncline/server';
+import type { ServerConfig } from '@syncline/server/config';
 
 const LISTENERS = ['http', 'grpc', 'resp', 'mesh'] as const;
 

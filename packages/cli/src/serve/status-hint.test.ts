@@ -1,4 +1,4 @@
-import { loadSettings } from '@syncline/server';
+import { loadSettings } from '@syncline/server/config';
 import { expect, test } from 'vitest';
 import { statusHint } from './status-hint.js';
 

@@ -1,7 +1,8 @@
 // The command that asks this server how it is, to be pasted into another terminal. Whatever stands in
 // the configuration file is left to `--config`, which also gives the token and the certificates. What
 // only this terminal knows cannot be pasted, so it is told beside the command.
-import type { ListeningAddress, ResolvedSetting, ServerSettings } from '@syncline/server';
+import type { ListeningAddress } from '@syncline/server';
+import type { ResolvedSetting, ServerSettings } from '@syncline/server/config';
 import { httpUrl, ownUrl, reachableHost } from '../own-url.js';
 
 export interface StatusHint {

@@ -1,7 +1,7 @@
 // Where to ask, and how to be let in. A server and the command line beside it read the same settings,
 // so the address, the token and the certificates follow from them unless a flag says otherwise.
 import { checkTlsMaterial, SynclineError } from '@syncline/kernel';
-import { isLoopback, loadConfig, readInputFile } from '@syncline/server';
+import { isLoopback, loadConfig, readInputFile } from '@syncline/server/config';
 import { ownUrl } from '../own-url.js';
 
 export interface StatusTargetOptions {

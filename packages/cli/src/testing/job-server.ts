@@ -2,7 +2,8 @@
 import { createJobManager, type JobStore } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { createSystemClock, createSystemRandom, silentLogger } from '@syncline/kernel';
-import { createSlices, loadConfig, type RunningServer, startServer } from '@syncline/server';
+import { createSlices, type RunningServer, startServer } from '@syncline/server';
+import { loadConfig } from '@syncline/server/config';
 
 export interface JobServer extends AsyncDisposable {
   readonly url: string;

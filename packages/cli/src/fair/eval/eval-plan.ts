@@ -2,7 +2,7 @@
 import type { DecayPolicy } from '@syncline/fair';
 import { type Fault, type Scenario, scenarios } from '@syncline/fair/testing';
 import { SynclineError } from '@syncline/kernel';
-import { nearestName } from '@syncline/server';
+import { nearestName } from '@syncline/server/config';
 import { cliLimits } from '../../limits.js';
 
 /** How instances share what they learn. */

@@ -3,7 +3,8 @@
 import { grpcRemote } from '@syncline/fair/grpc';
 import { type FleetSettings, type OpenFleet, openLockstepFleet } from '@syncline/fair/testing';
 import { type Clock, createSystemClock, createSystemRandom, silentLogger } from '@syncline/kernel';
-import { createSlices, loadConfig, type RunningServer, startServer } from '@syncline/server';
+import { createSlices, type RunningServer, startServer } from '@syncline/server';
+import { loadConfig } from '@syncline/server/config';
 import { waitUntil } from './wait-until.js';
 
 export const openServiceFleet: OpenFleet = async (settings) => {

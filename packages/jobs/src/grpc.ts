@@ -24,7 +24,7 @@ export {
   type UpdateJobRequest,
   updateJob,
 } from './wire/calls.js';
-export { framesOf } from './wire/frame-writer.js';
+export { FrameCache } from './wire/frame-cache.js';
 export { labelsOf } from './wire/job-messages.js';
 export { decode, encode } from './wire/proto-message.js';
 export { parsePayload } from './wire/state-message.js';

@@ -155,6 +155,21 @@ export const jobsLimits = defineLimits({
   frameEventsMax: { value: 512, unit: 'entries', why: 'Events of one frame of a gRPC stream.' },
   frameBytesMax: { value: 262_144, unit: 'bytes', why: 'Bytes of one frame, about.' },
   frameWaitMs: { value: 5, unit: 'ms', why: 'How long a frame waits for more events.' },
+  frameWaitMaxMs: {
+    value: 15,
+    unit: 'ms',
+    why: 'And how long at most, when sending takes more than a fifth of the time.',
+  },
+  frameStreamsMax: {
+    value: 64,
+    unit: 'entries',
+    why: 'Streams that are woken in one turn of the event loop, so that answers go out in between.',
+  },
+  sharedFramesBytesMax: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'Frames of one beat that are kept for other streams of the same scope.',
+  },
   streamsPerChannelMax: {
     value: 90,
     unit: 'entries',
@@ -174,6 +189,11 @@ export const jobsLimits = defineLimits({
     value: 5_000,
     unit: 'ms',
     why: 'A subscription of the remote store that is not connected by then counts as a failed attempt.',
+  },
+  remoteWindowBytes: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'What a server may send ahead of the remote store, on a stream and on a connection. HTTP/2 begins with 64 KiB, for which 90 streams of one connection wait in turn.',
   },
   remoteConnectPauseMs: {
     value: 500,

@@ -55,6 +55,8 @@ interface Pull<E> {
   reject(thrown: unknown): void;
 }
 
+const done = Promise.resolve();
+
 export class FeedSubscription<C extends FeedChange, E>
   implements AsyncIterable<E>, AsyncDisposable
 {
@@ -226,7 +228,7 @@ export class FeedSubscription<C extends FeedChange, E>
   #wake(): void {
     if (!this.#waiting || this.#isWoken) return;
     this.#isWoken = true;
-    queueMicrotask(this.#onWake);
+    void done.then(this.#onWake); // `queueMicrotask` would make a resource for async hooks each time
   }
 
   readonly #onWake = (): void => {

@@ -1,3 +1,4 @@
+import type { Clock } from '@syncline/kernel';
 import { runInSimulation } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { FrameBeat } from './frame-beat.js';
@@ -15,4 +16,51 @@ test('all streams wait for the same beat, 5 ms after the first of them', () =>
     const second = elapsed();
     expect(await Promise.all([first, second])).toEqual([5, 5]);
     expect(await elapsed()).toBe(10);
+  }));
+
+test('the longer sending takes the longer the next beat waits: four times as long, and 15 ms at most', () =>
+  runInSimulation('slow sending', async ({ clock }) => {
+    let sentForMs = 0;
+    const slow: Clock = {
+      nowMs: () => clock.nowMs(),
+      monotonicMs: () => clock.monotonicMs() + sentForMs,
+      sleep: (ms, signal) => clock.sleep(ms, signal),
+      setTimer: (ms, callback) => clock.setTimer(ms, callback),
+      defer: (callback) => clock.defer(callback),
+    };
+    const beat = new FrameBeat({ clock: slow });
+    const waits: number[] = [];
+    for (const sendingMs of [1, 3, 10, 0, 0]) {
+      const startMs = clock.monotonicMs();
+      await beat.next();
+      waits.push(clock.monotonicMs() - startMs);
+      sentForMs += sendingMs;
+    }
+    expect(waits).toEqual([5, 5, 12, 15, 5]);
+  }));
+
+test('64 streams are woken in a turn of the event loop, the others in the next', () =>
+  runInSimulation('many streams', async ({ clock }) => {
+    const turns: (() => void)[] = [];
+    const stepped: Clock = {
+      nowMs: () => clock.nowMs(),
+      monotonicMs: () => clock.monotonicMs(),
+      sleep: (ms, signal) => clock.sleep(ms, signal),
+      setTimer: (ms, callback) => clock.setTimer(ms, callback),
+      defer: (callback) => {
+        turns.push(callback);
+        return { cancel: () => {} };
+      },
+    };
+    const beat = new FrameBeat({ clock: stepped });
+    let wokenCount = 0;
+    for (let index = 0; index < 65; index += 1)
+      void beat.next().then(() => {
+        wokenCount += 1;
+      });
+    await clock.sleep(6);
+    expect(wokenCount).toBe(64);
+    turns.shift()?.();
+    await clock.sleep(1);
+    expect(wokenCount).toBe(65);
   }));

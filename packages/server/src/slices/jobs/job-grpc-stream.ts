@@ -7,7 +7,7 @@
 import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
 import type { Cursor, JobEvent, JobStore, StoreSubscribeOptions } from '@syncline/jobs';
 import { jobsLimits } from '@syncline/jobs';
-import { framesOf, type SubscribeRequest } from '@syncline/jobs/grpc';
+import type { SubscribeRequest } from '@syncline/jobs/grpc';
 import { SynclineError } from '@syncline/kernel';
 import type { FrameBeat } from './frame-beat.js';
 import type { OpenStreams } from './open-streams.js';
@@ -42,7 +42,7 @@ export async function runSubscribeCall(
     const subscription = store.subscribe(request.jobId, optionsOf(request, stop.signal));
     call.sendMetadata(new Metadata()); // the client knows now that it is connected
     for await (const events of subscription.batches(PULL_EVENTS)) {
-      for (const frame of framesOf(events)) {
+      for (const frame of beat.frames.framesOf(events)) {
         if (!wire.write(frame)) await wire.drained();
         if (stop.signal.aborted) break;
       }

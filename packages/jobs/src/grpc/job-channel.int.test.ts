@@ -1,0 +1,32 @@
+// What a channel says to a server before its first call.
+import { once } from 'node:events';
+import { createServer, type ServerHttp2Session } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { createSystemClock } from '@syncline/kernel';
+import { expect, test } from 'vitest';
+import { jobsLimits } from '../limits.js';
+import { getJob } from '../wire/calls.js';
+import { JobChannel } from './job-channel.js';
+
+test('a server may send 1 MiB ahead, on a stream and on the connection', async () => {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const channel = new JobChannel(
+    { clock: createSystemClock() },
+    { address: `127.0.0.1:${port}`, tls: undefined, token: undefined },
+  );
+  const opened = once(server, 'session') as Promise<[ServerHttp2Session]>;
+  const asked = once(server, 'stream');
+  const answer = channel.ask(getJob, { jobId: 'nightly-42' }, { signal: undefined });
+  answer.catch(() => {}); // nobody answers it
+  const [session] = await opened;
+  await asked; // by then its settings have come
+  const { value: windowBytes } = jobsLimits.remoteWindowBytes;
+  expect(session.remoteSettings.initialWindowSize).toBe(windowBytes);
+  expect(session.state.remoteWindowSize).toBe(windowBytes);
+  channel.close();
+  session.destroy();
+  server.close();
+});

@@ -9,6 +9,7 @@ export {
 } from './embedded/open-embedded-job-store.js';
 export type {
   JobInfo,
+  JobList,
   JobPatch,
   JobQuery,
   JobSpec,

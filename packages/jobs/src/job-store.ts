@@ -3,10 +3,10 @@
 import type { Durability } from '@syncline/kernel';
 import type {
   JobInfo,
+  JobList,
   JobPatch,
   JobQuery,
   JobSpec,
-  JobSummary,
   LeaseRequest,
   TaskLease,
 } from './job.js';
@@ -74,11 +74,7 @@ export interface JobStore extends AsyncDisposable {
     call?: CallOptions,
   ): Promise<{ readonly job: JobInfo; readonly created: boolean }>;
   getJob(jobId: string, call?: CallOptions): Promise<JobInfo | undefined>;
-  /** In order of job ids. `next` is the `afterJobId` of the next page. */
-  listJobs(
-    query: JobQuery,
-    call?: CallOptions,
-  ): Promise<{ readonly jobs: readonly JobSummary[]; readonly next?: string }>;
+  listJobs(query: JobQuery, call?: CallOptions): Promise<JobList>;
   updateJob(jobId: string, patch: JobPatch, call?: JobCallOptions): Promise<JobInfo>;
   /** A tombstone: writes are refused, reads go on. Marking twice changes nothing. */
   markJobDeleted(jobId: string, call?: JobCallOptions): Promise<JobInfo>;

@@ -41,6 +41,15 @@ export type JobQuery = Readonly<{
 
 export type JobSummary = Readonly<{ job: JobInfo; cells: Counts; lostTasks: number }>;
 
+/** A page of jobs, in order of their names. */
+export type JobList = Readonly<{
+  jobs: readonly JobSummary[];
+  /** Names of jobs on this page whose metadata cannot be read, whatever class was asked for. They can be deleted. */
+  damaged?: readonly string[];
+  /** The `afterJobId` of the next page. */
+  next?: string;
+}>;
+
 export type LeaseState = 'held' | 'released' | 'lost';
 
 export type TaskLease = Readonly<{

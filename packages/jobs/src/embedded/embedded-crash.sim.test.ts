@@ -4,7 +4,7 @@
 // acknowledged as durable enough for that end, what is there must be what somebody wrote, and a cursor's base
 // and revision must mean one change for ever.
 // `JOBS_CRASH_SEEDS=2000 npx vitest run --project sim packages/jobs/src/embedded/embedded-crash` runs more.
-import { type Durability, SynclineError } from '@syncline/kernel';
+import { type Clock, type Durability, SynclineError } from '@syncline/kernel';
 import { type SeededRandom, type SimPorts, Simulation } from '@syncline/kernel/testing';
 import { expect, inject, test } from 'vitest';
 import { aggregateStates } from '../aggregate/aggregate-states.js';
@@ -26,10 +26,12 @@ const TAGS = Array.from({ length: 12 }, (_, index) => `tag ${index}`);
 /** Of the calls that are given up before a slow disk answers. */
 const IMPATIENT_SHARE = 0.1;
 const PATIENCE_MS = 20;
+const STOP_MS_MAX = 5_000;
 const STATUSES = [-7, -2, -1, 0, 1, 20, 2_147_483_647];
 
 const EXPECTED_CODES = [
   'aborted',
+  'closed',
   'fenced',
   'not-found',
   'unavailable',
@@ -37,7 +39,8 @@ const EXPECTED_CODES = [
   'storage-failed',
 ];
 
-type Ending = 'kill' | 'power';
+/** `stopped`: closed in order first; then the power is lost. */
+type Ending = 'kill' | 'power' | 'stopped';
 type Claim = Pick<StateWrite, 'jobId' | 'incarnation' | 'taskId' | 'epoch'>;
 
 interface Write {
@@ -56,6 +59,7 @@ const seen = {
   resets: 0,
   resumed: 0,
   deleted: 0,
+  stopped: 0,
 };
 
 class SaidAndSeen {
@@ -91,7 +95,7 @@ class SaidAndSeen {
       if (write?.state) expect(state, 'J3 a write stays what it was').toEqual(write.state);
     }
     for (const { write, state } of this.writes.values()) {
-      const isSafe = end !== 'power' || write.durability === 'synced';
+      const isSafe = end === 'kill' || write.durability === 'synced';
       if (!state || !isSafe || write.incarnation !== incarnation) continue;
       const version = found.get(`${write.taskId} ${write.tag}`)?.version ?? 0;
       expect(version, `J3 ${write.eventId} was acknowledged`).toBeGreaterThanOrEqual(state.version);
@@ -100,7 +104,7 @@ class SaidAndSeen {
     const isThere = new Set(states.map(({ eventId }) => eventId));
     for (const [eventId, { write }] of this.writes) {
       const isMine = write.incarnation === incarnation && write.durability === 'buffered';
-      if (end === 'power' && isMine && !isThere.has(eventId)) this.writes.delete(eventId);
+      if (end !== 'kill' && isMine && !isThere.has(eventId)) this.writes.delete(eventId);
     }
   }
 }
@@ -147,6 +151,14 @@ class World {
     const guard = (running: Promise<void>) => void running.catch(this.#onFault);
     for (let client = 0; client < 4; client += 1) guard(this.#client(store, ports));
     guard(this.#follow(store, ports));
+  }
+
+  /** What is in flight is answered, and counts. A process whose disk fails meanwhile never gets there. */
+  async stop(clock: Pick<Clock, 'sleep'>): Promise<void> {
+    const closed = this.store?.close().then(() => {
+      seen.stopped += 1;
+    });
+    await Promise.race([closed, clock.sleep(STOP_MS_MAX)]);
   }
 
   async #check(store: JobStore): Promise<void> {
@@ -297,10 +309,11 @@ async function run(seed: number): Promise<void> {
       if (chance.float() < 0.15) node.disk.adjust({ syncFailureProbability: 0.2 });
       await simulation.clock.sleep(chance.float() * 800);
       if (fault) throw fault.error;
-      world.end = chance.float() < 0.5 ? 'kill' : 'power';
+      world.end = pick(chance, ['kill', 'power', 'stopped']);
+      if (world.end === 'stopped') await world.stop(simulation.clock);
       world.store = undefined;
-      if (world.end === 'power') node.losePower();
-      else node.kill();
+      if (world.end === 'kill') node.kill();
+      else node.losePower();
     }
   });
 }

@@ -219,7 +219,8 @@ describe('a restart', () => {
     }));
 
   test.each([
-    { how: 'clean', durability: 'buffered', resumes: true },
+    { how: 'clean', durability: 'synced', resumes: true },
+    { how: 'clean', durability: 'buffered', resumes: false },
     { how: 'unclean', durability: 'synced', resumes: true },
     { how: 'unclean', durability: 'buffered', resumes: false },
   ] as const)(

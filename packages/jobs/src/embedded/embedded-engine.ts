@@ -29,7 +29,7 @@ import { JobWrites } from './job-writes.js';
 import type { LoadedJob } from './loaded-job.js';
 import { LostLeases } from './lost-leases.js';
 import { PendingCall } from './pending-call.js';
-import type { StagedBatch } from './staged-batch.js';
+import type { DamagedJob, StagedBatch } from './staged-batch.js';
 import type { StagedJob } from './staged-job.js';
 import type { StartFacts } from './start-facts.js';
 import { StoreLedger } from './store-ledger.js';
@@ -89,7 +89,8 @@ export class EmbeddedEngine {
       publish: (batch) => this.#publish(batch),
     });
     const queue = this.#queue;
-    this.reads = new JobReads({ storage, clock, metrics, queue, jobs }, settings.openSnapshotsMax);
+    const readsDeps = { storage, clock, metrics, queue, jobs, ledger };
+    this.reads = new JobReads(readsDeps, settings.openSnapshotsMax);
     this.writes = new JobWrites({ storage, clock, jobs, ledger }, settings.retention);
     this.#compaction = new Compaction(
       {
@@ -128,21 +129,29 @@ export class EmbeddedEngine {
   async commit<T>(
     jobId: string,
     decide: (batch: StagedBatch) => T,
-    { bytes = CALL_BYTES, signal }: CommitOptions = {},
+    options: CommitOptions = {},
   ): Promise<T> {
     for (;;) {
       const job = this.jobs.pinNow(jobId) ?? (await this.jobs.pin(jobId));
       try {
-        this.#checkOpen(signal);
-        return await new Promise<T>((resolve, reject) => {
-          this.#queue.push(new PendingCall({ bytes, signal, decide, resolve, reject }));
-        });
+        return await this.commitUnloaded(decide, options);
       } catch (thrown) {
         if (!(thrown instanceof JobNotLoaded)) throw thrown;
       } finally {
         if (job) job.pins -= 1;
       }
     }
+  }
+
+  /** As `commit`, and its job need not be in memory. */
+  commitUnloaded<T>(
+    decide: (batch: StagedBatch) => T,
+    { bytes = CALL_BYTES, signal }: CommitOptions,
+  ): Promise<T> {
+    this.#checkOpen(signal);
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push(new PendingCall({ bytes, signal, decide, resolve, reject }));
+    });
   }
 
   feedOf(job: LoadedJob): JobFeed {
@@ -181,14 +190,16 @@ export class EmbeddedEngine {
     };
   }
 
-  /** Answers what is in flight, ends the subscriptions, and waits for reads that are under way. */
+  /**
+   * Answers what is in flight, ends the subscriptions, and waits for reads that are under way. The mark of buffered
+   * writes stays: no synced write makes them durable, so the power may still take them.
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#sweep?.cancel();
     this.leases.close();
     await Promise.all([this.#compaction.stop(), this.#deletions.stop(), this.lostLeases.stop()]);
     await this.#queue.idle();
-    if (this.#ledger.hasBufferedMark) await this.#clearBufferedMark();
     for (const job of this.jobs.values()) job.feed?.close();
     await this.reads.whenDone();
   }
@@ -197,28 +208,6 @@ export class EmbeddedEngine {
   #checkOpen(signal: AbortSignal | undefined): void {
     if (this.#isClosed) throw new SynclineError('closed', 'the job store is closed');
     if (signal?.aborted) throw abortedError('a call to the job store', signal);
-  }
-
-  /** On LevelDB the sync of this batch covers the buffered ones before it in its log. */
-  async #clearBufferedMark(): Promise<void> {
-    try {
-      await new Promise<void>((resolve, reject) => {
-        this.#queue.pushInternal({
-          bytes: 0,
-          prepare: (batch) => {
-            batch.bufferedMark = 'clear';
-            batch.requireSynced();
-          },
-          done: resolve,
-          failed: reject,
-        });
-      });
-    } catch (thrown) {
-      const error = SynclineError.from(thrown, 'storage-failed');
-      this.#deps.logger.warn('🟡 cursors of jobs will reset at the next start', {
-        error: error.code,
-      });
-    }
   }
 
   #apply(batch: StagedBatch): void {
@@ -232,6 +221,7 @@ export class EmbeddedEngine {
       else if (staged.isNew) this.jobs.add(staged.job);
       else this.jobs.changed(staged.job);
     }
+    for (const damaged of batch.damagedJobs) this.#forgetDamaged(damaged);
     this.#report();
   }
 
@@ -249,6 +239,17 @@ export class EmbeddedEngine {
     this.leases.forgetJob(job.row.incarnation);
     this.jobs.remove(job);
     this.#deletions.add(job.jobNo);
+  }
+
+  #forgetDamaged({ jobId, stored }: DamagedJob): void {
+    if (stored) {
+      this.leases.forgetJob(stored.row.incarnation);
+      this.#deletions.add(stored.jobNo);
+      return;
+    }
+    this.#deps.logger.warn('🟡 rows of a deleted job stay: its number could not be read', {
+      jobId,
+    });
   }
 
   #publish(batch: StagedBatch): void {

@@ -135,6 +135,7 @@ describe('a job whose creation is in flight', () => {
       const created = createJob(store);
       await world.clock.sleep(MOMENT_MS);
       expect(await store.getJob(JOB_ID)).toBeUndefined();
+      expect((await store.listJobs({})).jobs.map(({ job }) => job.jobId)).toEqual(['other']);
       disk.release();
       const job = await created;
       expect(await store.getJob(JOB_ID)).toEqual(job);

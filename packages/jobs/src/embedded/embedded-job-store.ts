@@ -27,6 +27,7 @@ import { deferSubscription } from '../subscription/deferred-subscription.js';
 import type { CommitOptions, EmbeddedEngine, EmbeddedJobStoreDeps } from './embedded-engine.js';
 import type { EmbeddedJobStoreStatus } from './embedded-status.js';
 import type { LoadedJob } from './loaded-job.js';
+import { isCorrupt } from './read-rows.js';
 import type { StagedBatch } from './staged-batch.js';
 
 /** What a write takes in the queue and in a batch besides its texts, about. */
@@ -93,8 +94,14 @@ export class EmbeddedJobStore implements JobStore {
     const { signal, incarnation } = call;
     this.#begin(signal);
     const { writes } = this.#engine;
-    const decide = (batch: StagedBatch) => writes.remove(batch, { jobId, incarnation });
-    return this.#commit(checkJobId(jobId), decide, { signal });
+    const meant = { jobId: checkJobId(jobId), incarnation };
+    try {
+      return await this.#commit(jobId, (batch) => writes.remove(batch, meant), { signal });
+    } catch (thrown) {
+      if (!isCorrupt(thrown)) throw thrown;
+      const decide = (batch: StagedBatch) => writes.removeDamaged(batch, meant);
+      return this.#engine.commitUnloaded(decide, { signal });
+    }
   }
 
   async lease(request: LeaseRequest, { signal }: CallOptions = {}): Promise<TaskLease> {

@@ -10,7 +10,7 @@ import { isSummaryWanted } from '../core/job-query.js';
 import { noSuchJob } from '../core/refusals.js';
 import { stateBytes } from '../core/state-bytes.js';
 import { jobInfoOf, leaseOf } from '../core/views.js';
-import type { JobSummary, TaskLease } from '../job.js';
+import type { JobList, JobSummary, TaskLease } from '../job.js';
 import type { StatePage } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
@@ -22,11 +22,14 @@ import type { CommitQueue } from './commit-queue.js';
 import { countsOfHead, type JobHead } from './head.js';
 import type { JobCache } from './job-cache.js';
 import { JobView } from './job-view.js';
+import { JobsPage } from './jobs-page.js';
 import { headKey, jobIdOfKey, jobsRange, logKey } from './keys.js';
 import type { LoadedJob } from './loaded-job.js';
 import { findLogState } from './read-log-state.js';
+import { isCorrupt, readBatches } from './read-rows.js';
 import { decodeHead, decodeJobRow } from './row-codec.js';
 import { corruptRow } from './row-reader.js';
+import type { StoreLedger } from './store-ledger.js';
 
 export interface JobReadsDeps {
   readonly storage: Storage;
@@ -34,6 +37,7 @@ export interface JobReadsDeps {
   readonly metrics: JobsMetrics;
   readonly queue: CommitQueue;
   readonly jobs: JobCache;
+  readonly ledger: Pick<StoreLedger, 'isCommitted'>;
 }
 
 /** Where job ids begin and end: others match none. */
@@ -114,22 +118,24 @@ export class JobReads {
     }
   }
 
-  async list(query: CheckedJobQuery): Promise<{ jobs: readonly JobSummary[]; next?: string }> {
+  /** A job that cannot be read is named, and keeps nobody from the others. */
+  async list(query: CheckedJobQuery): Promise<JobList> {
     const { storage } = this.#deps;
     const { prefix = '', afterJobId = '', limit } = query;
-    const jobs: JobSummary[] = [];
-    if (!JOB_ID_PART.test(prefix)) return { jobs };
+    const page = new JobsPage(limit);
+    if (!JOB_ID_PART.test(prefix)) return page.result();
     await storage.whenReadable();
-    for await (const entries of storage.range(jobsRange(prefix, afterJobId)).batches()) {
-      for (const { key, value } of entries) {
-        const summary = this.#summaryOf(key, value);
-        if (!summary || !isSummaryWanted(query, summary)) continue;
-        const last = jobs.at(-1);
-        if (last && jobs.length === limit) return { jobs, next: last.job.jobId };
-        jobs.push(summary);
-      }
+    const add = (key: Uint8Array, value: Uint8Array | undefined) => {
+      const summary = this.#summaryOf(key, value);
+      if (summary === 'damaged') page.addDamaged(jobIdOfKey(key));
+      else if (summary && isSummaryWanted(query, summary)) page.add(summary);
+    };
+    const range = jobsRange(prefix, afterJobId);
+    for await (const entries of readBatches(storage, range, async (key) => add(key, undefined))) {
+      for (const { key, value } of entries) add(key, value);
+      if (page.hasMore) break;
     }
-    return { jobs };
+    return page.result();
   }
 
   /** Waits for a slot, for a readable storage and for a moment at which memory and storage hold the same. */
@@ -199,15 +205,32 @@ export class JobReads {
     });
   }
 
-  /** Undefined: it was deleted while the list was read. */
-  #summaryOf(key: Uint8Array, value: Uint8Array): JobSummary | undefined {
+  /**
+   * Of a row of the list; without a value the storage could not read it. Undefined: there is no such job, because it
+   * was deleted while the list was read, or not yet (J4): its creation is in flight.
+   */
+  #summaryOf(key: Uint8Array, value: Uint8Array | undefined): JobSummary | 'damaged' | undefined {
+    const { jobs, ledger } = this.#deps;
     const jobId = jobIdOfKey(key);
-    const loaded = this.#deps.jobs.peek(jobId);
+    const loaded = jobs.peek(jobId);
     if (loaded) return summaryOf(loaded);
-    const { jobNo, row } = decodeJobRow(key, value, jobId);
-    const keyOfHead = headKey(jobNo);
-    const bytes = this.#deps.storage.get(keyOfHead);
-    return bytes && summaryOf({ row, head: decodeHead(keyOfHead, bytes) });
+    if (!value) return 'damaged';
+    try {
+      const { jobNo, row } = decodeJobRow(key, value, jobId);
+      if (!ledger.isCommitted(jobNo)) return undefined;
+      const head = this.#headOf(jobNo);
+      if (head) return summaryOf({ row, head });
+      return this.#deps.storage.get(key) ? 'damaged' : undefined;
+    } catch (thrown) {
+      if (isCorrupt(thrown)) return 'damaged';
+      throw thrown;
+    }
+  }
+
+  #headOf(jobNo: number): JobHead | undefined {
+    const key = headKey(jobNo);
+    const bytes = this.#deps.storage.get(key);
+    return bytes && decodeHead(key, bytes);
   }
 }
 

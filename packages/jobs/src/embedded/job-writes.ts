@@ -17,8 +17,9 @@ import { JobNotLoaded } from './job-not-loaded.js';
 import { cellKey, jobKey } from './keys.js';
 import { LoadedJob } from './loaded-job.js';
 import { readLogState } from './read-log-state.js';
+import { isCorrupt } from './read-rows.js';
 import type { RetentionOptions } from './retention-marks.js';
-import { decodeCell, type StoredCell } from './row-codec.js';
+import { decodeCell, decodeJobRow, type StoredCell, type StoredJobRow } from './row-codec.js';
 import { corruptRow } from './row-reader.js';
 import type { StagedBatch } from './staged-batch.js';
 import { StagedJob } from './staged-job.js';
@@ -89,6 +90,28 @@ export class JobWrites {
     const refusal = otherJobRefusal(staged.row, incarnation);
     if (refusal) throw refusal;
     staged.isDeleted = true;
+    batch.requireSynced();
+    return true;
+  }
+
+  /** A job that cannot be loaded goes as well: nobody could use it or its name again. False: there was none. */
+  removeDamaged(batch: StagedBatch, meant: MeantJob): boolean {
+    const { jobId, incarnation } = meant;
+    if (batch.damagedJobs.some((damaged) => damaged.jobId === jobId)) return false;
+    if (this.#deps.jobs.peek(jobId) || batch.find(jobId)) return this.remove(batch, meant);
+    let stored: StoredJobRow | undefined;
+    try {
+      const key = jobKey(jobId);
+      const bytes = this.#deps.storage.get(key);
+      if (!bytes) return false;
+      stored = decodeJobRow(key, bytes, jobId);
+    } catch (thrown) {
+      // Who means one incarnation must not delete another, and nobody can tell.
+      if (!isCorrupt(thrown) || incarnation !== undefined) throw thrown;
+    }
+    const refusal = stored && otherJobRefusal(stored.row, incarnation);
+    if (refusal) throw refusal;
+    batch.damagedJobs.push({ jobId, stored });
     batch.requireSynced();
     return true;
   }

@@ -17,7 +17,9 @@ export async function openEmbeddedJobStore(
   const start = await readStartFacts(deps, settings.retention);
   if (start.hasBufferedMark) {
     const { generation } = start.row;
-    deps.logger.warn('🟡 the job store ended out of order: cursors of jobs reset', { generation });
+    deps.logger.warn('🟡 the job store has taken buffered writes: cursors of jobs reset', {
+      generation,
+    });
   }
   return new EmbeddedJobStore(deps, new EmbeddedEngine(deps, settings, start));
 }

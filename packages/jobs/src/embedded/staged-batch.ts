@@ -26,10 +26,18 @@ import {
   encodeStoreRow,
   encodeTag,
   encodeTask,
+  type StoredJobRow,
   type StoreRow,
 } from './row-codec.js';
 import { RowWriter } from './row-writer.js';
 import type { StagedJob } from './staged-job.js';
+
+/** A job that cannot be loaded and goes, as far as it is known. */
+export interface DamagedJob {
+  readonly jobId: string;
+  /** Undefined: its metadata is damaged, and with it the number under which its rows lie. */
+  readonly stored: StoredJobRow | undefined;
+}
 
 /** Memory that is used again for each batch of a store. */
 export class BatchMemory {
@@ -41,13 +49,14 @@ export class StagedBatch {
   /** In the order in which they were touched: a job that is deleted and created again is there twice. */
   readonly jobs: StagedJob[] = [];
   readonly #byJobId = new Map<string, StagedJob>();
+  readonly damagedJobs: DamagedJob[] = [];
   /** Further keys that go: rows of jobs that were deleted earlier. */
   readonly removedKeys: Uint8Array[] = [];
   readonly #rewritten: StorageEntry[] = [];
   #rewrittenBytes = 0;
   storeRow: StoreRow | undefined;
-  /** Set before the first buffered write of a store is acknowledged, cleared by its orderly end. */
-  bufferedMark: 'set' | 'clear' | undefined;
+  /** Written before the first buffered write of a store is acknowledged. */
+  bufferedMark = false;
   #durability: Durability = 'buffered';
 
   get durability(): Durability {
@@ -89,14 +98,14 @@ export class StagedBatch {
   encode({ batch, writer }: BatchMemory): StorageBatch {
     batch.clear();
     for (const staged of this.jobs) {
-      if (staged.isDeleted) encodeDeleted(batch, staged);
+      if (staged.isDeleted) encodeDeleted(batch, staged.row.jobId, staged.job.jobNo);
       else this.#encodeStaged(batch, writer, staged);
     }
+    for (const { jobId, stored } of this.damagedJobs) encodeDeleted(batch, jobId, stored?.jobNo);
     for (const { key, value } of this.#rewritten) batch.put(key, value);
     for (const key of this.removedKeys) batch.delete(key);
     if (this.storeRow) batch.put(storeKey, encodeStoreRow(writer, storeKey, this.storeRow));
-    if (this.bufferedMark === 'set') batch.put(bufferedKey, Uint8Array.of(1));
-    if (this.bufferedMark === 'clear') batch.delete(bufferedKey);
+    if (this.bufferedMark) batch.put(bufferedKey, Uint8Array.of(1));
     return batch;
   }
 
@@ -129,9 +138,9 @@ export class StagedBatch {
 }
 
 /** One that was created in this same batch has rows too; they go with the others. */
-function encodeDeleted(batch: StorageBatch, { job }: StagedJob): void {
-  batch.delete(jobKey(job.row.jobId));
-  batch.put(deletedKey(job.jobNo), Uint8Array.of());
+function encodeDeleted(batch: StorageBatch, jobId: string, jobNo: number | undefined): void {
+  batch.delete(jobKey(jobId));
+  if (jobNo !== undefined) batch.put(deletedKey(jobNo), Uint8Array.of());
 }
 
 function encodeRecords(batch: StorageBatch, writer: RowWriter, staged: StagedJob): void {

@@ -1,5 +1,8 @@
 // What the store remembers besides its jobs: how many there are, the number of the next one, the generation of
 // its cursors, and whether buffered writes may be lying about. It changes when a commit has resolved.
+//
+// The mark of buffered writes is never taken back: nothing in the contract of a storage makes them durable later.
+// LevelDB syncs its current log only, and closes a full one without a sync.
 import type { StoreRow } from './row-codec.js';
 import type { StagedBatch } from './staged-batch.js';
 
@@ -54,7 +57,7 @@ export class StoreLedger {
   }
 
   jobsCountIn(batch: StagedBatch): number {
-    let count = this.#jobsCount;
+    let count = this.#jobsCount - batch.damagedJobs.length;
     for (const staged of batch.jobs) {
       count += Number(staged.isNew) - Number(staged.isDeleted);
     }
@@ -73,8 +76,8 @@ export class StoreLedger {
 
   /** Before a buffered write is acknowledged the disk must know that there are some. */
   markBuffered(batch: StagedBatch): void {
-    if (this.#hasBufferedMark || batch.bufferedMark === 'set') return;
-    batch.bufferedMark = 'set';
+    if (this.#hasBufferedMark || batch.bufferedMark) return;
+    batch.bufferedMark = true;
     batch.requireSynced();
   }
 
@@ -85,6 +88,6 @@ export class StoreLedger {
     }
     this.#jobsCount = this.jobsCountIn(batch);
     this.#row = batch.storeRow ?? this.#row;
-    if (batch.bufferedMark !== undefined) this.#hasBufferedMark = batch.bufferedMark === 'set';
+    this.#hasBufferedMark ||= batch.bufferedMark;
   }
 }

@@ -31,13 +31,7 @@ export function pick<T>(random: SeededRandom, choices: readonly [T, ...T[]]): T 
   return choices[Math.floor(random.float() * choices.length)] ?? choices[0];
 }
 
-/**
- * An orderly stop takes all that was buffered for durable, as it is on LevelDB behind a synced write. The simulated
- * disk is stricter, so the two are not combined.
- */
 export function planJobs(random: SeededRandom): JobsPlan {
-  const bufferedPart = pick(random, [0, 0, 0.4, 0.95]);
-  const stopAfterMs = pick(random, [Number.POSITIVE_INFINITY, 3_000, 1_000]);
   return {
     store: {
       retentionRevisionsMax: pick(random, [3, 12, 100_000]),
@@ -49,10 +43,10 @@ export function planJobs(random: SeededRandom): JobsPlan {
     clientsCount: pick(random, [2, 3, 4]),
     readersCount: pick(random, [1, 2, 3]),
     numTasks: pick(random, [2, 3]),
-    bufferedPart,
+    bufferedPart: pick(random, [0, 0, 0.4, 0.95]),
     betweenMsMax: pick(random, [5, 20, 100]),
     runMs: 2_000 + 4_000 * random.float(),
-    stopAfterMs: bufferedPart > 0 ? Number.POSITIVE_INFINITY : stopAfterMs,
+    stopAfterMs: pick(random, [Number.POSITIVE_INFINITY, 3_000, 1_000]),
     ttlMs: pick(random, [1_000, 1_500, 2_500]),
     deletePart: pick(random, [0, 0.1, 0.4]),
     linkTimeoutMs: pick(random, [100, 300, Number.POSITIVE_INFINITY]),

@@ -44,8 +44,15 @@ export interface SentError {
 /** An assert that failed is no answer: it ends the run. */
 export function toSentError(thrown: unknown): SentError {
   if (!(thrown instanceof SynclineError)) throw thrown;
-  const { code, message, retryable, outcome, details } = thrown;
+  const { code, message, retryable, outcome, details } = asOfServer(thrown);
   return { code, message, retryable, outcome, details };
+}
+
+/** As the real service says it: a store that is closed is a reason to come back. */
+function asOfServer(error: SynclineError): SynclineError {
+  if (error.code !== 'closed') return error;
+  const { outcome } = error;
+  return new SynclineError('unavailable', 'the store is stopping', { outcome });
 }
 
 export function fromSentError({ code, message, ...options }: SentError): SynclineError {

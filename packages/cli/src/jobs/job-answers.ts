@@ -2,7 +2,7 @@
 import {
   type JobEvent,
   type JobInfo,
-  type JobSummary,
+  type JobList,
   jobsLimits,
   type Progress,
   type StatePage,
@@ -23,11 +23,6 @@ export interface JobAnswer {
   readonly job: JobInfo;
   readonly progress: Progress;
   readonly lost: readonly TaskLease[];
-}
-
-export interface JobListAnswer {
-  readonly jobs: readonly JobSummary[];
-  readonly next?: string;
 }
 
 export interface RemovalAnswer {
@@ -95,6 +90,7 @@ const progress = shape({
 const jobAnswer = shape({ job, progress, lost: list(lease) });
 const jobList = shape({
   jobs: list(shape({ job, cells: counts, lostTasks: count })),
+  damaged: optional(list(text)),
   next: optional(text),
 });
 const statePage = shape({ states: list(state), revision: count, incarnation: text, more: flag });
@@ -115,7 +111,7 @@ export function isJobAnswer(body: unknown): body is JobAnswer {
   return !isDeeper(body) && jobAnswer(body);
 }
 
-export function isJobList(body: unknown): body is JobListAnswer {
+export function isJobList(body: unknown): body is JobList {
   return !isDeeper(body) && jobList(body);
 }
 

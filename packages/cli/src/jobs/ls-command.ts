@@ -1,8 +1,8 @@
 // `syncline jobs ls`: the jobs of a server, each with its progress.
-import { type JobSummary, percentOf } from '@syncline/jobs';
+import { type JobList, type JobSummary, percentOf } from '@syncline/jobs';
 import { createSystemClock } from '@syncline/kernel';
 import type { Command } from 'commander';
-import type { CliWorld } from '../cli-world.js';
+import { type CliWorld, say } from '../cli-world.js';
 import { displayWidth } from '../display-width.js';
 import { formatDuration } from '../duration.js';
 import { addExamples } from '../examples.js';
@@ -11,6 +11,7 @@ import { printable, printableJson } from '../printable.js';
 import { type Screen, screenOf } from '../screen.js';
 import { fetchAnswer } from '../status/fetch-answer.js';
 import { type StatusTarget, statusTarget } from '../status/status-target.js';
+import { damagedJobText } from './damaged-job.js';
 import { isJobList } from './job-answers.js';
 import { addServerOptions, type JobCommandOptions } from './job-target.js';
 import { type ProgressRow, renderProgressRows } from './progress-table.js';
@@ -42,10 +43,12 @@ export function addLsCommand(jobs: Command, world: CliWorld): void {
   );
 }
 
-async function listJobs({ stdout, environment }: CliWorld, options: LsOptions): Promise<void> {
+async function listJobs(world: CliWorld, options: LsOptions): Promise<void> {
+  const { stdout, environment } = world;
   const target = statusTarget(options, environment);
   const found: JobSummary[] = [];
-  for await (const jobs of pagesOf(target, options)) {
+  for await (const { jobs, damaged = [] } of pagesOf(target, options)) {
+    for (const jobId of damaged) say(world, damagedJobText(jobId));
     if (options.json) for (const job of jobs) stdout.write(`${printableJson(job, 0)}\n`);
     else found.push(...jobs);
   }
@@ -62,13 +65,14 @@ async function listJobs({ stdout, environment }: CliWorld, options: LsOptions): 
 async function* pagesOf(
   target: StatusTarget,
   { prefix, worst }: LsOptions,
-): AsyncGenerator<readonly JobSummary[]> {
+): AsyncGenerator<JobList> {
   const query = new URLSearchParams({ limit: String(PAGE_JOBS) });
   if (prefix !== undefined) query.set('prefix', prefix);
   if (worst !== undefined) query.set('worst', worst);
   for (;;) {
-    const { jobs, next } = await fetchAnswer(target, `/api/jobs?${query.toString()}`, isJobList);
-    yield jobs;
+    const page = await fetchAnswer(target, `/api/jobs?${query.toString()}`, isJobList);
+    yield page;
+    const { next } = page;
     if (next === undefined || next === query.get('after')) return;
     query.set('after', next);
   }

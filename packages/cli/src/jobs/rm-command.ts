@@ -6,7 +6,8 @@ import { addExamples } from '../examples.js';
 import { printable, printableJson } from '../printable.js';
 import { fetchAnswer } from '../status/fetch-answer.js';
 import { type StatusTarget, statusTarget } from '../status/status-target.js';
-import { isRemoval } from './job-answers.js';
+import { undefinedIfDamaged } from './damaged-job.js';
+import { isRemoval, type JobAnswer } from './job-answers.js';
 import { addServerOptions, fetchJob, type JobCommandOptions, jobPath } from './job-target.js';
 import { rethrowForPeople } from './no-such-job.js';
 
@@ -51,13 +52,10 @@ interface Removal {
 }
 
 async function confirm(world: CliWorld, { target, jobId, isMark }: Removal): Promise<void> {
-  const { job, progress } = await fetchJob(target, jobId, {});
-  const { running, total } = progress.cells;
+  const found = await fetchJob(target, jobId, {}).catch(undefinedIfDamaged);
   const what = isMark ? 'Mark as deleted' : 'Delete for good';
-  const runs = running === 0 ? '' : `, ${running} of ${total} cells are running`;
-  const tasks = job.numTasks === 1 ? '1 task' : `${job.numTasks} tasks`;
   const answer = await world.ask(
-    `${what}: job ${printable(job.jobId)} with ${tasks}${runs}? [y/N] `,
+    `${what}: job ${printable(jobId)} ${found ? factsOf(found) : 'that is damaged'}? [y/N] `,
   );
   if (answer === undefined)
     throw new SynclineError(
@@ -66,4 +64,10 @@ async function confirm(world: CliWorld, { target, jobId, isMark }: Removal): Pro
     );
   if (/^\s*y(es)?\s*$/i.test(answer)) return;
   throw new SynclineError('aborted', `job ${jobId} was left as it is.`);
+}
+
+function factsOf({ job, progress }: JobAnswer): string {
+  const { running, total } = progress.cells;
+  const runs = running === 0 ? '' : `, ${running} of ${total} cells are running`;
+  return `with ${job.numTasks === 1 ? '1 task' : `${job.numTasks} tasks`}${runs}`;
 }

@@ -10,10 +10,10 @@ import { checkLeaseRequest, checkScope, checkStateWrite } from '../checks/task-i
 import { checkJobId, checkTag } from '../checks/text.js';
 import type {
   JobInfo,
+  JobList,
   JobPatch,
   JobQuery,
   JobSpec,
-  JobSummary,
   LeaseRequest,
   TaskLease,
 } from '../job.js';
@@ -101,13 +101,11 @@ export class RemoteJobStore implements JobStore {
     return (await orMissing(this.#read(getJob, request, call)))?.job;
   }
 
-  async listJobs(
-    query: JobQuery,
-    call?: CallOptions,
-  ): Promise<{ readonly jobs: readonly JobSummary[]; readonly next?: string }> {
+  async listJobs(query: JobQuery, call?: CallOptions): Promise<JobList> {
     const { prefix = '', worst, afterJobId = '', limit } = checkJobQuery(query);
-    const { jobs, next } = await this.#read(listJobs, { prefix, worst, afterJobId, limit }, call);
-    return next === '' ? { jobs } : { jobs, next };
+    const request = { prefix, worst, afterJobId, limit };
+    const { jobs, next, damaged } = await this.#read(listJobs, request, call);
+    return { jobs, ...(damaged.length > 0 && { damaged }), ...(next !== '' && { next }) };
   }
 
   async updateJob(jobId: string, patch: JobPatch, call?: JobCallOptions): Promise<JobInfo> {

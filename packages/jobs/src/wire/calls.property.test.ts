@@ -156,6 +156,7 @@ const samples = {
     response: fc.record({
       jobs: fc.array(fc.record({ job, cells: counts, lostTasks: uint32 }), { maxLength: 3 }),
       next: word,
+      damaged: fc.array(word, { maxLength: 3 }),
     }),
   },
   updateJob: {

@@ -3,7 +3,7 @@
 // One object per call, so that client and server cannot disagree about it. Words that a sender may leave out are
 // `| undefined`; who reads them knows the default.
 import type { Durability } from '@syncline/kernel';
-import type { JobInfo, JobSummary, LeaseRequest, TaskLease } from '../job.js';
+import type { JobInfo, JobList, LeaseRequest, TaskLease } from '../job.js';
 import type { Overflow } from '../job-event.js';
 import type { StatePage } from '../job-store.js';
 import type { Progress } from '../progress.js';
@@ -82,10 +82,7 @@ export type ListJobsRequest = Readonly<{
   limit: number;
 }>;
 
-export const listJobs: Call<
-  ListJobsRequest,
-  { readonly jobs: readonly JobSummary[]; readonly next: string }
-> = {
+export const listJobs: Call<ListJobsRequest, Required<JobList>> = {
   name: 'ListJobs',
   request: message({
     prefix: text(1),
@@ -93,7 +90,7 @@ export const listJobs: Call<
     afterJobId: text(3),
     limit: uint(4),
   }),
-  response: message({ jobs: list(1, summaryMessage), next: text(2) }),
+  response: message({ jobs: list(1, summaryMessage), next: text(2), damaged: texts(3) }),
 };
 
 export type UpdateJobRequest = Readonly<{

@@ -32,6 +32,7 @@ import {
   type updateJob,
 } from '@syncline/jobs/grpc';
 import { SynclineError } from '@syncline/kernel';
+import { lastRevision } from './last-revision.js';
 
 export interface JobCallDeps {
   readonly store: JobStore;
@@ -67,8 +68,8 @@ export function jobCalls({ store }: JobCallDeps): JobCalls {
     createJob: ({ labels, ...spec }) => store.createJob({ ...spec, labels: labelsOf(labels) }),
     getJob: async ({ jobId }, call) => ({ job: await knownJob(jobId, call) }),
     async listJobs(request, call) {
-      const { jobs, next = '' } = await store.listJobs(queryOf(request), call);
-      return { jobs, next };
+      const { jobs, next = '', damaged = [] } = await store.listJobs(queryOf(request), call);
+      return { jobs, next, damaged };
     },
     async updateJob(request) {
       const { jobId } = request;
@@ -88,8 +89,9 @@ export function jobCalls({ store }: JobCallDeps): JobCalls {
     },
     async deleteJob(request) {
       const { jobId } = request;
-      const { revision } = checkTask(await knownJob(jobId), request);
-      if (!isFromTaskZero(request)) return { applied: false, revision };
+      if (!isFromTaskZero(request))
+        return { applied: false, revision: checkTask(await knownJob(jobId), request).revision };
+      const revision = await lastRevision(store, jobId);
       if (!(await store.deleteJob(jobId, meantBy(request)))) refuseUnknown(jobId);
       return { applied: true, revision };
     },

@@ -10,6 +10,7 @@ import { SynclineError } from '@syncline/kernel';
 import type { HttpReply, HttpRequest, HttpRoute } from '../../http/http-route.js';
 import { openJobEvents } from './job-events.js';
 import { isMark, jobQueryOf, refuseOthers, scopeOf, statePageOf } from './job-query.js';
+import { lastRevision } from './last-revision.js';
 import { reachedLimitOf } from './reached-limit.js';
 
 export interface JobRoutesDeps {
@@ -82,9 +83,9 @@ async function removeJob(store: JobStore, request: HttpRequest): Promise<HttpRep
     const { revision } = await store.markJobDeleted(jobId);
     return { kind: 'json', body: { applied: true, revision } };
   }
-  const job = await store.getJob(jobId);
-  if (job === undefined || !(await store.deleteJob(jobId))) throw unknownJob(jobId);
-  return { kind: 'json', body: { applied: true, revision: job.revision } };
+  const revision = await lastRevision(store, jobId);
+  if (!(await store.deleteJob(jobId))) throw unknownJob(jobId);
+  return { kind: 'json', body: { applied: true, revision } };
 }
 
 function unknownJob(jobId: string): SynclineError {

@@ -1,0 +1,66 @@
+// `jobs ls` and `rm` of a job that is damaged on the disk of a real server.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  createSystemClock,
+  openLevelStorage,
+  type Storage,
+  StorageBatch,
+  silentLogger,
+} from '@syncline/kernel';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startJobServer } from '../testing/job-server.js';
+import { createTestWorld, type TestWorldOptions } from '../testing/test-world.js';
+
+let dataDir: string;
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'syncline-damaged-'));
+});
+afterEach(() => rm(dataDir, { recursive: true }));
+
+/** Flips a bit of the first row whose key begins so. */
+async function damage(storage: Storage, begin: string): Promise<void> {
+  for await (const { key, value } of storage.range({ from: Buffer.from(begin) })) {
+    value[3] = (value[3] ?? 0) ^ 1;
+    return storage.write(new StorageBatch().put(key, value), { durability: 'synced' });
+  }
+}
+
+async function withDamaged(begin: string): Promise<void> {
+  const first = await startJobServer({ dataDir });
+  await first.store.createJob({ jobId: 'bad', numTasks: 1 });
+  await first.store.createJob({ jobId: 'good', numTasks: 1 });
+  await first.stop();
+  const deps = { clock: createSystemClock(), logger: silentLogger };
+  await using storage = await openLevelStorage(deps, { directory: join(dataDir, 'jobs', 'db') });
+  await damage(storage, begin);
+}
+
+test.each([
+  ['its metadata', 'nbad'],
+  ['its head', 'h'],
+])('a job is damaged in %s: ls names it beside the others, rm deletes it', async (_, begin) => {
+  await withDamaged(begin);
+  await using server = await startJobServer({ dataDir });
+  const run = async (line: string, options: TestWorldOptions = {}) => {
+    const world = createTestWorld(options);
+    const exit = await world.run('jobs', ...line.split(' '), '--url', server.url);
+    return { exit, stdout: world.stdout(), stderr: world.stderr() };
+  };
+  const list = await run('ls');
+  expect(list.stdout).toMatch(/^ job .*\n good .*\n$/);
+  expect(list.stderr).toMatch(/^🔴 Job bad is damaged .* syncline jobs rm bad\n$/);
+  expect((await run('ls --json')).stdout.trimEnd().split('\n')).toHaveLength(1);
+  expect(await server.store.listJobs({})).toMatchObject({
+    jobs: [{ job: { jobId: 'good' } }],
+    damaged: ['bad'],
+  });
+  const asked = await run('rm bad', { typed: 'y' });
+  expect(asked.stderr).toContain('Delete for good: job bad that is damaged? [y/N]');
+  expect(asked).toMatchObject({ exit: 0, stderr: expect.stringContaining('is deleted.\n') });
+  expect(await run('ls')).toMatchObject({ exit: 0, stderr: '' });
+  expect(await server.store.createJob({ jobId: 'bad', numTasks: 2 })).toMatchObject({
+    created: true,
+  });
+});

@@ -192,7 +192,7 @@ export class RemoteSubscription implements JobSubscription {
   }
 
   async *#wait(lost: SynclineError): AsyncGenerator<Batch> {
-    if (!lost.retryable) throw lost;
+    if (!lost.retryable) throw this.#withOwnCursor(lost);
     const { clock, random, metrics, reconnect } = this.#deps;
     if (this.#failures >= reconnect.attempts)
       throw outOfReach(reconnect, { cursor: this.#after, cause: lost });
@@ -206,6 +206,16 @@ export class RemoteSubscription implements JobSubscription {
     } catch (thrown) {
       if (!this.#stop.signal.aborted) throw thrown;
     }
+  }
+
+  /** The server says how far it has sent; what was still on the way is lost with the stream. */
+  #withOwnCursor(error: SynclineError): SynclineError {
+    if (error.code !== 'overflow') return error;
+    const { code, message, details } = error;
+    return new SynclineError(code, message, {
+      details: { ...details, cursor: this.#after },
+      cause: error,
+    });
   }
 
   /** It was there, and now nobody knows the job: others were told so while we were away. */

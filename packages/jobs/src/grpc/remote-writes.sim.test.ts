@@ -43,7 +43,7 @@ class FakeCall extends EventEmitter {
       const done = { kind: 'done', response: RESPONSE } as const;
       return { number, answer: done, ...more };
     });
-    this.emit('data', encodeAnswers(answers));
+    this.emit('data', encodeAnswers({ answers }));
   }
 
   fail(code: number, details: string, metadata: Readonly<Record<string, string>> = {}): void {
@@ -180,12 +180,24 @@ test('J2 a lost stream: who was sent does not know, who waits is sent over the n
     await waiting;
   }));
 
+test('a server that says why it ends has not begun what has no answer', () =>
+  inWorld(async ({ clock, calls, ask }) => {
+    const [answered, unanswered] = [ask(), errorOf(ask())];
+    await clock.sleep(1);
+    calls[0]?.answer([1]);
+    const end = grpcFailureOf(new SynclineError('unavailable', 'the server is stopping'));
+    calls[0]?.emit('data', encodeAnswers({ answers: [], end }));
+    calls[0]?.fail(GRPC_STATUS.OK, '');
+    await answered;
+    expect(await unanswered).toMatchObject({ code: 'unavailable', outcome: 'not-applied' });
+  }));
+
 test.each([
   {
-    name: 'a server that stops has not begun them',
-    metadata: grpcFailureOf(new SynclineError('unavailable', 'the server is stopping')).metadata,
-    details: 'the server is stopping',
-    code: GRPC_STATUS.UNAVAILABLE,
+    name: 'a server that refuses the call has begun nothing',
+    metadata: grpcFailureOf(new SynclineError('unauthenticated', 'the token is wrong')).metadata,
+    details: 'the token is wrong',
+    code: GRPC_STATUS.UNAUTHENTICATED,
     outcome: 'not-applied',
   },
   {

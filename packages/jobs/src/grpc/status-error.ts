@@ -33,8 +33,8 @@ export function errorOfStatus(status: CallStatus | null, { address }: GrpcTarget
 }
 
 /**
- * For the writes of a stream that have no answer. A server that ends it in its own words has not begun them; of
- * any other end nobody knows.
+ * For the writes of a stream that have no answer. A server that refuses the whole call says so in its own words; of any
+ * other end nobody knows what was begun before.
  */
 export function errorOfWriteStream(status: CallStatus | null, target: GrpcTarget): SynclineError {
   const error = errorOfStatus(status?.code === OK ? null : status, target);

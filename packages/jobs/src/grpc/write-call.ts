@@ -73,7 +73,9 @@ export class WriteCall {
 
   #take(bytes: Uint8Array): void {
     try {
-      for (const answer of decodeAnswers(bytes)) this.#settle(answer);
+      const { answers, end } = decodeAnswers(bytes);
+      for (const answer of answers) this.#settle(answer);
+      if (end !== undefined) this.#failAll(errorFromGrpc(end));
     } catch (thrown) {
       this.#failAll(this.#strange(thrown));
       this.cancel();

@@ -26,16 +26,15 @@ const metadata = fc.dictionary(
   { maxKeys: 3 },
 );
 
+const failure = fc.record({
+  code: fc.nat(16),
+  details: text,
+  metadata: metadata.map((entries) => Object.fromEntries(Object.entries(entries))),
+});
+
 const answer: fc.Arbitrary<NumberedAnswer['answer']> = fc.oneof(
   fc.record({ kind: fc.constant('done' as const), response: body }),
-  fc.record({
-    kind: fc.constant('failed' as const),
-    failure: fc.record({
-      code: fc.nat(16),
-      details: text,
-      metadata: metadata.map((entries) => Object.fromEntries(Object.entries(entries))),
-    }),
-  }),
+  fc.record({ kind: fc.constant('failed' as const), failure }),
 );
 
 test('writes come back, and an envelope takes no more than is said', () => {
@@ -51,9 +50,15 @@ test('writes come back, and an envelope takes no more than is said', () => {
 
 test('answers come back', () => {
   fc.assert(
-    fc.property(fc.array(fc.record({ number, answer })), (answers) => {
-      expect(decodeAnswers(encodeAnswers(answers))).toEqual(answers);
-    }),
+    fc.property(
+      fc.record(
+        { answers: fc.array(fc.record({ number, answer })), end: failure },
+        { requiredKeys: ['answers'] },
+      ),
+      (message) => {
+        expect(decodeAnswers(encodeAnswers(message))).toEqual(message);
+      },
+    ),
   );
 });
 
@@ -70,19 +75,23 @@ test('a write of Protobuf-ES is read', () => {
 });
 
 test('answers of Protobuf-ES are read', () => {
-  const failure = { code: 9, message: 'stale', metadata: { 'syncline-code': 'conflict' } };
+  const refused = { code: 9, message: 'stale', metadata: { 'syncline-code': 'conflict' } };
   const response: MessageInitShape<typeof output> = {
     answers: [
       { number: 1n, answer: { case: 'done', value: { applied: true, state: { tag: 'a' } } } },
-      { number: 2n, answer: { case: 'failure', value: failure } },
+      { number: 2n, answer: { case: 'failure', value: refused } },
     ],
+    end: refused,
   };
-  const [done, failed] = decodeAnswers(toBinary(output, create(output, response)));
+  const message = decodeAnswers(toBinary(output, create(output, response)));
+  const [done, failed] = message.answers;
   if (done?.answer.kind !== 'done') throw new Error('not done');
   const read = decode(setState.response, done.answer.response, { name: '', jobId: 'nightly' });
   expect(read).toMatchObject({ applied: true, state: { jobId: 'nightly', tag: 'a' } });
-  const { message: details, ...facts } = failure;
-  expect(failed).toEqual({ number: 2, answer: { kind: 'failed', failure: { ...facts, details } } });
+  const { message: details, ...facts } = refused;
+  const wanted = { ...facts, details };
+  expect(failed).toEqual({ number: 2, answer: { kind: 'failed', failure: wanted } });
+  expect(message.end).toEqual(wanted);
   expect(encode(setState.response, read).length).toBe(done.answer.response.length);
 });
 

@@ -21,7 +21,14 @@ export interface NumberedAnswer {
     | { readonly kind: 'failed'; readonly failure: GrpcFailure };
 }
 
+export interface AnswersMessage {
+  readonly answers: readonly NumberedAnswer[];
+  /** Why the server ends the stream. */
+  readonly end?: GrpcFailure;
+}
+
 const ITEMS = 1;
+const END = 2;
 const NUMBER = 1;
 const BODY = 2;
 const FAILURE = 3;
@@ -43,62 +50,70 @@ export function encodeWrites(writes: readonly NumberedWrite[]): Uint8Array {
 }
 
 export function decodeWrites(bytes: Uint8Array): readonly NumberedWrite[] {
-  const none = new Uint8Array();
-  return readItems('SetStatesRequest', bytes, (reader) => {
-    let number = 0;
-    let write: Uint8Array = none;
-    for (let field = reader.field(); field !== 0; field = reader.field()) {
-      if (field === NUMBER) number = reader.uint();
-      else if (field === BODY) write = reader.message();
-      else reader.skip();
-    }
-    return { number, write };
-  });
+  const writes: NumberedWrite[] = [];
+  const reader = new ProtoReader('SetStatesRequest', bytes);
+  for (let field = reader.field(); field !== 0; field = reader.field()) {
+    if (field === ITEMS) writes.push(readWithin(reader, readWrite));
+    else reader.skip();
+  }
+  return writes;
 }
 
-export function encodeAnswers(answers: readonly NumberedAnswer[]): Uint8Array {
+function readWrite(reader: ProtoReader): NumberedWrite {
+  let number = 0;
+  let write: Uint8Array = NOTHING;
+  for (let field = reader.field(); field !== 0; field = reader.field()) {
+    if (field === NUMBER) number = reader.uint();
+    else if (field === BODY) write = reader.message();
+    else reader.skip();
+  }
+  return { number, write };
+}
+
+const NOTHING = new Uint8Array();
+
+export function encodeAnswers({ answers, end }: AnswersMessage): Uint8Array {
   writer.clear();
   for (const { number, answer } of answers) {
     const item = writer.begin(ITEMS);
     writer.uint(NUMBER, number);
     if (answer.kind === 'done') writer.message(BODY, answer.response);
-    else writer.message(FAILURE, encode(failureMessage, rawFailureOf(answer.failure)));
+    else writer.message(FAILURE, encodeFailure(answer.failure));
     writer.end(item);
   }
+  if (end !== undefined) writer.message(END, encodeFailure(end));
   return writer.copy();
 }
 
-export function decodeAnswers(bytes: Uint8Array): readonly NumberedAnswer[] {
-  return readItems('SetStatesResponse', bytes, (reader) => {
-    let number = 0;
-    let answer: NumberedAnswer['answer'] | undefined;
-    for (let field = reader.field(); field !== 0; field = reader.field()) {
-      if (field === NUMBER) number = reader.uint();
-      else if (field === BODY) answer = { kind: 'done', response: reader.message() };
-      else if (field === FAILURE) answer = { kind: 'failed', failure: readFailure(reader) };
-      else reader.skip();
-    }
-    return { number, answer: answer ?? reader.fail('an answer is neither done nor a failure') };
-  });
+export function decodeAnswers(bytes: Uint8Array): AnswersMessage {
+  const answers: NumberedAnswer[] = [];
+  let end: GrpcFailure | undefined;
+  const reader = new ProtoReader('SetStatesResponse', bytes);
+  for (let field = reader.field(); field !== 0; field = reader.field()) {
+    if (field === ITEMS) answers.push(readWithin(reader, readAnswer));
+    else if (field === END) end = readFailure(reader);
+    else reader.skip();
+  }
+  return end === undefined ? { answers } : { answers, end };
 }
 
-function readItems<Item>(
-  name: string,
-  bytes: Uint8Array,
-  readItem: (reader: ProtoReader) => Item,
-): readonly Item[] {
-  const reader = new ProtoReader(name, bytes);
-  const items: Item[] = [];
+function readAnswer(reader: ProtoReader): NumberedAnswer {
+  let number = 0;
+  let answer: NumberedAnswer['answer'] | undefined;
   for (let field = reader.field(); field !== 0; field = reader.field()) {
-    if (field !== ITEMS) {
-      reader.skip();
-      continue;
-    }
-    const outerEnd = reader.enter();
-    items.push(readItem(reader));
-    reader.leave(outerEnd);
+    if (field === NUMBER) number = reader.uint();
+    else if (field === BODY) answer = { kind: 'done', response: reader.message() };
+    else if (field === FAILURE) answer = { kind: 'failed', failure: readFailure(reader) };
+    else reader.skip();
   }
-  return items;
+  return { number, answer: answer ?? reader.fail('an answer is neither done nor a failure') };
+}
+
+function readWithin<Item>(reader: ProtoReader, readItem: (reader: ProtoReader) => Item): Item {
+  const outerEnd = reader.enter();
+  const item = readItem(reader);
+  reader.leave(outerEnd);
+  return item;
 }
 
 interface RawFailure {
@@ -113,17 +128,12 @@ const failureMessage = message<RawFailure>({
   metadata: list(3, labelMessage),
 });
 
-function rawFailureOf({ code, details, metadata }: GrpcFailure): RawFailure {
-  return { code, message: details, metadata: labelList(metadata) };
+function encodeFailure({ code, details, metadata }: GrpcFailure): Uint8Array {
+  return encode(failureMessage, { code, message: details, metadata: labelList(metadata) });
 }
 
 function readFailure(reader: ProtoReader): GrpcFailure {
-  const {
-    code,
-    message: details,
-    metadata,
-  } = decode(failureMessage, reader.message(), {
-    name: 'Failure',
-  });
+  const name = 'Failure';
+  const { code, message: details, metadata } = decode(failureMessage, reader.message(), { name });
   return { code, details, metadata: labelsOf(metadata) };
 }

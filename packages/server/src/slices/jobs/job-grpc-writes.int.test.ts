@@ -34,6 +34,8 @@ class WriteStream {
   >();
   readonly call: ClientDuplexStream<Uint8Array, Uint8Array>;
   readonly status: Promise<StatusObject>;
+  /** What the server said last. */
+  end: { readonly metadata: Readonly<Record<string, string>> } | undefined;
 
   constructor() {
     const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes);
@@ -41,8 +43,9 @@ class WriteStream {
     this.call = client.makeBidiStreamRequest(path, asBuffer, (bytes) => bytes);
     this.call.on('error', () => undefined);
     this.call.on('data', (bytes: Uint8Array) => {
-      for (const { number, answer } of fromBinary(output, bytes).answers)
-        this.answers.set(Number(number), answer);
+      const { answers, end } = fromBinary(output, bytes);
+      for (const { number, answer } of answers) this.answers.set(Number(number), answer);
+      this.end = end;
     });
     this.status = new Promise((resolve) => this.call.on('status', resolve));
   }
@@ -61,8 +64,11 @@ class WriteStream {
   }
 }
 
-function codeOf({ metadata }: StatusObject): unknown {
-  return metadata.get('syncline-code')[0];
+/** Of the error that the server has ended the stream with. */
+async function endOf(stream: WriteStream) {
+  expect(await stream.status).toMatchObject({ code: 0 });
+  const { metadata = {} } = stream.end ?? {};
+  return { code: metadata['syncline-code'], outcome: metadata['syncline-outcome'] };
 }
 
 test('writes are begun in their order and answered under their numbers', async () => {
@@ -115,7 +121,7 @@ test('J20 a write that is malformed or too large fails alone; an envelope that i
   expect(stream.answers.get(3)?.value).toMatchObject({ applied: true });
   stream.send({ 4: writer.write(0, 'a') });
   stream.call.write(Buffer.from([0xff, 0xff, 0xff]));
-  expect(codeOf(await stream.status)).toBe('invalid-argument');
+  expect(await endOf(stream)).toMatchObject({ code: 'invalid-argument' });
   expect(stream.answers.get(4)?.value).toMatchObject({ applied: true });
 });
 
@@ -152,9 +158,8 @@ test('J17 who has twice as many writes without an answer as it may loses its str
   for (let turn = 0; turn < 20; turn += 1) stream.send(many);
   await until(() => hold.begunCount() > 100, 'writes');
   hold.open();
-  const status = await stream.status;
-  expect(codeOf(status)).toBe('limit-exceeded');
-  expect(status.metadata.get('syncline-details')[0]).toContain('writeStreamBytesMax');
+  expect(await endOf(stream)).toMatchObject({ code: 'limit-exceeded' });
+  expect(stream.end?.metadata['syncline-details']).toContain('writeStreamBytesMax');
   const bytesMax = 2 * jobsLimits.writeStreamBytesMax.value;
   expect(hold.begunCount()).toBe(Math.floor(bytesMax / writeBytes(many[0])));
 });
@@ -174,7 +179,7 @@ test('J17 a client that does not read its answers loses its stream, and others g
   const { version } = await writer.set(0, 'b');
   expect(version).toBe(1);
   stream.call.resume();
-  expect(codeOf(await stream.status)).toBe('limit-exceeded');
+  expect(await endOf(stream)).toMatchObject({ code: 'limit-exceeded' });
 });
 
 /** With the envelope that the server counts. */
@@ -194,9 +199,7 @@ test('a server that stops answers what it has begun, and begins nothing more', a
   await until(() => remote.server.log.some(({ msg }) => msg === 'server stopping'), 'the stop');
   stream.send({ 2: writer.write(0, 'a') });
   hold.open();
-  const status = await stream.status;
-  expect(codeOf(status)).toBe('unavailable');
-  expect(status.metadata.get('syncline-outcome')).toEqual(['not-applied']);
+  expect(await endOf(stream)).toEqual({ code: 'unavailable', outcome: 'not-applied' });
   expect([...stream.answers.keys()]).toEqual([1]);
   expect(hold.begunCount()).toBe(1);
   await stopped;
@@ -220,7 +223,7 @@ test('a bug of the server ends the stream: nobody knows what became of the write
   const stream = new WriteStream();
   stream.send({ 1: writer.write(0, 'a') });
   const status = await stream.status;
-  expect(codeOf(status)).toBe('unavailable');
+  expect(status.metadata.get('syncline-code')).toEqual(['unavailable']);
   expect(status.metadata.get('syncline-outcome')).toEqual(['unknown']);
   expect(stream.answers.size).toBe(0);
 });

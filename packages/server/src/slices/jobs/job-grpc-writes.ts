@@ -3,8 +3,8 @@
 //   begin   -> in the order of the stream; answers of one turn leave as one message
 //   hold    -> a client knows how many bytes of writes may be without an answer. Nobody is made to wait here: who
 //              sends twice as many does not read, and the stream ends
-//   end     -> no further writes are begun, those under way are answered, then the call ends. So what has no answer
-//              was not begun
+//   end     -> no further writes are begun, those under way are answered, and the last message says why. So what has
+//              no answer was not begun. The status is OK: grpc-js drops messages that come before another one
 import { Metadata, type ServerDuplexStream } from '@grpc/grpc-js';
 import { jobsLimits } from '@syncline/jobs';
 import {
@@ -25,12 +25,13 @@ export interface SetStatesDeps {
   readonly streams: OpenStreams;
   /** A SetStateRequest and its SetStateResponse. */
   setState(request: Uint8Array): Promise<Uint8Array>;
+  /** What a client is told of an error. */
+  failureOf(thrown: unknown): unknown;
 }
 
-/** Lasts as long as the stream. Rejects with what the call must end with. */
+/** Lasts as long as the stream. Rejects with a bug of ours alone. */
 export async function runSetStatesCall(deps: SetStatesDeps, call: SetStatesCall): Promise<void> {
   const { streams } = deps;
-  if (streams.isDraining) throw stopping();
   const end = await new Promise<CallEnd>((resolve) => {
     const writes = new WritesOfCall(deps, call, (reached) => {
       streams.delete(stop);
@@ -39,8 +40,13 @@ export async function runSetStatesCall(deps: SetStatesDeps, call: SetStatesCall)
     const stop = (): void => writes.end({ kind: 'failed', error: stopping() });
     streams.add(stop);
     writes.start();
+    if (streams.isDraining) stop();
   });
-  if (end.kind === 'failed') throw end.error;
+  if (end.kind === 'failed') {
+    const error = deps.failureOf(end.error);
+    if (!(error instanceof SynclineError)) throw error;
+    call.write(encodeAnswers({ answers: [], end: grpcFailureOf(error) }));
+  }
   call.end();
 }
 
@@ -122,7 +128,7 @@ class WritesOfCall {
     const bytes = this.#answersBytes;
     this.#answers = [];
     this.#answersBytes = 0;
-    this.#call.write(encodeAnswers(answers), () => {
+    this.#call.write(encodeAnswers({ answers }), () => {
       this.#heldBytes -= bytes;
     });
     this.#endWhenAnswered();

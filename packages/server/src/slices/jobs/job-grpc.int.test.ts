@@ -36,7 +36,7 @@ afterAll(async () => {
   await remote[Symbol.asyncDispose]();
 });
 
-type Name = Exclude<keyof typeof methods, 'subscribe'>;
+type Name = Exclude<keyof typeof methods, 'subscribe' | 'setStates'>;
 
 function send(name: Name | 'subscribe', bytes: Uint8Array): Promise<Uint8Array> {
   const path = `/${JobService.typeName}/${methods[name].name}`;
@@ -221,7 +221,8 @@ describe('J20 bad input', () => {
   });
 
   test('bytes that are no request get an answer, and the service goes on', async () => {
-    const names = Object.keys(methods) as Name[];
+    // A stream of writes takes any number of requests, and has tests of its own.
+    const names = Object.keys(methods).filter((name) => name !== 'setStates') as Name[];
     const before = await behind.getJob(jobId);
     await fc.assert(
       fc.asyncProperty(

@@ -96,6 +96,7 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
   const writeDeps = {
     ...deps,
     streams,
+    failureOf: (thrown: unknown) => failureOf(thrown, deps),
     async setState(bytes: Uint8Array) {
       try {
         return encode(setState.response, await calls.setState(parseRequest(setState, bytes)));
@@ -108,13 +109,7 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
     requestStream: true,
     responseStream: true,
   });
-  implementation[setStates.name] = async (call: SetStatesCall) => {
-    try {
-      await runSetStatesCall(writeDeps, call);
-    } catch (thrown) {
-      throw failureOf(thrown, deps);
-    }
-  };
+  implementation[setStates.name] = (call: SetStatesCall) => runSetStatesCall(writeDeps, call);
 
   const streamDeps = { ...deps, beat: new FrameBeat(deps), streams };
   definition[subscribe.name] = methodOf(subscribe.name, { responseStream: true });

@@ -91,6 +91,33 @@ test('an aborted call: unknown once it was sent, not applied before', async () =
   expect(await unsent).toMatchObject({ code: 'aborted', outcome: 'not-applied' });
 });
 
+test('J10 too slow: the error names the last event that was handed out, not the last that was sent', async () => {
+  const behind = createMemoryJobStore();
+  const writer = await JobWriter.create(behind, jobId, 1);
+  await start(behind);
+  const options = { scope: {}, overflow: 'fail', buffer: { maxEvents: 16 } } as const;
+  const subscription = remote.store.subscribe(jobId, options);
+  const events = subscription[Symbol.asyncIterator]();
+  expect(await events.next()).toMatchObject({ value: { kind: 'synced' } });
+  // Frames that lie in the client, one per write, and then more at once than the buffer takes.
+  for (let count = 0; count < 40; count += 1) {
+    await writer.set(0, 'a');
+    await new Promise((resolve) => setTimeout(resolve, 8));
+  }
+  for (let turn = 0; turn < 3; turn += 1)
+    await Promise.all(Array.from({ length: 100 }, () => writer.set(0, 'a')));
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  let last: unknown;
+  const thrown = await errorOf(
+    (async () => {
+      for (let next = await events.next(); next.done !== true; next = await events.next())
+        if ('cursor' in next.value) last = next.value.cursor;
+    })(),
+  );
+  expect(thrown).toMatchObject({ code: 'overflow', details: { cursor: last } });
+  expect(subscription.cursor).toBe(last);
+});
+
 test('nobody listens: unavailable and not applied, with the address', async () => {
   await start();
   await remote.proxy.refuseConnections();

@@ -38,6 +38,7 @@ export async function createJobManager<
   const { log = silentLogger, signal } = options;
   const { store, jobId, taskIndex: taskId } = target;
   const metrics = metricsBeside(store, options.observer);
+  const sharedObserver = metrics === options.observer ? undefined : options.observer;
   const tags = checkTags(options.tags);
   const statuses = checkStatuses(options.statuses);
   const policy = checkCallPolicy(options);
@@ -48,7 +49,8 @@ export async function createJobManager<
   tellDifferences(logger, job, { target, tags });
   const states = new StateReader(tags, statuses);
   const life = new JobLife(`the manager of task ${taskId} of job "${jobId}"`, metrics);
-  const access = { store, job, calls, states, life, clock, random, metrics, logger };
+  const ports = { clock, random, metrics, sharedObserver, logger };
+  const access = { store, job, calls, states, life, ...ports };
   const { timeoutMs } = policy;
   const claim = await claimTask(access, { ...lease, timeoutMs }, { ...(signal && { signal }) });
   const manager = new OpenManager({ ...access, claim }, { taskId, tags, statuses, timeoutMs });

@@ -17,6 +17,8 @@ export interface JobAccess {
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: JobsMetrics;
+  /** Set if the store has the same observer: it counts all but the failures that it never hears of. */
+  readonly sharedObserver?: JobsMetrics | undefined;
   /** Adds the job, and the task of a manager, to each line. */
   readonly logger: Logger;
 }

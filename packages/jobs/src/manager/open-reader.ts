@@ -83,7 +83,10 @@ export class OpenReader implements AsyncDisposable {
     for await (const event of waitedEvents(events, job.jobId)) {
       if (!fold.take(event)) continue;
       const progress = fold.progress();
-      if (isReached(progress)) return progress;
+      if (!isReached(progress)) continue;
+      if (!fold.mayBeMixture) return progress;
+      const stored = await this.getProgress(scope, call);
+      if (isReached(stored)) return stored;
     }
     life.check();
     if (signal?.aborted) throw abortedError('waitFor', signal);

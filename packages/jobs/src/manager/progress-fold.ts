@@ -17,6 +17,8 @@ export class ProgressFold {
   #isSynced = false;
   /** Changes are missing, so what is folded is a mixture that never was, until `live`. */
   #isGapped = false;
+  #isLatest = false;
+  #isBetween = false;
 
   constructor(job: JobInfo, scope: Scope) {
     this.#job = job;
@@ -24,8 +26,17 @@ export class ProgressFold {
     this.#aggregates = new JobAggregates(job);
   }
 
+  /**
+   * With history `latest` a change may come without an earlier one that was overwritten: until the next marker what
+   * is folded may be a mixture that never was, and only the store can tell.
+   */
+  get mayBeMixture(): boolean {
+    return this.#isLatest && this.#isBetween;
+  }
+
   /** True: the progress is whole and may have changed. Throws `not-found` once the job is deleted. */
   take(event: JobEvent): boolean {
+    this.#isBetween = event.kind !== 'synced' && event.kind !== 'live';
     switch (event.kind) {
       case 'snapshot':
       case 'change':
@@ -40,6 +51,7 @@ export class ProgressFold {
         return this.#isWhole;
       case 'synced':
         this.#isSynced = true;
+        this.#isLatest = event.history === 'latest';
         this.#rise(event.revision);
         return this.#isWhole;
       case 'live':

@@ -148,4 +148,18 @@ describe('writing a state', () => {
     expect(counted).toContain('syncline_jobs_write_errors_total');
     expect(observer.observe).toHaveBeenCalledTimes(2);
   });
+
+  test('counts what its store never hears of, if they have the same observer', async () => {
+    const observer = { ...silentMetrics, add: vi.fn() };
+    const memory = createMemoryJobStore({ metrics: observer });
+    const store = overrideStore(memory, { setState: () => new Promise(() => {}) });
+    const options = { observer, timeoutMs: 20, retry: { attempts: 0 } };
+    await using job = await createJobManager({ store, ...names }, options);
+    await expect(job.setStarted({ tag })).rejects.toMatchObject({ code: 'timeout' });
+    await expect(job.setStarted({ tag: '' })).rejects.toMatchObject({ code: 'invalid-argument' });
+    expect(observer.add.mock.calls).toEqual([
+      ['syncline_jobs_write_errors_total', 1, { code: 'timeout' }],
+      ['syncline_jobs_write_errors_total', 1, { code: 'invalid-argument' }],
+    ]);
+  });
 });

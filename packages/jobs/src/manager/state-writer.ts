@@ -23,6 +23,9 @@ const WRITE_BYTES = 256;
 export type WriteInput = TagWrite<TagSchemas, string> &
   Readonly<{ status: number | string; message?: string; ifVersion?: number | undefined }>;
 
+/** Told what the store has answered, of each attempt. */
+type Refused = (error: unknown) => void;
+
 export interface StateWriterOptions {
   readonly taskId: number;
   readonly epoch: number;
@@ -47,10 +50,25 @@ export class StateWriter {
   write(input: WriteInput, call: CallOptions = {}): Promise<SetStateResult> {
     const { states } = this.#access;
     return timedWrite(this.#access, async () => {
-      const result = await this.#checkAndSend(input, call);
+      const result = await this.#counted((refused) => this.#checkAndSend(input, call, refused));
       if (!result.applied) return { ...result, current: await states.read(result.current) };
       return { ...result, state: await states.read(result.state) };
     });
+  }
+
+  /** The store counts what it refuses. What it never hears of, as a timeout or a bad payload, is counted here. */
+  async #counted<T>(send: (refused: Refused) => Promise<T>): Promise<T> {
+    const { sharedObserver } = this.#access;
+    let refusalCode: string | undefined;
+    try {
+      return await send((error) => {
+        refusalCode = error instanceof SynclineError ? error.code : undefined;
+      });
+    } catch (thrown) {
+      const isOwn = thrown instanceof SynclineError && thrown.code !== refusalCode;
+      if (isOwn) sharedObserver?.add('syncline_jobs_write_errors_total', 1, { code: thrown.code });
+      throw thrown;
+    }
   }
 
   /** When all writes that were accepted have ended. */
@@ -71,7 +89,11 @@ export class StateWriter {
     );
   }
 
-  async #checkAndSend(input: WriteInput, { signal }: CallOptions): Promise<SetStateResult> {
+  async #checkAndSend(
+    input: WriteInput,
+    { signal }: CallOptions,
+    refused: Refused,
+  ): Promise<SetStateResult> {
     const { life } = this.#access;
     life.check();
     const write = this.#checked(input);
@@ -83,13 +105,17 @@ export class StateWriter {
         await checkPayloadBySchema(schema, payload);
       await place.turn(signal);
       life.checkFence();
-      return await this.#send(write, signal);
+      return await this.#send(write, signal, refused);
     } finally {
       place.leave();
     }
   }
 
-  async #send(write: StateWrite, signal: AbortSignal | undefined): Promise<SetStateResult> {
+  async #send(
+    write: StateWrite,
+    signal: AbortSignal | undefined,
+    refused: Refused,
+  ): Promise<SetStateResult> {
     const { store, calls, life, logger } = this.#access;
     const { jobId, tag, taskId, epoch, eventId } = write;
     const what = `setState of tag ${JSON.stringify(tag)} in job "${jobId}"`;
@@ -97,7 +123,14 @@ export class StateWriter {
     try {
       return await calls.run(
         { what, isWrite: true, signal, closing: life.ended, details },
-        (options) => store.setState(write, options),
+        async (options) => {
+          try {
+            return await store.setState(write, options);
+          } catch (thrown) {
+            refused(thrown);
+            throw thrown;
+          }
+        },
       );
     } catch (thrown) {
       if (!(thrown instanceof SynclineError)) throw thrown;

@@ -1,5 +1,6 @@
 import { SynclineError } from '@syncline/kernel';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import type { JobEvent } from '../job-event.js';
 import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
 import type { Progress } from '../progress.js';
 import { outOfReach, RECONNECT_DEFAULTS } from '../reconnect.js';
@@ -77,6 +78,36 @@ describe('waitFor', () => {
     expect((await waiting).cells).toMatchObject({ notStarted: 2, total: 2 });
   });
 
+  test('with history latest it is not reached by a mixture that never was', async () => {
+    const { store, zero, one } = await openBoth();
+    await zero.setState({ tag: 'export', status: 10 });
+    await one.setFinished({ tag: 'export' });
+    const latest = overrideStore(store, {
+      subscribe(jobId, options) {
+        const source = store.subscribe(jobId, options);
+        return {
+          [Symbol.asyncIterator]: () => asLatest(source),
+          cursor: undefined,
+          batches: () => source.batches(),
+          [Symbol.asyncDispose]: () => source[Symbol.asyncDispose](),
+        };
+      },
+    });
+    await using reader = await createJobReader({ store: latest, jobId: 'nightly' });
+    const seen: boolean[] = [];
+    const waiting = reader.waitFor({ tag: 'export' }, ({ cells }) => {
+      seen.push(cells.finished === cells.total);
+      return cells.finished === cells.total;
+    });
+    await vi.waitFor(() => expect(seen).toEqual([false])); // it listens
+    await one.setState({ tag: 'export', status: 11, message: 'overwritten' });
+    await zero.setFinished({ tag: 'export' });
+    await one.setState({ tag: 'export', status: 12 });
+    await vi.waitFor(() => expect(seen.filter((isAll) => isAll)).toHaveLength(1)); // the mixture
+    const { state } = await one.setFinished({ tag: 'export' });
+    expect((await waiting).revision).toBe(state.revision);
+  });
+
   test('an outage says to call it again; the same from the predicate is left alone', async () => {
     const { store, zero } = await openBoth();
     const cause = new SynclineError('unavailable', 'connection refused.');
@@ -118,3 +149,19 @@ describe('waitFor', () => {
     await expect(waiting).rejects.toMatchObject({ code: 'not-found' });
   });
 });
+
+/** Of what came between two looks the latest of each key: one change is left out, the next waits for its successor. */
+async function* asLatest(events: AsyncIterable<JobEvent>): AsyncGenerator<JobEvent> {
+  let held: JobEvent | undefined;
+  let isHolding = false;
+  for await (const event of events) {
+    if (event.kind === 'synced') yield { ...event, history: 'latest' };
+    else if (event.kind === 'change' && event.state.message === 'overwritten') isHolding = true;
+    else if (isHolding && held === undefined) held = event;
+    else {
+      if (held) yield held;
+      [held, isHolding] = [undefined, false];
+      yield event;
+    }
+  }
+}

@@ -1,5 +1,6 @@
 export type {
   FaultName,
+  JobStoreCase,
   JobStoreFaults,
   JobStoreSubject,
   JobStoreSuiteOptions,

@@ -1,6 +1,7 @@
 // What the store suite is given: an empty store, the time that it lives in, and what can be done to it from
 // outside. Faults are chosen by what there is: each is optional.
 import type { Clock } from '@syncline/kernel';
+import type { ConformanceCase } from '@syncline/kernel/testing';
 import type { JobStore, StoreCapabilities } from '../job-store.js';
 
 export interface JobStoreSubject {
@@ -8,8 +9,6 @@ export interface JobStoreSubject {
   readonly store: JobStore;
   /** The time in which cases wait: the simulated one in a simulation. */
   readonly clock: Clock;
-  /** Timers that the store has set and that have not fired. Without it the case is left out. */
-  readonly pendingTimers?: () => number;
 }
 
 /** What can happen to a store of kind `S`. A fault returns when it is over; what follows it may take longer. */
@@ -35,6 +34,8 @@ export interface JobStoreSuiteOptions<S extends JobStoreSubject> {
   readonly create: () => Promise<S & AsyncDisposable>;
   readonly capabilities: StoreCapabilities;
   readonly faults?: JobStoreFaults<S>;
+  /** Timers that the store has set and that have not fired. `TimerCount` counts those of a clock. */
+  readonly pendingTimers?: (subject: S) => number;
   /** `simulated`: waiting costs nothing, so cases wait for what takes long. Default `real`. */
   readonly time?: 'simulated' | 'real';
   /** How many random histories are run, one per case. Default 20. */
@@ -49,6 +50,13 @@ export interface CaseContext<S extends JobStoreSubject = JobStoreSubject> {
   readonly capabilities: StoreCapabilities;
   readonly faults: JobStoreFaults<S>;
   readonly time: 'simulated' | 'real';
+  readonly pendingTimers?: ((subject: S) => number) | undefined;
+}
+
+/** One that does not apply is there too, under a name that says why, and does nothing. */
+export interface JobStoreCase extends ConformanceCase {
+  /** Why it was left out. */
+  readonly skipped?: string;
 }
 
 export type Cases = Readonly<Record<string, (context: CaseContext) => Promise<void>>>;

@@ -2,11 +2,10 @@
 // that where jobs live is a matter of operation alone.
 //
 // One file per behaviour, chosen by what the store promises and by what can be done to it; then random
-// histories, whose every stream is checked.
-import type { ConformanceCase } from '@syncline/kernel/testing';
+// histories, whose every stream is checked. What does not apply is named as left out, with the reason.
 import { aggregateCases } from './cases/aggregate-cases.js';
 import { clockCases } from './cases/clock-cases.js';
-import { closeCases } from './cases/close-cases.js';
+import { closeCases, timerCases } from './cases/close-cases.js';
 import { createCases } from './cases/create-cases.js';
 import { deleteCases } from './cases/delete-cases.js';
 import { globalCases } from './cases/global-cases.js';
@@ -22,39 +21,71 @@ import { historyCases } from './history/history-cases.js';
 import type {
   CaseContext,
   Cases,
+  JobStoreCase,
   JobStoreSubject,
   JobStoreSuiteOptions,
 } from './job-store-subject.js';
+import { leftOutCase, leftOutHistories, notGiven } from './left-out-cases.js';
 
 export function jobStoreSuite<S extends JobStoreSubject>(
   options: JobStoreSuiteOptions<S>,
-): readonly ConformanceCase[] {
-  const { create, capabilities, faults = {}, time = 'real' } = options;
-  const cases: Cases = {
-    ...createCases,
-    ...writeCases,
-    ...leaseCases,
-    ...lostCases,
-    ...aggregateCases,
-    ...listCases,
-    ...subscribeCases,
-    ...resumeCases,
-    ...(faults.compact && capabilities.history === 'all' && compactionCases),
-    ...overflowCases,
-    ...deleteCases,
-    ...globalCases,
-    ...inputCases,
-    ...(faults.stepClock && clockCases),
-    ...closeCases,
-    ...referenceCases,
-  };
-  const behaviours = Object.entries(cases).map(([name, check]) => ({
-    name,
-    async run() {
+): readonly JobStoreCase[] {
+  const { faults = {} } = options;
+  return [
+    ...groupsFor(options).flatMap((group) => casesOf(group, options)),
+    ...historyCases(options),
+    ...leftOutHistories(faults),
+  ];
+}
+
+interface Group {
+  readonly cases: Cases;
+  /** Why they do not apply. */
+  readonly leftOut?: string | undefined;
+}
+
+function groupsFor<S extends JobStoreSubject>({
+  capabilities,
+  faults = {},
+  pendingTimers,
+}: JobStoreSuiteOptions<S>): readonly Group[] {
+  const unlessGiven = (option: string, value: unknown) => (value ? undefined : notGiven(option));
+  const compaction =
+    capabilities.history === 'latest'
+      ? 'the store keeps the latest changes alone'
+      : unlessGiven('faults.compact', faults.compact);
+  return [
+    { cases: createCases },
+    { cases: writeCases },
+    { cases: leaseCases },
+    { cases: lostCases },
+    { cases: aggregateCases },
+    { cases: listCases },
+    { cases: subscribeCases },
+    { cases: resumeCases },
+    { cases: compactionCases, leftOut: compaction },
+    { cases: overflowCases },
+    { cases: deleteCases },
+    { cases: globalCases },
+    { cases: inputCases },
+    { cases: clockCases, leftOut: unlessGiven('faults.stepClock', faults.stepClock) },
+    { cases: closeCases },
+    { cases: timerCases, leftOut: unlessGiven('pendingTimers', pendingTimers) },
+    { cases: referenceCases },
+  ];
+}
+
+function casesOf<S extends JobStoreSubject>(
+  { cases, leftOut }: Group,
+  { create, capabilities, faults = {}, time = 'real', pendingTimers }: JobStoreSuiteOptions<S>,
+): readonly JobStoreCase[] {
+  return Object.entries(cases).map(([name, check]) => {
+    if (leftOut !== undefined) return leftOutCase(name, leftOut);
+    const run = async () => {
       await using subject = await create();
-      const context: CaseContext<S> = { subject, capabilities, faults, time };
+      const context: CaseContext<S> = { subject, capabilities, faults, time, pendingTimers };
       await check(context as unknown as CaseContext);
-    },
-  }));
-  return [...behaviours, ...historyCases(options)];
+    };
+    return { name, run };
+  });
 }

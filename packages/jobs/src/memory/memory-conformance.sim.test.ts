@@ -1,10 +1,7 @@
 // The memory store keeps what every job store keeps.
-import {
-  type ConformanceCase,
-  runInSimulation,
-  type SimulatedBody,
-} from '@syncline/kernel/testing';
+import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, inject, test } from 'vitest';
+import type { JobStoreCase } from '../conformance/job-store-subject.js';
 import { jobStoreSuite } from '../conformance/job-store-suite.js';
 import { TimerCount } from '../conformance/timer-count.js';
 import { createMemoryJobStore } from './create-memory-job-store.js';
@@ -23,6 +20,7 @@ function suiteOf(name: string, options: MemoryJobStoreOptions) {
     name,
     capabilities: createMemoryJobStore().capabilities,
     time: 'simulated',
+    pendingTimers: ({ pendingTimers }) => pendingTimers(),
     histories: inject('jobsHistories') / 2,
     create: async () => {
       if (!world) throw new Error('a case runs inside a simulation');
@@ -43,9 +41,9 @@ function suiteOf(name: string, options: MemoryJobStoreOptions) {
   });
 }
 
-function testIn(cases: readonly ConformanceCase[]): void {
-  for (const { name, run } of cases) {
-    test(name, () =>
+function testIn(cases: readonly JobStoreCase[]): void {
+  for (const { name, run, skipped } of cases) {
+    test.skipIf(skipped !== undefined)(name, () =>
       runInSimulation(name, async (body) => {
         world = body;
         await run();

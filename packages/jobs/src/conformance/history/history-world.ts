@@ -2,7 +2,8 @@
 // was seen. Calls that fail because of a fault are made again, as a manager would.
 import { SynclineError } from '@syncline/kernel';
 import type { JobInfo, JobSpec } from '../../job.js';
-import type { JobStore } from '../../job-store.js';
+import type { JobEvent } from '../../job-event.js';
+import type { JobStore, StateWrite } from '../../job-store.js';
 import { JOB_ID } from '../job-samples.js';
 import type { CaseContext, JobStoreSubject } from '../job-store-subject.js';
 import { DEADLINE_MS } from '../stream-reader.js';
@@ -20,6 +21,8 @@ export class HistoryWorld {
   readonly log = new CommittedLog();
   readonly traces: Omit<JobTrace, 'log' | 'history'>[] = [];
   readonly problems: string[] = [];
+  /** All writes of states that were ever sent, by event id. */
+  readonly sent = new Map<string, StateWrite>();
   /** The answer to some change was lost: the log may have holes. */
   hasLostAnswers = false;
   /** The job as it was when somebody asked last. */
@@ -76,6 +79,15 @@ export class HistoryWorld {
         await this.sleep(RETRY_MS);
       }
     }
+  }
+
+  /** A stream may tell of a write whose answer was lost, but of none that nobody sent. Leases are lost by the store. */
+  mayBeTrue(event: JobEvent): boolean {
+    if (event.kind !== 'snapshot' && event.kind !== 'change') return true;
+    const { taskId, tag, status, message, eventId } = event.state;
+    const write = this.sent.get(eventId);
+    const isSamePlace = write?.taskId === taskId && write.tag === tag;
+    return isSamePlace && write.status === status && write.message === message;
   }
 
   isPassing(error: SynclineError): boolean {

@@ -97,6 +97,7 @@ export class HistoryWriter {
   ): Promise<boolean> {
     const writer = await this.#claim();
     const write = writer.write(tag, status, more);
+    this.#world.sent.set(write.eventId, write);
     const send = () => this.#world.attempt(() => this.#world.store.setState(write));
     const answers = await Promise.all(isDoubled ? [send(), send()] : [send()]);
     const revisions = new Set<number>();

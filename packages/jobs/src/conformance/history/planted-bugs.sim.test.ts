@@ -2,6 +2,7 @@
 // the same histories pass without the bug.
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
+import type { History } from '../../job-event.js';
 import type { JobStoreSuiteOptions } from '../job-store-subject.js';
 import { createReferenceJobStore } from '../reference/reference-store.js';
 import { historyCases, runSeed } from './history-cases.js';
@@ -9,9 +10,18 @@ import { type PlantedBug, plantBug } from './planted-bugs.js';
 
 const SEEDS = 12;
 
-function optionsIn(world: SimulatedBody, bug?: PlantedBug): JobStoreSuiteOptions<never> {
+interface Planted {
+  readonly bug?: PlantedBug | undefined;
+  /** What the store says of itself. */
+  readonly history?: History;
+}
+
+function optionsIn(
+  world: SimulatedBody,
+  { bug, history = 'all' }: Planted,
+): JobStoreSuiteOptions<never> {
   const { clock } = world;
-  const { capabilities } = createReferenceJobStore();
+  const capabilities = { ...createReferenceJobStore().capabilities, history };
   return {
     name: 'planted',
     capabilities,
@@ -27,13 +37,13 @@ function optionsIn(world: SimulatedBody, bug?: PlantedBug): JobStoreSuiteOptions
 
 /** Of as many seeds as it takes to find one that is looked for. */
 async function problemsWith(
-  bug: PlantedBug | undefined,
+  planted: Planted,
   isLookedFor: (problem: string) => boolean,
 ): Promise<readonly string[]> {
   const problems: string[] = [];
   for (let seed = 0; seed < SEEDS && !problems.some(isLookedFor); seed += 1)
     await runInSimulation(seed, async (world) => {
-      problems.push(...(await runSeed(optionsIn(world, bug), `planted-${seed}`)).problems);
+      problems.push(...(await runSeed(optionsIn(world, planted), `planted-${seed}`)).problems);
     });
   return problems;
 }
@@ -50,18 +60,34 @@ describe('a store with a bug is caught', () => {
   ];
   test.each(planted)('%s finds: %s', async (checker, bug) => {
     const isFound = (problem: string) => problem.startsWith(`${checker}:`);
-    expect((await problemsWith(bug, isFound)).filter(isFound)).not.toEqual([]);
+    expect((await problemsWith({ bug }, isFound)).filter(isFound)).not.toEqual([]);
   });
 
-  test('J5 J6 J7 J8 J9 J10 J16 the same histories pass without a bug', async () => {
-    expect(await problemsWith(undefined, () => true)).toEqual([]);
+  test('J8 Atomic finds a write that nobody made', async () => {
+    const isFound = (problem: string) =>
+      /^J8 Atomic: .* is a write that nobody made$/.test(problem);
+    const ghostly = { bug: 'the store writes by itself' } as const;
+    expect((await problemsWith(ghostly, isFound)).filter(isFound)).not.toEqual([]);
   });
+
+  test('J1 a revision that nobody was told of is found where streams need not show all', async () => {
+    const isFound = (problem: string) => /^J1: revision \d+ of .* follows/.test(problem);
+    const ghostly = { bug: 'the store writes by itself', history: 'latest' } as const;
+    expect((await problemsWith(ghostly, isFound)).filter(isFound)).not.toEqual([]);
+  });
+
+  test.each(['all', 'latest'] as const)(
+    'J1 J5 J6 J7 J8 J9 J10 J16 the same histories pass without a bug, history %s',
+    async (history) => {
+      expect(await problemsWith({ history }, () => true)).toEqual([]);
+    },
+  );
 
   test('a failure tells the seed, a plan that is smaller, and the stream', async () => {
     const failures: string[] = [];
     for (let index = 0; index < SEEDS && failures.length === 0; index += 1)
       await runInSimulation(index, async (world) => {
-        const cases = historyCases(optionsIn(world, 'every fifth change is dropped'));
+        const cases = historyCases(optionsIn(world, { bug: 'every fifth change is dropped' }));
         await cases[index]?.run().catch((error: Error) => failures.push(error.message));
       });
     expect(failures[0]).toMatch(/^the history of seed planted-\d+ fails:\n {2}J7/);

@@ -1,5 +1,5 @@
-// Stores with one bug each, for showing that the checkers find them. The bug is in what subscribers see; all
-// else is the store as it is.
+// Stores with one bug each, for showing that the checkers find them. The bug is in what subscribers see, or in
+// what the store writes; all else is the store as it is.
 import type { JobEvent, JobSubscription, StoreSubscribeOptions } from '../../job-event.js';
 import type { JobStore } from '../../job-store.js';
 import { isInReplay } from '../trace/job-trace.js';
@@ -10,7 +10,7 @@ type Distortion = (
   options: StoreSubscribeOptions,
 ) => AsyncIterable<JobEvent>;
 
-export type PlantedBug =
+type StreamBug =
   | 'replay out of order'
   | 'resume repeats a change'
   | 'every fifth change is dropped'
@@ -19,10 +19,14 @@ export type PlantedBug =
   | 'live comes before its change'
   | 'unwritten cells are made up';
 
+export type PlantedBug = StreamBug | 'the store writes by itself';
+
 export function plantBug(store: JobStore, bug: PlantedBug): JobStore {
   return new Proxy(store, {
     get(target, name) {
-      if (name === 'subscribe') return subscribeWith(target, DISTORTIONS[bug]);
+      const isGhostly = bug === 'the store writes by itself';
+      if (name === 'setState' && isGhostly) return ghostWrites(target);
+      if (name === 'subscribe' && !isGhostly) return subscribeWith(target, DISTORTIONS[bug]);
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === 'function' ? (value.bind(target) as unknown) : value;
     },
@@ -44,7 +48,17 @@ function subscribeWith(store: JobStore, distort: Distortion): JobStore['subscrib
   };
 }
 
-const DISTORTIONS: Readonly<Record<PlantedBug, Distortion>> = {
+/** After each write one that nobody has sent, of the same cell. */
+function ghostWrites(store: JobStore): JobStore['setState'] {
+  return async (write, call) => {
+    const answer = await store.setState(write, call);
+    const { ifVersion: _, ...ghost } = write;
+    await store.setState({ ...ghost, message: 'ghost', eventId: `ghost-${write.eventId}` }, call);
+    return answer;
+  };
+}
+
+const DISTORTIONS: Readonly<Record<StreamBug, Distortion>> = {
   async *'replay out of order'(events) {
     let held: JobEvent | undefined;
     for await (const event of events) {

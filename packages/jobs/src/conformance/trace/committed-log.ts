@@ -1,5 +1,10 @@
 // Everything that is known to have been committed, per incarnation: from the answers to writers, and from what
-// streams showed. Answers can be lost, so the log may have holes; two sources that differ are a problem at once.
+// streams showed of writes that somebody sent. Answers can be lost, so the log may have holes; two sources that
+// differ are a problem at once.
+//
+// Revisions are checked to be 1, 2, 3 … for both histories, since who changes something is told its revision. Where
+// answers were lost, or leases were lost that nobody is told of, only that versions and times do not fall can be
+// checked.
 //
 // J1  Revisions of a job and versions of a key rise by exactly one per applied change.
 // J19 timestampMs never falls as the revision rises.

@@ -1,0 +1,63 @@
+// The suite tells which of its cases do not apply to a store, and why.
+import { createSystemClock } from '@syncline/kernel';
+import { expect, test } from 'vitest';
+import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import type { JobStoreSubject, JobStoreSuiteOptions } from './job-store-subject.js';
+import { jobStoreSuite } from './job-store-suite.js';
+
+const { capabilities } = createMemoryJobStore();
+const bare: JobStoreSuiteOptions<JobStoreSubject> = {
+  name: 'bare',
+  capabilities,
+  create: async () => {
+    const store = createMemoryJobStore();
+    const dispose = () => store.close();
+    return { store, clock: createSystemClock(), [Symbol.asyncDispose]: dispose };
+  },
+};
+
+function leftOut(options: JobStoreSuiteOptions<JobStoreSubject>): readonly string[] {
+  return jobStoreSuite(options).flatMap(({ name, skipped }) => (skipped ? [name] : []));
+}
+
+test('what does not apply is named with its reason, and does nothing', async () => {
+  const skipped = jobStoreSuite(bare).filter((one) => one.skipped);
+  const reasons = new Set(skipped.map((one) => one.skipped));
+  expect([...reasons].sort((left, right) => (left ?? '').localeCompare(right ?? ''))).toEqual([
+    'faults.compact is not given',
+    'faults.cut is not given',
+    'faults.restart is not given',
+    'faults.stall is not given',
+    'faults.stepClock is not given',
+    'pendingTimers is not given',
+  ]);
+  for (const { name, skipped: reason, run } of skipped) {
+    expect(name.startsWith(`left out, ${reason}: `)).toBe(true);
+    await run();
+  }
+});
+
+test('with all that can be given only what the store does not promise is left out', () => {
+  const nothing = () => {};
+  const faults = {
+    cut: nothing,
+    compact: nothing,
+    stall: nothing,
+    restart: nothing,
+    stepClock: nothing,
+  };
+  const all = { ...bare, faults, pendingTimers: () => 0 };
+  expect(leftOut(all)).toEqual([]);
+  const latest = leftOut({ ...all, capabilities: { ...capabilities, history: 'latest' } });
+  expect(latest.length).toBeGreaterThan(0);
+  for (const name of latest) expect(name).toContain('the store keeps the latest changes alone');
+});
+
+test('a case is either run or left out, whatever is given', () => {
+  const plain = (names: readonly string[]) =>
+    names.map((name) => name.replace(/^left out, .*?: /, ''));
+  const names = (options: JobStoreSuiteOptions<JobStoreSubject>) =>
+    new Set(plain(jobStoreSuite(options).map(({ name }) => name)));
+  const more = { ...bare, faults: { compact: () => {} }, pendingTimers: () => 0 };
+  for (const name of names(more)) expect(names(bare)).toContain(name);
+});

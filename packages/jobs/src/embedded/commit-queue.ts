@@ -40,6 +40,10 @@ export class CommitQueue {
   readonly #memory = new BatchMemory();
   #waiting: CommitRequest[] = [];
   #waitingBytes = 0;
+  /** Of those that wait for something else before they can take their place. */
+  #arrivingCount = 0;
+  #arrivingBytes = 0;
+  /** Reads that are under way: each is called back after the batch in flight. */
   #between: (() => void)[] = [];
   #isWriting = false;
   #isPlanned = false;
@@ -59,12 +63,21 @@ export class CommitQueue {
 
   /** Throws `overloaded` when the queue is full. */
   push(request: CommitRequest): void {
-    const { writeQueueMax, writeQueueBytesMax } = jobsLimits;
-    if (this.#waiting.length >= writeQueueMax.value) throw overloaded('writeQueueMax');
-    const bytes = this.#waitingBytes + request.bytes;
-    if (bytes > writeQueueBytesMax.value && this.#waiting.length > 0)
-      throw overloaded('writeQueueBytesMax');
+    this.#refuseIfFull(request.bytes);
     this.pushInternal(request);
+  }
+
+  /** For whoever must wait before it can push: it takes room from now on. Throws `overloaded` as well. */
+  async arriveAfter<T>(bytes: number, wait: () => Promise<T>): Promise<T> {
+    this.#refuseIfFull(bytes);
+    this.#arrivingCount += 1;
+    this.#arrivingBytes += bytes;
+    try {
+      return await wait();
+    } finally {
+      this.#arrivingCount -= 1;
+      this.#arrivingBytes -= bytes;
+    }
   }
 
   /** For the store's own work, of which there is little: it is never refused. */
@@ -87,13 +100,21 @@ export class CommitQueue {
     return new Promise((resolve) => this.#onIdle.push(resolve));
   }
 
+  #refuseIfFull(bytes: number): void {
+    const { writeQueueMax, writeQueueBytesMax } = jobsLimits;
+    const count = this.#waiting.length + this.#arrivingCount;
+    if (count >= writeQueueMax.value) throw overloaded('writeQueueMax');
+    const bytesAfter = this.#waitingBytes + this.#arrivingBytes + bytes;
+    if (bytesAfter > writeQueueBytesMax.value && count > 0) throw overloaded('writeQueueBytesMax');
+  }
+
   /** At the end of this turn, so that what arrives together is written together. */
   #plan(): void {
     if (this.#isPlanned || this.#isWriting) return;
     this.#isPlanned = true;
     this.#deps.clock.defer(() => {
       this.#isPlanned = false;
-      void this.#run();
+      void this.#run(); // what the storage throws is told to the callers; what we throw ourselves ends the process
     });
   }
 

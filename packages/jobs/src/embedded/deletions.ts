@@ -23,6 +23,7 @@ export class Deletions {
   readonly #deps: DeletionsDeps;
   readonly #keysMax: number;
   readonly #stop = new AbortController();
+  /** A number for each deletion that was committed and not yet carried out. */
   readonly #jobNos: number[] = [];
   #running: Promise<void> | undefined;
 

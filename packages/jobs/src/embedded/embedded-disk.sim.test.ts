@@ -1,4 +1,5 @@
 // What a disk can do to the embedded store: be slow, full, broken, and come back after a restart.
+import type { SynclineError } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import {
@@ -95,6 +96,29 @@ describe('a slow disk', () => {
       const refused = results.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
       expect(refused[0]).toMatchObject({ code: 'overloaded', retryable: true });
       expect((await store.getState(JOB_ID, 0, 'a'))?.version).toBe(9_000 - refused.length);
+    }));
+});
+
+describe('a job that is slow to load', () => {
+  test('its writes count as waiting: those beyond the queue are refused before it is there', () =>
+    inWorld(async (world) => {
+      const { store, storage } = await openIn(world, { cacheBytesMax: 1 });
+      const writer = await TaskWriter.claim(store, await createJob(store));
+      await createJob(store, { jobId: 'other' }); // takes its place in memory
+      const whenReadable = storage.whenReadable.bind(storage);
+      storage.whenReadable = async () => {
+        await world.clock.sleep(1_000);
+        await whenReadable();
+      };
+      const over = 10;
+      const codes: string[] = [];
+      const sets = Array.from({ length: 8_192 + over }, (_, index) =>
+        writer.set('a', index + 1).catch((error: SynclineError) => void codes.push(error.code)),
+      );
+      await world.clock.sleep(500);
+      expect(codes).toEqual(Array.from({ length: over }, () => 'overloaded'));
+      await Promise.all(sets);
+      expect((await store.getState(JOB_ID, 0, 'a'))?.version).toBe(8_192);
     }));
 });
 

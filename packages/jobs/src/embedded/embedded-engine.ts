@@ -132,7 +132,7 @@ export class EmbeddedEngine {
     options: CommitOptions = {},
   ): Promise<T> {
     for (;;) {
-      const job = this.jobs.pinNow(jobId) ?? (await this.jobs.pin(jobId));
+      const job = this.jobs.pinNow(jobId) ?? (await this.#pinLoaded(jobId, options));
       try {
         return await this.commitUnloaded(decide, options);
       } catch (thrown) {
@@ -141,6 +141,11 @@ export class EmbeddedEngine {
         if (job) job.pins -= 1;
       }
     }
+  }
+
+  /** Calls that wait for a job to be loaded are held in memory as those that wait for the disk are. */
+  #pinLoaded(jobId: string, { bytes = CALL_BYTES }: CommitOptions): Promise<LoadedJob | undefined> {
+    return this.#queue.arriveAfter(bytes, () => this.jobs.pin(jobId));
   }
 
   /** As `commit`, and its job need not be in memory. */

@@ -33,6 +33,7 @@ export class KeyOrder {
       this.#waiting -= 1;
       this.#bytes -= bytes;
       finish();
+      // Nothing here can reject: a place is only ever left.
       void tail.then(() => {
         if (this.#tails.get(key) === tail) this.#tails.delete(key);
       });

@@ -75,7 +75,7 @@ export class TaskClaim {
   /** The job is deleted: there is nothing left to renew or to release. */
   abandon(): void {
     this.#isAbandoned = true;
-    void this.#heartbeat?.stop();
+    void this.#heartbeat?.stop(); // it waits for a renewal under way, which tells its own failure
   }
 
   /** Never fails: whoever closes can do nothing about it. */

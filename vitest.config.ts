@@ -1,9 +1,10 @@
-// One configuration, three projects by file name: `unit` (examples and properties), `sim` (many nodes
-// under a simulated world) and `int` (sockets, disk, processes).
+// One configuration, four projects by file name: `unit` (examples and properties), `sim` (many nodes
+// under a simulated world), `int` (sockets, disk, processes) and `int-alone` (servers under load).
 //
 // Tests read the sources of the workspace packages (condition `syncline-source`), so that a run never
-// sees a stale build. What needs no real world runs first and side by side; integration files then
-// run one at a time, so that a slow disk or a busy core does not fail the neighbour.
+// sees a stale build. What needs no real world runs first, on all cores. Integration files often wait:
+// one at a time they left two fifths of two cores idle, so two run at once. Those that put a server
+// under load then run one at a time, so that a busy core or a slow disk does not fail the neighbour.
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 
 const roots = ['packages/*/src', 'scripts', 'bench', 'e2e', 'examples'];
@@ -61,8 +62,22 @@ function project(name: string, options: ProjectOptions): TestProjectInlineConfig
   };
 }
 
+const integration: ProjectOptions = {
+  testTimeout: 60_000,
+  hookTimeout: 30_000,
+  // Loading the modules anew for each file would take as long as the tests themselves.
+  isolate: false,
+  restoreMocks: true,
+  globalSetup: 'scripts/test/build-programs.mjs',
+};
+
+/** Their servers are loaded, starved, killed or measured. */
+const aloneFiles = ['e2e/{fair,jobs,sets}-*.int.test.ts'];
+
 export default defineConfig({
   test: {
+    // The default leaves one core free: of two that would be half the machine.
+    maxWorkers: '100%',
     projects: [
       project('unit', {
         include: endingIn('.test.ts'),
@@ -79,15 +94,17 @@ export default defineConfig({
         sequence: { groupOrder: 0 },
       }),
       project('int', {
+        ...integration,
         include: endingIn('.int.test.ts'),
-        testTimeout: 60_000,
-        hookTimeout: 30_000,
-        fileParallelism: false,
-        // As above: loading the modules anew for each file would take as long as the tests themselves.
-        isolate: false,
-        restoreMocks: true,
-        globalSetup: 'scripts/test/build-programs.mjs',
+        exclude: aloneFiles,
+        maxWorkers: 2,
         sequence: { groupOrder: 1 },
+      }),
+      project('int-alone', {
+        ...integration,
+        include: aloneFiles,
+        fileParallelism: false,
+        sequence: { groupOrder: 2 },
       }),
     ],
   },

@@ -30,7 +30,7 @@ const jobsContenders = Number(process.env['JOBS_CONTENDERS'] ?? 5);
 const jobsHistories = Number(process.env['JOBS_HISTORIES'] ?? 200);
 
 /** How often a server of jobs is killed under load. */
-const jobsKills = Number(process.env['JOBS_KILLS'] ?? 8);
+const jobsKills = Number(process.env['JOBS_KILLS'] ?? 20);
 
 /** How often a server of sets is killed under load, in each class of durability. */
 const setsKills = Number(process.env['SETS_KILLS'] ?? 3);

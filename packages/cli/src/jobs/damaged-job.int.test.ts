@@ -37,30 +37,43 @@ async function withDamaged(begin: string): Promise<void> {
   await damage(storage, begin);
 }
 
-test.each([
+const damages = [
   ['its metadata', 'nbad'],
   ['its head', 'h'],
-])('a job is damaged in %s: ls names it beside the others, rm deletes it', async (_, begin) => {
+] as const;
+
+test.each(damages)(
+  'a job is damaged in %s: ls names it beside the others, rm deletes it',
+  async (_, begin) => {
+    await withDamaged(begin);
+    await using server = await startJobServer({ dataDir });
+    const run = async (line: string, options: TestWorldOptions = {}) => {
+      const world = createTestWorld(options);
+      const exit = await world.run('jobs', ...line.split(' '), '--url', server.url);
+      return { exit, stdout: world.stdout(), stderr: world.stderr() };
+    };
+    const list = await run('ls');
+    expect(list.stdout).toMatch(/^ job .*\n good .*\n$/);
+    expect(list.stderr).toMatch(/^🔴 Job bad is damaged .* syncline jobs rm bad\n$/);
+    expect((await run('ls --json')).stdout.trimEnd().split('\n')).toHaveLength(1);
+    expect(await server.store.listJobs({})).toMatchObject({
+      jobs: [{ job: { jobId: 'good' } }],
+      damaged: ['bad'],
+    });
+    const asked = await run('rm bad', { typed: 'y' });
+    expect(asked.stderr).toContain('Delete for good: job bad that is damaged? [y/N]');
+    expect(asked).toMatchObject({ exit: 0, stderr: expect.stringContaining('is deleted.\n') });
+    expect(await run('ls')).toMatchObject({ exit: 0, stderr: '' });
+    expect(await server.store.createJob({ jobId: 'bad', numTasks: 2 })).toMatchObject({
+      created: true,
+    });
+  },
+);
+
+test.each(damages)('a job is damaged in %s: a remote store deletes it', async (_, begin) => {
   await withDamaged(begin);
   await using server = await startJobServer({ dataDir });
-  const run = async (line: string, options: TestWorldOptions = {}) => {
-    const world = createTestWorld(options);
-    const exit = await world.run('jobs', ...line.split(' '), '--url', server.url);
-    return { exit, stdout: world.stdout(), stderr: world.stderr() };
-  };
-  const list = await run('ls');
-  expect(list.stdout).toMatch(/^ job .*\n good .*\n$/);
-  expect(list.stderr).toMatch(/^🔴 Job bad is damaged .* syncline jobs rm bad\n$/);
-  expect((await run('ls --json')).stdout.trimEnd().split('\n')).toHaveLength(1);
-  expect(await server.store.listJobs({})).toMatchObject({
-    jobs: [{ job: { jobId: 'good' } }],
-    damaged: ['bad'],
-  });
-  const asked = await run('rm bad', { typed: 'y' });
-  expect(asked.stderr).toContain('Delete for good: job bad that is damaged? [y/N]');
-  expect(asked).toMatchObject({ exit: 0, stderr: expect.stringContaining('is deleted.\n') });
-  expect(await run('ls')).toMatchObject({ exit: 0, stderr: '' });
-  expect(await server.store.createJob({ jobId: 'bad', numTasks: 2 })).toMatchObject({
-    created: true,
-  });
+  expect(await server.store.deleteJob('bad')).toBe(true);
+  expect(await server.store.deleteJob('bad')).toBe(false);
+  expect((await server.store.listJobs({})).damaged).toBeUndefined();
 });

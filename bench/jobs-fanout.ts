@@ -15,6 +15,7 @@ import { type Audience, eventsOf } from './jobs-scopes.js';
 import { startJobsServer, startSyncedRedis } from './jobs-servers.js';
 import { type JobsWriter, openRedisWriter, openRemoteWriter } from './jobs-writers.js';
 import { atPace } from './pace.js';
+import { Slots } from './slots.js';
 
 interface Load {
   readonly audience: Audience;
@@ -33,6 +34,8 @@ const SMALL: Load = { audience: { whole: 1, tag: 9, task: 90 }, perSecond: 500, 
 const JOB_ID = 'fanout';
 const CONNECTIONS = 10;
 const FILL_AT_ONCE = 200;
+/** Less than a server lets wait: one that is slower makes writes late and refuses none. */
+const WRITES_AT_ONCE = 4_000;
 const READ_INTERVAL_MS = 20;
 const LAST_EVENT_TIMEOUT_MS = 60_000;
 
@@ -119,10 +122,12 @@ async function runLoad(rig: FanoutRig, load: Load, start: number): Promise<Figur
   listeners.restart();
   const answers = new DelayCounts();
   const writes: Promise<void>[] = [];
+  const slots = new Slots(WRITES_AT_ONCE);
   const reading = reader && readWhile(reader, () => writes.length < count);
   await atPace({ perSecond: load.perSecond, count }, (index) => {
     const sentMs = performance.now();
-    writes.push(writer.write(start + index).then(() => answers.add(performance.now() - sentMs)));
+    const written = slots.run(() => writer.write(start + index));
+    writes.push(written.then(() => answers.add(performance.now() - sentMs)));
   });
   await Promise.all(writes);
   const wanted = eventsOf(load.audience, start, start + count);

@@ -12,12 +12,15 @@ import { startListeners } from './jobs-listeners.js';
 import { type JobsServer, startJobsServer } from './jobs-servers.js';
 import { type JobsWriter, openRemoteWriter } from './jobs-writers.js';
 import { atPace } from './pace.js';
+import { Slots } from './slots.js';
 
 const JOB_ID = 'stalled';
 const TASKS = 100;
 const CELLS = TASKS * TAGS.length;
 const CONNECTIONS = 10;
 const PER_SECOND = 5_000;
+/** Less than a server lets wait: one that is slower makes writes late and refuses none. */
+const WRITES_AT_ONCE = 4_000;
 /** A process that has served no load yet would grow by that alone. */
 const WARM_UP_SECONDS = 5;
 const LOOK_INTERVAL_MS = 100;
@@ -76,8 +79,9 @@ async function writeAtPace(
   { start, seconds }: { readonly start: number; readonly seconds: number },
 ): Promise<void> {
   const writes: Promise<void>[] = [];
+  const slots = new Slots(WRITES_AT_ONCE);
   await atPace({ perSecond: PER_SECOND, count: PER_SECOND * seconds }, (index) => {
-    writes.push(writer.write(start + index));
+    writes.push(slots.run(() => writer.write(start + index)));
   });
   await Promise.all(writes);
 }

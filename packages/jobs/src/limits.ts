@@ -161,9 +161,9 @@ export const jobsLimits = defineLimits({
     why: 'And how long at most, when sending takes more than a fifth of the time.',
   },
   frameStreamsMax: {
-    value: 64,
+    value: 16,
     unit: 'entries',
-    why: 'Streams that are woken in one turn of the event loop, so that answers go out in between.',
+    why: 'Streams that send in one turn of the event loop, so that answers go out in between.',
   },
   sharedFramesBytesMax: {
     value: 1024 * 1024,
@@ -191,7 +191,7 @@ export const jobsLimits = defineLimits({
     why: 'A subscription of the remote store that is not connected by then counts as a failed attempt.',
   },
   remoteWindowBytes: {
-    value: 1024 * 1024,
+    value: 512 * 1024,
     unit: 'bytes',
     why: 'What a server may send ahead of the remote store, on a stream and on a connection. HTTP/2 begins with 64 KiB, for which 90 streams of one connection wait in turn.',
   },

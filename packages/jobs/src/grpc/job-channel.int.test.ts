@@ -8,7 +8,7 @@ import { jobsLimits } from '../limits.js';
 import { getJob } from '../wire/calls.js';
 import { JobChannel } from './job-channel.js';
 
-test('a server may send 1 MiB ahead, on a stream and on the connection', async () => {
+test('a server may send 512 KiB ahead, on a stream and on the connection', async () => {
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -29,7 +29,7 @@ const changes = fc
   });
 
 describe('the ring of the newest changes', () => {
-  test('K24 it holds all above compactedTo within its bounds, and pages as a plain list does', () => {
+  test('K24 it holds all above compactedTo and the latest above coalescedTo within its bounds, and pages as a plain list does', () => {
     fc.assert(
       fc.property(
         changes,
@@ -44,15 +44,24 @@ describe('the ring of the newest changes', () => {
           const ring = new ChangeRing<Change>({ ...bounds, bytesOf: ({ bytes }) => bytes }, 3);
           for (const change of list) ring.push(change);
           const last = list.at(-1)?.revision ?? 3;
-          const held = list.filter(({ revision }) => revision > ring.compactedTo);
-          expect(ring.length).toBe(held.length);
-          expect(ring.bytes).toBe(held.reduce((sum, { bytes }) => sum + bytes, 0));
-          expect(held.length <= bounds.changesMax && ring.bytes <= bounds.bytesMax).toBe(true);
-
-          const after = Math.max(ring.compactedTo, last - behind);
-          const coalesceTo = after + coalesced;
+          const { compactedTo, coalescedTo } = ring;
           const latest = new Map(list.map(({ key, revision }) => [key, revision]));
-          const expected = held.filter(
+          const newest = list.filter(({ revision }) => revision > compactedTo);
+          const older = list.filter(
+            ({ revision, key }) =>
+              revision > coalescedTo && revision <= compactedTo && latest.get(key) === revision,
+          );
+          const bytesOfAll = [...older, ...newest].reduce((sum, { bytes }) => sum + bytes, 0);
+          expect(ring.bytes).toBe(bytesOfAll);
+          expect(ring.bytes <= bounds.bytesMax).toBe(true);
+          expect(Math.max(newest.length, older.length) <= bounds.changesMax).toBe(true);
+
+          const after = Math.max(coalescedTo, last - behind);
+          const coalesceTo = Math.max(after + coalesced, after < compactedTo ? compactedTo : 0);
+          expect(ring.has(after, coalesceTo)).toBe(true);
+          expect(ring.has(compactedTo - 1, compactedTo - 1)).toBe(false);
+          expect(ring.has(coalescedTo - 1, last)).toBe(false);
+          const expected = list.filter(
             ({ revision, key }) =>
               revision > after &&
               key !== 'c' &&
@@ -71,7 +80,8 @@ describe('the ring of the newest changes', () => {
           }
           expect(paged).toEqual(expected);
 
-          const wanted = held.filter(({ revision, key }) => revision > after && key !== 'c');
+          const from = Math.max(after, compactedTo);
+          const wanted = newest.filter(({ revision, key }) => revision > from && key !== 'c');
           const isInScope = ({ key }: Change) => key !== 'c';
           const wantedBytes = wanted.reduce((sum, { bytes }) => sum + bytes, 0);
           expect(
@@ -79,7 +89,7 @@ describe('the ring of the newest changes', () => {
               { eventsMax: wanted.length, bytesMax: wantedBytes },
               { eventsMax: wanted.length - 1, bytesMax: wantedBytes },
               { eventsMax: wanted.length, bytesMax: wantedBytes - 1 },
-            ].map((most) => ring.exceeds(after, { ...most, isInScope })),
+            ].map((most) => ring.exceeds(from, { ...most, isInScope })),
           ).toEqual([false, wanted.length > 0, wanted.length > 0]);
         },
       ),
@@ -91,9 +101,21 @@ describe('the ring of the newest changes', () => {
     for (let revision = 1; revision <= 5_000; revision += 1) {
       ring.push({ revision, key: `k${revision}`, bytes: 1 });
     }
+    expect(ring.bytes).toBe(20); // the newest and as many older ones
     const all = { countMax: 100, bytesMax: 100, coalesceTo: 5_000, isInScope: () => true };
     expect(ring.page(ring.compactedTo, all).changes.map(({ revision }) => revision)).toEqual(
       Array.from({ length: 10 }, (_, index) => 4_991 + index),
     );
+  });
+
+  test('K24 a key that is written seldom stays as long as there is room among the older ones', () => {
+    const ring = new ChangeRing<Change>({ changesMax: 4, bytesMax: 1e9, bytesOf: () => 1 }, 0);
+    ring.push({ revision: 1, key: 'seldom', bytes: 1 });
+    for (let revision = 2; revision <= 1_000; revision += 1) {
+      ring.push({ revision, key: revision % 6 === 0 ? 'now and then' : 'often', bytes: 1 });
+    }
+    expect([ring.coalescedTo, ring.compactedTo]).toEqual([0, 996]);
+    const all = { countMax: 100, bytesMax: 100, coalesceTo: 1_000, isInScope: () => true };
+    expect(ring.page(0, all).changes.map(({ revision }) => revision)).toEqual([1, 996, 1_000]);
   });
 });

@@ -1,10 +1,18 @@
-// The newest changes in memory, for readers who are a little behind: they need no view of the store.
+// The newest changes in memory, for readers who are behind: they need no view of the store.
 //
 // A reader names the revision that it has and gets what is above it, a page at a time, without holding
 // anything in between; what has left the ring meanwhile it reads from the store.
 //
-// K24  It holds at most `changesMax` changes and `bytesMax` bytes, and every change above `compactedTo`.
+//   ── older: the latest of each key ──┬── newest: every change ──▶ push
+//   coalescedTo                        compactedTo
+//
+// A reader that wants the latest of each key alone is served further back: where many write few keys, it never
+// reads the store, however far it is behind. That is when a server has the least time to spare.
+//
+// K24  It holds at most `changesMax` newest and as many older changes, `bytesMax` bytes of both, every change above
+//      `compactedTo`, and the latest of each key above `coalescedTo`.
 import type { FeedChange } from './feed-event.js';
+import { RingEntries, type RingEntry } from './ring-entries.js';
 
 export interface ChangeRingOptions<C> {
   readonly changesMax: number;
@@ -18,28 +26,39 @@ export interface RingPage<C> {
   readonly through: number;
 }
 
+interface WantedPage<C> {
+  readonly countMax: number;
+  readonly bytesMax: number;
+  readonly coalesceTo: number;
+  readonly isInScope: (change: C) => boolean;
+}
+
 export class ChangeRing<C extends FeedChange> {
   readonly #options: ChangeRingOptions<C>;
-  // What lies before #head has left. It is cut off in bulk, since shifting each would cost its length.
-  #held: C[] = [];
-  #head = 0;
+  readonly #newest = new RingEntries<C>();
+  readonly #older = new RingEntries<C>();
+  readonly #latest = new Map<string, RingEntry<C>>();
+  /** Older ones that were replaced since, and not swept out yet. */
+  #deadCount = 0;
   #bytes = 0;
   #compactedTo: number;
-  readonly #latest = new Map<string, number>();
+  #coalescedTo: number;
 
   /** Empty: it knows nothing up to `revision`. */
   constructor(options: ChangeRingOptions<C>, revision: number) {
     this.#options = options;
     this.#compactedTo = revision;
+    this.#coalescedTo = revision;
   }
 
-  /** What was at or below has left. */
+  /** Of what was at or below, at most the latest of each key is there. */
   get compactedTo(): number {
     return this.#compactedTo;
   }
 
-  get length(): number {
-    return this.#held.length - this.#head;
+  /** What was at or below has left. */
+  get coalescedTo(): number {
+    return this.#coalescedTo;
   }
 
   get bytes(): number {
@@ -47,42 +66,51 @@ export class ChangeRing<C extends FeedChange> {
   }
 
   push(change: C): void {
-    this.#held.push(change);
-    this.#latest.set(change.key, change.revision);
-    this.#bytes += this.#options.bytesOf(change);
-    while (this.length > this.#options.changesMax || this.#bytes > this.#options.bytesMax) {
-      this.#dropOldest();
+    const { changesMax, bytesMax, bytesOf } = this.#options;
+    const { key, revision } = change;
+    const before = this.#latest.get(key);
+    if (before) this.#replace(before);
+    const entry = { revision, change, isReplaced: false };
+    this.#latest.set(key, entry);
+    this.#newest.push(entry);
+    this.#bytes += bytesOf(change);
+    while (this.#newest.length > changesMax) this.#ageOldest();
+    while (this.#older.length > changesMax) this.#makeRoom();
+    while (this.#bytes > bytesMax) {
+      if (this.#older.length === 0) this.#ageOldest();
+      else this.#dropOldest();
     }
   }
 
+  /** Whether `page` may be asked for what is above `after`, if what is up to `coalesceTo` is coalesced. */
+  has(after: number, coalesceTo: number): boolean {
+    if (after >= this.#compactedTo) return true;
+    return after >= this.#coalescedTo && coalesceTo >= this.#compactedTo;
+  }
+
   /**
-   * Up to `countMax` wanted changes above `after`, which is at least `compactedTo`, and one at least, but not
-   * more than `bytesMax`. Of those up to `coalesceTo` only what is the latest of its key.
+   * Up to `countMax` wanted changes above `after`, and one at least, but not more than `bytesMax`. Of those up to
+   * `coalesceTo` only what is the latest of its key.
    */
-  page(
-    after: number,
-    wanted: {
-      readonly countMax: number;
-      readonly bytesMax: number;
-      readonly coalesceTo: number;
-      readonly isInScope: (change: C) => boolean;
-    },
-  ): RingPage<C> {
+  page(after: number, wanted: WantedPage<C>): RingPage<C> {
+    const { countMax, bytesMax, coalesceTo, isInScope } = wanted;
     const changes: C[] = [];
-    let through = after;
-    let bytes = 0;
-    for (let at = this.#firstAbove(after); at < this.#held.length; at += 1) {
-      const change = this.#held[at];
-      if (change === undefined || changes.length === wanted.countMax) break;
-      const { revision, key } = change;
-      const isLeftOut = revision <= wanted.coalesceTo && this.#latest.get(key) !== revision;
-      if (!isLeftOut && wanted.isInScope(change)) {
+    let [through, bytes, isFull] = [after, 0, false];
+    const take = ({ revision, change, isReplaced }: RingEntry<C>): boolean => {
+      isFull = changes.length === countMax;
+      if (isFull) return true;
+      const isLeftOut = change === undefined || (isReplaced && revision <= coalesceTo);
+      if (!isLeftOut && isInScope(change)) {
         bytes += this.#options.bytesOf(change);
-        if (bytes > wanted.bytesMax && changes.length > 0) break;
+        isFull = bytes > bytesMax && changes.length > 0;
+        if (isFull) return true;
         changes.push(change);
       }
       through = revision;
-    }
+      return false;
+    };
+    if (after < this.#compactedTo) this.#older.walk(after, take);
+    if (!isFull) this.#newest.walk(after, take);
     return { changes, through };
   }
 
@@ -95,37 +123,56 @@ export class ChangeRing<C extends FeedChange> {
       readonly isInScope: (change: C) => boolean;
     },
   ): boolean {
-    let [eventsCount, bytes] = [0, 0];
-    for (let at = this.#firstAbove(after); at < this.#held.length; at += 1) {
-      const change = this.#held[at];
-      if (change === undefined || !bounds.isInScope(change)) continue;
+    let [eventsCount, bytes, isBeyond] = [0, 0, false];
+    this.#newest.walk(after, ({ change }) => {
+      if (change === undefined || !bounds.isInScope(change)) return false;
       eventsCount += 1;
       bytes += this.#options.bytesOf(change);
-      if (eventsCount > bounds.eventsMax || bytes > bounds.bytesMax) return true;
+      isBeyond = eventsCount > bounds.eventsMax || bytes > bounds.bytesMax;
+      return isBeyond;
+    });
+    return isBeyond;
+  }
+
+  #replace(entry: RingEntry<C>): void {
+    entry.isReplaced = true;
+    if (entry.revision > this.#compactedTo) return; // who wants every change wants it still
+    this.#forget(entry);
+    this.#deadCount += 1;
+  }
+
+  /** The oldest of the newest is held on only if it is the latest of its key. */
+  #ageOldest(): void {
+    const oldest = this.#newest.shift();
+    if (oldest === undefined) return;
+    this.#compactedTo = oldest.revision;
+    if (oldest.isReplaced) this.#forget(oldest);
+    else this.#older.push(oldest);
+  }
+
+  /** Among the older ones. */
+  #makeRoom(): void {
+    if (2 * this.#deadCount < this.#older.length) {
+      this.#dropOldest();
+      return;
     }
-    return false;
+    this.#older.sweep();
+    this.#deadCount = 0;
   }
 
   #dropOldest(): void {
-    const oldest = this.#held[this.#head];
-    if (oldest === undefined) return;
-    this.#head += 1;
-    this.#bytes -= this.#options.bytesOf(oldest);
-    this.#compactedTo = oldest.revision;
-    if (this.#latest.get(oldest.key) === oldest.revision) this.#latest.delete(oldest.key);
-    if (this.#head < 1024 && this.length > 0) return;
-    this.#held = this.#held.slice(this.#head);
-    this.#head = 0;
+    const oldest = this.#older.shift();
+    if (oldest?.change === undefined) {
+      this.#deadCount -= 1;
+      return;
+    }
+    this.#coalescedTo = oldest.revision;
+    this.#latest.delete(oldest.change.key);
+    this.#forget(oldest);
   }
 
-  #firstAbove(revision: number): number {
-    let low = this.#head;
-    let high = this.#held.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#held[middle]?.revision ?? 0) > revision) high = middle;
-      else low = middle + 1;
-    }
-    return low;
+  #forget(entry: RingEntry<C>): void {
+    if (entry.change !== undefined) this.#bytes -= this.#options.bytesOf(entry.change);
+    entry.change = undefined;
   }
 }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { Feed, type FeedEvent, type FeedOptions, MemoryFeedStore } from '../index.js';
 import { createSystemClock } from '../system-clock.js';
 
@@ -58,6 +58,19 @@ async function openLive({ commit, subscribe }: ReturnType<typeof createFeed>, sc
 const RINGS = { 'the ring': { changesMax: 1_000 }, 'the store': { changesMax: 0 } };
 
 describe('who coalesces', () => {
+  test('K24 needs no view, however far behind, while the latest of each key is in memory', async () => {
+    const feed = createFeed({ ring: { changesMax: 10 } });
+    const stream = await openLive(feed, 'abc');
+    const view = vi.spyOn(feed.store, 'view');
+    feed.commit(`b${'ac'.repeat(500)}`);
+    expect(await take(stream, 5)).toEqual(['gap overflow', 'b2', 'a1001', 'c1002', 'live']);
+    expect(view).not.toHaveBeenCalled();
+    const others = Array.from({ length: 40 }, (_, index) => String.fromCharCode(1_000 + index));
+    feed.commit(`abcabc${others.join('')}`);
+    expect((await take(stream, 4)).slice(1)).toEqual(['a1006', 'b1007', 'c1008']);
+    expect(view).toHaveBeenCalledOnce(); // more keys than the ring holds
+  });
+
   test.each(Object.entries(RINGS))(
     'K22 K23 and is always slower than the writer stays near it, reading %s',
     async (_, ring) => {

@@ -115,9 +115,10 @@ export class StoreReader<C extends FeedChange> {
     let coalesceTo = 0;
     while (!this.#isStopped && this.#deps.publishedRevision() > this.#through) {
       isGapDue ||= this.#isTooFarBehind(coalesceTo);
-      if (this.#through < this.#deps.ring.compactedTo) yield* this.#readStore(isGapDue);
+      const gapTo = isGapDue ? this.#deps.publishedRevision() : coalesceTo;
+      if (!this.#deps.ring.has(this.#through, gapTo)) yield* this.#readStore(isGapDue);
       else if (isGapDue) {
-        coalesceTo = this.#deps.publishedRevision();
+        coalesceTo = gapTo;
         yield this.#gap('overflow', coalesceTo);
       } else yield* this.#readRing(coalesceTo);
       isGapDue = false;
@@ -130,9 +131,9 @@ export class StoreReader<C extends FeedChange> {
     const { coalesceBeyond: bounds, history } = this.#options;
     const { ring, isInScope, publishedRevision } = this.#deps;
     if (!bounds || history === 'latest' || this.#through < this.#resumedTo) return false;
-    if (this.#through < ring.compactedTo)
-      return publishedRevision() - this.#through > bounds.eventsMax;
-    return ring.exceeds(Math.max(this.#through, coalesceTo), { ...bounds, isInScope });
+    const from = Math.max(this.#through, coalesceTo);
+    if (from < ring.compactedTo) return publishedRevision() - from > bounds.eventsMax;
+    return ring.exceeds(from, { ...bounds, isInScope });
   }
 
   async *#readRing(coalesceTo: number): Pieces<C> {

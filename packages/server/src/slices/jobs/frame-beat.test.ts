@@ -39,7 +39,7 @@ test('the longer sending takes the longer the next beat waits: four times as lon
     expect(waits).toEqual([5, 5, 12, 15, 5]);
   }));
 
-test('64 streams are woken in a turn of the event loop, the others in the next', () =>
+test('16 streams are woken in a turn of the event loop, the others in the next ones, in order', () =>
   runInSimulation('many streams', async ({ clock }) => {
     const turns: (() => void)[] = [];
     const stepped: Clock = {
@@ -53,14 +53,16 @@ test('64 streams are woken in a turn of the event loop, the others in the next',
       },
     };
     const beat = new FrameBeat({ clock: stepped });
-    let wokenCount = 0;
-    for (let index = 0; index < 65; index += 1)
-      void beat.next().then(() => {
-        wokenCount += 1;
-      });
-    await clock.sleep(6);
-    expect(wokenCount).toBe(64);
+    const woken: string[] = [];
+    for (let index = 0; index < 17; index += 1) void beat.next().then(() => woken.push('beat'));
+    void beat.turn().then(() => woken.push('turn'));
+    expect(turns.length).toBe(1);
+    await clock.sleep(6); // the beat finds that turns are under way
+    expect(woken).toEqual([]);
     turns.shift()?.();
     await clock.sleep(1);
-    expect(wokenCount).toBe(65);
+    expect(woken).toEqual(['turn', ...Array.from({ length: 15 }, () => 'beat')]);
+    turns.shift()?.();
+    await clock.sleep(1);
+    expect(woken.length).toBe(18);
   }));

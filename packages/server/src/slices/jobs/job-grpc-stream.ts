@@ -46,7 +46,7 @@ export async function runSubscribeCall(
         if (!wire.write(frame)) await wire.drained();
         if (stop.signal.aborted) break;
       }
-      if (isTrickle(events)) await beat.next();
+      await (isTrickle(events) ? beat.next() : beat.turn());
     }
   } finally {
     streams.delete(end);
@@ -55,7 +55,7 @@ export async function runSubscribeCall(
   call.end();
 }
 
-/** Changes as they happen, a few at a time: more will come within a moment. A replay never waits. */
+/** Changes as they happen, a few at a time: more will come within a moment. A replay never waits for a beat. */
 function isTrickle(events: readonly JobEvent[]): boolean {
   return events.length < PULL_EVENTS && events.at(-1)?.kind === 'change';
 }

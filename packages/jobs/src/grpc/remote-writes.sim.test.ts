@@ -8,7 +8,12 @@ import { expect, test } from 'vitest';
 import { jobsLimits } from '../limits.js';
 import { setState } from '../wire/calls.js';
 import { encode } from '../wire/proto-message.js';
-import { decodeWrites, encodeAnswers, type NumberedAnswer } from '../wire/write-messages.js';
+import {
+  decodeWrites,
+  ENVELOPE_BYTES,
+  encodeAnswers,
+  type NumberedAnswer,
+} from '../wire/write-messages.js';
 import type { JobChannel } from './job-channel.js';
 import { RemoteWrites } from './remote-writes.js';
 
@@ -192,6 +197,60 @@ test('a server that says why it ends has not begun what has no answer', () =>
     expect(await unanswered).toMatchObject({ code: 'unavailable', outcome: 'not-applied' });
   }));
 
+test('a server that has said why it ends is sent nothing more: further writes go over the next stream', () =>
+  inWorld(async ({ clock, calls, ask }) => {
+    const sent = Array.from({ length: 4 }, () => errorOf(ask(60_000)));
+    const waiting = ask(60_000);
+    await clock.sleep(1);
+    const end = grpcFailureOf(new SynclineError('unavailable', 'the server is stopping'));
+    calls[0]?.emit('data', encodeAnswers({ answers: [], end }));
+    await Promise.all(sent);
+    const later = ask();
+    await clock.sleep(1);
+    expect(calls.map(({ numbers }) => numbers)).toEqual([
+      [1, 2, 3, 4],
+      [5, 6],
+    ]);
+    calls[0]?.fail(GRPC_STATUS.OK, '');
+    calls[1]?.answer([5, 6]);
+    await Promise.all([waiting, later]);
+  }));
+
+test('the server counts the envelopes of writes, and so does the window', () =>
+  inWorld(async ({ clock, calls, writes, ask }) => {
+    const asked = Array.from({ length: 5_000 }, () => errorOf(ask(60)));
+    await clock.sleep(1);
+    const { value: bytesMax } = jobsLimits.writeStreamBytesMax;
+    expect(calls[0]?.numbers).toHaveLength(Math.floor(bytesMax / (60 + ENVELOPE_BYTES)));
+    writes.close();
+    await Promise.all(asked);
+  }));
+
+test('the largest request is sent; a larger one is refused, and holds up no other', () =>
+  inWorld(async ({ clock, calls, ask }) => {
+    const { value: bytesMax } = jobsLimits.requestBytesMax;
+    const tooLarge = errorOf(ask(bytesMax + 1));
+    const asked = [ask(bytesMax), ask()];
+    expect(await tooLarge).toMatchObject({
+      code: 'limit-exceeded',
+      outcome: 'not-applied',
+      details: { limit: 'requestBytesMax' },
+    });
+    await clock.sleep(1);
+    calls[0]?.answer([1, 2]);
+    await Promise.all(asked);
+  }));
+
+test('J2 a call that the server has taken may have begun anything, whatever its status says', () =>
+  inWorld(async ({ clock, calls, ask }) => {
+    const error = errorOf(ask());
+    await clock.sleep(1);
+    calls[0]?.emit('metadata');
+    const { code, details, metadata } = grpcFailureOf(new SynclineError('aborted', 'gone'));
+    calls[0]?.fail(code, details, metadata);
+    expect(await error).toMatchObject({ code: 'aborted', outcome: 'unknown' });
+  }));
+
 test.each([
   {
     name: 'a server that refuses the call has begun nothing',
@@ -296,6 +355,18 @@ test('J21 closing fails all, and leaves neither a timer nor a call', () =>
     expect(calls[0]?.isCancelled).toBe(true);
     await clock.sleep(60_000);
     expect(calls).toHaveLength(1);
+  }));
+
+test('J21 closing also ends a stream that was idle, if the server has not ended it yet', () =>
+  inWorld(async ({ clock, writes, calls, ask }) => {
+    const asked = ask();
+    await clock.sleep(1);
+    calls[0]?.answer([1]);
+    await asked;
+    await clock.sleep(jobsLimits.writeStreamIdleMs.value + 10);
+    expect(calls[0]).toMatchObject({ isEnded: true, isCancelled: false });
+    writes.close();
+    expect(calls[0]?.isCancelled).toBe(true);
   }));
 
 test('an answer that is none ends the stream, and nobody knows', () =>

@@ -9,7 +9,7 @@
 import { type Clock, SynclineError, type Timer } from '@syncline/kernel';
 import type { GrpcTarget } from '@syncline/protocol';
 import { jobsLimits } from '../limits.js';
-import type { SetStateResponse } from '../wire/calls.js';
+import { type SetStateResponse, setState } from '../wire/calls.js';
 import { ENVELOPE_BYTES } from '../wire/write-messages.js';
 import { closedError, type JobChannel } from './job-channel.js';
 import { PendingWrite } from './pending-write.js';
@@ -33,7 +33,10 @@ export class RemoteWrites {
   /** In the order of their deadlines. */
   readonly #unsettled = new Set<PendingWrite>();
   #waiting: PendingWrite[] = [];
+  /** What is written now goes there. */
   #call: WriteCall | undefined;
+  /** With those that have ended for us, but not yet for the server. */
+  readonly #calls = new Set<WriteCall>();
   #nextNumber = 1;
   #isPlanned = false;
   #deadlineTimer: Timer | undefined;
@@ -46,6 +49,7 @@ export class RemoteWrites {
   ask(request: WriteRequest): Promise<SetStateResponse> {
     const { value: waitingMax } = jobsLimits.remoteWritesMax;
     if (this.#waiting.length >= waitingMax) return Promise.reject(overloaded(waitingMax));
+    if (request.write.length > REQUEST_BYTES_MAX) return Promise.reject(tooLarge(request.write));
     return new Promise((resolve, reject) => {
       const deadlineMs = this.#deps.clock.monotonicMs() + jobsLimits.remoteCallTimeoutMs.value;
       const onSettled = (settled: PendingWrite): void => this.#settled(settled);
@@ -63,7 +67,7 @@ export class RemoteWrites {
     for (const write of this.#unsettled) write.givenUp(closedError());
     this.#waiting = [];
     this.#idleTimer?.cancel();
-    this.#call?.cancel();
+    for (const call of this.#calls) call.cancel();
   }
 
   /** At the end of this turn, so that what is written together travels together. */
@@ -90,8 +94,8 @@ export class RemoteWrites {
   #takeWithin(bytesMax: number): readonly PendingWrite[] {
     let bytes = 0;
     let count = 0;
-    for (const { options } of this.#waiting) {
-      bytes += options.write.length + ENVELOPE_BYTES;
+    for (const write of this.#waiting) {
+      bytes += write.bytes;
       if (bytes > bytesMax) break;
       count += 1;
     }
@@ -101,19 +105,22 @@ export class RemoteWrites {
   }
 
   #open(): WriteCall {
-    return new WriteCall({
+    const opened = new WriteCall({
       ...this.#deps,
       onRoom: (call) => {
         if (this.#waiting.length > 0) this.#plan();
         else if (call.isIdle && call === this.#call) this.#awaitIdle(call);
       },
-      onEnd: (call) => {
+      onOver: (call) => {
         if (call !== this.#call) return;
         this.#call = undefined;
         this.#idleTimer?.cancel();
         if (this.#waiting.length > 0) this.#plan();
       },
+      onEnd: (call) => void this.#calls.delete(call),
     });
+    this.#calls.add(opened);
+    return opened;
   }
 
   #awaitIdle(call: WriteCall): void {
@@ -153,8 +160,19 @@ export class RemoteWrites {
   }
 }
 
-/** The largest write fits into a message, with room to spare. */
-const MESSAGE_BYTES_MAX = jobsLimits.requestBytesMax.value;
+const { value: REQUEST_BYTES_MAX } = jobsLimits.requestBytesMax;
+
+/** The largest write fits into a message, and into an empty window. */
+const MESSAGE_BYTES_MAX = REQUEST_BYTES_MAX + ENVELOPE_BYTES;
+
+/** In the words of the server. One that fits into no message would hold up all that wait behind it. */
+function tooLarge({ length }: Uint8Array): SynclineError {
+  return new SynclineError(
+    'limit-exceeded',
+    `a ${setState.name} request of ${length} bytes; ${REQUEST_BYTES_MAX} is the limit. Send less at once.`,
+    { details: { limit: 'requestBytesMax' } },
+  );
+}
 
 function overloaded(waitingMax: number): SynclineError {
   return new SynclineError(

@@ -32,13 +32,23 @@ export function errorOfStatus(status: CallStatus | null, { address }: GrpcTarget
   });
 }
 
+export interface WriteStreamEnd {
+  /** The server has taken the call: it sends headers at once. With a refusal there are none. */
+  readonly isBegun: boolean;
+  readonly target: GrpcTarget;
+}
+
 /**
  * For the writes of a stream that have no answer. A server that refuses the whole call says so in its own words; of any
  * other end nobody knows what was begun before.
  */
-export function errorOfWriteStream(status: CallStatus | null, target: GrpcTarget): SynclineError {
+export function errorOfWriteStream(
+  status: CallStatus | null,
+  { isBegun, target }: WriteStreamEnd,
+): SynclineError {
   const error = errorOfStatus(status?.code === OK ? null : status, target);
-  if (status !== null && (isOurs(status) || NOT_SENT.test(status.details))) return error;
+  if (status !== null && !isBegun && (isOurs(status) || NOT_SENT.test(status.details)))
+    return error;
   const { code, message, retryable, details } = error;
   return new SynclineError(code, message, { retryable, details, outcome: 'unknown', cause: error });
 }

@@ -18,6 +18,9 @@ export interface WriteCallDeps {
   readonly target: GrpcTarget;
   /** Answers have come, or the wire takes more. */
   onRoom(call: WriteCall): void;
+  /** It takes no further writes. May come more than once. */
+  onOver(call: WriteCall): void;
+  /** Nothing is left of it. */
   onEnd(call: WriteCall): void;
 }
 
@@ -27,11 +30,15 @@ export class WriteCall {
   readonly #unanswered = new Map<number, PendingWrite>();
   #unansweredBytes = 0;
   #isBlocked = false;
+  #isBegun = false;
   #status: StatusObject | undefined;
 
   constructor(deps: WriteCallDeps) {
     this.#deps = deps;
     this.#call = deps.channel.duplex(setStates);
+    this.#call.on('metadata', () => {
+      this.#isBegun = true;
+    });
     this.#call.on('data', (bytes: Uint8Array) => this.#take(bytes));
     this.#call.on('drain', () => {
       this.#isBlocked = false;
@@ -57,7 +64,7 @@ export class WriteCall {
     for (const write of writes) {
       write.sent();
       this.#unanswered.set(write.options.number, write);
-      this.#unansweredBytes += write.options.write.length;
+      this.#unansweredBytes += write.bytes;
     }
     this.#isBlocked = !this.#call.write(encodeWrites(writes.map(({ options }) => options)));
   }
@@ -75,9 +82,9 @@ export class WriteCall {
     try {
       const { answers, end } = decodeAnswers(bytes);
       for (const answer of answers) this.#settle(answer);
-      if (end !== undefined) this.#failAll(errorFromGrpc(end));
+      if (end !== undefined) this.#leave(errorFromGrpc(end));
     } catch (thrown) {
-      this.#failAll(this.#strange(thrown));
+      this.#leave(this.#strange(thrown));
       this.cancel();
     }
     this.#deps.onRoom(this);
@@ -87,7 +94,7 @@ export class WriteCall {
     const write = this.#unanswered.get(number);
     if (write === undefined) throw new SynclineError('invalid-argument', `no write ${number}`);
     this.#unanswered.delete(number);
-    this.#unansweredBytes -= write.options.write.length;
+    this.#unansweredBytes -= write.bytes;
     if (write.isSettled) return;
     if (answer.kind === 'failed') write.failed(errorFromGrpc(answer.failure));
     else this.#resolve(write, answer.response);
@@ -103,13 +110,16 @@ export class WriteCall {
   }
 
   #end(): void {
-    this.#failAll(errorOfWriteStream(this.#status ?? null, this.#deps.target));
+    const isBegun = this.#isBegun;
+    this.#leave(errorOfWriteStream(this.#status ?? null, { isBegun, target: this.#deps.target }));
     this.#deps.onEnd(this);
   }
 
-  #failAll(error: unknown): void {
+  /** Of what is sent from now on, nobody would hear. */
+  #leave(error: unknown): void {
     for (const write of this.#unanswered.values()) write.failed(error);
     this.#unanswered.clear();
+    this.#deps.onOver(this);
   }
 
   #strange(thrown: unknown): unknown {

@@ -17,6 +17,7 @@ export {
   markJobDeleted,
   SERVICE,
   type SetStateRequest,
+  type SetStateResponse,
   type SubscribeRequest,
   setState,
   setStates,

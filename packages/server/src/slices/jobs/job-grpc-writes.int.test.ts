@@ -34,6 +34,7 @@ class WriteStream {
   >();
   readonly call: ClientDuplexStream<Uint8Array, Uint8Array>;
   readonly status: Promise<StatusObject>;
+  largestMessageBytes = 0;
   /** What the server said last. */
   end: { readonly metadata: Readonly<Record<string, string>> } | undefined;
 
@@ -43,6 +44,7 @@ class WriteStream {
     this.call = client.makeBidiStreamRequest(path, asBuffer, (bytes) => bytes);
     this.call.on('error', () => undefined);
     this.call.on('data', (bytes: Uint8Array) => {
+      this.largestMessageBytes = Math.max(this.largestMessageBytes, bytes.length);
       const { answers, end } = fromBinary(output, bytes);
       for (const { number, answer } of answers) this.answers.set(Number(number), answer);
       this.end = end;
@@ -52,8 +54,9 @@ class WriteStream {
 
   send(writes: Readonly<Record<number, StateWrite>>): void {
     const numbered = Object.entries(writes).map(([number, write]) => {
-      const { ifVersion: _, payload: __, durability: ___, ...plain } = write;
-      return { number: BigInt(number), write: plain };
+      const { ifVersion, payload: _, durability: __, ...plain } = write;
+      const condition = ifVersion === undefined ? {} : { ifVersion: BigInt(ifVersion) };
+      return { number: BigInt(number), write: { ...plain, ...condition } };
     });
     const message: MessageInitShape<typeof input> = { writes: numbered };
     this.call.write(toBinary(input, create(input, message)));
@@ -182,6 +185,22 @@ test('J17 a client that does not read its answers loses its stream, and others g
   expect(await endOf(stream)).toMatchObject({ code: 'limit-exceeded' });
 });
 
+test('J17 answers that are far larger than their writes leave in messages of a bounded size', async () => {
+  const payload = { text: 'x'.repeat(60_000) };
+  await writer.set(0, 'a', { payload });
+  const hold = holdWrites();
+  const stream = new WriteStream();
+  const many = Array.from({ length: 200 }, () => writer.write(0, 'a', { ifVersion: 99 }));
+  stream.send({ ...many });
+  await until(() => hold.begunCount() === many.length, 'the writes');
+  hold.open(); // all are answered in one turn
+  await stream.untilAnswered(many.length);
+  expect(stream.largestMessageBytes).toBeLessThan(jobsLimits.writeStreamBytesMax.value + 65_536);
+  for (const { value } of stream.answers.values()) expect(value).toMatchObject({ applied: false });
+  stream.call.end();
+  expect(await stream.status).toMatchObject({ code: 0 });
+});
+
 /** With the envelope that the server counts. */
 function writeBytes(write: StateWrite | undefined): number {
   if (write === undefined) throw new Error('no write');
@@ -226,4 +245,23 @@ test('a bug of the server ends the stream: nobody knows what became of the write
   expect(status.metadata.get('syncline-code')).toEqual(['unavailable']);
   expect(status.metadata.get('syncline-outcome')).toEqual(['unknown']);
   expect(stream.answers.size).toBe(0);
+});
+
+test('J2 a bug while the server stops: no last message says that the write was not begun', async () => {
+  const hold = holdWrites();
+  const { setState } = behind;
+  behind.setState = async (write, call) => {
+    await setState(write, call);
+    throw new TypeError('a bug');
+  };
+  const stream = new WriteStream();
+  stream.send({ 1: writer.write(0, 'a') });
+  await until(() => hold.begunCount() === 1, 'the write');
+  const stopped = remote.server.stop();
+  await until(() => remote.server.log.some(({ msg }) => msg === 'server stopping'), 'the stop');
+  hold.open();
+  const status = await stream.status;
+  expect(status.metadata.get('syncline-outcome')).toEqual(['unknown']);
+  expect(stream.end).toBeUndefined();
+  await stopped;
 });

@@ -1,8 +1,10 @@
 // One SetStates call: each write that comes is begun at once, and answered when the store has answered.
 //
-//   begin   -> in the order of the stream; answers of one turn leave as one message
+//   begin   -> in the order of the stream; answers of one turn leave as one message, as far as they fit
 //   hold    -> a client knows how many bytes of writes may be without an answer. Nobody is made to wait here: who
 //              sends twice as many does not read, and the stream ends
+//   answer  -> may be far larger than its write, with the payload of a state that was there before. So it becomes
+//              bytes only when the wire takes it
 //   end     -> no further writes are begun, those under way are answered, and the last message says why. So what has
 //              no answer was not begun. The status is OK: grpc-js drops messages that come before another one
 import { Metadata, type ServerDuplexStream } from '@grpc/grpc-js';
@@ -10,9 +12,12 @@ import { jobsLimits } from '@syncline/jobs';
 import {
   decodeWrites,
   ENVELOPE_BYTES,
+  encode,
   encodeAnswers,
   type NumberedAnswer,
   type NumberedWrite,
+  type SetStateResponse,
+  setState,
 } from '@syncline/jobs/grpc';
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { grpcFailureOf } from '@syncline/protocol';
@@ -23,8 +28,8 @@ export type SetStatesCall = ServerDuplexStream<Uint8Array, Uint8Array>;
 export interface SetStatesDeps {
   readonly clock: Clock;
   readonly streams: OpenStreams;
-  /** A SetStateRequest and its SetStateResponse. */
-  setState(request: Uint8Array): Promise<Uint8Array>;
+  /** `request` is a SetStateRequest. */
+  setState(request: Uint8Array): Promise<SetStateResponse>;
   /** What a client is told of an error. */
   failureOf(thrown: unknown): unknown;
 }
@@ -42,24 +47,42 @@ export async function runSetStatesCall(deps: SetStatesDeps, call: SetStatesCall)
     writes.start();
     if (streams.isDraining) stop();
   });
+  if (end.kind === 'bug') throw end.thrown;
   if (end.kind === 'failed') {
-    const error = deps.failureOf(end.error);
-    if (!(error instanceof SynclineError)) throw error;
-    call.write(encodeAnswers({ answers: [], end: grpcFailureOf(error) }));
+    call.write(encodeAnswers({ answers: [], end: grpcFailureOf(end.error) }));
   }
   call.end();
 }
 
-type CallEnd = { readonly kind: 'done' } | { readonly kind: 'failed'; readonly error: unknown };
+type CallEnd =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'failed'; readonly error: SynclineError }
+  | { readonly kind: 'bug'; readonly thrown: unknown };
 
-const HELD_BYTES_MAX = 2 * jobsLimits.writeStreamBytesMax.value;
+/** An answer that waits for the wire. */
+interface HeldAnswer {
+  readonly number: number;
+  /** Of its write. */
+  readonly bytes: number;
+  readonly answer:
+    | { readonly kind: 'done'; readonly response: SetStateResponse }
+    | (NumberedAnswer['answer'] & { readonly kind: 'failed' });
+}
+
+const { value: WINDOW_BYTES } = jobsLimits.writeStreamBytesMax;
+const HELD_BYTES_MAX = 2 * WINDOW_BYTES;
+/** Of answers, in a message and on the way to the wire. The last one may go beyond. */
+const ANSWERS_BYTES_MAX = WINDOW_BYTES;
 
 class WritesOfCall {
   readonly #deps: SetStatesDeps;
   readonly #call: SetStatesCall;
   readonly #onEnd: (end: CallEnd) => void;
-  #answers: NumberedAnswer[] = [];
-  #answersBytes = 0;
+  #answers: HeldAnswer[] = [];
+  /** Of messages that the wire has not taken yet. */
+  #unsentBytes = 0;
+  #isPlanned = false;
+  #isGone = false;
   #runningCount = 0;
   /** Of writes that are under way, or whose answers are. */
   #heldBytes = 0;
@@ -76,7 +99,11 @@ class WritesOfCall {
     this.#call.sendMetadata(new Metadata()); // the client knows now that it is connected
     this.#call.on('data', (bytes: Uint8Array) => this.#take(bytes));
     this.#call.on('end', () => this.end({ kind: 'done' }));
-    this.#call.on('cancelled', () => this.end({ kind: 'done' }));
+    this.#call.on('cancelled', () => {
+      this.#isGone = true;
+      this.#answers = []; // nobody reads them
+      this.end({ kind: 'done' });
+    });
   }
 
   /** The first one counts. */
@@ -90,7 +117,9 @@ class WritesOfCall {
     try {
       for (const numbered of decodeWrites(bytes)) this.#begin(numbered);
     } catch (thrown) {
-      this.end({ kind: 'failed', error: thrown });
+      const error = this.#deps.failureOf(thrown); // now, since a limit is counted when it is reached
+      if (error instanceof SynclineError) this.end({ kind: 'failed', error });
+      else this.#endWithBug(error);
     }
   }
 
@@ -100,38 +129,76 @@ class WritesOfCall {
     this.#heldBytes += bytes;
     this.#runningCount += 1;
     this.#deps.setState(write).then(
-      (response) => this.#answer({ number, answer: { kind: 'done', response } }, bytes),
+      (response) => this.#answer({ number, bytes, answer: { kind: 'done', response } }),
       (thrown: unknown) => this.#fail(thrown, number, bytes),
     );
   }
 
-  /** A bug of ours has no answer: it ends the call, and the log tells more. */
   #fail(thrown: unknown, number: number, bytes: number): void {
     if (thrown instanceof SynclineError) {
       const failure = grpcFailureOf(thrown);
-      this.#answer({ number, answer: { kind: 'failed', failure } }, bytes);
+      this.#answer({ number, bytes, answer: { kind: 'failed', failure } });
       return;
     }
     this.#runningCount -= 1;
-    this.end({ kind: 'failed', error: thrown });
+    this.#endWithBug(thrown);
   }
 
-  #answer(answer: NumberedAnswer, bytes: number): void {
+  /**
+   * A bug of ours has no answer: it ends the call, and the log tells more. It counts before any other end, since the
+   * last message would say that the write was not begun.
+   */
+  #endWithBug(thrown: unknown): void {
+    this.#end = { kind: 'bug', thrown };
+    this.#endWhenAnswered();
+  }
+
+  #answer(held: HeldAnswer): void {
     this.#runningCount -= 1;
-    if (this.#answers.length === 0) this.#deps.clock.defer(() => this.#flush());
-    this.#answers.push(answer);
-    this.#answersBytes += bytes;
+    if (!this.#isGone) this.#answers.push(held);
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    this.#deps.clock.defer(() => {
+      this.#isPlanned = false;
+      this.#flush();
+    });
   }
 
   #flush(): void {
-    const answers = this.#answers;
-    const bytes = this.#answersBytes;
-    this.#answers = [];
-    this.#answersBytes = 0;
-    this.#call.write(encodeAnswers({ answers }), () => {
-      this.#heldBytes -= bytes;
-    });
+    try {
+      while (this.#answers.length > 0 && this.#unsentBytes < ANSWERS_BYTES_MAX) this.#send();
+    } catch (thrown) {
+      this.#answers = [];
+      this.#endWithBug(thrown);
+    }
     this.#endWhenAnswered();
+  }
+
+  /** As many as fit into a message. */
+  #send(): void {
+    const answers: NumberedAnswer[] = [];
+    let writesBytes = 0;
+    let answersBytes = 0;
+    for (const { number, bytes, answer } of this.#answers) {
+      if (answersBytes >= ANSWERS_BYTES_MAX) break;
+      writesBytes += bytes;
+      if (answer.kind === 'done') {
+        const response = encode(setState.response, answer.response);
+        answersBytes += response.length;
+        answers.push({ number, answer: { kind: 'done', response } });
+      } else {
+        answersBytes += answer.failure.details.length;
+        answers.push({ number, answer });
+      }
+    }
+    this.#answers = this.#answers.slice(answers.length);
+    const message = encodeAnswers({ answers });
+    this.#unsentBytes += message.length;
+    this.#call.write(message, () => {
+      this.#unsentBytes -= message.length;
+      this.#heldBytes -= writesBytes;
+      this.#flush();
+    });
   }
 
   #endWhenAnswered(): void {

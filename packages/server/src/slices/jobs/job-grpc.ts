@@ -99,7 +99,7 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
     failureOf: (thrown: unknown) => failureOf(thrown, deps),
     async setState(bytes: Uint8Array) {
       try {
-        return encode(setState.response, await calls.setState(parseRequest(setState, bytes)));
+        return await calls.setState(parseRequest(setState, bytes));
       } catch (thrown) {
         throw failureOf(thrown, deps);
       }

@@ -13,6 +13,7 @@ import type { Cursor } from '../job-event.js';
 import type { JobStore, StateWrite } from '../job-store.js';
 import type { State } from '../state.js';
 import { openEmbeddedJobStore } from './open-embedded-job-store.js';
+import { isCorrupt } from './read-rows.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -139,7 +140,11 @@ class World {
         cacheBytesMax: this.#chance.float() < 0.3 ? 1 : 1_000_000,
       },
     );
-    await this.#check(opened);
+    await this.#check(opened).catch((thrown: unknown) => {
+      // A process that fails to start is started again; one that cannot read what it wrote is a fault.
+      if (isCorrupt(thrown)) this.#onFault(thrown);
+      throw thrown;
+    });
     const store = impatientStore(opened, {
       clock: ports.clock,
       random: this.#chance,

@@ -4,15 +4,24 @@ import { expect, test } from 'vitest';
 import { formatCursor } from '../cursor.js';
 import type { JobEvent } from '../job-event.js';
 import { jobsLimits } from '../limits.js';
+import type { State } from '../state.js';
 import { FrameCache } from './frame-cache.js';
 import { framesOf } from './frame-writer.js';
 
 function changeAt(revision: number, message = 'm'): JobEvent {
-  const state = {
-    ...{ jobId: 'nightly-42', taskId: revision % 3, tag: 'ingest', status: 1, message },
-    ...{ statusClass: 'running', timestampMs: 5, version: 1, eventId: 'e', schemaVersion: 1 },
+  const state: State = {
+    jobId: 'nightly-42',
+    taskId: revision % 3,
+    tag: 'ingest',
+    status: 1,
+    statusClass: 'running',
+    message,
+    timestampMs: 5,
+    version: 1,
     revision,
-  } as const;
+    eventId: 'e',
+    schemaVersion: 1,
+  };
   return { kind: 'change', state, cursor: formatCursor('17-2', revision) };
 }
 

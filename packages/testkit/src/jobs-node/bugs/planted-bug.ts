@@ -62,9 +62,9 @@ export const SOURCE_EDITS = {
   'jobs-new-event-id': [
     {
       file: 'manager/state-writer',
-      find: '(options) => store.setState(write, options)',
+      find: 'return await store.setState(write, options);',
       replace:
-        "(options) => store.setState({ ...write, eventId: Buffer.from(this.#access.random.bytes(16)).toString('hex') }, options)",
+        "return await store.setState({ ...write, eventId: Buffer.from(this.#access.random.bytes(16)).toString('hex') }, options);",
     },
   ],
   /** The record of the latest state of a key leaves the log. */

@@ -331,6 +331,23 @@ test('a stream on which nothing is written ends, and the next write opens anothe
     await second;
   }));
 
+test('J21 a stream whose server never answers ends too, when nobody waits any more', () =>
+  inWorld(async ({ clock, calls, ask }) => {
+    const [first, last] = [errorOf(ask()), clock.sleep(20).then(() => errorOf(ask()))];
+    await clock.sleep(jobsLimits.remoteCallTimeoutMs.value + 10);
+    expect(await first).toMatchObject({ code: 'timeout' });
+    await last;
+    const { value: idleMs } = jobsLimits.writeStreamIdleMs;
+    await clock.sleep(idleMs - 10);
+    expect(calls[0]?.isCancelled).toBe(false);
+    await clock.sleep(20);
+    expect(calls[0]?.isCancelled).toBe(true);
+    const next = ask();
+    await clock.sleep(1);
+    calls[1]?.answer([3]);
+    await next;
+  }));
+
 test('more than remoteWritesMax that wait are refused', () =>
   inWorld(async ({ writes, ask }) => {
     const { value: max } = jobsLimits.remoteWritesMax;

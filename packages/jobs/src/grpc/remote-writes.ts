@@ -107,9 +107,8 @@ export class RemoteWrites {
   #open(): WriteCall {
     const opened = new WriteCall({
       ...this.#deps,
-      onRoom: (call) => {
+      onRoom: () => {
         if (this.#waiting.length > 0) this.#plan();
-        else if (call.isIdle && call === this.#call) this.#awaitIdle(call);
       },
       onOver: (call) => {
         if (call !== this.#call) return;
@@ -123,12 +122,11 @@ export class RemoteWrites {
     return opened;
   }
 
-  #awaitIdle(call: WriteCall): void {
+  #awaitIdle(): void {
     this.#idleTimer?.cancel();
     this.#idleTimer = this.#deps.clock.setTimer(jobsLimits.writeStreamIdleMs.value, () => {
-      if (call !== this.#call || !call.isIdle) return;
+      this.#call?.finish();
       this.#call = undefined;
-      call.finish();
     });
   }
 
@@ -137,6 +135,7 @@ export class RemoteWrites {
     if (this.#unsettled.size > 0) return;
     this.#deadlineTimer?.cancel();
     this.#deadlineTimer = undefined;
+    if (this.#call !== undefined) this.#awaitIdle();
   }
 
   /** One timer, for the write that has waited longest. */

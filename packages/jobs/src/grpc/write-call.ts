@@ -17,7 +17,7 @@ export interface WriteCallDeps {
   readonly channel: JobChannel;
   readonly target: GrpcTarget;
   /** Answers have come, or the wire takes more. */
-  onRoom(call: WriteCall): void;
+  onRoom(): void;
   /** It takes no further writes. May come more than once. */
   onOver(call: WriteCall): void;
   /** Nothing is left of it. */
@@ -42,7 +42,7 @@ export class WriteCall {
     this.#call.on('data', (bytes: Uint8Array) => this.#take(bytes));
     this.#call.on('drain', () => {
       this.#isBlocked = false;
-      deps.onRoom(this);
+      deps.onRoom();
     });
     this.#call.on('error', () => undefined); // the status tells the same
     this.#call.on('status', (status: StatusObject) => {
@@ -56,10 +56,6 @@ export class WriteCall {
     return this.#isBlocked ? 0 : jobsLimits.writeStreamBytesMax.value - this.#unansweredBytes;
   }
 
-  get isIdle(): boolean {
-    return this.#unanswered.size === 0;
-  }
-
   send(writes: readonly PendingWrite[]): void {
     for (const write of writes) {
       write.sent();
@@ -69,9 +65,10 @@ export class WriteCall {
     this.#isBlocked = !this.#call.write(encodeWrites(writes.map(({ options }) => options)));
   }
 
-  /** No further writes come. */
+  /** No further writes come, and nobody waits for an answer. One that never comes must not hold the stream open. */
   finish(): void {
-    this.#call.end();
+    if (this.#unanswered.size === 0) this.#call.end();
+    else this.cancel();
   }
 
   cancel(): void {
@@ -87,7 +84,7 @@ export class WriteCall {
       this.#leave(this.#strange(thrown));
       this.cancel();
     }
-    this.#deps.onRoom(this);
+    this.#deps.onRoom();
   }
 
   #settle({ number, answer }: NumberedAnswer): void {

@@ -71,8 +71,11 @@ const integration: ProjectOptions = {
   globalSetup: 'scripts/test/build-programs.mjs',
 };
 
-/** Their servers are loaded, starved, killed or measured. */
-const aloneFiles = ['e2e/{fair,jobs,sets}-*.int.test.ts'];
+/** Most of them load, starve, kill or measure a server. */
+const aloneFiles = [
+  'e2e/{fair,jobs}-*.int.test.ts',
+  'e2e/sets-{full-disk,hostile-clients,killed,loop-holds,memory}.int.test.ts',
+];
 
 export default defineConfig({
   test: {

@@ -31,8 +31,8 @@ export { decode, encode } from './wire/proto-message.js';
 export { parsePayload } from './wire/state-message.js';
 export {
   decodeWrites,
-  ENVELOPE_BYTES,
   encodeAnswers,
   type NumberedAnswer,
   type NumberedWrite,
+  windowBytesOf,
 } from './wire/write-messages.js';

@@ -1,7 +1,7 @@
 // A write of the remote store, from its call to its answer. It is answered once, by whatever comes first.
 import { abortedError, SynclineError } from '@syncline/kernel';
 import { type SetStateResponse, setState } from '../wire/calls.js';
-import { ENVELOPE_BYTES } from '../wire/write-messages.js';
+import { windowBytesOf } from '../wire/write-messages.js';
 
 export interface PendingWriteOptions {
   readonly number: number;
@@ -38,7 +38,7 @@ export class PendingWrite {
 
   /** What it takes of a message and of the window, counted as the server does. */
   get bytes(): number {
-    return this.options.write.length + ENVELOPE_BYTES;
+    return windowBytesOf(this.options.write);
   }
 
   /** From now on nobody can tell whether it has arrived. */

@@ -13,11 +13,15 @@ import {
   ENVELOPE_BYTES,
   encodeAnswers,
   type NumberedAnswer,
+  WINDOW_BYTES_MIN,
 } from '../wire/write-messages.js';
 import type { JobChannel } from './job-channel.js';
 import { RemoteWrites } from './remote-writes.js';
 
 const target = { address: 'jobs.test:7401', tls: undefined, token: undefined };
+
+/** The status of a call that ended well, which is no failure and so not in the table. */
+const OK = 0;
 
 /** The other end of one SetStates call. */
 class FakeCall extends EventEmitter {
@@ -192,7 +196,7 @@ test('a server that says why it ends has not begun what has no answer', () =>
     calls[0]?.answer([1]);
     const end = grpcFailureOf(new SynclineError('unavailable', 'the server is stopping'));
     calls[0]?.emit('data', encodeAnswers({ answers: [], end }));
-    calls[0]?.fail(GRPC_STATUS.OK, '');
+    calls[0]?.fail(OK, '');
     await answered;
     expect(await unanswered).toMatchObject({ code: 'unavailable', outcome: 'not-applied' });
   }));
@@ -211,20 +215,26 @@ test('a server that has said why it ends is sent nothing more: further writes go
       [1, 2, 3, 4],
       [5, 6],
     ]);
-    calls[0]?.fail(GRPC_STATUS.OK, '');
+    calls[0]?.fail(OK, '');
     calls[1]?.answer([5, 6]);
     await Promise.all([waiting, later]);
   }));
 
-test('the server counts the envelopes of writes, and so does the window', () =>
-  inWorld(async ({ clock, calls, writes, ask }) => {
-    const asked = Array.from({ length: 5_000 }, () => errorOf(ask(60)));
-    await clock.sleep(1);
-    const { value: bytesMax } = jobsLimits.writeStreamBytesMax;
-    expect(calls[0]?.numbers).toHaveLength(Math.floor(bytesMax / (60 + ENVELOPE_BYTES)));
-    writes.close();
-    await Promise.all(asked);
-  }));
+test.each([
+  { bytes: 200, counted: 200 + ENVELOPE_BYTES },
+  { bytes: 60, counted: WINDOW_BYTES_MIN },
+])(
+  'a write of $bytes bytes counts $counted in the window, as the server counts it',
+  ({ bytes, counted }) =>
+    inWorld(async ({ clock, calls, writes, ask }) => {
+      const asked = Array.from({ length: 5_000 }, () => errorOf(ask(bytes)));
+      await clock.sleep(1);
+      const { value: bytesMax } = jobsLimits.writeStreamBytesMax;
+      expect(calls[0]?.numbers).toHaveLength(Math.floor(bytesMax / counted));
+      writes.close();
+      await Promise.all(asked);
+    }),
+);
 
 test('the largest request is sent; a larger one is refused, and holds up no other', () =>
   inWorld(async ({ clock, calls, ask }) => {
@@ -271,7 +281,7 @@ test.each([
     code: GRPC_STATUS.RESOURCE_EXHAUSTED,
     outcome: 'unknown',
   },
-  { name: 'an end without a reason', details: '', code: GRPC_STATUS.OK, outcome: 'unknown' },
+  { name: 'an end without a reason', details: '', code: OK, outcome: 'unknown' },
 ])('what is known of writes without an answer: $name', ({ code, details, metadata, outcome }) =>
   inWorld(async ({ clock, calls, ask }) => {
     const error = errorOf(ask());
@@ -325,7 +335,7 @@ test('a stream on which nothing is written ends, and the next write opens anothe
     expect(calls[0]?.isEnded).toBe(true);
     const second = ask();
     await clock.sleep(1);
-    calls[0]?.fail(GRPC_STATUS.OK, '');
+    calls[0]?.fail(OK, '');
     expect(calls[1]?.numbers).toEqual([2]);
     calls[1]?.answer([2]);
     await second;

@@ -36,6 +36,14 @@ const FAILURE = 3;
 /** What the envelope of an item takes beside its body, at most. */
 export const ENVELOPE_BYTES = 24;
 
+/** What the smallest write counts: a server that holds it has more of it than its bytes. */
+export const WINDOW_BYTES_MIN = 128;
+
+/** What a write takes of the window, on both sides. */
+export function windowBytesOf({ length }: Uint8Array): number {
+  return Math.max(WINDOW_BYTES_MIN, length + ENVELOPE_BYTES);
+}
+
 const writer = new ProtoWriter();
 
 export function encodeWrites(writes: readonly NumberedWrite[]): Uint8Array {

@@ -30,7 +30,7 @@ afterEach(async () => {
 class WriteStream {
   readonly answers = new Map<
     number,
-    { readonly case: string | undefined; readonly value: unknown }
+    { readonly case: string | undefined; readonly value?: unknown }
   >();
   readonly call: ClientDuplexStream<Uint8Array, Uint8Array>;
   readonly status: Promise<StatusObject>;
@@ -165,6 +165,18 @@ test('J17 who has twice as many writes without an answer as it may loses its str
   expect(stream.end?.metadata['syncline-details']).toContain('writeStreamBytesMax');
   const bytesMax = 2 * jobsLimits.writeStreamBytesMax.value;
   expect(hold.begunCount()).toBe(Math.floor(bytesMax / writeBytes(many[0])));
+});
+
+test('J17 the smallest writes count more than their bytes, so that few of them are held', async () => {
+  const stream = new WriteStream();
+  const numbers = Array.from({ length: 20_000 }, (_, at) => at + 128);
+  const items = numbers.map((number) => {
+    const body = Buffer.concat([Buffer.from([0x08]), varint(number)]);
+    return Buffer.concat([Buffer.from([0x0a, body.length]), body]);
+  });
+  stream.call.write(Buffer.concat(items));
+  expect(await endOf(stream)).toMatchObject({ code: 'limit-exceeded' });
+  expect(stream.answers.size).toBe((2 * jobsLimits.writeStreamBytesMax.value) / 128);
 });
 
 test('J17 a client that does not read its answers loses its stream, and others go on', async () => {

@@ -11,13 +11,13 @@ import { Metadata, type ServerDuplexStream } from '@grpc/grpc-js';
 import { jobsLimits } from '@syncline/jobs';
 import {
   decodeWrites,
-  ENVELOPE_BYTES,
   encode,
   encodeAnswers,
   type NumberedAnswer,
   type NumberedWrite,
   type SetStateResponse,
   setState,
+  windowBytesOf,
 } from '@syncline/jobs/grpc';
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { grpcFailureOf } from '@syncline/protocol';
@@ -124,7 +124,7 @@ class WritesOfCall {
   }
 
   #begin({ number, write }: NumberedWrite): void {
-    const bytes = write.length + ENVELOPE_BYTES;
+    const bytes = windowBytesOf(write);
     if (this.#heldBytes + bytes > HELD_BYTES_MAX) throw unread();
     this.#heldBytes += bytes;
     this.#runningCount += 1;

@@ -32,7 +32,7 @@ export const packageRoles: ReadonlyMap<string, PackageRole> = new Map(
     jobs: { mayImport: ground, doors: ['./testing', './firestore', './grpc'] },
     sets: { mayImport: [...ground, 'riblt'], doors: ['./testing'] },
     streams: { mayImport: ground, doors: ['./testing', './redis', './nats'] },
-    server: { mayImport: [...ground, ...slices], doors: [] },
+    server: { mayImport: [...ground, ...slices], doors: ['./config'] },
     cli: { mayImport: [...ground, ...slices, 'server'], doors: [] },
     dashboard: { mayImport: [], doors: [] },
     testkit: {

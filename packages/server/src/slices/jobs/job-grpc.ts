@@ -27,7 +27,7 @@ import { type Clock, SynclineError } from '@syncline/kernel';
 import { jobsFileDescriptors } from '@syncline/protocol/jobs';
 import type { GrpcService } from '../../grpc/grpc-service.js';
 import { FrameBeat } from './frame-beat.js';
-import { type JobCallDeps, jobCalls } from './job-grpc-calls.js';
+import { type JobCallDeps, type JobCalls, jobCalls } from './job-grpc-calls.js';
 import { runSubscribeCall, type SubscribeCall } from './job-grpc-stream.js';
 import { runSetStatesCall, type SetStatesCall } from './job-grpc-writes.js';
 import { OpenStreams } from './open-streams.js';
@@ -93,18 +93,7 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
   answerRead(getProgress, calls.getProgress);
 
   const streams = new OpenStreams(deps);
-  const writeDeps = {
-    ...deps,
-    streams,
-    failureOf: (thrown: unknown) => failureOf(thrown, deps),
-    async setState(bytes: Uint8Array) {
-      try {
-        return await calls.setState(parseRequest(setState, bytes));
-      } catch (thrown) {
-        throw failureOf(thrown, deps);
-      }
-    },
-  };
+  const writeDeps = { ...deps, streams, ...writesOf(calls, deps) };
   definition[setStates.name] = methodOf(setStates.name, {
     requestStream: true,
     responseStream: true,
@@ -121,6 +110,20 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
     }
   };
   return { name: SERVICE, definition, implementation, fileDescriptors: jobsFileDescriptors() };
+}
+
+/** What a stream of writes asks for each of them. */
+function writesOf({ setState: set }: Pick<JobCalls, 'setState'>, deps: JobGrpcDeps) {
+  return {
+    failureOf: (thrown: unknown) => failureOf(thrown, deps),
+    async setState(bytes: Uint8Array) {
+      try {
+        return await set(parseRequest(setState, bytes));
+      } catch (thrown) {
+        throw failureOf(thrown, deps);
+      }
+    },
+  };
 }
 
 function methodOf(

@@ -1742,8 +1742,8 @@ export const JobService: GenService<{
   /**
    * Many of them over one stream, at a small part of the cost of a call each. The server begins them in the order
    * in which they come and answers each under its number, in any order. A sender has at most 256 KiB of writes
-   * without an answer. A server that ends the stream says why in its last message, after all answers: what it has not
-   * answered was not begun.
+   * without an answer, each counted with at least 128 bytes. A server that ends the stream says why in its last
+   * message, after all answers: what it has not answered was not begun.
    *
    * @generated from rpc syncline.jobs.v1.JobService.SetStates
    */

@@ -51,8 +51,6 @@ export class StoreReader<C extends FeedChange> {
   #pinned: PinnedView<C> | undefined;
   /** All in scope up to here was read and handed out. */
   #through = 0;
-  /** Who resumes gets each change up to here: what was published before it came is not its slowness. */
-  #resumedTo = 0;
   #owesLive = false;
 
   constructor(deps: StoreReaderDeps<C>, options: StoreReaderOptions) {
@@ -65,7 +63,6 @@ export class StoreReader<C extends FeedChange> {
     if (start.kind === 'resume' || start.kind === 'replay') {
       await this.#deps.reach(start.after, this.#stop.signal);
     }
-    if (start.kind === 'resume') this.#resumedTo = this.#deps.publishedRevision();
     const isAhead = start.after > this.#deps.storeRevision();
     if (start.kind !== 'catch-up') yield* this.#open(isAhead ? 'reset' : start.kind);
     yield* this.#catchUp(start.kind === 'catch-up' && start.coalesces);
@@ -130,7 +127,7 @@ export class StoreReader<C extends FeedChange> {
   #isTooFarBehind(coalesceTo: number): boolean {
     const { coalesceBeyond: bounds, history } = this.#options;
     const { ring, isInScope, publishedRevision } = this.#deps;
-    if (!bounds || history === 'latest' || this.#through < this.#resumedTo) return false;
+    if (!bounds || history === 'latest') return false;
     const from = Math.max(this.#through, coalesceTo);
     if (from < ring.compactedTo) return publishedRevision() - from > bounds.eventsMax;
     return ring.exceeds(from, { ...bounds, isInScope });

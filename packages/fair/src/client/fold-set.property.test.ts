@@ -49,14 +49,17 @@ test('F4 a set makes of a probability what its outcomes make of it one by one', 
   );
 });
 
-test('F4 columns and objects agree to the bit, and so does what is sent', () => {
+test('F4 columns agree with objects, and to the bit with what is sent', () => {
   fc.assert(
     fc.property(deltas, probabilities, (sequence, probability) => {
       const folds = setOf(sequence);
+      const applied = folds.applied(1, probability);
       const expected = applyFold(foldOf(sequence), probability);
-      expect(folds.applied(1, probability)).toBe(expected);
-      expect(applyFold(writtenBy(folds), probability)).toBe(expected);
+      expect(Math.abs(applied - expected)).toBeLessThan(1e-12);
+      expect(applyFold(writtenBy(folds), probability)).toBe(applied);
     }),
+    // A first outcome leaves the bounds of columns at 0 and 1, so they are rounded otherwise.
+    { examples: [[[-0.000_04, -0.000_04, 0], 1]] },
   );
 });
 

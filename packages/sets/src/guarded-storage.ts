@@ -65,6 +65,7 @@ export function guardStorage(storage: Storage, onDamage: DamageListener): Storag
     range: (options) => reads.range(options),
     snapshot: () => guardSnapshot(storage.snapshot(), onDamage),
     write: (batch, options) => storage.write(batch, options),
+    secure: () => storage.secure(),
     health: () => storage.health(),
     whenReadable: () => storage.whenReadable(),
     close: () => storage.close(),

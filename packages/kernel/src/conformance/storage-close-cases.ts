@@ -27,6 +27,7 @@ async function closedRefuses({ storage }: StorageSubject): Promise<void> {
   assert.throws(() => storage.snapshot(), closed);
   await assert.rejects(async () => keysOf(storage), closed);
   await assert.rejects(storage.write(batchOf({ b: '2' }), BUFFERED), closed);
+  await assert.rejects(storage.secure(), closed);
 }
 
 async function closeTwice({ storage }: StorageSubject): Promise<void> {

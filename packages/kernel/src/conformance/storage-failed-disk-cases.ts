@@ -9,6 +9,7 @@ export const failedDiskCases = {
   'K17 a write whose sync fails is storage-failed, its outcome unknown': writeFails,
   'K17 after that no write is tried, and reads go on': laterWritesAreRefused,
   'K14 K17 writes queued behind a failed one are not applied': queuedAreNotApplied,
+  'K17 securing fails as a write does, and so does what is queued behind it': securingFails,
 };
 
 const FAILED = { code: 'storage-failed', outcome: 'unknown', retryable: false };
@@ -42,4 +43,18 @@ async function queuedAreNotApplied(subject: StorageSubject): Promise<void> {
   await assert.rejects(first, FAILED);
   await Promise.all(queued.map((write) => assert.rejects(write, { code: 'storage-failed' })));
   assert.equal(storage.health().kind, 'failed');
+}
+
+async function securingFails(subject: StorageSubject): Promise<void> {
+  const { storage } = subject;
+  await put(storage, { before: '1' });
+  await subject.breakDisk?.();
+  const secured = storage.secure();
+  const queued = put(storage, { a: '1' });
+  await assert.rejects(secured, FAILED);
+  await assert.rejects(queued, { code: 'storage-failed', outcome: 'not-applied' });
+  assert.equal(storage.health().kind, 'failed');
+  await assert.rejects(storage.secure(), REFUSED);
+  assert.equal(valueAt(storage, 'before'), '1');
+  assert.equal(valueAt(storage, 'a'), undefined);
 }

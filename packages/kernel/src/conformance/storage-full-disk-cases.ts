@@ -13,6 +13,7 @@ export const fullDiskCases = {
   'K16 reads go on while the disk is full': readsGoOn,
   'K16 writing resumes when there is room': writingResumes,
   'K14 K16 writes queued behind a refused one are refused too': queuedAreRefused,
+  'K16 securing a full store loses nothing, and succeeds when there is room': securingResumes,
   'K16 a snapshot from before shows its moment or says that it is gone': snapshotFromBefore,
 };
 
@@ -85,6 +86,21 @@ async function snapshotFromBefore(subject: StorageSubject): Promise<void> {
   } catch (thrown) {
     assert.equal((thrown as { code?: unknown }).code, 'unavailable');
   }
+}
+
+/** On a full disk it may succeed: what was written before has its room. */
+async function securingResumes(subject: StorageSubject): Promise<void> {
+  const { storage } = subject;
+  await put(storage, { before: '1' });
+  await subject.fillDisk?.();
+  const refusal = await storage.secure().catch((thrown: unknown) => thrown);
+  if (refusal !== undefined) assert.equal((refusal as { code?: unknown }).code, 'storage-full');
+  await assert.rejects(writeLarge(storage, 'refused'), REFUSED);
+  await subject.freeDisk?.();
+  await storage.secure();
+  assert.equal(storage.health().kind, 'ok');
+  await writeLarge(storage, 'written');
+  assert.deepEqual(await keysOf(storage), ['before', 'written']);
 }
 
 /** Larger than what may be left in the last pages of a full disk. */

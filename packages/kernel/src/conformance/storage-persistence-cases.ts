@@ -16,6 +16,7 @@ import type { StorageSubject } from './storage-subject.js';
 export const persistenceCases = {
   'writes of both durabilities are there after a reopening': writesAreThere,
   'K14 writes that were queued when close was called are there': queuedWritesAreThere,
+  'what was secured is there, and changed by nothing': securedWritesAreThere,
   'a store may be reopened many times': manyReopenings,
 };
 
@@ -38,6 +39,25 @@ async function queuedWritesAreThere(subject: StorageSubject): Promise<void> {
   const again = await reopened(subject, storage);
   await Promise.all(writes);
   assert.equal((await keysOf(again)).length, 50);
+  await again.close();
+}
+
+/** Also under keys of which a store might think that nobody has them. */
+async function securedWritesAreThere(subject: StorageSubject): Promise<void> {
+  const { storage } = subject;
+  const highKeys = [15, 16, 17, 18].map((length) => new Uint8Array(length).fill(0xff));
+  const batch = new StorageBatch().put(bytes(''), bytes('first'));
+  for (const key of highKeys) batch.put(key, bytes(`${key.length}`));
+  await storage.secure(); // with nothing in it
+  const written = storage.write(batch, BUFFERED);
+  const secured = storage.secure();
+  const later = storage.write(batchOf({ later: '1' }), BUFFERED);
+  await Promise.all([written, secured, later, storage.secure()]);
+  const again = await reopened(subject, storage);
+  await again.secure();
+  const found: string[] = [];
+  for await (const { value } of again.range()) found.push(Buffer.from(value).toString());
+  assert.deepEqual(found, ['first', '1', '15', '16', '17', '18']);
   await again.close();
 }
 

@@ -34,7 +34,17 @@ function tracedDatabase(calls: string[]): LevelDatabase {
       calls.push('close');
     },
   };
-  return { batch: () => chained, close: async () => {} } as unknown as LevelDatabase;
+  return {
+    batch: () => chained,
+    close: async () => {},
+    getSync: () => undefined,
+    del: async (_key: Uint8Array, { sync }: { sync: boolean }) => {
+      calls.push(`del sync=${sync}`);
+    },
+    compactRange: async () => {
+      calls.push('compact');
+    },
+  } as unknown as LevelDatabase;
 }
 
 /** Its turns come when the test says so. */
@@ -82,6 +92,14 @@ describe('LevelHandle', () => {
     const content = ['del 2', 'put 1 14', 'del 4', 'put 3 4'];
     expect(await callsOf('synced')).toEqual([...content, 'write sync=true']);
     expect(await callsOf('buffered')).toEqual([...content, 'write sync=false']);
+  });
+
+  it('K15 secures between two synced writes: a compaction does not say what failed', async () => {
+    const { handle, calls } = createHandle();
+    const secure = await handle.prepare({ batches: [], bytes: 0, durability: 'secured' });
+    expect(calls).toEqual([]);
+    await secure();
+    expect(calls).toEqual(['del sync=true', 'compact', 'del sync=true']);
   });
 
   it('hands a large group over in slices, a turn apart, and writes it when it is complete', async () => {

@@ -4,6 +4,12 @@
 // per operation one of 100,000 would hold the loop for a tenth of a second. It is not written before it
 // is complete, so reads and kills in between see nothing of it.
 //
+// How a store is secured. LevelDB syncs its current log only: it closes a full one without a sync, and makes a
+// synced table of what that held in the background. A compaction, of whatever keys, begins by making tables of all
+// that is in memory and waits for them. It does not say whether it could, so it has a synced write on either side.
+// If there is no file for a new log it stops behind the table of the former one: then the current log counts, and
+// the write before has synced that. What fails in the background is told to the write behind.
+//
 // A store that found its disk full is closed and opened anew, so a store lives through several of
 // these. Whoever still reads through a closed one (a snapshot, a range half way) is told why.
 import type { Iterator, Snapshot } from 'classic-level';
@@ -26,6 +32,11 @@ export interface LevelHandleDeps {
 
 /** One for all: a read is over before the next begins. */
 const keys = new ScratchBytes();
+
+/** A write of it changes nothing: what it holds, if anybody has such a key, is written back. */
+const PROBE_KEY = new Uint8Array(16).fill(0xff);
+/** Behind the one above and so in no table: to compact it is no work. */
+const BEHIND_ALL_KEYS = new Uint8Array(17).fill(0xff);
 
 type LevelIterator = Iterator<LevelDatabase, Uint8Array, Uint8Array>;
 
@@ -84,6 +95,10 @@ export class LevelHandle {
   /** Resolves with what writes the group. Before that is called nothing is written. */
   async prepare(group: WriteGroup): Promise<() => Promise<void>> {
     this.#checkOpen();
+    if (group.durability === 'secured') {
+      const sealed = this.#read(PROBE_KEY, undefined);
+      return () => this.#secure(sealed);
+    }
     const feed = new LevelFeed(this.#database, group);
     try {
       while (!feed.advance()) {
@@ -101,6 +116,19 @@ export class LevelHandle {
   async close(error: () => SynclineError = () => closedStore(this.directory)): Promise<void> {
     this.#closedError ??= error;
     await this.#database.close();
+  }
+
+  /** `probe` is what the store holds under `PROBE_KEY`. */
+  async #secure(probe: Uint8Array | undefined): Promise<void> {
+    await this.#syncLog(probe);
+    await this.#database.compactRange(BEHIND_ALL_KEYS, BEHIND_ALL_KEYS);
+    await this.#syncLog(probe);
+  }
+
+  /** The library passes over a batch without operations. */
+  async #syncLog(probe: Uint8Array | undefined): Promise<void> {
+    if (probe) await this.#database.put(PROBE_KEY, probe, { sync: true });
+    else await this.#database.del(PROBE_KEY, { sync: true });
   }
 
   #read(wanted: Uint8Array, snapshot: Snapshot | undefined): Uint8Array | undefined {

@@ -1,4 +1,4 @@
-import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, readdir, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -6,6 +6,7 @@ import { storageSuite } from '../conformance/storage-suite.js';
 import { silentLogger } from '../logger.js';
 import { createSystemClock } from '../system-clock.js';
 import { openLevelStorage } from './level-storage.js';
+import { StorageBatch } from './storage-batch.js';
 
 describe('LevelDB storage', () => {
   const deps = { clock: createSystemClock(), logger: silentLogger };
@@ -25,6 +26,32 @@ describe('LevelDB storage', () => {
   };
   for (const { name, run } of storageSuite(create, { isPersistent: true, canFillDisk: false }))
     it(name, run);
+
+  it('K15 what was secured needs no log, and its tables stay as they are', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'syncline-level-'));
+    const storage = await openLevelStorage(deps, { directory });
+    const tables = async () => (await readdir(directory)).filter((name) => name.endsWith('.ldb'));
+    for (let round = 0; round < 3; round += 1) {
+      const before = await tables();
+      const batch = new StorageBatch();
+      for (const key of [1, 200]) batch.put(Uint8Array.of(key, round), Uint8Array.of(round));
+      await storage.write(batch, { durability: 'buffered' });
+      await storage.secure();
+      const after = await tables();
+      expect(after).toEqual(expect.arrayContaining(before));
+      expect(after.length).toBe(before.length + 1);
+    }
+    await storage.close();
+    for (const name of await readdir(directory)) {
+      if (name.endsWith('.log')) await truncate(join(directory, name));
+    }
+    const again = await openLevelStorage(deps, { directory });
+    for (let round = 0; round < 3; round += 1) {
+      for (const key of [1, 200]) expect(again.get(Uint8Array.of(key, round))?.[0]).toBe(round);
+    }
+    await again.close();
+    await rm(directory, { recursive: true });
+  });
 
   it('removes what a process killed while it looked for room has left', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'syncline-level-'));

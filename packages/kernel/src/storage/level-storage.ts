@@ -102,6 +102,11 @@ class LevelStorage implements Storage {
     return this.#queue.push(batch, durability);
   }
 
+  async secure(): Promise<void> {
+    if (this.#closing) throw closedStore(this.#directory);
+    return this.#queue.pushSecure();
+  }
+
   health(): StorageHealth {
     return this.#closing ? { kind: 'closed' } : this.#life.health();
   }

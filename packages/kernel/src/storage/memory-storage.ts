@@ -86,6 +86,11 @@ class MemoryStorage implements Storage {
     }
   }
 
+  /** Everything is as durable as it will ever be. */
+  async secure(): Promise<void> {
+    this.#checkOpen();
+  }
+
   health(): StorageHealth {
     return { kind: this.#isClosed ? 'closed' : 'ok' };
   }

@@ -6,7 +6,7 @@ import type { StorageBatch } from './storage-batch.js';
 
 /**
  * `buffered`: handed to the operating system, survives kill -9 of this process.
- * `synced`: fsynced, survives power loss. A synced batch does not make earlier buffered ones durable.
+ * `synced`: fsynced, survives power loss. A synced batch does not make earlier buffered ones durable; `secure` does.
  */
 export type Durability = 'buffered' | 'synced';
 
@@ -70,6 +70,12 @@ export interface Storage extends StorageReads, AsyncDisposable {
    * effect in the order of their calls; when one fails, those that were queued behind it fail too.
    */
   write(batch: StorageBatch, options: { readonly durability: Durability }): Promise<void>;
+  /**
+   * Resolves when all writes that were called before survive power loss, the buffered ones too. It takes its place
+   * behind them and fails as a write does. On LevelDB it writes all of its memory to a table: meant for a stop, not
+   * for every second.
+   */
+  secure(): Promise<void>;
   snapshot(): StorageSnapshot;
   health(): StorageHealth;
   /**

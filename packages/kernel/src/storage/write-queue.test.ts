@@ -84,6 +84,26 @@ describe('WriteQueue', () => {
     ]);
   });
 
+  it('K15 secures what was pushed before, in a group without writes', async () => {
+    const { queue, groups } = createQueue();
+    void queue.push(batchOf('first'), 'buffered');
+    void queue.push(batchOf('s1'), 'synced');
+    void queue.push(batchOf('b1'), 'buffered');
+    void queue.pushSecure();
+    void queue.pushSecure();
+    void queue.push(batchOf('b2'), 'buffered');
+    for (let group = 0; group < 3; group += 1) {
+      groups[group]?.finish();
+      await turns();
+    }
+    expect(groups.map((group) => `${group.durability}: ${namesOf(group)}`)).toEqual([
+      'buffered: first',
+      'synced: s1 b1',
+      'secured: ',
+      'buffered: b2',
+    ]);
+  });
+
   it('cuts groups by bytes, and lets a larger batch go alone', async () => {
     const { queue, groups } = createQueue({ groupBytesMax: 100 });
     void queue.push(batchOf('first'), 'buffered');

@@ -9,15 +9,18 @@
 //      always all writes up to some point.
 import { SynclineError } from '../error.js';
 import type { Durability } from './storage.js';
-import type { StorageBatch } from './storage-batch.js';
+import { StorageBatch } from './storage-batch.js';
 
 /** About what a queued operation, and a queued write, take in memory besides their bytes. */
 const OPERATION_BYTES = 16;
 const WRITE_BYTES = 200;
 
+/** `secured`: makes all writes before it durable. Such a group holds no operations. */
+export type GroupDurability = Durability | 'secured';
+
 interface QueuedWrite {
   readonly batch: StorageBatch;
-  readonly durability: Durability;
+  readonly durability: GroupDurability;
   readonly resolve: () => void;
   readonly reject: (error: SynclineError) => void;
 }
@@ -26,7 +29,7 @@ interface QueuedWrite {
 export interface WriteGroup {
   readonly batches: readonly StorageBatch[];
   readonly bytes: number;
-  readonly durability: Durability;
+  readonly durability: GroupDurability;
 }
 
 export interface WriteQueueDeps {
@@ -57,6 +60,15 @@ export class WriteQueue {
   }
 
   push(batch: StorageBatch, durability: Durability): Promise<void> {
+    return this.#push(batch, durability);
+  }
+
+  /** Comes to `commit` behind all writes that were pushed before, as a group of its own. */
+  pushSecure(): Promise<void> {
+    return this.#push(new StorageBatch(), 'secured');
+  }
+
+  #push(batch: StorageBatch, durability: GroupDurability): Promise<void> {
     const { queueBytesMax } = this.#options;
     if (this.#waiting.length > 0 && this.#waitingBytes + memoryOf(batch) > queueBytesMax) {
       return Promise.reject(overloaded(queueBytesMax));
@@ -89,12 +101,12 @@ export class WriteQueue {
   }
 
   #takeGroup(): readonly QueuedWrite[] {
-    const isSynced = this.#waiting[0]?.durability === 'synced';
+    const first = this.#waiting[0]?.durability ?? 'buffered';
     let bytes = 0;
     let count = 0;
     for (const { batch, durability } of this.#waiting) {
       bytes += batch.bytes;
-      const fits = bytes <= this.#options.groupBytesMax && (isSynced || durability === 'buffered');
+      const fits = bytes <= this.#options.groupBytesMax && canJoin(first, durability);
       if (count > 0 && !fits) break;
       count += 1;
     }
@@ -110,6 +122,10 @@ export class WriteQueue {
     this.#waitingBytes = 0;
     return writes;
   }
+}
+
+function canJoin(first: GroupDurability, next: GroupDurability): boolean {
+  return next === first || (first === 'synced' && next === 'buffered');
 }
 
 function memoryOf(batch: StorageBatch): number {

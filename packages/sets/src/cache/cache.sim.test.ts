@@ -202,6 +202,7 @@ test('S16 SADD, SREM and SISMEMBER read the storage once per member and once per
       },
       range: storage.range.bind(storage),
       snapshot: storage.snapshot.bind(storage),
+      secure: storage.secure.bind(storage),
       health: storage.health.bind(storage),
       whenReadable: storage.whenReadable.bind(storage),
       write: (batch: StorageBatch, options: { durability: 'buffered' | 'synced' }) =>

@@ -28,6 +28,10 @@ export class OuterStorage implements Storage {
     return this.#inner.write(batch, options);
   }
 
+  secure(): Promise<void> {
+    return this.#inner.secure();
+  }
+
   snapshot(): StorageSnapshot {
     return this.#inner.snapshot();
   }

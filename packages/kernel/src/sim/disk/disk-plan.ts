@@ -10,6 +10,7 @@ export type DiskOperationKind =
   | 'read'
   | 'buffered-write'
   | 'synced-write'
+  | 'secure'
   | 'append'
   | 'sync'
   | 'names'
@@ -72,6 +73,7 @@ const USUAL_MS: Readonly<Record<DiskOperationKind, readonly [number, number]>> =
   read: [0.01, 0.2],
   'buffered-write': [0.01, 0.3],
   'synced-write': [0.5, 5],
+  secure: [1, 50],
   append: [0.01, 0.3],
   sync: [0.5, 5],
   names: [0.01, 0.3],
@@ -83,10 +85,16 @@ const ADDS: ReadonlySet<DiskOperationKind> = new Set([
   'reopen',
   'buffered-write',
   'synced-write',
+  'secure',
   'append',
   'names',
 ]);
-const SYNCS: ReadonlySet<DiskOperationKind> = new Set(['synced-write', 'sync', 'sync-names']);
+const SYNCS: ReadonlySet<DiskOperationKind> = new Set([
+  'synced-write',
+  'secure',
+  'sync',
+  'sync-names',
+]);
 
 export class SeededDiskPlan implements DiskPlan {
   readonly #delays: SeededRandom;

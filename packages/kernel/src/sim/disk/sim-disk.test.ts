@@ -40,12 +40,14 @@ async function withDisk(seed: number, body: (world: World) => Promise<void>): Pr
 
 /** Keys `0` to `count - 1`, one batch each; a batch also writes a twin, which must share its fate. */
 async function writeNumbers(storage: Storage, count: number, durabilityOf: (n: number) => object) {
-  for (let n = 0; n < count; n += 1) {
-    const batch = new StorageBatch()
-      .put(bytes(`${n}`), bytes('x'))
-      .put(bytes(`twin ${n}`), bytes('x'));
-    await storage.write(batch, durabilityOf(n) as typeof SYNCED);
-  }
+  for (let n = 0; n < count; n += 1) await writeNumber(storage, n, durabilityOf(n));
+}
+
+async function writeNumber(storage: Storage, n: number, durability: object): Promise<void> {
+  const batch = new StorageBatch()
+    .put(bytes(`${n}`), bytes('x'))
+    .put(bytes(`twin ${n}`), bytes('x'));
+  await storage.write(batch, durability as typeof SYNCED);
 }
 
 function numbersIn(storage: Storage, count: number): number[] {
@@ -77,6 +79,48 @@ test('K82 a loss of power keeps the synced batches and any subset of the others'
   expect(holes).toContain('3,7,11');
   expect(holes).toContain('0,1,2,3,4,5,6,7,8,9,10,11');
 });
+
+test('K82 a loss of power keeps what was secured, and any subset of what came later', async () => {
+  const kept = new Set<string>();
+  for (let seed = 0; seed < 40; seed += 1) {
+    await withDisk(seed, async ({ node, store }) => {
+      const storage = await store();
+      await writeNumbers(storage, 6, () => BUFFERED);
+      await storage.secure();
+      for (const n of [6, 7]) await writeNumber(storage, n, BUFFERED);
+      node.losePower();
+      const found = numbersIn(await store(), 8);
+      expect(found).toEqual(expect.arrayContaining([0, 1, 2, 3, 4, 5]));
+      kept.add(found.join());
+    });
+  }
+  expect(kept).toContain('0,1,2,3,4,5');
+  expect(kept).toContain('0,1,2,3,4,5,6,7');
+});
+
+test.each(['is under way', 'has failed'])(
+  'K82 a loss of power may take what is secured too late: it %s',
+  async (state) => {
+    const kept = new Set<number>();
+    for (let seed = 0; seed < 40; seed += 1) {
+      await withDisk(seed, async ({ node, store, simulation }) => {
+        const storage = await store();
+        await writeNumbers(storage, 6, () => BUFFERED);
+        if (state === 'has failed') {
+          node.disk.adjust({ syncFailureProbability: 1 });
+          await expect(storage.secure()).rejects.toMatchObject({ code: 'storage-failed' });
+        } else {
+          void storage.secure();
+          await simulation.clock.sleep(0);
+        }
+        node.losePower();
+        kept.add(numbersIn(await store(), 6).length);
+      });
+    }
+    expect(kept).toContain(0);
+    expect(kept.size).toBeGreaterThan(2);
+  },
+);
 
 test('what survived one loss of power survives the next', () =>
   withDisk(3, async ({ node, store }) => {

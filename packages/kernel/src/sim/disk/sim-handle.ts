@@ -44,6 +44,7 @@ export class SimHandle implements LifeHandle {
 
   async write(group: WriteGroup): Promise<void> {
     const { durability } = group;
+    if (durability === 'secured') return this.#secure();
     const records = group.batches.map(({ operations }) => ({ operations, durability }));
     this.#image.begin(records);
     const kind = durability === 'synced' ? 'synced-write' : 'buffered-write';
@@ -52,6 +53,15 @@ export class SimHandle implements LifeHandle {
 
   async close(error: () => SynclineError = () => closedStore(this.directory)): Promise<void> {
     this.#closedError ??= error;
+  }
+
+  #secure(): Promise<void> {
+    return this.#disk.perform('secure', this.directory, (verdict) => {
+      this.#disk.note(verdict, this.directory, 0);
+      const error = levelTextOf(verdict, this.directory);
+      if (error !== undefined) throw error;
+      this.#image.secure();
+    });
   }
 
   /** The group reaches the disk, or does not. After a failed sync nobody can tell. */

@@ -80,6 +80,12 @@ export class SimStorage implements Storage {
     return this.#queue.push(batch, options.durability);
   }
 
+  secure(): Promise<void> {
+    if (this.#disk.life.isDead) return this.#disk.life.never();
+    if (this.#closing !== undefined) return Promise.reject(closedStore(this.#image.name));
+    return this.#queue.pushSecure();
+  }
+
   health(): StorageHealth {
     return this.#closing === undefined ? this.#life.health() : { kind: 'closed' };
   }

@@ -4,7 +4,8 @@
 // others any subset: a store may lose any unsynced record, not only the last ones. A batch is never
 // torn. Writes under way, and those whose sync failed, are uncertain: they may turn up after a restart.
 //
-// K82  A batch acknowledged as buffered survives a kill, one acknowledged as synced a loss of power.
+// K82  A batch acknowledged as buffered survives a kill; one acknowledged as synced, or secured since, a loss of
+//      power.
 // K83  A batch that was not acknowledged is after a restart whole or gone.
 import type { Durability } from '../../storage/storage.js';
 import type { StorageOperation } from '../../storage/storage-batch.js';
@@ -56,6 +57,12 @@ export class StoreImage {
   /** The batches under way have left no trace. */
   discard(): void {
     this.#uncertain = [];
+  }
+
+  /** All that was applied is sure to survive. */
+  secure(): void {
+    this.#base = this.#content;
+    this.#log = [];
   }
 
   /** The process has ended: the first `survivors` of the uncertain batches are there. */

@@ -244,7 +244,7 @@ describe('a restart', () => {
 
   test.each([
     { how: 'clean', durability: 'synced', resumes: true },
-    { how: 'clean', durability: 'buffered', resumes: false },
+    { how: 'clean', durability: 'buffered', resumes: true },
     { how: 'unclean', durability: 'synced', resumes: true },
     { how: 'unclean', durability: 'buffered', resumes: false },
   ] as const)(
@@ -272,6 +272,29 @@ describe('a restart', () => {
           });
         const again = await store.setState(writer.write('a', 2));
         expect(again, 'its managers go on').toMatchObject({ applied: true, state: { version: 2 } });
+      }),
+  );
+
+  test.each([
+    { trouble: { isFull: true }, remedy: { isFull: false } },
+    { trouble: { syncFailureProbability: 1 }, remedy: { syncFailureProbability: 0 } },
+  ])(
+    'after buffered writes that could not be secured: cursors reset ($trouble)',
+    ({ trouble, remedy }) =>
+      inWorld(async (world) => {
+        const first = await openIn(world);
+        const { writers } = await createStaffedJob(first.store);
+        await at(writers, 0).set('a', 1, { durability: 'buffered' });
+        const before = new StreamReader({ store: first.store, clock: world.clock });
+        const synced = (await before.untilKind('synced')).at(-1);
+        if (!synced || !('cursor' in synced)) throw new Error('`synced` has a cursor');
+        world.node.disk.adjust(trouble);
+        await first.store.close();
+        await first.storage.close();
+        world.node.disk.adjust(remedy);
+        const { store } = await openIn(world);
+        const reader = new StreamReader({ store, clock: world.clock }, { after: synced.cursor });
+        expect(await reader.next()).toMatchObject({ kind: 'gap', reason: 'reset' });
       }),
   );
 

@@ -43,7 +43,10 @@ test('states, leases, deletions and cursors are as they were after a restart', a
   await follower.untilKind('synced');
   for (let round = 1; round <= 40; round += 1) {
     const payload = { round, text: 'ü'.repeat(round) };
-    await Promise.all(writers.map((writer) => writer.set(`tag ${round % 3}`, round, { payload })));
+    const durability = round % 2 === 0 ? 'synced' : 'buffered';
+    await Promise.all(
+      writers.map((writer) => writer.set(`tag ${round % 3}`, round, { payload, durability })),
+    );
   }
   const progress = await first.store.aggregate(JOB_ID, {});
   await follower.untilRevision(progress.revision);

@@ -17,7 +17,7 @@ export async function openEmbeddedJobStore(
   const start = await readStartFacts(deps, settings.retention);
   if (start.hasBufferedMark) {
     const { generation } = start.row;
-    deps.logger.warn('🟡 the job store has taken buffered writes: cursors of jobs reset', {
+    deps.logger.warn('🟡 the job store may have lost buffered writes: cursors of jobs reset', {
       generation,
     });
   }

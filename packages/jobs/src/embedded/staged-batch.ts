@@ -55,8 +55,8 @@ export class StagedBatch {
   readonly #rewritten: StorageEntry[] = [];
   #rewrittenBytes = 0;
   storeRow: StoreRow | undefined;
-  /** Written before the first buffered write of a store is acknowledged. */
-  bufferedMark = false;
+  /** Set before the first buffered write of a store is acknowledged, cleared when all of them are secured. */
+  bufferedMark: 'set' | 'clear' | undefined;
   #durability: Durability = 'buffered';
 
   get durability(): Durability {
@@ -105,7 +105,8 @@ export class StagedBatch {
     for (const { key, value } of this.#rewritten) batch.put(key, value);
     for (const key of this.removedKeys) batch.delete(key);
     if (this.storeRow) batch.put(storeKey, encodeStoreRow(writer, storeKey, this.storeRow));
-    if (this.bufferedMark) batch.put(bufferedKey, Uint8Array.of(1));
+    if (this.bufferedMark === 'set') batch.put(bufferedKey, Uint8Array.of(1));
+    if (this.bufferedMark === 'clear') batch.delete(bufferedKey);
     return batch;
   }
 

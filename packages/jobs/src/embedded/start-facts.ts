@@ -1,7 +1,7 @@
 // What a store finds when it starts: how many jobs there are, which leases are held, which deletions a crash
 // has cut off.
 //
-// A store that has ever taken buffered writes may have lost some, however it ended, and its cursors may name
+// A store that took buffered writes and did not end in order may have lost some, and its cursors may name
 // revisions that will be given again: then the generation of all cursors is raised before anybody gets one, and
 // what such a loss leaves behind is repaired.
 import type { Random, Storage } from '@syncline/kernel';

@@ -1,8 +1,7 @@
 // What the store remembers besides its jobs: how many there are, the number of the next one, the generation of
 // its cursors, and whether buffered writes may be lying about. It changes when a commit has resolved.
 //
-// The mark of buffered writes is never taken back: nothing in the contract of a storage makes them durable later.
-// LevelDB syncs its current log only, and closes a full one without a sync.
+// The mark of buffered writes is taken back only when the storage has secured them: a synced write does not.
 import type { StoreRow } from './row-codec.js';
 import type { StagedBatch } from './staged-batch.js';
 
@@ -76,8 +75,14 @@ export class StoreLedger {
 
   /** Before a buffered write is acknowledged the disk must know that there are some. */
   markBuffered(batch: StagedBatch): void {
-    if (this.#hasBufferedMark || batch.bufferedMark) return;
-    batch.bufferedMark = true;
+    if (this.#hasBufferedMark || batch.bufferedMark === 'set') return;
+    batch.bufferedMark = 'set';
+    batch.requireSynced();
+  }
+
+  /** Call it when the storage has secured all writes and no more will come. */
+  clearBuffered(batch: StagedBatch): void {
+    batch.bufferedMark = 'clear';
     batch.requireSynced();
   }
 
@@ -88,6 +93,6 @@ export class StoreLedger {
     }
     this.#jobsCount = this.jobsCountIn(batch);
     this.#row = batch.storeRow ?? this.#row;
-    this.#hasBufferedMark ||= batch.bufferedMark;
+    if (batch.bufferedMark !== undefined) this.#hasBufferedMark = batch.bufferedMark === 'set';
   }
 }

@@ -5,7 +5,7 @@
 //   No cursor notices: all of them are reset, and new ones lie behind the head.
 // - Such a record can belong to a job whose deletion was done since: it is deleted once more.
 //
-// It reads the whole log once. That is the price of buffered writes, to be paid at each start.
+// It reads the whole log once. That is the price of buffered writes and a store that was not closed.
 import { type Storage, StorageBatch } from '@syncline/kernel';
 import { loadJob } from './job-loader.js';
 import { deletedKey, headKey, jobNoOfKey, logOfAllJobs, storeKey } from './keys.js';

@@ -70,6 +70,21 @@ function trials(disk: SmallDisk): void {
     });
   });
 
+  it('K15 a store that cannot be secured says so, though LevelDB fails in the background', async () => {
+    const storage = await openLevelStorage(deps, { directory });
+    for (let round = 0; round < 10; round += 1) {
+      await storage.write(largeBatch(), { durability: 'buffered' });
+    }
+    await disk.fill(0);
+    const error = await storage.secure().catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: 'storage-full' });
+    expect(`${error.cause}`).toMatch(/\.ldb: No space left/);
+    await disk.free();
+    await storage.secure();
+    expect(storage.health()).toEqual({ kind: 'ok' });
+    await storage.close();
+  });
+
   describe('a process that meets a full disk', () => {
     it.each(PATTERNS)(
       'K16 loses no $durability write, also when it is killed afterwards ($mebibytesLeft MiB left, values up to $valueBytesMax)',

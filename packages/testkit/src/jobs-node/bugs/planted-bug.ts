@@ -136,20 +136,16 @@ export const SOURCE_EDITS = {
   'jobs-buffered-mark-not-synced': [
     {
       file: 'embedded/store-ledger',
-      find: 'batch.bufferedMark = true; batch.requireSynced();',
-      replace: 'batch.bufferedMark = true;',
+      find: "batch.bufferedMark = 'set'; batch.requireSynced();",
+      replace: "batch.bufferedMark = 'set';",
     },
   ],
   /** A stop in order takes buffered writes for durable. */
   'jobs-stop-trusts-buffered': [
     {
       file: 'embedded/embedded-engine',
-      find: 'await this.#queue.idle();',
-      replace: `await this.#queue.idle();
-        await new Promise((done) => this.#queue.pushInternal({
-          bytes: 0, done, failed: done,
-          prepare: (batch) => { batch.removedKeys.push(Uint8Array.of(0x75)); batch.requireSynced(); },
-        }));`,
+      find: 'await storage.secure();',
+      replace: '',
     },
   ],
   /** The time of a change is that of the clock, which steps. */

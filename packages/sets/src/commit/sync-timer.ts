@@ -1,7 +1,10 @@
 // In class `buffered` the disk is synced each second, if anything was written: by rewriting a small key.
 //
-// An empty batch would be skipped, so the batch holds the second at which it was written. With LevelDB
-// one fsync of its log covers the records before it as well.
+// An empty batch would be skipped, so the batch holds the second at which it was written. With LevelDB one fsync
+// covers the records before it in the same log. A log that has become full it closes without a sync, and makes a
+// synced table of it at once: until that is there a loss of power may cost what the log took since the last
+// sync, and all that came later, since the journal is read up to its first hole. To secure the storage instead
+// would write a table each second.
 import {
   type Clock,
   type Storage,

@@ -33,10 +33,12 @@ function damageable(storage: Storage) {
       return { batches, [Symbol.asyncIterator]: () => range[Symbol.asyncIterator]() };
     },
   });
-  const of = (name: 'write' | 'health' | 'whenReadable' | 'close') => storage[name].bind(storage);
+  const of = (name: 'write' | 'secure' | 'health' | 'whenReadable' | 'close') =>
+    storage[name].bind(storage);
   const store = {
     ...damaged(storage),
     write: of('write'),
+    secure: of('secure'),
     health: of('health'),
     whenReadable: of('whenReadable'),
     close: of('close'),

@@ -322,8 +322,9 @@ async function run(seed: number): Promise<void> {
       if (chance.float() < 0.15) node.disk.adjust({ syncFailureProbability: 0.2 });
       await simulation.clock.sleep(chance.float() * 800);
       if (fault) throw fault.error;
-      world.end = pick(chance, ['kill', 'power', 'stopped']);
-      if (world.end === 'stopped') await world.stop(simulation.clock);
+      const end = pick<Ending>(chance, ['kill', 'power', 'stopped']);
+      if (end === 'stopped') await world.stop(simulation.clock);
+      world.end = end; // not before: a process that fails meanwhile and comes back has lost no power
       world.store = undefined;
       if (world.end === 'kill') node.kill();
       else node.losePower();

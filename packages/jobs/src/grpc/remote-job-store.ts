@@ -29,7 +29,6 @@ import type {
 } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
-import { outcomeUnknown } from '../outcome-unknown.js';
 import type { Progress } from '../progress.js';
 import type { ReconnectOptions } from '../reconnect.js';
 import type { Scope, State } from '../state.js';
@@ -123,8 +122,7 @@ export class RemoteJobStore implements JobStore {
   }
 
   async markJobDeleted(jobId: string, call?: JobCallOptions): Promise<JobInfo> {
-    await this.#write(markJobDeleted, globalRequest(jobId, call), call);
-    return (await this.#read(getJob, { jobId }, call).catch(outcomeUnknown)).job;
+    return (await this.#write(markJobDeleted, globalRequest(jobId, call), call)).job;
   }
 
   async deleteJob(jobId: string, call?: JobCallOptions): Promise<boolean> {

@@ -171,7 +171,10 @@ const samples = {
     }),
     response: fc.record({ applied: fc.boolean(), job }),
   },
-  markJobDeleted: global,
+  markJobDeleted: {
+    ...global,
+    response: fc.record({ applied: fc.boolean(), revision: count, job }),
+  },
   deleteJob: global,
   heartbeat: {
     request: fc.record({

@@ -136,10 +136,10 @@ const globalRequest = message<GlobalRequest>({
 });
 const globalResponse = message<GlobalResponse>({ applied: bool(1), revision: uint(2) });
 
-export const markJobDeleted: Call<GlobalRequest, GlobalResponse> = {
+export const markJobDeleted: Call<GlobalRequest, GlobalResponse & { readonly job: JobInfo }> = {
   name: 'MarkJobDeleted',
   request: globalRequest,
-  response: globalResponse,
+  response: message({ applied: bool(1), revision: uint(2), job: required(3, jobMessage) }),
 };
 
 export const deleteJob: Call<GlobalRequest, GlobalResponse> = {

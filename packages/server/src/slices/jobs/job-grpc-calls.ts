@@ -85,7 +85,7 @@ export function jobCalls({ store }: JobCallDeps): JobCalls {
       const job = isApplied
         ? await store.markJobDeleted(jobId, meantBy(request))
         : checkTask(await knownJob(jobId), request);
-      return { applied: isApplied, revision: job.revision };
+      return { applied: isApplied, revision: job.revision, job };
     },
     async deleteJob(request) {
       const { jobId } = request;

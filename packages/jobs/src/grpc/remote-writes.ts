@@ -1,5 +1,5 @@
 // The writes of a remote store. What is written in one turn leaves as one message, and many are in flight: a call
-// each would cost ten times as much on both sides.
+// each would cost about three times as much on both sides.
 //
 //   ask ─▶ waiting ─ the stream has room ─▶ sent ─▶ answered
 //                                            └─ the stream is lost ─▶ failed, and nobody knows whether it has arrived

@@ -2,6 +2,7 @@
 //
 // Each fault is on in half of the runs. So some runs have a single fault, in which its bugs are not
 // hidden by others, and some have all of them at once.
+import { setMaxListeners } from 'node:events';
 import { Simulation, SimulationFailure, type SimulationOptions } from '@syncline/kernel/testing';
 import type { Workload, WorkloadContext, WorkloadEntry } from './workload.js';
 
@@ -68,6 +69,7 @@ async function runWorkloads(
   for (const { workload, context } of running) await workload.setup?.(context);
 
   const faultsEnd = new AbortController();
+  setMaxListeners(0, faultsEnd.signal); // every fault sleeps until it
   const started = running.map(({ workload, context }) => workload.start(context, faultsEnd.signal));
   await started[0];
   faultsEnd.abort();

@@ -25,7 +25,7 @@ export type { FeedStore, FeedView } from './feed/feed-store.js';
 export type { FeedSubscription } from './feed/feed-subscription.js';
 export type { FeedOverflow } from './feed/live-buffer.js';
 export { MemoryFeedStore, type MemoryFeedStoreOptions } from './feed/memory-feed-store.js';
-export type { FileStat, Files } from './files/files.js';
+export type { AppendHandle, FileStat, Files } from './files/files.js';
 export { createSystemFiles } from './files/system-files.js';
 export { crc32 } from './hash/crc32.js';
 export { type HalfSipKey, halfSipHash13, halfSipKey } from './hash/half-sip-hash.js';

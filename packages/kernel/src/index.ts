@@ -58,6 +58,7 @@ export { VersionVector } from './identity/version-vector.js';
 export { Lifecycle, type LifecycleDeps, type LifecyclePart, type StopReport } from './lifecycle.js';
 export { defineLimits, type Limit } from './limit.js';
 export { kernelLimits } from './limits.js';
+export { SegmentLog, type SegmentLogDeps, type SegmentLogOptions } from './log/segment-log.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
 export {
   type Labels,

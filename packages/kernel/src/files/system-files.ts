@@ -25,7 +25,7 @@ import { splitPath } from './file-path.js';
 import { checkPlace } from './file-place.js';
 import { errnoOf, failedEarlierSync, failedSync, fileSystemError } from './file-system-error.js';
 import type { AppendHandle, FileStat, Files } from './files.js';
-import { openSystemAppend, OWNER_ONLY_FILE } from './system-append-handle.js';
+import { OWNER_ONLY_FILE, openSystemAppend } from './system-append-handle.js';
 
 const OWNER_ONLY_DIRECTORY = 0o700;
 

@@ -1,6 +1,10 @@
 // Errors of a simulated disk, in the words of the real file system.
 import type { Outcome, SynclineError } from '../../error.js';
-import { type FileSystemProblem, fileSystemError, writeError } from '../../files/file-system-error.js';
+import {
+  type FileSystemProblem,
+  fileSystemError,
+  writeError,
+} from '../../files/file-system-error.js';
 import type { Verdict } from './disk-plan.js';
 import type { TreeNode } from './file-node.js';
 

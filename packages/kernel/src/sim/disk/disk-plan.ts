@@ -160,9 +160,7 @@ export class SeededDiskPlan implements DiskPlan {
     const keepPageProbability = [0, 0.5, 0.9, 1, 1][Math.floor(pages.float() * 5)] ?? 0;
     return {
       survives: ({ kind }) =>
-        kind === 'page'
-          ? pages.float() < keepPageProbability
-          : random.float() < keepProbability,
+        kind === 'page' ? pages.float() < keepPageProbability : random.float() < keepProbability,
       survivingBytes: (uncertainBytes) => {
         const isWhole = random.float() < keepProbability;
         return isWhole ? uncertainBytes : Math.floor(random.float() * uncertainBytes);

@@ -173,6 +173,11 @@ export class SegmentLog implements AsyncDisposable {
     return this.#chain.advance(crc);
   }
 
+  /** Gives up the reserve, for a caller that needs room for something else. False when it is empty. */
+  releaseReserve(): boolean {
+    return this.#reserve.release();
+  }
+
   /** Makes everything appended so far durable. One sync runs at a time; later callers share the next. */
   sync(): Promise<void> {
     return this.#syncs.request();

@@ -11,6 +11,7 @@
 import { assert, type Dot, formatActor, formatDot, kernelLimits, SynclineError } from '@syncline/kernel';
 import type { ByteList } from '../byte-list.js';
 import { setsLimits } from '../limits.js';
+import { wordOf } from '../memory/element-heap.js';
 import {
   type DotWords,
   memberBuffer,
@@ -22,7 +23,6 @@ import {
   ROW_COUNTER_LOW,
   ROW_MEMBER_BYTES,
   SEVERAL_DOTS,
-  wordOf,
 } from '../memory/element-row.js';
 import type { Operation } from '../operation/operation.js';
 import type { SetEntry } from './set-table.js';

@@ -12,6 +12,7 @@
 // S10  All pins together hold a bounded list; at the bound the oldest is broken.
 import { type Dot, SynclineError, type VersionVector } from '@syncline/kernel';
 import { setsLimits } from '../limits.js';
+import { wordOf } from '../memory/element-heap.js';
 import {
   memberBuffer,
   memberEnd,
@@ -23,7 +24,6 @@ import {
   ROW_HASH_HIGH,
   readWord,
   SEVERAL_DOTS,
-  wordOf,
 } from '../memory/element-row.js';
 import type { SetEntry } from './set-table.js';
 import type { SetsState } from './sets-state.js';

@@ -10,7 +10,7 @@
 import type { ActorId, Dot, VersionVector } from '@syncline/kernel';
 import type { ByteList } from '../byte-list.js';
 import type { Digest } from '../keyspace.js';
-import { ElementHeap } from '../memory/element-heap.js';
+import { ElementHeap, wordOf } from '../memory/element-heap.js';
 import {
   type DotWords,
   NO_DOT,
@@ -20,7 +20,6 @@ import {
   ROW_TOUCH,
   SEVERAL_DOTS,
   SeveralDots,
-  wordOf,
 } from '../memory/element-row.js';
 import { OrderHash, type OrderKeys } from '../memory/order-hash.js';
 import { OperationWriter } from '../operation/operation-writer.js';

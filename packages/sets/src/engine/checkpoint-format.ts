@@ -200,7 +200,7 @@ export interface CheckpointVisitor {
 export class CheckpointDecoder {
   readonly #path: string;
   readonly #visitor: CheckpointVisitor;
-  #rest = Buffer.alloc(0);
+  #rest: Buffer = Buffer.alloc(0);
   #offset = 0;
   #crc = 0;
   #actors: readonly Dot['actor'][] = [];

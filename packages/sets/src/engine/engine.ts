@@ -18,7 +18,6 @@ import {
   type Timer,
   type SegmentLog,
 } from '@syncline/kernel';
-import { setsLimits } from '../limits.js';
 import { createOrderKeys } from '../memory/order-hash.js';
 import { Checkpoints } from './checkpoints.js';
 import { chooseEpoch, type Identity, writeIdentity } from './identity.js';

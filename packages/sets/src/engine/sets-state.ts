@@ -58,7 +58,7 @@ export class SetsState {
     this.#hash = new OrderHash(keys.order);
     this.sets = new SetTable(this.heap, this.#hash);
     this.digest = new LiveDigest(keys.riblt);
-    this.pins = new Pins(this);
+    this.pins = new Pins();
   }
 
   /** Memory of elements, sets and pins. */

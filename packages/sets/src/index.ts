@@ -1,6 +1,6 @@
 export { absentCommands } from './commands/absent-commands.js';
-export { type CommandDescription, describeCommands } from './commands/describe-commands.js';
-export { errorWords } from './commands/error-words.js';
+export { type CommandDescription, describeCommands } from './commands/command-table.js';
+export { errorWords } from './commands/errors.js';
 export type { Digest } from './keyspace.js';
 export { setsLimits } from './limits.js';
 export { setsMetrics } from './metrics-list.js';

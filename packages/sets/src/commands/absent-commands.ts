@@ -1,29 +1,29 @@
-// The commands of Redis 7.0 that are not answered, by the reason. Who sends one is told the reason, since a
-// client that asks for strings would else look for a mistake of its own; docs/COMMANDS.md shows the same.
+// The commands of Redis 7.0 that Syncline does not support, grouped by the reason. The error for such a command
+// gives the reason, so that nobody looks for a typing mistake; docs/COMMANDS.md shows the same.
 
 interface AbsentCommands {
   readonly title: string;
-  /** A sentence for the documentation: why, and what to use instead. */
+  /** For the documentation: why, and what to use instead. */
   readonly reason: string;
-  /** Stands behind the error; none where "sets only" says all. */
+  /** Follows the error text. Left out where "sets only" says it all. */
   readonly remark?: string;
   /** In lower case, by name. */
   readonly names: readonly string[];
 }
 
-const noTypes = 'Syncline keeps sets only.';
+const noTypes = 'Syncline stores sets only.';
 
 export const absentCommands: readonly AbsentCommands[] = [
   {
     title: 'Expiry',
-    reason: 'Sets do not expire. Keep a set per period, and remove the old ones by DEL.',
+    reason: 'Sets do not expire. Keep one set per period, and remove the old ones with DEL.',
     remark: 'Sets do not expire.',
     names: list('expire expireat pexpire pexpireat'),
   },
   {
     title: 'Keys',
     reason:
-      'For RENAME and COPY use SUNIONSTORE and DEL within MULTI; members are sorted by the program. Values travel as members, not as dumps, and there is only database 0.',
+      'For RENAME and COPY use SUNIONSTORE and DEL inside MULTI. Sort members in the client. There are no dumps, and only database 0.',
     remark: 'SUNIONSTORE copies a set.',
     names: list(
       'copy dump migrate move rename renamenx restore restore-asking sort sort_ro swapdb',
@@ -31,8 +31,8 @@ export const absentCommands: readonly AbsentCommands[] = [
   },
   {
     title: 'Scripts and functions',
-    reason: 'There are none. MULTI, WATCH and EXEC make several commands one.',
-    remark: 'There are no scripts; MULTI and EXEC make several commands one.',
+    reason: 'There are none. MULTI, WATCH and EXEC run several commands as one.',
+    remark: 'There are no scripts; use MULTI and EXEC to run several commands as one.',
     names: list('eval eval_ro evalsha evalsha_ro fcall fcall_ro script'),
   },
   {
@@ -44,12 +44,12 @@ export const absentCommands: readonly AbsentCommands[] = [
     ),
   },
   {
-    title: 'Saving, watching and replicating a server',
+    title: 'Administration and replication',
     reason:
-      'Every answered write is stored already, and nodes will replicate by a mesh of their own. A server is stopped by SIGTERM, watched by /metrics and `syncline status`, and has one password.',
-    remark: 'This is not run over RESP: see docs/sets.md, "Operating it".',
+      'Nodes replicate through a mesh of their own. Stop a server with SIGTERM, save with BGSAVE, monitor it with /metrics and `syncline status`. There is one password and no other user.',
+    remark: 'Servers are not administered over RESP: see docs/sets.md, "Operating it".',
     names: list(
-      'acl asking bgrewriteaof bgsave failover lastsave latency lolwut memory module monitor psync replconf replicaof save shutdown slaveof slowlog sync',
+      'acl asking failover latency lolwut memory module monitor psync replconf replicaof save shutdown slaveof slowlog sync',
     ),
   },
   {
@@ -74,7 +74,7 @@ export const absentCommands: readonly AbsentCommands[] = [
     ),
   },
   {
-    title: 'Sorted sets and places',
+    title: 'Sorted sets and geospatial indexes',
     reason: noTypes,
     names: list(
       'bzmpop bzpopmax bzpopmin geoadd geodist geohash geopos georadius georadius_ro georadiusbymember georadiusbymember_ro geosearch geosearchstore zadd zcard zcount zdiff zdiffstore zincrby zinter zintercard zinterstore zlexcount zmpop zmscore zpopmax zpopmin zrandmember zrange zrangebylex zrangebyscore zrangestore zrank zrem zremrangebylex zremrangebyrank zremrangebyscore zrevrange zrevrangebylex zrevrangebyscore zrevrank zscan zscore zunion zunionstore',
@@ -88,8 +88,8 @@ export const absentCommands: readonly AbsentCommands[] = [
     ),
   },
   {
-    title: 'Estimates (HyperLogLog)',
-    reason: 'Syncline keeps sets only; SCARD counts exactly.',
+    title: 'HyperLogLog',
+    reason: 'Syncline stores sets only; SCARD counts exactly.',
     names: list('pfadd pfcount pfdebug pfmerge pfselftest'),
   },
 ];

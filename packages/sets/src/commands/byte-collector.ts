@@ -1,5 +1,5 @@
-// Byte strings that are gathered one after the other into one growing buffer: the members of a result, or
-// those of a change that is being made up. Its `list` can be handed to the keyspace and to a reply.
+// Byte strings collected into one growing buffer: the members of a result, or those of a change that is being
+// prepared. Its `list` can be passed to the keyspace and to a reply.
 import { ByteList } from '../byte-list.js';
 
 const BYTES_FIRST = 1024;
@@ -8,12 +8,12 @@ export class ByteCollector {
   readonly list = new ByteList(new Uint8Array(BYTES_FIRST));
   #bytes = 0;
 
-  /** All that was gathered. */
+  /** Of all items together. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Copies the bytes and gives their index in the list. */
+  /** Copies the bytes and returns their index in the list. */
   push(buffer: Uint8Array, start: number, end: number): number {
     const { list } = this;
     const next = this.#bytes + end - start;
@@ -31,16 +31,16 @@ export class ByteCollector {
     return this.push(bytes, 0, bytes.length);
   }
 
-  /** Takes the newest one back. */
-  drop(): void {
-    const { list } = this;
-    list.length -= 1;
-    this.#bytes = list.start(list.length);
+  /** Copies an item of another list. */
+  pushItem(list: ByteList, index: number): number {
+    return this.push(list.buffer, list.start(index), list.end(index));
   }
 
-  clear(): void {
-    this.list.length = 0;
-    this.#bytes = 0;
+  /** Drops the items from this index on. */
+  truncate(length: number): void {
+    if (length >= this.list.length) return;
+    this.#bytes = this.list.start(length);
+    this.list.length = length;
   }
 
   #grow(bytesMin: number): void {

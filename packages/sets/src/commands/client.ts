@@ -2,36 +2,36 @@
 import type { Address } from '@syncline/kernel';
 import type { Watcher } from '../keyspace.js';
 
-/** `Queued` is a command that waits for EXEC; only the commands know what it is. */
+/** `Queued` is a command that waits for EXEC; only commands know its type. */
 export interface Client<Queued = unknown> extends Watcher {
   readonly id: number;
   readonly address: Address;
   readonly connectedAtMs: number;
-  /** Fires when the connection is gone; what waits for it stops. */
+  /** Fires when the connection is gone; reads for it stop. */
   readonly gone: AbortSignal;
   name: string;
   libraryName: string;
   libraryVersion: string;
   protocol: 2 | 3;
   isAuthenticated: boolean;
-  /** CLIENT REPLY: `skip` drops the next reply, `off` all. */
+  /** CLIENT REPLY: `skip` drops the next reply, `off` all of them. */
   replies: 'on' | 'off' | 'skip-next' | 'skip';
   /** Commands since MULTI; undefined outside a transaction. */
   queued: Queued[] | undefined;
-  /** Memory of the queued commands, and their words. */
+  /** Memory of the queued commands, and the number of their words. */
   queuedBytes: number;
   queuedWords: number;
-  /** A command was refused since MULTI, so EXEC must be. */
+  /** A command was refused since MULTI, so EXEC must be refused too. */
   isQueueBroken: boolean;
   watchedKeys: number;
   /** Counter of the newest operation of this connection; 0 before the first. */
   lastCounter: number;
   lastCommand: string;
-  /** A command has walked sets, so it may have taken long. The session looks at the clock and sets it back. */
+  /** Set when a command has walked sets and may have taken long. The session checks the time and resets it. */
   hasWalked: boolean;
   lastActiveMs: number;
-  /** After this reply the connection ends: QUIT. */
+  /** Closes the connection after this reply: QUIT. */
   endAfterReply(): void;
-  /** Drops the connection at once: CLIENT KILL. */
+  /** Closes the connection at once: CLIENT KILL. */
   cut(): void;
 }

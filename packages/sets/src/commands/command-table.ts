@@ -1,35 +1,23 @@
-// Every command that Syncline answers, in one list. Arity, flags, COMMAND and docs/COMMANDS.md come from it.
-import type { Metrics } from '@syncline/kernel';
-import type { CommandFinder } from './command.js';
-import { auth } from './connection/auth.js';
-import { client } from './connection/client/client.js';
-import { readonly, readwrite } from './connection/cluster-mode.js';
-import { echo } from './connection/echo.js';
-import { hello } from './connection/hello.js';
-import { ping } from './connection/ping.js';
-import { quit } from './connection/quit.js';
-import { reset } from './connection/reset.js';
-import { select } from './connection/select.js';
-import { genericCommands } from './generic/generic-commands.js';
+// Every command that Syncline supports, in one table: arity, flags, COMMAND and docs/COMMANDS.md come from it.
+import { type Metrics, silentMetrics } from '@syncline/kernel';
+import type { Command, CommandFinder, KnownCommand } from './command.js';
+import { authenticationCommands } from './connection/authentication.js';
+import { clientCommand } from './connection/client-command.js';
+import { connectionCommands } from './connection/connection-commands.js';
+import { deleteCommands } from './generic/delete-commands.js';
+import { keyCommands } from './generic/key-commands.js';
+import { scanCommands } from './generic/scan-commands.js';
 import { CommandLookup } from './lookup.js';
-import { cluster } from './server/cluster.js';
-import { createCommandCommand } from './server/command/command.js';
-import { config } from './server/config/config.js';
-import { debug } from './server/debug.js';
-import { functionCommand } from './server/function.js';
+import { createCommandCommand } from './server/command-command.js';
+import { configCommand } from './server/config-command.js';
 import { info } from './server/info.js';
-import { role } from './server/role.js';
-import { time } from './server/time.js';
-import { wait } from './server/wait.js';
-import { setCommands } from './set/set-commands.js';
-import { synclineDigest } from './syncline/digest.js';
+import { serverCommands } from './server/server-commands.js';
+import { algebraCommands } from './set/algebra-commands.js';
+import { memberCommands } from './set/member-commands.js';
+import { randomCommands } from './set/random-commands.js';
 import { createSynclineRead } from './syncline/read.js';
-import { synclineVv } from './syncline/vv.js';
-import { discard } from './transactions/discard.js';
-import { exec } from './transactions/exec.js';
-import { multi } from './transactions/multi.js';
-import { unwatch } from './transactions/unwatch.js';
-import { watch } from './transactions/watch.js';
+import { versionCommands } from './syncline/versions.js';
+import { transactionCommands } from './transactions/transaction-commands.js';
 
 export interface CommandTableDeps {
   readonly metrics: Metrics;
@@ -37,14 +25,52 @@ export interface CommandTableDeps {
 
 export function createCommandTable({ metrics }: CommandTableDeps): CommandFinder {
   const table: CommandFinder = new CommandLookup([
-    ...setCommands,
-    ...genericCommands,
-    ...[auth, client, echo, hello, ping, quit, readonly, readwrite, reset, select],
-    ...[cluster, config, debug, functionCommand, info, role, time, wait],
-    ...[discard, exec, multi, unwatch, watch],
-    ...[synclineDigest, synclineVv],
-    createSynclineRead({ metrics, lookup: () => table }),
+    ...memberCommands,
+    ...randomCommands,
+    ...algebraCommands,
+    ...keyCommands,
+    ...scanCommands,
+    ...deleteCommands,
+    ...authenticationCommands,
+    ...connectionCommands,
+    clientCommand,
+    ...serverCommands,
+    configCommand,
+    info,
     createCommandCommand(() => table),
+    ...transactionCommands,
+    ...versionCommands,
+    createSynclineRead({ metrics, table: () => table }),
   ]);
   return table;
+}
+
+/** A command as the documentation shows it. */
+export interface CommandDescription {
+  /** In upper case, with its command for a subcommand: `CONFIG GET`. */
+  readonly name: string;
+  readonly group: Command['group'];
+  /** The words after the name; empty when there are none. */
+  readonly syntax: string;
+  readonly summary: string;
+  /** Undefined: as in Redis. */
+  readonly difference: string | undefined;
+}
+
+/** All commands by name, each followed by its subcommands. */
+export function describeCommands(): readonly CommandDescription[] {
+  const table = createCommandTable({ metrics: silentMetrics });
+  return byName(table.all).flatMap((known) => [
+    describe(known),
+    ...byName(known.subcommands?.all ?? []).map(describe),
+  ]);
+}
+
+function byName(commands: readonly KnownCommand[]): readonly KnownCommand[] {
+  return commands.toSorted((one, other) => (one.fullName < other.fullName ? -1 : 1));
+}
+
+function describe({ command, fullName }: KnownCommand): CommandDescription {
+  const { group, syntax = '', summary, difference } = command;
+  return { name: fullName.replace('|', ' ').toUpperCase(), group, syntax, summary, difference };
 }

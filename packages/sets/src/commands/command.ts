@@ -1,62 +1,60 @@
-// The shape of a command. Each lies in a file of its own; `command-table.ts` lists them all, and arity,
-// flags, COMMAND and docs/COMMANDS.md come from that one table.
+// The shape of a command. `command-table.ts` lists all of them; arity, flags, COMMAND and docs/COMMANDS.md
+// come from that one table.
 import type { ByteList } from '../byte-list.js';
 import type { Keyspace } from '../keyspace.js';
 import type { Reply } from '../resp/reply.js';
 import type { Client } from './client.js';
-import type { PatternMeter } from './pattern-meter.js';
+import type { PatternMeter } from './glob.js';
+import type { Load } from './run-command.js';
 import type { ServerFacts } from './server-facts.js';
 
 export interface CommandContext {
-  /** The words of the command, its name first. They stay until it has answered. */
+  /** The words of the command, its name first. They are valid until it has answered. */
   readonly args: ByteList;
   readonly reply: Reply;
   readonly keyspace: Keyspace;
   readonly client: Client<QueuedCommand>;
   readonly facts: ServerFacts;
-  /**
-   * Only where a transaction holds a command that walks the keyspace: the names of all sets that there are
-   * and that the transaction may make.
-   */
-  readonly setNames?: SetNames;
-  /** Of the transaction, for its patterns. Else each pattern has its own. */
+  /** Only inside a transaction, whose commands share it. Otherwise each pattern has its own. */
   readonly patternMeter?: PatternMeter;
 }
 
 export interface Command {
-  /** Lower case. */
+  /** In lower case. */
   readonly name: string;
-  /** Words with the name; negative: at least as many. Checked before it runs. */
+  /** Number of words including the name; negative for a minimum. Checked before the command runs. */
   readonly arity: number;
-  /** Words with the name, where all are looked at within a turn. More are refused. Left out: any number. */
+  /** The most words it takes, for commands that look at all of them within a turn. Default: any number. */
   readonly wordsMax?: number;
   readonly flags: readonly CommandFlag[];
   readonly group: 'set' | 'generic' | 'connection' | 'server' | 'transactions' | 'syncline';
-  /** The words behind the name, for help texts and docs/COMMANDS.md: `key member [member ...]`. */
+  /** The words after the name, for help texts and docs/COMMANDS.md: `key member [member ...]`. */
   readonly syntax?: string;
   /** One sentence for COMMAND DOCS and docs/COMMANDS.md. */
   readonly summary: string;
   /** How it differs from Redis, for docs/COMMANDS.md. */
   readonly difference?: string;
-  /** Where its keys stand, as COMMAND says it. */
+  /** Where its keys are, as COMMAND reports it. */
   readonly keys?: KeyPositions;
   /**
-   * What it walks. `run` is called when that fits into a turn, else `runLong`. Left out: it always fits.
+   * Adds what the command is about to read and remove to the load. When that is too much for one turn,
+   * `runLong` is called instead of `run`; when it is too much for a transaction, the transaction is refused.
+   * Left out: it always fits.
    */
-  readonly walks?: (args: ByteList) => Walk;
-  /** Named without the command: `get`, not `config|get`. Their `args` are the whole command. */
+  readonly estimate?: (context: CommandContext, load: Load) => void;
+  /** Their names are those without the command: `get`, not `config|get`. Their `args` are the whole command. */
   readonly subcommands?: readonly Command[];
-  /** Why nobody may run it; said at once, inside MULTI too. */
+  /** The error that everyone gets, also when queueing it inside MULTI. */
   readonly refusal?: string;
-  /** Its answer may come in a later turn, so it cannot be part of a transaction. */
+  /** It may answer in a later turn, so it cannot be part of a transaction. */
   readonly waits?: true;
   /**
-   * Answers within the turn. Only one that `waits` may give a promise; the connection waits for it.
-   * A `SynclineError` that is thrown becomes the answer. But `limit-exceeded` says that the change is too
-   * large for one operation: then nothing has changed, and outside a transaction `runLong` follows.
+   * Answers within the turn. Only a command that `waits` may return a promise; its connection waits for it.
+   * A `SynclineError` that is thrown becomes the answer. `limit-exceeded` means that it is too large for one
+   * turn or one operation and has changed nothing: outside a transaction `runLong` is called next.
    */
   run(context: CommandContext): void | Promise<void>;
-  /** The same beyond a turn, for sets that are not at hand. The connection waits for it. */
+  /** The same in slices, over several turns. The connection waits for it. */
   runLong?(context: CommandContext, signal: AbortSignal): Promise<void>;
 }
 
@@ -69,6 +67,7 @@ export type CommandFlag =
   | 'noscript'
   | 'random'
   | 'loading'
+  | 'no_async_loading'
   | 'stale'
   | 'no_auth'
   | 'no_multi'
@@ -78,59 +77,15 @@ export type CommandFlag =
 
 export interface KeyPositions {
   readonly first: number;
-  /** -1: the last word. */
+  /** -1 is the last word. */
   readonly last: number;
   readonly step: number;
-  /** The word that says how many keys stand behind it; first, last and step are 0 then. */
+  /** Index of the word that holds the number of keys after it; first, last and step are 0 then. */
   readonly countAt?: number;
 }
 
-/** `removes`: what is walked is removed, so in a transaction it counts as changes and not as reads. */
-export type Walk =
-  | SetsWalk
-  | PartWalk
-  /** So many sets or members are asked for by name. */
-  | { readonly kind: 'names'; readonly count: number }
-  /** All sets there are. Never at hand outside a transaction, which then gives `setNames`. */
-  | { readonly kind: 'keyspace'; readonly removes: boolean }
-  /** More changes than an operation holds, whatever the sets are. A transaction that has one is refused. */
-  | { readonly kind: 'long' }
-  | { readonly kind: 'none' };
-
-/**
- * The sets that the words from `from` up to `to` name. They must be at hand, with at most `turnMembersMax`
- * members all together, repeated ones each time.
- */
-export interface SetsWalk {
-  readonly kind: 'sets';
-  readonly from: number;
-  readonly to: number;
-  readonly removes: boolean;
-}
-
-/** Some members of the set that a word names. It must be in memory. */
-export interface PartWalk {
-  readonly kind: 'part';
-  readonly key: number;
-  /** At most so many are looked at. */
-  readonly members: number;
-  /** One member may be looked at several times. */
-  readonly repeats: boolean;
-  readonly removes: boolean;
-  /**
-   * Where a turn is enough for it: for any set, for one whose members are not too long, for one at hand, or only
-   * inside a transaction, which counts.
-   */
-  readonly fits: 'any-set' | 'short-members' | 'set-at-hand' | 'transaction';
-}
-
-/** Each name stands in them once. */
-export interface SetNames {
-  /** Sets that there are, and that no command of the transaction changes. */
-  readonly lasting: readonly Uint8Array[];
-  /** Sets that may come and go within the transaction; those without members are to be left out. */
-  readonly changing: readonly Uint8Array[];
-}
+export const keyAtFirst: KeyPositions = { first: 1, last: 1, step: 1 };
+export const keysToLast: KeyPositions = { first: 1, last: -1, step: 1 };
 
 /** A command of the table, with what its flags mean for the dispatch. */
 export interface KnownCommand {
@@ -139,13 +94,15 @@ export interface KnownCommand {
   readonly fullName: string;
   /** What it does with sets; undefined for commands that touch none. */
   readonly access: 'read' | 'write' | undefined;
-  /** Counters may be taken by it: a write, or EXEC. */
+  /** It may create operations: a write, or EXEC. */
   readonly makesOperations: boolean;
-  /** Answers without a password. */
+  /** It answers clients that have not authenticated. */
   readonly isOpen: boolean;
-  /** Answers while the sets are loaded from a peer. */
+  /** It answers while the sets are being loaded. */
   readonly isLoadable: boolean;
-  /** Runs at once inside MULTI, instead of being queued. */
+  /** It is refused while memory is above `maxmemory`. */
+  readonly isDeniedOnOom: boolean;
+  /** Inside MULTI it runs at once instead of being queued. */
   readonly isNeverQueued: boolean;
   readonly isRefusedInMulti: boolean;
   readonly subcommands: CommandFinder | undefined;
@@ -153,12 +110,39 @@ export interface KnownCommand {
 
 export interface CommandFinder {
   readonly all: readonly KnownCommand[];
-  /** The command that this word names, in any case. */
+  /** The command with this name, in any case. */
   find(args: ByteList, index: number): KnownCommand | undefined;
 }
 
-/** Between MULTI and EXEC. The bytes are its own. */
+/** Between MULTI and EXEC, with a copy of its bytes. */
 export interface QueuedCommand {
   readonly known: KnownCommand;
   readonly args: ByteList;
+}
+
+/** `CLIENT HELP` for `client`, made from the subcommands themselves. */
+export function createHelp(
+  { name, group }: Pick<Command, 'name' | 'group'>,
+  subcommands: readonly Command[],
+): Command {
+  const help: Command = {
+    name: 'help',
+    arity: 2,
+    flags: ['loading', 'stale'],
+    group,
+    summary: 'Prints this help.',
+    difference: 'Lists the subcommands that Syncline supports.',
+    run({ reply }) {
+      const lines = [...subcommands, help].flatMap((subcommand) => [
+        [subcommand.name.toUpperCase(), subcommand.syntax ?? ''].join(' ').trim(),
+        `    ${subcommand.summary}`,
+      ]);
+      reply.array(lines.length + 1);
+      reply.simple(
+        `${name.toUpperCase()} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:`,
+      );
+      for (const line of lines) reply.simple(line);
+    },
+  };
+  return help;
 }

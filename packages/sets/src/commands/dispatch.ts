@@ -1,25 +1,25 @@
-// From a parsed command to its answer: who may run, in which order the questions are asked, and what a failure
-// is answered with.
+// From the words of a command to its answer.
 //
-// The order is Redis's: is there such a command, has it the right number of words, is the client known, does
-// the server take it now, does it go into the queue of a transaction. A command that is refused while one is
-// open breaks it, and EXEC ends it. Nothing is allocated on the way of a plain SADD.
+// The checks come in Redis's order: does the command exist, does it have the right number of words, has the client
+// authenticated, is there memory, does the server accept it now, is a transaction open. A command that is refused
+// while one is open breaks it, and a refused EXEC ends it. Nothing is allocated on the way of a plain SADD or
+// SISMEMBER.
 import { type Metrics, SynclineError } from '@syncline/kernel';
 import type { CommandContext, CommandFinder, KnownCommand } from './command.js';
 import { createCommandTable } from './command-table.js';
 import { errorTexts, execRefusedText, failureText } from './errors.js';
-import { resolveCommand } from './resolve-command.js';
+import { resolveCommand } from './lookup.js';
 import { runCommand } from './run-command.js';
-import { endTransaction } from './transactions/end-transaction.js';
-import { queueCommand } from './transactions/queue-command.js';
+import type { ServerFacts } from './server-facts.js';
+import { endTransaction, queueCommand } from './transactions/transaction-state.js';
 
 export interface DispatchDeps {
   readonly metrics: Metrics;
 }
 
 /**
- * A promise: the answer comes later, and what is behind it on the connection waits. It neither throws nor
- * rejects but for a bug of ours.
+ * A promise: the answer comes later, and the commands behind it on the connection wait. Throws and rejects only
+ * because of a bug, also when the client has left: the caller must not ignore that.
  */
 export type Dispatch = (context: CommandContext) => void | Promise<void>;
 
@@ -27,35 +27,58 @@ export function createDispatch({ metrics }: DispatchDeps): Dispatch {
   return dispatchOver(createCommandTable({ metrics }));
 }
 
-/** The same over another table. */
-export function dispatchOver(lookup: CommandFinder): Dispatch {
+/** The same for any table of commands. */
+export function dispatchOver(table: CommandFinder): Dispatch {
   return (context) => {
-    const known = resolveCommand(lookup, context.args);
-    if (typeof known === 'string') return refuse(lookup, context, known);
+    const known = resolveCommand(table, context.args);
+    if (typeof known === 'string') return refuse(table, context, known);
     const refusal = refusalOf(known, context);
-    if (refusal !== undefined) return refuse(lookup, context, refusal);
-    if (context.client.queued !== undefined && !known.isNeverQueued) {
+    if (refusal !== undefined) return refuse(table, context, refusal);
+    if (context.client.queued !== undefined && !known.isNeverQueued)
       return queueCommand(known, context);
-    }
     return answer(known, context);
   };
 }
 
-/** Why this command may not run for this client at this time. */
+/** Why this command may not run for this client at this time; for EXEC, why a queued one may not. */
 function refusalOf(known: KnownCommand, { client, facts }: CommandContext): string | undefined {
   if (known.command.refusal !== undefined) return known.command.refusal;
   if (!client.isAuthenticated && !known.isOpen) return errorTexts.notAuthenticated;
-  const phase = facts.phase();
-  if (phase === 'loading' && !known.isLoadable) return errorTexts.loading;
-  if (phase === 'closing' && known.access === 'write') return errorTexts.closing;
-  if (client.queued !== undefined && known.isRefusedInMulti) return errorTexts.notInsideMulti;
+  const { queued } = client;
+  if (queued === undefined)
+    return known.isDeniedOnOom && facts.isOutOfMemory()
+      ? errorTexts.outOfMemory
+      : phaseRefusal(known, facts);
+  // A queue takes memory too, so above the limit nothing more is queued.
+  if (!known.isNeverQueued && facts.isOutOfMemory()) return errorTexts.outOfMemory;
+  const refusal = phaseRefusal(known, facts);
+  if (refusal !== undefined) return refusal;
+  if (known.isRefusedInMulti) return errorTexts.notInsideMulti;
+  if (known.fullName !== 'exec' || client.isQueueBroken) return undefined;
+  for (const { known: inner } of queued) {
+    const innerRefusal =
+      inner.isDeniedOnOom && facts.isOutOfMemory()
+        ? errorTexts.outOfMemory
+        : phaseRefusal(inner, facts);
+    if (innerRefusal !== undefined) return innerRefusal;
+  }
   return undefined;
 }
 
-/** As in Redis, an EXEC that is refused ends its transaction all the same. */
-function refuse(lookup: CommandFinder, context: CommandContext, text: string): void {
+function phaseRefusal(known: KnownCommand, facts: ServerFacts): string | undefined {
+  const phase = facts.phase();
+  if (phase === 'serving') return undefined;
+  if (phase === 'closing') return known.access === 'write' ? errorTexts.closing : undefined;
+  if (known.isLoadable) return undefined;
+  if (phase === 'loading') return errorTexts.loading;
+  const failure = facts.failure();
+  return failure === undefined ? errorTexts.failed : failureText(failure);
+}
+
+/** As in Redis, a refused EXEC ends its transaction all the same. */
+function refuse(table: CommandFinder, context: CommandContext, text: string): void {
   const { args, client, reply } = context;
-  if (lookup.find(args, 0)?.fullName === 'exec') {
+  if (table.find(args, 0)?.fullName === 'exec') {
     endTransaction(context);
     reply.error(execRefusedText(text));
     return;
@@ -76,7 +99,7 @@ function answer(known: KnownCommand, context: CommandContext): void | Promise<vo
   } catch (error) {
     answerFailure(context, mark, error);
   }
-  // Counters are made here only, so a new one was made by this command.
+  // Nobody else ran meanwhile, so a new counter is one of this command.
   const counter = keyspace.lastCounter();
   if (counter !== counterBefore) client.lastCounter = counter;
   return undefined;
@@ -93,11 +116,11 @@ async function answerLater(
   } catch (error) {
     answerFailure(context, mark, error);
   }
-  // Others may have written meanwhile. Their newest counter then covers the one of this command.
+  // Others may have written meanwhile; the newest counter covers the one of this command.
   if (known.makesOperations) context.client.lastCounter = context.keyspace.lastCounter();
 }
 
-/** Takes back what was written of the answer. When a part of it has left, only the end of the connection is true. */
+/** Replaces what was written of the answer. Once a part of it has been sent, only closing the connection is honest. */
 function answerFailure({ client, reply }: CommandContext, mark: number, thrown: unknown): void {
   if (!(thrown instanceof SynclineError)) throw thrown;
   if (reply.rewind(mark)) reply.error(failureText(thrown));

@@ -1,6 +1,5 @@
-// Every error text that commands answer with. Clients and their tests compare them, so they are Redis's own
-// to the letter, where Redis has the case; the long ones are compared with the real one by
-// `redis-replies.int.test.ts`.
+// Every error text that commands answer with. Clients and their tests compare them, so where Redis has the same
+// error the text is the same to the letter; `redis-replies.int.test.ts` compares the long ones with redis-server.
 import type { SynclineError } from '@syncline/kernel';
 import { ERROR_TABLE } from '@syncline/protocol';
 
@@ -30,8 +29,6 @@ export const errorTexts = {
   transactionTooLarge: 'ERR transaction is larger than 65536 changes or 4 MiB',
   transactionReadsTooMuch:
     'ERR transaction reads more than 65536 members and names or 32 MiB, run such commands outside MULTI',
-  transactionSetsNotInMemory:
-    'ERR transaction reads sets that do not fit into memory (cacheBytesMax), run such commands outside MULTI',
   transactionAnswersTooMuch:
     'ERR transaction answers with more than 32 MiB, run such commands outside MULTI',
   queueFull: 'ERR transaction is larger than 10000 commands, 131072 words or 64 MiB',
@@ -64,8 +61,13 @@ export const errorTexts = {
   commandArguments: 'ERR Invalid arguments specified for command',
   commandHasNoKeys: 'ERR The command has no key arguments',
 
-  loading: 'LOADING Syncline is loading its sets from a peer',
+  loading: 'LOADING Syncline is loading its sets',
   closing: 'ERR server is shutting down',
+  failed: 'MISCONF the last writes could not be made durable',
+  outOfMemory: "OOM command not allowed when used memory > 'maxmemory'.",
+  saveRunning: 'ERR Background save already in progress',
+  rewriteRunning: 'ERR Background append only file rewriting already in progress',
+  nothingToSaveTo: 'ERR this server runs with --memory and has no disk to save to',
   memberTooLong: 'ERR member is longer than 65536 bytes',
   keyTooLong: 'ERR key is longer than 4096 bytes',
   resultTooLarge: 'ERR result is larger than 32 MiB, use the STORE form',
@@ -74,12 +76,12 @@ export const errorTexts = {
   versionInvalid: 'ERR a version is written as node.epoch:counter,... or -',
   versionTooLong: 'ERR a version has at most 4096 entries',
   readTimeoutRange: 'ERR TIMEOUT is a number of milliseconds from 0 to 60000',
-  quorumRange: 'ERR QUORUM is MAJORITY or a number of nodes from 1 on',
-  readOnlyInside: 'ERR SYNCLINE.READ takes a read-only command that does not wait',
-  tooManyWaiting: 'ERR more than 10000 commands are waiting',
+  quorumRange: 'ERR QUORUM is MAJORITY or a number of nodes, at least 1',
+  readOnlyInside: 'ERR SYNCLINE.READ takes a read-only command',
+  tooManyBlocked: 'ERR more than 10000 commands are blocked, try again later',
 } as const;
 
-/** `name` as the table has it, `config|set` for a subcommand. */
+/** `name` is `config|set` for a subcommand. */
 export function wrongArgumentsText(name: string): string {
   return `ERR wrong number of arguments for '${name}' command`;
 }
@@ -98,8 +100,8 @@ export function unknownSubcommandText(command: string, subcommand: string): stri
 }
 
 /**
- * `words`: the name and what follows it. Redis shows at most 128 bytes of the arguments. `remark`: undefined
- * for a name that Redis does not know either; it then says just what Redis says.
+ * `words` are the name and what follows it; Redis shows at most 128 bytes of the arguments. `remark` is undefined
+ * for a name that Redis does not know either: then the text is Redis's own.
  */
 export function unknownCommandText(words: readonly string[], remark: string | undefined): string {
   const [name = '', ...rest] = words;
@@ -141,7 +143,7 @@ export function settingFailedText(setting: string, why: string): string {
   return `ERR CONFIG SET failed (possibly related to argument '${setting}') - ${why}`;
 }
 
-/** It is written as it should be, but no node has made it. */
+/** The syntax is right, but no node can have made this entry. */
 export function versionEntryText(entry: string): string {
   return `ERR '${entry}' is out of range: a node is 1 to 65535, an epoch 0 to 65535, a counter 1 to 2^53 - 1`;
 }
@@ -155,10 +157,29 @@ export function noQuorumText(answers: number, wanted: number): string {
   return `NOQUORUM ${answers} of ${wanted} nodes answered`;
 }
 
-/** What a failure within a command is answered with. */
+/** The answer to a command that failed. */
 export function failureText(error: SynclineError): string {
   return `${ERROR_TABLE[error.code].resp} ${error.message}`;
 }
+
+/**
+ * The words that errors over RESP begin with, and when each is sent. Programs branch on them, so docs/ERRORS.md
+ * lists them all.
+ */
+export const errorWords = {
+  ERR: 'Everything else: the request is invalid, or a limit was exceeded. The text says which.',
+  EXECABORT:
+    'EXEC: a queued command was refused, or EXEC itself. Nothing of the transaction has run.',
+  LOADING: 'The node is still loading its sets. INFO shows the progress.',
+  MISCONF: 'The change could not be stored and was undone: the disk is full, or has failed.',
+  NOAUTH: 'The server requires a password, and this connection has not sent it.',
+  NOPROTO: 'HELLO asked for a protocol version other than 2 and 3.',
+  NOQUORUM: 'SYNCLINE.READ QUORUM: fewer nodes than that answered in time.',
+  NOTREADY:
+    'SYNCLINE.READ AFTER: this node has not applied that version in time. The version that it has applied follows, in the form of SYNCLINE.VV.',
+  OOM: 'The command may add members, and memory use is above `maxmemory`.',
+  WRONGPASS: 'AUTH or HELLO: the password is wrong, or the user is not `default`.',
+} as const;
 
 const WORDS_BYTES_MAX = 128;
 

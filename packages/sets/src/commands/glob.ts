@@ -1,12 +1,12 @@
-// Patterns of KEYS and of MATCH, in Redis's dialect and on bytes: `*`, `?`, `[a-z]`, `[^a]` and `\` before a
-// byte that is meant as it is.
+// Patterns of KEYS and MATCH, with Redis's syntax and on bytes: `*`, `?`, `[a-z]`, `[^a]`, and `\` before a byte
+// that stands for itself.
 //
-// Everything but `*` takes exactly one byte of the text, so after a mismatch it is enough to let the last
-// star take one byte more. That makes at most pattern × text steps, where a matcher that calls itself for
-// each star can be kept busy for years by a short pattern. The steps are counted, see pattern-meter.ts.
+// Everything but `*` consumes exactly one byte of the text, so after a mismatch it is enough to let the last star
+// consume one byte more. That takes at most pattern × text steps, where a matcher that recurses at each star can be
+// kept busy for years by a short pattern. The steps are counted, since even that product can take minutes.
 import { SynclineError } from '@syncline/kernel';
+import type { ByteList } from '../byte-list.js';
 import { setsLimits } from '../limits.js';
-import { PatternMeter } from './pattern-meter.js';
 
 const STAR = 0x2a;
 const QUESTION = 0x3f;
@@ -15,17 +15,45 @@ const CLOSE = 0x5d;
 const BACKSLASH = 0x5c;
 const CARET = 0x5e;
 const DASH = 0x2d;
-/** Below 0: no match, after so many steps. */
+/** Any number below 0 is a mismatch, and minus the steps that it took. */
 const MISMATCH = -1;
-/** Steps between two entries in the meter. */
-const STEPS_PER_ENTRY = 4_096;
+/** Steps between two updates of the meter. */
+const STEPS_PER_UPDATE = 4_096;
+const stepsMax = setsLimits.patternStepsMax.value;
+/** After this many steps, work in slices pauses and a page of a scan ends. */
+const STEPS_PER_SLICE = stepsMax / 16;
+
+/** Counts the steps of patterns within a turn. The commands of a transaction share one meter, as they share a turn. */
+export class PatternMeter {
+  #steps = 0;
+
+  get isSliceUsed(): boolean {
+    return this.#steps > STEPS_PER_SLICE;
+  }
+
+  /** A new turn has begun. */
+  reset(): void {
+    this.#steps = 0;
+  }
+
+  /** Throws when the turn would take too long. */
+  spend(steps: number): void {
+    this.#steps += steps;
+    if (this.#steps <= stepsMax) return;
+    throw new SynclineError(
+      'invalid-argument',
+      `the pattern takes more than ${stepsMax} steps, use a shorter one or one with fewer stars`,
+      { details: { limit: 'patternStepsMax' } },
+    );
+  }
+}
 
 export class Glob {
   readonly #pattern: Uint8Array;
   readonly #matchesAll: boolean;
   readonly meter: PatternMeter;
 
-  /** The bytes are kept, not copied. Throws when there are too many of them. */
+  /** Keeps the bytes without copying them. Throws when there are too many. */
   constructor(pattern: Uint8Array, meter = new PatternMeter()) {
     checkLength(pattern);
     this.meter = meter;
@@ -33,11 +61,15 @@ export class Glob {
     this.#matchesAll = pattern.length === 1 && pattern[0] === STAR;
   }
 
-  /** Throws when that would take too many steps. */
+  matchesItem(list: ByteList, index: number): boolean {
+    return this.matches(list.buffer, list.start(index), list.end(index));
+  }
+
+  /** Throws when it would take too many steps. */
   matches(buffer: Uint8Array, start: number, end: number): boolean {
     if (this.#matchesAll) return true;
     const pattern = this.#pattern;
-    // In Redis no star but the lonely one matches the empty text.
+    // In Redis only the pattern `*` itself matches the empty text.
     if (start === end) return pattern.length === 0;
     let at = 0;
     let position = start;
@@ -58,7 +90,7 @@ export class Glob {
       }
       const next = at < pattern.length ? step(pattern, at, buffer[position] ?? 0) : MISMATCH;
       steps += next < 0 ? -next : next - at;
-      if (steps > STEPS_PER_ENTRY) {
+      if (steps > STEPS_PER_UPDATE) {
         this.meter.spend(steps);
         steps = 0;
       }
@@ -86,7 +118,7 @@ function afterStars(pattern: Uint8Array, from: number): number {
   return at;
 }
 
-/** Where the pattern goes on once this byte has matched; below 0 if it does not, see MISMATCH. */
+/** Where the pattern continues once this byte has matched; see MISMATCH for one that does not. */
 function step(pattern: Uint8Array, at: number, byte: number): number {
   switch (pattern[at]) {
     case QUESTION:
@@ -102,7 +134,7 @@ function step(pattern: Uint8Array, at: number, byte: number): number {
   }
 }
 
-/** A class that is not closed ends with the pattern. `]` may be the end of a range, as in `[a-]`. */
+/** An unclosed class ends with the pattern. `]` may end a range, as in `[a-]`. */
 function stepOverClass(pattern: Uint8Array, from: number, byte: number): number {
   const isNegated = pattern[from] === CARET;
   let at = isNegated ? from + 1 : from;

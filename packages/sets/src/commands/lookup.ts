@@ -1,10 +1,21 @@
-// From the bytes of a name to its command, without making a string.
+// From the words of a command to the command, or to the error for words that name none.
 //
-// An open table over all names, hashed with the case folded away. Beside each command stands what its
-// flags mean for the dispatch, so that nothing is searched for in a list while commands run.
+// A command is found by the bytes of its name, without making a string: an open hash table over all names, with
+// the case folded away. What the flags of a command mean for the dispatch is worked out once, when the table is made.
 import type { ByteList } from '../byte-list.js';
+import { absenceRemark } from './absent-commands.js';
 import type { Command, CommandFinder, CommandFlag, KnownCommand } from './command.js';
+import {
+  tooManyWordsText,
+  unknownCommandText,
+  unknownSubcommandText,
+  wrongArgumentsText,
+} from './errors.js';
 
+/** An error text never shows more words than this. */
+const SHOWN_WORDS_MAX = 64;
+
+/** These run at once inside MULTI. */
 const neverQueued: ReadonlySet<string> = new Set([
   'multi',
   'exec',
@@ -35,7 +46,6 @@ export class CommandLookup implements CommandFinder {
     this.#nameBytesMax = Math.max(0, ...commands.map(({ name }) => name.length));
   }
 
-  /** The command that this word names, in any case. */
   find(args: ByteList, index: number): KnownCommand | undefined {
     const start = args.start(index);
     const end = args.end(index);
@@ -57,26 +67,25 @@ interface Slot {
 }
 
 function knownCommand(command: Command, container: string | undefined): KnownCommand {
+  const { name, subcommands } = command;
   const has = (flag: CommandFlag) => command.flags.includes(flag);
-  const fullName = container === undefined ? command.name : `${container}|${command.name}`;
+  const fullName = container === undefined ? name : `${container}|${name}`;
   return {
     command,
     fullName,
     access: has('write') ? 'write' : has('readonly') ? 'read' : undefined,
     makesOperations: has('write') || fullName === 'exec',
     isOpen: has('no_auth'),
-    // Redis does not flag PING so; a node that loads is alive and must say so.
+    // Redis refuses PING while it loads; here it answers, because the node is alive.
     isLoadable: has('loading') || fullName === 'ping',
+    isDeniedOnOom: has('denyoom'),
     isNeverQueued: neverQueued.has(fullName),
     isRefusedInMulti: has('no_multi') || command.waits === true,
-    subcommands:
-      command.subcommands === undefined
-        ? undefined
-        : new CommandLookup(command.subcommands, command.name),
+    subcommands: subcommands === undefined ? undefined : new CommandLookup(subcommands, name),
   };
 }
 
-/** Bit 5 is what tells the cases of a letter apart; with it set, both give the same hash. */
+/** Bit 5 is the difference between upper and lower case; with it set, both have the same hash. */
 function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = end - start;
   for (let at = start; at < end; at += 1)
@@ -92,4 +101,33 @@ function isName(name: Uint8Array, bytes: Uint8Array, start: number, end: number)
     if (name[at] !== (isUpper ? byte | 0x20 : byte)) return false;
   }
   return true;
+}
+
+/** The command that the words name, or the error to answer with. */
+export function resolveCommand(table: CommandFinder, args: ByteList): KnownCommand | string {
+  const command = table.find(args, 0);
+  if (command === undefined) return unknownCommand(args);
+  let known = command;
+  if (command.subcommands !== undefined && args.length > 1) {
+    const subcommand = command.subcommands.find(args, 1);
+    if (subcommand === undefined) return unknownSubcommandText(command.fullName, args.text(1));
+    known = subcommand;
+  }
+  const { arity, wordsMax } = known.command;
+  if (!isArity(arity, args.length)) return wrongArgumentsText(known.fullName);
+  if (wordsMax !== undefined && args.length > wordsMax)
+    return tooManyWordsText(known.fullName, wordsMax);
+  return known;
+}
+
+/** A negative arity is the least number of words. */
+export function isArity(arity: number, words: number): boolean {
+  return arity < 0 ? words >= -arity : words === arity;
+}
+
+function unknownCommand(args: ByteList): string {
+  const words: string[] = [];
+  const shown = Math.min(args.length, SHOWN_WORDS_MAX);
+  for (let index = 0; index < shown; index += 1) words.push(args.text(index));
+  return unknownCommandText(words, absenceRemark(args.text(0)));
 }

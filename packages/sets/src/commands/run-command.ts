@@ -1,74 +1,154 @@
-// Runs one command that may run: within this turn if what it walks is at hand, else as soon as it is, else
-// beyond a turn.
+// Runs a command that has passed all checks: within this turn if that is enough, otherwise in slices.
 //
-// Nothing may come between being admitted and writing: a command waits for its sets first and for the gate
-// last, then looks again whether its sets are still there.
+// A command describes its work once, in `estimate`: how much it is about to read and remove. Here that chooses
+// between `run` and `runLong`. A transaction adds up the work of all its commands, each right before it runs:
+// earlier commands may have changed its sets.
+//
+// S19  What runs within one turn stays within these limits.
 import { assert, SynclineError } from '@syncline/kernel';
-import type { CommandContext, KnownCommand, Walk } from './command.js';
-import { planWalk, walkedKeys } from './walk-plan.js';
+import type { ByteList } from '../byte-list.js';
+import type { Keyspace } from '../keyspace.js';
+import { setsLimits } from '../limits.js';
+import type { CommandContext, KnownCommand } from './command.js';
 
+/** Runs a command that has passed all checks: within this turn if that is enough, otherwise in slices. */
 export function runCommand(known: KnownCommand, context: CommandContext): void | Promise<void> {
-  const walk = known.command.walks?.(context.args);
-  if (walk?.kind === 'sets' || walk?.kind === 'part') {
-    const readable = context.keyspace.admit('read'); // to make a plan, its sets are looked up
-    if (readable !== undefined) return readable.then(() => runAsPlanned(known, context, walk));
-  }
-  return runAsPlanned(known, context, walk);
-}
-
-function runAsPlanned(
-  known: KnownCommand,
-  context: CommandContext,
-  walk: Walk | undefined,
-): void | Promise<void> {
-  const plan = walk === undefined ? 'now' : planWalk(walk, context.args, context.keyspace);
-  if (plan === 'long') return runLong(known, context);
-  if (plan === 'bring') return runWhenBrought(known, context, walk);
-  if (walk !== undefined && walk.kind !== 'none') context.client.hasWalked = true;
-  const admitted = known.access && context.keyspace.admit(known.access);
-  if (admitted !== undefined) return runWhenAdmitted(known, context, walk, admitted);
+  if (needsMoreThanATurn(known, context)) return runLong(known, context);
+  const admitted = known.access === 'write' ? context.keyspace.admitWrite() : undefined;
+  if (admitted !== undefined) return runWhenAdmitted(known, context, admitted);
   return runNow(known, context);
-}
-
-async function runWhenBrought(
-  known: KnownCommand,
-  context: CommandContext,
-  walk: Walk | undefined,
-): Promise<void> {
-  if (walk !== undefined) await context.keyspace.bringIn(walkedKeys(walk, context.args));
-  return runWhenAdmitted(
-    known,
-    context,
-    walk,
-    known.access && context.keyspace.admit(known.access),
-  );
 }
 
 async function runWhenAdmitted(
   known: KnownCommand,
   context: CommandContext,
-  walk: Walk | undefined,
-  admitted: Promise<void> | undefined,
+  admitted: Promise<void>,
 ): Promise<void> {
-  if (admitted !== undefined) await admitted;
-  const isAtHand = walk === undefined || planWalk(walk, context.args, context.keyspace) === 'now';
-  return isAtHand ? runNow(known, context) : runLong(known, context);
+  await admitted;
+  // Its sets may have grown while it waited.
+  return needsMoreThanATurn(known, context) ? runLong(known, context) : runNow(known, context);
 }
 
-/** A change that is too large for one operation has changed nothing, and goes the long way. */
+function needsMoreThanATurn({ command }: KnownCommand, context: CommandContext): boolean {
+  if (command.estimate === undefined) return false;
+  context.client.hasWalked = true;
+  if (command.runLong === undefined) return false;
+  const load = new Load(context.keyspace, turnLimits);
+  command.estimate(context, load);
+  return load.isTooMuch;
+}
+
 function runNow(known: KnownCommand, context: CommandContext): void | Promise<void> {
-  const { command } = known;
-  if (command.runLong === undefined) return command.run(context);
+  const mark = context.reply.mark();
   try {
-    return command.run(context);
+    return known.command.run(context);
   } catch (error) {
-    if (!(error instanceof SynclineError) || error.code !== 'limit-exceeded') throw error;
+    const isTooLarge = error instanceof SynclineError && error.code === 'limit-exceeded';
+    if (!isTooLarge || known.command.runLong === undefined) throw error;
+    context.reply.rewind(mark);
     return runLong(known, context);
   }
 }
 
-function runLong(known: KnownCommand, context: CommandContext): Promise<void> {
-  const { command } = known;
-  assert(command.runLong !== undefined, `${known.fullName} can run beyond a turn`);
+function runLong({ command, fullName }: KnownCommand, context: CommandContext): Promise<void> {
+  assert(command.runLong !== undefined, `${fullName} can run for longer than a turn`);
   return command.runLong(context, context.client.gone);
+}
+
+/** Bytes of an element in an operation besides its own: dot, tags and lengths. */
+export const ELEMENT_EXTRA_BYTES = 16;
+/** Leaves room in an operation for elements that had several dots. */
+export const OPERATION_BYTES = setsLimits.operationBytesMax.value * 0.75;
+
+export interface LoadLimits {
+  /** Members and names. */
+  readonly reads: number;
+  readonly readBytes: number;
+  /** Random picks of one command. */
+  readonly picks: number;
+  /** Members that are removed. What is added shows in the operation, which has its own limit. */
+  readonly removals: number;
+  readonly removalBytes: number;
+}
+
+export const turnLimits: LoadLimits = {
+  reads: setsLimits.turnMembersMax.value,
+  readBytes: setsLimits.turnBytesMax.value,
+  picks: setsLimits.turnPicksMax.value,
+  removals: setsLimits.operationElementsMax.value,
+  removalBytes: OPERATION_BYTES,
+};
+
+export const transactionLimits: LoadLimits = {
+  reads: setsLimits.transactionMembersMax.value,
+  readBytes: setsLimits.transactionReadBytesMax.value,
+  picks: setsLimits.transactionMembersMax.value,
+  removals: setsLimits.operationElementsMax.value,
+  removalBytes: Number.POSITIVE_INFINITY, // the operation itself refuses to grow larger
+};
+
+export class Load {
+  readonly #keyspace: Keyspace;
+  readonly #limits: LoadLimits;
+  #reads = 0;
+  #readBytes = 0;
+  #picks = 0;
+  #removals = 0;
+  #removalBytes = 0;
+
+  constructor(keyspace: Keyspace, limits: LoadLimits) {
+    this.#keyspace = keyspace;
+    this.#limits = limits;
+  }
+
+  get hasTooManyReads(): boolean {
+    const { reads, readBytes, picks } = this.#limits;
+    return this.#reads > reads || this.#readBytes > readBytes || this.#picks > picks;
+  }
+
+  get hasTooManyRemovals(): boolean {
+    const { removals, removalBytes } = this.#limits;
+    return this.#removals > removals || this.#removalBytes > removalBytes;
+  }
+
+  get isTooMuch(): boolean {
+    return this.hasTooManyReads || this.hasTooManyRemovals;
+  }
+
+  /** Names or members that are looked up, or anything of similar cost. */
+  reads(count: number): void {
+    this.#reads += count;
+  }
+
+  /** All members of a set, each of which costs `lookups` reads. */
+  readsSet(args: ByteList, key: number, lookups = 1): void {
+    this.#reads += this.#keyspace.cardinality(args, key) * lookups;
+    this.#readBytes += this.#keyspace.memberBytes(args, key);
+  }
+
+  /** All members of the sets that the words from `from` up to `to` name. */
+  readsSets(args: ByteList, from: number, to: number): void {
+    for (let key = from; key < to && !this.isTooMuch; key += 1) {
+      this.#reads += 1;
+      this.readsSet(args, key);
+    }
+  }
+
+  /** Some members of a set. Which ones is not known, so they are taken to be of average size. */
+  picks(args: ByteList, key: number, count: number): void {
+    this.#picks = Math.max(this.#picks, count);
+    this.#reads += count;
+    this.#readBytes += count * this.#meanBytes(args, key);
+  }
+
+  /** Like `picks`, for members that are removed. */
+  removes(args: ByteList, key: number, count: number): void {
+    this.#removals += count;
+    this.#removalBytes += count * (this.#meanBytes(args, key) + ELEMENT_EXTRA_BYTES);
+  }
+
+  #meanBytes(args: ByteList, key: number): number {
+    const keyspace = this.#keyspace;
+    return keyspace.memberBytes(args, key) / Math.max(1, keyspace.cardinality(args, key));
+  }
 }

@@ -1,51 +1,100 @@
-// What commands tell about the server, and the little that they may change of it.
-import type { Clock, Random } from '@syncline/kernel';
-import type { CommonRoom } from '../common-room.js';
+// What commands report about the server, and the little that they may change of it.
+import type { Clock, Random, SynclineError } from '@syncline/kernel';
+import type { SharedQuota } from '../shared-quota.js';
 import type { Client } from './client.js';
 
 export interface ServerFacts {
   readonly clock: Clock;
   readonly random: Random;
   readonly version: string;
-  /** 40 hex digits, other ones with each start. */
+  /** 40 hex digits, different after each start. */
   readonly runId: string;
-  /** When the sets were opened, by the clock that never goes back. */
+  /** When the sets were opened, by the monotonic clock. */
   readonly startedMonotonicMs: number;
   readonly nodeId: number;
-  readonly epoch: number;
   readonly clusterId: string;
   readonly port: number;
   readonly connectionsMax: number;
-  /** `closing`: writes are refused. `loading`: so is all that reads sets. */
-  phase(): 'serving' | 'loading' | 'closing';
-  /** Connections that stand, by id. */
+  /** 0 while loading. */
+  epoch(): number;
+  /**
+   * `closing`: writes are refused. `loading`: so is everything that reads sets. `failed`: a sync failed in class
+   * synced, and everything that reads sets is answered with `failure()`.
+   */
+  phase(): 'serving' | 'loading' | 'closing' | 'failed';
+  failure(): SynclineError | undefined;
+  /** Open connections by id. */
   readonly clients: ReadonlyMap<number, Client>;
   /** Bytes of the commands that all connections have queued. */
-  readonly queueRoom: CommonRoom;
+  readonly queueQuota: SharedQuota;
   /** Keys that all connections watch. */
-  readonly watchRoom: CommonRoom;
-  /** Undefined: no password is set. The promise resolves after the delay that guessing costs. */
+  readonly watchQuota: SharedQuota;
+  /** Commands that wait for something other than their turn. */
+  readonly blockedQuota: SharedQuota;
+  /** Undefined: no password is set. A promise resolves after the delay that wrong guesses cost. */
   readonly checkPassword:
     | ((client: Client, user: string, password: Uint8Array) => boolean | Promise<boolean>)
     | undefined;
-  /** Numbers for INFO, by name. Cheap. */
-  counts(): Readonly<Record<InfoCount, number>>;
+  counts(): ServerCounts;
+  memory(): MemoryFacts;
+  /** Whether memory is above `maxmemory`. Asked before every command that adds members. */
+  isOutOfMemory(): boolean;
+  /** 0: no limit. */
+  setMemoryMax(bytes: number): void;
+  persistence(): PersistenceFacts;
+  /** The last outcome: the server runs without a disk. */
+  startCheckpoint(): 'started' | 'running' | 'nothing-to-write-to';
   durability(): 'buffered' | 'synced';
-  /** After a fold, as the two classes are stored differently. */
-  setDurability(durability: 'buffered' | 'synced'): Promise<void>;
-  /** Idle connections are closed after so many seconds; 0 keeps them. */
+  /** Takes effect with the next turn. */
+  setDurability(durability: 'buffered' | 'synced'): void;
+  /** Idle connections are closed after this many seconds; 0 keeps them open. */
   idleTimeoutSeconds: number;
-  /** A command of the table ran; `config|set` for subcommands. For INFO and /metrics. */
+  /** Counts a command that ran, for INFO and /metrics; `config|set` for a subcommand. */
   countCommand(name: string): void;
 }
 
-export type InfoCount =
-  | 'memoryBytes'
-  | 'cacheBytes'
-  | 'headEntries'
-  | 'liveDots'
-  | 'commands'
-  | 'connections'
-  | 'connectionsTotal'
-  | 'commits'
-  | 'folds';
+export interface ServerCounts {
+  readonly commands: number;
+  readonly connections: number;
+  readonly connectionsTotal: number;
+  readonly liveDots: number;
+  readonly blocked: number;
+}
+
+export interface MemoryFacts {
+  readonly usedBytes: number;
+  readonly datasetBytes: number;
+  readonly overheadBytes: number;
+  readonly peakBytes: number;
+  readonly rssBytes: number;
+  /** 0: no limit. */
+  readonly maxBytes: number;
+}
+
+export interface PersistenceFacts {
+  readonly loading:
+    | { readonly startedMs: number; readonly loadedBytes: number; readonly totalBytes: number }
+    | undefined;
+  /** False: the server runs without a disk. */
+  readonly isEnabled: boolean;
+  /** Size of the log on disk. */
+  readonly logBytes: number;
+  /** Size of the last checkpoint. */
+  readonly logBaseBytes: number;
+  readonly logRecords: number;
+  readonly unsyncedRecords: number;
+  readonly lastWriteStatus: 'ok' | 'err';
+  readonly checkpoint: CheckpointFacts;
+}
+
+export interface CheckpointFacts {
+  readonly isRunning: boolean;
+  /** How long the running one has taken so far. */
+  readonly currentSeconds: number;
+  /** Wall time of the last one that succeeded. */
+  readonly lastSaveMs: number;
+  readonly lastSeconds: number;
+  readonly lastStatus: 'ok' | 'err';
+  /** Changed elements since the last one that succeeded. */
+  readonly changesSince: number;
+}

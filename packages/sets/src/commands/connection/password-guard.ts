@@ -1,13 +1,15 @@
-// Compares passwords and slows those down who guess.
+// Checks passwords and slows down guessing.
 //
-// What is compared are digests, in constant time, so that neither the length nor the first different byte
-// of the password can be measured. Wrong ones are counted per address; beyond a few every answer to that
-// address comes late, also the right one. The right password clears the count.
+// Digests are compared, in constant time, so that neither the length nor the first different byte of the password
+// can be measured. Wrong passwords are counted per address; after a few of them every answer to that address is
+// delayed, also the one to the right password, which resets the count.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '@syncline/kernel';
 import { setsLimits } from '../../limits.js';
 import type { Client } from '../client.js';
-import { DEFAULT_USER } from './authenticate.js';
+
+/** The only user. */
+export const DEFAULT_USER = 'default';
 
 const guessesMax = setsLimits.passwordGuessesMax.value;
 const guessersMax = setsLimits.guessersMax.value;
@@ -24,7 +26,7 @@ export interface PasswordGuardOptions {
 export class PasswordGuard {
   readonly #clock: Clock;
   readonly #digest: Uint8Array;
-  /** Wrong passwords by host, the host that guessed last at the end. */
+  /** Wrong passwords by host, the host with the most recent one last. */
   readonly #guesses = new Map<string, number>();
 
   constructor({ clock }: PasswordGuardDeps, { password }: PasswordGuardOptions) {
@@ -32,19 +34,19 @@ export class PasswordGuard {
     this.#digest = digestOf(Buffer.from(password));
   }
 
-  /** A promise once this address has guessed too often. */
+  /** A promise once this address has sent too many wrong ones. */
   check(client: Client, user: string, password: Uint8Array): boolean | Promise<boolean> {
     const { host } = client.address;
     const isPassword = timingSafeEqual(digestOf(password), this.#digest);
     const isRight = isPassword && user === DEFAULT_USER;
     const guesses = this.#guesses.get(host) ?? 0;
     if (isRight) this.#guesses.delete(host);
-    else this.#note(host, guesses + 1);
+    else this.#count(host, guesses + 1);
     const isLate = guesses >= guessesMax;
     return isLate ? this.#clock.sleep(delayMs, client.gone).then(() => isRight) : isRight;
   }
 
-  #note(host: string, guesses: number): void {
+  #count(host: string, guesses: number): void {
     this.#guesses.delete(host);
     this.#guesses.set(host, guesses);
     if (this.#guesses.size <= guessersMax) return;

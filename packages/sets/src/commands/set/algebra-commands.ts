@@ -1,34 +1,37 @@
-// SINTER, SUNION, SDIFF and their STORE forms differ only in the rule, so they are made from it here. Each
-// command has its own file with what it says about itself.
-import { SynclineError } from '@syncline/kernel';
+// SINTER, SUNION, SDIFF, their STORE forms, and SINTERCARD.
+import { assert, SynclineError } from '@syncline/kernel';
 import type { ByteList } from '../../byte-list.js';
-import type { KeyspaceView } from '../../keyspace.js';
 import { setsLimits } from '../../limits.js';
 import { ByteCollector } from '../byte-collector.js';
-import { ChangeBuffer } from '../change-buffer.js';
-import type { Command, CommandContext } from '../command.js';
+import { type Command, keysToLast } from '../command.js';
 import { errorTexts } from '../errors.js';
-import { withGateAndView, withView, writeBulks } from '../long-work.js';
-import { refusesKeys } from '../name-limits.js';
-import { inOneOperation } from '../one-operation.js';
-import { walksSets } from '../walks.js';
-import { resultAtHand } from './algebra-at-hand.js';
-import { resultOfView } from './algebra-of-view.js';
-import type { SetRule } from './ordered-merge.js';
+import {
+  ChangeParts,
+  inOneOperation,
+  pauseUnlessGone,
+  withGate,
+  writeBulks,
+} from '../long-work.js';
+import { integerWord, isOption, refusesKeys } from '../words.js';
+import { estimateAlgebra, PinnedAlgebra, resultInTurn, type SetRule } from './algebra.js';
 
-type Behaviour = Pick<Command, 'walks' | 'run' | 'runLong'>;
-
-/** Answers with the members of the result. */
-export function algebraBehaviour(rule: SetRule): Behaviour {
+/** Returns the members of the result. */
+function algebraCommand(name: string, rule: SetRule, summary: string): Command {
   return {
-    walks: (args) => walksSets(args, 1, args.length),
+    name,
+    arity: -2,
+    flags: ['readonly'],
+    group: 'set',
+    syntax: 'key [key ...]',
+    summary,
+    difference: 'A result above 32 MiB is refused; the STORE form has no such limit.',
+    keys: keysToLast,
+    estimate: ({ args, keyspace }, load) =>
+      estimateAlgebra(rule, { args, from: 1, to: args.length }, keyspace, load),
     run({ args, keyspace, reply }) {
       if (refusesKeys(args, reply, 1, args.length)) return;
-      const result = resultAtHand(keyspace, rule, { args, from: 1, to: args.length });
-      if (result === undefined) {
-        reply.error(errorTexts.resultTooLarge);
-        return;
-      }
+      const result = resultInTurn(keyspace, rule, { args, from: 1, to: args.length });
+      if (result === undefined) return reply.error(errorTexts.resultTooLarge);
       const { list, membersFrom } = result;
       reply.set(list.length - membersFrom);
       for (let index = membersFrom; index < list.length; index += 1) reply.bulkOf(list, index);
@@ -36,81 +39,144 @@ export function algebraBehaviour(rule: SetRule): Behaviour {
     async runLong(context, signal) {
       const { args, keyspace, reply } = context;
       if (refusesKeys(args, reply, 1, args.length)) return;
-      const list = await withView(keyspace, signal, (view) => collect(rule, context, view));
-      if (list === undefined) {
-        reply.error(errorTexts.resultTooLarge);
-        return;
+      const words = new ByteCollector();
+      {
+        const deps = { keyspace, pause: pauseUnlessGone(keyspace, signal) };
+        const named = { args, from: 1, to: args.length };
+        using result = await PinnedAlgebra.open(rule, deps, named);
+        for await (const batch of result.members()) {
+          for (const member of batch) words.pushBytes(member);
+          if (words.bytes > setsLimits.resultBytesMax.value)
+            return reply.error(errorTexts.resultTooLarge);
+        }
       }
-      reply.set(list.length);
-      await writeBulks(context, list);
+      reply.set(words.list.length);
+      await writeBulks(context, words.list);
     },
   };
 }
 
-/** Puts the result in the place of a set, and answers with its size. */
-export function storeBehaviour(rule: SetRule): Behaviour {
+/** Replaces a set with the result, and returns its size. */
+function storeCommand(name: string, rule: SetRule, summary: string): Command {
   return {
-    walks: (args) => walksSets(args, 1, args.length),
+    name,
+    arity: -3,
+    flags: ['write', 'denyoom'],
+    group: 'set',
+    syntax: 'destination key [key ...]',
+    summary,
+    difference:
+      'A change of more than 65,536 elements or 3 MiB runs as several operations and may be seen half done.',
+    keys: keysToLast,
+    estimate({ args, keyspace }, load) {
+      load.readsSet(args, 1);
+      estimateAlgebra(rule, { args, from: 2, to: args.length }, keyspace, load);
+    },
     run({ args, keyspace, reply }) {
       if (refusesKeys(args, reply, 1, args.length)) return;
-      const result = resultAtHand(keyspace, rule, { args, from: 2, to: args.length });
+      const result = resultInTurn(keyspace, rule, { args, from: 2, to: args.length });
       if (result === undefined)
-        throw new SynclineError('limit-exceeded', 'the result does not fit into one operation');
-      const words = new ByteCollector();
-      const destination = words.push(args.buffer, args.start(1), args.end(1));
+        throw new SynclineError('limit-exceeded', 'the result does not fit in one operation');
       const { list, membersFrom } = result;
-      for (let index = membersFrom; index < list.length; index += 1)
-        words.push(list.buffer, list.start(index), list.end(index));
       inOneOperation(keyspace, () => {
         keyspace.clear(args, 1);
-        if (words.list.length > 1) keyspace.add(words.list, destination, 1);
+        if (list.length > membersFrom) keyspace.add(list, 0, membersFrom);
       });
-      reply.integer(words.list.length - 1);
+      reply.integer(list.length - membersFrom);
     },
     async runLong({ args, keyspace, reply }, signal) {
       if (refusesKeys(args, reply, 1, args.length)) return;
       const destination = args.bytes(1);
-      const stored = await withGateAndView(keyspace, signal, async (hold, view) => {
-        const changes = new ChangeBuffer({ keyspace, hold });
-        const names = namesOf(args, 2);
-        await changes.removeAll(view, destination);
-        for await (const batch of resultOfView(rule, { keyspace, view, names })) {
-          for (const member of batch) await changes.push('add', destination, member);
-          await keyspace.breathe();
+      const stored = await withGate(keyspace, signal, async (hold) => {
+        const deps = { keyspace, pause: () => keyspace.yieldIfOverBudget() };
+        const named = { args, from: 2, to: args.length };
+        using result = await PinnedAlgebra.open(rule, deps, named);
+        const changes = new ChangeParts({ keyspace, hold });
+        await changes.removeAll(args, 1, (member) => result.has(member));
+        let count = 0;
+        for await (const batch of result.members()) {
+          for (const member of batch) {
+            const pause = changes.push('add', destination, member);
+            if (pause !== undefined) await pause;
+          }
+          count += batch.length;
         }
         await changes.finish();
-        return changes.added;
+        return count;
       });
       reply.integer(stored);
     },
   };
 }
 
-/** Undefined: the result is larger than a reply may be. */
-async function collect(
-  rule: SetRule,
-  { args, keyspace }: CommandContext,
-  view: KeyspaceView,
-): Promise<ByteList | undefined> {
-  const names = namesOf(args, 1);
-  const words = new ByteCollector();
-  const isRepeating = rule === 'union' && args.length - 1 > setsLimits.mergedSetsMax.value;
-  const seen = new Set<string>();
-  for await (const batch of resultOfView(rule, { keyspace, view, names })) {
-    for (const member of batch) {
-      const index = words.pushBytes(member);
-      if (isRepeating && seen.size === seen.add(words.list.text(index)).size) words.drop();
+const KEYS_FROM = 2;
+
+const sintercard: Command = {
+  name: 'sintercard',
+  arity: -3,
+  flags: ['readonly', 'movablekeys'],
+  group: 'set',
+  syntax: 'numkeys key [key ...] [LIMIT limit]',
+  summary: 'Returns the number of members of the intersection of multiple sets.',
+  keys: { first: 0, last: 0, step: 0, countAt: 1 },
+  estimate({ args, keyspace }, load) {
+    const words = readCardWords(args);
+    if (typeof words === 'string') return;
+    estimateAlgebra('intersection', { args, from: KEYS_FROM, to: words.keysTo }, keyspace, load);
+  },
+  run({ args, keyspace, reply }) {
+    const words = readCardWords(args);
+    if (typeof words === 'string') return reply.error(words);
+    const { keysTo, limit } = words;
+    if (refusesKeys(args, reply, KEYS_FROM, keysTo)) return;
+    const result = resultInTurn(keyspace, 'intersection', { args, from: KEYS_FROM, to: keysTo });
+    assert(result !== undefined, 'an intersection is not larger than a set that fits in a turn');
+    reply.integer(Math.min(limit, result.list.length - result.membersFrom));
+  },
+  async runLong({ args, keyspace, reply }, signal) {
+    const words = readCardWords(args);
+    if (typeof words === 'string') return reply.error(words);
+    const { keysTo, limit } = words;
+    if (refusesKeys(args, reply, KEYS_FROM, keysTo)) return;
+    const deps = { keyspace, pause: pauseUnlessGone(keyspace, signal) };
+    const named = { args, from: KEYS_FROM, to: keysTo };
+    using result = await PinnedAlgebra.open('intersection', deps, named);
+    let count = 0;
+    for await (const batch of result.members()) {
+      count += batch.length;
+      if (count >= limit) break;
     }
-    if (words.bytes > setsLimits.resultBytesMax.value) return undefined;
-    await keyspace.breathe();
-  }
-  return words.list;
+    reply.integer(Math.min(count, limit));
+  },
+};
+
+interface CardWords {
+  readonly keysTo: number;
+  readonly limit: number;
 }
 
-export function* namesOf(
-  args: ByteList,
-  from: number,
-  to = args.length,
-): Generator<Uint8Array, void, undefined> {
-  for (let index = from; index < to; index += 1) yield args.bytes(index);
+/** A text is the error to answer with. */
+function readCardWords(args: ByteList): CardWords | string {
+  const keys = integerWord(args, 1);
+  if (keys === undefined || keys < 1) return errorTexts.keysCountNotPositive;
+  const keysTo = KEYS_FROM + keys;
+  if (keysTo > args.length) return errorTexts.keysCountTooLarge;
+  let limit = Number.POSITIVE_INFINITY;
+  for (let index = keysTo; index < args.length; index += 2) {
+    if (!isOption(args, index, 'limit') || index + 1 === args.length) return errorTexts.syntax;
+    const value = integerWord(args, index + 1);
+    if (value === undefined || value < 0) return errorTexts.limitNegative;
+    limit = value === 0 ? Number.POSITIVE_INFINITY : value;
+  }
+  return { keysTo, limit };
 }
+
+export const algebraCommands: readonly Command[] = [
+  algebraCommand('sdiff', 'difference', 'Returns the difference of multiple sets.'),
+  algebraCommand('sinter', 'intersection', 'Returns the intersection of multiple sets.'),
+  algebraCommand('sunion', 'union', 'Returns the union of multiple sets.'),
+  storeCommand('sdiffstore', 'difference', 'Stores the difference of multiple sets in a set.'),
+  storeCommand('sinterstore', 'intersection', 'Stores the intersection of multiple sets in a set.'),
+  storeCommand('sunionstore', 'union', 'Stores the union of multiple sets in a set.'),
+  sintercard,
+];

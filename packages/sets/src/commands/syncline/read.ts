@@ -1,45 +1,27 @@
 // SYNCLINE.READ: a read that waits until this node has applied what its caller has seen elsewhere.
 //
-// It is a command of its own, since a version among the words of SISMEMBER could not be told from a member.
-import type { Metrics } from '@syncline/kernel';
-import { setsLimits } from '../../limits.js';
+// It is a command of its own, because a version among the words of SISMEMBER could not be told from a member.
+import { abortedError, type Metrics, SynclineError, VersionVector } from '@syncline/kernel';
+import { ByteList } from '../../byte-list.js';
 import type { Command, CommandContext, CommandFinder, KnownCommand } from '../command.js';
-import { errorTexts, noQuorumText, notReadyText } from '../errors.js';
-import { resolveCommand } from '../resolve-command.js';
+import { errorTexts, noQuorumText, notReadyText, wrongArgumentsText } from '../errors.js';
+import { resolveCommand } from '../lookup.js';
 import { runCommand } from '../run-command.js';
-import { type ReadOptions, readOptions } from './read-options.js';
-import { waitForVersion } from './wait-for-version.js';
+import { integerWord, isOption } from '../words.js';
+import { parseVersion } from './versions.js';
 
-const waitingMax = setsLimits.waitingCommandsMax.value;
+const TIMEOUT_MS_MAX = 60_000;
+const QUORUM_TIMEOUT_MS = 1_000;
 /** This node, as it has no peers. */
 const NODES = 1;
 
 export interface SynclineReadDeps {
   readonly metrics: Metrics;
-  /** Asked when the command runs, since it is part of the table. */
-  readonly lookup: () => CommandFinder;
+  /** Called when the command runs, since it is part of the table. */
+  readonly table: () => CommandFinder;
 }
 
-export function createSynclineRead({ metrics, lookup }: SynclineReadDeps): Command {
-  let waitingCount = 0;
-
-  async function runWhenReady(
-    known: KnownCommand,
-    options: ReadOptions,
-    context: CommandContext,
-  ): Promise<void> {
-    waitingCount += 1;
-    let isReady: boolean;
-    try {
-      isReady = await waitForVersion(options.after, options.timeoutMs, context);
-    } finally {
-      waitingCount -= 1;
-    }
-    metrics.add('syncline_sets_read_waits_total', 1, { outcome: isReady ? 'done' : 'timeout' });
-    if (isReady) return runInner(known, options, context);
-    context.reply.error(notReadyText(context.keyspace.version().toString()));
-  }
-
+export function createSynclineRead({ metrics, table }: SynclineReadDeps): Command {
   return {
     name: 'syncline.read',
     arity: -2,
@@ -50,21 +32,57 @@ export function createSynclineRead({ metrics, lookup }: SynclineReadDeps): Comma
       'Runs a read-only command once this node has applied a version; with QUORUM once it has applied what that many nodes had.',
     waits: true,
     run(context: CommandContext) {
-      const { keyspace, reply } = context;
-      const refuse = (text: string) => reply.error(text);
+      const { facts, keyspace, reply } = context;
       const options = readOptions(context.args);
-      if (typeof options === 'string') return refuse(options);
-      const known = resolveCommand(lookup(), options.inner);
-      if (typeof known === 'string') return refuse(known);
-      if (known.access !== 'read') return refuse(errorTexts.readOnlyInside);
+      if (typeof options === 'string') return reply.error(options);
+      const known = resolveCommand(table(), options.inner);
+      if (typeof known === 'string') return reply.error(known);
+      if (known.access !== 'read') return reply.error(errorTexts.readOnlyInside);
       if (typeof options.quorum === 'number' && options.quorum > NODES)
-        return refuse(noQuorumText(NODES, options.quorum));
-      if (keyspace.version().dominates(options.after)) return runInner(known, options, context);
-      if (options.timeoutMs === 0) return refuse(notReadyText(keyspace.version().toString()));
-      if (waitingCount >= waitingMax) return refuse(errorTexts.tooManyWaiting);
-      return runWhenReady(known, options, context);
+        return reply.error(noQuorumText(NODES, options.quorum));
+      const version = keyspace.version();
+      if (version.dominates(options.after)) return runInner(known, options, context);
+      if (options.timeoutMs === 0) return reply.error(notReadyText(version.toString()));
+      if (!facts.blockedQuota.tryTake(1)) return reply.error(errorTexts.tooManyBlocked);
+      return runWhenApplied(known, options, context, metrics);
     },
   };
+}
+
+async function runWhenApplied(
+  known: KnownCommand,
+  options: ReadOptions,
+  context: CommandContext,
+  metrics: Metrics,
+): Promise<void> {
+  const isApplied = await waitForVersion(options, context).finally(() =>
+    context.facts.blockedQuota.giveBack(1),
+  );
+  metrics.add('syncline_sets_read_waits_total', 1, { outcome: isApplied ? 'done' : 'timeout' });
+  if (isApplied) return runInner(known, options, context);
+  context.reply.error(notReadyText(context.keyspace.version().toString()));
+}
+
+/** False after the timeout. Rejects with `aborted` when the client has gone. */
+async function waitForVersion(
+  { after, timeoutMs }: ReadOptions,
+  { client, facts, keyspace }: CommandContext,
+): Promise<boolean> {
+  const stop = new AbortController();
+  const onGone = () => stop.abort();
+  const timer = facts.clock.setTimer(timeoutMs, () => stop.abort());
+  client.gone.addEventListener('abort', onGone, { once: true });
+  try {
+    await keyspace.whenApplied(after, stop.signal);
+    return true;
+  } catch (error) {
+    if (!(error instanceof SynclineError) || error.code !== 'aborted') throw error;
+    if (client.gone.aborted) throw abortedError('SYNCLINE.READ', client.gone);
+    return false;
+  } finally {
+    timer.cancel();
+    client.gone.removeEventListener('abort', onGone);
+  }
 }
 
 function runInner(
@@ -77,4 +95,56 @@ function runInner(
     context.reply.bulkText(context.keyspace.version().toString());
   }
   return runCommand(known, { ...context, args: inner });
+}
+
+interface ReadOptions {
+  readonly after: VersionVector;
+  readonly quorum: number | 'majority' | undefined;
+  readonly timeoutMs: number;
+  readonly withVersion: boolean;
+  /** The command, its name first. */
+  readonly inner: ByteList;
+}
+
+/** A text is the error to answer with. */
+function readOptions(args: ByteList): ReadOptions | string {
+  let after = new VersionVector();
+  let quorum: ReadOptions['quorum'];
+  let timeoutMs: number | undefined;
+  let withVersion = false;
+  let index = 1;
+  for (; index < args.length; index += 1) {
+    if (isOption(args, index, 'withvv')) {
+      withVersion = true;
+      continue;
+    }
+    const option = ['after', 'quorum', 'timeout'].find((name) => isOption(args, index, name));
+    if (option === undefined) break;
+    index += 1;
+    if (index === args.length) return errorTexts.syntax;
+    if (option === 'after') {
+      const version = parseVersion(args.text(index));
+      if (typeof version === 'string') return version;
+      after = version;
+    } else if (option === 'quorum') {
+      quorum = isOption(args, index, 'majority') ? 'majority' : integerWord(args, index);
+      if (quorum === undefined || (quorum !== 'majority' && quorum < 1))
+        return errorTexts.quorumRange;
+    } else {
+      timeoutMs = integerWord(args, index);
+      const isWithin = timeoutMs !== undefined && timeoutMs >= 0 && timeoutMs <= TIMEOUT_MS_MAX;
+      if (!isWithin) return errorTexts.readTimeoutRange;
+    }
+  }
+  if (index === args.length) return wrongArgumentsText('syncline.read');
+  timeoutMs ??= quorum === undefined ? 0 : QUORUM_TIMEOUT_MS;
+  return { after, quorum, timeoutMs, withVersion, inner: wordsFrom(args, index) };
+}
+
+/** The same bytes without the words before. */
+function wordsFrom(args: ByteList, first: number): ByteList {
+  const rest = new ByteList(args.buffer);
+  for (let index = first; index < args.length; index += 1)
+    rest.push(args.start(index), args.end(index));
+  return rest;
 }

@@ -1,0 +1,319 @@
+// CLIENT: what the server knows of connections, their names, and closing them.
+import { formatAddress } from '@syncline/kernel';
+import type { ByteList } from '../../byte-list.js';
+import { setsLimits } from '../../limits.js';
+import type { Client } from '../client.js';
+import { type Command, type CommandContext, type CommandFlag, createHelp } from '../command.js';
+import {
+  clientInfoInvalidText,
+  errorTexts,
+  noSuchUserText,
+  unknownClientTypeText,
+  unrecognizedOptionText,
+  wrongArgumentsText,
+} from '../errors.js';
+import { integerWord, isOption } from '../words.js';
+import { clientNameFlaw } from './authentication.js';
+import { DEFAULT_USER } from './password-guard.js';
+
+const flags: readonly CommandFlag[] = ['noscript', 'loading', 'stale'];
+const group = 'connection';
+const wordsMax = setsLimits.askedWordsMax.value;
+/** The connection types of Redis. All of ours are normal. */
+const types: ReadonlySet<string> = new Set(['normal', 'slave', 'replica', 'pubsub', 'master']);
+
+const id: Command = {
+  name: 'id',
+  arity: 2,
+  flags,
+  group,
+  summary: 'Returns the id of this connection.',
+  run: ({ client, reply }) => reply.integer(client.id),
+};
+
+const getname: Command = {
+  name: 'getname',
+  arity: 2,
+  flags,
+  group,
+  summary: 'Returns the name of this connection.',
+  run({ client, reply }) {
+    if (client.name === '') reply.nullBulk();
+    else reply.bulkText(client.name);
+  },
+};
+
+const setname: Command = {
+  name: 'setname',
+  arity: 3,
+  flags,
+  group,
+  syntax: 'name',
+  summary: 'Names this connection.',
+  difference: 'At most 1,024 bytes.',
+  run({ args, client, reply }) {
+    const name = args.text(2);
+    const flaw = clientNameFlaw(name);
+    if (flaw !== undefined) return reply.error(flaw);
+    client.name = name;
+    reply.simple('OK');
+  },
+};
+
+const setinfo: Command = {
+  name: 'setinfo',
+  arity: 4,
+  flags,
+  group,
+  syntax: 'LIB-NAME name | LIB-VER version',
+  summary: 'Sets the name or the version of the client library.',
+  difference: 'From Redis 7.2. At most 1,024 bytes.',
+  run({ args, client, reply }) {
+    const isName = isOption(args, 2, 'lib-name');
+    const option = args.text(2);
+    const value = args.text(3);
+    if (!isName && !isOption(args, 2, 'lib-ver'))
+      return reply.error(unrecognizedOptionText(option));
+    const flaw = clientNameFlaw(value, clientInfoInvalidText(option));
+    if (flaw !== undefined) return reply.error(flaw);
+    if (isName) client.libraryName = value;
+    else client.libraryVersion = value;
+    reply.simple('OK');
+  },
+};
+
+/** OFF and SKIP are not answered themselves; the session drops the replies. */
+const replyMode: Command = {
+  name: 'reply',
+  arity: 3,
+  flags,
+  group,
+  syntax: 'ON|OFF|SKIP',
+  summary: 'Turns the replies to this connection on or off, or skips the next one.',
+  run({ args, client, reply }) {
+    if (isOption(args, 2, 'on')) {
+      client.replies = 'on';
+      reply.simple('OK');
+    } else if (isOption(args, 2, 'off')) client.replies = 'off';
+    else if (!isOption(args, 2, 'skip')) reply.error(errorTexts.syntax);
+    else if (client.replies !== 'off') client.replies = 'skip-next';
+  },
+};
+
+function switchCommand(
+  name: string,
+  rest: Pick<Command, 'flags' | 'summary' | 'difference'>,
+): Command {
+  return {
+    name,
+    arity: 3,
+    group,
+    syntax: 'ON|OFF',
+    ...rest,
+    run({ args, reply }) {
+      const isSwitch = isOption(args, 2, 'on') || isOption(args, 2, 'off');
+      if (isSwitch) reply.simple('OK');
+      else reply.error(errorTexts.syntax);
+    },
+  };
+}
+
+const info: Command = {
+  name: 'info',
+  arity: 2,
+  flags,
+  group,
+  summary: 'Returns facts about this connection.',
+  difference: 'Without buffers and file descriptors.',
+  run: ({ client, facts, reply }) => reply.verbatim(clientLine(client, facts.clock.monotonicMs())),
+};
+
+const list: Command = {
+  name: 'list',
+  arity: -2,
+  wordsMax,
+  flags: ['admin', ...flags],
+  group,
+  syntax: '[TYPE NORMAL|MASTER|REPLICA|PUBSUB] [ID id ...]',
+  summary: 'Returns facts about all connections.',
+  difference: 'Without buffers and file descriptors.',
+  run(context) {
+    const clients = listedClients(context);
+    if (typeof clients === 'string') return context.reply.error(clients);
+    const nowMs = context.facts.clock.monotonicMs();
+    context.reply.verbatim(clients.map((client) => clientLine(client, nowMs)).join(''));
+  },
+};
+
+/** A text is the error to answer with. */
+function listedClients({ args, facts }: CommandContext): readonly Client[] | string {
+  if (args.length === 2) return [...facts.clients.values()];
+  if (args.length === 4 && isOption(args, 2, 'type')) {
+    const type = args.text(3).toLowerCase();
+    if (!types.has(type)) return unknownClientTypeText(args.text(3));
+    return type === 'normal' ? [...facts.clients.values()] : [];
+  }
+  if (args.length < 4 || !isOption(args, 2, 'id')) return errorTexts.syntax;
+  const chosen: Client[] = [];
+  for (let index = 3; index < args.length; index += 1) {
+    const clientId = integerWord(args, index);
+    if (clientId === undefined) return errorTexts.clientIdInvalid;
+    const client = facts.clients.get(clientId);
+    if (client !== undefined) chosen.push(client);
+  }
+  return chosen;
+}
+
+/** `nowMs` is monotonic. Ends with a line feed. One template, as there may be ten thousand lines. */
+function clientLine(client: Client, nowMs: number): string {
+  const age = secondsBetween(client.connectedAtMs, nowMs);
+  const idle = secondsBetween(client.lastActiveMs, nowMs);
+  const multi = client.queued?.length ?? -1;
+  const command = client.lastCommand === '' ? 'NULL' : client.lastCommand;
+  return (
+    `id=${client.id} addr=${formatAddress(client.address)} name=${client.name} age=${age} idle=${idle} ` +
+    `flags=${flagsOf(client)} db=0 sub=0 psub=0 ssub=0 multi=${multi} watch=${client.watchedKeys} ` +
+    `cmd=${command} user=${DEFAULT_USER} redir=-1 resp=${client.protocol} ` +
+    `lib-name=${client.libraryName} lib-ver=${client.libraryVersion}\n`
+  );
+}
+
+/** x: in a transaction; d: a watched key has changed; N: neither. */
+function flagsOf({ queued, isTouched }: Client): string {
+  const letters = `${queued === undefined ? '' : 'x'}${isTouched ? 'd' : ''}`;
+  return letters === '' ? 'N' : letters;
+}
+
+function secondsBetween(fromMs: number, toMs: number): number {
+  return Math.max(0, Math.floor((toMs - fromMs) / 1_000));
+}
+
+const kill: Command = {
+  name: 'kill',
+  arity: -3,
+  wordsMax,
+  flags: ['admin', ...flags],
+  group,
+  syntax:
+    'address | [ID id] [TYPE type] [USER user] [ADDR address] [LADDR address] [SKIPME YES|NO]',
+  summary: 'Closes connections.',
+  difference: 'LADDR matches no connection.',
+  run(context) {
+    if (context.args.length === 3) killByAddress(context);
+    else killByFilter(context);
+  },
+};
+
+function killByAddress({ args, client, facts, reply }: CommandContext): void {
+  const address = args.text(2);
+  for (const other of facts.clients.values()) {
+    if (formatAddress(other.address) !== address) continue;
+    reply.simple('OK');
+    close(other, client);
+    return;
+  }
+  reply.error(errorTexts.noSuchClient);
+}
+
+function killByFilter({ args, client, facts, reply }: CommandContext): void {
+  const filter = readKillFilter(args);
+  if (typeof filter === 'string') {
+    reply.error(filter);
+    return;
+  }
+  const chosen = [...facts.clients.values()].filter((other) => matches(other, filter, client));
+  reply.integer(chosen.length);
+  for (const other of chosen) close(other, client);
+}
+
+/** A client that kills itself still gets its reply. */
+function close(other: Client, self: Client): void {
+  if (other === self) self.endAfterReply();
+  else other.cut();
+}
+
+interface KillFilter {
+  id: number | undefined;
+  address: string | undefined;
+  isSelfSkipped: boolean;
+  /** A type or a local address that no connection has. */
+  matchesNone: boolean;
+}
+
+function matches(other: Client, filter: KillFilter, self: Client): boolean {
+  if (filter.isSelfSkipped && other === self) return false;
+  if (filter.id !== undefined && other.id !== filter.id) return false;
+  if (filter.address !== undefined && formatAddress(other.address) !== filter.address) return false;
+  return !filter.matchesNone;
+}
+
+/** A text is the error to answer with. */
+function readKillFilter(args: ByteList): KillFilter | string {
+  const filter: KillFilter = {
+    id: undefined,
+    address: undefined,
+    isSelfSkipped: true,
+    matchesNone: false,
+  };
+  for (let index = 2; index < args.length; index += 2) {
+    const flaw =
+      index + 1 === args.length ? errorTexts.syntax : readKillOption(args, index, filter);
+    if (flaw !== undefined) return flaw;
+  }
+  return filter;
+}
+
+function readKillOption(args: ByteList, index: number, filter: KillFilter): string | undefined {
+  const value = index + 1;
+  const text = args.text(value);
+  if (isOption(args, index, 'id')) {
+    filter.id = integerWord(args, value);
+    return filter.id === undefined || filter.id < 1 ? errorTexts.clientIdNotPositive : undefined;
+  }
+  if (isOption(args, index, 'type')) {
+    const type = text.toLowerCase();
+    if (type !== 'normal') filter.matchesNone = true;
+    return types.has(type) ? undefined : unknownClientTypeText(text);
+  }
+  if (isOption(args, index, 'user'))
+    return text === DEFAULT_USER ? undefined : noSuchUserText(text);
+  if (isOption(args, index, 'addr')) filter.address = text;
+  else if (isOption(args, index, 'laddr')) filter.matchesNone = true;
+  else if (!isOption(args, index, 'skipme')) return errorTexts.syntax;
+  else if (isOption(args, value, 'no')) filter.isSelfSkipped = false;
+  else if (isOption(args, value, 'yes')) filter.isSelfSkipped = true;
+  else return errorTexts.syntax;
+  return undefined;
+}
+
+const subcommands: readonly Command[] = [
+  getname,
+  id,
+  info,
+  kill,
+  list,
+  switchCommand('no-evict', {
+    flags: ['admin', ...flags],
+    summary: 'Has no effect: connections are not evicted.',
+    difference: 'Accepted without effect.',
+  }),
+  switchCommand('no-touch', {
+    flags,
+    summary: 'Has no effect: the last use of keys is not recorded.',
+    difference: 'From Redis 7.2. Accepted without effect.',
+  }),
+  replyMode,
+  setinfo,
+  setname,
+];
+
+export const clientCommand: Command = {
+  name: 'client',
+  arity: -2,
+  flags: [],
+  group,
+  summary: 'Returns facts about connections, names and closes them.',
+  difference: 'Other subcommands (TRACKING, PAUSE, UNBLOCK, …) are unknown.',
+  subcommands: [...subcommands, createHelp({ name: 'client', group }, subcommands)],
+  run: ({ reply }) => reply.error(wrongArgumentsText('client')),
+};

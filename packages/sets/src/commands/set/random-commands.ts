@@ -1,0 +1,215 @@
+// SRANDMEMBER and SPOP: random members, drawn uniformly.
+//
+// Different members of a large set are drawn and remembered. When most of the set is wanted, or memory does not
+// suffice, the rest is chosen in one walk that takes each member with the probability that keeps all choices
+// equally likely (selection sampling, Knuth 3.4.2 S).
+import { type Random, SynclineError } from '@syncline/kernel';
+import type { ByteList } from '../../byte-list.js';
+import type { Pin } from '../../keyspace.js';
+import { setsLimits } from '../../limits.js';
+import type { Reply } from '../../resp/reply.js';
+import { ByteCollector } from '../byte-collector.js';
+import { type Command, type CommandContext, keyAtFirst } from '../command.js';
+import { errorTexts } from '../errors.js';
+import { membersPerPart, withGate, writeBatches, writeBulks } from '../long-work.js';
+import { integerWord, refusesKeys } from '../words.js';
+import { RememberedMembers } from './remembered-members.js';
+
+/** When more than this part of the set is wanted, walking it is cheaper than drawing. */
+const DRAWN_PART_MAX = 1 / 4;
+const DRAWS_PER_BATCH = 64;
+
+const srandmember: Command = {
+  name: 'srandmember',
+  arity: -2,
+  flags: ['readonly'],
+  group: 'set',
+  syntax: 'key [count]',
+  summary: 'Returns one or more random members of a set.',
+  difference: 'A count beyond 2^53 is out of range.',
+  keys: keyAtFirst,
+  estimate({ args, keyspace }, load) {
+    const count = randomCount(args);
+    if (args.length === 2 || typeof count === 'string') return;
+    const cardinality = keyspace.cardinality(args, 1);
+    if (cardinality > 0) load.picks(args, 1, count < 0 ? -count : Math.min(count, cardinality));
+  },
+  run({ args, keyspace, reply }) {
+    const count = randomCount(args);
+    if (typeof count === 'string') return reply.error(count);
+    if (refusesKeys(args, reply, 1)) return;
+    const cardinality = keyspace.cardinality(args, 1);
+    const shown = writeHead(args, reply, count, cardinality);
+    const show = (buffer: Uint8Array, start: number, end: number) => reply.bulk(buffer, start, end);
+    if (shown === 0) return;
+    if (count < 0) keyspace.draw(args, 1, shown, show);
+    else keyspace.sample(args, 1, shown, show);
+  },
+  async runLong(context, signal) {
+    const { args, keyspace, reply, facts } = context;
+    const count = randomCount(args);
+    if (typeof count === 'string') return reply.error(count);
+    if (refusesKeys(args, reply, 1)) return;
+    const set = args.bytes(1);
+    using pin = keyspace.openPin([set]);
+    const shown = writeHead(args, reply, count, pin.cardinality(set));
+    if (shown === 0) return;
+    const batches =
+      count < 0 ? drawMembers(pin, set, shown) : pickMembers(pin, set, shown, facts.random);
+    await writeBatches(context, batches, signal);
+  },
+};
+
+/** How many to show, 1 by default; a text is the error to answer with. */
+function randomCount(args: ByteList): number | string {
+  if (args.length === 2) return 1;
+  if (args.length > 3) return errorTexts.syntax;
+  const count = integerWord(args, 2);
+  if (count === undefined) return errorTexts.notInteger;
+  // An array of that size cannot be announced. Redis answers its own smallest number with the same error.
+  return count < -Number.MAX_SAFE_INTEGER ? errorTexts.outOfLongRange : count;
+}
+
+/** Without a count the reply is one member or null, otherwise an array. Returns how many members follow. */
+function writeHead(args: ByteList, reply: Reply, count: number, cardinality: number): number {
+  const shown = cardinality === 0 ? 0 : count < 0 ? -count : Math.min(count, cardinality);
+  if (args.length > 2) reply.array(shown);
+  else if (shown === 0) reply.nullBulk();
+  return shown;
+}
+
+type Batches = AsyncGenerator<readonly Uint8Array[], void, undefined>;
+
+/** `count` members of a set that is not empty; they may repeat. */
+export async function* drawMembers(pin: Pin, set: Uint8Array, count: number): Batches {
+  for (let left = count; left > 0; left -= DRAWS_PER_BATCH) {
+    const batch: Uint8Array[] = [];
+    for (let drawn = 0; drawn < Math.min(left, DRAWS_PER_BATCH); drawn += 1)
+      batch.push(pin.randomMember(set));
+    yield batch;
+  }
+}
+
+/** `count` different members; at most the cardinality. */
+export async function* pickMembers(
+  pin: Pin,
+  set: Uint8Array,
+  count: number,
+  random: Random,
+): Batches {
+  const cardinality = pin.cardinality(set);
+  const picked = new RememberedMembers();
+  let isFull = count > cardinality * DRAWN_PART_MAX;
+  while (picked.size < count && !isFull) {
+    const batch: Uint8Array[] = [];
+    for (let draw = 0; draw < DRAWS_PER_BATCH && picked.size < count && !isFull; draw += 1) {
+      const member = pin.randomMember(set);
+      const outcome = picked.add(member);
+      if (outcome === 'added') batch.push(member);
+      isFull = outcome === 'full';
+    }
+    yield batch;
+  }
+  // The rest is chosen among the members that were not picked.
+  let wanted = count - picked.size;
+  let left = cardinality - picked.size;
+  if (wanted === 0) return;
+  for await (const batch of pin.members(set)) {
+    const chosen: Uint8Array[] = [];
+    for (const member of batch) {
+      if (picked.size > 0 && picked.has(member)) continue;
+      if (random.float() * left < wanted) {
+        chosen.push(member);
+        wanted -= 1;
+      }
+      left -= 1;
+    }
+    yield chosen;
+    if (wanted === 0) return;
+  }
+}
+
+/** Members are picked here; other nodes receive the removal of those, not the command. */
+const spop: Command = {
+  name: 'spop',
+  arity: -2,
+  flags: ['write', 'fast'],
+  group: 'set',
+  syntax: 'key [count]',
+  summary: 'Returns one or more random members of a set after removing them.',
+  difference:
+    'More than 65,536 members or 3 MiB are popped by several operations, and more than 32 MiB are refused. Not exclusive across nodes: two may pop the same member.',
+  keys: keyAtFirst,
+  estimate({ args, keyspace }, load) {
+    const count = popCount(args);
+    if (args.length === 2 || typeof count === 'string') return;
+    load.removes(args, 1, Math.min(count, keyspace.cardinality(args, 1)));
+  },
+  run({ args, keyspace, reply }) {
+    const count = popCount(args);
+    if (typeof count === 'string') return reply.error(count);
+    if (refusesKeys(args, reply, 1)) return;
+    const popped = Math.min(count, keyspace.cardinality(args, 1));
+    writePoppedCount(args, reply, popped);
+    if (popped === 0) return;
+    keyspace.pop(args, 1, popped, (buffer, start, end) => reply.bulk(buffer, start, end));
+  },
+  async runLong(context, signal) {
+    const { args, reply } = context;
+    const count = popCount(args);
+    if (typeof count === 'string') return reply.error(count);
+    if (refusesKeys(args, reply, 1)) return;
+    const popped = await popInParts(context, count, signal);
+    if (popped === undefined) return reply.error(errorTexts.popTooLarge);
+    // Only now that the gate is open again: a slow client must not keep others from writing.
+    writePoppedCount(args, reply, popped.length);
+    await writeBulks(context, popped);
+  },
+};
+
+/** Without a count the reply is one member or null, otherwise a set. */
+function writePoppedCount(args: ByteList, reply: Reply, popped: number): void {
+  if (args.length > 2) reply.set(popped);
+  else if (popped === 0) reply.nullBulk();
+}
+
+function popCount(args: ByteList): number | string {
+  if (args.length === 2) return 1;
+  if (args.length > 3) return errorTexts.syntax;
+  const count = integerWord(args, 2);
+  return count === undefined || count < 0 ? errorTexts.notPositive : count;
+}
+
+/** Undefined: more than a reply may hold, and nothing was popped. */
+function popInParts(
+  { args, keyspace }: CommandContext,
+  count: number,
+  signal: AbortSignal,
+): Promise<ByteList | undefined> {
+  return withGate(keyspace, signal, async (hold) => {
+    const cardinality = keyspace.cardinality(args, 1);
+    const meanBytes = keyspace.memberBytes(args, 1) / Math.max(1, cardinality);
+    const wanted = Math.min(count, cardinality);
+    if (wanted * meanBytes > setsLimits.resultBytesMax.value) return undefined;
+    const partMax = membersPerPart(keyspace, args, 1);
+    const words = new ByteCollector();
+    const { list } = words;
+    while (list.length < wanted) {
+      const stored = list.length;
+      const part = Math.min(partMax, wanted - stored, keyspace.cardinality(args, 1));
+      if (part === 0) break; // others have removed the rest
+      keyspace.pop(args, 1, part, (...bytes) => void words.push(...bytes));
+      try {
+        await hold.nextPart();
+      } catch (error) {
+        // This part was undone. Earlier ones are removed for good, so their members must be returned.
+        if (!(error instanceof SynclineError) || stored === 0) throw error;
+        words.truncate(stored);
+        break;
+      }
+    }
+    return list;
+  });
+}
+
+export const randomCommands: readonly Command[] = [spop, srandmember];

@@ -230,22 +230,22 @@ export const setsLimits = defineLimits({
     unit: 'ms',
     why: 'Half a command may lie for so long. Then the connection is closed.',
   },
-  strangerArgumentsMax: {
+  unauthenticatedArgumentsMax: {
     value: 10,
     unit: 'entries',
     why: 'Words of a command before AUTH, where a password is set.',
   },
-  strangerBulkBytesMax: {
+  unauthenticatedBulkBytesMax: {
     value: 16_384,
     unit: 'bytes',
     why: 'One word before AUTH, where a password is set.',
   },
-  strangerOutputBytesMax: {
+  unauthenticatedOutputBytesMax: {
     value: 65_536,
     unit: 'bytes',
     why: 'Unsent replies before AUTH. Beyond, the connection is closed.',
   },
-  strangerTimeoutMs: {
+  unauthenticatedTimeoutMs: {
     value: 10_000,
     unit: 'ms',
     why: 'A connection may take so long to AUTH. Then it is closed.',

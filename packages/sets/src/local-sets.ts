@@ -35,6 +35,7 @@ class LocalSets implements Sets {
   readonly #sessions: RespSessions;
   readonly #clients = new Map<number, Client>();
   readonly #commandCounts: CommandCounts;
+  readonly #blocked = new SharedQuota(setsLimits.waitingCommandsMax.value);
   #closing: Promise<void> | undefined;
 
   constructor(deps: SetsDeps, options: SetsOptions, engine: SetsEngine) {
@@ -189,6 +190,7 @@ class LocalSets implements Sets {
       clients: this.#clients,
       queueQuota: new SharedQuota(setsLimits.queuedBytesMax.value),
       watchQuota: new SharedQuota(setsLimits.watchersMax.value),
+      blockedQuota: this.#blocked,
       version: options.version ?? '0.0.0',
       runId: Buffer.from(random.bytes(RUN_ID_BYTES)).toString('hex'),
       startedMonotonicMs: clock.monotonicMs(),
@@ -204,7 +206,7 @@ class LocalSets implements Sets {
         connections: this.#clients.size,
         connectionsTotal: this.#sessions.connectionsTotal,
         liveDots: engine.state.digest.liveDots,
-        blocked: 0,
+        blocked: this.#blocked.used,
       }),
       memory: () => memoryOf(engine, deps.processBytes?.() ?? 0),
       isOutOfMemory: () => engine.isOutOfMemory,

@@ -13,7 +13,7 @@ import { type Clock, type Metrics, SynclineError } from '@syncline/kernel';
 import type { CommandContext } from '../commands/command.js';
 import type { Dispatch } from '../commands/dispatch.js';
 import type { ServerFacts } from '../commands/server-facts.js';
-import { endTransaction } from '../commands/transactions.js';
+import { endTransaction } from '../commands/transactions/transaction-state.js';
 import type { TurnMember, Turns } from '../engine/turns.js';
 import type { Keyspace } from '../keyspace.js';
 import { setsLimits } from '../limits.js';

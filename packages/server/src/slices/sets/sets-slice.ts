@@ -16,7 +16,9 @@ export function createSetsSlice(): Slice {
   };
 }
 
-/** Resolves before the data is loaded: clients are answered `-LOADING` meanwhile, and /readyz says how far it is. */
+/** How long a start waits for the data. What takes longer goes on behind `-LOADING`, and /readyz shows progress. */
+const LOAD_WAIT_MS = 1_000;
+
 async function start(deps: SliceDeps): Promise<RunningSlice> {
   const { config, logger } = deps;
   const password = config.credentials.respPassword?.reveal();
@@ -39,13 +41,26 @@ async function start(deps: SliceDeps): Promise<RunningSlice> {
       serveWhileLoading: true,
     },
   );
-  sets.loaded.catch((thrown: unknown) => deps.fail(SynclineError.from(thrown, 'corrupt')));
+  await loadedOrLater(sets, deps);
   return {
     resp: sets,
     http: setsRoutes(sets),
     status: () => statusOf(sets),
     stop: () => sets.close(),
   };
+}
+
+/** Rejects when the load fails soon; a later failure ends the server. */
+async function loadedOrLater({ loaded }: Sets, { clock, fail }: SliceDeps): Promise<void> {
+  let isStarted = false;
+  loaded.catch((thrown: unknown) => {
+    if (isStarted) fail(SynclineError.from(thrown, 'corrupt'));
+  });
+  const later = new Promise<void>((resolve) => {
+    clock.setTimer(LOAD_WAIT_MS, resolve, { unref: true });
+  });
+  await Promise.race([loaded, later]);
+  isStarted = true;
 }
 
 function statusOf(sets: Sets): SliceStatus {

@@ -292,3 +292,22 @@ export const setsLimits = defineLimits({
     why: 'Addresses whose wrong passwords are counted. The oldest is forgotten first.',
   },
 });
+
+const LOWERED_IN_TESTS = [
+  'checkpointLogBytesMin',
+  'logReserveBytes',
+  'logSegmentBytesMax',
+  'pinEntriesMax',
+  'stopReplayBytesMax',
+  'turnMembersMax',
+] as const satisfies readonly (keyof typeof setsLimits)[];
+
+type EngineLimits = Readonly<Record<(typeof LOWERED_IN_TESTS)[number], number>>;
+
+/** Other values for some limits. Only tests set them, so that what is rare happens often. */
+export type TestLimits = Partial<EngineLimits>;
+
+export function engineLimits(lowered: TestLimits = {}): EngineLimits {
+  const entries = LOWERED_IN_TESTS.map((name) => [name, lowered[name] ?? setsLimits[name].value]);
+  return Object.fromEntries(entries) as EngineLimits;
+}

@@ -33,7 +33,7 @@ function needsMoreThanATurn({ command }: KnownCommand, context: CommandContext):
   if (command.estimate === undefined) return false;
   context.client.hasWalked = true;
   if (command.runLong === undefined) return false;
-  const load = new Load(context.keyspace, turnLimits);
+  const load = new Load(context.keyspace, turnLimitsOf(context.facts.turnMembersMax));
   command.estimate(context, load);
   return load.isTooMuch;
 }
@@ -80,6 +80,11 @@ export const turnLimits: LoadLimits = {
   removals: setsLimits.operationElementsMax.value,
   removalBytes: OPERATION_BYTES,
 };
+
+function turnLimitsOf(membersMax = turnLimits.reads): LoadLimits {
+  if (membersMax >= turnLimits.reads) return turnLimits;
+  return { ...turnLimits, reads: membersMax, picks: membersMax, removals: membersMax };
+}
 
 export const transactionLimits: LoadLimits = {
   reads: setsLimits.transactionMembersMax.value,

@@ -17,7 +17,7 @@ import {
   SynclineError,
   type Timer,
 } from '@syncline/kernel';
-import { setsLimits } from '../limits.js';
+import { engineLimits, setsLimits } from '../limits.js';
 import { memberBuffer, memberEnd, memberStart } from '../memory/element-row.js';
 import { BlockKind, CheckpointEncoder } from './checkpoint-format.js';
 import { DotPin } from './pins.js';
@@ -61,6 +61,7 @@ export interface LastCheckpoint {
 export class Checkpoints {
   readonly #deps: CheckpointsDeps;
   readonly #identity: CheckpointIdentity;
+  readonly #limits: ReturnType<typeof engineLimits>;
   #last: LastCheckpoint;
   #lastStatus: 'ok' | 'err' = 'ok';
   #lastSeconds = -1;
@@ -70,8 +71,14 @@ export class Checkpoints {
   #retryTimer: Timer | undefined;
   #isStopped = false;
 
-  constructor(deps: CheckpointsDeps, identity: CheckpointIdentity, last: LastCheckpoint) {
+  constructor(
+    deps: CheckpointsDeps,
+    identity: CheckpointIdentity,
+    last: LastCheckpoint,
+    limits = engineLimits(),
+  ) {
     this.#deps = deps;
+    this.#limits = limits;
     this.#identity = identity;
     this.#last = last;
   }
@@ -97,7 +104,7 @@ export class Checkpoints {
   startIfDue(): void {
     const { log } = this.#deps;
     if (this.#running !== undefined || this.#retryTimer !== undefined || this.#isStopped) return;
-    const due = Math.max(setsLimits.checkpointLogBytesMin.value, this.#last.bytes);
+    const due = Math.max(this.#limits.checkpointLogBytesMin, this.#last.bytes);
     if (log.bytesFrom(this.#last.number + 1) > due) this.start();
   }
 
@@ -118,7 +125,7 @@ export class Checkpoints {
     await this.#running;
     this.#retryTimer?.cancel();
     const replayBytes = log.bytesFrom(this.#last.number + 1);
-    if (replayBytes > setsLimits.stopReplayBytesMax.value && this.start()) await this.#running;
+    if (replayBytes > this.#limits.stopReplayBytesMax && this.start()) await this.#running;
     this.dispose();
   }
 

@@ -18,6 +18,7 @@ import {
   type Timer,
   type SegmentLog,
 } from '@syncline/kernel';
+import { engineLimits, type TestLimits } from '../limits.js';
 import { createOrderKeys } from '../memory/order-hash.js';
 import { Checkpoints } from './checkpoints.js';
 import { chooseEpoch, type Identity, writeIdentity } from './identity.js';
@@ -51,6 +52,7 @@ export interface EngineOptions {
   readonly durability: Durability;
   /** 0: no limit. */
   readonly memoryBytesMax: number;
+  readonly limits?: TestLimits;
 }
 
 export interface LoadProgress {
@@ -84,7 +86,8 @@ export class SetsEngine {
     this.#deps = deps;
     this.#options = options;
     this.memoryBytesMax = options.memoryBytesMax;
-    this.state = new SetsState(createOrderKeys(options.clusterId));
+    const { pinEntriesMax } = engineLimits(options.limits);
+    this.state = new SetsState(createOrderKeys(options.clusterId), pinEntriesMax);
     const { state } = this;
     const operation = new LocalOperation(state);
     const loop = new LoopShare(clock);
@@ -179,7 +182,8 @@ export class SetsEngine {
         logger.info('loading sets', { percent, loadedBytes, totalBytes });
       };
       const { state, turns } = this;
-      const loaded = await load({ state, files, clock, logger, onProgress }, identity);
+      const limits = engineLimits(this.#options.limits);
+      const loaded = await load({ state, files, clock, logger, onProgress }, identity, limits);
       this.#log = loaded.log;
       turns.attach(loaded.log);
       const onFailed = (error: SynclineError) => turns.fail(error);
@@ -187,6 +191,7 @@ export class SetsEngine {
         { state, turns, log: loaded.log, files, clock, logger, metrics, onFailed },
         identity,
         loaded.checkpoint,
+        limits,
       );
       metrics.add('syncline_sets_operations_total', loaded.replayed, { origin: 'log' });
       metrics.add('syncline_sets_log_cut_bytes_total', loaded.log.cutBytes);

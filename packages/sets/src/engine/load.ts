@@ -12,7 +12,7 @@ import {
   type VersionVector,
 } from '@syncline/kernel';
 import { ByteList } from '../byte-list.js';
-import { setsLimits } from '../limits.js';
+import { engineLimits } from '../limits.js';
 import type { DotWords } from '../memory/element-row.js';
 import { decodeOperations } from '../operation/decode-operations.js';
 import {
@@ -73,7 +73,11 @@ export async function openDirectory(
   );
 }
 
-export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> {
+export async function load(
+  deps: LoadDeps,
+  identity: Identity,
+  limits = engineLimits(),
+): Promise<Loaded> {
   const { state, files, clock, logger } = deps;
   await removeTemporary(files);
   const numbers = await listCheckpoints(files);
@@ -97,8 +101,8 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
     {
       directory: LOG_DIRECTORY,
       owner: Buffer.from(`sets/${identity.nodeId}/${identity.clusterId}`),
-      segmentBytesMax: setsLimits.logSegmentBytesMax.value,
-      reserveBytes: setsLimits.logReserveBytes.value,
+      segmentBytesMax: limits.logSegmentBytesMax,
+      reserveBytes: limits.logReserveBytes,
       replayFrom: number + 1,
       mustBeWhole: identity.state === 'clean',
       onRecord: (_number, kind, body) => {

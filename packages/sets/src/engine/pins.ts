@@ -28,7 +28,6 @@ import {
 import type { SetEntry } from './set-table.js';
 import type { SetsState } from './sets-state.js';
 
-const entriesMax = setsLimits.pinEntriesMax.value;
 const bytesMax = setsLimits.pinBytesMax.value;
 
 export abstract class Pin {
@@ -110,6 +109,11 @@ export abstract class Pin {
 /** All open pins, the oldest first. */
 export class Pins {
   readonly #open = new Set<Pin>();
+  readonly #entriesMax: number;
+
+  constructor(entriesMax: number = setsLimits.pinEntriesMax.value) {
+    this.#entriesMax = entriesMax;
+  }
 
   get areOpen(): boolean {
     return this.#open.size > 0;
@@ -146,7 +150,7 @@ export class Pins {
   turnSettled(): void {
     if (this.#open.size === 0) return;
     for (const pin of this.#open) pin.turnSettled();
-    while (this.entries > entriesMax || this.bytes > bytesMax) {
+    while (this.entries > this.#entriesMax || this.bytes > bytesMax) {
       const [oldest] = this.#open;
       oldest?.break();
     }

@@ -54,11 +54,11 @@ export class SetsState {
   /** What operations of this turn have named as dependencies. */
   readonly #dependencies: VersionVector[] = [];
 
-  constructor(keys: OrderKeys) {
+  constructor(keys: OrderKeys, pinEntriesMax?: number) {
     this.#hash = new OrderHash(keys.order);
     this.sets = new SetTable(this.heap, this.#hash);
     this.digest = new LiveDigest(keys.riblt);
-    this.pins = new Pins();
+    this.pins = new Pins(pinEntriesMax);
   }
 
   /** Memory of elements, sets and pins. */

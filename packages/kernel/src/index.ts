@@ -25,7 +25,7 @@ export type { FeedStore, FeedView } from './feed/feed-store.js';
 export type { FeedSubscription } from './feed/feed-subscription.js';
 export type { FeedOverflow } from './feed/live-buffer.js';
 export { MemoryFeedStore, type MemoryFeedStoreOptions } from './feed/memory-feed-store.js';
-export type { FileStat, Files } from './files/files.js';
+export type { AppendHandle, FileStat, Files } from './files/files.js';
 export { createSystemFiles } from './files/system-files.js';
 export { crc32 } from './hash/crc32.js';
 export { type HalfSipKey, halfSipHash13, halfSipKey } from './hash/half-sip-hash.js';
@@ -58,6 +58,7 @@ export { VersionVector } from './identity/version-vector.js';
 export { Lifecycle, type LifecycleDeps, type LifecyclePart, type StopReport } from './lifecycle.js';
 export { defineLimits, type Limit } from './limit.js';
 export { kernelLimits } from './limits.js';
+export { SegmentLog, type SegmentLogDeps, type SegmentLogOptions } from './log/segment-log.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
 export {
   type Labels,

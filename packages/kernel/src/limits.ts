@@ -1,4 +1,4 @@
-// Every limit of the kernel. docs/LIMITS.md is made from this list.
+// Every limit of the kernel. docs/LIMITS.md is generated from this list.
 import { defineLimits } from './limit.js';
 
 export const kernelLimits = defineLimits({
@@ -126,6 +126,46 @@ export const kernelLimits = defineLimits({
     value: 4 * 1024 * 1024,
     unit: 'bytes',
     why: 'Free room wanted, beyond what the logs need to become tables, before a store that found its disk full is opened anew.',
+  },
+  appendGatherBytesMax: {
+    value: 64 * 1024,
+    unit: 'bytes',
+    why: 'The parts of one append are copied together up to this size, because one plain write is cheaper than a gathering one. Larger appends are not copied.',
+  },
+  logRecordBytesMax: {
+    value: 64 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Body of one record of a segment log. A larger one is refused; it also bounds what a damaged length can make a start hold in memory.',
+  },
+  logReadChunkBytes: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'Read at once when a segment log is opened, about a millisecond of replay. Between two chunks the caller can let others run.',
+  },
+  logIndexStepBytes: {
+    value: 256 * 1024,
+    unit: 'bytes',
+    why: 'Distance between the record positions that an open segment log remembers, and so the precision of "bytes since record N".',
+  },
+  logUnsyncedSegmentsMax: {
+    value: 16,
+    unit: 'entries',
+    why: 'Full segments that wait for a sync and hold a file descriptor each. At this number the newest segment grows instead.',
+  },
+  logRotationRetryBytes: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'A segment that could not be followed by a new one, for want of descriptors or room, grows by this much before the next attempt.',
+  },
+  logReserveStepBytes: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'Written at once when the reserve of a segment log is refilled, well below a millisecond.',
+  },
+  logReserveRefillMs: {
+    value: 1000,
+    unit: 'ms',
+    why: 'Time between two steps of refilling the reserve, so that a disk that just ran full is not filled by the reserve alone.',
   },
   ownerReadAttemptsMax: {
     value: 25,

@@ -17,6 +17,7 @@ export type {
   DiskProfile,
   PowerLoss,
   UnsyncedChange,
+  Verdict,
 } from './sim/disk/disk-plan.js';
 export { SeededDiskPlan } from './sim/disk/disk-plan.js';
 export type { SimDisk } from './sim/disk/sim-disk.js';

@@ -1,11 +1,14 @@
-// The node's data in the server's lifecycle: one claimed directory with a store per slice, or memory.
+// The node's data in the server's lifecycle: one claimed directory with a part per slice, or memory.
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   assert,
   type Clock,
   claimDirectory,
   createMemoryStorage,
+  createSystemFiles,
   type DirectoryClaim,
+  type Files,
   type LifecyclePart,
   type Logger,
   openLevelStorage,
@@ -41,6 +44,16 @@ export class DataPart implements LifecyclePart {
     if (config.memory) return createMemoryStorage(this.#deps);
     assert(this.#claim !== undefined, 'the directory is claimed before a store is opened');
     return openLevelStorage(this.#deps, { directory: join(config.dataDir, slice, 'db') });
+  }
+
+  /** The directory of a slice; undefined when everything is in memory. */
+  async openFiles(slice: string): Promise<Files | undefined> {
+    const { config } = this.#deps;
+    if (config.memory) return undefined;
+    assert(this.#claim !== undefined, 'the directory is claimed before files are opened');
+    const directory = join(config.dataDir, slice);
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    return createSystemFiles(directory);
   }
 
   async stop(): Promise<void> {

@@ -112,7 +112,10 @@ function checksOfSlice(slice: CheckedSlice): readonly Check[] {
 function sliceCheck(slice: CheckedSlice): Check {
   const name = `slice:${slice.name}`;
   const health = slice.health();
-  if (health.kind === 'ready') return { name, ok: true, isFatal: false };
+  if (health.kind === 'ready') {
+    const { reason } = health;
+    return { name, ok: true, isFatal: false, ...(reason === undefined ? {} : { reason }) };
+  }
   return { name, ok: false, isFatal: health.kind === 'failed', reason: health.reason };
 }
 

@@ -4,6 +4,7 @@
 // not it started or stopped well.
 import {
   assert,
+  type Files,
   type LifecyclePart,
   type Storage,
   type StorageHealth,
@@ -14,8 +15,9 @@ import type { CheckedSlice } from './readiness.js';
 import type { SliceReport } from './server-status.js';
 import type { RunningSlice, Slice, SliceDeps, SliceHealth, SliceStatus } from './slice.js';
 
-export interface SlicePartDeps extends Omit<SliceDeps, 'openStorage'> {
+export interface SlicePartDeps extends Omit<SliceDeps, 'openStorage' | 'openFiles'> {
   openStorage(slice: string): Promise<Storage>;
+  openFiles(slice: string): Promise<Files | undefined>;
 }
 
 export class SlicePart implements LifecyclePart, CheckedSlice {
@@ -42,7 +44,8 @@ export class SlicePart implements LifecyclePart, CheckedSlice {
     try {
       const openStorage = () => this.#openStorage();
       const fail = (error: SynclineError) => this.#fail(error);
-      this.#running = await this.#slice.start({ ...this.#deps, openStorage, fail });
+      const openFiles = () => this.#deps.openFiles(this.name);
+      this.#running = await this.#slice.start({ ...this.#deps, openStorage, openFiles, fail });
     } catch (thrown) {
       await this.#storage?.close();
       throw thrown;

@@ -15,6 +15,7 @@
 // - Storage is closed after `stop`, never before.
 import type {
   Clock,
+  Files,
   Limit,
   Logger,
   MetricDefinitions,
@@ -31,7 +32,7 @@ import type { MeshAcceptor } from './mesh/mesh-acceptor.js';
 import type { RespSessions } from './resp/resp-session.js';
 
 export interface Slice {
-  /** Lower-case letters. Names the routes /api/<name>, the store DIR/<name>/db and the metrics. */
+  /** Lower-case letters. Names the routes /api/<name>, the directory DIR/<name> and the metrics. */
   readonly name: string;
   /** Every metric that the slice reports; another name is a bug. */
   readonly metrics: MetricDefinitions;
@@ -54,6 +55,8 @@ export interface SliceDeps {
   readonly draining: AbortSignal;
   /** The slice's own store, in memory with `--memory`. Call it once at most; the server closes it. */
   openStorage(): Promise<Storage>;
+  /** The slice's own directory, for one that keeps files instead of a store; undefined with `--memory`. */
+  openFiles(): Promise<Files | undefined>;
   /**
    * Ends the whole server in good order: the slice can neither go on nor mend itself, and going on would
    * do harm. The first error is what the process ends with; a failed `start` rejects instead.
@@ -85,6 +88,6 @@ export interface SliceStatus {
 
 /** `not-ready` may pass (loading, no peer yet); `failed` lasts until a restart, and /healthz says so. */
 export type SliceHealth =
-  | { readonly kind: 'ready' }
+  | { readonly kind: 'ready'; /** What is worth knowing all the same. */ readonly reason?: string }
   | { readonly kind: 'not-ready'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string };

@@ -4,7 +4,7 @@ export { errorWords } from './commands/errors.js';
 export type { Digest } from './keyspace.js';
 export { setsLimits } from './limits.js';
 export { setsMetrics } from './metrics-list.js';
-export { openSets } from './open-sets.js';
+export { openSets } from './local-sets.js';
 export { protocolFailures } from './resp/protocol-failure.js';
 export type {
   RespPeer,

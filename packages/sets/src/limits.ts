@@ -49,6 +49,51 @@ export const setsLimits = defineLimits({
   },
   foldIdleMs: { value: 100, unit: 'ms', why: 'Without a write for this long, folding starts.' },
   foldAgeMs: { value: 5_000, unit: 'ms', why: 'What is not folded gets no older than this.' },
+  turnRecordBytesMax: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'Changes of one turn that are gathered for one write to the log. Above it the turn is written early.',
+  },
+  logSegmentBytesMax: {
+    value: 64 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'A segment of the log that has reached this size is followed by a new one.',
+  },
+  logReserveBytes: {
+    value: 8 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Kept free on disk so that removes still work when the disk is full.',
+  },
+  checkpointLogBytesMin: {
+    value: 64 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'A checkpoint is written once the log since the last one exceeds this size and that of the last checkpoint.',
+  },
+  checkpointBlockBytesMax: {
+    value: 65_536,
+    unit: 'bytes',
+    why: 'A block of a checkpoint, each with a checksum of its own. A larger element passes alone.',
+  },
+  stopReplayBytesMax: {
+    value: 8 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'A clean stop that would leave more of the log to replay writes a checkpoint first.',
+  },
+  pinEntriesMax: {
+    value: 1_048_576,
+    unit: 'entries',
+    why: 'Elements dropped while long reads and checkpoints still need them. Above it the oldest of these is aborted.',
+  },
+  pinBytesMax: {
+    value: 64 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Memory of those elements. Above it the oldest long read or checkpoint is aborted.',
+  },
+  gateHoldMs: {
+    value: 25,
+    unit: 'ms',
+    why: 'A write larger than one operation lets waiting writes through this often.',
+  },
   syncIntervalMs: {
     value: 1_000,
     unit: 'ms',
@@ -185,22 +230,22 @@ export const setsLimits = defineLimits({
     unit: 'ms',
     why: 'Half a command may lie for so long. Then the connection is closed.',
   },
-  strangerArgumentsMax: {
+  unauthenticatedArgumentsMax: {
     value: 10,
     unit: 'entries',
     why: 'Words of a command before AUTH, where a password is set.',
   },
-  strangerBulkBytesMax: {
+  unauthenticatedBulkBytesMax: {
     value: 16_384,
     unit: 'bytes',
     why: 'One word before AUTH, where a password is set.',
   },
-  strangerOutputBytesMax: {
+  unauthenticatedOutputBytesMax: {
     value: 65_536,
     unit: 'bytes',
     why: 'Unsent replies before AUTH. Beyond, the connection is closed.',
   },
-  strangerTimeoutMs: {
+  unauthenticatedTimeoutMs: {
     value: 10_000,
     unit: 'ms',
     why: 'A connection may take so long to AUTH. Then it is closed.',

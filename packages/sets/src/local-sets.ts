@@ -1,29 +1,58 @@
-// The library's face of the sets of this node: promises over the keyspace that commands use, too.
-import { SynclineError, type VersionVector } from '@syncline/kernel';
+// Opens the sets of one node, and puts the library's interface and the RESP sessions in front of the engine.
+import { type Durability, SynclineError, type VersionVector } from '@syncline/kernel';
 import { ByteList } from './byte-list.js';
+import { CommandCounts } from './command-counts.js';
+import type { Client } from './commands/client.js';
+import { PasswordGuard } from './commands/connection/password-guard.js';
+import { createDispatch } from './commands/dispatch.js';
+import type { ServerFacts } from './commands/server-facts.js';
+import { SetsEngine } from './engine/engine.js';
 import type { Digest } from './keyspace.js';
 import { setsLimits } from './limits.js';
-import type { RespPeer, RespSession, Sets, SetsStatus } from './sets.js';
-import type { SetsEngine } from './sets-engine.js';
+import { RespSessions } from './resp/resp-sessions.js';
+import type { RespPeer, RespSession, Sets, SetsDeps, SetsOptions, SetsStatus } from './sets.js';
+import { SharedQuota } from './shared-quota.js';
 
+const CONNECTIONS_MAX = 10_000;
+/** As in Redis. */
+const RUN_ID_BYTES = 20;
 /** Elements of one operation where a change needs several. */
 const PART_ELEMENTS = 4_096;
 
-export interface LocalSetsDeps {
-  readonly engine: SetsEngine;
-  connect(peer: RespPeer): RespSession;
-  status(): SetsStatus;
-  close(): Promise<void>;
+/** Rejects with `conflict` when the data belongs to another node or cluster, with `corrupt` when it is damaged. */
+export async function openSets(deps: SetsDeps, options: SetsOptions): Promise<Sets> {
+  const { nodeId, clusterId, durability = 'buffered', memoryBytesMax = 0 } = options;
+  const engine = new SetsEngine(deps, { nodeId, clusterId, durability, memoryBytesMax });
+  await engine.open();
+  const sets = new LocalSets(deps, options, engine);
+  if (options.serveWhileLoading !== true) await sets.loaded;
+  return sets;
 }
 
-export class LocalSets implements Sets {
-  readonly #deps: LocalSetsDeps;
+class LocalSets implements Sets {
+  readonly loaded: Promise<void>;
   readonly #engine: SetsEngine;
+  readonly #sessions: RespSessions;
+  readonly #clients = new Map<number, Client>();
+  readonly #commandCounts: CommandCounts;
+  readonly #blocked = new SharedQuota(setsLimits.waitingCommandsMax.value);
   #closing: Promise<void> | undefined;
 
-  constructor(deps: LocalSetsDeps) {
-    this.#deps = deps;
-    this.#engine = deps.engine;
+  constructor(deps: SetsDeps, options: SetsOptions, engine: SetsEngine) {
+    this.#engine = engine;
+    this.#commandCounts = new CommandCounts(deps);
+    const { keyspace, turns } = engine;
+    this.#sessions = new RespSessions({
+      ...deps,
+      keyspace,
+      turns,
+      clients: this.#clients,
+      facts: this.#facts(deps, options),
+      dispatch: createDispatch(deps),
+      onBug: deps.onBug?.bind(deps) ?? rethrow,
+    });
+    this.loaded = engine.load();
+    this.loaded.catch(() => undefined); // whoever asks for it gets the error
   }
 
   add(set: Uint8Array, members: readonly Uint8Array[]): Promise<number> {
@@ -35,47 +64,57 @@ export class LocalSets implements Sets {
   }
 
   has(set: Uint8Array, member: Uint8Array): boolean {
-    return this.#read(() => this.#engine.keyspace.has(ByteList.of(set, member), 0, 1));
+    return this.#engine.keyspace.has(ByteList.of(set, member), 0, 1);
   }
 
   cardinality(set: Uint8Array): number {
-    return this.#read(() => this.#engine.keyspace.cardinality(ByteList.of(set), 0));
+    return this.#engine.keyspace.cardinality(ByteList.of(set), 0);
   }
 
   async *members(set: Uint8Array, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
-    const view = await this.#engine.keyspace.openView(signal ?? new AbortController().signal);
-    try {
-      for await (const batch of view.members(set)) {
-        signal?.throwIfAborted();
-        yield* batch;
-      }
-    } finally {
-      view.close();
+    using pin = this.#engine.keyspace.openPin([set]);
+    for await (const batch of pin.members(set)) {
+      signal?.throwIfAborted();
+      yield* batch;
     }
   }
 
   version(): VersionVector {
-    return this.#read(() => this.#engine.keyspace.version());
+    return this.#engine.keyspace.version();
   }
 
   digest(): Digest {
-    return this.#read(() => this.#engine.keyspace.digest());
+    return this.#engine.keyspace.digest();
   }
 
   settled(): Promise<void> {
-    return this.#engine.commits.allSettled();
+    return this.#engine.turns.settled();
   }
 
   connect(peer: RespPeer): RespSession {
-    return this.#deps.connect(peer);
+    return this.#sessions.connect(peer);
   }
 
   status(): SetsStatus {
-    return this.#deps.status();
+    const { state, log, checkpoints, epoch } = this.#engine;
+    return {
+      ...this.#health(),
+      epoch,
+      sets: state.sets.filledCount,
+      liveDots: state.digest.liveDots,
+      memoryBytes: state.usedBytes,
+      logBytes: log?.bytes ?? 0,
+      checkpoint: {
+        bytes: checkpoints?.last.bytes ?? 0,
+        takenMs: checkpoints?.last.takenMs ?? 0,
+        isRunning: checkpoints?.facts().isRunning ?? false,
+      },
+      connections: this.#clients.size,
+    };
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#deps.close();
+    this.#closing ??= this.#close();
     return this.#closing;
   }
 
@@ -83,13 +122,22 @@ export class LocalSets implements Sets {
     return this.close();
   }
 
+  async #close(): Promise<void> {
+    await this.loaded.catch(() => undefined);
+    const stopped = this.#engine.stop();
+    this.#sessions.close();
+    await stopped;
+    this.#commandCounts.flush();
+  }
+
   async #change(kind: 'add' | 'remove', list: ByteList): Promise<number> {
-    const { keyspace } = this.#engine;
-    const admitted = keyspace.admit('write');
+    await this.loaded;
+    const { keyspace, turns } = this.#engine;
+    const admitted = keyspace.admitWrite();
     if (admitted !== undefined) await admitted;
     try {
       const changed = keyspace[kind](list, 0, 1);
-      await this.#settled(keyspace.takeCommitSeen());
+      await turns.settled();
       return changed;
     } catch (thrown) {
       const isTooLarge = thrown instanceof SynclineError && thrown.code === 'limit-exceeded';
@@ -98,39 +146,125 @@ export class LocalSets implements Sets {
     return this.#changeInParts(kind, list);
   }
 
-  /** Larger than one operation: several of them behind the closed gate, which may be seen half done. */
+  /** Larger than one operation: several of them, which may be seen half done. */
   async #changeInParts(kind: 'add' | 'remove', list: ByteList): Promise<number> {
-    const { keyspace } = this.#engine;
+    const { keyspace, turns } = this.#engine;
     const hold = await keyspace.closeGate(new AbortController().signal);
     let changed = 0;
     try {
       for (let from = 1; from < list.length; ) {
-        const pause = hold.room() ?? keyspace.breathe();
-        if (pause !== undefined) await pause;
         const to = partEnd(list, from);
         changed += keyspace[kind](list, 0, from, to);
         from = to;
+        await hold.nextPart();
       }
-      keyspace.takeCommitSeen();
-      await hold.settled();
     } finally {
       hold.release();
     }
+    await turns.settled();
     return changed;
   }
 
-  #settled(commit: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#engine.commits.whenSettled(commit, (error) => (error ? reject(error) : resolve()));
-    });
+  #health(): Pick<SetsStatus, 'health' | 'reason'> {
+    const { failure, phase, progress, turns } = this.#engine;
+    if (failure !== undefined) return { health: 'failed', reason: failure.message };
+    if (phase === 'loading') {
+      const { loadedBytes = 0, totalBytes = 0 } = progress ?? {};
+      const percent = totalBytes === 0 ? 0 : Math.floor((100 * loadedBytes) / totalBytes);
+      return { health: 'loading', reason: `loading the sets, ${percent}% read` };
+    }
+    if (turns.fullBy !== undefined) return { health: 'full', reason: turns.fullBy.message };
+    return { health: 'ready', reason: undefined };
   }
 
-  /** A caller in the same process may see it at once; who sends it on waits for `settled`. */
-  #read<Result>(read: () => Result): Result {
-    const result = read();
-    this.#engine.keyspace.takeCommitSeen();
-    return result;
+  #facts(deps: SetsDeps, options: SetsOptions): ServerFacts {
+    const { clock, random } = deps;
+    const { nodeId, clusterId, password } = options;
+    const engine = this.#engine;
+    const guard = password === undefined ? undefined : new PasswordGuard({ clock }, { password });
+    return {
+      clock,
+      random,
+      nodeId,
+      clusterId,
+      clients: this.#clients,
+      queueQuota: new SharedQuota(setsLimits.queuedBytesMax.value),
+      watchQuota: new SharedQuota(setsLimits.watchersMax.value),
+      blockedQuota: this.#blocked,
+      version: options.version ?? '0.0.0',
+      runId: Buffer.from(random.bytes(RUN_ID_BYTES)).toString('hex'),
+      startedMonotonicMs: clock.monotonicMs(),
+      port: options.port ?? 0,
+      connectionsMax: options.connectionsMax ?? CONNECTIONS_MAX,
+      idleTimeoutSeconds: 0,
+      epoch: () => engine.epoch,
+      phase: () => engine.phase,
+      failure: () => engine.failure,
+      checkPassword: guard && ((client, user, given) => guard.check(client, user, given)),
+      counts: () => ({
+        commands: this.#commandCounts.total,
+        connections: this.#clients.size,
+        connectionsTotal: this.#sessions.connectionsTotal,
+        liveDots: engine.state.digest.liveDots,
+        blocked: this.#blocked.used,
+      }),
+      memory: () => memoryOf(engine, deps.processBytes?.() ?? 0),
+      isOutOfMemory: () => engine.isOutOfMemory,
+      setMemoryMax: (bytes) => {
+        engine.memoryBytesMax = bytes;
+      },
+      persistence: () => persistenceOf(engine),
+      startCheckpoint: () => {
+        if (engine.checkpoints === undefined) return 'nothing-to-write-to';
+        return engine.checkpoints.start() ? 'started' : 'running';
+      },
+      durability: () => engine.turns.durability,
+      setDurability: (durability: Durability) => {
+        engine.turns.durability = durability;
+      },
+      countCommand: (name) => this.#commandCounts.add(name),
+    };
   }
+}
+
+function memoryOf(engine: SetsEngine, rssBytes: number): ReturnType<ServerFacts['memory']> {
+  const { heap, sets, usedBytes } = engine.state;
+  return {
+    usedBytes,
+    datasetBytes: heap.usedBytes,
+    overheadBytes: sets.overheadBytes + engine.state.pins.bytes,
+    peakBytes: engine.peakBytes,
+    rssBytes,
+    maxBytes: engine.memoryBytesMax,
+  };
+}
+
+function persistenceOf(engine: SetsEngine): ReturnType<ServerFacts['persistence']> {
+  const { log, checkpoints, turns, failure, progress } = engine;
+  const never = {
+    isRunning: false,
+    currentSeconds: -1,
+    lastSaveMs: 0,
+    lastSeconds: -1,
+    lastStatus: 'ok' as const,
+    changesSince: 0,
+  };
+  return {
+    loading: progress,
+    isEnabled: log !== undefined,
+    logBytes: log?.bytes ?? 0,
+    logBaseBytes: checkpoints?.last.bytes ?? 0,
+    logRecords: log === undefined ? 0 : log.nextNumber - log.firstNumber,
+    unsyncedRecords: log === undefined ? 0 : log.nextNumber - 1 - log.syncedThrough,
+    lastWriteStatus: turns.fullBy === undefined && failure === undefined ? 'ok' : 'err',
+    checkpoint: checkpoints?.facts() ?? never,
+  };
+}
+
+function rethrow(thrown: unknown): void {
+  queueMicrotask(() => {
+    throw thrown;
+  });
 }
 
 function partEnd(list: ByteList, from: number): number {

@@ -9,27 +9,41 @@ export const setsMetrics = {
   },
   syncline_sets_command_seconds: {
     kind: 'histogram',
-    help: 'From the start of a command that had to wait to its reply; commands that run at once are not timed.',
+    help: 'Time from the start of a command that had to wait to its reply; commands that run at once are not timed.',
   },
   syncline_sets_operations_total: {
     kind: 'counter',
-    help: 'Operations that were applied: made here, or taken from the journal at the start.',
+    help: 'Operations applied: made here (local), or replayed at start (log).',
     labels: ['origin'],
   },
   syncline_sets_live_dots: { kind: 'gauge', help: 'Elements of all sets, each counted per dot.' },
   syncline_sets_sets: { kind: 'gauge', help: 'Sets that are not empty.' },
-  syncline_sets_head_entries: {
-    kind: 'gauge',
-    help: 'Changed elements that are not folded yet.',
-  },
-  syncline_sets_commit_seconds: { kind: 'histogram', help: 'One write of the journal.' },
-  syncline_sets_fold_seconds: {
+  syncline_sets_memory_bytes: { kind: 'gauge', help: 'Memory used by elements, sets and pins.' },
+  syncline_sets_log_bytes: { kind: 'gauge', help: 'Size of the log on disk.' },
+  syncline_sets_log_append_seconds: {
     kind: 'histogram',
-    help: 'One batch of a fold, building included.',
+    help: 'Duration of one append to the log.',
+    buckets: [1e-6, 5e-6, 1e-5, 5e-5, 1e-4, 1e-3, 1e-2, 0.1, 1],
   },
-  syncline_sets_journal_cut_total: {
+  syncline_sets_log_sync_seconds: { kind: 'histogram', help: 'Duration of one sync of the log.' },
+  syncline_sets_log_cut_bytes_total: {
     kind: 'counter',
-    help: 'Journal records that lay behind a hole at the start and were dropped.',
+    help: 'Bytes dropped from the end of the log at start, from the first damaged record on.',
+  },
+  syncline_sets_checkpoint_seconds: {
+    kind: 'histogram',
+    help: 'Duration of one checkpoint.',
+    buckets: [0.01, 0.1, 0.5, 1, 5, 10, 60, 300],
+  },
+  syncline_sets_checkpoint_bytes: { kind: 'gauge', help: 'Size of the last checkpoint.' },
+  syncline_sets_checkpoint_age_seconds: {
+    kind: 'gauge',
+    help: 'Time since the last checkpoint; 0 when there is none.',
+  },
+  syncline_sets_pins: { kind: 'gauge', help: 'Open pins: long reads and checkpoints.' },
+  syncline_sets_pin_entries: {
+    kind: 'gauge',
+    help: 'Dropped elements that open pins still hold.',
   },
   syncline_sets_epoch: { kind: 'gauge', help: 'Epoch of this node.' },
   syncline_sets_read_waits_total: {
@@ -37,19 +51,15 @@ export const setsMetrics = {
     help: 'SYNCLINE.READ commands that had to wait: done, or timeout.',
     labels: ['outcome'],
   },
-  syncline_sets_connections: { kind: 'gauge', help: 'RESP connections that stand.' },
+  syncline_sets_connections: { kind: 'gauge', help: 'Open RESP connections.' },
   syncline_sets_closed_total: {
     kind: 'counter',
-    help: 'RESP connections that were closed by the server, by reason.',
+    help: 'RESP connections closed by the server, by reason.',
     labels: ['reason'],
   },
   syncline_sets_protocol_errors_total: {
     kind: 'counter',
     help: 'Protocol errors, by kind.',
     labels: ['kind'],
-  },
-  syncline_sets_cache_bytes: {
-    kind: 'gauge',
-    help: 'Memory of all elements that are held in memory.',
   },
 } as const satisfies MetricDefinitions;

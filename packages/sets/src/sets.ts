@@ -1,22 +1,27 @@
-// Add-wins sets on one durable node: the library's face. Any Redis client can talk to it by `connect`.
+// Add-wins sets on one durable node: the library's interface. Any Redis client can talk to it by `connect`.
 import type {
   Address,
   Clock,
   Durability,
+  Files,
   Logger,
   Metrics,
   Random,
-  Storage,
   VersionVector,
 } from '@syncline/kernel';
 import type { Digest } from './keyspace.js';
 
 export interface SetsDeps {
-  readonly storage: Storage;
+  /** The directory of the sets. Undefined: they are kept in memory only, and are lost with the process. */
+  readonly files: Files | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Memory of the process as the system sees it, for INFO. Default: 0. */
+  processBytes?(): number;
+  /** A bug of ours in a command that nobody waits for any more. Default: it is thrown from a microtask. */
+  onBug?(thrown: unknown): void;
 }
 
 export interface SetsOptions {
@@ -26,6 +31,13 @@ export interface SetsOptions {
   readonly clusterId: string;
   /** `buffered` survives kill -9, `synced` survives power loss. Default `buffered`. */
   readonly durability?: Durability;
+  /** Above it commands that add are refused; removes always work. Default 0: no limit. */
+  readonly memoryBytesMax?: number;
+  /**
+   * True: `openSets` resolves once the directory is checked, clients are answered `-LOADING` meanwhile, and
+   * `loaded` says when it is over. Default false: `openSets` resolves when everything is loaded.
+   */
+  readonly serveWhileLoading?: boolean;
   /** Clients must send it by AUTH. Default: none is asked for. */
   readonly password?: string;
   /** Shown by INFO and HELLO. Default `0.0.0`. */
@@ -34,12 +46,12 @@ export interface SetsOptions {
   readonly port?: number;
   /** Shown by CONFIG GET. Default 10,000. */
   readonly connectionsMax?: number;
-  /** Memory for sets that are held whole. Default: see docs/LIMITS.md. */
-  readonly cacheBytesMax?: number;
 }
 
 /** Promises settle once the change is as durable as `durability` says. */
 export interface Sets extends AsyncDisposable {
+  /** Resolves when everything that was stored is in memory. Rejects with `corrupt`. */
+  readonly loaded: Promise<void>;
   /** How many were absent. */
   add(set: Uint8Array, members: readonly Uint8Array[]): Promise<number>;
   /** How many were present. */
@@ -47,7 +59,7 @@ export interface Sets extends AsyncDisposable {
   /** This and other reads that give no promise may show what is not stored yet, see `settled`. */
   has(set: Uint8Array, member: Uint8Array): boolean;
   cardinality(set: Uint8Array): number;
-  /** All members at one moment, in an order that every node of the cluster shares. */
+  /** All members at one moment, in no particular order. */
   members(set: Uint8Array, signal?: AbortSignal): AsyncIterable<Uint8Array>;
   version(): VersionVector;
   digest(): Digest;
@@ -56,18 +68,23 @@ export interface Sets extends AsyncDisposable {
   /** RESP without a socket. */
   connect(peer: RespPeer): RespSession;
   status(): SetsStatus;
-  /** Refuses writes, finishes what is under way, folds, and marks the stop as clean. */
+  /** Refuses writes, finishes what is in flight, and marks the stop as clean. */
   close(): Promise<void>;
 }
 
 export interface SetsStatus {
-  readonly health: 'ready' | 'full' | 'failed';
+  readonly health: 'loading' | 'ready' | 'full' | 'failed';
   readonly reason: string | undefined;
   readonly epoch: number;
   readonly sets: number;
   readonly liveDots: number;
-  readonly headEntries: number;
-  readonly cacheBytes: number;
+  readonly memoryBytes: number;
+  readonly logBytes: number;
+  readonly checkpoint: {
+    readonly bytes: number;
+    readonly takenMs: number;
+    readonly isRunning: boolean;
+  };
   readonly connections: number;
 }
 
@@ -94,10 +111,11 @@ export interface RespSession {
    */
   writeTo(sink: RespSink): void;
   /**
-   * Called once for every session: no more bytes come. What was pushed is answered, then the
-   * sink is ended; if the client is gone there is nothing to answer.
+   * Called once for every session: no more bytes come, because the client has ended its side or because the
+   * server stops. What was pushed is answered, then the sink is ended. A client that has ended its side gets
+   * no more of a reply that takes longer than a turn.
    */
-  close(): void;
+  close(reason: 'client-ended' | 'draining'): void;
 }
 
 /** Where the replies of one session go. It is cheapest to write once per turn of the event loop. */

@@ -1,4 +1,4 @@
-// What the files suite is given: files, and what can be done to their disk from outside.
+// The subject of the files suite: files, and ways to disturb their disk from outside.
 import type { Files } from '../files/files.js';
 
 export interface FilesSubject {

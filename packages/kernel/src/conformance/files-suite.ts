@@ -1,8 +1,13 @@
-// What every Files keeps: the system's, the simulated disk, and yours.
+// The promises that every implementation of Files keeps: the system's, the simulated one, and yours.
 //
-// The promises are K30 to K33 of SPEC.md. What a loss of power leaves is for the simulated disk to show.
+// They are K30 to K34 of SPEC.md. What a loss of power leaves can only be tested on the simulated disk.
 import { type ConformanceCase, casesFor } from './conformance-case.js';
 import { failedSyncCases, fileContentCases, fullDiskFileCases } from './files-content-cases.js';
+import {
+  failedHandleSyncCases,
+  fileHandleCases,
+  fullDiskHandleCases,
+} from './files-handle-cases.js';
 import { fileNameCases } from './files-name-cases.js';
 import type { FilesAbilities, FilesSubject } from './files-subject.js';
 
@@ -13,8 +18,9 @@ export function filesSuite(
 ): readonly ConformanceCase[] {
   return casesFor(create, {
     ...fileContentCases,
+    ...fileHandleCases,
     ...fileNameCases,
-    ...(abilities.canFillDisk && fullDiskFileCases),
-    ...(abilities.canBreakDisk && failedSyncCases),
+    ...(abilities.canFillDisk && { ...fullDiskFileCases, ...fullDiskHandleCases }),
+    ...(abilities.canBreakDisk && { ...failedSyncCases, ...failedHandleSyncCases }),
   });
 }

@@ -1,6 +1,7 @@
-// What the file system said, as a SynclineError: which path, why, and what to do about it.
+// Errors of the file system as SynclineErrors: which path, why, and what to do about it.
 //
-// One table for all who touch files, so that a full disk or a read-only mount reads the same everywhere.
+// Everything that touches files shares one table, so a full disk or a read-only mount reads the same
+// everywhere.
 import { type ErrorCode, type Outcome, SynclineError } from '../error.js';
 
 export interface FileSystemProblem {
@@ -24,6 +25,7 @@ const CHOOSE_ANOTHER = 'Choose another path';
 const MEANINGS: Readonly<Record<string, Meaning>> = {
   ENOSPC: noRoom('no space left on the device'),
   EDQUOT: noRoom('the disk quota is used up'),
+  EFBIG: noRoom('the file is as large as it may be', 'Raise the file size limit (ulimit -f)'),
   ENOENT: {
     code: 'not-found',
     reason: 'there is nothing at this path',
@@ -44,8 +46,8 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   EIO: failed('input/output error'),
 };
 
-function noRoom(reason: string): Meaning {
-  return { code: 'storage-full', reason, nextStep: 'Free some space, then try again' };
+function noRoom(reason: string, nextStep = 'Free some space, then try again'): Meaning {
+  return { code: 'storage-full', reason, nextStep };
 }
 
 function wrongPath(reason: string, nextStep = CHOOSE_ANOTHER): Meaning {
@@ -73,6 +75,37 @@ export function fileSystemError(problem: FileSystemProblem): SynclineError {
       ...(code === 'invalid-argument' && { field: 'path' }),
     },
   });
+}
+
+/**
+ * A failed write or cut of an open file. Its path was accepted when it was opened, so the disk is either
+ * full or failing; in the second case nothing is known about what it has written.
+ */
+export function writeError(problem: FileSystemProblem): SynclineError {
+  const error = fileSystemError(problem);
+  if (error.code === 'storage-full') return error;
+  const { message, details, cause } = error;
+  return new SynclineError('storage-failed', message, { outcome: 'unknown', details, cause });
+}
+
+/** What was written since the last sync may be lost, and no later sync can tell. */
+export function failedSync(path: string, cause: unknown): SynclineError {
+  return new SynclineError(
+    'storage-failed',
+    `cannot sync ${path}: ${messageOf(cause)}. What was written since its last sync may be lost. ` +
+      "Check the disk and the system's log, then restart the process.",
+    { outcome: 'unknown', details: { path }, cause },
+  );
+}
+
+/** Linux reports a lost write only once, so a sync after a failed one proves nothing. */
+export function failedEarlierSync(path: string): SynclineError {
+  return new SynclineError(
+    'storage-failed',
+    `cannot sync ${path}: an earlier sync failed, and the data it lost does not come back. ` +
+      'Restart the process and check the file.',
+    { outcome: 'unknown', details: { path } },
+  );
 }
 
 /** The name of a Node error, such as `ENOENT`. */

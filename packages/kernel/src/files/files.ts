@@ -1,8 +1,9 @@
-// Files: what lives in files rather than in the store (logs that users read, sinks, savepoints).
+// Files: for data that lives in files rather than in the store (logs, checkpoints, savepoints).
 //
-// Paths are relative to the root that the implementation was made for and use `/`; a path that leaves
-// the root is `invalid-argument`. Nothing is durable before its `sync`, and a new name, a rename or a
-// removal is not durable before `syncDir` of its directory.
+// Paths are relative to the root of the implementation and use `/`; a path that leaves the root is
+// `invalid-argument`. Nothing is durable before its `sync`, and a new name, a rename or a removal is not
+// durable before `syncDir` of its directory. Files are created for their owner only (mode 0600,
+// directories 0700).
 
 export interface FileStat {
   readonly kind: 'file' | 'directory';
@@ -17,9 +18,14 @@ export interface Files {
   readAt(path: string, offset: number, length: number): Promise<Uint8Array>;
   /**
    * Appends, creating the file if needed. A failed append may leave a prefix: its outcome is then
-   * `unknown`, and `stat` tells. Calls for one file must not overlap.
+   * `unknown`, and `stat` shows how much was written. Calls for one file must not overlap.
    */
   append(path: string, bytes: Uint8Array): Promise<void>;
+  /**
+   * Opens a file for synchronous appends, creating it if needed; the new name is not durable before
+   * `syncDir`. Throws `unavailable` when the process or the system has no file descriptor left.
+   */
+  openAppend(path: string): AppendHandle;
   /** Makes the content durable. An error is final: what was appended since the last sync is unknown. */
   sync(path: string): Promise<void>;
   /** Replaces `to` if it exists; atomic. */
@@ -32,6 +38,28 @@ export interface Files {
   stat(path: string): Promise<FileStat | undefined>;
   /** Removes a file or an empty directory; `not-found` when there is none. */
   remove(path: string): Promise<void>;
-  /** Creates a directory and its parents; fine if it is there. */
+  /** Creates a directory and its parents; resolves if it exists already. */
   makeDir(path: string): Promise<void>;
+}
+
+/**
+ * A file held open for appending, for writers that must not wait: `append` and `truncate` return once the
+ * operating system has taken the change, which then survives kill -9 and, after `sync`, power loss.
+ */
+export interface AppendHandle {
+  readonly path: string;
+  /** Bytes in the file, as far as this handle knows. */
+  readonly length: number;
+  /**
+   * Adds all parts to the end with one write; the caller may reuse the bytes afterwards. Throws
+   * `storage-full` when there is no room: if its outcome is `unknown`, a prefix may be in the file and
+   * must be truncated before the next append. Every other error is `storage-failed`.
+   */
+  append(parts: readonly Uint8Array[]): void;
+  /** Cuts the file to `length`, which is at most its length now. Not durable before `sync`. */
+  truncate(length: number): void;
+  /** Makes every earlier append and cut durable. An error is final for the file, as with `Files.sync`. */
+  sync(): Promise<void>;
+  /** Waits for syncs in flight. What was not synced stays in the hands of the operating system. */
+  close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, rm, stat, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -33,6 +33,37 @@ describe('system files', () => {
     expect((await subject.files.stat('link'))?.kind).toBe('directory');
     await subject.files.remove('link');
     expect(await subject.files.list('.')).toEqual(['real']);
+  });
+
+  it('K35 files and directories are created for their owner only', async () => {
+    await using subject = await createRoot();
+    const { files, root } = subject;
+    await files.makeDir('a/b');
+    await files.append('a/appended', new Uint8Array(1));
+    await files.openAppend('a/opened').close();
+    const modeOf = async (path: string) => (await stat(join(root, path))).mode & 0o777;
+    expect(await modeOf('a')).toBe(0o700);
+    expect(await modeOf('a/b')).toBe(0o700);
+    expect(await modeOf('a/appended')).toBe(0o600);
+    expect(await modeOf('a/opened')).toBe(0o600);
+  });
+
+  it('K34 any error of a write other than want of room is storage-failed', async () => {
+    await using subject = await createRoot();
+    await symlink('/dev/full', join(subject.root, 'full'));
+    const full = subject.files.openAppend('full');
+    const noRoom = { code: 'storage-full', outcome: 'not-applied' };
+    expect(() => full.append([new Uint8Array(1)])).toThrow(expect.objectContaining(noRoom));
+    expect(() => full.truncate(0)).toThrow(
+      expect.objectContaining({ code: 'storage-failed', outcome: 'unknown' }), // EINVAL
+    );
+    await full.close();
+    await symlink('/proc/self/clear_refs', join(subject.root, 'refusing')); // takes only a number
+    const refusing = subject.files.openAppend('refusing');
+    expect(() => refusing.append([new Uint8Array(1)])).toThrow(
+      expect.objectContaining({ code: 'storage-failed', outcome: 'unknown' }),
+    );
+    await refusing.close();
   });
 
   it('K33 a failed sync is final, and its outcome unknown', async () => {

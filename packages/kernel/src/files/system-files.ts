@@ -1,10 +1,10 @@
-// Files on the real disk, below one root. Nothing stays open between calls.
+// Files on the real disk, below one root. Only append handles stay open between calls.
 //
-// A sync opens the file anew. Linux reports a failed write-back to whoever syncs the file first, also to
-// one who opened it later, and then forgets it: a second sync would succeed though the bytes are gone.
-// So a file whose sync has failed is remembered, and this process never calls it durable again.
+// A sync by path opens the file again. Linux reports a failed write-back to the first caller that syncs
+// the file, even if it opened the file later, and then forgets it: a second sync would succeed although
+// the bytes are gone. So this process remembers a file whose sync failed and never calls it durable again.
 //
-// K30  An append adds at the end. If it fails it leaves a prefix, or nothing.
+// K30  An append adds to the end. If it fails it leaves a prefix, or nothing.
 // K31  A rename replaces its target in one step.
 // K33  An error of a sync is final for its file.
 import {
@@ -19,12 +19,15 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { Outcome } from '../error.js';
-import { SynclineError } from '../error.js';
+import type { Outcome, SynclineError } from '../error.js';
+import { kernelLimits } from '../limits.js';
 import { splitPath } from './file-path.js';
 import { checkPlace } from './file-place.js';
-import { errnoOf, fileSystemError } from './file-system-error.js';
-import type { FileStat, Files } from './files.js';
+import { errnoOf, failedEarlierSync, failedSync, fileSystemError } from './file-system-error.js';
+import type { AppendHandle, FileStat, Files } from './files.js';
+import { OWNER_ONLY_FILE, openSystemAppend } from './system-append-handle.js';
+
+const OWNER_ONLY_DIRECTORY = 0o700;
 
 /** `root` must exist. Symbolic links inside it are followed wherever they lead. */
 export function createSystemFiles(root: string): Files {
@@ -35,6 +38,8 @@ class SystemFiles implements Files {
   readonly #root: string;
   /** Inodes whose sync has failed. */
   readonly #failedInodes = new Set<string>();
+  /** Shared by all append handles, since an append is synchronous. */
+  readonly #scratch = new Uint8Array(kernelLimits.appendGatherBytesMax.value);
 
   constructor(root: string) {
     this.#root = root;
@@ -54,7 +59,7 @@ class SystemFiles implements Files {
     const place = this.#place(path);
     let written = 0;
     try {
-      await using file = await open(place, 'a');
+      await using file = await open(place, 'a', OWNER_ONLY_FILE);
       while (written < bytes.length) {
         written += (await file.write(bytes, written)).bytesWritten;
       }
@@ -62,6 +67,11 @@ class SystemFiles implements Files {
       const outcome = written === 0 ? 'not-applied' : 'unknown';
       throw problem('append to', place, thrown, outcome);
     }
+  }
+
+  openAppend(path: string): AppendHandle {
+    const shared = { failedInodes: this.#failedInodes, scratch: this.#scratch };
+    return openSystemAppend(path, this.#place(path), shared);
   }
 
   async sync(path: string): Promise<void> {
@@ -107,7 +117,8 @@ class SystemFiles implements Files {
   }
 
   async makeDir(path: string): Promise<void> {
-    await this.#try('make the directory', path, (place) => mkdir(place, { recursive: true }));
+    const options = { recursive: true, mode: OWNER_ONLY_DIRECTORY };
+    await this.#try('make the directory', path, (place) => mkdir(place, options));
   }
 
   /** For a directory it makes the names in it durable. */
@@ -115,7 +126,7 @@ class SystemFiles implements Files {
     const place = this.#place(path);
     await using file = await this.#try('sync', path, () => open(place, 'r'));
     const inode = String((await file.stat({ bigint: true })).ino);
-    if (this.#failedInodes.has(inode)) throw failedBefore(place);
+    if (this.#failedInodes.has(inode)) throw failedEarlierSync(place);
     try {
       await file.sync();
     } catch (thrown) {
@@ -157,23 +168,4 @@ function problem(action: string, path: string, cause: unknown, outcome?: Outcome
     cause,
     ...(outcome && { outcome }),
   });
-}
-
-function failedSync(path: string, cause: unknown): SynclineError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new SynclineError(
-    'storage-failed',
-    `cannot sync ${path}: ${reason}. What was written since its last sync may be lost. ` +
-      "Check the disk and the system's log, then restart the process.",
-    { outcome: 'unknown', details: { path }, cause },
-  );
-}
-
-function failedBefore(path: string): SynclineError {
-  return new SynclineError(
-    'storage-failed',
-    `cannot sync ${path}: an earlier sync failed, and what it lost does not come back. ` +
-      'Restart the process and check what is there.',
-    { outcome: 'unknown', details: { path } },
-  );
 }

@@ -1,7 +1,7 @@
 // CRC-32 (IEEE 802.3, as in zlib and PNG): finds damaged bytes, keeps no secrets.
 //
-// zlib is fast for long inputs, but the way into it costs as much as 40 bytes take here. Keys and values of
-// the stores are mostly shorter, and there is one checksum for each.
+// zlib is fast for long inputs, but calling it costs as much as 40 bytes take here. Keys and values of the
+// stores are mostly shorter, and there is one checksum for each.
 import { crc32 as zlibCrc32 } from 'node:zlib';
 
 const SHORT_BYTES = 64;
@@ -25,7 +25,10 @@ export function crc32Between(
   end: number,
   previous: number,
 ): number {
-  if (end - start > SHORT_BYTES) return zlibCrc32(bytes.subarray(start, end), previous);
+  if (end - start > SHORT_BYTES) {
+    const isWhole = start === 0 && end === bytes.length;
+    return zlibCrc32(isWhole ? bytes : bytes.subarray(start, end), previous);
+  }
   let sum = ~previous;
   for (let at = start; at < end; at += 1) {
     sum = (sum >>> 8) ^ (TABLE[(sum ^ (bytes[at] as number)) & 0xff] as number);

@@ -4,6 +4,9 @@
 // dead process is dropped, so its promises never settle and its timers never fire; one of a paused
 // process waits. A new start is a new life: nothing of the old one can reach it.
 //
+// A synchronous call cannot leave its caller waiting. In a dead process it throws ProcessEnded, which
+// unwinds the code of that process; the simulator ignores the error wherever it surfaces.
+//
 // K80  After its end a process acts no more: no port of it resolves, writes, sends or calls back.
 import type { EventOwner, SimEvent } from './event-queue.js';
 
@@ -53,4 +56,20 @@ export class ProcessLife implements EventOwner {
   never<T>(): Promise<T> {
     return new Promise<T>(() => {});
   }
+}
+
+/** Thrown by a synchronous call on a port when the process is dead, or dies in the call. */
+export class ProcessEnded extends Error {
+  override readonly name = 'ProcessEnded';
+
+  constructor(life: ProcessLife) {
+    super(`the process ${life.nodeName}#${life.generation} has ended`);
+  }
+}
+
+/** Also when the code of the dead process has wrapped the error on its way out. */
+export function isProcessEnd(thrown: unknown): boolean {
+  let error = thrown;
+  while (error instanceof Error && !(error instanceof ProcessEnded)) error = error.cause;
+  return error instanceof ProcessEnded;
 }

@@ -1,10 +1,11 @@
 // Notices promises that reject and that nobody handles. In production such a rejection ends the
-// process, so in a simulation it fails the run.
+// process, so in a simulation it fails the run, unless the process ended first.
+import { isProcessEnd } from './process-life.js';
 
 export class RejectionWatch implements Disposable {
   readonly reasons: unknown[] = [];
   readonly #onRejection = (reason: unknown): void => {
-    this.reasons.push(reason);
+    if (!isProcessEnd(reason)) this.reasons.push(reason);
   };
 
   constructor() {

@@ -7,6 +7,7 @@ import type { Timer } from '../clock.js';
 import type { SeededRandom } from '../seeded-random.js';
 import { type EventOwner, EventQueue, type SimEvent } from './event-queue.js';
 import { runStepsDrained } from './microtask-drain.js';
+import { isProcessEnd } from './process-life.js';
 import { TICKS_PER_MS } from './ticks.js';
 import type { Trace } from './trace.js';
 
@@ -136,7 +137,11 @@ export class Scheduler {
     this.#eventsCount += 1;
     this.trace.note(this.#nowMs, event.kind, event.subject, 0);
     event.run = undefined;
-    run();
+    try {
+      run();
+    } catch (thrown) {
+      if (!isProcessEnd(thrown)) throw thrown;
+    }
     return true;
   }
 }

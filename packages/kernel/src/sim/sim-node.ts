@@ -18,7 +18,7 @@ import type { Storage } from '../storage/storage.js';
 import { SimDisk } from './disk/sim-disk.js';
 import type { Fabric } from './network/fabric.js';
 import { SimNetwork } from './network/sim-network.js';
-import { ProcessLife } from './process-life.js';
+import { isProcessEnd, ProcessLife } from './process-life.js';
 import type { Scheduler } from './scheduler.js';
 import { MachineClock, SimClock } from './sim-clock.js';
 import { createSimLogger } from './sim-logger.js';
@@ -166,6 +166,7 @@ export class SimNode {
     try {
       await this.#boot(ports);
     } catch (error) {
+      if (isProcessEnd(error)) return;
       if (error instanceof SynclineError) ports.exit(`boot failed: ${error.message}`);
       else this.#deps.onUncaught(error);
     }

@@ -2,7 +2,6 @@
 // `tls.cert_file` in the TOML file and SYNCLINE_TLS_CERT_FILE in the environment.
 //
 // A slice adds its section as one object here, and everything else follows from it.
-import { setsLimits } from '@syncline/sets';
 import { z } from 'zod';
 import { peerAddressSchema } from './peer-address.js';
 import {
@@ -137,12 +136,12 @@ const fair = {
 
 const sets = {
   durability: choiceSetting(['buffered', 'synced'], 'buffered', {
-    help: 'What a write has survived when it is answered. `buffered`: kill -9; a power loss may cost the newest second or so. `synced`: a power loss too, at the price of one disk sync per group of writes. `CONFIG SET appendfsync everysec` or `always` switches a running node, until its next start.',
+    help: 'What an acknowledged write survives. `buffered`: kill -9; a power loss may cost the last second of writes. `synced`: power loss too, at the price of one disk sync per group of writes. `CONFIG SET appendfsync everysec` or `always` switches a running node, until its next start.',
   }),
-  cacheBytesMax: integerSetting(
-    { min: 1024 * 1024, max: 1024 ** 4, default: setsLimits.cacheBytesMax.value },
+  memoryMaxBytes: integerSetting(
+    { min: 0, max: 1024 ** 4, default: 0 },
     {
-      help: 'Bytes of memory for sets that are held whole. Commands on other sets read the disk; those not used for longest leave.',
+      help: 'Memory that the sets may use, in bytes; 0 for no limit. Above it, commands that add members are answered with an OOM error. Removes still work, and so does what peers send. `CONFIG SET maxmemory` changes it until the next start.',
     },
   ),
 };

@@ -49,7 +49,10 @@ export class RespConnection {
       drained: () => this.#drained(),
       end: () => this.#end(),
     });
-    connection.readBy({ take: (chunk) => this.#take(chunk), end: () => this.finish() });
+    connection.readBy({
+      take: (chunk) => this.#take(chunk),
+      end: () => this.finish('client-ended'),
+    });
     await connection.closed;
     this.#stallTimer?.cancel();
     this.#lingerTimer?.cancel();
@@ -57,12 +60,12 @@ export class RespConnection {
   }
 
   /** Takes no more commands; those that have arrived are answered, then the connection ends. */
-  finish(): void {
+  finish(reason: 'client-ended' | 'draining'): void {
     this.#isInputOver = true;
     if (this.#isClosed) return;
     this.#isClosed = true;
     try {
-      this.#session.close();
+      this.#session.close(reason);
     } catch (thrown) {
       this.#fail(thrown);
     }

@@ -67,7 +67,7 @@ class RespClients {
   }
 
   drain(signal: AbortSignal): Promise<void> {
-    for (const client of this.#served) client.finish();
+    for (const client of this.#served) client.finish('draining');
     return this.#connections.emptied(signal);
   }
 

@@ -7,8 +7,10 @@ export interface Client<Queued = unknown> extends Watcher {
   readonly id: number;
   readonly address: Address;
   readonly connectedAtMs: number;
-  /** Fires when the connection is gone; reads for it stop. */
+  /** Fires when the connection is gone. */
   readonly gone: AbortSignal;
+  /** Fires when the client has ended its side or is gone: nobody waits for long reads any more. */
+  readonly reading: AbortSignal;
   name: string;
   libraryName: string;
   libraryVersion: string;

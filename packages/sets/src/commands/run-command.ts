@@ -50,9 +50,11 @@ function runNow(known: KnownCommand, context: CommandContext): void | Promise<vo
   }
 }
 
-function runLong({ command, fullName }: KnownCommand, context: CommandContext): Promise<void> {
+function runLong(known: KnownCommand, context: CommandContext): Promise<void> {
+  const { command, fullName, access } = known;
   assert(command.runLong !== undefined, `${fullName} can run for longer than a turn`);
-  return command.runLong(context, context.client.gone);
+  const { client } = context;
+  return command.runLong(context, access === 'write' ? client.gone : client.reading);
 }
 
 /** Bytes of an element in an operation besides its own: dot, tags and lengths. */

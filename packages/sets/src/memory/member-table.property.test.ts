@@ -1,12 +1,10 @@
-// A table against a plain Map, under honest hashes and under those that a client could search for.
-import { assert } from '@syncline/kernel';
+// A table against a plain Map, with honest hashes and with hashes that a client could search for.
+import { assert, SynclineError } from '@syncline/kernel';
 import { createSeededRandom, type SeededRandom } from '@syncline/kernel/testing';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ByteList } from '../byte-list.js';
 import { ElementHeap } from './element-heap.js';
-import { MemberTable } from './member-table.js';
-import { createOrderKeys, OrderHash, type PositionWords, positionOf } from './order-hash.js';
 import {
   memberBuffer,
   memberEnd,
@@ -15,11 +13,14 @@ import {
   ROW_HEADER_WORDS,
   readWord,
   writeWord,
-} from './row-layout.js';
+} from './element-row.js';
+import { MemberTable } from './member-table.js';
+import { createOrderKeys, OrderHash, type PositionWords, positionOf } from './order-hash.js';
+import { createHeapWithHighPages } from './testing/high-pages.js';
 
 type Weaken = (words: PositionWords) => void;
 
-/** What is left of an honest hash. */
+/** How much of an honest hash is used. */
 const hashes: Record<string, Weaken> = {
   honest: () => {},
   constant: (words) => words.fill(0xffff),
@@ -32,18 +33,20 @@ const hashes: Record<string, Weaken> = {
 };
 
 class TableAndModel {
-  readonly heap = new ElementHeap();
-  readonly table = new MemberTable(this.heap);
+  readonly heap: ElementHeap;
+  readonly table: MemberTable;
   readonly model = new Map<string, number>();
   readonly #orderHash = new OrderHash(createOrderKeys('dev').order);
   readonly #words = new Uint32Array(2);
   readonly #weaken: Weaken;
 
-  constructor(weaken: Weaken) {
+  constructor(weaken: Weaken, heap = new ElementHeap()) {
     this.#weaken = weaken;
+    this.heap = heap;
+    this.table = new MemberTable(heap);
   }
 
-  /** In the middle of other bytes, as in a command. */
+  /** The member is surrounded by other bytes, as in a command. */
   #listOf(member: string): ByteList {
     const list = ByteList.of(Buffer.from('*3'), Buffer.from(member, 'latin1'), Buffer.from('..'));
     this.#orderHash.write(list.view, list.start(1), list.end(1), this.#words);
@@ -120,7 +123,7 @@ class TableAndModel {
   }
 }
 
-/** Short ones often, and every length up to two words more than a row of the smallest size has. */
+/** Often a short member; lengths around the sizes of small blocks are covered. */
 function memberNumber(random: SeededRandom, variety: number): string {
   const number = random.u32() % variety;
   return number < 50 ? '\0'.repeat(number) : `${'x'.repeat(number % 37)}${number}`;
@@ -135,69 +138,183 @@ const phases = fc.array(
   { minLength: 1, maxLength: 5 },
 );
 
+/** Adds and removes random members, then empties the table. */
+function changeAndCheck(
+  both: TableAndModel,
+  random: SeededRandom,
+  taken: readonly { steps: number; addsOfTen: number; variety: number }[],
+): void {
+  for (const { steps, addsOfTen, variety } of taken) {
+    for (let step = 0; step < steps; step += 1) {
+      const member = memberNumber(random, variety);
+      if (random.u32() % 10 < addsOfTen) both.add(member, step);
+      else both.remove(member);
+    }
+    both.check();
+  }
+  for (const member of [...both.model.keys()]) both.remove(member);
+  expect([both.table.size, both.table.bytes, both.heap.usedBytes]).toEqual([0, 0, 0]);
+}
+
 test.each(Object.keys(hashes))('a table holds what was put into it, hash %s', (name) => {
   fc.assert(
     fc.property(fc.integer(), phases, (seed, taken) => {
-      const random = createSeededRandom(seed);
       const both = new TableAndModel(hashes[name] ?? (() => {}));
-      for (const { steps, addsOfTen, variety } of taken) {
-        for (let step = 0; step < steps; step += 1) {
-          const member = memberNumber(random, variety);
-          if (random.u32() % 10 < addsOfTen) both.add(member, step);
-          else both.remove(member);
-        }
-        both.check();
-      }
-      for (const member of [...both.model.keys()]) both.remove(member);
-      expect([both.table.size, both.table.bytes, both.heap.usedBytes]).toEqual([0, 0, 0]);
+      changeAndCheck(both, createSeededRandom(seed), taken);
     }),
     { numRuns: 8 },
   );
 });
 
+test('a table works with negative block numbers', () => {
+  fc.assert(
+    fc.property(fc.integer(), phases, (seed, taken) => {
+      const both = new TableAndModel(() => {}, createHeapWithHighPages());
+      changeAndCheck(both, createSeededRandom(seed), taken);
+    }),
+    { numRuns: 8 },
+  );
+});
+
+class UnreliableHeap extends ElementHeap {
+  readonly #random: SeededRandom;
+
+  constructor(random: SeededRandom) {
+    super();
+    this.#random = random;
+  }
+
+  override allocate(bytes: number): number {
+    if (this.#random.u32() % 4 === 0) throw new SynclineError('limit-exceeded', 'no memory');
+    return super.allocate(bytes);
+  }
+}
+
+test.each(Object.keys(hashes))('an insert without memory changes nothing, hash %s', (name) => {
+  fc.assert(
+    fc.property(fc.integer(), phases, (seed, taken) => {
+      const random = createSeededRandom(seed);
+      const heap = new UnreliableHeap(random);
+      const both = new TableAndModel(hashes[name] ?? (() => {}), heap);
+      const { add } = both;
+      both.add = (member, mark) => {
+        try {
+          add.call(both, member, mark);
+        } catch (error) {
+          if (!(error instanceof SynclineError)) throw error;
+        }
+      };
+      changeAndCheck(both, random, taken);
+    }),
+    { numRuns: 4 },
+  );
+});
+
+interface Turn {
+  readonly count: number;
+  readonly changes: number;
+  readonly addsOfTen: number;
+}
+
+function turnsOf(changesMax: number): fc.Arbitrary<Turn[]> {
+  const turn = fc.record({
+    count: fc.integer({ min: 1, max: 60 }),
+    changes: fc.nat(changesMax),
+    addsOfTen: fc.integer({ min: 0, max: 10 }),
+  });
+  return fc.array(turn, { minLength: 1, maxLength: 20 });
+}
+
+/** Visits some rows from a place on, checks them, and returns the place to continue from. */
+type NextPage = (place: number, count: number, visit: (row: number) => void) => number;
+
+/** Changes the table between the pages and returns the members that were visited. */
+function visitWhileChanging(
+  both: TableAndModel,
+  random: SeededRandom,
+  taken: readonly Turn[],
+  { end, nextPage }: { readonly end: number; readonly nextPage: NextPage },
+): readonly string[] {
+  const stayed = new Set(both.model.keys());
+  const everThere = new Set(both.model.keys());
+  const visited: string[] = [];
+  let place = 0;
+  for (let turn = 0; turn === 0 || place !== end; turn += 1) {
+    const { count, changes, addsOfTen } = taken[turn % taken.length] as Turn;
+    place = nextPage(place, count, (row) => visited.push(both.memberOf(row)));
+    for (let change = 0; place !== end && change < changes; change += 1) {
+      const member = memberNumber(random, 3_000);
+      if (random.u32() % 10 < addsOfTen) both.add(member, 2);
+      else both.remove(member);
+      if (both.model.has(member)) everThere.add(member);
+      else stayed.delete(member);
+    }
+  }
+  const visitedOnce = new Set(visited);
+  for (const member of stayed) assert(visitedOnce.has(member), 'no row that stays is missed');
+  expect(visited.filter((member) => !everThere.has(member))).toEqual([]);
+  expect(visited.length).toBe(visitedOnce.size);
+  return visited;
+}
+
 test.each(Object.keys(hashes))(
-  'S15 a scan meets what stays, and nothing that never was, hash %s',
+  'S15 a scan visits each member that stays once, in order, while others change, hash %s',
   (name) => {
-    const turns = fc.array(
-      fc.record({ count: fc.integer({ min: 1, max: 60 }), changes: fc.nat(80) }),
-      { minLength: 1, maxLength: 20 },
-    );
     fc.assert(
-      fc.property(fc.integer(), fc.integer({ min: 0, max: 1_500 }), turns, (seed, size, taken) => {
-        const random = createSeededRandom(seed);
-        const both = new TableAndModel(hashes[name] ?? (() => {}));
-        for (let number = 0; number < size; number += 1) both.add(memberNumber(random, 2_000), 1);
-        const stayed = new Set(both.model.keys());
-        const everThere = new Set(both.model.keys());
-        const met: string[] = [];
-        let position = 0;
-        for (let turn = 0; turn === 0 || position !== 0; turn += 1) {
-          const { count, changes } = taken[turn % taken.length] ?? { count: 10, changes: 0 };
-          const page: string[] = [];
-          position = both.table.scan(position, count, (row) => page.push(both.memberOf(row)));
-          if (position !== 0) expect(page.length).toBeGreaterThanOrEqual(count);
-          const last = page.at(-1);
-          // All of the last position are on this page: the next one starts behind it.
-          if (position !== 0) expect(position).toBe(both.positionOf(last ?? '') + 1);
-          met.push(...page);
-          for (let change = 0; position !== 0 && change < changes; change += 1) {
-            const member = memberNumber(random, 3_000);
-            if (random.u32() % 2 === 0) both.add(member, 2);
-            else both.remove(member);
-            if (both.model.has(member)) everThere.add(member);
-            else stayed.delete(member);
-          }
-        }
-        const metOnce = new Set(met);
-        for (const member of stayed) {
-          assert(metOnce.has(member), 'a scan misses nothing that stays');
-        }
-        expect(met.filter((member) => !everThere.has(member))).toEqual([]);
-        expect(met.length).toBe(metOnce.size);
-        expect(met.map((member) => both.positionOf(member))).toEqual(
-          met.map((member) => both.positionOf(member)).toSorted((left, right) => left - right),
-        );
-      }),
+      fc.property(
+        fc.integer(),
+        fc.integer({ min: 0, max: 1_500 }),
+        turnsOf(80),
+        (seed, size, taken) => {
+          const random = createSeededRandom(seed);
+          const both = new TableAndModel(hashes[name] ?? (() => {}));
+          for (let number = 0; number < size; number += 1) both.add(memberNumber(random, 2_000), 1);
+          const nextPage: NextPage = (position, count, visit) => {
+            const page: number[] = [];
+            const next = both.table.scan(position, count, (row) => page.push(row));
+            page.forEach(visit);
+            if (next === 0) return 0;
+            expect(page.length).toBeGreaterThanOrEqual(count);
+            // This page has all members of its last position: the next page starts after it.
+            expect(next).toBe(both.positionOf(both.memberOf(page.at(-1) ?? 0)) + 1);
+            return next;
+          };
+          const visited = visitWhileChanging(both, random, taken, { end: 0, nextPage });
+          const positions = visited.map((member) => both.positionOf(member));
+          expect(positions).toEqual(positions.toSorted((left, right) => left - right));
+        },
+      ),
+      { numRuns: 8 },
+    );
+  },
+);
+
+test.each(Object.keys(hashes))(
+  'a walk visits each member that stays once while others change, hash %s',
+  (name) => {
+    fc.assert(
+      fc.property(
+        fc.integer(),
+        fc.integer({ min: 0, max: 3_000 }),
+        turnsOf(1_000),
+        (seed, size, taken) => {
+          const random = createSeededRandom(seed);
+          const both = new TableAndModel(hashes[name] ?? (() => {}));
+          for (let number = 0; number < size; number += 1) both.add(memberNumber(random, 3_000), 1);
+          const nextPage: NextPage = (high, count, visit) => {
+            const page: number[] = [];
+            const next = both.table.walk(high, count, (row) => page.push(row));
+            page.forEach(visit);
+            for (const row of page) {
+              const hash = Math.floor(both.positionOf(both.memberOf(row)) / 0x1_0000);
+              assert(high <= hash && hash < next, 'a page has the rows of its range');
+            }
+            if (next < 2 ** 32) expect(page.length).toBeGreaterThanOrEqual(count);
+            return next;
+          };
+          visitWhileChanging(both, random, taken, { end: 2 ** 32, nextPage });
+        },
+      ),
       { numRuns: 8 },
     );
   },

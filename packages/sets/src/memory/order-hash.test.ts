@@ -13,7 +13,7 @@ function positionIn(clusterId: string, bytes: Uint8Array, before = 0): number {
   return positionOf(words);
 }
 
-// Stored keys and cursors in the hands of clients depend on these values.
+// Cursors that clients hold depend on these values.
 test.each([
   ['dev', '', 'a6a9d881431f'],
   ['dev', 'a', 'ad59be4c8ba3'],
@@ -23,7 +23,7 @@ test.each([
   expect(positionIn(clusterId, utf8(text)).toString(16).padStart(12, '0')).toBe(position);
 });
 
-test('it is the first six bytes of the hash, as a big-endian number', () => {
+test('the position is the first six bytes of the hash, as a big-endian number', () => {
   const digest = createHash('sha256').update('syncline/sets/order/1dev').digest();
   for (let length = 0; length <= 40; length += 1) {
     const bytes = Buffer.alloc(length, length + 1);

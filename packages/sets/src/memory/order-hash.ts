@@ -1,8 +1,9 @@
-// Where a member or the name of a set stands in every scan: 48 bits of a keyed hash, the same at all nodes.
+// The position of a member or of the name of a set in every scan: 48 bits of a keyed hash.
 //
-// HalfSipHash gives 8 bytes, written as two little-endian words. The position is the first six of them
-// read as one big-endian number, so that positions sort as their bytes do in a storage key. The key
-// follows from the name of the cluster: cursors hold at every node and after a restart.
+// HalfSipHash yields 8 bytes, written as two little-endian words. The position is the first six of them
+// read as one big-endian number, so that positions sort like their bytes. The key is derived from the name
+// of the cluster, so cursors are valid on every node and after a restart. That name is not a secret: a
+// client can compute positions and search for members that collide.
 import { createHash } from 'node:crypto';
 import { type HalfSipKey, halfSipHash13, halfSipKey } from '@syncline/kernel';
 import type { RibltKey } from '@syncline/riblt';
@@ -12,7 +13,7 @@ export interface OrderKeys {
   readonly riblt: RibltKey;
 }
 
-/** Both keys that follow from the name of the cluster: bytes 0 to 7 and 8 to 15 of one digest. */
+/** Both keys are derived from the name of the cluster: bytes 0 to 7 and 8 to 15 of one digest. */
 export function createOrderKeys(clusterId: string): OrderKeys {
   const digest = createHash('sha256').update('syncline/sets/order/1').update(clusterId).digest();
   return { order: halfSipKey(digest), riblt: halfSipKey(digest.subarray(8)) };

@@ -1,4 +1,4 @@
-// Builds a journal record: the operations of one commit, each encoded once, for the disk and for peers.
+// Builds a record of the log: the operations of one turn, each encoded once, for the disk and for peers.
 //
 // A record is a whole syncline.mesh.v1.Operations message, since messages of one repeated field are joined
 // by writing one behind the other. Almost every operation changes one member of one set, and then all its
@@ -27,6 +27,7 @@ export class OperationWriter {
   readonly #dropped = new DotList();
   #bytes = new Uint8Array(capacityAtFirst);
   #size = 0;
+  #recordAdds = 0;
 
   // The open operation. It lies behind `#size` and is no part of the record before `end`.
   #isOpen = false;
@@ -110,6 +111,7 @@ export class OperationWriter {
       this.#endLong(count, droppedBytes, dependencies);
     }
     this.#isOpen = false;
+    this.#recordAdds += this.#addedCount;
     return count;
   }
 
@@ -123,15 +125,24 @@ export class OperationWriter {
     assert(size <= this.#size, 'a record is cut, not grown');
     this.#size = size;
     this.#isOpen = false;
+    if (size === 0) this.#recordAdds = 0;
   }
 
-  /** The record, in memory of its own; the next one is empty. */
-  take(): Uint8Array {
+  /** Whether an operation of the record adds a member. */
+  get hasAdds(): boolean {
+    return this.#recordAdds > 0;
+  }
+
+  /** A view of the record, valid until the next change. */
+  bytes(): Uint8Array {
     assert(!this.#isOpen, 'no operation is open');
-    const record = this.#bytes.slice(0, this.#size);
-    this.#size = 0;
+    return this.#bytes.subarray(0, this.#size);
+  }
+
+  /** Starts the next record. */
+  clear(): void {
+    this.truncate(0);
     if (this.#bytes.length > capacityKept) this.#bytes = new Uint8Array(capacityAtFirst);
-    return record;
   }
 
   #member(tag: number, buffer: Uint8Array, start: number, end: number): void {

@@ -15,9 +15,9 @@ const limits: ParseOptions = {
   argumentsMax: setsLimits.argumentsMax.value,
   bulkBytesMax: setsLimits.bulkBytesMax.value,
   commandBytesMax: setsLimits.commandBytesMax.value,
-  strangerArgumentsMax: setsLimits.strangerArgumentsMax.value,
-  strangerBulkBytesMax: setsLimits.strangerBulkBytesMax.value,
-  isStranger: false,
+  unauthenticatedArgumentsMax: setsLimits.unauthenticatedArgumentsMax.value,
+  unauthenticatedBulkBytesMax: setsLimits.unauthenticatedBulkBytesMax.value,
+  isUnauthenticated: false,
 };
 
 describe('S14 vectors', () => {
@@ -35,10 +35,10 @@ describe('S14 vectors', () => {
     }
   });
 
-  test('all kinds of failures but those of length and strangers are among them', () => {
+  test('all kinds of failures but those of length and authentication are among them', () => {
     const found = new Set(vectors.map(({ bytes }) => parseInChunks(bytes, [], limits).failure));
     const others = Object.keys(protocolFailures).filter(
-      (kind) => !kind.endsWith('too-long') && !kind.startsWith('stranger'),
+      (kind) => !kind.endsWith('too-long') && !kind.startsWith('unauthenticated'),
     );
     expect([...found].filter((kind) => kind !== undefined).sort()).toEqual(others.sort());
   });
@@ -46,7 +46,7 @@ describe('S14 vectors', () => {
 
 describe('S14 limits, at n and at n + 1', () => {
   const bulk = (size: number) => `$${size}\r\n${'x'.repeat(size)}\r\n`;
-  const stranger = { ...limits, isStranger: true };
+  const stranger = { ...limits, isUnauthenticated: true };
   const small = { ...limits, commandBytesMax: 31 };
   const cases: [string, string, string, ParseOptions][] = [
     ['inline-too-long', 'x'.repeat(65_536), 'x'.repeat(65_537), limits],
@@ -56,10 +56,10 @@ describe('S14 limits, at n and at n + 1', () => {
     ['multibulk-length', '*1048576\r\n', '*1048577\r\n', limits],
     ['bulk-length', `*1\r\n${bulk(1_048_576)}`, `*1\r\n${bulk(1_048_577)}`, limits],
     ['bulk-length', `*2\r\n${bulk(10)}${bulk(4)}`, `*2\r\n${bulk(10)}${bulk(5)}`, small],
-    ['stranger-arguments', `*10\r\n${bulk(4)}`, `*11\r\n${bulk(4)}`, stranger],
-    ['stranger-arguments', `*9\r\n${bulk(4)}`, '*10\r\n', { ...stranger, strangerArgumentsMax: 9 }],
-    ['stranger-bulk', `*1\r\n${bulk(16_384)}`, `*1\r\n${bulk(16_385)}`, stranger],
-    ['stranger-bulk', `*1\r\n${bulk(8)}`, '*1\r\n$9\r\n', { ...stranger, strangerBulkBytesMax: 8 }],
+    ['unauthenticated-arguments', `*10\r\n${bulk(4)}`, `*11\r\n${bulk(4)}`, stranger],
+    ['unauthenticated-arguments', `*9\r\n${bulk(4)}`, '*10\r\n', { ...stranger, unauthenticatedArgumentsMax: 9 }],
+    ['unauthenticated-bulk', `*1\r\n${bulk(16_384)}`, `*1\r\n${bulk(16_385)}`, stranger],
+    ['unauthenticated-bulk', `*1\r\n${bulk(8)}`, '*1\r\n$9\r\n', { ...stranger, unauthenticatedBulkBytesMax: 8 }],
   ];
   test.each(cases)('%s', (kind, within, beyond, options) => {
     for (const cut of [[], [3], [5, 7]]) {
@@ -70,12 +70,12 @@ describe('S14 limits, at n and at n + 1', () => {
   });
 });
 
-test('S14 a stranger who is known from the second command on may send more', () => {
+test('S14 a client that has authenticated by the second command may send more', () => {
   const parser = new CommandParser();
-  parser.isStranger = true;
+  parser.isUnauthenticated = true;
   parser.feed(Buffer.from(`AUTH x\r\n*11\r\n${'$1\r\na\r\n'.repeat(11)}`));
   expect(parser.next()).toBe('command');
-  parser.isStranger = false;
+  parser.isUnauthenticated = false;
   expect(parser.next()).toBe('command');
   expect(parser.args.length).toBe(11);
 });

@@ -10,7 +10,6 @@
 import { ByteList } from '../byte-list.js';
 import { setsLimits } from '../limits.js';
 import { type CommandParserOptions, CommandReader } from './command-reader.js';
-import { GatheredBytes } from './gathered-bytes.js';
 import type { ProtocolFailure } from './protocol-failure.js';
 
 const NO_BYTES = new Uint8Array(0);
@@ -29,8 +28,8 @@ export class CommandParser {
   }
 
   /** Set while the client has not shown the password: less is taken from it. */
-  set isStranger(isStranger: boolean) {
-    this.#reader.isStranger = isStranger;
+  set isUnauthenticated(isUnauthenticated: boolean) {
+    this.#reader.isUnauthenticated = isUnauthenticated;
   }
 
   /** After `failed`. */
@@ -121,7 +120,35 @@ function limitsOf(limits: typeof setsLimits): CommandParserOptions {
     argumentsMax: limits.argumentsMax.value,
     bulkBytesMax: limits.bulkBytesMax.value,
     commandBytesMax: limits.commandBytesMax.value,
-    strangerArgumentsMax: limits.strangerArgumentsMax.value,
-    strangerBulkBytesMax: limits.strangerBulkBytesMax.value,
+    unauthenticatedArgumentsMax: limits.unauthenticatedArgumentsMax.value,
+    unauthenticatedBulkBytesMax: limits.unauthenticatedBulkBytesMax.value,
   };
+}
+
+const BYTES_MIN = 256;
+/** A larger buffer is given back when its command is done. */
+const BYTES_KEPT_MAX = 16_384;
+
+/** The bytes of a command that arrives in pieces, one after the other in one buffer. */
+class GatheredBytes {
+  buffer: Uint8Array = new Uint8Array(0);
+  length = 0;
+
+  clear(): void {
+    this.length = 0;
+    if (this.buffer.length > BYTES_KEPT_MAX) this.buffer = new Uint8Array(0);
+  }
+
+  append(bytes: Uint8Array, start: number, end: number): void {
+    const length = this.length + end - start;
+    if (length > this.buffer.length) this.#grow(length);
+    this.buffer.set(bytes.subarray(start, end), this.length);
+    this.length = length;
+  }
+
+  #grow(length: number): void {
+    const grown = new Uint8Array(Math.max(BYTES_MIN, this.buffer.length * 2, length));
+    grown.set(this.buffer.subarray(0, this.length));
+    this.buffer = grown;
+  }
 }

@@ -17,8 +17,8 @@ export interface CommandParserOptions {
   readonly argumentsMax: number;
   readonly bulkBytesMax: number;
   readonly commandBytesMax: number;
-  readonly strangerArgumentsMax: number;
-  readonly strangerBulkBytesMax: number;
+  readonly unauthenticatedArgumentsMax: number;
+  readonly unauthenticatedBulkBytesMax: number;
 }
 
 const STAR = 0x2a;
@@ -37,7 +37,7 @@ const TOO_LONG = -2;
 const HEADER = -1;
 
 export class CommandReader {
-  isStranger = false;
+  isUnauthenticated = false;
   failure: ProtocolFailure | undefined;
   /** Where reading goes on. */
   position = 0;
@@ -58,8 +58,8 @@ export class CommandReader {
   constructor(args: ByteList, options: CommandParserOptions) {
     this.#args = args;
     this.#options = options;
-    this.#shortCountMax = Math.min(9, options.argumentsMax, options.strangerArgumentsMax);
-    this.#shortBytesMax = Math.min(options.bulkBytesMax, options.strangerBulkBytesMax);
+    this.#shortCountMax = Math.min(9, options.argumentsMax, options.unauthenticatedArgumentsMax);
+    this.#shortBytesMax = Math.min(options.bulkBytesMax, options.unauthenticatedBulkBytesMax);
   }
 
   /** Begins a command at `position`. */
@@ -103,8 +103,8 @@ export class CommandReader {
     const count = numberIn(buffer, this.position + 1, lineEnd);
     const isOutOfRange = Number.isNaN(count) || count > this.#options.argumentsMax;
     if (isOutOfRange || buffer[lineEnd + 1] !== LINE_FEED) return this.#fail('multibulk-length');
-    if (this.isStranger && count > this.#options.strangerArgumentsMax) {
-      return this.#fail('stranger-arguments');
+    if (this.isUnauthenticated && count > this.#options.unauthenticatedArgumentsMax) {
+      return this.#fail('unauthenticated-arguments');
     }
     this.#goOn(lineEnd + 2);
     if (count <= 0) return 'skipped';
@@ -179,8 +179,8 @@ export class CommandReader {
     if (!isInRange || buffer[lineEnd + 1] !== LINE_FEED) return this.#fail('bulk-length');
     const commandBytes = lineEnd + 2 + bytes + 2 - this.commandStart;
     if (commandBytes > this.#options.commandBytesMax) return this.#fail('bulk-length');
-    if (this.isStranger && bytes > this.#options.strangerBulkBytesMax) {
-      return this.#fail('stranger-bulk');
+    if (this.isUnauthenticated && bytes > this.#options.unauthenticatedBulkBytesMax) {
+      return this.#fail('unauthenticated-bulk');
     }
     this.#bulkBytes = bytes;
     this.#goOn(lineEnd + 2);

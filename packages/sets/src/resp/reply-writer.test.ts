@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ByteList } from '../byte-list.js';
-import { IntegerReplies } from './integer-replies.js';
+import { IntegerReplies } from './reply-writer.js';
 import type { Reply } from './reply.js';
 import { ReplyWriter } from './reply-writer.js';
 

@@ -6,7 +6,6 @@
 import { assert } from '@syncline/kernel';
 import type { ByteList } from '../byte-list.js';
 import type { Client } from '../commands/client.js';
-import type { IntegerReplies } from './integer-replies.js';
 import type { Reply } from './reply.js';
 
 const ARRAY = 0x2a;
@@ -217,5 +216,38 @@ export class ReplyWriter implements Reply {
     const grown = Buffer.allocUnsafe(Math.max(this.#nextSize, this.#buffer.length * 2, bytes));
     if (this.length > 0) grown.set(this.#buffer.subarray(0, this.length));
     this.#buffer = grown;
+  }
+}
+
+const INTEGER_STRIDE = 8;
+const SMALLEST = -1;
+const LARGEST = 9_999;
+
+/** The replies `:-1` to `:9999`, encoded in advance: nearly every integer reply is one of them. */
+export class IntegerReplies {
+  /** Per value its number of bytes, then the bytes; the longest has 7. */
+  readonly #table = new Uint8Array((LARGEST - SMALLEST + 1) * INTEGER_STRIDE);
+
+  constructor() {
+    for (let value = SMALLEST; value <= LARGEST; value += 1) {
+      const bytes = Buffer.from(`:${value}\r\n`, 'latin1');
+      const at = (value - SMALLEST) * INTEGER_STRIDE;
+      this.#table[at] = bytes.length;
+      this.#table.set(bytes, at + 1);
+    }
+  }
+
+  has(value: number): boolean {
+    return value >= SMALLEST && value <= LARGEST;
+  }
+
+  /** Writes the reply, which takes at most 7 bytes, and gives where it ends. */
+  write(value: number, target: Uint8Array, position: number): number {
+    const table = this.#table;
+    const at = (value - SMALLEST) * INTEGER_STRIDE;
+    const size = table[at] ?? 0;
+    for (let index = 0; index < size; index += 1)
+      target[position + index] = table[at + 1 + index] ?? 0;
+    return position + size;
   }
 }

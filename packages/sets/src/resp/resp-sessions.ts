@@ -1,32 +1,38 @@
-// All RESP connections of a node: gives out their ids, lists them for commands, and watches their deadlines.
+// All RESP connections of a node: gives out their ids, lists them for commands, and checks their deadlines.
 //
-// One timer for all of them looks once a second for what has lasted too long. Timers per connection would
-// be set and cancelled with every command. It also looks whether all of them hold too much together.
+// One timer for all of them looks once a second for what has lasted too long: timers per connection would be set
+// and cancelled with every command. It also checks whether all of them together hold too much.
 //
-// S10  What all connections leave unread or half sent is bounded; those with most go first.
+// S10  What all connections leave unread or half sent is bounded; those with most are closed first.
 import type { Timer } from '@syncline/kernel';
+import type { Client } from '../commands/client.js';
 import { setsLimits } from '../limits.js';
 import type { RespPeer, RespSession } from '../sets.js';
-import { IntegerReplies } from './integer-replies.js';
-import { Session } from './session.js';
-import type { SessionDeps } from './session-deps.js';
-import { TurnCounter } from './turn-counter.js';
+import { IntegerReplies } from './reply-writer.js';
+import { Session, type SessionDeps } from './session.js';
+import { TurnCounter } from './session-limits.js';
 
 const SWEEP_MS = 1_000;
 
+export interface RespSessionsDeps
+  extends Omit<SessionDeps, 'turnCounter' | 'integers' | 'onGone'> {
+  /** Connections that stand, by id: filled here, and shown to commands as `facts.clients`. */
+  readonly clients: Map<number, Client>;
+}
+
 export class RespSessions {
-  readonly #deps: SessionDeps;
+  readonly #deps: RespSessionsDeps;
   readonly #heldBytesMax: number;
-  readonly #turns: TurnCounter;
+  readonly #turnCounter: TurnCounter;
   readonly #integers = new IntegerReplies();
   readonly #sessions = new Map<number, Session>();
   #connectionsTotal = 0;
   #sweepTimer: Timer | undefined;
 
-  constructor(deps: SessionDeps, { heldBytesMax = setsLimits.heldBytesMax.value } = {}) {
+  constructor(deps: RespSessionsDeps, { heldBytesMax = setsLimits.heldBytesMax.value } = {}) {
     this.#deps = deps;
     this.#heldBytesMax = heldBytesMax;
-    this.#turns = new TurnCounter(deps.clock);
+    this.#turnCounter = new TurnCounter(deps.clock);
   }
 
   /** Connections since the start, for INFO. */
@@ -34,16 +40,18 @@ export class RespSessions {
     return this.#connectionsTotal;
   }
 
-  get connections(): number {
-    return this.#sessions.size;
-  }
-
   connect(peer: RespPeer): RespSession {
     this.#connectionsTotal += 1;
     const id = this.#connectionsTotal;
-    const shared = { turns: this.#turns, integers: this.#integers };
-    const onGone = () => this.#forget(id);
-    const session = new Session({ ...this.#deps, ...shared, onGone }, { id, peer });
+    const session = new Session(
+      {
+        ...this.#deps,
+        turnCounter: this.#turnCounter,
+        integers: this.#integers,
+        onGone: () => this.#forget(id),
+      },
+      { id, peer },
+    );
     this.#sessions.set(id, session);
     this.#deps.clients.set(id, session.client);
     this.#countConnections();
@@ -52,9 +60,9 @@ export class RespSessions {
     return session;
   }
 
-  /** Takes no more commands from anybody; what has arrived is answered, then each connection ends. */
+  /** Takes no more commands; what has arrived is answered, then each connection ends. */
   close(): void {
-    for (const session of this.#sessions.values()) session.close();
+    for (const session of this.#sessions.values()) session.close('draining');
   }
 
   #forget(id: number): void {

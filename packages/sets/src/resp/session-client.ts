@@ -38,6 +38,7 @@ export class SessionClient implements Client {
   hasWalked = false;
   lastActiveMs: number;
   readonly #deps: SessionClientDeps;
+  #reading: AbortController | undefined;
 
   constructor(deps: SessionClientDeps, options: SessionClientOptions) {
     this.#deps = deps;
@@ -47,6 +48,18 @@ export class SessionClient implements Client {
     this.connectedAtMs = options.nowMs;
     this.lastActiveMs = options.nowMs;
     this.isAuthenticated = options.isAuthenticated;
+  }
+
+  /** Made with the first long read: few connections have one. */
+  get reading(): AbortSignal {
+    this.#reading ??= new AbortController();
+    if (this.gone.aborted) this.#reading.abort();
+    return this.#reading.signal;
+  }
+
+  stopReads(): void {
+    this.#reading ??= new AbortController();
+    this.#reading.abort();
   }
 
   endAfterReply(): void {

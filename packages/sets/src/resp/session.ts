@@ -1,29 +1,33 @@
 // One RESP connection: bytes in, commands run in order, replies out in order.
 //
-//   push ─▶ parser ─▶ dispatch ─▶ reply ─▶ held until its commit is settled ─▶ sink
+//   push ─▶ parser ─▶ dispatch ─▶ reply ─▶ end of the turn: in the log ─▶ output ─▶ sink
 //
-// Commands run at once and one after the other, until one waits, the turn is over for this connection, or
-// too much is unsent; then `push` asks to wait, and reading goes on later from the same place. Replies are
-// handed on once per turn, not once per command. After a protocol error or QUIT nothing more is read.
+// Commands run at once and one after the other, until one waits, the turn is over for this connection, or too much
+// is unsent; then `push` asks to wait, and reading goes on later from the same place. After a protocol error or
+// QUIT nothing more is read.
 //
+// S5   Replies leave when their turn is in the log. If it was undone, what was answered since its first change
+//      becomes an error.
 // S10  Reading stops above a limit of unsent replies; a client that takes too few is cut.
-import { SynclineError } from '@syncline/kernel';
+import { type Clock, type Metrics, SynclineError } from '@syncline/kernel';
 import type { CommandContext } from '../commands/command.js';
-import { endTransaction } from '../commands/transactions/end-transaction.js';
+import type { Dispatch } from '../commands/dispatch.js';
+import type { ServerFacts } from '../commands/server-facts.js';
+import { endTransaction } from '../commands/transactions/transaction-state.js';
+import type { TurnMember, Turns } from '../engine/turns.js';
+import type { Keyspace } from '../keyspace.js';
 import { setsLimits } from '../limits.js';
 import type { RespPeer, RespSession, RespSink } from '../sets.js';
 import { CommandParser } from './command-parser.js';
-import { HeldReplies } from './held-replies.js';
-import type { IntegerReplies } from './integer-replies.js';
-import { misconfText } from './misconf.js';
-import { ReplyWriter } from './reply-writer.js';
+import { type IntegerReplies, ReplyWriter } from './reply-writer.js';
 import { SessionClient } from './session-client.js';
-import { SessionDeadlines } from './session-deadlines.js';
-import type { SessionDeps } from './session-deps.js';
-import { SessionOutput } from './session-output.js';
-import { TurnBudget } from './turn-budget.js';
-import type { TurnCounter } from './turn-counter.js';
-import { Waiter } from './waiter.js';
+import { misconfReplies, SessionOutput } from './session-output.js';
+import {
+  type OverdueReason,
+  SessionDeadlines,
+  TurnBudget,
+  type TurnCounter,
+} from './session-limits.js';
 
 const outputPauseBytes = setsLimits.outputPauseBytes.value;
 
@@ -33,16 +37,21 @@ type EndReason =
   | 'protocol-error'
   | 'killed'
   | 'output-full'
-  | 'half-command'
-  | 'stranger'
-  | 'idle'
-  | 'slow-reader'
-  | 'no-room';
+  | 'no-room'
+  | OverdueReason;
 
-export interface OneSessionDeps extends SessionDeps {
-  readonly turns: TurnCounter;
+export interface SessionDeps {
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly keyspace: Keyspace;
+  readonly turns: Pick<Turns, 'join' | 'commitNow' | 'hasChanges'>;
+  readonly facts: ServerFacts;
+  readonly dispatch: Dispatch;
+  readonly turnCounter: TurnCounter;
   readonly integers: IntegerReplies;
   onGone(): void;
+  /** A long command threw what is no SynclineError: a bug, whether or not its client still waits. */
+  onBug(thrown: unknown): void;
 }
 
 export interface SessionOptions {
@@ -50,14 +59,13 @@ export interface SessionOptions {
   readonly peer: RespPeer;
 }
 
-export class Session implements RespSession {
+export class Session implements RespSession, TurnMember {
   readonly client: SessionClient;
-  readonly #deps: OneSessionDeps;
+  readonly #deps: SessionDeps;
   readonly #peer: RespPeer;
   readonly #parser = new CommandParser();
   readonly #writer: ReplyWriter;
   readonly #output: SessionOutput;
-  readonly #held: HeldReplies;
   readonly #context: CommandContext;
   readonly #budget: TurnBudget;
   readonly #deadlines: SessionDeadlines;
@@ -69,15 +77,23 @@ export class Session implements RespSession {
   #isEnding = false;
   #isInputClosed = false;
   #isGone = false;
-  /** Who pushed, while it must wait. */
-  readonly #pushed = new Waiter();
-  /** Who makes a large reply, while it must wait. */
-  readonly #roomy = new Waiter();
+  /** Resolves for the caller of `push`, while it must wait. */
+  #pushed: ReturnType<typeof deferred> | undefined;
+  /** Resolves for a command that makes a large reply, while it must wait. */
+  #roomy: ReturnType<typeof deferred> | undefined;
 
-  constructor(deps: OneSessionDeps, { id, peer }: SessionOptions) {
+  // Replies of this turn: those up to `#cleanEnd` were made before its first change.
+  #isJoined = false;
+  #cleanEnd = 0;
+  #completeEnd = 0;
+  #repliesCount = 0;
+  #doubtfulCount = 0;
+
+  constructor(deps: SessionDeps, { id, peer }: SessionOptions) {
     this.#deps = deps;
     this.#peer = peer;
     const nowMs = deps.clock.monotonicMs();
+    this.#deadlines = new SessionDeadlines(nowMs);
     this.client = new SessionClient(
       {
         address: peer.address,
@@ -87,23 +103,12 @@ export class Session implements RespSession {
       },
       { id, nowMs, isAuthenticated: deps.facts.checkPassword === undefined },
     );
-    this.#writer = new ReplyWriter({
-      client: this.client,
-      integers: deps.integers,
-      room: () => this.#room(),
-    });
-    this.#output = new SessionOutput(() => this.#drained());
-    this.#held = new HeldReplies({
-      writer: this.#writer,
-      output: this.#output,
-      commits: deps.commits,
-      onReleased: () => this.#drained(),
-    });
-    const { keyspace, facts } = deps;
     const { client } = this;
+    const { integers, keyspace, facts } = deps;
+    this.#writer = new ReplyWriter({ client, integers, room: () => this.#room() });
+    this.#output = new SessionOutput(() => this.#drained());
     this.#context = { args: this.#parser.args, reply: this.#writer, keyspace, client, facts };
-    this.#budget = new TurnBudget(deps.clock, deps.turns);
-    this.#deadlines = new SessionDeadlines(nowMs);
+    this.#budget = new TurnBudget(deps.clock, deps.turnCounter);
     peer.gone.addEventListener('abort', () => this.leave(), { once: true });
   }
 
@@ -116,21 +121,24 @@ export class Session implements RespSession {
     if (this.#parser.isChunkRead && this.#chunks.length === 0) this.#parser.feed(chunk);
     else this.#chunks.push(chunk);
     if (this.#pause === undefined) this.#work();
-    return this.#isInputRead ? undefined : this.#pushed.wait();
+    if (this.#isInputRead) return undefined;
+    this.#pushed ??= deferred();
+    return this.#pushed.promise;
   }
 
-  close(): void {
+  close(reason: 'client-ended' | 'draining'): void {
     this.#isInputClosed = true;
+    if (reason === 'client-ended') this.client.stopReads();
     this.#settle();
   }
 
-  /** Cuts the connection when something has lasted too long. */
+  /** Cuts the connection when something has lasted too long. Called about once a second. */
   checkDeadlines(nowMs: number): void {
-    const isReplyStuck = this.#roomy.isWaiting && !this.#output.takeProgress();
+    const isReplyStuck = this.#roomy !== undefined && !this.#output.takeProgress();
     const reason = this.#deadlines.overdue(nowMs, {
       isAuthenticated: this.client.isAuthenticated,
       isBusy: this.#pause !== undefined,
-      isReaderSlow: this.#unsentBytes > setsLimits.outputSlowBytes.value || isReplyStuck,
+      isReaderSlow: isReplyStuck || this.#unsentBytes > setsLimits.outputSlowBytes.value,
       isMidCommand: this.#parser.isMidCommand,
       lastActiveMs: this.client.lastActiveMs,
       idleTimeoutMs: this.#deps.facts.idleTimeoutSeconds * 1000,
@@ -138,7 +146,7 @@ export class Session implements RespSession {
     if (reason !== undefined) this.#cut(reason);
   }
 
-  /** What it has not taken, and what it has sent half. */
+  /** Replies that it has not taken, and what it has sent of an unfinished command. */
   get heldBytes(): number {
     return this.#unsentBytes + this.#parser.gatheredBytes;
   }
@@ -154,31 +162,58 @@ export class Session implements RespSession {
     this.#isGone = true;
     this.#isEnding = true;
     this.#chunks = [];
-    this.#held.drop();
     this.#output.drop();
-    this.#endTransaction();
-    this.#roomy.fail(goneError());
-    this.#pushed.release();
+    this.client.stopReads();
+    // An EXEC that still waits would not learn of changes any more, so its keys count as touched.
+    const isWatching = this.client.watchedKeys > 0;
+    endTransaction(this.#context);
+    this.client.isTouched = isWatching;
+    this.#roomy?.reject(goneError());
+    this.#roomy = undefined;
+    this.#releasePush();
     this.#deps.onGone();
   }
 
-  /** An EXEC that still waits would not hear of changes any more, so it takes its keys as touched. */
-  #endTransaction(): void {
-    const { client } = this.#context;
-    const isWatching = client.watchedKeys > 0;
-    endTransaction(this.#context);
-    client.isTouched = isWatching;
+  // The end of a turn.
+
+  turnEnded(error: SynclineError | undefined, number: number): void {
+    this.#isJoined = false;
+    if (error === undefined) {
+      this.#output.write(this.#writer.take(this.#completeEnd), number, this.#repliesCount);
+    } else {
+      const clean = this.#writer.take(this.#cleanEnd);
+      this.#output.write(clean, number, this.#repliesCount - this.#doubtfulCount);
+      this.#writer.take(this.#completeEnd - this.#cleanEnd); // they must not leave
+      const refused = misconfReplies(error, this.#doubtfulCount);
+      this.#output.write(refused, number, this.#doubtfulCount);
+    }
+    this.#cleanEnd = 0;
+    this.#completeEnd = 0;
+    this.#repliesCount = 0;
+    this.#doubtfulCount = 0;
+    this.#checkOutput();
+    if (this.#isEnding && this.#pause !== 'command') this.#output.end();
+  }
+
+  turnsSynced(number: number): boolean {
+    const isDone = this.#output.synced(number);
+    this.#drained();
+    return isDone;
+  }
+
+  turnsFailed(error: SynclineError): void {
+    if (!this.#output.refuse(error)) this.#cut('killed');
   }
 
   get #unsentBytes(): number {
-    return this.#held.heldBytes + this.#output.queuedBytes;
+    return this.#output.unsentBytes;
   }
 
   get #isInputRead(): boolean {
     return this.#isEnding || (this.#pause === undefined && this.#parser.isChunkRead);
   }
 
-  /** Runs what is there, as far as it may go now, and hands the replies on. */
+  /** Runs what is there, as far as it may go now. */
   #work(): void {
     const { clock } = this.#deps;
     const nowMs = clock.monotonicMs();
@@ -187,37 +222,19 @@ export class Session implements RespSession {
     this.#budget.start(nowMs);
     this.#pause = this.#runCommands(nowMs);
     if (!wasMidCommand) this.#deadlines.commandBegins(nowMs);
-    this.#held.flush();
-    this.#checkOutput();
     this.#budget.stop(clock.monotonicMs());
-    if (this.#pause === 'output' && this.#unsentBytes <= outputPauseBytes) this.#pause = 'turn';
     if (this.#pause === 'turn' && !this.#isEnding) clock.defer(this.#resume);
     this.#settle();
   }
 
-  /** All that was there is read: who pushed may go on, and at the end of the input this is the end. */
-  #settle(): void {
-    if (!this.#isInputRead) return;
-    this.#pushed.release();
-    if (this.#isInputClosed) this.#isEnding = true;
-    if (this.#isEnding) this.#held.end();
-  }
-
-  readonly #resume = (): void => {
-    if (this.#isEnding) return;
-    this.#pause = undefined;
-    this.#work();
-  };
-
-  /** Gives why it stopped; undefined: all is read. */
+  /** Returns why it stopped; undefined: everything is read. */
   #runCommands(nowMs: number): 'command' | 'turn' | 'output' | undefined {
-    const { dispatch, keyspace } = this.#deps;
+    const { dispatch } = this.#deps;
     const parser = this.#parser;
     const writer = this.#writer;
     const { client } = this;
-    const unsentBytes = this.#unsentBytes; // nothing leaves while commands run
     for (;;) {
-      parser.isStranger = !client.isAuthenticated;
+      parser.isUnauthenticated = !client.isAuthenticated;
       const found = parser.next();
       if (found !== 'command') {
         if (found === 'failed') this.#failProtocol();
@@ -231,14 +248,20 @@ export class Session implements RespSession {
         this.#waitFor(answer, writer.mark() - (writer.length - start));
         return 'command';
       }
-      this.#answered(start, keyspace.takeCommitSeen());
+      const bytes = parser.commandBytes + writer.length - start;
+      this.#answered(start);
       if (this.#isEnding) return undefined;
-      if (writer.length + unsentBytes > outputPauseBytes) return 'output';
+      if (writer.length + this.#unsentBytes > outputPauseBytes) return this.#pauseForOutput();
       const { hasWalked } = client;
       client.hasWalked = false;
-      if (!this.#budget.spend(parser.commandBytes + writer.length - start, hasWalked))
-        return 'turn';
+      if (!this.#budget.spend(bytes, hasWalked)) return 'turn';
     }
+  }
+
+  /** Once the replies have left the client may have taken them at once: then only this turn is over. */
+  #pauseForOutput(): 'turn' | 'output' {
+    this.#deps.turns.commitNow();
+    return this.#unsentBytes > outputPauseBytes ? 'output' : 'turn';
   }
 
   #feedNext(): boolean {
@@ -249,61 +272,110 @@ export class Session implements RespSession {
   }
 
   /** The reply that was written from `start` on is complete. */
-  #answered(start: number, commit: number): void {
+  #answered(start: number): void {
     const { client } = this;
-    if (client.replies === 'on') {
-      this.#held.answered(commit);
+    if (client.replies !== 'on') {
+      this.#writer.cutTo(start);
+      if (client.replies === 'skip') client.replies = 'on';
+      else if (client.replies === 'skip-next') client.replies = 'skip';
       return;
     }
-    this.#writer.cutTo(start);
-    if (client.replies === 'skip') client.replies = 'on';
-    else if (client.replies === 'skip-next') client.replies = 'skip';
+    this.#completeEnd = this.#writer.length;
+    this.#repliesCount += 1;
+    if (this.#deps.turns.hasChanges) this.#doubtfulCount += 1;
+    else this.#cleanEnd = this.#completeEnd;
+    this.#join();
+  }
+
+  #join(): void {
+    if (this.#isJoined) return;
+    this.#isJoined = true;
+    this.#deps.turns.join(this);
   }
 
   #waitFor(answer: Promise<void>, mark: number): void {
-    const { clock, commits, metrics } = this.#deps;
+    const { clock, metrics, onBug } = this.#deps;
     const startMs = clock.monotonicMs();
-    const failuresCount = commits.failuresCount;
     answer.then(
       () => {
         metrics.observe('syncline_sets_command_seconds', (clock.monotonicMs() - startMs) / 1000);
-        if (!this.#isGone) this.#finishWait(mark, commits.failuresCount !== failuresCount);
+        if (this.#isGone) return;
+        this.#answered(this.#writer.startOf(mark));
+        this.#pause = undefined;
+        if (this.#isEnding) this.#settle();
+        else this.#work();
       },
-      (thrown: unknown) => this.#pushed.fail(thrown),
+      (thrown: unknown) => {
+        onBug(thrown);
+        this.#cut('killed');
+      },
     );
   }
 
-  /**
-   * Others ran meanwhile, so nobody knows which commits this command saw: its reply waits for all, and
-   * is an error if one of them failed. Only what is stored leaves in parts: views show nothing else, and
-   * `withGate` waits for the disk. So a reply of which a part has left waits for nothing.
-   */
-  #finishWait(mark: number, hasCommitFailed: boolean): void {
-    const { commits, keyspace } = this.#deps;
-    const writer = this.#writer;
-    const isPartOut = writer.isTaken(mark);
-    if (hasCommitFailed && commits.lastFailure !== undefined && writer.rewind(mark)) {
-      writer.error(misconfText(commits.lastFailure));
-    }
-    keyspace.takeCommitSeen();
-    this.#answered(writer.startOf(mark), isPartOut ? 0 : commits.newest);
+  readonly #resume = (): void => {
+    if (this.#isEnding) return;
     this.#pause = undefined;
-    this.#held.flush();
-    if (this.#isEnding) this.#settle();
-    else this.#work();
+    this.#work();
+  };
+
+  /** Everything is read: who pushed may go on, and at the end of the input this is the end. */
+  #settle(): void {
+    if (!this.#isInputRead) return;
+    this.#releasePush();
+    if (this.#isInputClosed) this.#isEnding = true;
+    if (this.#isEnding && this.#pause !== 'command' && !this.#isJoined) this.#output.end();
+  }
+
+  #releasePush(): void {
+    const pushed = this.#pushed;
+    this.#pushed = undefined;
+    pushed?.resolve();
   }
 
   #failProtocol(): void {
-    const { metrics } = this.#deps;
     const failure = this.#parser.failure;
     if (failure === undefined) return;
-    metrics.add('syncline_sets_protocol_errors_total', 1, { kind: failure.kind });
+    this.#deps.metrics.add('syncline_sets_protocol_errors_total', 1, { kind: failure.kind });
     if (failure.text !== undefined) {
       const start = this.#writer.length;
       this.#writer.error(failure.text);
-      this.#answered(start, 0);
+      this.#answered(start);
     }
     this.#endWith('protocol-error');
+  }
+
+  /** Undefined while few replies are unsent. What is made so far of a large reply leaves. */
+  #room(): Promise<void> | undefined {
+    if (this.#isGone) return Promise.reject(goneError());
+    if (this.#writer.length + this.#unsentBytes <= outputPauseBytes / 2) return undefined;
+    if (this.client.replies === 'on') {
+      this.#deps.turns.commitNow(); // first what others have changed, which has nothing to do with this part
+      this.#completeEnd = this.#writer.length;
+      this.#cleanEnd = this.#completeEnd;
+      this.#join();
+      this.#deps.turns.commitNow();
+    } else {
+      this.#writer.cutTo(0);
+    }
+    if (this.#isGone) return Promise.reject(goneError());
+    if (this.#unsentBytes <= outputPauseBytes / 2) return undefined;
+    this.#roomy ??= deferred();
+    return this.#roomy.promise;
+  }
+
+  /** Less is unsent than before. */
+  #drained(): void {
+    if (this.#unsentBytes <= outputPauseBytes / 2) {
+      this.#roomy?.resolve();
+      this.#roomy = undefined;
+    }
+    if (this.#pause === 'output' && this.#unsentBytes <= outputPauseBytes) this.#resume();
+  }
+
+  #checkOutput(): void {
+    const { outputBytesMax, unauthenticatedOutputBytesMax } = setsLimits;
+    const limit = this.client.isAuthenticated ? outputBytesMax : unauthenticatedOutputBytesMax;
+    if (this.#unsentBytes > limit.value) this.#cut('output-full');
   }
 
   #endWith(reason: EndReason): void {
@@ -313,33 +385,21 @@ export class Session implements RespSession {
     this.#deps.metrics.add('syncline_sets_closed_total', 1, { reason });
   }
 
-  /** Undefined while the unsent replies are few. The part that is made so far leaves. */
-  #room(): Promise<void> | undefined {
-    if (this.#isGone) return Promise.reject(goneError());
-    if (this.#writer.length + this.#unsentBytes <= outputPauseBytes / 2) return undefined;
-    if (this.client.replies === 'on') this.#held.partDone();
-    else this.#writer.cutTo(0);
-    this.#checkOutput();
-    return this.#unsentBytes <= outputPauseBytes / 2 ? undefined : this.#roomy.wait();
-  }
-
-  /** The sink took something. */
-  #drained(): void {
-    if (this.#unsentBytes <= outputPauseBytes / 2) this.#roomy.release();
-    if (this.#pause === 'output' && this.#unsentBytes <= outputPauseBytes) this.#resume();
-  }
-
-  #checkOutput(): void {
-    const { outputBytesMax, strangerOutputBytesMax } = setsLimits;
-    const limit = this.client.isAuthenticated ? outputBytesMax : strangerOutputBytesMax;
-    if (this.#unsentBytes > limit.value) this.#cut('output-full');
-  }
-
   #cut(reason: EndReason): void {
     if (this.#isGone) return;
     this.#endWith(reason);
     this.#peer.cut();
   }
+}
+
+function deferred() {
+  let resolve: () => void = () => undefined;
+  let reject: (error: unknown) => void = () => undefined;
+  const promise = new Promise<void>((onResolve, onReject) => {
+    resolve = onResolve;
+    reject = onReject;
+  });
+  return { promise, resolve, reject };
 }
 
 function goneError(): SynclineError {

@@ -1,162 +1,159 @@
-// Reads all that a node of sets has stored, and adds it up again by plain means.
+// Reads what a node of sets has stored, by plain means, and compares it with what the engine makes of it.
 //
-// A node keeps sums beside what they sum up: cardinalities, the number of sets, the digest, dots by element and
-// elements by dot. Here each is made from the elements alone and compared. Tests open the storage of a node
-// that has ended and ask for it.
+// Opening a log cuts it behind the last good record, so tests hand in a copy of the directory.
 import {
+  createSystemClock,
   type Dot,
+  type Files,
   formatDot,
-  readDot,
-  type Storage,
-  type StorageEntry,
+  SegmentLog,
+  silentLogger,
   VersionVector,
 } from '@syncline/kernel';
 import { ribltHash } from '@syncline/riblt';
-import { decodeIdentity, type IdentityRecord } from '../commit/identity-record.js';
+import { CheckpointDecoder } from '../engine/checkpoint-format.js';
+import { checkpointPath, listCheckpoints } from '../engine/checkpoints.js';
+import { type Identity, readIdentity } from '../engine/identity.js';
+import { load } from '../engine/load.js';
+import { SetsState } from '../engine/sets-state.js';
 import { createOrderKeys } from '../memory/order-hash.js';
 import { decodeOperations } from '../operation/decode-operations.js';
 import type { Operation } from '../operation/operation.js';
-import { readFold } from '../state/fold-record.js';
-import { identityKey, journalKey, KeyKind, kindRange } from '../state/storage-keys.js';
-import { decodeCardinality, decodeDots, encodeElement } from '../state/storage-values.js';
 
 export interface StoredSets {
-  readonly identity: IdentityRecord;
-  /** `node.epoch:counter` to its element, of every dot that is named: folded ones and those in the journal. */
+  readonly identity: Identity;
+  /** `node.epoch:counter` to its element, of every dot that the checkpoint or the log names. */
   readonly bindings: ReadonlyMap<string, string>;
-  /** What is folded and what the journal adds to it. */
   readonly version: VersionVector;
-  /** Records of the journal, folded ones apart. */
-  readonly journalRecords: number;
-  /** Sums that are not what they should be, in words. */
+  /** Records of the log behind the checkpoint. */
+  readonly logRecords: number;
+  readonly checkpointNumber: number;
+  /** Elements as `[set, member]` in JSON, each with its dots, sorted. */
+  readonly elements: ReadonlyMap<string, readonly string[]>;
+  /** What is not as it should be, in words. */
   readonly flaws: readonly string[];
 }
 
-export async function readStoredSets(storage: Storage): Promise<StoredSets> {
-  const identity = decodeIdentity(storage.get(identityKey) ?? new Uint8Array());
-  const flaws: string[] = [];
-  const bindings = new Map<string, string>();
-  const dots = await readDots(storage, bindings);
-  await compareElements(storage, bindings, flaws);
-  compareFold(storage, identity.clusterId, dots, flaws);
-  const version = await readVersion(storage);
-  for (const dot of dots) {
-    if (!version.covers(dot)) flaws.push(`the folded version does not cover ${formatDot(dot)}`);
-  }
-  const journalRecords = readJournal(storage, { bindings, version, flaws });
-  return { identity, bindings, version, journalRecords, flaws };
+export async function readStoredSets(
+  files: Files,
+  owner: { readonly nodeId: number; readonly clusterId: string },
+): Promise<StoredSets> {
+  const identity = await readIdentity(files, owner);
+  if (identity === undefined) throw new Error('no sets are stored here');
+  const found = new Found();
+  const number = (await listCheckpoints(files)).at(-1) ?? 0;
+  if (number > 0) await readCheckpoint(files, number, found);
+  let logRecords = 0;
+  const log = await SegmentLog.open(
+    { files, logger: silentLogger, clock: createSystemClock() },
+    {
+      directory: 'log',
+      owner: Buffer.from(`sets/${identity.nodeId}/${identity.clusterId}`),
+      segmentBytesMax: 2 ** 26,
+      reserveBytes: 0,
+      replayFrom: number + 1,
+      mustBeWhole: false,
+      onRecord: (_number, _kind, body) => {
+        logRecords += 1;
+        for (const operation of decodeOperations(body)) found.apply(operation);
+      },
+    },
+  );
+  await log.close();
+  await found.compare(files, identity);
+  const { bindings, version, flaws } = found;
+  const elements = found.elements();
+  return { identity, bindings, version, logRecords, checkpointNumber: number, elements, flaws };
 }
 
-/** The keys `d`. */
-async function readDots(storage: Storage, bindings: Map<string, string>): Promise<readonly Dot[]> {
-  const dots: Dot[] = [];
-  for await (const { key, value } of entriesOf(storage, KeyKind.dot)) {
-    const dot = readDot(viewOf(key), 1);
-    dots.push(dot);
-    bindings.set(formatDot(dot), Buffer.from(value).toString('latin1'));
-  }
-  return dots;
-}
+class Found {
+  readonly bindings = new Map<string, string>();
+  readonly flaws: string[] = [];
+  version = new VersionVector();
+  readonly #dots = new Map<string, Dot[]>();
 
-/** The keys `e` against `d`, and `s` against `e`. */
-async function compareElements(
-  storage: Storage,
-  bindings: ReadonlyMap<string, string>,
-  flaws: string[],
-): Promise<void> {
-  const cardinalities = new Map<string, number>();
-  let dotsCount = 0;
-  for await (const { key, value } of entriesOf(storage, KeyKind.element)) {
-    const text = Buffer.from(key).toString('latin1');
-    const nameEnd = 3 + viewOf(key).getUint16(1);
-    const name = text.slice(3, nameEnd);
-    const element = text.slice(1, nameEnd) + text.slice(nameEnd + 6);
-    cardinalities.set(name, (cardinalities.get(name) ?? 0) + 1);
-    for (const dot of decodeDots(value).map(formatDot)) {
-      dotsCount += 1;
-      if (bindings.get(dot) !== element) flaws.push(`${dot} stands at an element, not in d`);
+  bind(element: string, dot: Dot): void {
+    const name = formatDot(dot);
+    const known = this.bindings.get(name);
+    if (known !== undefined && known !== element) this.flaws.push(`${name} names two elements`);
+    this.bindings.set(name, element);
+  }
+
+  add(element: string, dot: Dot): void {
+    this.bind(element, dot);
+    this.#dots.set(element, [...(this.#dots.get(element) ?? []), dot]);
+  }
+
+  apply(operation: Operation): void {
+    const { actor, base, count, members, sets, dropped } = operation;
+    if (this.version.counterOf(actor) !== base - 1) this.flaws.push(`a gap before counter ${base}`);
+    this.version.advance(actor, base + count - 1);
+    for (let index = 0; index < members.length; index += 1) {
+      const element = nameOf(sets.bytes(operation.setOf(index)), members.bytes(index));
+      const before = this.#dots.get(element) ?? [];
+      const after = before.filter((dot) => !dropped.has(dot.actor, dot.counter));
+      if (after.length === 0) this.#dots.delete(element);
+      else this.#dots.set(element, after);
+      const counter = operation.counterOf(index);
+      if (counter > 0) this.add(element, { actor, counter });
     }
   }
-  if (dotsCount !== bindings.size) flaws.push(`${bindings.size} dots in d, ${dotsCount} in e`);
-  for await (const { key, value } of entriesOf(storage, KeyKind.set)) {
-    const name = Buffer.from(key.subarray(7)).toString('latin1');
-    const counted = cardinalities.get(name);
-    if (counted !== decodeCardinality(value)) flaws.push(`the cardinality of ${name} is wrong`);
-    cardinalities.delete(name);
+
+  elements(): ReadonlyMap<string, readonly string[]> {
+    const entries = [...this.#dots].map(
+      ([element, dots]) => [element, dots.map(formatDot).toSorted()] as const,
+    );
+    return new Map(entries);
   }
-  for (const name of cardinalities.keys()) flaws.push(`${name} has no cardinality`);
-}
 
-/** The key `f` against `d`. */
-function compareFold(
-  storage: Storage,
-  clusterId: string,
-  dots: readonly Dot[],
-  flaws: string[],
-): void {
-  const { riblt } = createOrderKeys(clusterId);
-  const hash = new Uint32Array(2);
-  const sum = new Uint32Array(2);
-  for (const { actor, counter } of dots) {
-    ribltHash(riblt, Int32Array.of(actor, Math.floor(counter / 2 ** 32), counter), hash);
-    sum[0] = (sum[0] ?? 0) ^ (hash[0] ?? 0);
-    sum[1] = (sum[1] ?? 0) ^ (hash[1] ?? 0);
-  }
-  const { liveDots, xor } = readFold(storage);
-  if (liveDots !== dots.length) flaws.push(`${liveDots} live dots are said to be folded`);
-  if (xor[0] !== sum[0] || xor[1] !== sum[1]) flaws.push('the digest of the fold is wrong');
-}
-
-/** The keys `v`. */
-async function readVersion(storage: Storage): Promise<VersionVector> {
-  const version = new VersionVector();
-  for await (const { key, value } of entriesOf(storage, KeyKind.version)) {
-    const bytes = Buffer.concat([key.subarray(1), value]);
-    const { actor, counter } = readDot(viewOf(bytes), 0);
-    version.advance(actor, counter);
-  }
-  return version;
-}
-
-interface Gathered {
-  readonly bindings: Map<string, string>;
-  readonly version: VersionVector;
-  readonly flaws: string[];
-}
-
-/** The keys `j` behind the fold, up to the first hole. */
-function readJournal(storage: Storage, into: Gathered): number {
-  const first = readFold(storage).number + 1;
-  let records = 0;
-  for (;;) {
-    const record = storage.get(journalKey(first + records));
-    if (record === undefined) return records;
-    records += 1;
-    for (const operation of decodeOperations(record)) noteOperation(operation, into);
+  /** The engine must come to the same version and digest. */
+  async compare(files: Files, identity: Identity): Promise<void> {
+    const keys = createOrderKeys(identity.clusterId);
+    const state = new SetsState(keys);
+    const clock = createSystemClock();
+    const deps = { state, files, clock, logger: silentLogger, onProgress: () => undefined };
+    const { log } = await load(deps, identity);
+    await log.close();
+    const hash = new Uint32Array(2);
+    const sum = new Uint32Array(2);
+    let liveDots = 0;
+    for (const dot of [...this.#dots.values()].flat()) {
+      liveDots += 1;
+      if (!this.version.covers(dot)) this.flaws.push(`${formatDot(dot)} is not covered`);
+      ribltHash(keys.riblt, [dot.actor, Math.floor(dot.counter / 2 ** 32), dot.counter], hash);
+      sum[0] = (sum[0] ?? 0) ^ (hash[0] ?? 0);
+      sum[1] = (sum[1] ?? 0) ^ (hash[1] ?? 0);
+    }
+    const { xor } = state.digest;
+    const plain = `${this.version} ${liveDots} ${sum.join()}`;
+    const loaded = `${state.version.toVector()} ${state.digest.liveDots} ${xor.join()}`;
+    if (plain !== loaded) this.flaws.push(`the engine loads ${loaded}, stored is ${plain}`);
   }
 }
 
-function noteOperation(operation: Operation, { bindings, version, flaws }: Gathered): void {
-  const { actor, base, count, members, sets } = operation;
-  if (version.counterOf(actor) !== base - 1) flaws.push(`a gap before ${actor}:${base}`);
-  version.advance(actor, base + count - 1);
-  for (let index = 0; index < members.length; index += 1) {
-    const counter = operation.counterOf(index);
-    if (counter === 0) continue;
-    const set = sets.bytes(operation.setOf(index));
-    const member = { buffer: members.bytes(index), start: 0, end: members.sizeOf(index) };
-    const element = Buffer.from(encodeElement(set, member)).toString('latin1');
-    const name = formatDot({ actor, counter });
-    const known = bindings.get(name);
-    if (known !== undefined && known !== element) flaws.push(`${name} names two elements`);
-    bindings.set(name, element);
-  }
+async function readCheckpoint(files: Files, number: number, found: Found): Promise<void> {
+  const path = checkpointPath(number);
+  let payload: Uint8Array = new Uint8Array(0);
+  let set: Uint8Array = new Uint8Array(0);
+  const decoder = new CheckpointDecoder(path, {
+    header: ({ version }) => {
+      found.version = version.copy();
+    },
+    set: (buffer, start, end) => {
+      payload = buffer;
+      set = buffer.subarray(start, end);
+    },
+    element: (start, end, dots) => {
+      const element = nameOf(set, payload.subarray(start, end));
+      for (const dot of dots) found.add(element, dot);
+    },
+    end: () => undefined,
+  });
+  const { bytes = 0 } = (await files.stat(path)) ?? {};
+  decoder.push(await files.readAt(path, 0, bytes));
+  decoder.finish();
 }
 
-async function* entriesOf(storage: Storage, kind: number): AsyncIterable<StorageEntry> {
-  for await (const batch of storage.range(kindRange(kind)).batches()) yield* batch;
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+function nameOf(set: Uint8Array, member: Uint8Array): string {
+  return JSON.stringify([Buffer.from(set).toString('latin1'), Buffer.from(member).toString('latin1')]);
 }

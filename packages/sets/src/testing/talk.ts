@@ -65,6 +65,6 @@ export class Talk {
 
   leave(): void {
     this.#gone.abort();
-    this.#session.close();
+    this.#session.close('draining');
   }
 }

@@ -1,11 +1,12 @@
-// Plans around the plan of a disk: one that tells of losses of power, and one that ends the process right
-// behind a disk operation, before it hears of it.
+// Plans that wrap the plan of a disk: one reports losses of power, and one ends the process right after a
+// disk operation, before the process gets its result.
 import type {
   DiskOperation,
   DiskPlan,
   PowerLoss,
   SeededRandom,
   SimNode,
+  Verdict,
 } from '@syncline/kernel/testing';
 import type { Workload } from './workload.js';
 
@@ -20,7 +21,7 @@ class OuterPlan implements DiskPlan {
     return this.#inner.delayMs(operation);
   }
 
-  verdict(operation: DiskOperation): 'ok' | 'full' | 'failed' {
+  verdict(operation: DiskOperation): Verdict {
     return this.#inner.verdict(operation);
   }
 

@@ -1,12 +1,11 @@
-// What one process has of its machine's disk: operations that take time, may fail, and are noted.
+// The disk as one process sees it: operations that take time, may fail, and are noted in the trace.
 //
-// The plan is asked at the moment an operation takes effect and told once it has. If it ends the
-// process at either point, the process never hears of the operation, as with a real crash.
-import type { ProcessLife } from '../process-life.js';
+// The plan is asked at the moment an operation takes effect and called again once it has. If it ends the
+// process at either point, the process never learns the result, as with a real crash: an asynchronous
+// operation does not settle, a synchronous one throws ProcessEnded.
+import { ProcessEnded, type ProcessLife } from '../process-life.js';
 import type { Scheduler } from '../scheduler.js';
-import type { DiskOperationKind, DiskPlan } from './disk-plan.js';
-
-export type Verdict = 'ok' | 'full' | 'failed';
+import type { DiskOperation, DiskOperationKind, DiskPlan, Verdict } from './disk-plan.js';
 
 /** Counts the operations of one disk, over all processes that it outlives. */
 export interface OperationCounter {
@@ -49,33 +48,60 @@ export class DiskAccess {
   ): Promise<T> {
     if (this.life.isDead) return this.life.never();
     const plan = this.#plan();
-    this.#counter.count += 1;
-    const operation = { index: this.#counter.count, kind, subject };
+    const operation = this.#nextOperation(kind, subject);
     return new Promise<T>((resolve, reject) => {
       const run = () => {
         const verdict = plan.verdict(operation);
         if (this.life.isDead) return;
-        const tell = attempt(() => effect(verdict), resolve, reject);
+        const settle = attempt(() => effect(verdict), resolve, reject);
         plan.done(operation);
-        if (!this.life.isDead) tell();
+        if (!this.life.isDead) settle();
       };
       const owner = this.life;
       const place = `${owner.nodeName}/${subject}`;
       this.#scheduler.after(plan.delayMs(operation), { kind, subject: place, owner, run });
     });
   }
+
+  /** A synchronous operation: it takes effect at once and takes no simulated time. */
+  performNow<T>(kind: DiskOperationKind, subject: string, effect: (verdict: Verdict) => T): T {
+    const { life } = this;
+    if (life.isDead) throw new ProcessEnded(life);
+    const plan = this.#plan();
+    const operation = this.#nextOperation(kind, subject);
+    this.note(kind, subject, operation.index);
+    const verdict = plan.verdict(operation);
+    if (life.isDead) throw new ProcessEnded(life);
+    const settle = attempt<T, T>(() => effect(verdict), returnValue, throwError);
+    plan.done(operation);
+    if (life.isDead) throw new ProcessEnded(life);
+    return settle();
+  }
+
+  #nextOperation(kind: DiskOperationKind, subject: string): DiskOperation {
+    this.#counter.count += 1;
+    return { index: this.#counter.count, kind, subject };
+  }
 }
 
-/** Runs `effect` now and returns how to tell its result. */
-function attempt<T>(
+/** Runs `effect` now and returns a function that hands over its result. */
+function attempt<T, R>(
   effect: () => T,
-  resolve: (value: T) => void,
-  reject: (error: unknown) => void,
-): () => void {
+  resolve: (value: T) => R,
+  reject: (error: unknown) => R,
+): () => R {
   try {
     const result = effect();
     return () => resolve(result);
   } catch (error) {
     return () => reject(error);
   }
+}
+
+function returnValue<T>(value: T): T {
+  return value;
+}
+
+function throwError(error: unknown): never {
+  throw error;
 }

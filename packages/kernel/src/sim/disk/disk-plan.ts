@@ -1,6 +1,6 @@
-// What a simulated disk does to those who use it: how long things take, what fails, and what is left
-// after the power was lost. The seeded plan below is driven by a profile that faults may change; a test
-// that wants one exact moment (crash after the ninth rename, lose the second batch) brings its own.
+// What a simulated disk does to its users: how long things take, what fails, and what is left after a
+// loss of power. The seeded plan below is driven by a profile that faults may change; a test that wants
+// one exact moment (crash after the ninth rename, lose the second batch) brings its own.
 import type { SeededRandom } from '../../seeded-random.js';
 
 export type DiskOperationKind =
@@ -14,7 +14,14 @@ export type DiskOperationKind =
   | 'append'
   | 'sync'
   | 'names'
-  | 'sync-names';
+  | 'sync-names'
+  // The synchronous operations of append handles. A handle's sync is a `sync`.
+  | 'handle-open'
+  | 'handle-write'
+  | 'handle-truncate';
+
+/** `no-descriptors` is for `handle-open` alone: the process has too many open files. */
+export type Verdict = 'ok' | 'full' | 'failed' | 'no-descriptors';
 
 export interface DiskOperation {
   /** 1 for the first operation of this disk: a test can name any boundary by its number. */
@@ -26,24 +33,29 @@ export interface DiskOperation {
 
 /** A change that was not made durable. */
 export interface UnsyncedChange {
-  readonly kind: 'batch' | 'name';
+  readonly kind: 'batch' | 'name' | 'page';
+  /** The store, the name, or path and number of the page (`log/a#0`). */
   readonly subject: string;
 }
 
 /** What one loss of power leaves. Asked once per change: any subset may survive. */
 export interface PowerLoss {
   survives(change: UnsyncedChange): boolean;
-  /** How many of a file's unsynced bytes are left, counted from the first of them. */
-  survivingBytes(unsyncedBytes: number, path: string): number;
+  /**
+   * Decides how long a file is afterwards: its length is uncertain by so many bytes, from 0 (the shortest
+   * it was since its last sync) to all of them. Pages inside it that do not survive are as they were at
+   * the last sync, zeros if they are new.
+   */
+  survivingBytes(uncertainBytes: number, path: string): number;
 }
 
 export interface DiskPlan {
   delayMs(operation: DiskOperation): number;
   /** Asked at the moment at which the operation would take effect. */
-  verdict(operation: DiskOperation): 'ok' | 'full' | 'failed';
-  /** Called when it has taken effect and before the process hears of it. */
+  verdict(operation: DiskOperation): Verdict;
+  /** Called when it has taken effect and before the process gets its result. */
   done(operation: DiskOperation): void;
-  /** How many of `count` writes under way a kill lets through, counted from the oldest. */
+  /** How many of `count` writes in flight a kill lets through, counted from the oldest. */
   survivingWrites(count: number): number;
   losePower(): PowerLoss;
 }
@@ -78,6 +90,9 @@ const USUAL_MS: Readonly<Record<DiskOperationKind, readonly [number, number]>> =
   sync: [0.5, 5],
   names: [0.01, 0.3],
   'sync-names': [0.5, 5],
+  'handle-open': [0, 0],
+  'handle-write': [0, 0],
+  'handle-truncate': [0, 0],
 };
 
 const ADDS: ReadonlySet<DiskOperationKind> = new Set([
@@ -88,6 +103,8 @@ const ADDS: ReadonlySet<DiskOperationKind> = new Set([
   'secure',
   'append',
   'names',
+  'handle-open',
+  'handle-write',
 ]);
 const SYNCS: ReadonlySet<DiskOperationKind> = new Set([
   'synced-write',
@@ -100,12 +117,14 @@ export class SeededDiskPlan implements DiskPlan {
   readonly #delays: SeededRandom;
   readonly #faults: SeededRandom;
   readonly #losses: SeededRandom;
+  readonly #pages: SeededRandom;
   profile: DiskProfile = calmDisk;
 
   constructor(random: SeededRandom) {
     this.#delays = random.fork('delays');
     this.#faults = random.fork('faults');
     this.#losses = random.fork('losses');
+    this.#pages = random.fork('pages');
   }
 
   delayMs(operation: DiskOperation): number {
@@ -117,7 +136,7 @@ export class SeededDiskPlan implements DiskPlan {
     return fromMs + (toMs - fromMs) * this.#delays.float();
   }
 
-  verdict({ kind }: DiskOperation): 'ok' | 'full' | 'failed' {
+  verdict({ kind }: DiskOperation): Verdict {
     const { isFull, syncFailureProbability } = this.profile;
     if (isFull && ADDS.has(kind)) return 'full';
     if (syncFailureProbability === 0 || !SYNCS.has(kind)) return 'ok';
@@ -130,15 +149,21 @@ export class SeededDiskPlan implements DiskPlan {
     return Math.floor(this.#losses.float() * (count + 1));
   }
 
-  /** Some losses take all that was not synced, some nothing, most a part of it. */
+  /**
+   * Some losses take all that was not synced, some nothing, most a part of it. Pages have a chance of
+   * their own: when all of them survive a file is torn at its end, otherwise it has holes too.
+   */
   losePower(): PowerLoss {
     const random = this.#losses;
+    const pages = this.#pages;
     const keepProbability = [0, 0.5, 0.5, 0.9, 1][Math.floor(random.float() * 5)] ?? 0;
+    const keepPageProbability = [0, 0.5, 0.9, 1, 1][Math.floor(pages.float() * 5)] ?? 0;
     return {
-      survives: () => random.float() < keepProbability,
-      survivingBytes: (unsyncedBytes) => {
+      survives: ({ kind }) =>
+        kind === 'page' ? pages.float() < keepPageProbability : random.float() < keepProbability,
+      survivingBytes: (uncertainBytes) => {
         const isWhole = random.float() < keepProbability;
-        return isWhole ? unsyncedBytes : Math.floor(random.float() * unsyncedBytes);
+        return isWhole ? uncertainBytes : Math.floor(random.float() * uncertainBytes);
       },
     };
   }

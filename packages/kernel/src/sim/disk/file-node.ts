@@ -1,13 +1,12 @@
-// A file or a directory of a simulated machine. Each keeps its durable part beside its present one.
+// A file or a directory of a simulated machine. Each keeps its durable state beside its present one.
+import { FileContent } from './file-content.js';
 
 export interface FileNode {
   readonly kind: 'file';
   readonly inode: string;
-  content: Uint8Array;
-  /** The first bytes of the content that a loss of power leaves. */
-  syncedBytes: number;
+  readonly content: FileContent;
   modifiedMs: number;
-  /** A sync has failed: what was appended since is unknown, and no later sync may claim it. */
+  /** A sync has failed: what was written since the last one is unknown, and no later sync may claim it. */
   hasFailed: boolean;
 }
 
@@ -24,8 +23,7 @@ export interface DirectoryNode {
 export type TreeNode = FileNode | DirectoryNode;
 
 export function createFileNode(inode: string, nowMs: number): FileNode {
-  const content = new Uint8Array(0);
-  return { kind: 'file', inode, content, syncedBytes: 0, modifiedMs: nowMs, hasFailed: false };
+  return { kind: 'file', inode, content: new FileContent(), modifiedMs: nowMs, hasFailed: false };
 }
 
 export function createDirectoryNode(inode: string, nowMs: number): DirectoryNode {
@@ -37,12 +35,4 @@ export function createDirectoryNode(inode: string, nowMs: number): DirectoryNode
     modifiedMs: nowMs,
     hasFailed: false,
   };
-}
-
-export function appendTo(file: FileNode, bytes: Uint8Array, nowMs: number): void {
-  const content = new Uint8Array(file.content.length + bytes.length);
-  content.set(file.content);
-  content.set(bytes, file.content.length);
-  file.content = content;
-  file.modifiedMs = nowMs;
 }

@@ -1,25 +1,22 @@
 // The files of a simulated machine: what processes see, and beside it what is durable.
 //
-// A file's content is durable up to its last sync. Names are durable once their directory was synced;
+// A file's content is durable as of its last sync. Names are durable once their directory was synced;
 // until then each creation, rename and removal is a change of its own, and a loss of power keeps any
 // subset of them. A rename is one change: it never leaves a file without any name.
 //
 // K84  Synced content under a synced name survives a loss of power.
 import { splitPath } from '../../files/file-path.js';
-import { fileSystemError } from '../../files/file-system-error.js';
+import { simulatedError } from './disk-error.js';
 import type { PowerLoss } from './disk-plan.js';
+import type { ContentLoss } from './file-content.js';
 import type { DirectoryNode, FileNode, TreeNode } from './file-node.js';
 import { createDirectoryNode, createFileNode } from './file-node.js';
 
-type NameChange =
-  | { readonly kind: 'link'; readonly place: Place; readonly node: TreeNode }
-  | { readonly kind: 'unlink'; readonly place: Place; readonly node: TreeNode }
-  | {
-      readonly kind: 'rename';
-      readonly place: Place;
-      readonly node: TreeNode;
-      readonly from: Place;
-    };
+type NameChange = { readonly place: Place; readonly node: TreeNode } & (
+  | { readonly kind: 'link' }
+  | { readonly kind: 'unlink' }
+  | { readonly kind: 'rename'; readonly from: Place }
+);
 
 /** A name in a directory. */
 interface Place {
@@ -33,8 +30,14 @@ const UNSYNCED_NAMES_MAX = 1024;
 export class FileTree {
   readonly #root = createDirectoryNode('1', 0);
   #lastInode = 1;
-  /** Changes of names that are not durable, oldest first. */
-  #unsynced: NameChange[] = [];
+  /** Changes of names that are not durable, with their numbers, oldest first. */
+  #unsynced = new Map<number, NameChange>();
+  #changesCount = 0;
+
+  /** Changes of names so far. */
+  get changesCount(): number {
+    return this.#changesCount;
+  }
 
   find(path: string): TreeNode | undefined {
     let node: TreeNode | undefined = this.#root;
@@ -101,31 +104,41 @@ export class FileTree {
     this.#change({ kind: 'unlink', place: this.#place(path), node });
   }
 
-  /** Makes every change of names in this directory durable; a rename belongs to where it leads. */
-  syncNames(directory: DirectoryNode): void {
-    const isHere = (change: NameChange) => change.place.directory === directory;
-    for (const change of this.#unsynced) if (isHere(change)) apply(change, 'durable');
-    this.#unsynced = this.#unsynced.filter((change) => !isHere(change));
+  /**
+   * Makes the changes of names in this directory up to number `through` durable. A rename belongs to the
+   * directory of its new name.
+   */
+  syncNames(directory: DirectoryNode, through: number): void {
+    for (const [number, change] of this.#unsynced) {
+      if (number > through || change.place.directory !== directory) continue;
+      apply(change, 'durable');
+      this.#unsynced.delete(number);
+    }
   }
 
   /** The process has ended. Of what a failed sync has left in doubt, a part may be gone. */
-  endProcess(survivingBytes: (unsyncedBytes: number) => number): void {
+  endProcess(loss: ContentLoss): void {
     for (const { node } of this.#walk()) {
-      if (node.hasFailed && node.kind === 'file') truncate(node, survivingBytes);
+      if (node.hasFailed && node.kind === 'file') node.content.lose(loss);
       node.hasFailed = false;
     }
   }
 
   losePower(loss: PowerLoss): void {
-    for (const change of this.#unsynced) {
+    for (const change of this.#unsynced.values()) {
       const subject = change.place.name;
       if (loss.survives({ kind: 'name', subject })) apply(change, 'durable');
     }
-    this.#unsynced = [];
+    this.#unsynced.clear();
     for (const { path, node } of this.#walk()) {
-      if (node.kind === 'directory')
+      if (node.kind === 'directory') {
         node.entries = new Map(node.durable); // before we go into it
-      else truncate(node, (unsyncedBytes) => loss.survivingBytes(unsyncedBytes, path));
+      } else {
+        node.content.lose({
+          survivesPage: (page) => loss.survives({ kind: 'page', subject: `${path}#${page}` }),
+          survivingBytes: (uncertainBytes) => loss.survivingBytes(uncertainBytes, path),
+        });
+      }
       node.hasFailed = false;
     }
   }
@@ -139,9 +152,14 @@ export class FileTree {
 
   #change(change: NameChange): void {
     apply(change, 'entries');
-    this.#unsynced.push(change);
-    if (this.#unsynced.length <= UNSYNCED_NAMES_MAX) return;
-    for (const old of this.#unsynced.splice(0, UNSYNCED_NAMES_MAX / 2)) apply(old, 'durable');
+    this.#changesCount += 1;
+    this.#unsynced.set(this.#changesCount, change);
+    if (this.#unsynced.size <= UNSYNCED_NAMES_MAX) return;
+    for (const [number, oldest] of this.#unsynced) {
+      if (this.#unsynced.size <= UNSYNCED_NAMES_MAX / 2) break;
+      apply(oldest, 'durable');
+      this.#unsynced.delete(number);
+    }
   }
 
   #place(path: string): Place {
@@ -157,7 +175,7 @@ export class FileTree {
   }
 }
 
-/** Only its own node is unlinked: the name may have been given to another one meanwhile. */
+/** Unlinks only the node of the change: its name may belong to another one by now. */
 function apply(change: NameChange, view: 'entries' | 'durable'): void {
   const names = change.place.directory[view];
   if (change.kind === 'unlink') {
@@ -171,15 +189,6 @@ function apply(change: NameChange, view: 'entries' | 'durable'): void {
   }
 }
 
-/** Leaves a part of what was not synced; all that is left counts as synced. */
-function truncate(file: FileNode, survivingBytes: (unsyncedBytes: number) => number): void {
-  const unsyncedBytes = file.content.length - file.syncedBytes;
-  if (unsyncedBytes === 0) return;
-  file.content = file.content.slice(0, file.syncedBytes + survivingBytes(unsyncedBytes));
-  file.syncedBytes = file.content.length;
-}
-
 function problem(path: string, errno: 'EISDIR' | 'EINVAL' | 'ENOENT' | 'ENOTDIR' | 'ENOTEMPTY') {
-  const cause = new Error(`${errno} (simulated)`);
-  return fileSystemError({ action: 'use', path, errno, cause });
+  return simulatedError(errno, { action: 'use', path });
 }

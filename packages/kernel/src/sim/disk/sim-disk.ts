@@ -65,7 +65,10 @@ export class SimDisk {
     for (const image of this.#stores.values()) {
       image.endProcess(this.plan.survivingWrites(image.uncertainCount));
     }
-    this.#tree.endProcess((unsyncedBytes) => this.plan.survivingWrites(unsyncedBytes));
+    this.#tree.endProcess({
+      survivesPage: () => this.plan.survivingWrites(1) === 1,
+      survivingBytes: (uncertainBytes) => this.plan.survivingWrites(uncertainBytes),
+    });
   }
 
   /** What was not synced may be gone, each change for itself. */

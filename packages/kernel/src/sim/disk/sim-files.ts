@@ -1,14 +1,13 @@
 // The Files port over a simulated disk, as one process sees it.
-import type { SynclineError } from '../../error.js';
 import { splitPath } from '../../files/file-path.js';
 import { checkPlace } from '../../files/file-place.js';
-import { fileSystemError } from '../../files/file-system-error.js';
-import type { FileStat, Files } from '../../files/files.js';
+import type { AppendHandle, FileStat, Files } from '../../files/files.js';
 import { hashBytes } from '../trace.js';
-import type { DiskAccess, Verdict } from './disk-access.js';
-import type { DiskOperationKind } from './disk-plan.js';
-import { appendTo, type TreeNode } from './file-node.js';
+import type { DiskAccess } from './disk-access.js';
+import { checkSync, simulatedError } from './disk-error.js';
+import type { DiskOperationKind, Verdict } from './disk-plan.js';
 import type { FileTree } from './file-tree.js';
+import { SimAppendHandle } from './sim-append-handle.js';
 
 export interface SimFilesDeps {
   readonly tree: FileTree;
@@ -39,9 +38,30 @@ export class SimFiles implements Files {
     return this.#perform('append', path, (verdict) => {
       const file = this.#tree.fileToAppend(path, this.#wallMs());
       const taken = verdict === 'ok' ? bytes : bytes.subarray(0, bytes.length >> 1);
-      appendTo(file, taken, this.#wallMs());
+      file.content.append(taken);
+      file.modifiedMs = this.#wallMs();
       this.#disk.note(verdict, path, hashBytes(taken));
-      if (verdict !== 'ok') throw diskError('append to', path, 'ENOSPC');
+      if (verdict === 'ok') return;
+      throw simulatedError('ENOSPC', { action: 'append to', path, outcome: 'unknown' });
+    });
+  }
+
+  openAppend(path: string): AppendHandle {
+    const subject = splitPath(path).join('/');
+    return this.#disk.performNow('handle-open', subject, (verdict) => {
+      const attempt = { action: 'open', path };
+      if (verdict === 'no-descriptors') throw simulatedError('EMFILE', attempt);
+      if (verdict === 'failed') throw simulatedError('EIO', attempt);
+      if (verdict === 'full' && this.#tree.find(path) === undefined) {
+        throw simulatedError('ENOSPC', attempt);
+      }
+      const file = this.#tree.fileToAppend(path, this.#wallMs());
+      return new SimAppendHandle({
+        path: subject,
+        file,
+        disk: this.#disk,
+        wallMs: this.#wallMs,
+      });
     });
   }
 
@@ -49,22 +69,26 @@ export class SimFiles implements Files {
     return this.#perform('sync', path, (verdict) => {
       const file = this.#tree.file(path);
       checkSync(path, file, verdict);
-      file.syncedBytes = file.content.length;
+      file.content.completeSync(file.content.beginSync());
     });
   }
 
   rename(from: string, to: string): Promise<void> {
     return this.#perform('names', to, (verdict) => {
-      if (verdict !== 'ok') throw diskError('rename', from, 'ENOSPC');
+      if (verdict !== 'ok') {
+        throw simulatedError('ENOSPC', { action: 'rename', path: from, outcome: 'unknown' });
+      }
       this.#tree.rename(from, to);
     });
   }
 
+  /** Covers the names of the moment of the call, not those that are added while it runs. */
   syncDir(path: string): Promise<void> {
+    const through = this.#tree.changesCount;
     return this.#perform('sync-names', path, (verdict) => {
       const directory = this.#tree.directory(path);
       checkSync(path, directory, verdict);
-      this.#tree.syncNames(directory);
+      this.#tree.syncNames(directory, through);
     });
   }
 
@@ -90,12 +114,14 @@ export class SimFiles implements Files {
 
   makeDir(path: string): Promise<void> {
     return this.#perform('names', path, (verdict) => {
-      if (verdict !== 'ok') throw diskError('make the directory', path, 'ENOSPC');
+      if (verdict !== 'ok') {
+        throw simulatedError('ENOSPC', { action: 'make the directory', path, outcome: 'unknown' });
+      }
       this.#tree.makeDirectories(path, this.#wallMs());
     });
   }
 
-  /** A path is checked before the disk is asked. */
+  /** The path is checked before the disk is used. */
   async #perform<T>(
     kind: DiskOperationKind,
     path: string,
@@ -104,16 +130,4 @@ export class SimFiles implements Files {
     const subject = splitPath(path).join('/');
     return this.#disk.perform(kind, subject, effect);
   }
-}
-
-/** A failed sync is final: what was changed since the last one is unknown from then on. */
-function checkSync(path: string, node: TreeNode, verdict: Verdict): void {
-  if (verdict === 'ok' && !node.hasFailed) return;
-  node.hasFailed = true;
-  throw diskError('sync', path, 'EIO');
-}
-
-function diskError(action: string, path: string, errno: 'EIO' | 'ENOSPC'): SynclineError {
-  const cause = new Error(`${errno} (simulated)`);
-  return fileSystemError({ action, path, errno, cause, outcome: 'unknown' });
 }

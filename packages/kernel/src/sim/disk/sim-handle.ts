@@ -7,7 +7,8 @@ import { levelOpenError } from '../../storage/level-error.js';
 import { closedStore } from '../../storage/level-handle.js';
 import type { LifeHandle } from '../../storage/level-life.js';
 import type { WriteGroup } from '../../storage/write-queue.js';
-import type { DiskAccess, Verdict } from './disk-access.js';
+import type { DiskAccess } from './disk-access.js';
+import type { Verdict } from './disk-plan.js';
 import type { StoreContent } from './store-content.js';
 import { hashOperations, type StoreImage, type StoreRecord } from './store-image.js';
 

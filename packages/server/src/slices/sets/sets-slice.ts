@@ -1,5 +1,7 @@
-// Sets as a slice of the server: sessions behind RESP, their store, and a page of facts.
+// Sets as a slice of the server: sessions behind RESP, their directory, and a page of facts.
+import { SynclineError } from '@syncline/kernel';
 import { openSets, type Sets, setsLimits, setsMetrics } from '@syncline/sets';
+import { reportBug } from '../../handler-bug.js';
 import type { RunningSlice, Slice, SliceDeps, SliceHealth, SliceStatus } from '../../slice.js';
 import { readVersion } from '../../version.js';
 import { setsRoutes } from './sets-routes.js';
@@ -14,22 +16,32 @@ export function createSetsSlice(): Slice {
   };
 }
 
+/** How long a start waits for the data. What takes longer goes on behind `-LOADING`, and /readyz shows progress. */
+const LOAD_WAIT_MS = 1_000;
+
 async function start(deps: SliceDeps): Promise<RunningSlice> {
-  const { config } = deps;
-  const storage = await deps.openStorage();
+  const { config, logger } = deps;
   const password = config.credentials.respPassword?.reveal();
   const sets = await openSets(
-    { ...deps, storage },
+    {
+      ...deps,
+      files: await deps.openFiles(),
+      processBytes: () => process.memoryUsage.rss(),
+      onBug: (thrown) => void reportBug(logger, thrown, { slice: 'sets' }),
+    },
     {
       nodeId: config.nodeId,
       clusterId: config.mesh.clusterId,
-      ...config.sets,
+      durability: config.sets.durability,
+      memoryBytesMax: config.sets.memoryMaxBytes,
       ...(password === undefined ? {} : { password }),
       version: readVersion(),
       port: config.resp.port,
       connectionsMax: config.resp.connectionsMax,
+      serveWhileLoading: true,
     },
   );
+  await loadedOrLater(sets, deps);
   return {
     resp: sets,
     http: setsRoutes(sets),
@@ -38,17 +50,34 @@ async function start(deps: SliceDeps): Promise<RunningSlice> {
   };
 }
 
-function statusOf(sets: Sets): SliceStatus {
-  const status = sets.status();
-  const { epoch, liveDots, headEntries } = status;
-  return {
-    health: healthOf(status),
-    details: { sets: status.sets, elements: liveDots, epoch, unfolded: headEntries },
-  };
+/** Rejects when the load fails soon; a later failure ends the server. */
+async function loadedOrLater({ loaded }: Sets, { clock, fail }: SliceDeps): Promise<void> {
+  let isStarted = false;
+  loaded.catch((thrown: unknown) => {
+    if (isStarted) fail(SynclineError.from(thrown, 'corrupt'));
+  });
+  const later = new Promise<void>((resolve) => {
+    clock.setTimer(LOAD_WAIT_MS, resolve, { unref: true });
+  });
+  await Promise.race([loaded, later]);
+  isStarted = true;
 }
 
-/** With a full disk a node goes on to answer reads; the check of its storage says that it is full. */
-function healthOf({ health, reason }: ReturnType<Sets['status']>): SliceHealth {
-  if (health !== 'failed') return { kind: 'ready' };
-  return { kind: 'failed', reason: reason ?? 'the sets cannot write any more' };
+function statusOf(sets: Sets): SliceStatus {
+  const { health, reason, connections: _, liveDots, ...details } = sets.status();
+  return { health: healthOf(health, reason), details: { ...details, elements: liveDots } };
+}
+
+/** With a full disk a node goes on answering reads, so it stays ready. */
+function healthOf(health: ReturnType<Sets['status']>['health'], reason = ''): SliceHealth {
+  switch (health) {
+    case 'ready':
+      return { kind: 'ready' };
+    case 'full':
+      return { kind: 'ready', reason };
+    case 'loading':
+      return { kind: 'not-ready', reason };
+    case 'failed':
+      return { kind: 'failed', reason };
+  }
 }

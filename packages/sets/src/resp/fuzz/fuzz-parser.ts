@@ -10,8 +10,8 @@ const limits = {
   argumentsMax: 6,
   bulkBytesMax: 100,
   commandBytesMax: 160,
-  strangerArgumentsMax: 3,
-  strangerBulkBytesMax: 24,
+  unauthenticatedArgumentsMax: 3,
+  unauthenticatedBulkBytesMax: 24,
 };
 
 export interface FuzzReport {
@@ -25,7 +25,7 @@ export interface FuzzReport {
 export interface FuzzDifference {
   readonly input: string;
   readonly cuts: readonly number[];
-  readonly isStranger: boolean;
+  readonly isUnauthenticated: boolean;
   readonly expected: PlainResult;
   readonly found: PlainResult;
 }
@@ -36,7 +36,7 @@ export function fuzzParser(random: Random, inputs: number): FuzzReport {
   let commands = 0;
   for (let count = 0; count < inputs; count += 1) {
     const input = pipelines.next();
-    const options = { ...limits, isStranger: randomBelow(random, 4) === 0 };
+    const options = { ...limits, isUnauthenticated: randomBelow(random, 4) === 0 };
     const expected = parsePlainly(input, options);
     const difference = findDifference({ input, expected, options, random });
     if (difference !== undefined) return { inputs: count, commands, failures, difference };
@@ -59,7 +59,7 @@ function findDifference({ input, expected, options, random }: Trial): FuzzDiffer
   for (const cuts of [[], randomCuts(random, bytes.length)]) {
     const found = parseInChunks(bytes, cuts, options);
     if (isSame(expected, found)) continue;
-    return { input, cuts, isStranger: options.isStranger, expected, found };
+    return { input, cuts, isUnauthenticated: options.isUnauthenticated, expected, found };
   }
   return undefined;
 }

@@ -4,7 +4,7 @@ import type { CommandParserOptions } from '../command-reader.js';
 import type { PlainResult } from './plain-parser.js';
 
 export interface ParseOptions extends CommandParserOptions {
-  readonly isStranger: boolean;
+  readonly isUnauthenticated: boolean;
 }
 
 /** `cuts` are the places where a chunk ends, in order. */
@@ -14,7 +14,7 @@ export function parseInChunks(
   options: ParseOptions,
 ): PlainResult {
   const parser = new CommandParser(options);
-  parser.isStranger = options.isStranger;
+  parser.isUnauthenticated = options.isUnauthenticated;
   const commands: string[][] = [];
   let start = 0;
   for (let index = 0; index <= cuts.length; index += 1) {

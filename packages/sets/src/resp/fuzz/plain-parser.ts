@@ -18,7 +18,7 @@ type Front =
   | { readonly kind: 'failure'; readonly failure: ProtocolFailureKind };
 
 export interface PlainOptions extends CommandParserOptions {
-  readonly isStranger: boolean;
+  readonly isUnauthenticated: boolean;
 }
 
 const more: Front = { kind: 'more' };
@@ -42,8 +42,8 @@ function takeArray(text: string, options: PlainOptions): Front {
   if (count === 'more') return more;
   if (count === 'long') return failure('count-line-too-long');
   if (!(count.value <= options.argumentsMax)) return failure('multibulk-length');
-  if (options.isStranger && count.value > options.strangerArgumentsMax) {
-    return failure('stranger-arguments');
+  if (options.isUnauthenticated && count.value > options.unauthenticatedArgumentsMax) {
+    return failure('unauthenticated-arguments');
   }
   const words: string[] = [];
   let rest = count.rest;
@@ -67,7 +67,7 @@ function takeBulk(text: string, before: number, options: PlainOptions): Front {
   if (!(value >= 0 && value <= options.bulkBytesMax)) return failure('bulk-length');
   const commandBytes = before + (text.length - rest.length) + value + 2;
   if (commandBytes > options.commandBytesMax) return failure('bulk-length');
-  if (options.isStranger && value > options.strangerBulkBytesMax) return failure('stranger-bulk');
+  if (options.isUnauthenticated && value > options.unauthenticatedBulkBytesMax) return failure('unauthenticated-bulk');
   if (rest.length < value + 2) return more;
   if (rest.slice(value, value + 2) !== '\r\n') return failure('bulk-end');
   return { kind: 'words', words: [rest.slice(0, value)], rest: rest.slice(value + 2) };

@@ -34,7 +34,7 @@ export function askSets(sets: Sets): RespAsker {
       return replies;
     },
     close() {
-      session.close();
+      session.close('draining');
       gone.abort();
     },
   };

@@ -1,0 +1,143 @@
+// Makes the disk agree with what a replay found: whatever lies behind the end of the log is removed.
+//
+// Each step leaves a log that the next start reads in the same way. The segment that holds the end is cut
+// and synced first; the segments behind it no longer continue it, so if they are still there after a
+// crash they end the log at the same record. Their removal is synced before anything is appended, so
+// they cannot come back behind newer records.
+//
+// K42  A cut that is interrupted at any point is completed by the next start, at the same record.
+import type { Files } from '../files/files.js';
+import type { Logger } from '../logger.js';
+import type { LogEnd, ReplayedLog } from './log-replay.js';
+import { Segment } from './segment.js';
+import { CHAIN_START, encodeSegmentHeader, RecordChain } from './segment-format.js';
+
+export interface LogCutDeps {
+  readonly files: Files;
+  readonly logger: Logger;
+}
+
+export interface LogCutOptions {
+  readonly directory: string;
+  readonly owner: Uint8Array;
+  readonly replayFrom: number;
+}
+
+/** The log as it is on disk from now on, all of it durable. */
+export interface SettledLog {
+  readonly segments: Segment[];
+  readonly chain: RecordChain;
+  /** Bytes that were behind the end. */
+  readonly cutBytes: number;
+}
+
+/** Creates the directory if it is missing and makes its name durable, and those of its parents. */
+export async function makeLogDirectory(files: Files, directory: string): Promise<void> {
+  await files.makeDir(directory);
+  const names = directory.split('/');
+  for (let depth = 0; depth < names.length; depth += 1) {
+    await files.syncDir(names.slice(0, depth).join('/'));
+  }
+}
+
+export async function settleLog(
+  deps: LogCutDeps,
+  options: LogCutOptions,
+  replayed: ReplayedLog,
+): Promise<SettledLog> {
+  const { files } = deps;
+  const { found, firstRead, chain, end } = replayed;
+  const cutBytes = end === undefined ? 0 : bytesBehind(found, end);
+  if (end !== undefined) reportCut(deps.logger, replayed, end, cutBytes);
+  if (chain === undefined) {
+    const segments = await restart(files, options, found);
+    return { segments, chain: new RecordChain(options.replayFrom, CHAIN_START), cutBytes };
+  }
+  const segments = end === undefined ? [...found] : await cut(files, found, end);
+  // A process that was killed may have left records that only the operating system has.
+  for (const { path } of segments.slice(firstRead)) await files.sync(path);
+  await files.syncDir(options.directory);
+  return { segments, chain, cutBytes };
+}
+
+function bytesBehind(found: readonly Segment[], { index, offset }: LogEnd): number {
+  return found.slice(index).reduce((sum, { bytes }) => sum + bytes, -offset);
+}
+
+function reportCut(
+  logger: Logger,
+  { found, chain }: ReplayedLog,
+  { index, offset, reason }: LogEnd,
+  cutBytes: number,
+): void {
+  const segment = found[index]?.path;
+  const isLastEmpty = cutBytes === 0 && chain !== undefined;
+  if (isLastEmpty) {
+    logger.debug('empty log segment removed', { segment });
+    return;
+  }
+  const segmentsRemoved = found.length - index - (offset > 0 ? 1 : 0);
+  logger.warn('log cut at the first bad record', {
+    segment,
+    offset,
+    reason,
+    bytesDropped: cutBytes,
+    segmentsRemoved,
+    nextNumber: chain?.nextNumber,
+  });
+}
+
+/** Cuts the segment that holds the end and removes those behind it. */
+async function cut(files: Files, found: readonly Segment[], end: LogEnd): Promise<Segment[]> {
+  const keptCount = end.offset > 0 ? end.index + 1 : end.index;
+  const kept = found.slice(0, keptCount);
+  const last = kept.at(-1);
+  if (end.offset > 0 && last !== undefined && end.offset < last.bytes) {
+    await withHandle(files, last.path, (handle) => handle.truncate(end.offset));
+    last.bytes = end.offset;
+  }
+  for (const { path } of found.slice(keptCount).reverse()) await files.remove(path);
+  return kept;
+}
+
+/**
+ * No segment is good up to `replayFrom`, whose caller has a snapshot of all before it: the log starts
+ * again there. The new segment is durable before the others go, so that a crash in between does not look
+ * like a lost log.
+ */
+async function restart(
+  files: Files,
+  { directory, owner, replayFrom }: LogCutOptions,
+  found: readonly Segment[],
+): Promise<Segment[]> {
+  const segments: Segment[] = [];
+  if (replayFrom > 1) {
+    const header = encodeSegmentHeader({ owner, firstNumber: replayFrom, chainCrc: CHAIN_START });
+    const segment = new Segment(directory, replayFrom, header.length);
+    await withHandle(files, segment.path, (handle) => {
+      handle.truncate(0);
+      handle.append([header]);
+    });
+    await files.syncDir(directory);
+    segments.push(segment);
+  }
+  const isOld = ({ path }: Segment) => path !== segments[0]?.path;
+  for (const { path } of found.filter(isOld).reverse()) await files.remove(path);
+  await files.syncDir(directory);
+  return segments;
+}
+
+/** Changes one file and makes the change durable. */
+async function withHandle(
+  files: Files,
+  path: string,
+  change: (handle: ReturnType<Files['openAppend']>) => void,
+): Promise<void> {
+  const handle = files.openAppend(path);
+  try {
+    change(handle);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

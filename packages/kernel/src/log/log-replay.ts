@@ -1,0 +1,240 @@
+// Reads a segment log once, from the segment that holds the first wanted record to the first bad record.
+//
+// Nothing on disk changes here; log-cut.ts then removes what lies behind the end that was found. A crash
+// can leave a torn record, a segment without its header, or (after a loss of power) pages of zeros and
+// missing segments behind the last sync. All of these end the log at the last record of an unbroken
+// chain. What no crash can leave, or what belongs to someone else, is refused.
+//
+// K40  Records are handed out in order, with no gaps, each as it was appended.
+// K43  A log that lost its beginning, that has another owner or a newer format is refused, unchanged.
+import { SynclineError } from '../error.js';
+import type { Files } from '../files/files.js';
+import { kernelLimits } from '../limits.js';
+import { RecordScanner } from './record-scanner.js';
+import { Segment } from './segment.js';
+import {
+  CHAIN_START,
+  type DecodedHeader,
+  decodeSegmentHeader,
+  HEADER_BYTES_MAX,
+  parseSegmentName,
+  RecordChain,
+} from './segment-format.js';
+
+const CHUNK_BYTES = kernelLimits.logReadChunkBytes.value;
+
+export interface ReplayOptions {
+  readonly directory: string;
+  readonly owner: Uint8Array;
+  readonly replayFrom: number;
+  readonly mustBeWhole: boolean;
+  onRecord(number: number, kind: number, body: Uint8Array): void;
+  onProgress?(readBytes: number, totalBytes: number): Promise<void> | void;
+}
+
+export interface ReplayedLog {
+  /** Every segment on disk, oldest first. */
+  readonly found: readonly Segment[];
+  /** Index of the first segment that was read. Those before it hold only records before `replayFrom`. */
+  readonly firstRead: number;
+  /** Continues after the last good record. Undefined if the good part ends before `replayFrom`. */
+  readonly chain: RecordChain | undefined;
+  /** Undefined if everything that was read is good. */
+  readonly end: LogEnd | undefined;
+}
+
+/** Where the good part ends. */
+export interface LogEnd {
+  /** Index of the segment in `found`. */
+  readonly index: number;
+  /** 0 if nothing of this segment is good, not even its header. */
+  readonly offset: number;
+  readonly reason: string;
+}
+
+export async function replayLog(files: Files, options: ReplayOptions): Promise<ReplayedLog> {
+  const { directory, replayFrom } = options;
+  const found = await findSegments(files, directory);
+  checkBeginning(found, options);
+  if (found.length === 0) {
+    return { found, firstRead: 0, chain: new RecordChain(replayFrom, CHAIN_START), end: undefined };
+  }
+  const headers = await readHeaders(files, found, options);
+  const reader = new LogReader(files, options, found);
+  const firstRead = found.length - headers.length;
+  const end = (await reader.read(firstRead, headers)) ?? endBefore(replayFrom, found, reader.chain);
+  if (end !== undefined && options.mustBeWhole) throw notWhole(found, end);
+  const reachesFar = reader.chain !== undefined && reader.chain.nextNumber >= replayFrom;
+  return { found, firstRead, chain: reachesFar ? reader.chain : undefined, end };
+}
+
+async function findSegments(files: Files, directory: string): Promise<Segment[]> {
+  const found: Segment[] = [];
+  for (const name of await files.list(directory)) {
+    const firstNumber = parseSegmentName(name);
+    const stat = firstNumber === undefined ? undefined : await files.stat(`${directory}/${name}`);
+    if (firstNumber === undefined || stat?.kind !== 'file') continue;
+    found.push(new Segment(directory, firstNumber, stat.bytes));
+  }
+  return found.sort((left, right) => left.firstNumber - right.firstNumber);
+}
+
+/** K43  The records between the caller's snapshot and the oldest segment cannot be made up. */
+function checkBeginning(found: readonly Segment[], options: ReplayOptions): void {
+  const { directory, replayFrom } = options;
+  const oldest = found[0];
+  if (oldest === undefined ? replayFrom === 1 : oldest.firstNumber <= replayFrom) return;
+  const missing =
+    oldest === undefined
+      ? `the log in ${directory} has no segments, but should go on at record ${replayFrom}`
+      : `records ${replayFrom} to ${oldest.firstNumber - 1} of the log in ${directory} are missing: ` +
+        `its oldest segment is ${oldest.path}`;
+  throw new SynclineError(
+    'corrupt',
+    `${missing}. Restore the missing files from a backup, or remove the data directory to start empty.`,
+    { details: { reason: 'missing', directory, replayFrom, firstNumber: oldest?.firstNumber } },
+  );
+}
+
+/**
+ * Headers from the segment that holds `replayFrom` to the newest. If that segment has lost its header, the
+ * one before it is needed too, to know where the chain ends.
+ */
+async function readHeaders(
+  files: Files,
+  found: readonly Segment[],
+  options: ReplayOptions,
+): Promise<readonly DecodedHeader[]> {
+  const headers: DecodedHeader[] = [];
+  for (const segment of found.toReversed()) {
+    const bytes = await files.readAt(segment.path, 0, HEADER_BYTES_MAX);
+    const decoded = decodeSegmentHeader(bytes);
+    headers.unshift(checkHeader(decoded, segment, options));
+    if (segment.firstNumber <= options.replayFrom && headers[0]?.kind === 'ok') break;
+  }
+  return headers;
+}
+
+function checkHeader(
+  decoded: DecodedHeader,
+  segment: Segment,
+  { owner }: ReplayOptions,
+): DecodedHeader {
+  if (decoded.kind === 'too-new') {
+    throw new SynclineError(
+      'corrupt',
+      `${segment.path} has format ${decoded.format}, which this version cannot read. ` +
+        'Start it with the version that wrote it, or a later one.',
+      { details: { reason: 'too-new', path: segment.path, format: decoded.format } },
+    );
+  }
+  if (decoded.kind === 'damaged') return decoded;
+  if (Buffer.compare(decoded.header.owner, owner) !== 0) {
+    throw new SynclineError(
+      'corrupt',
+      `${segment.path} belongs to another owner. Probably its directory was copied from another ` +
+        'node. Use the directory of this node, or an empty one.',
+      { details: { reason: 'owner', path: segment.path } },
+    );
+  }
+  return decoded.header.firstNumber === segment.firstNumber ? decoded : { kind: 'damaged' };
+}
+
+class LogReader {
+  readonly #files: Files;
+  readonly #options: ReplayOptions;
+  readonly #found: readonly Segment[];
+  #readBytes = 0;
+  #totalBytes = 0;
+  /** Undefined until a header was good. */
+  chain: RecordChain | undefined;
+
+  constructor(files: Files, options: ReplayOptions, found: readonly Segment[]) {
+    this.#files = files;
+    this.#options = options;
+    this.#found = found;
+  }
+
+  /** `headers` are those of the segments from `firstRead` on. */
+  async read(firstRead: number, headers: readonly DecodedHeader[]): Promise<LogEnd | undefined> {
+    for (const { bytes } of this.#found.slice(firstRead)) this.#totalBytes += bytes;
+    for (const [position, decoded] of headers.entries()) {
+      const index = firstRead + position;
+      const segment = this.#found[index];
+      if (segment === undefined) break;
+      const reason = this.#continueWith(segment, decoded);
+      if (reason !== undefined) return { index, offset: 0, reason };
+      const offset = await this.#readSegment(segment, decoded);
+      if (offset < segment.bytes) return { index, offset, reason: 'a bad record' };
+    }
+    return undefined;
+  }
+
+  /** The reason why the log cannot continue with this segment. */
+  #continueWith({ firstNumber }: Segment, decoded: DecodedHeader): string | undefined {
+    if (decoded.kind !== 'ok') return 'a damaged header';
+    const { chainCrc } = decoded.header;
+    this.chain ??= new RecordChain(firstNumber, chainCrc);
+    const { nextNumber, crc } = this.chain;
+    if (firstNumber > nextNumber) return `records ${nextNumber} to ${firstNumber - 1} are missing`;
+    return firstNumber === nextNumber && chainCrc === crc
+      ? undefined
+      : 'it does not continue the segment before it';
+  }
+
+  /** Returns the offset behind the last good record. */
+  async #readSegment(segment: Segment, decoded: DecodedHeader): Promise<number> {
+    if (decoded.kind !== 'ok' || this.chain === undefined) return 0;
+    const { onRecord, onProgress, replayFrom } = this.#options;
+    const scanner = new RecordScanner(this.chain, segment, decoded.bytes, (number, kind, body) => {
+      if (number >= replayFrom) onRecord(number, kind, body);
+    });
+    for await (const chunk of this.#chunks(segment, decoded.bytes)) {
+      const isGood = scanner.push(chunk);
+      this.#readBytes += chunk.length;
+      await onProgress?.(this.#readBytes, this.#totalBytes);
+      if (!isGood) break;
+    }
+    return scanner.offset;
+  }
+
+  /** Reads one chunk ahead, so that the disk works while records are replayed. */
+  async *#chunks({ path, bytes }: Segment, from: number): AsyncGenerator<Uint8Array> {
+    const read = (offset: number) => {
+      const chunk = this.#files.readAt(path, offset, CHUNK_BYTES);
+      chunk.catch(() => {}); // it may be abandoned; who awaits it gets the error
+      return chunk;
+    };
+    let offset = from;
+    let ahead = read(offset);
+    while (offset < bytes) {
+      const chunk = await ahead;
+      if (chunk.length === 0) return; // the file is shorter than it was
+      offset += chunk.length;
+      ahead = read(offset);
+      yield chunk;
+    }
+  }
+}
+
+/** A log whose records all lie before `replayFrom` has lost its end. */
+function endBefore(
+  replayFrom: number,
+  found: readonly Segment[],
+  chain: RecordChain | undefined,
+): LogEnd | undefined {
+  const last = found.at(-1);
+  if (chain === undefined || last === undefined || chain.nextNumber >= replayFrom) return undefined;
+  const reason = `records ${chain.nextNumber} to ${replayFrom - 1} are missing`;
+  return { index: found.length - 1, offset: last.bytes, reason };
+}
+
+function notWhole(found: readonly Segment[], { index, offset, reason }: LogEnd): SynclineError {
+  const path = found[index]?.path;
+  return new SynclineError(
+    'corrupt',
+    `the log is damaged in ${path} at byte ${offset} (${reason}), although it was closed cleanly. ` +
+      'Check the disk, and restore the data directory from a backup.',
+    { details: { reason: 'damaged', path, offset } },
+  );
+}

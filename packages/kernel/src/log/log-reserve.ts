@@ -1,0 +1,121 @@
+// Room kept back for a segment log: a file of zeros that is given up when the disk is full.
+//
+// A full disk must not stop the few writes that make room again or end an operation in order. Cutting the
+// reserve frees its blocks at once and synchronously. It is refilled in small steps, and a disk without
+// room for it is no error: the log works without a reserve, it only has nothing to give up.
+import type { Clock } from '../clock.js';
+import { SynclineError } from '../error.js';
+import type { AppendHandle, Files } from '../files/files.js';
+import { kernelLimits } from '../limits.js';
+import type { Logger } from '../logger.js';
+import { isTemporary } from './segment-files.js';
+
+const STEP_BYTES = kernelLimits.logReserveStepBytes.value;
+const REFILL_MS = kernelLimits.logReserveRefillMs.value;
+
+export interface LogReserveDeps {
+  readonly files: Files;
+  readonly logger: Logger;
+  readonly clock: Clock;
+}
+
+export interface LogReserveOptions {
+  readonly path: string;
+  /** 0 for none. */
+  readonly bytes: number;
+}
+
+export class LogReserve {
+  readonly #deps: LogReserveDeps;
+  readonly #path: string;
+  readonly #bytes: number;
+  #handle: AppendHandle | undefined;
+  #refilledAtMs = -Infinity;
+  /** The file cannot be used for a reason other than want of room. */
+  #isBroken = false;
+  #isClosed = false;
+
+  constructor(deps: LogReserveDeps, { path, bytes }: LogReserveOptions) {
+    this.#deps = deps;
+    this.#path = path;
+    this.#bytes = bytes;
+  }
+
+  get isFull(): boolean {
+    return (this.#handle?.length ?? 0) >= this.#bytes;
+  }
+
+  /** Gives the room back to the disk. False if there was none to give. */
+  release(): boolean {
+    const handle = this.#handle;
+    if (handle === undefined || handle.length === 0) return false;
+    return this.#attempt(() => handle.truncate(0));
+  }
+
+  /** Fills it as far as there is room, one step per turn of the event loop. */
+  async fill(): Promise<void> {
+    if (this.#bytes === 0) await this.#removeFile().catch((thrown) => this.#report(thrown));
+    while (this.#fillStep()) {
+      await new Promise<void>((resolve) => {
+        this.#deps.clock.defer(resolve);
+      });
+    }
+  }
+
+  /** Takes one step, if the last one is long enough ago. */
+  refill(): void {
+    if (this.isFull) return;
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs - this.#refilledAtMs < REFILL_MS) return;
+    this.#refilledAtMs = nowMs;
+    this.#fillStep();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#handle?.close();
+  }
+
+  /** True if it took a step and is not full yet. */
+  #fillStep(): boolean {
+    if (this.isFull || this.#isBroken || this.#isClosed) return false;
+    return this.#attempt(() => this.#grow()) && !this.isFull;
+  }
+
+  #grow(): void {
+    this.#handle ??= this.#deps.files.openAppend(this.#path);
+    const handle = this.#handle;
+    const { length } = handle;
+    if (length > this.#bytes) handle.truncate(this.#bytes); // it was larger before
+    if (length >= this.#bytes) return;
+    try {
+      handle.append([new Uint8Array(Math.min(STEP_BYTES, this.#bytes - length))]);
+    } catch (thrown) {
+      handle.truncate(length); // what little room is left is for the log
+      throw thrown;
+    }
+  }
+
+  /** False if there was no room or no descriptor, or if the reserve cannot be used any more. */
+  #attempt(change: () => void): boolean {
+    try {
+      change();
+      return true;
+    } catch (thrown) {
+      if (!isTemporary(thrown)) this.#report(thrown);
+      return false;
+    }
+  }
+
+  #report(thrown: unknown): void {
+    this.#isBroken = true;
+    const { code, message } = SynclineError.from(thrown, 'storage-failed');
+    this.#deps.logger.warn('log reserve unusable', { path: this.#path, code, reason: message });
+  }
+
+  /** One may be left from a time when a reserve was wanted. */
+  async #removeFile(): Promise<void> {
+    const { files } = this.#deps;
+    if ((await files.stat(this.#path)) !== undefined) await files.remove(this.#path);
+  }
+}

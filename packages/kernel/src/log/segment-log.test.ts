@@ -1,0 +1,413 @@
+// What a segment log does while nothing goes wrong, and what it refuses. Crashes are in
+// segment-log-crash.sim.test.ts, a real disk is in segment-log.int.test.ts.
+import { expect, test } from 'vitest';
+import type { SynclineError } from '../error.js';
+import { createSeededRandom } from '../seeded-random.js';
+import { type DiskOperation, SeededDiskPlan, type Verdict } from '../sim/disk/disk-plan.js';
+import { runInSimulation, type SimulatedBody } from '../sim/run-in-simulation.js';
+import { SegmentLog, type SegmentLogOptions } from './segment-log.js';
+
+const bytes = (value: string) => new TextEncoder().encode(value);
+const text = (value: Uint8Array) => new TextDecoder().decode(value);
+
+interface Opened {
+  readonly log: SegmentLog;
+  /** `number:kind:body` of each record that was replayed. */
+  readonly replayed: readonly string[];
+}
+
+async function open(
+  { files, logger, clock }: SimulatedBody,
+  options: Partial<SegmentLogOptions> = {},
+): Promise<Opened> {
+  const replayed: string[] = [];
+  const log = await SegmentLog.open(
+    { files, logger, clock },
+    {
+      directory: 'log',
+      owner: bytes('node 1'),
+      segmentBytesMax: 200,
+      reserveBytes: 0,
+      replayFrom: 1,
+      mustBeWhole: false,
+      onRecord: (number, kind, body) => replayed.push(`${number}:${kind}:${text(body)}`),
+      ...options,
+    },
+  );
+  return { log, replayed };
+}
+
+/** Bodies of 20 bytes, so that a segment of 200 bytes has 6 records. */
+function appendNumbered(log: SegmentLog, count: number): void {
+  for (let n = 0; n < count; n += 1) {
+    const body = String(log.nextNumber).padStart(20, '.');
+    log.append(log.nextNumber % 256, [bytes(body)]);
+  }
+}
+
+const numbered = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, index) => {
+    const number = from + index;
+    return `${number}:${number % 256}:${String(number).padStart(20, '.')}`;
+  });
+
+test('a new log is empty and has no file before its first record', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await open(world);
+    expect(log).toMatchObject({ firstNumber: 1, nextNumber: 1, syncedThrough: 0, bytes: 0 });
+    expect(log).toMatchObject({ segments: 0, cutBytes: 0, isFullReserve: true });
+    await log.close();
+    expect(await world.files.list('log')).toEqual([]);
+  }));
+
+test('K40 records come back in order, with number, kind and body', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await open(world);
+    expect(log.append(0, [])).toBe(1);
+    expect(log.append(7, [bytes('one'), bytes(''), bytes(' body')])).toBe(2);
+    expect(log.append(255, [bytes('x'.repeat(500))])).toBe(3);
+    await log.close();
+    const { log: again, replayed } = await open(world, { mustBeWhole: true });
+    expect(replayed).toEqual(['1:0:', '2:7:one body', `3:255:${'x'.repeat(500)}`]);
+    expect(again).toMatchObject({ firstNumber: 1, nextNumber: 4, syncedThrough: 3, cutBytes: 0 });
+    expect(again.append(1, [bytes('next')])).toBe(4);
+    await again.close();
+  }));
+
+test('a full segment is followed by a new one, and the chain goes on', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await open(world);
+    appendNumbered(log, 20);
+    expect(log.segments).toBe(4);
+    await log.close();
+    const names = await world.files.list('log');
+    expect(names).toEqual([1, 7, 13, 19].map((first) => `${String(first).padStart(16, '0')}.log`));
+    const sizes = await Promise.all(names.map((name) => world.files.stat(`log/${name}`)));
+    expect(log.bytes).toBe(sizes.reduce((sum, stat) => sum + (stat?.bytes ?? 0), 0));
+    const { log: again, replayed } = await open(world, { mustBeWhole: true });
+    expect(replayed).toEqual(numbered(1, 20));
+    expect(again.bytes).toBe(log.bytes);
+    appendNumbered(again, 20);
+    await again.close();
+    expect((await open(world, { mustBeWhole: true })).replayed).toEqual(numbered(1, 40));
+  }));
+
+test('replay starts at any record, and segments before it are not read', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await open(world);
+    appendNumbered(log, 20);
+    await log.close();
+    const first = world.files.openAppend(`log/${'1'.padStart(16, '0')}.log`);
+    first.truncate(3);
+    await first.close();
+    for (let replayFrom = 7; replayFrom <= 21; replayFrom += 1) {
+      const { log: again, replayed } = await open(world, { replayFrom, mustBeWhole: true });
+      expect(replayed).toEqual(numbered(replayFrom, 20));
+      expect(again).toMatchObject({ firstNumber: 1, nextNumber: 21, segments: 4 });
+      await again.close();
+    }
+  }));
+
+test('a record of the largest size is kept, one byte more is refused', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await open(world);
+    const largest = new Uint8Array(64 * 1024 * 1024).fill(7);
+    log.append(1, [largest.subarray(0, 1000), largest.subarray(1000)]);
+    const tooLarge = () => log.append(1, [largest, new Uint8Array(1)]);
+    expect(tooLarge).toThrow(expect.objectContaining({ code: 'limit-exceeded' }));
+    log.append(2, [bytes('after')]);
+    await log.close();
+    const sizes: number[] = [];
+    const onRecord = (_: number, __: number, body: Uint8Array) => sizes.push(body.length);
+    await open(world, { mustBeWhole: true, onRecord: (...args) => void onRecord(...args) });
+    expect(sizes).toEqual([largest.length, 5]);
+  }));
+
+test('K41 a sync covers what was appended before it, and later callers share the next one', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await open(world);
+    appendNumbered(log, 15);
+    const first = log.sync();
+    appendNumbered(log, 10);
+    const operationsCount = world.node.disk.operationsCount;
+    const second = log.sync();
+    const third = log.sync();
+    expect(third).toBe(second);
+    expect(log.syncedThrough).toBe(0);
+    await first;
+    expect(log.syncedThrough).toBe(15);
+    await second;
+    expect(log.syncedThrough).toBe(25);
+    // The directory, then the segments from 13, 19 and 25 on, and the directory again.
+    expect(world.node.disk.operationsCount - operationsCount).toBe(5);
+    await log.sync();
+    expect(world.node.disk.operationsCount - operationsCount).toBe(5);
+    await log.close();
+  }));
+
+test('dropBefore removes whole segments and keeps the newest', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await open(world);
+    appendNumbered(log, 20);
+    await log.dropBefore(6);
+    expect(log).toMatchObject({ firstNumber: 1, segments: 4, syncedThrough: 20 });
+    await Promise.all([log.dropBefore(7), log.dropBefore(12)]);
+    expect(log).toMatchObject({ firstNumber: 7, segments: 3 });
+    appendNumbered(log, 1);
+    await log.dropBefore(1000);
+    expect(log).toMatchObject({ firstNumber: 19, segments: 1, nextNumber: 22 });
+    await log.close();
+    const { replayed } = await open(world, { replayFrom: 19, mustBeWhole: true });
+    expect(replayed).toEqual(numbered(19, 21));
+  }));
+
+test('bytesFrom counts from about the given record on', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await open(world, { segmentBytesMax: 4_000_000 });
+    for (let n = 0; n < 1000; n += 1) log.append(1, [new Uint8Array(9991)]); // 10,000 bytes each
+    expect(log.segments).toBe(3);
+    const check = (number: number) => {
+      const exact = (1001 - number) * 10_000;
+      expect(log.bytesFrom(number)).toBeGreaterThanOrEqual(exact);
+      expect(log.bytesFrom(number)).toBeLessThan(exact + 256 * 1024 + 10_000 + 100);
+    };
+    for (const number of [1, 2, 27, 400, 401, 402, 750, 999, 1000]) check(number);
+    expect(log.bytesFrom(1001)).toBe(0);
+    expect(log.bytesFrom(1)).toBeLessThanOrEqual(log.bytes);
+    await log.close();
+    const { log: again } = await open(world, { replayFrom: 600, onRecord: () => {} });
+    expect(again.bytesFrom(900)).toBe(log.bytesFrom(900));
+    expect(again.bytesFrom(1001)).toBe(0);
+    await again.close();
+  }));
+
+test('open reports its progress and waits for the caller between chunks', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await open(world, { segmentBytesMax: 2_000_000 });
+    for (let n = 0; n < 50; n += 1) log.append(1, [new Uint8Array(100_000)]);
+    await log.close();
+    const steps: number[] = [];
+    await open(world, {
+      onRecord: () => {},
+      async onProgress(readBytes, totalBytes) {
+        expect(totalBytes).toBe(log.bytes);
+        steps.push(readBytes);
+        await world.clock.sleep(10);
+      },
+    });
+    expect(steps.length).toBeGreaterThanOrEqual(5);
+    expect(steps).toEqual(steps.toSorted((left, right) => left - right));
+    expect(steps.at(-1)).toBeGreaterThan(log.bytes - 200);
+  }));
+
+test('an error of onRecord rejects the open, and nothing has changed', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await open(world);
+    appendNumbered(log, 20);
+    await log.close();
+    const before = await contentOf(world);
+    const onRecord = (number: number) => {
+      if (number === 9) throw new Error('cannot apply');
+    };
+    await expect(open(world, { onRecord })).rejects.toThrow('cannot apply');
+    expect(await contentOf(world)).toEqual(before);
+  }));
+
+test('a closed log refuses everything, and can be closed twice', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await open(world);
+    appendNumbered(log, 1);
+    await Promise.all([log.close(), log.close()]);
+    expect(() => log.append(1, [])).toThrow(expect.objectContaining({ code: 'closed' }));
+    await expect(log.dropBefore(1)).rejects.toMatchObject({ code: 'closed' });
+    await log.sync(); // everything is durable
+  }));
+
+test('K43 a log that lost its beginning is refused and not changed', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await open(world);
+    appendNumbered(log, 20);
+    await log.dropBefore(13);
+    await log.close();
+    const before = await contentOf(world);
+    const error = await open(world, { replayFrom: 9 }).catch((thrown: SynclineError) => thrown);
+    expect(error).toMatchObject({ code: 'corrupt', details: { reason: 'missing', replayFrom: 9 } });
+    expect((error as SynclineError).message).toContain(
+      'records 9 to 12 of the log in log are missing',
+    );
+    expect(await contentOf(world)).toEqual(before);
+    const empty = open(world, { directory: 'other', replayFrom: 2 });
+    await expect(empty).rejects.toMatchObject({ code: 'corrupt', details: { reason: 'missing' } });
+  }));
+
+test('K43 a log of another owner is refused and not changed, even if it is damaged before', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await open(world);
+    appendNumbered(log, 20);
+    await log.close();
+    const first = world.files.openAppend(`log/${'1'.padStart(16, '0')}.log`);
+    first.truncate(100);
+    await first.close();
+    const before = await contentOf(world);
+    const other = open(world, { owner: bytes('node 2') });
+    await expect(other).rejects.toMatchObject({ code: 'corrupt', details: { reason: 'owner' } });
+    expect(await contentOf(world)).toEqual(before);
+  }));
+
+test('K44 K46 an append without room changes nothing, and writing resumes with room', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await open(world);
+    const full = { code: 'storage-full', outcome: 'not-applied' };
+    const { disk } = world.node;
+    disk.adjust({ isFull: true });
+    expect(() => appendNumbered(log, 1)).toThrow(expect.objectContaining(full));
+    disk.adjust({ isFull: false });
+    appendNumbered(log, 6); // the next one begins a new segment
+    const { bytes: bytesBefore } = log;
+    disk.adjust({ isFull: true });
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      expect(() => appendNumbered(log, 1)).toThrow(expect.objectContaining(full));
+      expect(log).toMatchObject({ nextNumber: 7, bytes: bytesBefore, segments: 1 });
+    }
+    disk.adjust({ isFull: false });
+    appendNumbered(log, 3);
+    await log.close();
+    expect((await open(world, { mustBeWhole: true })).replayed).toEqual(numbered(1, 9));
+  }));
+
+test('K44 an append with useReserve gives the reserve up, which is refilled later', () =>
+  runInSimulation(1, async (world) => {
+    const reserveBytes = 2_500_000;
+    const { log } = await open(world, { reserveBytes });
+    expect(log.isFullReserve).toBe(true);
+    expect((await world.files.stat('log/reserve'))?.bytes).toBe(reserveBytes);
+    world.node.disk.plan = new FullUntilTruncated();
+    expect(() => appendNumbered(log, 1)).toThrow(expect.objectContaining({ code: 'storage-full' }));
+    expect(log.append(1, [bytes('last words')], { useReserve: true })).toBe(1);
+    expect(log.isFullReserve).toBe(false);
+    for (const [waitMs, expected] of [
+      [0, 1_048_576],
+      [10, 1_048_576],
+      [1_000, 2_097_152],
+      [1_000, reserveBytes],
+    ] as const) {
+      await world.clock.sleep(waitMs);
+      await log.sync();
+      expect((await world.files.stat('log/reserve'))?.bytes).toBe(expected);
+    }
+    expect(log.isFullReserve).toBe(true);
+    await log.close();
+    const { log: smaller } = await open(world, { reserveBytes: 1000 });
+    expect((await world.files.stat('log/reserve'))?.bytes).toBe(1000);
+    await smaller.close();
+    const { log: without } = await open(world);
+    expect(await world.files.stat('log/reserve')).toBeUndefined();
+    await without.close();
+  }));
+
+test.each(['failed', 'no-descriptors'] as const)(
+  'K46 a new segment that cannot be opened (%s)',
+  async (verdict) => {
+    await runInSimulation(1, async (world) => {
+      const { log } = await open(world);
+      appendNumbered(log, 6);
+      const plan = new JudgingPlan(({ kind }) => (kind === 'handle-open' ? verdict : 'ok'));
+      world.node.disk.plan = plan;
+      if (verdict === 'failed') {
+        expect(() => appendNumbered(log, 1)).toThrow(
+          expect.objectContaining({ code: 'storage-failed' }),
+        );
+        return;
+      }
+      appendNumbered(log, 100);
+      expect(log.segments).toBe(1);
+      expect(plan.count('handle-open')).toBe(1); // not at every append
+      world.node.disk.plan = new JudgingPlan(() => 'ok');
+      log.append(1, [new Uint8Array(1024 * 1024)]);
+      appendNumbered(log, 1);
+      expect(log.segments).toBe(2);
+      await log.close();
+    });
+  },
+);
+
+test('K46 segments that wait for a sync are limited, then the newest one grows', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await open(world);
+    appendNumbered(log, 200);
+    expect(log.segments).toBe(17);
+    await log.sync();
+    log.append(1, [new Uint8Array(1024 * 1024)]);
+    appendNumbered(log, 1);
+    expect(log.segments).toBe(18);
+    await log.close();
+  }));
+
+test.each(['sync', 'handle-write', 'handle-truncate', 'sync-names'] as const)(
+  'K45 after a failed %s the log always throws the same error',
+  async (failing) => {
+    await runInSimulation(1, async (world) => {
+      const { log } = await open(world);
+      appendNumbered(log, 3);
+      world.node.disk.plan = new JudgingPlan(({ kind }) => {
+        if (kind === failing) return 'failed';
+        return failing === 'handle-truncate' && kind === 'handle-write' ? 'full' : 'ok';
+      });
+      const attempt = async () => {
+        log.append(1, [bytes('x')]);
+        await log.sync();
+      };
+      const error = await attempt().catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'storage-failed', outcome: 'unknown', retryable: false });
+      world.node.disk.plan = new JudgingPlan(() => 'ok');
+      expect(() => log.append(1, [])).toThrow(error as Error);
+      for (const call of [() => log.sync(), () => log.dropBefore(1), () => log.close()]) {
+        expect(await call().catch((thrown: unknown) => thrown)).toBe(error);
+      }
+      expect(log.syncedThrough).toBe(0);
+    });
+  },
+);
+
+/** Every file of the log with its content. */
+async function contentOf({ files }: SimulatedBody): Promise<Record<string, string>> {
+  const content: Record<string, string> = {};
+  for (const name of await files.list('log')) {
+    const read = await files.readAt(`log/${name}`, 0, 1_000_000);
+    content[name] = Buffer.from(read).toString('hex');
+  }
+  return content;
+}
+
+class JudgingPlan extends SeededDiskPlan {
+  readonly #judge: (operation: DiskOperation) => Verdict;
+  readonly #kinds: string[] = [];
+
+  constructor(judge: (operation: DiskOperation) => Verdict) {
+    super(createSeededRandom(1));
+    this.#judge = judge;
+  }
+
+  count(kind: string): number {
+    return this.#kinds.filter((each) => each === kind).length;
+  }
+
+  override verdict(operation: DiskOperation): Verdict {
+    this.#kinds.push(operation.kind);
+    return this.#judge(operation);
+  }
+}
+
+/** Has room again once the reserve was cut. */
+class FullUntilTruncated extends SeededDiskPlan {
+  #isFull = true;
+
+  constructor() {
+    super(createSeededRandom(1));
+  }
+
+  override verdict({ kind, subject }: DiskOperation): Verdict {
+    if (kind === 'handle-truncate' && subject === 'log/reserve') this.#isFull = false;
+    return this.#isFull && kind === 'handle-write' ? 'full' : 'ok';
+  }
+}

@@ -1,0 +1,87 @@
+// Per actor the highest counter that is applied here, and which of them our next operation must name.
+//
+// Unlike a version vector it can go back: nothing that an undone turn had applied has left this process. The
+// counter of our own actor, which every operation advances, is kept apart.
+//
+// S3  A counter is used once, unless its turn was undone before anything left the process.
+// S4  Every live dot is covered, and counters have no gaps.
+import { type ActorId, assert, dot, VersionVector } from '@syncline/kernel';
+
+export class AppliedVersion {
+  readonly #others = new Map<ActorId, number>();
+  /** Actors whose counter moved since our last operation. */
+  readonly #unnamed = new Set<ActorId>();
+  #own: ActorId | undefined;
+  #ownCounter = 0;
+
+  /** What a checkpoint has applied. Before the first change. */
+  load(start: VersionVector): void {
+    for (const { actor, counter } of start.entries()) this.#others.set(actor, counter);
+  }
+
+  get own(): ActorId {
+    assert(this.#own !== undefined, 'the actor is set before the first change');
+    return this.#own;
+  }
+
+  /** The highest counter of our own. */
+  get ownCounter(): number {
+    return this.#ownCounter;
+  }
+
+  useActor(actor: ActorId): void {
+    assert(this.#own === undefined, 'the actor is set once');
+    this.#own = actor;
+    this.#ownCounter = this.#others.get(actor) ?? 0;
+    this.#others.delete(actor);
+    // What the last operation of an earlier run had named is not known.
+    for (const other of this.#others.keys()) this.#unnamed.add(other);
+  }
+
+  counterOf(actor: ActorId): number {
+    return actor === this.#own ? this.#ownCounter : (this.#others.get(actor) ?? 0);
+  }
+
+  advance(actor: ActorId, counter: number): void {
+    assert(counter > this.counterOf(actor), 'S3: counters only rise');
+    this.restore(actor, counter);
+    if (actor !== this.#own) this.#unnamed.add(actor);
+  }
+
+  /** Takes an actor back to where it was before an undone turn. */
+  restore(actor: ActorId, counter: number): void {
+    if (actor === this.#own) {
+      this.#ownCounter = counter;
+    } else if (counter > 0) {
+      this.#others.set(actor, counter);
+    } else {
+      this.#others.delete(actor);
+      this.#unnamed.delete(actor);
+    }
+  }
+
+  /** What our next operation depends on beyond our last one. Undefined: on nothing. */
+  takeDependencies(): VersionVector | undefined {
+    if (this.#unnamed.size === 0) return undefined;
+    const dependencies = VersionVector.of(
+      ...[...this.#unnamed].map((actor) => dot(actor, this.counterOf(actor))),
+    );
+    this.#unnamed.clear();
+    return dependencies;
+  }
+
+  /** The operation that named them was undone. */
+  giveBackDependencies(dependencies: VersionVector): void {
+    for (const { actor } of dependencies.entries()) {
+      if (this.counterOf(actor) > 0) this.#unnamed.add(actor);
+    }
+  }
+
+  toVector(): VersionVector {
+    const vector = new VersionVector();
+    for (const [actor, counter] of this.#others) vector.advance(actor, counter);
+    if (this.#own !== undefined && this.#ownCounter > 0)
+      vector.advance(this.#own, this.#ownCounter);
+    return vector;
+  }
+}

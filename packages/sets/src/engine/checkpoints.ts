@@ -1,0 +1,274 @@
+// Checkpoints bound the log: one file with every element as of one log number, then the log before it goes.
+//
+//   pin ─▶ walk in slices ─▶ N.tmp ─▶ sync the log, sync the file ─▶ rename to N.ckpt, sync the directory
+//                                                                    ─▶ drop older checkpoints and segments
+//
+// One is taken when the log since the last one has outgrown it, on request, and at a clean stop that would leave
+// much to replay. While clients write it takes at most a fifth of the event loop. A crash at any step leaves the
+// previous checkpoint with its log, or the new one.
+//
+// S21  Checkpoint and log together give the state that was running, for every crash point.
+import {
+  type Clock,
+  type Files,
+  type Logger,
+  type Metrics,
+  type SegmentLog,
+  SynclineError,
+  type Timer,
+} from '@syncline/kernel';
+import { setsLimits } from '../limits.js';
+import { memberBuffer, memberEnd, memberStart } from '../memory/element-row.js';
+import { BlockKind, CheckpointEncoder } from './checkpoint-format.js';
+import { DotPin } from './pins.js';
+import type { SetsState } from './sets-state.js';
+import type { Turns } from './turns.js';
+
+export const CHECKPOINT_DIRECTORY = 'checkpoint';
+
+/** Elements between two looks at the clock. */
+const ROWS_PER_STEP = 256;
+/** Bytes that are handed to the disk at once. */
+const CHUNK_BYTES = 1024 * 1024;
+/** While clients write, one part of working is followed by four parts of waiting. */
+const REST_RATIO = 4;
+/** After a checkpoint that found no room, or was broken by too many changes. */
+const RETRY_MS = 10_000;
+
+export interface CheckpointsDeps {
+  readonly state: SetsState;
+  readonly turns: Turns;
+  readonly log: SegmentLog;
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  onFailed(error: SynclineError): void;
+}
+
+export interface CheckpointIdentity {
+  readonly nodeId: number;
+  readonly clusterId: string;
+}
+
+/** The newest checkpoint on disk; number 0 and no bytes when there is none. */
+export interface LastCheckpoint {
+  readonly number: number;
+  readonly bytes: number;
+  readonly takenMs: number;
+}
+
+export class Checkpoints {
+  readonly #deps: CheckpointsDeps;
+  readonly #identity: CheckpointIdentity;
+  #last: LastCheckpoint;
+  #lastStatus: 'ok' | 'err' = 'ok';
+  #lastSeconds = -1;
+  #runningSinceMs: number | undefined;
+  #running: Promise<void> | undefined;
+  #operationsAtLast = 0;
+  #retryTimer: Timer | undefined;
+  #isStopped = false;
+
+  constructor(deps: CheckpointsDeps, identity: CheckpointIdentity, last: LastCheckpoint) {
+    this.#deps = deps;
+    this.#identity = identity;
+    this.#last = last;
+  }
+
+  get last(): LastCheckpoint {
+    return this.#last;
+  }
+
+  facts() {
+    const { clock, turns } = this.#deps;
+    const since = this.#runningSinceMs;
+    return {
+      isRunning: since !== undefined,
+      currentSeconds: since === undefined ? -1 : (clock.monotonicMs() - since) / 1000,
+      lastSaveMs: this.#last.takenMs,
+      lastSeconds: this.#lastSeconds,
+      lastStatus: this.#lastStatus,
+      changesSince: turns.operationsCount - this.#operationsAtLast,
+    };
+  }
+
+  /** To be called after turns: starts one when the log has outgrown the last. */
+  startIfDue(): void {
+    const { log } = this.#deps;
+    if (this.#running !== undefined || this.#retryTimer !== undefined || this.#isStopped) return;
+    const due = Math.max(setsLimits.checkpointLogBytesMin.value, this.#last.bytes);
+    if (log.bytesFrom(this.#last.number + 1) > due) this.start();
+  }
+
+  /** False when one is running already. */
+  start(): boolean {
+    if (this.#running !== undefined || this.#isStopped) return false;
+    this.#retryTimer?.cancel();
+    this.#retryTimer = undefined;
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined;
+    });
+    return true;
+  }
+
+  /** Takes a last one if much would have to be replayed. Nothing else may change the sets meanwhile. */
+  async stop(): Promise<void> {
+    const { log } = this.#deps;
+    await this.#running;
+    this.#retryTimer?.cancel();
+    const replayBytes = log.bytesFrom(this.#last.number + 1);
+    if (replayBytes > setsLimits.stopReplayBytesMax.value && this.start()) await this.#running;
+    this.dispose();
+  }
+
+  dispose(): void {
+    this.#isStopped = true;
+    this.#retryTimer?.cancel();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, logger, metrics, turns } = this.#deps;
+    const startMs = clock.monotonicMs();
+    this.#runningSinceMs = startMs;
+    const operations = turns.operationsCount;
+    try {
+      await this.#write();
+      this.#lastStatus = 'ok';
+      this.#operationsAtLast = operations;
+      this.#lastSeconds = (clock.monotonicMs() - startMs) / 1000;
+      metrics.observe('syncline_sets_checkpoint_seconds', this.#lastSeconds);
+      const { number, bytes } = this.#last;
+      logger.info('checkpoint written', { number, bytes, seconds: this.#lastSeconds });
+    } catch (thrown) {
+      this.#lastStatus = 'err';
+      this.#failed(SynclineError.from(thrown, 'storage-failed'));
+    } finally {
+      this.#runningSinceMs = undefined;
+    }
+  }
+
+  #failed(error: SynclineError): void {
+    const { clock, logger, onFailed } = this.#deps;
+    if (this.#isStopped) return;
+    if (error.code === 'storage-failed' || error.code === 'corrupt') {
+      onFailed(error);
+      return;
+    }
+    logger.warn('checkpoint failed', { code: error.code, reason: error.message });
+    this.#retryTimer = clock.setTimer(RETRY_MS, () => {
+      this.#retryTimer = undefined;
+      this.startIfDue();
+    });
+  }
+
+  async #write(): Promise<void> {
+    const { state, turns, log, files, clock } = this.#deps;
+    turns.commitNow();
+    const number = log.nextNumber - 1;
+    const takenMs = clock.nowMs();
+    const digest = state.digestNow();
+    using pin = new DotPin(state);
+    const { version } = pin;
+    const encoder = new CheckpointEncoder({
+      ...this.#identity,
+      takenMs,
+      logNumber: number,
+      version,
+    });
+    const temporary = `${CHECKPOINT_DIRECTORY}/${fileName(number)}.tmp`;
+    const path = `${CHECKPOINT_DIRECTORY}/${fileName(number)}.ckpt`;
+    await removeIfThere(files, temporary);
+    try {
+      const bytes = await this.#writeElements(pin, encoder, temporary);
+      encoder.end(digest);
+      await files.append(temporary, encoder.take());
+      await log.sync();
+      await files.sync(temporary);
+      await files.rename(temporary, path);
+      await files.syncDir(CHECKPOINT_DIRECTORY);
+      this.#last = { number, takenMs, bytes };
+    } catch (thrown) {
+      pin.close();
+      await removeIfThere(files, temporary).catch(() => undefined); // the first error counts
+      throw thrown;
+    }
+    await removeOlder(files, number);
+    await log.dropBefore(number + 1);
+  }
+
+  async #writeElements(pin: DotPin, encoder: CheckpointEncoder, path: string): Promise<number> {
+    const { state, files } = this.#deps;
+    const { heap } = state;
+    let bytes = 0;
+    const flush = async () => {
+      const chunk = encoder.take();
+      bytes += chunk.length;
+      if (chunk.length > 0) await files.append(path, chunk);
+    };
+    const walk = () =>
+      pin.walk(ROWS_PER_STEP, (set, row, dots) => {
+        const member = memberBuffer(heap, row).subarray(memberStart(row), memberEnd(heap, row));
+        encoder.add(BlockKind.elements, set.name, member, dots);
+      });
+    while (await this.#slice(walk, encoder)) if (encoder.readyBytes >= CHUNK_BYTES) await flush();
+    encoder.closeBlock();
+    const list = () =>
+      pin.walkDropped(ROWS_PER_STEP, (set, member, dot) => {
+        encoder.add(BlockKind.dropped, set.name, member, [dot]);
+      });
+    while (await this.#slice(list, encoder)) if (encoder.readyBytes >= CHUNK_BYTES) await flush();
+    encoder.closeBlock();
+    await flush();
+    return bytes;
+  }
+
+  /** Runs steps for one slice, then rests. False when the work is done. */
+  async #slice(step: () => boolean, encoder: CheckpointEncoder): Promise<boolean> {
+    const { clock, turns } = this.#deps;
+    const startMs = clock.monotonicMs();
+    const operations = turns.operationsCount;
+    turns.commitNow(); // a pin is walked between turns
+    let isMore = true;
+    let usedMs = 0;
+    while (isMore && usedMs < setsLimits.turnTimeMs.value && encoder.readyBytes < CHUNK_BYTES) {
+      isMore = step();
+      usedMs = clock.monotonicMs() - startMs;
+    }
+    await new Promise<void>((resolve) => clock.defer(resolve));
+    if (turns.operationsCount !== operations) await clock.sleep(usedMs * REST_RATIO);
+    return isMore;
+  }
+}
+
+/** Checkpoints that are complete, the newest last. */
+export async function listCheckpoints(files: Files): Promise<readonly number[]> {
+  const names = await files.list(CHECKPOINT_DIRECTORY);
+  return names
+    .filter((name) => /^\d{16}\.ckpt$/.test(name))
+    .map((name) => Number(name.slice(0, 16)))
+    .sort((a, b) => a - b);
+}
+
+export function checkpointPath(number: number): string {
+  return `${CHECKPOINT_DIRECTORY}/${fileName(number)}.ckpt`;
+}
+
+/** What an interrupted checkpoint has left. */
+export async function removeTemporary(files: Files): Promise<void> {
+  for (const name of await files.list(CHECKPOINT_DIRECTORY))
+    if (name.endsWith('.tmp')) await files.remove(`${CHECKPOINT_DIRECTORY}/${name}`);
+}
+
+async function removeOlder(files: Files, newest: number): Promise<void> {
+  for (const number of await listCheckpoints(files))
+    if (number < newest) await files.remove(checkpointPath(number));
+}
+
+async function removeIfThere(files: Files, path: string): Promise<void> {
+  if ((await files.stat(path)) !== undefined) await files.remove(path);
+}
+
+function fileName(number: number): string {
+  return String(number).padStart(16, '0');
+}

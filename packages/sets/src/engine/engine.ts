@@ -1,0 +1,311 @@
+// The sets of one node with everything that keeps them: memory, turns, log, checkpoints.
+//
+//   loading ─▶ serving ─▶ closing                    state      all elements, and how to undo a turn
+//      │          └────▶ failed: no more writes      turns      group commit, syncs
+//      └─ damaged: load rejects                      gate       who may write
+//                                                    checkpoints
+import {
+  actorId,
+  type Clock,
+  type Durability,
+  EPOCH_MAX,
+  type Files,
+  type Logger,
+  type Metrics,
+  type Random,
+  randomBelow,
+  SynclineError,
+  type Timer,
+  type SegmentLog,
+} from '@syncline/kernel';
+import { createOrderKeys } from '../memory/order-hash.js';
+import { Checkpoints } from './checkpoints.js';
+import { chooseEpoch, type Identity, writeIdentity } from './identity.js';
+import { load, openDirectory } from './load.js';
+import { LocalKeyspace } from './local-keyspace.js';
+import { LocalOperation } from './operations.js';
+import { SetsState } from './sets-state.js';
+import { LoopShare, Turns } from './turns.js';
+import { WriteGate } from './write-gate.js';
+
+/** How often gauges follow, at most. */
+const GAUGES_MS = 100;
+/** How often a start on a full disk tries again to store its epoch. */
+const CLAIM_RETRY_MS = 1_000;
+const PROGRESS_LOG_MS = 1_000;
+/** Room that must be left in the element heap for changes that are already admitted. */
+const HEAP_MARGIN_BYTES = 64 * 1024 * 1024;
+
+export interface EngineDeps {
+  /** Below the directory of the sets. Undefined: nothing is stored. */
+  readonly files: Files | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface EngineOptions {
+  readonly nodeId: number;
+  readonly clusterId: string;
+  readonly durability: Durability;
+  /** 0: no limit. */
+  readonly memoryBytesMax: number;
+}
+
+export interface LoadProgress {
+  readonly startedMs: number;
+  readonly loadedBytes: number;
+  readonly totalBytes: number;
+}
+
+export class SetsEngine {
+  readonly state: SetsState;
+  readonly turns: Turns;
+  readonly keyspace: LocalKeyspace;
+  memoryBytesMax: number;
+  readonly #deps: EngineDeps;
+  readonly #options: EngineOptions;
+  readonly #gate: WriteGate;
+  #log: SegmentLog | undefined;
+  #checkpoints: Checkpoints | undefined;
+  #identity: Identity | undefined;
+  #isClaimed = false;
+  #claimTimer: Timer | undefined;
+  #progress: LoadProgress | undefined;
+  #isLoaded = false;
+  #isClosing = false;
+  #gaugesMs = Number.NEGATIVE_INFINITY;
+  #gaugedOperations = 0;
+  #peakBytes = 0;
+
+  constructor(deps: EngineDeps, options: EngineOptions) {
+    const { clock, random, metrics } = deps;
+    this.#deps = deps;
+    this.#options = options;
+    this.memoryBytesMax = options.memoryBytesMax;
+    this.state = new SetsState(createOrderKeys(options.clusterId));
+    const { state } = this;
+    const operation = new LocalOperation(state);
+    const loop = new LoopShare(clock);
+    this.turns = new Turns(
+      {
+        state,
+        operation,
+        clock,
+        metrics,
+        onCommitted: () => this.#onCommitted(),
+        onFailed: (error) => this.#onFailed(error),
+      },
+      options.durability,
+    );
+    const { turns } = this;
+    this.#gate = new WriteGate({ clock, turns, loop });
+    this.keyspace = new LocalKeyspace({ state, operation, turns, gate: this.#gate, loop, random });
+  }
+
+  /** `failed`: a sync has failed in class synced, so nothing that reads sets may be answered. */
+  get phase(): 'loading' | 'serving' | 'closing' | 'failed' {
+    if (!this.#isLoaded) return 'loading';
+    if (this.turns.failure !== undefined && this.turns.durability === 'synced') return 'failed';
+    return this.#isClosing ? 'closing' : 'serving';
+  }
+
+  get failure(): SynclineError | undefined {
+    return this.turns.failure;
+  }
+
+  get epoch(): number {
+    return this.#identity?.epoch ?? 0;
+  }
+
+  get progress(): LoadProgress | undefined {
+    return this.#isLoaded ? undefined : this.#progress;
+  }
+
+  get log(): SegmentLog | undefined {
+    return this.#log;
+  }
+
+  get checkpoints(): Checkpoints | undefined {
+    return this.#checkpoints;
+  }
+
+  get peakBytes(): number {
+    this.#peakBytes = Math.max(this.#peakBytes, this.state.usedBytes);
+    return this.#peakBytes;
+  }
+
+  /** Client commands that add are refused. */
+  get isOutOfMemory(): boolean {
+    const { heap, usedBytes } = this.state;
+    if (this.memoryBytesMax > 0 && usedBytes > this.memoryBytesMax) return true;
+    return heap.reservedBytes > heap.capacityBytes - HEAP_MARGIN_BYTES;
+  }
+
+  /** Checks whose directory it is, before anything is served. Rejects with `conflict` or `corrupt`. */
+  async open(): Promise<void> {
+    const { files, random } = this.#deps;
+    const { nodeId, clusterId } = this.#options;
+    if (files === undefined) {
+      const epoch = randomBelow(random, EPOCH_MAX + 1);
+      this.#identity = { nodeId, clusterId, epoch, state: 'open' };
+      return;
+    }
+    const previous = await openDirectory(files, { nodeId, clusterId });
+    if (previous !== undefined) {
+      this.#identity = previous;
+      return;
+    }
+    const epoch = chooseEpoch(undefined, nodeId, this.state.version.toVector(), random);
+    this.#identity = { nodeId, clusterId, epoch, state: 'open' };
+    await writeIdentity(files, this.#identity);
+    this.#isClaimed = true;
+  }
+
+  /** Reads what is stored; afterwards commands are served. Rejects with `corrupt`. */
+  async load(): Promise<void> {
+    const { files, clock, logger, metrics } = this.#deps;
+    const identity = this.#identity;
+    if (identity === undefined) throw new RangeError('open comes before load');
+    const startedMs = clock.nowMs();
+    let loggedMs = clock.monotonicMs();
+    if (files !== undefined) {
+      const onProgress = (loadedBytes: number, totalBytes: number) => {
+        this.#progress = { startedMs, loadedBytes, totalBytes };
+        if (clock.monotonicMs() - loggedMs < PROGRESS_LOG_MS) return;
+        loggedMs = clock.monotonicMs();
+        const percent = totalBytes === 0 ? 100 : Math.floor((100 * loadedBytes) / totalBytes);
+        logger.info('loading sets', { percent, loadedBytes, totalBytes });
+      };
+      const { state, turns } = this;
+      const loaded = await load({ state, files, clock, logger, onProgress }, identity);
+      this.#log = loaded.log;
+      turns.attach(loaded.log);
+      const onFailed = (error: SynclineError) => turns.fail(error);
+      this.#checkpoints = new Checkpoints(
+        { state, turns, log: loaded.log, files, clock, logger, metrics, onFailed },
+        identity,
+        loaded.checkpoint,
+      );
+      metrics.add('syncline_sets_operations_total', loaded.replayed, { origin: 'log' });
+      metrics.add('syncline_sets_log_cut_bytes_total', loaded.log.cutBytes);
+      await this.#claim(files, identity);
+    } else {
+      this.#useEpoch(identity);
+    }
+    this.#isLoaded = true;
+    logger.info('sets loaded', {
+      epoch: this.epoch,
+      elements: this.state.digest.liveDots,
+      ms: Math.round(clock.nowMs() - startedMs),
+    });
+    this.#reportGauges();
+  }
+
+  /** Refuses writes, stores what is in memory, and marks the stop as clean. */
+  async stop(): Promise<void> {
+    const { files, logger } = this.#deps;
+    this.#isClosing = true;
+    const error = new SynclineError('closed', 'server is shutting down');
+    this.turns.commitNow();
+    this.keyspace.refuseWrites(error);
+    this.#gate.shut(error);
+    this.#claimTimer?.cancel();
+    try {
+      if (files === undefined || this.#log === undefined || this.failure !== undefined) return;
+      await this.#checkpoints?.stop();
+      await this.#log.close();
+      if (this.#identity !== undefined && this.#isClaimed && this.failure === undefined)
+        await writeIdentity(files, { ...this.#identity, state: 'clean' });
+    } catch (thrown) {
+      // Nothing is lost: the next start replays the log and takes a new epoch.
+      const { message } = SynclineError.from(thrown, 'storage-failed');
+      logger.warn('unclean shutdown', { reason: message });
+    } finally {
+      this.#checkpoints?.dispose();
+      this.turns.stop();
+      this.#reportGauges();
+    }
+  }
+
+  /** The epoch is stored before any dot is made. A full disk leaves a node that answers reads and tries again. */
+  async #claim(files: Files, previous: Identity): Promise<void> {
+    const { clock, random, logger } = this.#deps;
+    const { nodeId, clusterId } = this.#options;
+    const version = this.state.version.toVector();
+    const epoch = this.#isClaimed
+      ? previous.epoch
+      : chooseEpoch(previous, nodeId, version, random);
+    const identity: Identity = { nodeId, clusterId, epoch, state: 'open' };
+    try {
+      if (!this.#isClaimed) await this.#writeClaim(files, identity);
+    } catch (thrown) {
+      const error = SynclineError.from(thrown, 'storage-failed');
+      if (error.code !== 'storage-full') throw error;
+      logger.warn('no room to store the epoch, writes are refused', { reason: error.message });
+      this.keyspace.refuseWrites(error);
+      this.#claimTimer = clock.setTimer(CLAIM_RETRY_MS, () => {
+        this.#claim(files, previous).catch((failure: unknown) =>
+          this.turns.fail(SynclineError.from(failure, 'storage-failed')),
+        );
+      });
+      return;
+    }
+    this.#isClaimed = true;
+    this.#useEpoch(identity);
+    if (!this.#isClosing) this.keyspace.refuseWrites(undefined);
+  }
+
+  async #writeClaim(files: Files, identity: Identity): Promise<void> {
+    try {
+      await writeIdentity(files, identity);
+    } catch (thrown) {
+      const isFull = thrown instanceof SynclineError && thrown.code === 'storage-full';
+      if (!isFull || !this.#log?.releaseReserve()) throw thrown;
+      await writeIdentity(files, identity);
+    }
+  }
+
+  #useEpoch(identity: Identity): void {
+    this.#identity = identity;
+    this.state.version.useActor(actorId(identity.nodeId, identity.epoch));
+    this.#deps.metrics.set('syncline_sets_epoch', identity.epoch);
+  }
+
+  #onCommitted(): void {
+    this.keyspace.versionMoved();
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs - this.#gaugesMs < GAUGES_MS) return;
+    this.#gaugesMs = nowMs;
+    this.#reportGauges();
+    this.#checkpoints?.startIfDue();
+  }
+
+  #onFailed(error: SynclineError): void {
+    this.#deps.logger.error('the disk failed, writes are refused until a restart', { error });
+    this.keyspace.refuseWrites(error);
+    this.#gate.shut(error);
+    this.#checkpoints?.dispose();
+  }
+
+  #reportGauges(): void {
+    const { metrics, clock } = this.#deps;
+    const { state, turns } = this;
+    metrics.set('syncline_sets_live_dots', state.digest.liveDots);
+    metrics.set('syncline_sets_sets', state.sets.filledCount);
+    metrics.set('syncline_sets_memory_bytes', state.usedBytes);
+    this.#peakBytes = Math.max(this.#peakBytes, state.usedBytes);
+    metrics.set('syncline_sets_pins', state.pins.count);
+    metrics.set('syncline_sets_pin_entries', state.pins.entries);
+    metrics.set('syncline_sets_log_bytes', this.#log?.bytes ?? 0);
+    const last = this.#checkpoints?.last;
+    metrics.set('syncline_sets_checkpoint_bytes', last?.bytes ?? 0);
+    const ageMs = last === undefined || last.number === 0 ? 0 : clock.nowMs() - last.takenMs;
+    metrics.set('syncline_sets_checkpoint_age_seconds', Math.max(0, ageMs) / 1000);
+    const operations = turns.operationsCount - this.#gaugedOperations;
+    if (operations > 0)
+      metrics.add('syncline_sets_operations_total', operations, { origin: 'local' });
+    this.#gaugedOperations = turns.operationsCount;
+  }
+}

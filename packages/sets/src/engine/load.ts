@@ -1,0 +1,222 @@
+// Reads what an earlier run has stored: the newest checkpoint, then the log behind it.
+//
+// Nothing on disk changes before everything has been read, and nothing is guessed: a damaged checkpoint is an error,
+// not a reason to fall back to an older one. Only the end of the log may be missing, where a crash has cut it.
+import {
+  type Clock,
+  type Dot,
+  type Files,
+  type Logger,
+  SegmentLog,
+  SynclineError,
+  type VersionVector,
+} from '@syncline/kernel';
+import { ByteList } from '../byte-list.js';
+import { setsLimits } from '../limits.js';
+import type { DotWords } from '../memory/element-row.js';
+import { decodeOperations } from '../operation/decode-operations.js';
+import {
+  CheckpointDecoder,
+  type CheckpointHeader,
+  type CheckpointVisitor,
+  damagedCheckpoint,
+} from './checkpoint-format.js';
+import {
+  CHECKPOINT_DIRECTORY,
+  checkpointPath,
+  type LastCheckpoint,
+  listCheckpoints,
+  removeTemporary,
+} from './checkpoints.js';
+import { type Identity, type IdentityOptions, readIdentity } from './identity.js';
+import { applyOperation } from './operations.js';
+import type { SetEntry } from './set-table.js';
+import type { SetsState } from './sets-state.js';
+import { RecordKind } from './turns.js';
+
+const LOG_DIRECTORY = 'log';
+const CHUNK_BYTES = 1024 * 1024;
+
+export interface LoadDeps {
+  readonly state: SetsState;
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  onProgress(loadedBytes: number, totalBytes: number): void;
+}
+
+export interface Loaded {
+  readonly log: SegmentLog;
+  readonly checkpoint: LastCheckpoint;
+  /** Operations that were applied from the log. */
+  readonly replayed: number;
+}
+
+/** The identity of the run before; undefined in a new directory, which is then made ready. */
+export async function openDirectory(
+  files: Files,
+  options: IdentityOptions,
+): Promise<Identity | undefined> {
+  const previous = await readIdentity(files, options);
+  await files.makeDir(LOG_DIRECTORY);
+  await files.makeDir(CHECKPOINT_DIRECTORY);
+  await files.syncDir('.');
+  if (previous !== undefined) return previous;
+  const logs = await files.list(LOG_DIRECTORY);
+  const checkpoints = await listCheckpoints(files);
+  if (logs.length === 0 && checkpoints.length === 0) return undefined;
+  throw new SynclineError(
+    'corrupt',
+    'the directory of the sets holds data, but its file "identity" is missing. Restore it from a backup, or move ' +
+      'the directory away and start with an empty one.',
+    { details: { path: 'identity' } },
+  );
+}
+
+export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> {
+  const { state, files, clock, logger } = deps;
+  await removeTemporary(files);
+  const numbers = await listCheckpoints(files);
+  const number = numbers.at(-1) ?? 0;
+  const checkpointBytes =
+    number === 0 ? 0 : ((await files.stat(checkpointPath(number)))?.bytes ?? 0);
+  const totalBytes = checkpointBytes + (await logBytes(files));
+  const nextTurn = () => new Promise<void>((resolve) => clock.defer(resolve));
+  let takenMs = 0;
+  if (number > 0) {
+    const progress = async (bytes: number) => {
+      deps.onProgress(bytes, totalBytes);
+      await nextTurn();
+    };
+    const header = await loadCheckpoint({ state, files, progress }, identity, number);
+    takenMs = header.takenMs;
+  }
+  let replayed = 0;
+  const log = await SegmentLog.open(
+    { files, logger, clock },
+    {
+      directory: LOG_DIRECTORY,
+      owner: Buffer.from(`sets/${identity.nodeId}/${identity.clusterId}`),
+      segmentBytesMax: setsLimits.logSegmentBytesMax.value,
+      reserveBytes: setsLimits.logReserveBytes.value,
+      replayFrom: number + 1,
+      mustBeWhole: identity.state === 'clean',
+      onRecord: (_number, kind, body) => {
+        replayed += replay(state, kind, body);
+      },
+      onProgress: (readBytes) => {
+        deps.onProgress(checkpointBytes + readBytes, totalBytes);
+        return nextTurn();
+      },
+    },
+  );
+  return { log, replayed, checkpoint: { number, bytes: checkpointBytes, takenMs } };
+}
+
+function replay(state: SetsState, kind: number, body: Uint8Array): number {
+  if (kind !== RecordKind.operations) {
+    throw new SynclineError(
+      'corrupt',
+      `the log holds a record of kind ${kind}, which this version does not know`,
+    );
+  }
+  let operations = 0;
+  for (const operation of decodeOperations(body)) {
+    for (const _ of applyOperation(state, operation));
+    operations += 1;
+  }
+  state.settleTurn();
+  return operations;
+}
+
+async function logBytes(files: Files): Promise<number> {
+  let bytes = 0;
+  for (const name of await files.list(LOG_DIRECTORY))
+    if (name.endsWith('.log')) bytes += (await files.stat(`${LOG_DIRECTORY}/${name}`))?.bytes ?? 0;
+  return bytes;
+}
+
+interface CheckpointReader {
+  readonly state: SetsState;
+  readonly files: Files;
+  progress(bytes: number): Promise<void>;
+}
+
+async function loadCheckpoint(
+  { state, files, progress }: CheckpointReader,
+  identity: Identity,
+  number: number,
+): Promise<CheckpointHeader> {
+  const path = checkpointPath(number);
+  const loader = new CheckpointLoader(state, identity, path, number);
+  const decoder = new CheckpointDecoder(path, loader);
+  for (let offset = 0; ; ) {
+    const chunk = await files.readAt(path, offset, CHUNK_BYTES);
+    if (chunk.length === 0) break;
+    decoder.push(chunk);
+    offset += chunk.length;
+    await progress(offset);
+  }
+  decoder.finish();
+  return loader.found();
+}
+
+/** Fills the state from a checkpoint, and compares what came of it with what the checkpoint says. */
+class CheckpointLoader implements CheckpointVisitor {
+  readonly #state: SetsState;
+  readonly #identity: Identity;
+  readonly #path: string;
+  readonly #number: number;
+  readonly #list = new ByteList(new Uint8Array(0));
+  readonly #words: DotWords = { actor: 0, high: 0, low: 0 };
+  #set: SetEntry | undefined;
+  #header: CheckpointHeader | undefined;
+  #elements = 0;
+
+  constructor(state: SetsState, identity: Identity, path: string, number: number) {
+    this.#state = state;
+    this.#identity = identity;
+    this.#path = path;
+    this.#number = number;
+  }
+
+  found(): CheckpointHeader {
+    return this.#header ?? this.#fail('it has no header');
+  }
+
+  header(header: CheckpointHeader): void {
+    const { nodeId, clusterId } = this.#identity;
+    if (header.nodeId !== nodeId || header.clusterId !== clusterId)
+      this.#fail(`it belongs to node ${header.nodeId} of cluster "${header.clusterId}"`);
+    if (header.logNumber !== this.#number) this.#fail(`it is of log number ${header.logNumber}`);
+    this.#header = header;
+    this.#state.version.load(header.version as VersionVector);
+  }
+
+  set(buffer: Uint8Array, start: number, end: number): void {
+    this.#list.reset(buffer);
+    this.#list.push(start, end);
+    this.#set = this.#state.sets.findOrCreate(this.#list, 0);
+  }
+
+  element(start: number, end: number, dots: readonly Dot[], isNew: boolean): void {
+    const list = this.#list;
+    list.length = 1;
+    list.push(start, end);
+    this.#state.several.write(dots, this.#words);
+    if (this.#set !== undefined) this.#state.load(this.#set, list, 1, this.#words, isNew);
+    if (isNew) this.#elements += 1;
+  }
+
+  end(expected: Parameters<CheckpointVisitor['end']>[0]): void {
+    const { liveDots, xor } = this.#state.digest;
+    if (this.#elements !== expected.elements || liveDots !== expected.liveDots)
+      this.#fail(`it holds ${liveDots} dots where it says ${expected.liveDots}`);
+    if (xor[0] !== expected.xor[0] || xor[1] !== expected.xor[1])
+      this.#fail('its digest does not match its content');
+  }
+
+  #fail(why: string): never {
+    throw damagedCheckpoint(this.#path, why);
+  }
+}

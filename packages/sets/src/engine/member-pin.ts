@@ -1,0 +1,198 @@
+// Some sets as they were at one moment, for commands that take longer than a turn.
+//
+// An element enters the list when it loses its last dot of that moment, whether the walk has passed it or not: the
+// list also answers `has` and takes part in random draws. Each entry remembers whether it was passed, so that a
+// walk shows every element once.
+import { type Dot, type Random, randomBelow } from '@syncline/kernel';
+import { ByteList } from '../byte-list.js';
+import type { Pin as KeyspacePin } from '../keyspace.js';
+import {
+  memberBuffer,
+  memberEnd,
+  memberStart,
+  ROW_HASH_HIGH,
+  readWord,
+} from '../memory/element-row.js';
+import { DroppedList, Pin } from './pins.js';
+import type { SetEntry } from './set-table.js';
+import type { SetsState } from './sets-state.js';
+
+const ROWS_PER_BATCH = 512;
+const HASH_END = 2 ** 32;
+/** Draws that may miss before the members are listed instead: the set has then grown a thousandfold meanwhile. */
+const MISSES_MAX = 4_096;
+
+export interface MemberPinDeps {
+  readonly random: Random;
+  /** Ends the turn: what is in memory is in the log, or was undone. */
+  commitNow(): void;
+  yieldIfOverBudget(): Promise<void> | undefined;
+}
+
+interface PinnedSet {
+  readonly set: SetEntry;
+  readonly cardinality: number;
+  readonly dropped: DroppedList;
+  /** Of entries that a walk had passed when they were dropped. */
+  readonly passed: Set<number>;
+  /** The walk has visited rows whose hash word is below this. */
+  walkedHash: number;
+  /** Members of the list up to `indexedCount`, as text. */
+  index: Set<string>;
+  indexedCount: number;
+}
+
+export class MemberPin extends Pin implements KeyspacePin {
+  readonly #deps: MemberPinDeps;
+  readonly #byName = new Map<string, PinnedSet>();
+  readonly #bySet = new Map<SetEntry, PinnedSet>();
+
+  constructor(state: SetsState, deps: MemberPinDeps, names: readonly Uint8Array[]) {
+    deps.commitNow();
+    super(state);
+    this.#deps = deps;
+    for (const name of names) {
+      const set = state.sets.find(ByteList.of(name), 0);
+      if (set === undefined || this.#bySet.has(set)) continue;
+      const pinned = {
+        set,
+        cardinality: set.cardinality,
+        dropped: new DroppedList(),
+        passed: new Set<number>(),
+        walkedHash: 0,
+        index: new Set<string>(),
+        indexedCount: 0,
+      };
+      this.#byName.set(textOf(name), pinned);
+      this.#bySet.set(set, pinned);
+    }
+  }
+
+  cardinality(set: Uint8Array): number {
+    return this.#byName.get(textOf(set))?.cardinality ?? 0;
+  }
+
+  has(set: Uint8Array, member: Uint8Array): boolean {
+    this.checkWhole();
+    const pinned = this.#byName.get(textOf(set));
+    if (pinned === undefined) return false;
+    const row = this.state.find(pinned.set, ByteList.of(member), 0);
+    if (row !== 0 && this.coversRow(row)) return true;
+    return pinned.dropped.length > 0 && indexOf(pinned).has(textOf(member));
+  }
+
+  async *members(set: Uint8Array): AsyncGenerator<readonly Uint8Array[], void, undefined> {
+    const pinned = this.#byName.get(textOf(set));
+    if (pinned === undefined) return;
+    const { heap } = this.state;
+    pinned.walkedHash = 0;
+    pinned.passed.clear();
+    while (pinned.walkedHash < HASH_END) {
+      this.#deps.commitNow();
+      this.checkWhole();
+      const batch: Uint8Array[] = [];
+      pinned.walkedHash = pinned.set.table.walk(pinned.walkedHash, ROWS_PER_BATCH, (row) => {
+        if (!this.coversRow(row)) return;
+        batch.push(memberBuffer(heap, row).slice(memberStart(row), memberEnd(heap, row)));
+      });
+      yield batch;
+      const pause = this.#deps.yieldIfOverBudget();
+      if (pause !== undefined) await pause;
+    }
+    for (let from = 0; from < pinned.dropped.length; from += ROWS_PER_BATCH) {
+      this.checkWhole();
+      const batch: Uint8Array[] = [];
+      const end = Math.min(pinned.dropped.length, from + ROWS_PER_BATCH);
+      for (let entry = from; entry < end; entry += 1)
+        if (!pinned.passed.has(entry)) batch.push(pinned.dropped.memberAt(entry).slice());
+      yield batch;
+      const pause = this.#deps.yieldIfOverBudget();
+      if (pause !== undefined) await pause;
+    }
+  }
+
+  randomMember(set: Uint8Array): Uint8Array {
+    this.checkWhole();
+    const pinned = this.#byName.get(textOf(set));
+    if (pinned === undefined || pinned.cardinality === 0)
+      throw new RangeError('a set without members has no random member');
+    const { random } = this.#deps;
+    const { table } = pinned.set;
+    for (let misses = 0; misses < MISSES_MAX; misses += 1) {
+      const draw = randomBelow(random, table.size + pinned.dropped.length);
+      if (draw >= table.size) return pinned.dropped.memberAt(draw - table.size).slice();
+      const row = table.randomRow(random);
+      if (this.coversRow(row)) return this.#memberOf(row);
+    }
+    return this.#listedMember(pinned);
+  }
+
+  get entries(): number {
+    let entries = 0;
+    for (const { dropped } of this.#bySet.values()) entries += dropped.length;
+    return entries;
+  }
+
+  get bytes(): number {
+    let bytes = 0;
+    for (const { dropped } of this.#bySet.values()) bytes += dropped.memoryBytes;
+    return bytes;
+  }
+
+  dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void {
+    const pinned = this.#bySet.get(set);
+    if (pinned === undefined) return;
+    const isOfMoment = ({ actor, counter }: Dot) => this.covers(actor, counter);
+    const dot = before.find(isOfMoment);
+    if (dot === undefined || after.some(isOfMoment)) return;
+    const { heap } = this.state;
+    const isPassed = readWord(heap, row, ROW_HASH_HIGH) >>> 0 < pinned.walkedHash;
+    if (isPassed) pinned.passed.add(pinned.dropped.length);
+    else pinned.passed.delete(pinned.dropped.length); // left over from a turn that was undone
+    pinned.dropped.push(set, memberBuffer(heap, row), memberStart(row), memberEnd(heap, row), dot);
+  }
+
+  turnSettled(): void {
+    for (const { dropped } of this.#bySet.values()) dropped.settle();
+  }
+
+  turnUndone(): void {
+    for (const pinned of this.#bySet.values()) {
+      pinned.dropped.undo();
+      if (pinned.indexedCount <= pinned.dropped.length) continue;
+      pinned.index = new Set();
+      pinned.indexedCount = 0;
+    }
+  }
+
+  free(): void {
+    this.#bySet.clear();
+    this.#byName.clear();
+  }
+
+  #memberOf(row: number): Uint8Array {
+    const { heap } = this.state;
+    return memberBuffer(heap, row).slice(memberStart(row), memberEnd(heap, row));
+  }
+
+  #listedMember({ set, dropped, cardinality }: PinnedSet): Uint8Array {
+    let left = randomBelow(this.#deps.random, cardinality) - dropped.length;
+    if (left < 0) return dropped.memberAt(left + dropped.length).slice();
+    let found = 0;
+    set.table.forEach((row) => {
+      if (found === 0 && this.coversRow(row) && left-- === 0) found = row;
+    });
+    return this.#memberOf(found);
+  }
+}
+
+function indexOf(pinned: PinnedSet): ReadonlySet<string> {
+  for (; pinned.indexedCount < pinned.dropped.length; pinned.indexedCount += 1)
+    pinned.index.add(textOf(pinned.dropped.memberAt(pinned.indexedCount)));
+  return pinned.index;
+}
+
+/** One character per byte, so that different bytes give different texts. */
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+}

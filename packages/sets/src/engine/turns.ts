@@ -1,0 +1,281 @@
+// Group commit: the changes of one turn of the event loop become one record of the log.
+//
+//   commands change memory ─▶ end of the turn: one append ─▶ replies leave (buffered)
+//                                   │                    └─▶ replies wait for a sync (synced)
+//                                   └─ no room: the turn is undone, its replies become errors
+//
+// Nothing leaves before the append has returned: every session with replies joins the turn and is told how it
+// ended. While the disk is full each operation is a turn of its own, so that reads and other commands are not
+// refused with it; only the turn that found the disk full takes the reads behind its first change with it.
+//
+// S5  Nothing leaves before its turn is as durable as configured.
+// S7  After a failed append memory is as it was before the turn.
+import {
+  assert,
+  type Clock,
+  type Durability,
+  type Metrics,
+  type SegmentLog,
+  SynclineError,
+  type Timer,
+} from '@syncline/kernel';
+import { setsLimits } from '../limits.js';
+import type { LocalOperation } from './operations.js';
+import type { SetsState } from './sets-state.js';
+
+/** What a record of the log holds. */
+export const RecordKind = { operations: 1 } as const;
+
+/** Has replies that wait for the end of the turn. */
+export interface TurnMember {
+  /**
+   * With an error the turn was undone: what was answered since its first change is refused. Otherwise the replies
+   * may leave, at once if `number` is 0, else once `turnsSynced` has reached it.
+   */
+  turnEnded(error: SynclineError | undefined, number: number): void;
+  /** False when it waits for a higher number. */
+  turnsSynced(number: number): boolean;
+  /** A sync failed: what waits is refused, since nobody knows what the disk has kept. */
+  turnsFailed(error: SynclineError): void;
+}
+
+export interface TurnsDeps {
+  readonly state: SetsState;
+  readonly operation: LocalOperation;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  /** After each turn that has changed something. */
+  onCommitted(): void;
+  /** The disk cannot be trusted any more. */
+  onFailed(error: SynclineError): void;
+}
+
+export class Turns {
+  durability: Durability;
+  readonly #deps: TurnsDeps;
+  /** Without one nothing is stored, and everything is lost with the process. */
+  #log: SegmentLog | undefined;
+  #members: TurnMember[] = [];
+  readonly #waitingForSync = new Set<TurnMember>();
+  #isPlanned = false;
+  #isSyncing = false;
+  #syncTimer: Timer | undefined;
+  /** Why the last append failed; undefined once one has succeeded. */
+  #fullBy: SynclineError | undefined;
+  #failure: SynclineError | undefined;
+  #operationsCount = 0;
+
+  constructor(deps: TurnsDeps, durability: Durability) {
+    this.#deps = deps;
+    this.durability = durability;
+  }
+
+  /** From now on turns are stored. */
+  attach(log: SegmentLog): void {
+    this.#log = log;
+  }
+
+  /** Whether this turn has changed something that is not in the log. */
+  get hasChanges(): boolean {
+    return this.#deps.state.record.size > 0;
+  }
+
+  get fullBy(): SynclineError | undefined {
+    return this.#fullBy;
+  }
+
+  get failure(): SynclineError | undefined {
+    return this.#failure;
+  }
+
+  /** Operations that were made here since the start. */
+  get operationsCount(): number {
+    return this.#operationsCount;
+  }
+
+  join(member: TurnMember): void {
+    this.#members.push(member);
+    this.#plan();
+  }
+
+  /** To be called after each operation. Throws when it had to be stored at once and could not be: it is undone. */
+  operationEnded(): void {
+    this.#operationsCount += 1;
+    const isLarge = this.#deps.state.record.size >= setsLimits.turnRecordBytesMax.value;
+    if (this.#fullBy === undefined && !isLarge) {
+      this.#plan();
+      return;
+    }
+    const error = this.commitNow();
+    if (error !== undefined) throw error;
+  }
+
+  /** Ends the turn early: afterwards what is in memory is in the log. Returns why the changes were undone. */
+  commitNow(): SynclineError | undefined {
+    assert(!this.#deps.operation.isRunning, 'a turn ends between operations');
+    const log = this.#log;
+    const error = this.hasChanges ? this.#append() : undefined;
+    const number = this.durability === 'synced' && log !== undefined ? log.nextNumber - 1 : 0;
+    const waitsFor = log !== undefined && number > log.syncedThrough ? number : 0;
+    if (this.#members.length > 0) {
+      const members = this.#members;
+      this.#members = [];
+      for (const member of members) {
+        if (waitsFor > 0) this.#waitingForSync.add(member);
+        member.turnEnded(error, waitsFor);
+      }
+    }
+    if (waitsFor > 0) this.#sync();
+    return error;
+  }
+
+  /** Resolves when all changes up to now are as durable as configured. Rejects when they were undone. */
+  settled(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let waitsFor = 0;
+      this.join({
+        turnEnded: (error, number) => {
+          waitsFor = number;
+          if (error !== undefined) reject(error);
+          else if (number === 0) resolve();
+        },
+        turnsSynced: (number) => {
+          if (number < waitsFor) return false;
+          resolve();
+          return true;
+        },
+        turnsFailed: reject,
+      });
+    });
+  }
+
+  /** The disk cannot be trusted any more. Nothing is written from now on. */
+  fail(error: SynclineError): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.stop();
+    const waiting = [...this.#waitingForSync];
+    this.#waitingForSync.clear();
+    this.#deps.onFailed(error);
+    for (const member of waiting) member.turnsFailed(error);
+  }
+
+  /** Ends the timer, and nothing else. */
+  stop(): void {
+    this.#syncTimer?.cancel();
+    this.#syncTimer = undefined;
+  }
+
+  #plan(): void {
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    this.#deps.clock.defer(this.#end);
+  }
+
+  readonly #end = (): void => {
+    this.#isPlanned = false;
+    this.commitNow();
+  };
+
+  #append(): SynclineError | undefined {
+    const { state, clock, metrics } = this.#deps;
+    const log = this.#log;
+    const { record } = state;
+    if (this.#failure !== undefined) return this.#undo(this.#failure);
+    if (log !== undefined) {
+      const startMs = clock.monotonicMs();
+      try {
+        // A turn that only removes may use the room that is kept back for it.
+        const useReserve = this.#fullBy !== undefined && !record.hasAdds;
+        log.append(RecordKind.operations, [record.bytes()], { useReserve });
+      } catch (thrown) {
+        return this.#undo(SynclineError.from(thrown, 'storage-failed'));
+      }
+      metrics.observe('syncline_sets_log_append_seconds', (clock.monotonicMs() - startMs) / 1000);
+      if (this.durability === 'buffered') this.#planSync();
+    }
+    this.#fullBy = undefined;
+    record.clear();
+    state.settleTurn();
+    this.#deps.onCommitted();
+    return undefined;
+  }
+
+  #undo(error: SynclineError): SynclineError {
+    this.#deps.state.undoTurn();
+    if (error.code === 'storage-full') this.#fullBy = error;
+    else this.fail(error);
+    return error;
+  }
+
+  #planSync(): void {
+    this.#syncTimer ??= this.#deps.clock.setTimer(setsLimits.syncIntervalMs.value, () => {
+      this.#syncTimer = undefined;
+      this.#sync();
+    });
+  }
+
+  /** One at a time. What was appended meanwhile is covered by the next one. */
+  #sync(): void {
+    if (this.#isSyncing || this.#failure !== undefined) return;
+    this.#isSyncing = true;
+    void this.#syncOnce();
+  }
+
+  async #syncOnce(): Promise<void> {
+    const { clock, metrics } = this.#deps;
+    const log = this.#log;
+    assert(log !== undefined, 'only a log is synced');
+    const startMs = clock.monotonicMs();
+    try {
+      await log.sync();
+    } catch (thrown) {
+      this.#isSyncing = false;
+      this.fail(SynclineError.from(thrown, 'storage-failed'));
+      return;
+    }
+    metrics.observe('syncline_sets_log_sync_seconds', (clock.monotonicMs() - startMs) / 1000);
+    this.#isSyncing = false;
+    for (const member of this.#waitingForSync)
+      if (member.turnsSynced(log.syncedThrough)) this.#waitingForSync.delete(member);
+    if (log.syncedThrough >= log.nextNumber - 1) return;
+    if (this.#waitingForSync.size > 0 || this.durability === 'synced') this.#sync();
+    else this.#planSync();
+  }
+}
+
+/**
+ * Lets long work go on in slices, one worker per turn: however many long commands run, together they hold the
+ * event loop for one slice per turn. Workers take their turns in the order in which they asked.
+ */
+export class LoopShare {
+  readonly #clock: Clock;
+  readonly #waiting: (() => void)[] = [];
+  #sliceStartMs = Number.NEGATIVE_INFINITY;
+  #isPlanned = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Undefined while the slice has time left; otherwise wait for the next one. */
+  yieldIfOverBudget(): Promise<void> | undefined {
+    const usedMs = this.#clock.monotonicMs() - this.#sliceStartMs;
+    if (this.#waiting.length === 0 && usedMs < setsLimits.turnTimeMs.value) return undefined;
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      this.#plan();
+    });
+  }
+
+  #plan(): void {
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    this.#clock.defer(() => {
+      this.#isPlanned = false;
+      this.#sliceStartMs = this.#clock.monotonicMs();
+      this.#waiting.shift()?.();
+      if (this.#waiting.length > 0) this.#plan();
+    });
+  }
+}

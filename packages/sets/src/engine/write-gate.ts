@@ -1,0 +1,143 @@
+// Who may write now. A command too large for one turn closes the gate and works in parts; other writes wait.
+//
+// It holds the gate for gateHoldMs at most while others wait: then those that have come so far are let through,
+// and other large commands get their turn before it goes on. So a small write waits for one hold, however many
+// large commands run. Within a connection the order is kept by the session.
+import { abortedError, type Clock, SynclineError } from '@syncline/kernel';
+import type { WriteHold } from '../keyspace.js';
+import { setsLimits } from '../limits.js';
+import type { LoopShare, Turns } from './turns.js';
+
+/** Writers that are let through in one turn. */
+const WRITERS_PER_TURN = 256;
+
+export interface WriteGateDeps {
+  readonly clock: Clock;
+  readonly turns: Pick<Turns, 'commitNow'>;
+  readonly loop: LoopShare;
+}
+
+interface Waiting {
+  resolve(): void;
+  reject(error: SynclineError): void;
+}
+
+/** A large command, while it holds the gate or waits for it. */
+interface Closer extends Waiting {
+  readonly hold: object;
+}
+
+export class WriteGate {
+  readonly #deps: WriteGateDeps;
+  readonly #writers: Waiting[] = [];
+  readonly #closers: Closer[] = [];
+  #holder: object | undefined;
+  /** Writers that go before the next closer. */
+  #writersDue = 0;
+  #isPumping = false;
+  #shutBy: SynclineError | undefined;
+
+  constructor(deps: WriteGateDeps) {
+    this.#deps = deps;
+  }
+
+  get waitingCount(): number {
+    return this.#writers.length + this.#closers.length;
+  }
+
+  /** Undefined: write now. Otherwise write in the turn in which the promise resolves. */
+  admit(): Promise<void> | undefined {
+    if (this.#shutBy !== undefined) return Promise.reject(this.#shutBy);
+    if (this.#holder === undefined && this.#writers.length === 0) return undefined;
+    return new Promise((resolve, reject) => {
+      this.#writers.push({ resolve, reject });
+    });
+  }
+
+  async close(signal: AbortSignal): Promise<WriteHold> {
+    if (this.#shutBy !== undefined) throw this.#shutBy;
+    if (signal.aborted) throw abortedError('closing the write gate', signal);
+    const hold = {};
+    await this.#queueCloser(hold, signal);
+    let heldSinceMs = this.#deps.clock.monotonicMs();
+    return {
+      nextPart: () => {
+        const error = this.#shutBy ?? this.#deps.turns.commitNow();
+        if (error !== undefined) return Promise.reject(error);
+        const heldMs = this.#deps.clock.monotonicMs() - heldSinceMs;
+        if (heldMs < setsLimits.gateHoldMs.value || this.waitingCount === 0)
+          return this.#deps.loop.yieldIfOverBudget();
+        const again = this.#queueCloser(hold);
+        this.#open();
+        return again.then(() => {
+          heldSinceMs = this.#deps.clock.monotonicMs();
+        });
+      },
+      release: () => {
+        if (this.#holder === hold) this.#open();
+      },
+    };
+  }
+
+  /** From now on everybody is refused with this error, those who wait included. */
+  shut(error: SynclineError): void {
+    this.#shutBy ??= error;
+    const waiting = [...this.#writers.splice(0), ...this.#closers.splice(0)];
+    this.#writersDue = 0;
+    for (const { reject } of waiting) reject(error);
+  }
+
+  #queueCloser(hold: object, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        const index = this.#closers.indexOf(entry);
+        if (index < 0 || signal === undefined) return;
+        this.#closers.splice(index, 1);
+        reject(abortedError('closing the write gate', signal));
+      };
+      const entry: Closer = {
+        hold,
+        resolve: () => {
+          signal?.removeEventListener('abort', leave);
+          resolve();
+        },
+        reject: (error) => {
+          signal?.removeEventListener('abort', leave);
+          reject(error);
+        },
+      };
+      signal?.addEventListener('abort', leave, { once: true });
+      this.#closers.push(entry);
+      this.#pumpLater();
+    });
+  }
+
+  #open(): void {
+    this.#holder = undefined;
+    this.#writersDue = this.#writers.length;
+    this.#pumpLater();
+  }
+
+  #pumpLater(): void {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    this.#deps.clock.defer(() => {
+      this.#isPumping = false;
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    if (this.#holder !== undefined) return;
+    if (this.#writersDue > 0 || this.#closers.length === 0) {
+      const passing = this.#writers.splice(0, WRITERS_PER_TURN);
+      this.#writersDue = Math.max(0, this.#writersDue - passing.length);
+      for (const { resolve } of passing) resolve();
+      if (this.#writers.length > 0 || this.#closers.length > 0) this.#pumpLater();
+      return;
+    }
+    const next = this.#closers.shift();
+    this.#holder = next?.hold;
+    next?.resolve();
+  }
+}

@@ -1,0 +1,122 @@
+// What one connection may do: how much within a turn of the event loop, and how long it may keep us waiting.
+//
+// The system hands over many chunks of one busy socket within a turn, so the budget is per turn, not per chunk.
+// Deadlines are checked about once a second.
+import type { Clock } from '@syncline/kernel';
+import { setsLimits } from '../limits.js';
+
+/** Asking the clock costs as much as a tenth of a command. */
+const COMMANDS_PER_LOOK = 4;
+/** 1 KiB of arguments and reply weighs like another command. */
+const WEIGHT_SHIFT = 10;
+
+/** Numbers the turns of the event loop. One for all connections. */
+export class TurnCounter {
+  readonly #clock: Clock;
+  #turn = 0;
+  #isCounting = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  current(): number {
+    if (!this.#isCounting) {
+      this.#isCounting = true;
+      this.#clock.defer(this.#end);
+    }
+    return this.#turn;
+  }
+
+  readonly #end = (): void => {
+    this.#isCounting = false;
+    this.#turn += 1;
+  };
+}
+
+export class TurnBudget {
+  readonly #clock: Clock;
+  readonly #turns: TurnCounter;
+  #turn = -1;
+  #commandsLeft = 0;
+  #timeLeftMs = 0;
+  #untilLook = COMMANDS_PER_LOOK;
+  #startedMs = 0;
+
+  constructor(clock: Clock, turns: TurnCounter) {
+    this.#clock = clock;
+    this.#turns = turns;
+  }
+
+  /** Commands are about to run. */
+  start(nowMs: number): void {
+    const turn = this.#turns.current();
+    if (turn !== this.#turn) {
+      this.#turn = turn;
+      this.#commandsLeft = setsLimits.turnCommandsMax.value;
+      this.#timeLeftMs = setsLimits.turnTimeMs.value;
+    }
+    this.#startedMs = nowMs;
+    this.#untilLook = COMMANDS_PER_LOOK;
+  }
+
+  /** Charges one command with the bytes that it took and answered. False: other connections are next. */
+  spend(bytes: number, hasWalked: boolean): boolean {
+    this.#commandsLeft -= 1;
+    if (this.#commandsLeft <= 0) return false;
+    this.#untilLook -= 1 + (bytes >> WEIGHT_SHIFT);
+    if (this.#untilLook > 0 && !hasWalked) return true;
+    this.#untilLook = COMMANDS_PER_LOOK;
+    return this.#clock.monotonicMs() - this.#startedMs < this.#timeLeftMs;
+  }
+
+  stop(nowMs: number): void {
+    this.#timeLeftMs -= nowMs - this.#startedMs;
+  }
+}
+
+export type OverdueReason = 'half-command' | 'unauthenticated' | 'idle' | 'slow-reader';
+
+/** The state of a connection at the moment of a check. */
+export interface SessionSituation {
+  readonly isAuthenticated: boolean;
+  /** A command runs, or its replies are not taken: then it is not idle. */
+  readonly isBusy: boolean;
+  /** Much is not taken, or nothing of a large reply. */
+  readonly isReaderSlow: boolean;
+  readonly isMidCommand: boolean;
+  readonly lastActiveMs: number;
+  /** 0: it may be idle for ever. */
+  readonly idleTimeoutMs: number;
+}
+
+export class SessionDeadlines {
+  #midCommandSinceMs: number;
+  #unauthenticatedSinceMs: number;
+  #slowSinceMs: number;
+
+  constructor(nowMs: number) {
+    this.#midCommandSinceMs = nowMs;
+    this.#unauthenticatedSinceMs = nowMs;
+    this.#slowSinceMs = nowMs;
+  }
+
+  /** From here on a half command is a new one. */
+  commandBegins(nowMs: number): void {
+    this.#midCommandSinceMs = nowMs;
+  }
+
+  overdue(nowMs: number, now: SessionSituation): OverdueReason | undefined {
+    const { unauthenticatedTimeoutMs, outputSlowMs, commandTimeoutMs } = setsLimits;
+    if (now.isAuthenticated) this.#unauthenticatedSinceMs = nowMs;
+    if (!now.isReaderSlow) this.#slowSinceMs = nowMs;
+    // While we do not read, the rest of a command cannot arrive.
+    if (!now.isMidCommand || now.isBusy) this.#midCommandSinceMs = nowMs;
+    if (nowMs - this.#unauthenticatedSinceMs >= unauthenticatedTimeoutMs.value)
+      return 'unauthenticated';
+    if (nowMs - this.#slowSinceMs >= outputSlowMs.value) return 'slow-reader';
+    if (nowMs - this.#midCommandSinceMs >= commandTimeoutMs.value) return 'half-command';
+    const isIdle = now.idleTimeoutMs > 0 && nowMs - now.lastActiveMs >= now.idleTimeoutMs;
+    return isIdle && !now.isBusy ? 'idle' : undefined;
+  }
+}

@@ -14,9 +14,9 @@
 // R10  The items handed out are exactly the difference that explains every symbol received; else there are none.
 // R11  At most itemsMax items and symbolsMax symbols, no item twice, no more items than symbols.
 import { type RibltKey, ribltHash } from './item-hash.js';
-import { DECODER_ITEMS_MAX, DECODER_SYMBOLS_MAX } from './limits.js';
+import { ribltLimits } from './limits.js';
 import { ITEM_WORDS, MappedItems } from './mapped-items.js';
-import { firstS0, firstS1, nextIndex, nextS0, nextS1 } from './mapping.js';
+import { firstS0, firstS1, nextIndex, nextS0, nextS1, SYMBOL_INDEX_END } from './mapping.js';
 import { RibltError } from './riblt-error.js';
 import { SYMBOL_WORDS, type SymbolBlock } from './symbol-block.js';
 
@@ -54,13 +54,12 @@ export class Decoder {
   #state: 'more' | 'done' | RibltError = 'more';
 
   /** Both sides of a reconciliation need the same key. */
-  constructor(
-    key: RibltKey,
-    { itemsMax = DECODER_ITEMS_MAX, symbolsMax = DECODER_SYMBOLS_MAX }: DecoderOptions = {},
-  ) {
+  constructor(key: RibltKey, options: DecoderOptions = {}) {
+    const { decoderItemsMax, decoderSymbolsMax } = ribltLimits;
     this.#key = { k0: key.k0 | 0, k1: key.k1 | 0 };
-    this.#itemsMax = itemsMax;
-    this.#symbolsMax = symbolsMax;
+    this.#itemsMax = options.itemsMax ?? decoderItemsMax.value;
+    const symbolsMax = options.symbolsMax ?? decoderSymbolsMax.value;
+    this.#symbolsMax = Math.min(symbolsMax, SYMBOL_INDEX_END);
   }
 
   /** Symbols pushed so far, which is the index of the next one. */

@@ -3,9 +3,9 @@
 // An encoder keeps its items, so it can go on for ever. Where the number of symbols has a bound and the set is
 // large, a Sketch needs less memory.
 import { type RibltKey, ribltHash } from './item-hash.js';
-import { ENCODER_ITEMS_MAX, SYMBOL_INDEX_END } from './limits.js';
+import { ribltLimits } from './limits.js';
 import { ITEM_WORDS, MappedItems } from './mapped-items.js';
-import { firstS0, firstS1 } from './mapping.js';
+import { firstS0, firstS1, SYMBOL_INDEX_END } from './mapping.js';
 import { RibltError } from './riblt-error.js';
 import { SYMBOL_WORDS, SymbolBlock } from './symbol-block.js';
 
@@ -29,7 +29,10 @@ export class Encoder {
   #ahead: Int32Array = new Int32Array(0);
 
   /** Both sides of a reconciliation need the same key. */
-  constructor(key: RibltKey, { itemsMax = ENCODER_ITEMS_MAX }: EncoderOptions = {}) {
+  constructor(
+    key: RibltKey,
+    { itemsMax = ribltLimits.encoderItemsMax.value }: EncoderOptions = {},
+  ) {
     this.#key = { k0: key.k0 | 0, k1: key.k1 | 0 };
     this.#itemsMax = itemsMax;
   }

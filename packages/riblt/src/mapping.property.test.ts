@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { SYMBOL_INDEX_END } from './limits.js';
-import { firstS0, firstS1, nextIndex, nextS0, nextS1 } from './mapping.js';
+import { firstS0, firstS1, nextIndex, nextS0, nextS1, SYMBOL_INDEX_END } from './mapping.js';
 import { plainIndexes } from './testing/plain-riblt.js';
 
 const words = fc.nat({ max: 2 ** 32 - 1 });

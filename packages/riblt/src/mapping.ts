@@ -8,7 +8,12 @@
 // use only operations that IEEE 754 rounds exactly, so the sequence is the same on every machine.
 //
 // R3  Equal hashes give equal sequences everywhere; they start with 0 and rise strictly.
-import { SYMBOL_INDEX_END } from './limits.js';
+
+/**
+ * No symbol has this index or a higher one, so an index always fits a signed word. A stream would have to
+ * send 22 GB to get there.
+ */
+export const SYMBOL_INDEX_END = 2 ** 30;
 
 /** The state of the generator starts with the hash. It must not be all zero. */
 export function firstS0(h0: number): number {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { SYMBOL_INDEX_END } from './limits.js';
+import { SYMBOL_INDEX_END } from './mapping.js';
 import { Sketch } from './sketch.js';
 import { sketchOf, splitSet } from './testing/example-sets.js';
 import { plainSymbols, symbolsOf, wordsOf } from './testing/plain-riblt.js';

@@ -8,8 +8,7 @@
 // R5  Subtracting a sketch is removing all its items; of a copy and its original neither changes the other.
 // R6  Symbols do not depend on the size: those of a smaller sketch and of an Encoder are a prefix.
 import { type RibltKey, ribltHash } from './item-hash.js';
-import { SYMBOL_INDEX_END } from './limits.js';
-import { firstS0, firstS1, nextS0, nextS1 } from './mapping.js';
+import { firstS0, firstS1, nextS0, nextS1, SYMBOL_INDEX_END } from './mapping.js';
 import { SYMBOL_WORDS, SymbolBlock, subtractSymbols } from './symbol-block.js';
 
 export class Sketch {

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Encoder } from './encoder.js';
-import { BLOCK_ITEMS_MAX, SYMBOL_INDEX_END } from './limits.js';
+import { SYMBOL_INDEX_END } from './mapping.js';
 import { RibltError } from './riblt-error.js';
-import { SymbolBlock } from './symbol-block.js';
+import { BLOCK_ITEMS_MAX, SymbolBlock } from './symbol-block.js';
 import { encoderOf, isSameBlock, seededSet, sketchOf } from './testing/example-sets.js';
 
 const key = { k0: 0x01234567, k1: 0x89abcdef };

@@ -10,11 +10,14 @@
 //
 // R7  What is read back equals what was written, and whatever else arrives is refused with `corrupt`.
 // R8  Reading allocates in proportion to the bytes given, whatever they claim.
-import { BLOCK_ITEMS_MAX, SYMBOL_INDEX_END } from './limits.js';
+import { SYMBOL_INDEX_END } from './mapping.js';
 import { RibltError } from './riblt-error.js';
 
 /** Words of a symbol: w0 w1 w2 of the sum, h0 h1 of the check, count. */
 export const SYMBOL_WORDS = 6;
+
+/** Items of the set behind a block: the count of symbol 0 is a signed word. */
+export const BLOCK_ITEMS_MAX = 2 ** 31 - 1;
 
 const SUM_BYTES = 12;
 const CHECK_BYTES = 8;

@@ -1,49 +1,51 @@
-// A command may find its sets at hand or not, so there are two ways through many commands. They must give
-// one and the same answer, and leave the same sets behind.
+// Many commands can run in two ways: within a turn, or in slices. Both must give the same answer and leave the same
+// sets behind; and in slices they must keep their promises while others write.
+import { silentMetrics } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ByteList } from '../byte-list.js';
 import { PlainKeyspace } from '../testing/plain-keyspace.js';
-import { RecordedReply, type ReplyValue } from '../testing/recorded-reply.js';
-import type { Command, CommandContext } from './command.js';
-import { genericCommands } from './generic/generic-commands.js';
-import { setCommands } from './set/set-commands.js';
+import type { ReplyValue } from '../testing/recorded-reply.js';
+import { createCommandTable } from './command-table.js';
+import { CommandRig } from './testing/command-rig.js';
 
-const commands = new Map([...setCommands, ...genericCommands].map((one) => [one.name, one]));
-const keys = fc.constantFrom('a', 'b', 'c', '');
+const table = createCommandTable({ metrics: silentMetrics });
+const NAMES = ['a', 'b', 'c', ''];
+const keys = fc.constantFrom(...NAMES);
 const members = fc.constantFrom('1', '2', '3', '4', 'five', '');
 const steps = fc.oneof(
   fc.tuple(fc.constantFrom('sadd', 'srem', 'smismember'), keys, members, members),
   fc.tuple(fc.constant('sadd'), keys, members, members, members, members),
   fc.tuple(fc.constantFrom('sinter', 'sunion', 'sdiff', 'del', 'unlink', 'exists'), keys, keys),
+  fc.tuple(fc.constantFrom('sinter', 'sunion', 'sdiff'), keys, keys, keys),
   fc.tuple(fc.constantFrom('sinterstore', 'sunionstore', 'sdiffstore'), keys, keys, keys),
   fc.tuple(fc.constant('sintercard'), fc.constant('2'), keys, keys),
   fc.tuple(fc.constant('sintercard'), fc.constant('2'), keys, keys, fc.constant('LIMIT'), members),
   fc.tuple(fc.constant('smembers'), keys),
+  fc.tuple(fc.constantFrom('keys'), fc.constantFrom('*', '?', '[ab]')),
+  fc.tuple(fc.constantFrom('flushall', 'flushdb')),
   fc.tuple(fc.constantFrom('spop', 'srandmember'), keys),
   fc.tuple(fc.constantFrom('spop', 'srandmember'), keys, fc.constantFrom('0', '2', '9', '-3', 'x')),
 );
 
-test('S13 a command answers the same within a turn and beyond it', async () => {
+test('S13 a command answers the same within a turn and in slices', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { maxLength: 30 }), async (sequence) => {
-      const short = createWorld();
-      const long = createWorld();
+      const short = new CommandRig({ table });
+      const long = new CommandRig({ table });
       for (const words of sequence) {
         const answers = [
           await run(short, words, 'run'),
           await run(long, words, 'runLong'),
         ] as const;
-        // Only what is random may differ: then both go on from what the first has left.
+        // Only random picks may differ: then both continue with what the first has left.
         if (words[0] === 'spop' || words[0] === 'srandmember') {
           expect(shapeOf(answers[1])).toEqual(shapeOf(answers[0]));
           await copy(short, long);
         } else {
           expect(unordered(answers[1])).toEqual(unordered(answers[0]));
         }
-        expect(long.keyspace.openViews).toBe(0);
-        expect(long.keyspace.gateHolds).toBe(0);
+        expect([long.keyspace.openPins, long.keyspace.gateHolds]).toEqual([0, 0]);
       }
       expect(await contents(long)).toEqual(await contents(short));
     }),
@@ -51,71 +53,119 @@ test('S13 a command answers the same within a turn and beyond it', async () => {
   );
 });
 
-test('scans beyond a turn page as those within it do', async () => {
-  const world = createWorld();
-  const all = Array.from({ length: 40 }, (_, number) => `m${number}`);
-  await run(world, ['sadd', 'a', ...all], 'run');
-  for (const way of ['run', 'runLong'] as const) {
-    for (const count of [1, 3, 10, 100]) {
-      const seen: string[] = [];
-      let cursor = '0';
-      do {
-        const [page] = await run(world, ['sscan', 'a', cursor, 'COUNT', String(count)], way);
-        const [next, items] = itemsOf(page);
-        seen.push(...itemsOf(items).map(textOf));
-        cursor = textOf(next);
-      } while (cursor !== '0');
-      expect(seen.toSorted()).toEqual(all.toSorted());
-    }
-  }
+const reads = fc.oneof(
+  fc.tuple(fc.constantFrom('sinter', 'sunion', 'sdiff'), keys, keys, keys),
+  fc.tuple(fc.constant('sintercard'), fc.constant('2'), keys, keys),
+  fc.tuple(fc.constant('smembers'), keys),
+);
+const writes = fc.tuple(fc.constantFrom('sadd', 'srem'), keys, members, members);
+
+test('S13 a read in slices answers what there was when it began, whatever others write meanwhile', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(writes, { minLength: 5, maxLength: 12 }),
+      reads,
+      fc.array(writes, { minLength: 3, maxLength: 12 }),
+      async (before, read, meanwhile) => {
+        const rig = new CommandRig({ table });
+        for (const words of before) await run(rig, words, 'run');
+        const expected = await run(rig, read, 'run');
+        writeMeanwhile(rig, meanwhile);
+        expect(unordered(await run(rig, read, 'runLong'))).toEqual(unordered(expected));
+        expect(rig.keyspace.openPins).toBe(0);
+      },
+    ),
+    { numRuns: 300 },
+  );
 });
 
-interface World {
-  readonly keyspace: PlainKeyspace;
-}
+const changes = fc.oneof(
+  fc.tuple(fc.constantFrom('sinterstore', 'sunionstore', 'sdiffstore'), keys, keys, keys),
+  fc.tuple(fc.constantFrom('del', 'unlink'), keys, keys),
+  fc.tuple(fc.constant('flushall')),
+);
 
-function createWorld(): World {
-  return { keyspace: new PlainKeyspace({ random: createSeededRandom(1) }) };
+test('S13 a change in slices does its work on all members that others leave alone', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(writes, { minLength: 5, maxLength: 12 }),
+      changes,
+      fc.array(writes, { minLength: 1, maxLength: 8 }),
+      async (before, change, meanwhile) => {
+        const [alone, shared] = [new CommandRig({ table }), new CommandRig({ table })];
+        for (const words of before) for (const rig of [alone, shared]) await run(rig, words, 'run');
+        const expected = await run(alone, change, 'run');
+        writeMeanwhile(shared, meanwhile);
+        expect(await run(shared, change, 'runLong')).toEqual(expected);
+        const touched = new Set(meanwhile.flatMap(([, key, ...rest]) => rest.map((m) => key + m)));
+        const untouched = ([name, list]: readonly [string, readonly string[]]) =>
+          list.filter((member) => !touched.has(name + member)).map((member) => [name, member]);
+        expect((await contents(shared)).flatMap(untouched)).toEqual(
+          (await contents(alone)).flatMap(untouched),
+        );
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test('S13 what SPOP returns in slices was removed by it, and by nobody else', async () => {
+  const random = createSeededRandom(3);
+  const keyspace = new PlainKeyspace({ random });
+  const rig = new CommandRig({ table, keyspace });
+  const all = Array.from({ length: 20_000 }, (_, number) => `m${number}`);
+  await rig.send('SADD', 'k', ...all);
+  const popped = itemsOf((await run(rig, ['spop', 'k', '19000'], 'runLong'))[0]).map(textOf);
+  const left = itemsOf((await run(rig, ['smembers', 'k'], 'run'))[0]).map(textOf);
+  expect([...popped, ...left].sort()).toEqual(all.sort());
+  expect(keyspace.operations.slice(1)).toEqual([4_096, 4_096, 4_096, 4_096, 2_616]);
+});
+
+/** Others write whenever the command of the rig lets them, one command at a time. */
+function writeMeanwhile({ keyspace }: CommandRig, meanwhile: readonly (readonly string[])[]): void {
+  const others = new CommandRig({ table, keyspace });
+  const waiting = [...meanwhile];
+  keyspace.betweenSlices = () => {
+    const words = waiting.shift();
+    if (words !== undefined) void others.command(words[0] ?? '').run(others.context(words));
+  };
 }
 
 async function run(
-  { keyspace }: World,
+  rig: CommandRig,
   words: readonly string[],
   way: 'run' | 'runLong',
 ): Promise<readonly ReplyValue[]> {
-  const command = commands.get(words[0] ?? '');
-  if (command === undefined) throw new Error(`no command ${words[0]}`);
-  const reply = new RecordedReply();
-  const args = ByteList.of(...words.map((word) => Buffer.from(word, 'latin1')));
-  const context = { args, reply, keyspace, facts: { random: createSeededRandom(2) } };
-  await runOne(command, context as unknown as CommandContext, way);
-  return reply.values;
+  const command = rig.command(words[0] ?? '');
+  const context = rig.context(words);
+  if (way === 'run' || command.runLong === undefined) await command.run(context);
+  else await command.runLong(context, rig.gone.signal);
+  return [...rig.reply.values];
 }
 
-async function runOne(command: Command, context: CommandContext, way: 'run' | 'runLong') {
-  if (way === 'run' || command.runLong === undefined) return command.run(context);
-  return command.runLong(context, new AbortController().signal);
+async function contents(
+  rig: CommandRig,
+): Promise<readonly (readonly [name: string, members: readonly string[]])[]> {
+  const all: (readonly [string, readonly string[]])[] = [];
+  for (const name of NAMES) {
+    const [shown] = await run(rig, ['smembers', name], 'run');
+    all.push([name, itemsOf(shown).map(textOf).sort()]);
+  }
+  return all;
 }
 
-async function contents(world: World): Promise<readonly unknown[]> {
-  const names = ['a', 'b', 'c', ''];
-  return Promise.all(
-    names.map(async (name) => unordered(await run(world, ['smembers', name], 'run'))),
-  );
-}
-
-async function copy(from: World, to: World): Promise<void> {
-  for (const name of ['a', 'b', 'c', '']) {
+async function copy(from: CommandRig, to: CommandRig): Promise<void> {
+  for (const [name, list] of await contents(from)) {
     await run(to, ['del', name], 'run');
-    const [shown] = await run(from, ['smembers', name], 'run');
-    const texts = itemsOf(shown).map(textOf);
-    if (texts.length > 0) await run(to, ['sadd', name, ...texts], 'run');
+    if (list.length > 0) await run(to, ['sadd', name, ...list], 'run');
   }
 }
 
 function unordered(values: readonly ReplyValue[]): unknown {
   return values.map((value) =>
-    value.kind === 'set' ? { kind: 'set', items: value.items.map(textOf).toSorted() } : value,
+    value.kind === 'set' || value.kind === 'array'
+      ? { kind: value.kind, items: value.items.map((item) => JSON.stringify(item)).sort() }
+      : value,
   );
 }
 

@@ -120,29 +120,38 @@ export interface QueuedCommand {
   readonly args: ByteList;
 }
 
-/** `CLIENT HELP` for `client`, made from the subcommands themselves. */
-export function createHelp(
-  { name, group }: Pick<Command, 'name' | 'group'>,
+export type DefineCommand = (
+  name: string,
+  arity: number,
+  flags: readonly CommandFlag[],
+  rest: Omit<Command, 'name' | 'arity' | 'flags' | 'group'>,
+) => Command;
+
+/** For the commands of a group: name, arity and flags in one line, as in Redis's own table. */
+export function commandsIn(group: Command['group']): DefineCommand {
+  return (name, arity, flags, rest) => ({ name, arity, flags, group, ...rest });
+}
+
+/** The subcommands with a HELP that is made from them. */
+export function withHelp(
+  define: DefineCommand,
+  container: string,
   subcommands: readonly Command[],
-): Command {
-  const help: Command = {
-    name: 'help',
-    arity: 2,
-    flags: ['loading', 'stale'],
-    group,
+): readonly Command[] {
+  const help = define('help', 2, ['loading', 'stale'], {
     summary: 'Prints this help.',
     difference: 'Lists the subcommands that Syncline supports.',
     run({ reply }) {
-      const lines = [...subcommands, help].flatMap((subcommand) => [
-        [subcommand.name.toUpperCase(), subcommand.syntax ?? ''].join(' ').trim(),
-        `    ${subcommand.summary}`,
+      const lines = [...subcommands, help].flatMap(({ name, syntax = '', summary }) => [
+        `${name.toUpperCase()} ${syntax}`.trim(),
+        `    ${summary}`,
       ]);
       reply.array(lines.length + 1);
       reply.simple(
-        `${name.toUpperCase()} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:`,
+        `${container.toUpperCase()} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:`,
       );
       for (const line of lines) reply.simple(line);
     },
-  };
-  return help;
+  });
+  return [...subcommands, help];
 }

@@ -1,67 +1,32 @@
-// Who may run, and what a failure is answered with, on commands made for the purpose.
+// Who may run, when it runs, and what a failure is answered with, on commands made for the purpose.
 import { SynclineError } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
-import { ByteList } from '../byte-list.js';
 import { PlainKeyspace } from '../testing/plain-keyspace.js';
-import { RecordedReply } from '../testing/recorded-reply.js';
-import type { Client } from './client.js';
-import type { Command, CommandContext } from './command.js';
-import { dispatchOver } from './dispatch.js';
+import type { Command, CommandFlag } from './command.js';
 import { CommandLookup } from './lookup.js';
-import type { ServerFacts } from './server-facts.js';
+import { CommandRig } from './testing/command-rig.js';
+import { transactionCommands } from './transactions/transaction-commands.js';
 
-/** The words of a failing storage never matter to who asks. */
 const broken = new SynclineError('storage-failed', 'the disk is gone');
+const outOfMemory = "OOM command not allowed when used memory > 'maxmemory'.";
 
-class SlowKeyspace extends PlainKeyspace {
-  readonly steps: string[] = [];
+class GatedKeyspace extends PlainKeyspace {
+  admissions = 0;
   gate: Promise<void> | undefined;
-  reopening: Promise<void> | undefined;
-  isLoaded = true;
 
   constructor() {
     super({ random: createSeededRandom(1) });
   }
 
-  override admit(kind?: 'read' | 'write'): undefined {
-    if (kind === 'read') return this.reopening as undefined;
-    this.steps.push('admit');
-    return this.gate as undefined;
-  }
-
-  override cardinality(args: ByteList, key: number): number {
-    if (this.reopening !== undefined) throw new SynclineError('unavailable', 'opened anew');
-    return super.cardinality(args, key);
-  }
-
-  override isWhole(): boolean {
-    return this.isLoaded;
-  }
-
-  override async bringIn(): Promise<void> {
-    this.steps.push('bring');
+  override admitWrite(): Promise<void> | undefined {
+    this.admissions += 1;
+    return this.gate;
   }
 }
 
-function desk(command: Partial<Command> = {}) {
-  const keyspace = new SlowKeyspace();
-  const reply = new RecordedReply();
-  const counted: string[] = [];
-  const state = { phase: 'serving' as ReturnType<ServerFacts['phase']>, cuts: 0 };
-  const client = {
-    gone: new AbortController().signal,
-    isAuthenticated: true,
-    queued: undefined as Client['queued'],
-    isQueueBroken: false,
-    lastCommand: '',
-    lastCounter: 0,
-    hasWalked: false,
-    cut: () => {
-      state.cuts += 1;
-    },
-  };
-  const facts = { phase: () => state.phase, countCommand: (name: string) => counted.push(name) };
+function rigWith(command: Partial<Command> = {}) {
+  const keyspace = new GatedKeyspace();
   const tried: Command = {
     name: 'try',
     arity: -2,
@@ -71,145 +36,191 @@ function desk(command: Partial<Command> = {}) {
     run: (context) => context.reply.simple('RAN'),
     ...command,
   };
-  const dispatch = dispatchOver(new CommandLookup([tried]));
-  const send = async (...words: readonly string[]) => {
-    const args = ByteList.of(...words.map((word) => Buffer.from(word)));
-    reply.values.length = 0;
-    await dispatch({ args, reply, keyspace, client, facts } as unknown as CommandContext);
-    const [value] = reply.values;
-    return value !== undefined && 'text' in value ? value.text : value;
-  };
-  return { send, keyspace, reply, client, state, counted };
+  const table = new CommandLookup([tried, ...transactionCommands]);
+  const rig = new CommandRig({ keyspace, table });
+  return Object.assign(rig, { gated: keyspace });
 }
 
 describe('who may run', () => {
-  test('a client without a password, only what is open to all', async () => {
-    const { send, client } = desk();
-    client.isAuthenticated = false;
-    expect(await send('foo')).toMatch(/^ERR unknown command 'foo'/);
-    expect(await send('try')).toMatch(/^ERR wrong number of arguments for 'try' command/);
-    expect(await send('try', 'a')).toBe('NOAUTH Authentication required.');
-    const open = desk({ flags: ['no_auth'] });
+  test('without a password, only what is open to all', async () => {
+    const rig = rigWith();
+    rig.client.isAuthenticated = false;
+    expect(await rig.text('foo')).toMatch(/^ERR unknown command 'foo'/);
+    expect(await rig.text('try')).toMatch(/^ERR wrong number of arguments for 'try' command/);
+    expect(await rig.text('try', 'a')).toBe('NOAUTH Authentication required.');
+    const open = rigWith({ flags: ['no_auth'] });
     open.client.isAuthenticated = false;
-    expect(await open.send('try', 'a')).toBe('RAN');
+    expect(await open.text('try', 'a')).toBe('RAN');
   });
 
-  test('while sets are loaded, only what says nothing of them', async () => {
-    const { send, state } = desk();
-    state.phase = 'loading';
-    expect(await send('try', 'a')).toBe('LOADING Syncline is loading its sets from a peer');
-    const loadable = desk({ flags: ['loading'] });
-    loadable.state.phase = 'loading';
-    expect(await loadable.send('try', 'a')).toBe('RAN');
+  const phases = [
+    ['loading', ['readonly'], 'LOADING Syncline is loading its sets'],
+    ['loading', ['loading'], 'RAN'],
+    ['closing', ['write'], 'ERR server is shutting down'],
+    ['closing', ['readonly'], 'RAN'],
+    ['failed', ['readonly'], 'MISCONF the disk is gone'],
+    ['failed', ['write'], 'MISCONF the disk is gone'],
+    ['failed', ['loading'], 'RAN'],
+  ] as const;
+
+  test.each(phases)('in phase %s a command with flags %j: %s', async (phase, flags, answer) => {
+    const rig = rigWith({ flags: [...flags] as CommandFlag[] });
+    Object.assign(rig.state, { phase, failure: broken });
+    expect(await rig.text('try', 'a')).toBe(answer);
   });
 
-  test('at the end, no write', async () => {
-    const { send, state } = desk();
-    state.phase = 'closing';
-    expect(await send('try', 'a')).toBe('ERR server is shutting down');
-    const reading = desk({ flags: ['readonly'] });
-    reading.state.phase = 'closing';
-    expect(await reading.send('try', 'a')).toBe('RAN');
+  test.each(phases)('EXEC in phase %s with a queued %j', async (phase, flags, answer) => {
+    const rig = rigWith({ flags: [...flags] as CommandFlag[] });
+    await rig.send('MULTI');
+    await rig.send('try', 'a');
+    Object.assign(rig.state, { phase, failure: broken });
+    const reply = await rig.send('EXEC');
+    const because = answer.replace(/^ERR /, '');
+    expect(reply).toEqual(
+      answer === 'RAN'
+        ? { kind: 'array', items: [{ kind: 'simple', text: 'RAN' }] }
+        : { kind: 'error', text: `EXECABORT Transaction discarded because of: ${because}` },
+    );
+    expect(rig.client.queued).toBeUndefined();
   });
 
   test('a refused command breaks the transaction that it was meant for', async () => {
-    const { send, client } = desk();
-    client.queued = [];
-    await send('try');
-    expect(client.isQueueBroken).toBe(true);
+    const rig = rigWith();
+    await rig.send('MULTI');
+    await rig.send('try');
+    expect(await rig.text('EXEC')).toMatch(/^EXECABORT /);
   });
 
   test('what ran is counted, what was refused is not', async () => {
-    const { send, counted, client } = desk();
-    await send('TRY', 'a');
-    await send('try');
-    expect(counted).toEqual(['try']);
-    expect(client.lastCommand).toBe('try');
+    const rig = rigWith();
+    await rig.send('TRY', 'a');
+    await rig.send('try');
+    expect(rig.counted).toEqual(['try']);
+    expect(rig.client.lastCommand).toBe('try');
+  });
+});
+
+describe('above maxmemory', () => {
+  test('what may add members is refused, everything else runs', async () => {
+    const adding = rigWith({ flags: ['write', 'denyoom'] });
+    const removing = rigWith({ flags: ['write'] });
+    for (const rig of [adding, removing]) rig.state.isOutOfMemory = true;
+    expect(await adding.text('try', 'a')).toBe(outOfMemory);
+    expect(await removing.text('try', 'a')).toBe('RAN');
+  });
+
+  test('nothing is queued, and the transaction is broken', async () => {
+    const rig = rigWith({ flags: ['readonly'] });
+    await rig.send('MULTI');
+    rig.state.isOutOfMemory = true;
+    expect(await rig.text('try', 'a')).toBe(outOfMemory);
+    expect(await rig.text('EXEC')).toMatch(/^EXECABORT Transaction discarded because of previous/);
+  });
+
+  test('EXEC is refused if it holds a command that may add members', async () => {
+    const rig = rigWith({ flags: ['write', 'denyoom'] });
+    await rig.send('MULTI');
+    await rig.send('try', 'a');
+    rig.state.isOutOfMemory = true;
+    expect(await rig.text('EXEC')).toBe(
+      `EXECABORT Transaction discarded because of: ${outOfMemory}`,
+    );
+    expect(await rig.text('EXEC')).toBe('ERR EXEC without MULTI');
   });
 });
 
 describe('when it runs', () => {
-  const walks = () => ({ kind: 'sets' as const, from: 1, to: 2, removes: false });
   const runLong: Command['runLong'] = async (context) => context.reply.simple('RAN LONG');
+  const estimate: Command['estimate'] = ({ args }, load) => load.reads(Number(args.text(1)));
 
-  test('at once when its sets are at hand and the gate is open', () => {
-    const { send, keyspace, reply, client } = desk({ walks });
-    void send('try', 'a');
-    expect(client.hasWalked, 'it may have taken long').toBe(true);
-    expect(reply.values).toEqual([{ kind: 'simple', text: 'RAN' }]);
-    expect(keyspace.steps).toEqual(['admit']);
+  test('at once if its work fits in a turn and the gate is open', () => {
+    const rig = rigWith({ estimate, runLong });
+    void rig.send('try', '16384');
+    expect(rig.reply.values).toEqual([{ kind: 'simple', text: 'RAN' }]);
+    expect(rig.gated.admissions).toBe(1);
+    expect(rig.client.hasWalked, 'it may have taken long').toBe(true);
   });
 
-  test('only when its sets can be looked up, while the storage is opened anew', async () => {
-    const { send, keyspace } = desk({ walks });
-    keyspace.reopening = Promise.resolve().then(() => {
-      keyspace.reopening = undefined;
+  test('in slices if its work does not fit in a turn', async () => {
+    const rig = rigWith({ estimate, runLong });
+    expect(await rig.text('try', '16385')).toBe('RAN LONG');
+    expect(rig.gated.admissions).toBe(0);
+  });
+
+  test('in slices if its sets have grown while it waited for the gate', async () => {
+    let reads = 1;
+    const rig = rigWith({ estimate: (_, load) => load.reads(reads), runLong });
+    rig.gated.gate = Promise.resolve().then(() => {
+      reads = 100_000;
     });
-    expect(await send('try', 'a')).toBe('RAN');
+    expect(await rig.text('try', 'a')).toBe('RAN LONG');
   });
 
-  test('sets come first and the gate comes last', async () => {
-    const { send, keyspace } = desk({ walks, runLong });
-    keyspace.isLoaded = false;
-    const bringIn = keyspace.bringIn.bind(keyspace);
-    keyspace.bringIn = async () => {
-      await bringIn();
-      keyspace.isLoaded = true;
-    };
-    expect(await send('try', 'a')).toBe('RAN');
-    expect(keyspace.steps).toEqual(['bring', 'admit']);
-  });
-
-  test('sets that leave while it waits for the gate make it run beyond a turn', async () => {
-    const { send, keyspace } = desk({ walks, runLong });
-    keyspace.gate = Promise.resolve().then(() => {
-      keyspace.isLoaded = false;
-    });
-    expect(await send('try', 'a')).toBe('RAN LONG');
-  });
-
-  test('sets that do not fit make it run beyond a turn', async () => {
-    const { send, keyspace } = desk({ walks, runLong });
-    keyspace.isLoaded = false;
-    expect(await send('try', 'a')).toBe('RAN LONG');
-  });
-
-  test('a change that is too large for one operation goes the long way', async () => {
-    const run = () => {
+  test('a change that is too large for one operation runs in slices, without the reply so far', async () => {
+    const run: Command['run'] = (context) => {
+      context.reply.array(3);
       throw new SynclineError('limit-exceeded', 'too large');
     };
-    expect(await desk({ run, runLong }).send('try', 'a')).toBe('RAN LONG');
-    expect(await desk({ run }).send('try', 'a')).toBe('ERR too large');
+    const rig = rigWith({ run, runLong });
+    expect(await rig.text('try', 'a')).toBe('RAN LONG');
+    expect(rig.reply.values).toHaveLength(1);
+    expect(await rigWith({ run }).text('try', 'a')).toBe('ERR too large');
+  });
+
+  test('a read does not ask for admission', async () => {
+    const rig = rigWith({ flags: ['readonly'] });
+    await rig.send('try', 'a');
+    expect(rig.gated.admissions).toBe(0);
   });
 });
 
 describe('failures', () => {
   test('within the turn: what was written is taken back', async () => {
-    const { send, reply } = desk({
+    const rig = rigWith({
       run: (context) => {
         context.reply.array(3);
         context.reply.integer(1);
         throw broken;
       },
     });
-    expect(await send('try', 'a')).toBe('MISCONF the disk is gone');
-    expect(reply.values).toHaveLength(1);
+    expect(await rig.text('try', 'a')).toBe('MISCONF the disk is gone');
+    expect(rig.reply.values).toHaveLength(1);
   });
 
-  test('later: when a part of the answer has left, the connection ends', async () => {
-    const { send, reply, state } = desk({ waits: true, run: () => Promise.reject(broken) });
-    expect(await send('try', 'a')).toBe('MISCONF the disk is gone');
-    reply.rewind = () => false;
-    expect(await send('try', 'a')).toBeUndefined();
-    expect(state.cuts).toBe(1);
+  test('later: once a part of the reply has been sent, the connection is closed', async () => {
+    const rig = rigWith({ waits: true, run: () => Promise.reject(broken) });
+    expect(await rig.text('try', 'a')).toBe('MISCONF the disk is gone');
+    rig.reply.rewind = () => false;
+    expect(await rig.send('try', 'a')).toBeUndefined();
+    expect(rig.cuts).toBe(1);
   });
 
-  test('a bug of ours is nobody’s answer', async () => {
-    const { send } = desk({
-      run: () => {
-        throw new TypeError('a bug');
+  const bug = new TypeError('a bug');
+  const throwing = () => {
+    throw bug;
+  };
+
+  test('a bug is not an answer', async () => {
+    await expect(rigWith({ run: throwing }).send('try', 'a')).rejects.toBe(bug);
+  });
+
+  test('a bug in a long command reaches the caller, also when the client has gone', async () => {
+    const rig = rigWith({
+      estimate: (_, load) => load.reads(100_000),
+      runLong: async () => {
+        rig.gone.abort();
+        throwing();
       },
     });
-    await expect(send('try', 'a')).rejects.toThrow('a bug');
+    await expect(rig.send('try', 'a')).rejects.toBe(bug);
+  });
+
+  test('a bug inside a transaction reaches the caller, also after waiting for the gate', async () => {
+    const rig = rigWith({ run: throwing });
+    rig.gated.gate = Promise.resolve();
+    await rig.send('MULTI');
+    await rig.send('try', 'a');
+    rig.gone.abort();
+    await expect(rig.send('EXEC')).rejects.toBe(bug);
   });
 });

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { setsLimits } from '../limits.js';
-import { Glob } from './glob.js';
-import { PatternMeter } from './pattern-meter.js';
+import { Glob, PatternMeter } from './glob.js';
 
 // `glob.int.test.ts` compares many more with redis-server.
 const cases: readonly (readonly [pattern: string, text: string, isMatch: boolean])[] = [
@@ -69,7 +68,7 @@ test.each([
   else expect(match()).toBe(outcome);
 });
 
-test('patterns of one turn are counted together, stars too, until they rest', () => {
+test('patterns of one turn are counted together, stars too, until the next turn', () => {
   const meter = new PatternMeter();
   const [stars, other] = ['*'.repeat(4_000), 'b*'].map(
     (pattern) => new Glob(Buffer.from(pattern), meter),
@@ -78,12 +77,12 @@ test('patterns of one turn are counted together, stars too, until they rest', ()
     for (let text = 0; text < count; text += 1) stars?.matches(longText, 0, 2);
   };
   matchAll(125);
-  expect(meter.isTired).toBe(false);
+  expect(meter.isSliceUsed).toBe(false);
   matchAll(250);
-  expect(meter.isTired).toBe(true);
+  expect(meter.isSliceUsed).toBe(true);
   expect(() => matchAll(5_000)).toThrow(tooMany);
   expect(() => other?.matches(longText, 0, 1)).toThrow(tooMany);
-  meter.rest();
+  meter.reset();
   expect(other?.matches(longText, 0, 1)).toBe(false);
 });
 

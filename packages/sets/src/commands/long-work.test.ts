@@ -1,71 +1,166 @@
-// A client that goes while its command works through a view: reads end, changes do not.
+// Commands that take longer than a turn: what happens when their client goes, and how their changes are divided.
+import { SynclineError } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
-import { ByteList } from '../byte-list.js';
-import type { KeyspaceView } from '../keyspace.js';
+import { setsLimits } from '../limits.js';
 import { PlainKeyspace } from '../testing/plain-keyspace.js';
-import { RecordedReply } from '../testing/recorded-reply.js';
-import type { CommandContext } from './command.js';
-import { genericCommands } from './generic/generic-commands.js';
-import { setCommands } from './set/set-commands.js';
+import { ChangeParts } from './long-work.js';
+import { OPERATION_BYTES } from './run-command.js';
+import { CommandRig, wordsOf } from './testing/command-rig.js';
 
-const commands = new Map([...setCommands, ...genericCommands].map((one) => [one.name, one]));
+const operationElements = setsLimits.operationElementsMax.value;
+const numbered = (count: number) => Array.from({ length: count }, (_, number) => `m${number}`);
 
-/** The client goes as soon as its command has a view. */
-class LeftKeyspace extends PlainKeyspace {
-  readonly client = new AbortController();
-
-  override async openView(): Promise<KeyspaceView> {
-    const view = await super.openView();
-    this.client.abort();
-    return view;
-  }
-}
-
-async function runLeft(words: readonly string[]): Promise<LeftKeyspace> {
-  const random = createSeededRandom(1);
-  const keyspace = new LeftKeyspace({ random });
-  for (const set of ['a', 'b']) keyspace.add(listOf([set, '1', '2', '3', '4', '5']), 0, 1);
-  const context = {
-    args: listOf(words),
-    reply: new RecordedReply(),
-    keyspace,
-    facts: { random },
-  } as unknown as CommandContext;
+/** The client goes as soon as its command lets others run, or has a part of its reply. */
+async function runAndLeave(words: readonly string[]): Promise<CommandRig> {
+  const rig = new CommandRig();
+  for (const set of ['a', 'b']) await rig.send('SADD', set, ...numbered(200));
+  for (const name of numbered(600)) await rig.send('SADD', name, 'x');
+  rig.keyspace.pauseEvery = 1;
+  rig.keyspace.betweenSlices = () => rig.gone.abort();
+  const command = rig.command(words[0] ?? '');
   try {
-    await commands.get(words[0] ?? '')?.runLong?.(context, keyspace.client.signal);
+    await command.runLong?.(rig.context(words), rig.gone.signal);
   } finally {
-    expect([keyspace.openViews, keyspace.gateHolds]).toEqual([0, 0]);
+    expect(rig.gone.signal.aborted).toBe(true);
+    expect([rig.keyspace.openPins, rig.keyspace.gateHolds]).toEqual([0, 0]);
   }
-  return keyspace;
-}
-
-function listOf(words: readonly string[]): ByteList {
-  return ByteList.of(...words.map((word) => Buffer.from(word, 'latin1')));
+  return rig;
 }
 
 test.each([
-  ['exists', 'a'],
+  ['exists', ...numbered(100)],
   ['keys', '*'],
-  ['randomkey'],
-  ['sdiff', 'a', 'b'],
+  ['sdiff', 'a', 'c'],
   ['sinter', 'a', 'b'],
   ['sintercard', '2', 'a', 'b'],
   ['smembers', 'a'],
-  ['smismember', 'a', '1'],
-  ['spop', 'a', '3'],
-  ['srandmember', 'a', '-3'],
+  ['smismember', 'a', ...numbered(100)],
+  ['srandmember', 'a', '-1000'],
+  ['srandmember', 'a', '190'],
   ['sunion', 'a', 'b'],
-])('%s ends when its client is gone', async (...words) => {
-  await expect(runLeft(words)).rejects.toMatchObject({ code: 'aborted' });
+])('%s ends when its client has gone', async (...words) => {
+  await expect(runAndLeave(words)).rejects.toMatchObject({ code: 'aborted' });
 });
 
 test.each([
-  [['del', 'a', 'b'], 0],
-  [['flushall'], 0],
-  [['sunionstore', 'a', 'b'], 5],
-  [['sdiffstore', 'a', 'a', 'b'], 0],
-] as const)('%s goes on, so that nothing is half done', async (words, cardinality) => {
-  const keyspace = await runLeft(words);
-  expect(keyspace.cardinality(listOf(['a']), 0)).toBe(cardinality);
+  ['del', ['a', 'b', ...numbered(600)], 0],
+  ['flushall', [], 0],
+  ['sunionstore', ['a', 'b', 'c', ...numbered(600)], 201],
+  ['sdiffstore', ['a', 'a', 'b', ...numbered(600)], 0],
+] as const)('%s is completed all the same', async (name, words, cardinality) => {
+  const rig = await runAndLeave([name, ...words]);
+  expect(rig.keyspace.cardinality(wordsOf('a'), 0)).toBe(cardinality);
 });
+
+test.each([
+  ['del', 'a'],
+  ['spop', 'a', '150'],
+  ['sadd', 'a', 'x'],
+])('%s does not begin once its client has gone', async (...words) => {
+  const rig = new CommandRig();
+  await rig.send('SADD', 'a', ...numbered(200));
+  rig.gone.abort();
+  const running = rig.command(words[0] ?? '').runLong?.(rig.context(words), rig.gone.signal);
+  await expect(running).rejects.toMatchObject({ code: 'aborted' });
+  expect(rig.keyspace.cardinality(wordsOf('a'), 0)).toBe(200);
+});
+
+test('a reply is written no faster than the client takes it', async () => {
+  const rig = new CommandRig();
+  await rig.send('SADD', 'a', ...numbered(200));
+  let isFull = false;
+  rig.reply.room = () => {
+    isFull = true;
+    return new Promise(() => {});
+  };
+  void rig.command('smembers').runLong?.(rig.context(['SMEMBERS', 'a']), rig.gone.signal);
+  await new Promise(setImmediate);
+  expect(isFull).toBe(true);
+  const [shown] = rig.reply.values;
+  expect(shown?.kind === 'set' && shown.items.length).toBe(1);
+});
+
+test.each(['SADD', 'SREM'])('%s of more than one operation is applied in parts', async (name) => {
+  const rig = new CommandRig();
+  const members = numbered(operationElements + 1);
+  if (name === 'SREM') await rig.send('SADD', 'k', ...members);
+  const before = rig.keyspace.operations.length;
+  expect(await rig.send(name, 'k', ...members)).toEqual({ kind: 'integer', value: members.length });
+  const parts = rig.keyspace.operations.slice(before);
+  expect(parts).toEqual([...Array.from({ length: 16 }, () => 4_096), 1]);
+  await rig.send('SADD', 'l', ...members.slice(1));
+  expect(rig.keyspace.operations.at(-1)).toBe(operationElements);
+});
+
+test('SADD of large members is divided by their bytes', async () => {
+  const rig = new CommandRig();
+  const members = numbered(60).map((member) => member.padEnd(60_000, '.'));
+  expect(await rig.send('SADD', 'k', ...members)).toEqual({ kind: 'integer', value: 60 });
+  expect(rig.keyspace.operations).toEqual(Array.from({ length: 15 }, () => 4));
+});
+
+test.each([['DEL', 'large'], ['SUNIONSTORE', 'copy', 'large'], ['FLUSHALL']])(
+  '%s is one operation if it fits in one, even if reading takes several turns',
+  async (...words) => {
+    const rig = new CommandRig();
+    await rig.send('SADD', 'large', ...numbered(30_000));
+    const before = rig.keyspace.operations.length;
+    await rig.send(...words);
+    expect(rig.keyspace.operations.slice(before)).toEqual([30_000]);
+  },
+);
+
+test('changes that fit in one operation are one, over several sets and in both directions', async () => {
+  const { keyspace, changes } = await createParts();
+  const set = Buffer.from('set');
+  await changes.push('add', set, Buffer.from('a'));
+  await changes.push('add', set, Buffer.from('b'));
+  await changes.push('remove', set, Buffer.from('a'));
+  await changes.push('add', Buffer.from('other'), Buffer.from('a'));
+  expect(keyspace.operations).toEqual([]);
+  await changes.finish();
+  expect(keyspace.operations).toEqual([4]);
+  expect(keyspace.cardinality(wordsOf('set'), 0)).toBe(1);
+});
+
+test('changes that do not fit are several operations, and nothing is lost between them', async () => {
+  const { keyspace, changes } = await createParts();
+  const set = Buffer.from('set');
+  const count = 60;
+  const filling = Buffer.alloc(OPERATION_BYTES / (count / 2), 'x');
+  for (let number = 0; number < count; number += 1)
+    await changes.push('add', set, Buffer.concat([filling, Buffer.from(String(number))]));
+  await changes.finish();
+  expect(keyspace.operations.length).toBeGreaterThan(1);
+  expect(keyspace.cardinality(wordsOf('set'), 0)).toBe(count);
+});
+
+test.each([
+  ['a full disk', new SynclineError('storage-full', 'no room'), 8_192],
+  ['a bug', new TypeError('a bug'), 'a bug'],
+])('S7 SPOP when its third part meets %s', async (_, error, outcome) => {
+  const rig = new CommandRig();
+  await rig.send('SADD', 'k', ...numbered(15_000));
+  let parts = 0;
+  rig.keyspace.closeGate = async () => ({
+    nextPart: () => {
+      parts += 1;
+      return parts < 3 ? undefined : Promise.reject(error);
+    },
+    release: () => {},
+  });
+  const context = rig.context(['SPOP', 'k', '14999']);
+  const running = rig.command('spop').runLong?.(context, rig.gone.signal);
+  if (typeof outcome === 'string') return expect(running).rejects.toThrow(outcome);
+  // What is removed for good is returned.
+  await running;
+  const [popped] = rig.reply.values;
+  expect(popped?.kind === 'set' && popped.items.length).toBe(outcome);
+});
+
+async function createParts() {
+  const keyspace = new PlainKeyspace({ random: createSeededRandom(1) });
+  const hold = await keyspace.closeGate(new AbortController().signal);
+  return { keyspace, changes: new ChangeParts({ keyspace, hold }) };
+}

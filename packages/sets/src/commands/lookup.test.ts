@@ -2,6 +2,8 @@ import { silentMetrics } from '@syncline/kernel';
 import { expect, test } from 'vitest';
 import { ByteList } from '../byte-list.js';
 import { createCommandTable } from './command-table.js';
+import { resolveCommand } from './lookup.js';
+import { wordsOf } from './testing/command-rig.js';
 
 const table = createCommandTable({ metrics: silentMetrics });
 const find = (name: string, lookup = table) =>
@@ -32,7 +34,7 @@ test.each([
   's\u0001dd',
   'S\u0001DD',
   '\u0053\u0061\u0064\u0044x',
-])('%j is no command', (name) => {
+])('%j is not a command', (name) => {
   expect(find(name)).toBeUndefined();
 });
 
@@ -43,4 +45,27 @@ test('only letters have a case: a byte that differs in the same bit is another n
 
 test('a long name is not even hashed', () => {
   expect(find('s'.repeat(1_000_000))).toBeUndefined();
+});
+
+const longest = 'k'.repeat(4_096);
+
+test.each([
+  [['SADD', `${longest}x`, 'm']],
+  [['SMOVE', 'a', `${longest}x`, 'm']],
+  [['SUNION', 'a', 'b', `${longest}x`]],
+  [['SINTERCARD', '2', 'a', `${longest}x`]],
+  [['OBJECT', 'ENCODING', `${longest}x`]],
+])('a key longer than 4,096 bytes is refused: %j', (words) => {
+  expect(resolveCommand(table, wordsOf(...words))).toBe('ERR key is longer than 4096 bytes');
+  const shorter = words.map((word) => word.replace(`${longest}x`, longest));
+  expect(resolveCommand(table, wordsOf(...shorter))).not.toBeTypeOf('string');
+});
+
+test('members and options are not keys', () => {
+  for (const words of [
+    ['SADD', 'k', `${longest}x`],
+    ['SINTERCARD', '1', 'a', `${longest}x`],
+    ['SINTERCARD', 'x', `${longest}x`],
+  ])
+    expect(resolveCommand(table, wordsOf(...words))).not.toBeTypeOf('string');
 });

@@ -3,15 +3,19 @@
 // A command is found by the bytes of its name, without making a string: an open hash table over all names, with
 // the case folded away. What the flags of a command mean for the dispatch is worked out once, when the table is made.
 import type { ByteList } from '../byte-list.js';
+import { setsLimits } from '../limits.js';
 import { absenceRemark } from './absent-commands.js';
-import type { Command, CommandFinder, CommandFlag, KnownCommand } from './command.js';
+import type { Command, CommandFinder, CommandFlag, KeyPositions, KnownCommand } from './command.js';
 import {
+  errorTexts,
   tooManyWordsText,
   unknownCommandText,
   unknownSubcommandText,
   wrongArgumentsText,
 } from './errors.js';
+import { integerWord } from './words.js';
 
+const keyBytesMax = setsLimits.keyBytesMax.value;
 /** An error text never shows more words than this. */
 const SHOWN_WORDS_MAX = 64;
 
@@ -113,11 +117,22 @@ export function resolveCommand(table: CommandFinder, args: ByteList): KnownComma
     if (subcommand === undefined) return unknownSubcommandText(command.fullName, args.text(1));
     known = subcommand;
   }
-  const { arity, wordsMax } = known.command;
+  const { arity, wordsMax, keys } = known.command;
   if (!isArity(arity, args.length)) return wrongArgumentsText(known.fullName);
   if (wordsMax !== undefined && args.length > wordsMax)
     return tooManyWordsText(known.fullName, wordsMax);
+  if (keys !== undefined && hasLongKey(keys, args)) return errorTexts.keyTooLong;
   return known;
+}
+
+function hasLongKey({ first, last, step, countAt }: KeyPositions, args: ByteList): boolean {
+  if (countAt !== undefined) {
+    const count = integerWord(args, countAt) ?? 0;
+    return hasLongKey({ first: countAt + 1, last: countAt + count, step: 1 }, args);
+  }
+  const end = Math.min(args.length, last < 0 ? args.length + last + 1 : last + 1);
+  for (let key = first; key < end; key += step) if (args.sizeOf(key) > keyBytesMax) return true;
+  return false;
 }
 
 /** A negative arity is the least number of words. */

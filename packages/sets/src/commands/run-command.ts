@@ -133,14 +133,6 @@ export class Load {
     this.#readBytes += this.#keyspace.memberBytes(args, key);
   }
 
-  /** All members of the sets that the words from `from` up to `to` name. */
-  readsSets(args: ByteList, from: number, to: number): void {
-    for (let key = from; key < to && !this.isTooMuch; key += 1) {
-      this.#reads += 1;
-      this.readsSet(args, key);
-    }
-  }
-
   /** Some members of a set. Which ones is not known, so they are taken to be of average size. */
   picks(args: ByteList, key: number, count: number): void {
     this.#picks = Math.max(this.#picks, count);

@@ -1,10 +1,9 @@
-// Reading the words of a command as Redis reads them: integers, option names, and the lengths of names and members.
+// Reading the words of a command as Redis reads them: integers, option names, and the lengths of members.
 import type { ByteList } from '../byte-list.js';
 import { setsLimits } from '../limits.js';
 import type { Reply } from '../resp/reply.js';
 import { errorTexts } from './errors.js';
 
-const keyBytesMax = setsLimits.keyBytesMax.value;
 const memberBytesMax = setsLimits.memberBytesMax.value;
 
 const INTEGER = /^(?:0|-?[1-9][0-9]{0,18})$/;
@@ -37,17 +36,7 @@ export function isOption(args: ByteList, index: number, lowerCaseOption: string)
   return text.slice(0, length).toLowerCase() === lowerCaseOption;
 }
 
-/** True when one of the names from `from` up to `to` is too long; the error is then the reply. */
-export function refusesKeys(args: ByteList, reply: Reply, from: number, to = from + 1): boolean {
-  for (let index = from; index < to; index += 1) {
-    if (args.sizeOf(index) <= keyBytesMax) continue;
-    reply.error(errorTexts.keyTooLong);
-    return true;
-  }
-  return false;
-}
-
-/** The same for members, up to the last word. */
+/** True when one of the members from `from` on is too long; the error is then the reply. */
 export function refusesMembers(args: ByteList, reply: Reply, from: number): boolean {
   for (let index = from; index < args.length; index += 1) {
     if (args.sizeOf(index) <= memberBytesMax) continue;

@@ -35,10 +35,10 @@ describe('S14 vectors', () => {
     }
   });
 
-  test('all kinds of failures but those of length and strangers are among them', () => {
+  test('all kinds of failures but those of length and authentication are among them', () => {
     const found = new Set(vectors.map(({ bytes }) => parseInChunks(bytes, [], limits).failure));
     const others = Object.keys(protocolFailures).filter(
-      (kind) => !kind.endsWith('too-long') && !kind.startsWith('stranger'),
+      (kind) => !kind.endsWith('too-long') && !kind.startsWith('unauthenticated'),
     );
     expect([...found].filter((kind) => kind !== undefined).sort()).toEqual(others.sort());
   });
@@ -70,7 +70,7 @@ describe('S14 limits, at n and at n + 1', () => {
   });
 });
 
-test('S14 a stranger who is known from the second command on may send more', () => {
+test('S14 a client that has authenticated by the second command may send more', () => {
   const parser = new CommandParser();
   parser.isUnauthenticated = true;
   parser.feed(Buffer.from(`AUTH x\r\n*11\r\n${'$1\r\na\r\n'.repeat(11)}`));

@@ -34,8 +34,7 @@ describe('order and chunks', () => {
   test('the replies of a chunk leave together and in order', () => {
     const { client } = setUp();
     expect(client.push('ECHO a\r\nNO\r\nECHO b\r\nECHO')).toBeUndefined();
-    expect(client.chunks).toEqual([`${bulk('a')}-ERR NO\r\n${bulk('b')}`]);
-    client.read();
+    expect(client.read()).toBe(`${bulk('a')}-ERR NO\r\n${bulk('b')}`);
     client.send(' c\r\n');
     expect(client.read()).toBe(bulk('c'));
   });
@@ -76,7 +75,6 @@ describe('order and chunks', () => {
     const count = setsLimits.turnCommandsMax.value;
     const pushed = client.push('ECHO a\r\n'.repeat(count + 1));
     expect(rig.ran.length).toBe(count);
-    expect(client.chunks.length).toBe(1);
     client.send('ECHO b\r\n');
     expect(rig.ran.length).toBe(count);
     clock.endTurn();
@@ -119,105 +117,122 @@ describe('order and chunks', () => {
   });
 });
 
-describe('S5 held replies', () => {
-  test('a reply leaves when its commit is stored, and not before', () => {
-    const { rig, client } = setUp();
-    client.send('SEE 1 a\r\nSEE 1 b\r\n');
-    expect(rig.commits.listenersCount).toBe(1);
-    expect(client.read()).toBe('');
-    rig.commits.settle(1);
+describe('S5 the end of a turn', () => {
+  test('replies leave when the turn ends, and not before', () => {
+    const { clock, client } = setUp();
+    client.send('WRITE a\r\nECHO b\r\n');
+    expect(client.chunks).toEqual([]);
+    clock.endTurn();
     expect(client.chunks).toEqual([bulk('a') + bulk('b')]);
   });
 
-  test('what waits for nothing leaves at once, unless something before it is held', () => {
-    const { rig, client } = setUp();
-    client.send('ECHO x\r\n');
-    expect(client.read()).toBe(bulk('x'));
-    client.send('ECHO y\r\nSEE 1 a\r\nECHO b\r\nSEE 2 c\r\nECHO d\r\n');
-    expect(client.read()).toBe(bulk('y'));
+  test('S7 when a turn is undone, what was answered since its first change becomes an error', () => {
+    const { clock, rig, client } = setUp();
+    const other = rig.connect();
+    rig.turns.failsWith = full;
+    client.send('ECHO a\r\nWRITE b\r\nECHO c\r\n');
+    other.send('ECHO d\r\n');
+    clock.endTurn();
+    expect(client.read()).toBe(bulk('a') + misconf + misconf);
+    expect(other.read()).toBe(misconf);
     client.send('ECHO e\r\n');
+    clock.endTurn();
+    expect(client.read()).toBe(bulk('e'));
+  });
+
+  test('in class synced replies wait for the sync of their turn, in order', () => {
+    const { clock, rig, client } = setUp();
+    rig.turns.waitsFor = 5;
+    client.send('WRITE a\r\n');
+    clock.endTurn();
+    rig.turns.waitsFor = 6;
+    client.send('ECHO b\r\n');
+    clock.endTurn();
     expect(client.read()).toBe('');
-    rig.commits.settle(1);
-    expect(client.chunks).toEqual([bulk('a') + bulk('b')]);
-    client.read();
-    rig.commits.settle(2);
-    expect(client.read()).toBe(bulk('c') + bulk('d') + bulk('e'));
-  });
-
-  test('S7 when a commit fails, each command that saw it or one on top gets the error, and no other', () => {
-    const { rig, client } = setUp();
-    client.send('SEE 1 a\r\nECHO b\r\nSEE 1 c\r\nSEE 2 d\r\nECHO e\r\n');
-    rig.commits.settle(1, full);
-    expect(client.read()).toBe(misconf + bulk('b') + misconf + misconf + bulk('e'));
-  });
-
-  test('commits that are settled one after the other let their replies leave one after the other', () => {
-    const { rig, client } = setUp();
-    client.send('SEE 1 a\r\nSEE 2 b\r\nSEE 1 c\r\nSEE 3 d\r\n');
-    rig.commits.settle(1);
+    rig.turns.synced(5);
     expect(client.read()).toBe(bulk('a'));
-    rig.commits.settle(2);
+    rig.turns.waitsFor = 0;
+    client.send('ECHO c\r\n');
+    clock.endTurn();
+    expect(client.read()).toBe(''); // something before it waits
+    rig.turns.synced(6);
     expect(client.read()).toBe(bulk('b') + bulk('c'));
-    rig.commits.settle(3, full);
-    expect(client.read()).toBe(misconf);
   });
 
-  test('a number that failed is waited for again when it is used again', () => {
-    const { rig, client } = setUp();
-    client.send('SEE 1 a\r\n');
-    rig.commits.settle(1, full);
-    client.send('SEE 1 b\r\n');
-    expect(client.read()).toBe(misconf);
-    rig.commits.settle(1);
-    expect(client.read()).toBe(bulk('b'));
+  test('a failed sync turns each reply that waits into an error', () => {
+    const { clock, rig, client } = setUp();
+    rig.turns.waitsFor = 5;
+    client.send('WRITE a\r\nECHO b\r\n');
+    clock.endTurn();
+    rig.turns.failed(full);
+    expect(client.read()).toBe(misconf + misconf);
   });
 
-  test('a command that waited is held until all commits are settled', async () => {
-    const { rig, client } = setUp();
-    const answer = addSlow(rig);
-    client.send('SLOW\r\n');
-    rig.commits.newest = 7;
-    await answer();
-    expect(client.read()).toBe('');
-    rig.commits.settle(7);
-    expect(client.read()).toBe('+SLOW\r\n');
-  });
-
-  test('S7 a commit that failed while a command waited makes its reply an error', async () => {
-    const { rig, client } = setUp();
-    const answer = addSlow(rig);
-    client.send('SLOW\r\nECHO a\r\n');
-    rig.commits.settle(6, full);
-    await answer();
-    expect(client.read()).toBe(misconf + bulk('a'));
-  });
-
-  test('a reply of which a part has left is stored, and hears of no commit', async () => {
-    const { rig, client } = setUp();
+  test('a part of a large reply leaves at once, and is no error when a later turn fails', async () => {
+    const { clock, rig, client } = setUp();
     rig.commands.set('STREAM', async ({ reply }) => {
       await settled();
       reply.array(2);
       reply.bulkText('x'.repeat(setsLimits.outputPauseBytes.value));
       await reply.room();
-      rig.commits.settle(6, full);
-      rig.commits.newest = 7;
       reply.bulkText('y');
     });
     client.send('STREAM\r\n');
     await settled();
     await settled();
+    clock.endTurn();
     expect(client.read().slice(-7)).toBe(bulk('y'));
-    expect([client.isCut, rig.commits.listenersCount]).toEqual([false, 0]);
+    expect(client.isCut).toBe(false);
   });
 
-  test('QUIT ends behind held replies', () => {
+  test('a failed sync below a part of a reply cuts the connection: nothing else would be true', async () => {
     const { rig, client } = setUp();
-    client.send('SEE 1 a\r\nQUIT\r\nECHO b\r\n');
-    expect([client.read(), client.isEnded]).toEqual(['', false]);
-    rig.commits.settle(1);
+    rig.turns.waitsFor = 5;
+    rig.commands.set('STREAM', async ({ reply }) => {
+      reply.bulkText('x'.repeat(setsLimits.outputPauseBytes.value));
+      await reply.room();
+    });
+    client.send('STREAM\r\n');
+    await settled();
+    rig.turns.failed(full);
+    expect([client.isCut, client.read()]).toEqual([true, '']);
+  });
+
+  test('QUIT ends behind the replies of its turn', () => {
+    const { clock, rig, client } = setUp();
+    client.send('WRITE a\r\nQUIT\r\nECHO b\r\n');
+    expect([client.chunks, client.isEnded]).toEqual([[], false]);
+    clock.endTurn();
     expect([client.read(), client.isEnded]).toEqual([`${bulk('a')}+OK\r\n`, true]);
-    expect(rig.ran).toEqual(['SEE', 'QUIT']);
+    expect(rig.ran).toEqual(['WRITE', 'QUIT']);
     expect(rig.metrics.get('closed_total quit')).toBe(1);
+  });
+
+  test('a bug in a long command is reported even when its client has left', async () => {
+    const { rig, client } = setUp();
+    let fail: (thrown: unknown) => void = () => undefined;
+    rig.commands.set('LONG', () => new Promise((_, reject) => (fail = reject)));
+    client.send('LONG\r\n');
+    client.leave();
+    const bug = new Error('a bug');
+    fail(bug);
+    await settled();
+    expect(rig.bugs).toEqual([bug]);
+  });
+
+  test('long reads end when the client has ended its side, and not when the server drains', () => {
+    const { rig } = setUp();
+    const signals: AbortSignal[] = [];
+    rig.commands.set('READ', ({ client: { reading } }) => {
+      signals.push(reading);
+      return new Promise(() => undefined);
+    });
+    const [ended, draining] = [rig.connect(), rig.connect()];
+    ended.send('READ\r\n');
+    draining.send('READ\r\n');
+    ended.session.close('client-ended');
+    draining.session.close('draining');
+    expect(signals.map((signal) => signal.aborted)).toEqual([true, false]);
   });
 });
 
@@ -227,7 +242,8 @@ describe('the end', () => {
     client.send('ECHO a\r\n*x\r\nECHO b\r\n');
     client.send('ECHO c\r\n');
     const error = '-ERR Protocol error: invalid multibulk length\r\n';
-    expect([client.read(), client.isEnded]).toEqual([bulk('a') + error, true]);
+    expect(client.read()).toBe(bulk('a') + error);
+    expect(client.isEnded).toBe(true);
     expect(rig.ran).toEqual(['ECHO']);
     expect(rig.metrics.get('protocol_errors_total multibulk-length')).toBe(1);
     expect(rig.metrics.get('closed_total protocol-error')).toBe(1);
@@ -243,17 +259,18 @@ describe('the end', () => {
     const { rig, client } = setUp();
     const answer = addSlow(rig);
     client.send('SLOW\r\nECHO a\r\nECHO half');
-    client.session.close();
+    client.session.close('client-ended');
     expect(client.isEnded).toBe(false);
     await answer();
-    expect([client.read(), client.isEnded]).toEqual([`+SLOW\r\n${bulk('a')}`, true]);
+    expect(client.read()).toBe(`+SLOW\r\n${bulk('a')}`);
+    expect(client.isEnded).toBe(true);
   });
 
   test('a client that is gone is forgotten, and what it waits for ends', async () => {
     const { rig, client } = setUp();
     rig.commands.set('WATCH', ({ client: { watchedKeys }, client: own, facts, reply }) => {
       own.watchedKeys = watchedKeys + 1;
-      facts.watchRoom.take(1);
+      facts.watchQuota.tryTake(1);
       reply.simple('OK');
     });
     const answer = addSlow(rig);
@@ -269,9 +286,8 @@ describe('the end', () => {
 
   test('a client that is cut by another gets nothing more', () => {
     const { rig, client } = setUp();
-    client.send('SEE 1 a\r\n');
+    client.send('WRITE a\r\n');
     rig.facts.clients.get(1)?.cut();
-    rig.commits.settle(1);
     expect([client.isCut, client.read()]).toEqual([true, '']);
     expect(rig.metrics.get('closed_total killed')).toBe(1);
   });
@@ -290,10 +306,10 @@ describe('CLIENT REPLY', () => {
     expect(client.read()).toBe(bulk('b'));
   });
 
-  test('a reply that nobody gets is no error when its commit fails', () => {
+  test('a reply that nobody gets is no error when its turn is undone', () => {
     const { rig, client } = setUp();
-    client.send('SEE 1 a\r\nREPLY SKIP\r\nSEE 1 b\r\nSEE 1 c\r\n');
-    rig.commits.settle(1, full);
+    rig.turns.failsWith = full;
+    client.send('WRITE a\r\nREPLY SKIP\r\nWRITE b\r\nWRITE c\r\n');
     expect(client.read()).toBe(misconf + misconf);
   });
 });
@@ -310,7 +326,8 @@ describe('S10 output', () => {
     const { rig, client } = setUp();
     addBig(rig);
     client.isStopped = true;
-    client.send('ECHO a\r\n'); // the sink has it, and is full
+    client.send('ECHO a\r\n');
+    rig.turns.commitNow(); // the sink has it, and is full
     const pushed = client.push('BIG\r\nBIG\r\nBIG\r\nECHO b\r\n');
     await settled();
     expect(rig.ran).toEqual(['ECHO', 'BIG', 'BIG']);
@@ -320,14 +337,15 @@ describe('S10 output', () => {
     expect(client.read().endsWith(bulk('b'))).toBe(true);
   });
 
-  test('held replies are unsent, too', () => {
+  test('replies that wait for a sync are unsent, too', () => {
     const { clock, rig, client } = setUp();
     addBig(rig);
-    client.send('SEE 1 a\r\nBIG\r\nBIG\r\nECHO b\r\n');
+    rig.turns.waitsFor = 1;
+    client.send('WRITE a\r\nBIG\r\nBIG\r\nECHO b\r\n');
     clock.endTurn();
-    expect(rig.ran).toEqual(['SEE', 'BIG', 'BIG']);
-    rig.commits.settle(1);
-    expect(rig.ran).toEqual(['SEE', 'BIG', 'BIG', 'ECHO']);
+    expect(rig.ran).toEqual(['WRITE', 'BIG', 'BIG']);
+    rig.turns.synced(1);
+    expect(rig.ran).toEqual(['WRITE', 'BIG', 'BIG', 'ECHO']);
   });
 
   test('a large reply is made as it is taken', async () => {
@@ -382,25 +400,31 @@ describe('S10 output', () => {
     rig.commands.set('HUGE', ({ reply }) => reply.raw(bytes));
     client.isStopped = true;
     client.send('ECHO a\r\n');
+    rig.turns.commitNow();
     client.send('HUGE\r\n');
+    rig.turns.commitNow();
     expect(client.isCut).toBe(false);
     const other = rig.connect();
     other.isStopped = true;
     other.send('ECHO a\r\n');
+    rig.turns.commitNow();
     rig.commands.set('HUGER', ({ reply }) => {
       reply.raw(bytes);
       reply.simple('');
     });
     other.send('HUGER\r\n');
+    rig.turns.commitNow();
     expect([other.isCut, rig.metrics.get('closed_total output-full')]).toEqual([true, 1]);
   });
 
-  test('a stranger may leave less unsent and send less', () => {
+  test('an unauthenticated client may leave less unsent and send less', () => {
     const { rig, client } = setUp({ hasPassword: true });
     client.isStopped = true;
     client.send('ECHO a\r\n');
+    rig.turns.commitNow();
     rig.commands.set('MUCH', ({ reply }) => reply.raw(Buffer.alloc(65_537)));
     client.send('MUCH\r\n');
+    rig.turns.commitNow();
     expect(client.isCut).toBe(true);
     const other = rig.connect();
     other.send('*11\r\n');

@@ -1,6 +1,6 @@
 // AUTH and HELLO: the password, the protocol version and the name of a connection. The only user is `default`.
 import { setsLimits } from '../../limits.js';
-import type { Command, CommandContext, CommandFlag } from '../command.js';
+import { type Command, type CommandContext, type CommandFlag, commandsIn } from '../command.js';
 import { errorTexts, helloOptionText } from '../errors.js';
 import { integerWord, isOption } from '../words.js';
 import { DEFAULT_USER } from './password-guard.js';
@@ -8,6 +8,7 @@ import { DEFAULT_USER } from './password-guard.js';
 /** The Redis version whose replies and texts ours follow. Clients decide by it what they may use. */
 export const REDIS_VERSION = '7.0.15';
 
+const define = commandsIn('connection');
 const PRINTABLE = /^[!-~]*$/;
 const nameBytesMax = setsLimits.clientNameBytesMax.value;
 const flags: readonly CommandFlag[] = [
@@ -19,11 +20,7 @@ const flags: readonly CommandFlag[] = [
   'allow_busy',
 ];
 
-const auth: Command = {
-  name: 'auth',
-  arity: -2,
-  flags,
-  group: 'connection',
+const auth = define('auth', -2, flags, {
   syntax: '[user] password',
   summary: 'Authenticates the connection.',
   difference:
@@ -38,13 +35,9 @@ const auth: Command = {
     const password = args.bytes(args.length - 1);
     return authenticate(context, { user, password }, () => reply.simple('OK'));
   },
-};
+});
 
-const hello: Command = {
-  name: 'hello',
-  arity: -1,
-  flags,
-  group: 'connection',
+const hello = define('hello', -1, flags, {
   syntax: '[2|3 [AUTH user password] [SETNAME name]]',
   summary: 'Selects RESP2 or RESP3 and returns facts about the server.',
   difference: 'Not inside MULTI, like AUTH.',
@@ -55,7 +48,7 @@ const hello: Command = {
     if (request.credentials === undefined) return answerHello(context, request);
     return authenticate(context, request.credentials, () => answerHello(context, request));
   },
-};
+});
 
 interface Credentials {
   readonly user: string;

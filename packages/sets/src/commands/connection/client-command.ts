@@ -3,7 +3,13 @@ import { formatAddress } from '@syncline/kernel';
 import type { ByteList } from '../../byte-list.js';
 import { setsLimits } from '../../limits.js';
 import type { Client } from '../client.js';
-import { type Command, type CommandContext, type CommandFlag, createHelp } from '../command.js';
+import {
+  type Command,
+  type CommandContext,
+  type CommandFlag,
+  commandsIn,
+  withHelp,
+} from '../command.js';
 import {
   clientInfoInvalidText,
   errorTexts,
@@ -17,37 +23,25 @@ import { clientNameFlaw } from './authentication.js';
 import { DEFAULT_USER } from './password-guard.js';
 
 const flags: readonly CommandFlag[] = ['noscript', 'loading', 'stale'];
-const group = 'connection';
+const define = commandsIn('connection');
 const wordsMax = setsLimits.askedWordsMax.value;
 /** The connection types of Redis. All of ours are normal. */
 const types: ReadonlySet<string> = new Set(['normal', 'slave', 'replica', 'pubsub', 'master']);
 
-const id: Command = {
-  name: 'id',
-  arity: 2,
-  flags,
-  group,
+const id = define('id', 2, flags, {
   summary: 'Returns the id of this connection.',
   run: ({ client, reply }) => reply.integer(client.id),
-};
+});
 
-const getname: Command = {
-  name: 'getname',
-  arity: 2,
-  flags,
-  group,
+const getname = define('getname', 2, flags, {
   summary: 'Returns the name of this connection.',
   run({ client, reply }) {
     if (client.name === '') reply.nullBulk();
     else reply.bulkText(client.name);
   },
-};
+});
 
-const setname: Command = {
-  name: 'setname',
-  arity: 3,
-  flags,
-  group,
+const setname = define('setname', 3, flags, {
   syntax: 'name',
   summary: 'Names this connection.',
   difference: 'At most 1,024 bytes.',
@@ -58,13 +52,9 @@ const setname: Command = {
     client.name = name;
     reply.simple('OK');
   },
-};
+});
 
-const setinfo: Command = {
-  name: 'setinfo',
-  arity: 4,
-  flags,
-  group,
+const setinfo = define('setinfo', 4, flags, {
   syntax: 'LIB-NAME name | LIB-VER version',
   summary: 'Sets the name or the version of the client library.',
   difference: 'From Redis 7.2. At most 1,024 bytes.',
@@ -80,14 +70,10 @@ const setinfo: Command = {
     else client.libraryVersion = value;
     reply.simple('OK');
   },
-};
+});
 
 /** OFF and SKIP are not answered themselves; the session drops the replies. */
-const replyMode: Command = {
-  name: 'reply',
-  arity: 3,
-  flags,
-  group,
+const replyMode = define('reply', 3, flags, {
   syntax: 'ON|OFF|SKIP',
   summary: 'Turns the replies to this connection on or off, or skips the next one.',
   run({ args, client, reply }) {
@@ -98,42 +84,36 @@ const replyMode: Command = {
     else if (!isOption(args, 2, 'skip')) reply.error(errorTexts.syntax);
     else if (client.replies !== 'off') client.replies = 'skip-next';
   },
+});
+
+const switchRun = ({ args, reply }: CommandContext) => {
+  const isSwitch = isOption(args, 2, 'on') || isOption(args, 2, 'off');
+  if (isSwitch) reply.simple('OK');
+  else reply.error(errorTexts.syntax);
 };
 
-function switchCommand(
-  name: string,
-  rest: Pick<Command, 'flags' | 'summary' | 'difference'>,
-): Command {
-  return {
-    name,
-    arity: 3,
-    group,
-    syntax: 'ON|OFF',
-    ...rest,
-    run({ args, reply }) {
-      const isSwitch = isOption(args, 2, 'on') || isOption(args, 2, 'off');
-      if (isSwitch) reply.simple('OK');
-      else reply.error(errorTexts.syntax);
-    },
-  };
-}
+const noEvict = define('no-evict', 3, ['admin', ...flags], {
+  syntax: 'ON|OFF',
+  summary: 'Has no effect: connections are not evicted.',
+  difference: 'Accepted without effect.',
+  run: switchRun,
+});
 
-const info: Command = {
-  name: 'info',
-  arity: 2,
-  flags,
-  group,
+const noTouch = define('no-touch', 3, flags, {
+  syntax: 'ON|OFF',
+  summary: 'Has no effect: the last use of keys is not recorded.',
+  difference: 'From Redis 7.2. Accepted without effect.',
+  run: switchRun,
+});
+
+const info = define('info', 2, flags, {
   summary: 'Returns facts about this connection.',
   difference: 'Without buffers and file descriptors.',
   run: ({ client, facts, reply }) => reply.verbatim(clientLine(client, facts.clock.monotonicMs())),
-};
+});
 
-const list: Command = {
-  name: 'list',
-  arity: -2,
+const list = define('list', -2, ['admin', ...flags], {
   wordsMax,
-  flags: ['admin', ...flags],
-  group,
   syntax: '[TYPE NORMAL|MASTER|REPLICA|PUBSUB] [ID id ...]',
   summary: 'Returns facts about all connections.',
   difference: 'Without buffers and file descriptors.',
@@ -143,7 +123,7 @@ const list: Command = {
     const nowMs = context.facts.clock.monotonicMs();
     context.reply.verbatim(clients.map((client) => clientLine(client, nowMs)).join(''));
   },
-};
+});
 
 /** A text is the error to answer with. */
 function listedClients({ args, facts }: CommandContext): readonly Client[] | string {
@@ -188,12 +168,8 @@ function secondsBetween(fromMs: number, toMs: number): number {
   return Math.max(0, Math.floor((toMs - fromMs) / 1_000));
 }
 
-const kill: Command = {
-  name: 'kill',
-  arity: -3,
+const kill = define('kill', -3, ['admin', ...flags], {
   wordsMax,
-  flags: ['admin', ...flags],
-  group,
   syntax:
     'address | [ID id] [TYPE type] [USER user] [ADDR address] [LADDR address] [SKIPME YES|NO]',
   summary: 'Closes connections.',
@@ -202,7 +178,7 @@ const kill: Command = {
     if (context.args.length === 3) killByAddress(context);
     else killByFilter(context);
   },
-};
+});
 
 function killByAddress({ args, client, facts, reply }: CommandContext): void {
   const address = args.text(2);
@@ -292,28 +268,16 @@ const subcommands: readonly Command[] = [
   info,
   kill,
   list,
-  switchCommand('no-evict', {
-    flags: ['admin', ...flags],
-    summary: 'Has no effect: connections are not evicted.',
-    difference: 'Accepted without effect.',
-  }),
-  switchCommand('no-touch', {
-    flags,
-    summary: 'Has no effect: the last use of keys is not recorded.',
-    difference: 'From Redis 7.2. Accepted without effect.',
-  }),
+  noEvict,
+  noTouch,
   replyMode,
   setinfo,
   setname,
 ];
 
-export const clientCommand: Command = {
-  name: 'client',
-  arity: -2,
-  flags: [],
-  group,
+export const clientCommand = define('client', -2, [], {
   summary: 'Returns facts about connections, names and closes them.',
   difference: 'Other subcommands (TRACKING, PAUSE, UNBLOCK, …) are unknown.',
-  subcommands: [...subcommands, createHelp({ name: 'client', group }, subcommands)],
+  subcommands: withHelp(define, 'client', subcommands),
   run: ({ reply }) => reply.error(wrongArgumentsText('client')),
-};
+});

@@ -1,17 +1,14 @@
 // PING, ECHO, QUIT, RESET, SELECT, and what Redis answers to cluster commands outside a cluster.
-import type { Command } from '../command.js';
+import { type Command, commandsIn } from '../command.js';
 import { errorTexts, wrongArgumentsText } from '../errors.js';
 import { endTransaction } from '../transactions/transaction-state.js';
 import { integerWord } from '../words.js';
 
+const define = commandsIn('connection');
 const INT_MAX = 2 ** 31 - 1;
 const INT_MIN = -(2 ** 31);
 
-const ping: Command = {
-  name: 'ping',
-  arity: -1,
-  flags: ['fast'],
-  group: 'connection',
+const ping = define('ping', -1, ['fast'], {
   syntax: '[message]',
   summary: 'Returns PONG, or the message.',
   difference: 'Also answers while the sets are being loaded.',
@@ -20,53 +17,42 @@ const ping: Command = {
     else if (args.length === 2) reply.bulkOf(args, 1);
     else reply.simple('PONG');
   },
-};
+});
 
-const echo: Command = {
-  name: 'echo',
-  arity: 2,
-  flags: ['loading', 'stale', 'fast'],
-  group: 'connection',
+const echo = define('echo', 2, ['loading', 'stale', 'fast'], {
   syntax: 'message',
   summary: 'Returns the message.',
   run: ({ args, reply }) => reply.bulkOf(args, 1),
-};
+});
 
-const quit: Command = {
-  name: 'quit',
-  arity: -1,
-  flags: ['noscript', 'loading', 'stale', 'fast', 'no_auth', 'allow_busy'],
-  group: 'connection',
+const quit = define('quit', -1, ['noscript', 'loading', 'stale', 'fast', 'no_auth', 'allow_busy'], {
   summary: 'Closes the connection after the reply.',
   run({ client, reply }) {
     reply.simple('OK');
     client.endAfterReply();
   },
-};
+});
 
-const reset: Command = {
-  name: 'reset',
-  arity: 1,
-  flags: ['noscript', 'loading', 'stale', 'fast', 'no_auth', 'allow_busy'],
-  group: 'connection',
-  summary:
-    'Resets the connection: ends its transaction, forgets its name and watched keys, returns to RESP2 and requires AUTH again.',
-  run(context) {
-    const { client, facts, reply } = context;
-    endTransaction(context);
-    client.name = '';
-    client.protocol = 2;
-    client.replies = 'on';
-    client.isAuthenticated = facts.checkPassword === undefined;
-    reply.simple('RESET');
+const reset = define(
+  'reset',
+  1,
+  ['noscript', 'loading', 'stale', 'fast', 'no_auth', 'allow_busy'],
+  {
+    summary:
+      'Resets the connection: ends its transaction, forgets its name and watched keys, returns to RESP2 and requires AUTH again.',
+    run(context) {
+      const { client, facts, reply } = context;
+      endTransaction(context);
+      client.name = '';
+      client.protocol = 2;
+      client.replies = 'on';
+      client.isAuthenticated = facts.checkPassword === undefined;
+      reply.simple('RESET');
+    },
   },
-};
+);
 
-const select: Command = {
-  name: 'select',
-  arity: 2,
-  flags: ['loading', 'stale', 'fast'],
-  group: 'connection',
+const select = define('select', 2, ['loading', 'stale', 'fast'], {
   syntax: 'index',
   summary: 'Selects database 0.',
   difference: 'There is only database 0.',
@@ -77,17 +63,13 @@ const select: Command = {
     else if (index !== 0) reply.error(errorTexts.databaseOutOfRange);
     else reply.simple('OK');
   },
-};
+});
 
 function clusterModeCommand(name: string): Command {
-  return {
-    name,
-    arity: 1,
-    flags: ['loading', 'stale', 'fast'],
-    group: 'connection',
+  return define(name, 1, ['loading', 'stale', 'fast'], {
     summary: 'Returns the error that cluster support is disabled, as Redis does outside a cluster.',
     run: ({ reply }) => reply.error(errorTexts.clusterDisabled),
-  };
+  });
 }
 
 export const connectionCommands: readonly Command[] = [

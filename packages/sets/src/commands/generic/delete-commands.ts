@@ -1,21 +1,18 @@
 // DEL, UNLINK, FLUSHALL and FLUSHDB: a removal of every member that this node sees. What fits in one operation is one,
 // over all sets; otherwise the members are removed in parts.
 import type { ByteList } from '../../byte-list.js';
-import { type Command, keysToLast } from '../command.js';
+import { type Command, commandsIn, keysToLast } from '../command.js';
 import { errorTexts } from '../errors.js';
 import { ChangeParts, inOneOperation, withGate } from '../long-work.js';
-import { isOption, refusesKeys } from '../words.js';
+import { isOption } from '../words.js';
 import { pagesOfNames } from './scan-commands.js';
 
+const define = commandsIn('generic');
 const difference =
   'Removes the members that this node has seen; members that are added elsewhere at the same time stay. More than 65,536 members or 3 MiB are removed by several operations.';
 
 function deleteCommand(name: string, flags: Command['flags'], summary: string): Command {
-  return {
-    name,
-    arity: -2,
-    flags,
-    group: 'generic',
+  return define(name, -2, flags, {
     syntax: 'key [key ...]',
     summary,
     difference,
@@ -27,7 +24,6 @@ function deleteCommand(name: string, flags: Command['flags'], summary: string): 
       }
     },
     run({ args, keyspace, reply }) {
-      if (refusesKeys(args, reply, 1, args.length)) return;
       let deleted = 0;
       inOneOperation(keyspace, () => {
         for (let key = 1; key < args.length; key += 1)
@@ -36,7 +32,6 @@ function deleteCommand(name: string, flags: Command['flags'], summary: string): 
       reply.integer(deleted);
     },
     async runLong({ args, keyspace, reply }, signal) {
-      if (refusesKeys(args, reply, 1, args.length)) return;
       const deleted = await withGate(keyspace, signal, async (hold) => {
         const changes = new ChangeParts({ keyspace, hold });
         const seen = new Set<string>();
@@ -54,16 +49,12 @@ function deleteCommand(name: string, flags: Command['flags'], summary: string): 
       });
       reply.integer(deleted);
     },
-  };
+  });
 }
 
 /** FLUSHALL and FLUSHDB are the same, as there is one database. */
 function flushCommand(name: string): Command {
-  return {
-    name,
-    arity: -1,
-    flags: ['write'],
-    group: 'generic',
+  return define(name, -1, ['write'], {
     syntax: '[ASYNC|SYNC]',
     summary: 'Removes all sets.',
     difference: `${difference} ASYNC and SYNC do the same.`,
@@ -94,7 +85,7 @@ function flushCommand(name: string): Command {
       });
       reply.simple('OK');
     },
-  };
+  });
 }
 
 function isFlush(args: ByteList): boolean {

@@ -8,12 +8,13 @@ import type { Keyspace, ScanFrom, VisitBytes } from '../../keyspace.js';
 import { setsLimits } from '../../limits.js';
 import type { Reply } from '../../resp/reply.js';
 import { ByteCollector } from '../byte-collector.js';
-import { type Command, type CommandContext, keyAtFirst } from '../command.js';
+import { type Command, commandsIn, keyAtFirst } from '../command.js';
 import { errorTexts } from '../errors.js';
 import { Glob, type PatternMeter } from '../glob.js';
 import { pauseUnlessGone, writeBulks } from '../long-work.js';
-import { integerWord, isOption, refusesKeys } from '../words.js';
+import { integerWord, isOption } from '../words.js';
 
+const define = commandsIn('generic');
 const COUNT_DEFAULT = 10;
 const CURSOR = /^([+-]?)0*([0-9]{1,20})$/;
 const CURSOR_MAX = 2n ** 64n - 1n;
@@ -29,11 +30,7 @@ const MATCH_STEP = 64;
 /** Bytes of items of average size that one step may take. */
 const STEP_BYTES = PAGE_BYTES_MAX / 4;
 
-const keys: Command = {
-  name: 'keys',
-  arity: 2,
-  flags: ['readonly'],
-  group: 'generic',
+const keys = define('keys', 2, ['readonly'], {
   syntax: 'pattern',
   summary: 'Returns the names of all sets that match a pattern.',
   difference:
@@ -73,7 +70,7 @@ const keys: Command = {
     reply.array(words.list.length);
     await writeBulks(context, words.list);
   },
-};
+});
 
 /** The names of all sets. The sets of a page may be removed before the next page is taken. */
 export function* pagesOfNames(keyspace: Keyspace): Generator<ByteList, void, undefined> {
@@ -86,11 +83,7 @@ export function* pagesOfNames(keyspace: Keyspace): Generator<ByteList, void, und
   } while (position !== 0);
 }
 
-const scan: Command = {
-  name: 'scan',
-  arity: -2,
-  flags: ['readonly'],
-  group: 'generic',
+const scan = define('scan', -2, ['readonly'], {
   syntax: 'cursor [MATCH pattern] [COUNT count] [TYPE type]',
   summary: 'Iterates over the names of all sets.',
   difference: 'A cursor is valid at every node and after a restart. COUNT is at most 10,000.',
@@ -108,13 +101,9 @@ const scan: Command = {
       keyspace.scanNames(from, visit),
     );
   },
-};
+});
 
-const sscan: Command = {
-  name: 'sscan',
-  arity: -3,
-  flags: ['readonly'],
-  group: 'set',
+const sscan = commandsIn('set')('sscan', -3, ['readonly'], {
   syntax: 'key cursor [MATCH pattern] [COUNT count]',
   summary: 'Iterates over the members of a set.',
   difference: 'A cursor is valid at every node and after a restart. COUNT is at most 10,000.',
@@ -124,10 +113,9 @@ const sscan: Command = {
     if (typeof options === 'string') return;
     load.picks(args, 1, Math.min(options.count, keyspace.cardinality(args, 1)));
   },
-  run({ args, keyspace, patternMeter, reply }: CommandContext) {
+  run({ args, keyspace, patternMeter, reply }) {
     const position = cursorWord(args, 2);
     if (position === undefined) return reply.error(errorTexts.invalidCursor);
-    if (refusesKeys(args, reply, 1)) return;
     // As in Redis, the words after the cursor do not matter if there is no such set.
     const cardinality = keyspace.cardinality(args, 1);
     if (cardinality === 0) return writePageOf(reply, 0, undefined);
@@ -139,7 +127,7 @@ const sscan: Command = {
       keyspace.scan(args, 1, from, visit),
     );
   },
-};
+});
 
 interface Page extends ScanOptions {
   readonly position: number;

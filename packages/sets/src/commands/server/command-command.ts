@@ -6,9 +6,10 @@ import {
   type Command,
   type CommandFinder,
   type CommandFlag,
-  createHelp,
+  commandsIn,
   type KeyPositions,
   type KnownCommand,
+  withHelp,
 } from '../command.js';
 import { errorTexts } from '../errors.js';
 import { Glob } from '../glob.js';
@@ -16,7 +17,7 @@ import { isArity } from '../lookup.js';
 import { integerWord, isOption } from '../words.js';
 
 const flags: readonly CommandFlag[] = ['loading', 'stale'];
-const group = 'server';
+const define = commandsIn('server');
 const wordsMax = setsLimits.askedWordsMax.value;
 /** Describing a command costs as much as looking up this many names. */
 const READS_PER_COMMAND = 4;
@@ -25,19 +26,11 @@ const GETKEYS_FROM = 2;
 
 /** `table` is called when a command runs, since COMMAND is part of the table. */
 export function createCommandCommand(table: () => CommandFinder): Command {
-  const count: Command = {
-    name: 'count',
-    arity: 2,
-    flags,
-    group,
+  const count = define('count', 2, flags, {
     summary: 'Returns the number of commands.',
     run: ({ reply }) => reply.integer(table().all.length),
-  };
-  const list: Command = {
-    name: 'list',
-    arity: -2,
-    flags,
-    group,
+  });
+  const list = define('list', -2, flags, {
     syntax: '[FILTERBY MODULE name | ACLCAT category | PATTERN pattern]',
     summary: 'Returns the names of the commands.',
     run({ args, reply }) {
@@ -48,13 +41,9 @@ export function createCommandCommand(table: () => CommandFinder): Command {
       reply.array(names.length);
       for (const name of names) reply.bulkText(name);
     },
-  };
-  const getkeys: Command = {
-    name: 'getkeys',
-    arity: -4,
+  });
+  const getkeys = define('getkeys', -4, flags, {
     wordsMax,
-    flags,
-    group,
     syntax: 'command [word ...]',
     summary: 'Returns the keys of a whole command.',
     run({ args, reply }) {
@@ -63,31 +52,23 @@ export function createCommandCommand(table: () => CommandFinder): Command {
       reply.array(keys.length);
       for (const key of keys) reply.bulkOf(args, key);
     },
-  };
+  });
   const subcommands = [count, createDocs(table), getkeys, createInfo(table), list];
-  return {
-    name: 'command',
-    arity: -1,
-    flags,
-    group,
+  return define('command', -1, flags, {
     summary: 'Returns facts about all commands.',
-    subcommands: [...subcommands, createHelp({ name: 'command', group }, subcommands)],
+    subcommands: withHelp(define, 'command', subcommands),
     estimate: (_, load) => load.reads(table().all.length * READS_PER_COMMAND),
     run({ reply }) {
       const { all } = table();
       reply.array(all.length);
       for (const known of all) replyEntry(reply, known);
     },
-  };
+  });
 }
 
 function createInfo(table: () => CommandFinder): Command {
-  return {
-    name: 'info',
-    arity: -2,
+  return define('info', -2, flags, {
     wordsMax,
-    flags,
-    group,
     syntax: '[name ...]',
     summary: 'Returns facts about the named commands, or about all of them.',
     difference: 'Without hints and key specifications.',
@@ -100,16 +81,12 @@ function createInfo(table: () => CommandFinder): Command {
         else replyEntry(reply, known);
       }
     },
-  };
+  });
 }
 
 function createDocs(table: () => CommandFinder): Command {
-  return {
-    name: 'docs',
-    arity: -2,
+  return define('docs', -2, flags, {
     wordsMax,
-    flags,
-    group,
     syntax: '[name ...]',
     summary: 'Returns documentation of the named commands, or of all of them.',
     difference: 'Without complexity, history and arguments.',
@@ -119,7 +96,7 @@ function createDocs(table: () => CommandFinder): Command {
       reply.map(named.length);
       for (const known of named) replyDocs(reply, known);
     },
-  };
+  });
 }
 
 function namedCount(table: CommandFinder, args: ByteList): number {

@@ -2,7 +2,7 @@
 // others, which have the value that is true of Syncline.
 import type { ByteList } from '../../byte-list.js';
 import { setsLimits } from '../../limits.js';
-import { type Command, type CommandContext, type CommandFlag, createHelp } from '../command.js';
+import { type CommandContext, type CommandFlag, commandsIn, withHelp } from '../command.js';
 import {
   errorTexts,
   settingFailedText,
@@ -107,14 +107,10 @@ const settings: ReadonlyMap<string, Setting> = new Map<string, Setting>([
 ]);
 
 const flags: readonly CommandFlag[] = ['admin', 'noscript', 'loading', 'stale'];
-const group = 'server';
+const define = commandsIn('server');
 
-const get: Command = {
-  name: 'get',
-  arity: -3,
+const get = define('get', -3, flags, {
   wordsMax: setsLimits.askedWordsMax.value,
-  flags,
-  group,
   syntax: 'pattern [pattern ...]',
   summary: 'Returns the settings that match one of the patterns.',
   difference:
@@ -128,7 +124,7 @@ const get: Command = {
       reply.bulkText(value(facts));
     }
   },
-};
+});
 
 interface ShownSetting {
   readonly name: string;
@@ -156,11 +152,7 @@ function matchingSettings({ args, patternMeter }: CommandContext): readonly Show
   });
 }
 
-const set: Command = {
-  name: 'set',
-  arity: -4,
-  flags,
-  group,
+const set = define('set', -4, flags, {
   syntax: 'setting value [setting value ...]',
   summary: 'Changes settings until the next start: all that are given, or none.',
   difference:
@@ -171,7 +163,7 @@ const set: Command = {
     for (const { change, value } of changes) change.apply(value, facts);
     reply.simple('OK');
   },
-};
+});
 
 interface Change {
   readonly change: SettingChange;
@@ -202,15 +194,9 @@ function readChanges(args: ByteList): readonly Change[] | string {
   return changes;
 }
 
-const subcommands: readonly Command[] = [get, set];
-
-export const configCommand: Command = {
-  name: 'config',
-  arity: -2,
-  flags: [],
-  group,
+export const configCommand = define('config', -2, [], {
   summary: 'Returns settings and changes some of them.',
   difference: 'REWRITE and RESETSTAT are unknown.',
-  subcommands: [...subcommands, createHelp({ name: 'config', group }, subcommands)],
+  subcommands: withHelp(define, 'config', [get, set]),
   run: ({ reply }) => reply.error(wrongArgumentsText('config')),
-};
+});

@@ -1,7 +1,7 @@
 // INFO: facts about the server, in sections. Names that Redis has mean what they mean there; clients wait for
 // `loading:0` and read `redis_version`.
 import { setsLimits } from '../../limits.js';
-import type { Command, CommandContext } from '../command.js';
+import { type CommandContext, commandsIn } from '../command.js';
 import { REDIS_VERSION } from '../connection/authentication.js';
 import type { PersistenceFacts, ServerFacts } from '../server-facts.js';
 import { formatXor } from '../syncline/versions.js';
@@ -68,12 +68,8 @@ const sections: Readonly<Record<string, (context: CommandContext) => Facts>> = {
   ],
 };
 
-export const info: Command = {
-  name: 'info',
-  arity: -1,
+export const info = commandsIn('server')('info', -1, ['loading', 'stale'], {
   wordsMax: setsLimits.askedWordsMax.value,
-  flags: ['loading', 'stale'],
-  group: 'server',
   syntax: '[section ...]',
   summary: 'Returns facts about the server.',
   difference:
@@ -83,7 +79,7 @@ export const info: Command = {
     const chosen = Object.keys(sections).filter((title) => asked?.has(title) ?? true);
     context.reply.verbatim(chosen.map((title) => renderSection(title, context)).join('\r\n'));
   },
-};
+});
 
 /** Undefined: all of them. */
 function askedSections({ args }: CommandContext): ReadonlySet<string> | undefined {

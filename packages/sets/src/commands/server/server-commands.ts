@@ -1,16 +1,13 @@
 // Small commands about the server: its time, role and checkpoints, and those that Redis clients send although they
 // have no meaning here.
-import type { Command, CommandContext } from '../command.js';
+import { type Command, type CommandContext, commandsIn } from '../command.js';
 import { errorTexts, wrongArgumentsText } from '../errors.js';
 import { integerWord, isOption } from '../words.js';
 
+const define = commandsIn('server');
 const MICROSECONDS = 1_000_000;
 
-const time: Command = {
-  name: 'time',
-  arity: 1,
-  flags: ['loading', 'stale', 'fast'],
-  group: 'server',
+const time = define('time', 1, ['loading', 'stale', 'fast'], {
   summary: 'Returns the seconds since 1970 and the microseconds of the current second.',
   run({ facts, reply }) {
     const microseconds = Math.floor(facts.clock.nowMs() * 1_000);
@@ -18,13 +15,9 @@ const time: Command = {
     reply.bulkText(String(Math.floor(microseconds / MICROSECONDS)));
     reply.bulkText(String(microseconds % MICROSECONDS));
   },
-};
+});
 
-const role: Command = {
-  name: 'role',
-  arity: 1,
-  flags: ['noscript', 'loading', 'stale', 'fast'],
-  group: 'server',
+const role = define('role', 1, ['noscript', 'loading', 'stale', 'fast'], {
   summary: 'Returns `master`.',
   difference: 'Every node accepts writes, so each is a master; INFO shows the state of peers.',
   run({ reply }) {
@@ -33,13 +26,9 @@ const role: Command = {
     reply.integer(0);
     reply.array(0);
   },
-};
+});
 
-const bgsave: Command = {
-  name: 'bgsave',
-  arity: -1,
-  flags: ['admin', 'noscript', 'no_async_loading'],
-  group: 'server',
+const bgsave = define('bgsave', -1, ['admin', 'noscript', 'no_async_loading'], {
   syntax: '[SCHEDULE]',
   summary: 'Starts a checkpoint in the background.',
   difference: 'SCHEDULE has no effect.',
@@ -49,13 +38,9 @@ const bgsave: Command = {
       return reply.error(errorTexts.syntax);
     startCheckpoint(context, 'Background saving started', errorTexts.saveRunning);
   },
-};
+});
 
-const bgrewriteaof: Command = {
-  name: 'bgrewriteaof',
-  arity: 1,
-  flags: ['admin', 'noscript', 'no_async_loading'],
-  group: 'server',
+const bgrewriteaof = define('bgrewriteaof', 1, ['admin', 'noscript', 'no_async_loading'], {
   summary: 'Starts a checkpoint in the background, which shortens the log.',
   difference: 'The same as BGSAVE.',
   run: (context) =>
@@ -64,7 +49,7 @@ const bgrewriteaof: Command = {
       'Background append only file rewriting started',
       errorTexts.rewriteRunning,
     ),
-};
+});
 
 function startCheckpoint({ facts, reply }: CommandContext, started: string, running: string): void {
   const outcome = facts.startCheckpoint();
@@ -72,21 +57,13 @@ function startCheckpoint({ facts, reply }: CommandContext, started: string, runn
   else reply.error(outcome === 'running' ? running : errorTexts.nothingToSaveTo);
 }
 
-const lastsave: Command = {
-  name: 'lastsave',
-  arity: 1,
-  flags: ['loading', 'stale', 'fast'],
-  group: 'server',
+const lastsave = define('lastsave', 1, ['loading', 'stale', 'fast'], {
   summary: 'Returns the Unix time of the last successful checkpoint.',
   run: ({ facts, reply }) =>
     reply.integer(Math.floor(facts.persistence().checkpoint.lastSaveMs / 1_000)),
-};
+});
 
-const wait: Command = {
-  name: 'wait',
-  arity: 3,
-  flags: ['noscript'],
-  group: 'generic',
+const wait = commandsIn('generic')('wait', 3, ['noscript'], {
   syntax: 'peers milliseconds',
   summary: 'Returns the number of peers that have applied the writes of this connection.',
   difference: 'Returns 0 at once: this node has no peers.',
@@ -97,38 +74,26 @@ const wait: Command = {
     else if (timeoutMs < 0) reply.error(errorTexts.timeoutNegative);
     else reply.integer(0);
   },
-};
+});
 
 /** Clients send it to find out whether this is a cluster. */
-const cluster: Command = {
-  name: 'cluster',
-  arity: -2,
-  flags: [],
-  group: 'server',
+const cluster = define('cluster', -2, [], {
   syntax: '...',
   summary: 'Returns the error that cluster support is disabled, as Redis does outside a cluster.',
   difference: 'The same error for every subcommand.',
   run: ({ reply }) => reply.error(errorTexts.clusterDisabled),
-};
+});
 
-const debug: Command = {
-  name: 'debug',
-  arity: -2,
-  flags: ['admin', 'noscript', 'loading', 'stale'],
-  group: 'server',
+const debug = define('debug', -2, ['admin', 'noscript', 'loading', 'stale'], {
   syntax: '...',
   summary: 'Returns the error that DEBUG is not allowed.',
   difference: 'It cannot be enabled.',
   refusal: errorTexts.debugNotAllowed,
   run: ({ reply }) => reply.error(errorTexts.debugNotAllowed),
-};
+});
 
 /** Test suites of clients send it when they start. */
-const functionFlush: Command = {
-  name: 'flush',
-  arity: -2,
-  flags: ['write', 'noscript'],
-  group: 'server',
+const functionFlush = define('flush', -2, ['write', 'noscript'], {
   syntax: '[ASYNC|SYNC]',
   summary: 'Returns OK: there are no functions.',
   run({ args, reply }) {
@@ -137,18 +102,14 @@ const functionFlush: Command = {
       reply.simple('OK');
     else reply.error(errorTexts.functionFlushOption);
   },
-};
+});
 
-const functionCommand: Command = {
-  name: 'function',
-  arity: -2,
-  flags: [],
-  group: 'server',
+const functionCommand = define('function', -2, [], {
   summary: 'There are no functions.',
   difference: 'Only FLUSH is known.',
   subcommands: [functionFlush],
   run: ({ reply }) => reply.error(wrongArgumentsText('function')),
-};
+});
 
 export const serverCommands: readonly Command[] = [
   bgrewriteaof,

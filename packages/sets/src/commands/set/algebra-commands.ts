@@ -3,7 +3,7 @@ import { assert, SynclineError } from '@syncline/kernel';
 import type { ByteList } from '../../byte-list.js';
 import { setsLimits } from '../../limits.js';
 import { ByteCollector } from '../byte-collector.js';
-import { type Command, keysToLast } from '../command.js';
+import { type Command, commandsIn, keysToLast } from '../command.js';
 import { errorTexts } from '../errors.js';
 import {
   ChangeParts,
@@ -12,16 +12,14 @@ import {
   withGate,
   writeBulks,
 } from '../long-work.js';
-import { integerWord, isOption, refusesKeys } from '../words.js';
+import { integerWord, isOption } from '../words.js';
 import { estimateAlgebra, PinnedAlgebra, resultInTurn, type SetRule } from './algebra.js';
+
+const define = commandsIn('set');
 
 /** Returns the members of the result. */
 function algebraCommand(name: string, rule: SetRule, summary: string): Command {
-  return {
-    name,
-    arity: -2,
-    flags: ['readonly'],
-    group: 'set',
+  return define(name, -2, ['readonly'], {
     syntax: 'key [key ...]',
     summary,
     difference: 'A result above 32 MiB is refused; the STORE form has no such limit.',
@@ -29,7 +27,6 @@ function algebraCommand(name: string, rule: SetRule, summary: string): Command {
     estimate: ({ args, keyspace }, load) =>
       estimateAlgebra(rule, { args, from: 1, to: args.length }, keyspace, load),
     run({ args, keyspace, reply }) {
-      if (refusesKeys(args, reply, 1, args.length)) return;
       const result = resultInTurn(keyspace, rule, { args, from: 1, to: args.length });
       if (result === undefined) return reply.error(errorTexts.resultTooLarge);
       const { list, membersFrom } = result;
@@ -38,7 +35,6 @@ function algebraCommand(name: string, rule: SetRule, summary: string): Command {
     },
     async runLong(context, signal) {
       const { args, keyspace, reply } = context;
-      if (refusesKeys(args, reply, 1, args.length)) return;
       const words = new ByteCollector();
       {
         const deps = { keyspace, pause: pauseUnlessGone(keyspace, signal) };
@@ -53,16 +49,12 @@ function algebraCommand(name: string, rule: SetRule, summary: string): Command {
       reply.set(words.list.length);
       await writeBulks(context, words.list);
     },
-  };
+  });
 }
 
 /** Replaces a set with the result, and returns its size. */
 function storeCommand(name: string, rule: SetRule, summary: string): Command {
-  return {
-    name,
-    arity: -3,
-    flags: ['write', 'denyoom'],
-    group: 'set',
+  return define(name, -3, ['write', 'denyoom'], {
     syntax: 'destination key [key ...]',
     summary,
     difference:
@@ -73,7 +65,6 @@ function storeCommand(name: string, rule: SetRule, summary: string): Command {
       estimateAlgebra(rule, { args, from: 2, to: args.length }, keyspace, load);
     },
     run({ args, keyspace, reply }) {
-      if (refusesKeys(args, reply, 1, args.length)) return;
       const result = resultInTurn(keyspace, rule, { args, from: 2, to: args.length });
       if (result === undefined)
         throw new SynclineError('limit-exceeded', 'the result does not fit in one operation');
@@ -85,7 +76,6 @@ function storeCommand(name: string, rule: SetRule, summary: string): Command {
       reply.integer(list.length - membersFrom);
     },
     async runLong({ args, keyspace, reply }, signal) {
-      if (refusesKeys(args, reply, 1, args.length)) return;
       const destination = args.bytes(1);
       const stored = await withGate(keyspace, signal, async (hold) => {
         const deps = { keyspace, pause: () => keyspace.yieldIfOverBudget() };
@@ -106,16 +96,12 @@ function storeCommand(name: string, rule: SetRule, summary: string): Command {
       });
       reply.integer(stored);
     },
-  };
+  });
 }
 
 const KEYS_FROM = 2;
 
-const sintercard: Command = {
-  name: 'sintercard',
-  arity: -3,
-  flags: ['readonly', 'movablekeys'],
-  group: 'set',
+const sintercard = define('sintercard', -3, ['readonly', 'movablekeys'], {
   syntax: 'numkeys key [key ...] [LIMIT limit]',
   summary: 'Returns the number of members of the intersection of multiple sets.',
   keys: { first: 0, last: 0, step: 0, countAt: 1 },
@@ -128,7 +114,6 @@ const sintercard: Command = {
     const words = readCardWords(args);
     if (typeof words === 'string') return reply.error(words);
     const { keysTo, limit } = words;
-    if (refusesKeys(args, reply, KEYS_FROM, keysTo)) return;
     const result = resultInTurn(keyspace, 'intersection', { args, from: KEYS_FROM, to: keysTo });
     assert(result !== undefined, 'an intersection is not larger than a set that fits in a turn');
     reply.integer(Math.min(limit, result.list.length - result.membersFrom));
@@ -137,7 +122,6 @@ const sintercard: Command = {
     const words = readCardWords(args);
     if (typeof words === 'string') return reply.error(words);
     const { keysTo, limit } = words;
-    if (refusesKeys(args, reply, KEYS_FROM, keysTo)) return;
     const deps = { keyspace, pause: pauseUnlessGone(keyspace, signal) };
     const named = { args, from: KEYS_FROM, to: keysTo };
     using result = await PinnedAlgebra.open('intersection', deps, named);
@@ -148,7 +132,7 @@ const sintercard: Command = {
     }
     reply.integer(Math.min(count, limit));
   },
-};
+});
 
 interface CardWords {
   readonly keysTo: number;

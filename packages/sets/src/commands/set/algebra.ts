@@ -34,8 +34,9 @@ export function estimateAlgebra(
 ): void {
   load.reads(to - from);
   if (load.isTooMuch) return;
-  if (rule === 'union') load.readsSets(args, from, to);
-  else {
+  if (rule === 'union') {
+    for (let key = from; key < to && !load.isTooMuch; key += 1) load.readsSet(args, key);
+  } else {
     const walked = rule === 'difference' ? from : smallestOf(keyspace, args, from, to);
     load.readsSet(args, walked, to - from);
   }

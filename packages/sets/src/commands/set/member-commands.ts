@@ -1,7 +1,7 @@
 // Commands on named members of a set (SADD, SREM, SMOVE, SISMEMBER, SMISMEMBER), and on all of them (SCARD, SMEMBERS).
 import { SynclineError } from '@syncline/kernel';
-import type { ByteList } from '../../byte-list.js';
-import { type Command, keyAtFirst } from '../command.js';
+import type { WriteHold } from '../../keyspace.js';
+import { type Command, commandsIn, keyAtFirst } from '../command.js';
 import {
   changeInParts,
   exceedsOperation,
@@ -10,56 +10,30 @@ import {
   withGate,
   writeBatches,
 } from '../long-work.js';
-import { isMemberTooLong, refusesKeys, refusesMembers } from '../words.js';
+import { isMemberTooLong, refusesMembers } from '../words.js';
 
-/** Each member gets a new dot, also one that is present: it must survive a remove that has not seen this add. */
-const sadd: Command = {
-  name: 'sadd',
-  arity: -3,
-  flags: ['write', 'denyoom', 'fast'],
-  group: 'set',
-  syntax: 'key member [member ...]',
-  summary: 'Adds members to a set.',
-  difference:
-    'More than 65,536 members or 3 MiB are added by several operations and may be seen half done.',
-  keys: keyAtFirst,
-  run({ args, keyspace, reply }) {
-    if (refusesKeys(args, reply, 1) || refusesMembers(args, reply, 2)) return;
-    if (exceedsOperation(args, 2)) throw tooManyMembers(args);
-    reply.integer(keyspace.add(args, 1, 2));
-  },
-  async runLong(context, signal) {
-    const { keyspace, reply } = context;
-    reply.integer(await withGate(keyspace, signal, (hold) => changeInParts(context, 'add', hold)));
-  },
-};
+const define = commandsIn('set');
 
-const srem: Command = {
-  name: 'srem',
-  arity: -3,
-  flags: ['write', 'fast'],
-  group: 'set',
-  syntax: 'key member [member ...]',
-  summary: 'Removes members from a set.',
-  difference:
-    'More than 65,536 members or 3 MiB are removed by several operations and may be seen half done.',
-  keys: keyAtFirst,
-  run({ args, keyspace, reply }) {
-    if (refusesKeys(args, reply, 1) || refusesMembers(args, reply, 2)) return;
-    if (exceedsOperation(args, 2)) throw tooManyMembers(args);
-    reply.integer(keyspace.remove(args, 1, 2));
-  },
-  async runLong(context, signal) {
-    const { keyspace, reply } = context;
-    reply.integer(
-      await withGate(keyspace, signal, (hold) => changeInParts(context, 'remove', hold)),
-    );
-  },
-};
-
-/** `runLong` follows; inside a transaction all of it is refused. */
-function tooManyMembers({ length }: ByteList): SynclineError {
-  return new SynclineError('limit-exceeded', `${length - 2} members do not fit in one operation`);
+/** SADD and SREM. More members than one operation holds are changed in parts. */
+function changeCommand(kind: 'add' | 'remove', name: string, flags: Command['flags']): Command {
+  const words = kind === 'add' ? ['Adds', 'added', 'to'] : ['Removes', 'removed', 'from'];
+  return define(name, -3, flags, {
+    syntax: 'key member [member ...]',
+    summary: `${words[0]} members ${words[2]} a set.`,
+    difference: `More than 65,536 members or 3 MiB are ${words[1]} by several operations and may be seen half done.`,
+    keys: keyAtFirst,
+    run({ args, keyspace, reply }) {
+      if (refusesMembers(args, reply, 2)) return;
+      if (exceedsOperation(args, 2))
+        throw new SynclineError('limit-exceeded', 'the members do not fit in one operation');
+      reply.integer(keyspace[kind](args, 1, 2));
+    },
+    async runLong(context, signal) {
+      const { keyspace, reply } = context;
+      const change = (hold: WriteHold) => changeInParts(context, kind, hold);
+      reply.integer(await withGate(keyspace, signal, change));
+    },
+  });
 }
 
 const SOURCE = 1;
@@ -67,16 +41,11 @@ const DESTINATION = 2;
 const MEMBER = 3;
 
 /** One operation, so that no node ever shows the member in both sets or in neither. */
-const smove: Command = {
-  name: 'smove',
-  arity: 4,
-  flags: ['write', 'fast'],
-  group: 'set',
+const smove = define('smove', 4, ['write', 'fast'], {
   syntax: 'source destination member',
   summary: 'Moves a member from one set to another.',
   keys: { first: 1, last: 2, step: 1 },
   run({ args, keyspace, reply }) {
-    if (refusesKeys(args, reply, SOURCE, MEMBER) || refusesMembers(args, reply, MEMBER)) return;
     const isPresent = keyspace.has(args, SOURCE, MEMBER);
     const isSame = Buffer.compare(args.bytes(SOURCE), args.bytes(DESTINATION)) === 0;
     if (isPresent && !isSame) {
@@ -87,41 +56,27 @@ const smove: Command = {
     }
     reply.integer(isPresent ? 1 : 0);
   },
-};
+});
 
-const scard: Command = {
-  name: 'scard',
-  arity: 2,
-  flags: ['readonly', 'fast'],
-  group: 'set',
+const scard = define('scard', 2, ['readonly', 'fast'], {
   syntax: 'key',
   summary: 'Returns the number of members in a set.',
   keys: keyAtFirst,
   run({ args, keyspace, reply }) {
-    if (refusesKeys(args, reply, 1)) return;
     reply.integer(keyspace.cardinality(args, 1));
   },
-};
+});
 
-const sismember: Command = {
-  name: 'sismember',
-  arity: 3,
-  flags: ['readonly', 'fast'],
-  group: 'set',
+const sismember = define('sismember', 3, ['readonly', 'fast'], {
   syntax: 'key member',
   summary: 'Determines whether a member belongs to a set.',
   keys: keyAtFirst,
   run({ args, keyspace, reply }) {
-    if (refusesKeys(args, reply, 1)) return;
     reply.integer(!isMemberTooLong(args, 2) && keyspace.has(args, 1, 2) ? 1 : 0);
   },
-};
+});
 
-const smismember: Command = {
-  name: 'smismember',
-  arity: -3,
-  flags: ['readonly', 'fast'],
-  group: 'set',
+const smismember = define('smismember', -3, ['readonly', 'fast'], {
   syntax: 'key member [member ...]',
   summary: 'Determines whether multiple members belong to a set.',
   difference:
@@ -129,13 +84,11 @@ const smismember: Command = {
   keys: keyAtFirst,
   estimate: ({ args }, load) => load.reads(args.length - 2),
   run({ args, keyspace, reply }) {
-    if (refusesKeys(args, reply, 1)) return;
     reply.array(args.length - 2);
     for (let member = 2; member < args.length; member += 1)
       reply.integer(!isMemberTooLong(args, member) && keyspace.has(args, 1, member) ? 1 : 0);
   },
   async runLong({ args, keyspace, reply }, signal) {
-    if (refusesKeys(args, reply, 1)) return;
     const pauseOf = pauseUnlessGone(keyspace, signal);
     reply.array(args.length - 2);
     for (let member = 2; member < args.length; member += 1) {
@@ -144,38 +97,32 @@ const smismember: Command = {
       if (pause !== undefined) await pause;
     }
   },
-};
+});
 
-const smembers: Command = {
-  name: 'smembers',
-  arity: 2,
-  flags: ['readonly'],
-  group: 'set',
+const smembers = define('smembers', 2, ['readonly'], {
   syntax: 'key',
   summary: 'Returns all members of a set.',
   keys: keyAtFirst,
   estimate: ({ args }, load) => load.readsSet(args, 1),
   run({ args, keyspace, reply }) {
-    if (refusesKeys(args, reply, 1)) return;
     reply.set(keyspace.cardinality(args, 1));
     keyspace.forEach(args, 1, (buffer, start, end) => reply.bulk(buffer, start, end));
   },
   async runLong(context, signal) {
     const { args, keyspace, reply } = context;
-    if (refusesKeys(args, reply, 1)) return;
     const set = args.bytes(1);
     using pin = keyspace.openPin([set]);
     reply.set(pin.cardinality(set));
     await writeBatches(context, pin.members(set), signal);
   },
-};
+});
 
 export const memberCommands: readonly Command[] = [
-  sadd,
+  changeCommand('add', 'sadd', ['write', 'denyoom', 'fast']),
+  changeCommand('remove', 'srem', ['write', 'fast']),
   scard,
   sismember,
   smembers,
   smismember,
   smove,
-  srem,
 ];

@@ -9,21 +9,18 @@ import type { Pin } from '../../keyspace.js';
 import { setsLimits } from '../../limits.js';
 import type { Reply } from '../../resp/reply.js';
 import { ByteCollector } from '../byte-collector.js';
-import { type Command, type CommandContext, keyAtFirst } from '../command.js';
+import { type Command, type CommandContext, commandsIn, keyAtFirst } from '../command.js';
 import { errorTexts } from '../errors.js';
 import { membersPerPart, withGate, writeBatches, writeBulks } from '../long-work.js';
-import { integerWord, refusesKeys } from '../words.js';
+import { integerWord } from '../words.js';
 import { RememberedMembers } from './remembered-members.js';
 
+const define = commandsIn('set');
 /** When more than this part of the set is wanted, walking it is cheaper than drawing. */
 const DRAWN_PART_MAX = 1 / 4;
 const DRAWS_PER_BATCH = 64;
 
-const srandmember: Command = {
-  name: 'srandmember',
-  arity: -2,
-  flags: ['readonly'],
-  group: 'set',
+const srandmember = define('srandmember', -2, ['readonly'], {
   syntax: 'key [count]',
   summary: 'Returns one or more random members of a set.',
   difference: 'A count beyond 2^53 is out of range.',
@@ -37,7 +34,6 @@ const srandmember: Command = {
   run({ args, keyspace, reply }) {
     const count = randomCount(args);
     if (typeof count === 'string') return reply.error(count);
-    if (refusesKeys(args, reply, 1)) return;
     const cardinality = keyspace.cardinality(args, 1);
     const shown = writeHead(args, reply, count, cardinality);
     const show = (buffer: Uint8Array, start: number, end: number) => reply.bulk(buffer, start, end);
@@ -49,7 +45,6 @@ const srandmember: Command = {
     const { args, keyspace, reply, facts } = context;
     const count = randomCount(args);
     if (typeof count === 'string') return reply.error(count);
-    if (refusesKeys(args, reply, 1)) return;
     const set = args.bytes(1);
     using pin = keyspace.openPin([set]);
     const shown = writeHead(args, reply, count, pin.cardinality(set));
@@ -58,7 +53,7 @@ const srandmember: Command = {
       count < 0 ? drawMembers(pin, set, shown) : pickMembers(pin, set, shown, facts.random);
     await writeBatches(context, batches, signal);
   },
-};
+});
 
 /** How many to show, 1 by default; a text is the error to answer with. */
 function randomCount(args: ByteList): number | string {
@@ -130,11 +125,7 @@ export async function* pickMembers(
 }
 
 /** Members are picked here; other nodes receive the removal of those, not the command. */
-const spop: Command = {
-  name: 'spop',
-  arity: -2,
-  flags: ['write', 'fast'],
-  group: 'set',
+const spop = define('spop', -2, ['write', 'fast'], {
   syntax: 'key [count]',
   summary: 'Returns one or more random members of a set after removing them.',
   difference:
@@ -148,7 +139,6 @@ const spop: Command = {
   run({ args, keyspace, reply }) {
     const count = popCount(args);
     if (typeof count === 'string') return reply.error(count);
-    if (refusesKeys(args, reply, 1)) return;
     const popped = Math.min(count, keyspace.cardinality(args, 1));
     writePoppedCount(args, reply, popped);
     if (popped === 0) return;
@@ -158,14 +148,13 @@ const spop: Command = {
     const { args, reply } = context;
     const count = popCount(args);
     if (typeof count === 'string') return reply.error(count);
-    if (refusesKeys(args, reply, 1)) return;
     const popped = await popInParts(context, count, signal);
     if (popped === undefined) return reply.error(errorTexts.popTooLarge);
     // Only now that the gate is open again: a slow client must not keep others from writing.
     writePoppedCount(args, reply, popped.length);
     await writeBulks(context, popped);
   },
-};
+});
 
 /** Without a count the reply is one member or null, otherwise a set. */
 function writePoppedCount(args: ByteList, reply: Reply, popped: number): void {

@@ -3,13 +3,20 @@
 // It is a command of its own, because a version among the words of SISMEMBER could not be told from a member.
 import { abortedError, type Metrics, SynclineError, VersionVector } from '@syncline/kernel';
 import { ByteList } from '../../byte-list.js';
-import type { Command, CommandContext, CommandFinder, KnownCommand } from '../command.js';
+import {
+  type Command,
+  type CommandContext,
+  type CommandFinder,
+  commandsIn,
+  type KnownCommand,
+} from '../command.js';
 import { errorTexts, noQuorumText, notReadyText, wrongArgumentsText } from '../errors.js';
 import { resolveCommand } from '../lookup.js';
 import { runCommand } from '../run-command.js';
 import { integerWord, isOption } from '../words.js';
 import { parseVersion } from './versions.js';
 
+const define = commandsIn('syncline');
 const TIMEOUT_MS_MAX = 60_000;
 const QUORUM_TIMEOUT_MS = 1_000;
 /** This node, as it has no peers. */
@@ -22,11 +29,7 @@ export interface SynclineReadDeps {
 }
 
 export function createSynclineRead({ metrics, table }: SynclineReadDeps): Command {
-  return {
-    name: 'syncline.read',
-    arity: -2,
-    flags: ['noscript', 'no_multi'],
-    group: 'syncline',
+  return define('syncline.read', -2, ['noscript', 'no_multi'], {
     syntax: '[AFTER version] [QUORUM nodes|MAJORITY] [TIMEOUT milliseconds] [WITHVV] command ...',
     summary:
       'Runs a read-only command once this node has applied a version; with QUORUM once it has applied what that many nodes had.',
@@ -46,7 +49,7 @@ export function createSynclineRead({ metrics, table }: SynclineReadDeps): Comman
       if (!facts.blockedQuota.tryTake(1)) return reply.error(errorTexts.tooManyBlocked);
       return runWhenApplied(known, options, context, metrics);
     },
-  };
+  });
 }
 
 async function runWhenApplied(

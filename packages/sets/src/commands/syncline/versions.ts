@@ -1,18 +1,15 @@
 // SYNCLINE.VV and SYNCLINE.DIGEST, and versions as text: `node.epoch:counter,…` in any order, or `-` for none.
 import { actorId, dot, formatDot, kernelLimits, VersionVector } from '@syncline/kernel';
-import type { Command, CommandContext } from '../command.js';
+import { type Command, type CommandContext, commandsIn } from '../command.js';
 import { errorTexts, versionEntryText } from '../errors.js';
 import { isOption } from '../words.js';
 
+const define = commandsIn('syncline');
 const ENTRY = /^([0-9]{1,5})\.([0-9]{1,5}):([0-9]{1,16})$/;
 const NUMBER_16_MAX = 0xffff;
 const entriesMax = kernelLimits.versionVectorEntriesMax.value;
 
-const vv: Command = {
-  name: 'syncline.vv',
-  arity: -1,
-  flags: ['readonly', 'fast'],
-  group: 'syncline',
+const vv = define('syncline.vv', -1, ['readonly', 'fast'], {
   syntax: '[MINE]',
   summary:
     'Returns what this node has applied, as a token for SYNCLINE.READ AFTER; with MINE the smallest token that covers the writes of this connection.',
@@ -22,7 +19,7 @@ const vv: Command = {
     else if (args.length === 2 && isOption(args, 1, 'mine')) reply.bulkText(ownVersion(context));
     else reply.error(errorTexts.syntax);
   },
-};
+});
 
 /** The counter of an operation that was undone is taken back, and must not be waited for. */
 function ownVersion({ client, facts, keyspace }: CommandContext): string {
@@ -30,11 +27,7 @@ function ownVersion({ client, facts, keyspace }: CommandContext): string {
   return counter === 0 ? '-' : formatDot(dot(actorId(facts.nodeId, facts.epoch()), counter));
 }
 
-const digest: Command = {
-  name: 'syncline.digest',
-  arity: 1,
-  flags: ['readonly', 'fast'],
-  group: 'syncline',
+const digest = define('syncline.digest', 1, ['readonly', 'fast'], {
   summary:
     'Returns the version, the number of live dots, and their xor as 16 hex digits. Nodes with the same sets return the same.',
   run({ keyspace, reply }) {
@@ -44,7 +37,7 @@ const digest: Command = {
     reply.integer(liveDots);
     reply.bulkText(formatXor(xor));
   },
-};
+});
 
 export function formatXor(words: readonly [number, number]): string {
   return words.map((word) => (word >>> 0).toString(16).padStart(8, '0')).join('');

@@ -6,23 +6,25 @@
 // S22  A transaction runs in one turn and is one operation, or it changes nothing.
 import { SynclineError } from '@syncline/kernel';
 import { setsLimits } from '../../limits.js';
-import type { Command, CommandContext, CommandFlag, QueuedCommand } from '../command.js';
+import {
+  type Command,
+  type CommandContext,
+  type CommandFlag,
+  commandsIn,
+  keysToLast,
+  type QueuedCommand,
+} from '../command.js';
 import { errorTexts, failureText } from '../errors.js';
 import { PatternMeter } from '../glob.js';
 import { Load, transactionLimits } from '../run-command.js';
-import { refusesKeys } from '../words.js';
 import { endTransaction, forgetWatches } from './transaction-state.js';
 
 const replyBytesMax = setsLimits.transactionReadBytesMax.value;
 const watchedKeysMax = setsLimits.watchedKeysMax.value;
 const flags: readonly CommandFlag[] = ['noscript', 'loading', 'stale', 'fast', 'allow_busy'];
-const group = 'transactions';
+const define = commandsIn('transactions');
 
-const multi: Command = {
-  name: 'multi',
-  arity: 1,
-  flags,
-  group,
+const multi = define('multi', 1, flags, {
   summary: 'Starts a transaction: commands are queued until EXEC.',
   difference: 'AUTH, HELLO and SYNCLINE.READ may have to wait, so they cannot be queued.',
   run({ client, reply }) {
@@ -30,13 +32,9 @@ const multi: Command = {
     client.queued = [];
     reply.simple('OK');
   },
-};
+});
 
-const discard: Command = {
-  name: 'discard',
-  arity: 1,
-  flags,
-  group,
+const discard = define('discard', 1, flags, {
   summary: 'Discards a transaction.',
   run(context) {
     const { client, reply } = context;
@@ -44,22 +42,17 @@ const discard: Command = {
     endTransaction(context);
     reply.simple('OK');
   },
-};
+});
 
-const watch: Command = {
-  name: 'watch',
-  arity: -2,
-  flags,
-  group,
+const watch = define('watch', -2, flags, {
   syntax: 'key [key ...]',
   summary: 'Makes the next EXEC do nothing if one of these keys has changed by then.',
   difference:
     'A key has changed when its visible members change at this node, through any client or peer. At most 1,024 keys.',
-  keys: { first: 1, last: -1, step: 1 },
+  keys: keysToLast,
   wordsMax: setsLimits.turnMembersMax.value,
   run({ args, client, facts, keyspace, reply }) {
     if (client.queued !== undefined) return reply.error(errorTexts.watchInsideMulti);
-    if (refusesKeys(args, reply, 1, args.length)) return;
     // Keys before a refused one stay watched: then EXEC does nothing too often, but never too rarely.
     for (let key = 1; key < args.length; key += 1) {
       if (keyspace.isWatched(args, key, client)) continue;
@@ -70,25 +63,17 @@ const watch: Command = {
     }
     reply.simple('OK');
   },
-};
+});
 
-const unwatch: Command = {
-  name: 'unwatch',
-  arity: 1,
-  flags,
-  group,
+const unwatch = define('unwatch', 1, flags, {
   summary: 'Forgets all watched keys.',
   run(context) {
     forgetWatches(context);
     context.reply.simple('OK');
   },
-};
+});
 
-const exec: Command = {
-  name: 'exec',
-  arity: 1,
-  flags: ['noscript', 'loading', 'stale', 'skip_slowlog'],
-  group,
+const exec = define('exec', 1, ['noscript', 'loading', 'stale', 'skip_slowlog'], {
   summary: 'Runs the queued commands as one operation, which every node shows whole or not at all.',
   difference:
     'It runs within one turn. A transaction that reads more than 65,536 members and names or 32 MiB, or changes more than fits in one operation (65,536 elements, 4 MiB), is refused whole.',
@@ -108,7 +93,7 @@ const exec: Command = {
       .then(() => runInOneTurn(queued, isWrite, context))
       .finally(() => endTransaction(context)); // also when it was not admitted
   },
-};
+});
 
 function runInOneTurn(
   queued: readonly QueuedCommand[],

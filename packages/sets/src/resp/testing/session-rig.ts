@@ -1,13 +1,13 @@
-// Sessions with toy commands, toy commits and a sink that can be stopped: what tests of sessions need.
+// Sessions with toy commands, toy turns and a sink that can be stopped: what tests of sessions need.
 import type { Clock, SynclineError } from '@syncline/kernel';
 import type { Client } from '../../commands/client.js';
 import type { CommandContext } from '../../commands/command.js';
 import type { ServerFacts } from '../../commands/server-facts.js';
-import { CommonRoom } from '../../common-room.js';
+import type { TurnMember } from '../../engine/turns.js';
 import type { Keyspace } from '../../keyspace.js';
 import type { RespSession } from '../../sets.js';
-import { RespSessions } from '../resp-sessions.js';
-import type { SessionDeps } from '../session-deps.js';
+import { SharedQuota } from '../../shared-quota.js';
+import { RespSessions, type RespSessionsDeps } from '../resp-sessions.js';
 
 type ToyCommand = (context: CommandContext) => void | Promise<void>;
 
@@ -22,48 +22,45 @@ export class SessionRig {
   readonly metrics = new Map<string, number>();
   readonly ran: string[] = [];
   readonly unwatched: unknown[] = [];
-  /** Toys by name; ECHO, SEE, QUIT and REPLY are there. */
+  /** Toys by name; ECHO, WRITE, QUIT and REPLY are there. */
   readonly commands: Map<string, ToyCommand>;
-  readonly commits = new ToyCommits();
+  readonly turns: ToyTurns;
+  readonly bugs: unknown[] = [];
   readonly facts: ServerFacts;
 
   constructor(clock: Clock, options: SessionRigOptions = {}) {
     const clients = new Map<number, Client>();
-    let seen = 0;
-    const see: ToyCommand = ({ args, reply }) => {
-      seen = Number(args.text(1));
-      reply.bulkOf(args, 2);
+    this.turns = new ToyTurns(clock);
+    const write: ToyCommand = ({ args, reply }) => {
+      this.turns.hasChanges = true;
+      reply.bulkOf(args, 1);
     };
     this.commands = new Map<string, ToyCommand>([
       ['ECHO', ({ args, reply }) => reply.bulkOf(args, 1)],
-      ['SEE', see],
+      ['WRITE', write],
       ['QUIT', quit],
       ['REPLY', ({ args, client, reply }) => setReplies(client, args.text(1), reply)],
     ]);
     const facts: Partial<ServerFacts> = {
       clients,
       idleTimeoutSeconds: 0,
-      queueRoom: new CommonRoom(1_000),
-      watchRoom: new CommonRoom(1_000),
+      queueQuota: new SharedQuota(1_000),
+      watchQuota: new SharedQuota(1_000),
       checkPassword: options.hasPassword ? () => true : undefined,
     };
     this.facts = facts as ServerFacts;
     const keyspace: Partial<Keyspace> = {
-      takeCommitSeen: () => {
-        const commit = seen;
-        seen = 0;
-        return commit;
-      },
       unwatch: (watcher) => void this.unwatched.push(watcher),
     };
-    const deps: SessionDeps = {
+    const deps: RespSessionsDeps = {
       clock,
       clients,
       facts: this.facts,
       keyspace: keyspace as Keyspace,
-      commits: this.commits,
+      turns: this.turns,
+      onBug: (thrown) => void this.bugs.push(thrown),
       metrics: this.#metricsPort(),
-      dispatch: (context) => {
+      dispatch: (context: CommandContext) => {
         const name = context.args.text(0);
         this.ran.push(name);
         const command = this.commands.get(name);
@@ -74,7 +71,7 @@ export class SessionRig {
   }
 
   connect(): RigConnection {
-    return new RigConnection(this.sessions);
+    return new RigConnection(this.sessions, this.turns);
   }
 
   #metricsPort() {
@@ -103,7 +100,10 @@ export class RigConnection {
   readonly #gone = new AbortController();
   #drain: (() => void) | undefined;
 
-  constructor(sessions: RespSessions) {
+  readonly #turns: ToyTurns;
+
+  constructor(sessions: RespSessions, turns: ToyTurns) {
+    this.#turns = turns;
     this.session = sessions.connect({
       address: { host: '127.0.0.1', port: 5_000 },
       loopback: true,
@@ -133,7 +133,9 @@ export class RigConnection {
     void this.push(text);
   }
 
+  /** What has left by the end of this turn. */
   read(): string {
+    this.#turns.commitNow();
     const text = this.chunks.join('');
     this.chunks = [];
     return text;
@@ -150,28 +152,52 @@ export class RigConnection {
   }
 }
 
-class ToyCommits {
-  newest = 0;
-  failuresCount = 0;
-  lastFailure: SynclineError | undefined;
-  readonly #listeners = new Map<number, ((error: SynclineError | undefined) => void)[]>();
+/** Turns that end with the clock's, and whose outcome the test decides. */
+class ToyTurns {
+  hasChanges = false;
+  /** Why the next turn with changes is undone. */
+  failsWith: SynclineError | undefined;
+  /** The log number that replies must wait for; 0: they leave at once. */
+  waitsFor = 0;
+  readonly #clock: Clock;
+  #members: TurnMember[] = [];
+  readonly #waiting = new Set<TurnMember>();
+  #isPlanned = false;
 
-  get listenersCount(): number {
-    return [...this.#listeners.values()].flat().length;
+  constructor(clock: Clock) {
+    this.#clock = clock;
   }
 
-  whenSettled(commit: number, listener: (error: SynclineError | undefined) => void): void {
-    this.#listeners.set(commit, [...(this.#listeners.get(commit) ?? []), listener]);
+  join(member: TurnMember): void {
+    this.#members.push(member);
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    this.#clock.defer(() => {
+      this.#isPlanned = false;
+      this.commitNow();
+    });
   }
 
-  settle(commit: number, error?: SynclineError): void {
-    const listeners = this.#listeners.get(commit) ?? [];
-    this.#listeners.delete(commit);
-    if (error !== undefined) {
-      this.failuresCount += 1;
-      this.lastFailure = error;
+  commitNow(): SynclineError | undefined {
+    const error = this.hasChanges ? this.failsWith : undefined;
+    this.hasChanges = false;
+    const members = this.#members;
+    this.#members = [];
+    for (const member of members) {
+      if (this.waitsFor > 0) this.#waiting.add(member);
+      member.turnEnded(error, this.waitsFor);
     }
-    for (const listener of listeners) listener(error);
+    return error;
+  }
+
+  synced(number: number): void {
+    for (const member of this.#waiting)
+      if (member.turnsSynced(number)) this.#waiting.delete(member);
+  }
+
+  failed(error: SynclineError): void {
+    for (const member of this.#waiting) member.turnsFailed(error);
+    this.#waiting.clear();
   }
 }
 

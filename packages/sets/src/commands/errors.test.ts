@@ -1,7 +1,6 @@
 import { ERROR_TABLE } from '@syncline/protocol';
 import { expect, test } from 'vitest';
-import { errorWords } from './error-words.js';
-import { errorTexts, execRefusedText, noQuorumText, notReadyText } from './errors.js';
+import { errorTexts, errorWords, execRefusedText, noQuorumText, notReadyText } from './errors.js';
 
 test('every word that an error begins with is listed, and no other', () => {
   const texts = [

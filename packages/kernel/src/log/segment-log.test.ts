@@ -7,13 +7,15 @@ import { type DiskOperation, SeededDiskPlan, type Verdict } from '../sim/disk/di
 import { runInSimulation } from '../sim/run-in-simulation.js';
 import { appendNumbered, bytes, contentOf, numbered, openSampleLog } from './sample-log.js';
 
-test('a new log is empty and has no file before its first record', () =>
+test('a new log has a segment without records', () =>
   runInSimulation(1, async (world) => {
     const { log } = await openSampleLog(world);
-    expect(log).toMatchObject({ firstNumber: 1, nextNumber: 1, syncedThrough: 0, bytes: 0 });
-    expect(log).toMatchObject({ segments: 0, cutBytes: 0, isFullReserve: true });
+    expect(log).toMatchObject({ firstNumber: 1, nextNumber: 1, syncedThrough: 0, cutBytes: 0 });
+    expect(log).toMatchObject({ segments: 1, isFullReserve: true });
     await log.close();
-    expect(await world.files.list('log')).toEqual([]);
+    const { log: again, replayed } = await openSampleLog(world, { mustBeWhole: true });
+    expect([replayed, again.nextNumber]).toEqual([[], 1]);
+    await again.close();
   }));
 
 test('K40 records come back in order, with number, kind and body', () =>
@@ -312,7 +314,7 @@ test.each(['sync', 'handle-write', 'handle-truncate', 'sync-names'] as const)(
   async (failing) => {
     await runInSimulation(1, async (world) => {
       const { log } = await openSampleLog(world);
-      appendNumbered(log, 3);
+      appendNumbered(log, 8); // in two segments
       world.node.disk.plan = new JudgingPlan(({ kind }) => {
         if (kind === failing) return 'failed';
         return failing === 'handle-truncate' && kind === 'handle-write' ? 'full' : 'ok';

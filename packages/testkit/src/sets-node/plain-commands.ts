@@ -10,11 +10,7 @@ export interface Known {
   readonly operation: PlainOperation | undefined;
 }
 
-/** Elements as `set/member`. */
-export interface NetEffect {
-  readonly adds: readonly string[];
-  readonly removes: readonly string[];
-}
+type Run = (key: string, rest: readonly string[], known: Known) => string;
 
 /** A reply that cannot be: what a random command shows is not in the set. */
 const IMPOSSIBLE = '(impossible)';
@@ -29,72 +25,49 @@ export class PlainCommands {
     this.#before = before;
   }
 
-  get effect(): NetEffect {
+  /** Elements that were added and removed, as `set/member`. */
+  get effect(): readonly [adds: ReadonlySet<string>, removes: ReadonlySet<string>] {
     const [adds, removes] = [new Set<string>(), new Set<string>()];
     for (const [set, member] of this.#touched) {
       if (this.#has(set, member)) adds.add(`${set}/${member}`);
       else if (this.#before.has({ set, member })) removes.add(`${set}/${member}`);
     }
-    return { adds: [...adds], removes: [...removes] };
+    return [adds, removes];
   }
 
   /** The reply as `replyText` writes it; lists without an order are sorted. */
-  run([name = '', ...args]: readonly string[], known: Known): string {
-    const [key = '', ...rest] = args;
-    switch (name) {
-      case 'SADD':
-        return integer(rest.filter((member) => this.#add(key, member)).length);
-      case 'SREM':
-        return integer(rest.filter((member) => this.#remove(key, member)).length);
-      case 'SMOVE':
-        return this.#move(key, rest[0] ?? '', rest[1] ?? '');
-      case 'SPOP':
-        return this.#pop(key, rest[0], known);
-      case 'DEL':
-        return integer(args.filter((set) => this.#clear(set) > 0).length);
-      case 'FLUSHALL':
-        for (const set of this.#names()) this.#clear(set);
-        return '+OK';
-      case 'SUNIONSTORE':
-      case 'SINTERSTORE':
-      case 'SDIFFSTORE':
-        return this.#store(key, this.#combine(name.slice(0, -'STORE'.length), rest));
-      default:
-        return this.#read(name, args, known);
-    }
+  run([name = '', key = '', ...rest]: readonly string[], known: Known): string {
+    return this.#commands[name]?.(key, rest, known) ?? '+OK';
   }
 
-  #read(name: string, args: readonly string[], known: Known): string {
-    const [key = '', ...rest] = args;
-    switch (name) {
-      case 'SMEMBERS':
-        return list(this.#members(key));
-      case 'SSCAN':
-        return `[$0 ${list(this.#members(key))}]`;
-      case 'SCARD':
-        return integer(this.#members(key).length);
-      case 'SISMEMBER':
-        return integer(this.#has(key, rest[0] ?? '') ? 1 : 0);
-      case 'SMISMEMBER':
-        return `[${rest.map((member) => integer(this.#has(key, member) ? 1 : 0)).join(' ')}]`;
-      case 'SUNION':
-      case 'SINTER':
-      case 'SDIFF':
-        return list(this.#combine(name, args));
-      case 'SRANDMEMBER':
-        return this.#shown(key, Number(rest[0]), membersIn(known.reply));
-      case 'EXISTS':
-        return integer(args.filter((set) => this.#members(set).length > 0).length);
-      case 'DBSIZE':
-        return integer(this.#names().length);
-      case 'KEYS':
-        return list(this.#names());
-      case 'BGSAVE':
-        return '+Background saving started';
-      default:
-        return '+OK'; // CONFIG SET
-    }
-  }
+  readonly #commands: Readonly<Record<string, Run>> = {
+    SADD: (set, members) => count(members, (member) => this.#add(set, member)),
+    SREM: (set, members) => count(members, (member) => this.#remove(set, member)),
+    SMOVE: (from, [to = '', member = '']) => this.#move(from, to, member),
+    SPOP: (set, [wanted], known) => this.#pop(set, wanted, known),
+    DEL: (set, others) => count([set, ...others], (each) => this.#clear(each)),
+    FLUSHALL: () => {
+      for (const set of this.#names()) this.#clear(set);
+      return '+OK';
+    },
+    SUNIONSTORE: (set, from) => this.#store(set, this.#union(from)),
+    SINTERSTORE: (set, from) => this.#store(set, this.#intersection(from)),
+    SDIFFSTORE: (set, from) => this.#store(set, this.#difference(from)),
+    SUNION: (set, others) => list(this.#union([set, ...others])),
+    SINTER: (set, others) => list(this.#intersection([set, ...others])),
+    SDIFF: (set, others) => list(this.#difference([set, ...others])),
+    SMEMBERS: (set) => list(this.#members(set)),
+    SSCAN: (set) => `[$0 ${list(this.#members(set))}]`,
+    SCARD: (set) => `:${this.#members(set).length}`,
+    SISMEMBER: (set, members) => count(members, (member) => this.#has(set, member)),
+    SMISMEMBER: (set, members) =>
+      `[${members.map((member) => (this.#has(set, member) ? ':1' : ':0')).join(' ')}]`,
+    SRANDMEMBER: (set, [wanted], { reply }) => this.#shown(set, Number(wanted), membersIn(reply)),
+    EXISTS: (set, others) => count([set, ...others], (each) => this.#members(each).length > 0),
+    DBSIZE: () => `:${this.#names().length}`,
+    KEYS: () => list(this.#names()),
+    BGSAVE: () => '+Background saving started',
+  };
 
   #members(set: string): readonly string[] {
     return [...(this.#changed.get(set) ?? this.#before.members(set))];
@@ -109,7 +82,7 @@ export class PlainCommands {
     return this.#changed.get(set)?.has(member) ?? this.#before.has({ set, member });
   }
 
-  #change(set: string, member: string): Set<string> {
+  #touch(set: string, member: string): Set<string> {
     const members = this.#changed.get(set) ?? new Set(this.#before.members(set));
     this.#changed.set(set, members);
     this.#touched.push([set, member]);
@@ -118,59 +91,60 @@ export class PlainCommands {
 
   #add(set: string, member: string): boolean {
     const isNew = !this.#has(set, member);
-    this.#change(set, member).add(member);
+    this.#touch(set, member).add(member);
     return isNew;
   }
 
   #remove(set: string, member: string): boolean {
-    return this.#has(set, member) && this.#change(set, member).delete(member);
+    return this.#has(set, member) && this.#touch(set, member).delete(member);
   }
 
-  #clear(set: string): number {
-    return this.#members(set).filter((member) => this.#remove(set, member)).length;
+  #clear(set: string): boolean {
+    return this.#members(set).filter((member) => this.#remove(set, member)).length > 0;
   }
 
   #move(from: string, to: string, member: string): string {
-    if (!this.#has(from, member)) return integer(0);
+    if (!this.#has(from, member)) return ':0';
     if (from !== to) {
       this.#remove(from, member);
       this.#add(to, member);
     }
-    return integer(1);
+    return ':1';
   }
 
   #store(set: string, members: readonly string[]): string {
     this.#clear(set);
     for (const member of members) this.#add(set, member);
-    return integer(members.length);
+    return `:${members.length}`;
   }
 
-  #pop(set: string, count: string | undefined, { reply, operation }: Known): string {
+  #pop(set: string, wanted: string | undefined, { reply, operation }: Known): string {
     const written = (operation?.removed ?? []).map(([, member]) => member);
     const popped = reply === undefined ? written : membersIn(reply);
-    const shown = this.#shown(set, count === undefined ? 1 : Number(count), popped);
+    const shown = this.#shown(set, Number(wanted ?? 1), popped);
     for (const member of popped) this.#remove(set, member);
-    if (count !== undefined || shown === IMPOSSIBLE) return shown;
-    return popped.length === 0 ? '$(null)' : `$${popped[0]}`;
+    return wanted !== undefined || shown === IMPOSSIBLE ? shown : `$${popped[0] ?? '(null)'}`;
   }
 
   /** Random members, all different, as many as were asked for or there are. */
-  #shown(set: string, count: number, members: readonly string[]): string {
-    const expected = Math.min(count, this.#members(set).length);
+  #shown(set: string, wanted: number, members: readonly string[]): string {
+    const expected = Math.min(wanted, this.#members(set).length);
     const isWhole = new Set(members).size === expected && members.length === expected;
     return isWhole && members.every((member) => this.#has(set, member))
       ? list(members)
       : IMPOSSIBLE;
   }
 
-  #combine(rule: string, sets: readonly string[]): readonly string[] {
-    const [first = [], ...others] = sets.map((set) => this.#members(set));
-    if (rule === 'SUNION') return [...new Set([first, ...others].flat())];
-    const isIn = rule === 'SINTER';
-    const found = others.map((members) => new Set(members));
-    return first.filter((member) =>
-      isIn ? found.every((other) => other.has(member)) : !found.some((other) => other.has(member)),
-    );
+  #union(sets: readonly string[]): readonly string[] {
+    return [...new Set(sets.flatMap((set) => this.#members(set)))];
+  }
+
+  #intersection([first = '', ...others]: readonly string[]): readonly string[] {
+    return this.#members(first).filter((member) => others.every((set) => this.#has(set, member)));
+  }
+
+  #difference([first = '', ...others]: readonly string[]): readonly string[] {
+    return this.#members(first).filter((member) => !others.some((set) => this.#has(set, member)));
   }
 }
 
@@ -181,15 +155,13 @@ export function replyText(reply: RespReply, isOrdered: boolean): string {
   return `[${(isOrdered ? items : items.sort()).join(' ')}]`;
 }
 
-function integer(value: number): string {
-  return `:${value}`;
+function count(items: readonly string[], isCounted: (item: string) => boolean): string {
+  return `:${items.filter(isCounted).length}`;
 }
 
 function list(texts: readonly string[]): string {
-  return `[${texts
-    .map((text) => `$${text}`)
-    .sort()
-    .join(' ')}]`;
+  const items = texts.map((text) => `$${text}`);
+  return `[${items.sort().join(' ')}]`;
 }
 
 /** Of a list, of one bulk, or none. */

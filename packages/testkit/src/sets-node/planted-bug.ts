@@ -1,180 +1,170 @@
-// Bugs that the node can be given, one at a time, to prove that the simulation finds them. None is in the
-// code under test: each is an edit of the text of a module, which is loaded beside the real one.
+// Bugs that the node can be given, one at a time, to prove that the simulation finds them. None is in the code under
+// test: each is an edit of the text of a module, which is loaded beside the real one.
 import type { openSets } from '@syncline/sets';
 import { loadEdited, type SourceEdit } from '../simulation/load-edited.js';
 
+interface Bug {
+  /** What a checker says of it: that a run failed somehow would prove nothing. */
+  readonly symptom: RegExp;
+  readonly edits: readonly SourceEdit[];
+}
+
+const bug = (symptom: RegExp, ...edits: readonly SourceEdit[]): Bug => ({ symptom, edits });
+const edit = (file: string, find: string, replace: string): SourceEdit => ({ file, find, replace });
+const inKernel = (file: string, find: string, replace: string): SourceEdit => ({
+  folder: 'kernel',
+  ...edit(file, find, replace),
+});
+
+const OPERATIONS = 'engine/operations';
+const MEMBERS = 'commands/set/member-commands';
 const IN_ONE = 'inOneOperation(keyspace, () => {';
 const IN_SEVERAL = '((change) => change())(() => {';
 
-const SOURCE_EDITS = {
+const BUGS = {
   /** All elements of an operation get its first dot. */
-  'sets-one-dot': [
-    {
-      file: 'engine/operations',
-      find: 'const counter = this.#base + this.#added;',
-      replace: 'const counter = this.#base;',
-    },
-  ],
+  'sets-one-dot': bug(
+    /S[1237]: /,
+    edit(OPERATIONS, 'const counter = this.#base + this.#added;', 'const counter = this.#base;'),
+  ),
   /** A command that changes nothing takes a counter all the same. */
-  'sets-no-op-counter': [
-    {
-      file: 'engine/operations',
-      find: 'if (undoLength === operationStart) return false;',
-      replace:
-        'if (undoLength === operationStart) { state.advance(state.version.own, this.#base); return false; }',
-    },
-  ],
+  'sets-no-op-counter': bug(
+    /S4: the operation .* follows/,
+    edit(
+      OPERATIONS,
+      'if (undoLength === operationStart) return false;',
+      'if (undoLength === operationStart) { state.advance(state.version.own, this.#base); return false; }',
+    ),
+  ),
   /** Adding a member that is there makes no dot. */
-  'sets-no-new-dot': [
-    {
-      file: 'engine/operations',
-      find: 'const isTouched = this.#touch(set, row, page, start);',
-      replace:
-        'if (page[start + ROW_ACTOR] !== NO_DOT) return false; const isTouched = this.#touch(set, row, page, start);',
-    },
-  ],
+  'sets-no-new-dot': bug(
+    /S2: no serial order .*SADD/,
+    edit(
+      OPERATIONS,
+      'const isTouched = this.#touch(set, row, page, start);',
+      'if (page[start + ROW_ACTOR] !== NO_DOT) return false; const isTouched = this.#touch(set, row, page, start);',
+    ),
+  ),
   /** A member that is named twice in one SADD takes two dots. */
-  'sets-repeats-kept': [
-    {
-      file: 'engine/operations',
-      find: 'if (isTouched) {',
-      replace: 'if (isTouched && before === NO_DOT) {',
-    },
-    {
-      file: 'engine/operations',
-      find: 'count === Math.max(1, this.#added)',
-      replace: 'count > 0',
-    },
-  ],
+  'sets-repeats-kept': bug(
+    /S2: (a record cannot be read|.* drops)|S[13]: /,
+    edit(OPERATIONS, 'if (isTouched) {', 'if (isTouched && before === NO_DOT) {'),
+    edit(OPERATIONS, 'count === Math.max(1, this.#added)', 'count > 0'),
+  ),
   /** The epoch stays the same after a crash. */
-  'sets-epoch-kept': [
-    {
-      file: 'engine/identity',
-      find: "if (previous?.state === 'clean') return previous.epoch;",
-      replace: 'if (previous !== undefined) return previous.epoch;',
-    },
-  ],
+  'sets-epoch-kept': bug(
+    /S3: the dot .* was already/,
+    edit(
+      'engine/identity',
+      "if (previous?.state === 'clean') return previous.epoch;",
+      'if (previous !== undefined) return previous.epoch;',
+    ),
+  ),
   /** The counters of a turn that was undone stay taken. */
-  'sets-version-ahead': [
-    {
-      file: 'engine/sets-state',
-      find: 'this.version.restore(actor, counter);',
-      replace: 'void [actor, counter];',
-    },
-  ],
+  'sets-version-ahead': bug(
+    /S4: the operation .* follows|S2: no serial order/,
+    edit('engine/sets-state', 'this.version.restore(actor, counter);', 'void [actor, counter];'),
+  ),
   /** The digest depends on the order of the changes. */
-  'sets-digest-by-order': [
-    {
-      file: 'engine/live-digest',
-      find: 'this.#xor0 ^= this.#hash[0] as number;',
-      replace: 'this.#xor0 = (this.#xor0 >>> 1) ^ (this.#hash[0] as number);',
-    },
-  ],
+  'sets-digest-by-order': bug(
+    /S1: |S2: no serial order .*DIGEST|S6: (a start shows|what was written .* digest)/,
+    edit('engine/live-digest', 'this.#xor0 ^= this', 'this.#xor0 = (this.#xor0 >>> 1) ^ this'),
+  ),
   /** DEL of several sets is several operations. */
-  'sets-del-in-two': [{ file: 'commands/generic/delete-commands', find: IN_ONE, replace: IN_SEVERAL }],
+  'sets-del-in-two': bug(
+    /S2: no serial order .*(DEL|FLUSHALL)/,
+    edit('commands/generic/delete-commands', IN_ONE, IN_SEVERAL),
+  ),
   /** SMOVE takes away first, and gives in a second operation. */
-  'sets-smove-in-two': [{ file: 'commands/set/member-commands', find: IN_ONE, replace: IN_SEVERAL }],
+  'sets-smove-in-two': bug(/S2: no serial order .*SMOVE/, edit(MEMBERS, IN_ONE, IN_SEVERAL)),
   /** A STORE form empties its destination first, and fills it in a second operation. */
-  'sets-store-in-two': [{ file: 'commands/set/algebra-commands', find: IN_ONE, replace: IN_SEVERAL }],
+  'sets-store-in-two': bug(
+    /S2: no serial order .*STORE/,
+    edit('commands/set/algebra-commands', IN_ONE, IN_SEVERAL),
+  ),
   /** SMOVE from a set onto itself removes the member. */
-  'sets-smove-onto-itself': [
-    {
-      file: 'commands/set/member-commands',
-      find: 'if (isPresent && !isSame) {',
-      replace: 'if (isPresent) {',
-    },
-    {
-      file: 'commands/set/member-commands',
-      find: 'keyspace.add(args, DESTINATION, MEMBER);',
-      replace: 'if (!isSame) keyspace.add(args, DESTINATION, MEMBER);',
-    },
-  ],
+  'sets-smove-onto-itself': bug(
+    /S2: no serial order .*SMOVE/,
+    edit(MEMBERS, 'if (isPresent && !isSame) {', 'if (isPresent) {'),
+    edit(
+      MEMBERS,
+      'keyspace.add(args, DESTINATION, MEMBER);',
+      'if (!isSame) keyspace.add(args, DESTINATION, MEMBER);',
+    ),
+  ),
   /** What a turn without room had changed stays in memory. */
-  'sets-undo-skipped': [
-    {
-      file: 'engine/turns',
-      find: 'this.#deps.state.undoTurn();',
-      replace: 'this.#deps.state.record.clear(); this.#deps.state.settleTurn();',
-    },
-  ],
-  /** A pin keeps what a turn has dropped that was undone. */
-  'sets-pin-ignores-undo': [
-    {
-      file: 'engine/pins',
-      find: 'for (const pin of this.#open) pin.turnUndone();',
-      replace: '',
-    },
-  ],
-  /** A start replays records whatever their checksum is. */
-  'sets-chain-unchecked': [
-    {
-      folder: 'kernel',
-      file: 'log/record-scanner',
-      find: 'if (crc !== view.getUint32(at + 4)) return false;',
-      replace: '',
-    },
-  ],
+  'sets-undo-skipped': bug(
+    /S2: no serial order|S2: .* drops|S4: /,
+    edit(
+      'engine/turns',
+      'this.#deps.state.undoTurn();',
+      'this.#deps.state.record.clear(); this.#deps.state.settleTurn();',
+    ),
+  ),
   /** Replies leave at once. */
-  'sets-early-reply': [
-    {
-      file: 'engine/turns',
-      find: 'this.#members.push(member);',
-      replace: 'member.turnEnded(undefined, 0);',
-    },
-  ],
+  'sets-early-reply': bug(
+    /S5: an answer left before/,
+    edit('engine/turns', 'this.#members.push(member);', 'member.turnEnded(undefined, 0);'),
+  ),
   /** A sync resolves without any. */
-  'sets-sync-skipped': [
-    {
-      folder: 'kernel',
-      file: 'log/segment-files',
-      find: 'await Promise.all(changed.map((handle) => handle?.sync()));',
-      replace: '',
-    },
-  ],
+  'sets-sync-skipped': bug(
+    /S5: an answer left before|S6: record/,
+    inKernel(
+      'log/segment-files',
+      'await Promise.all(changed.map((handle) => handle?.sync()));',
+      '',
+    ),
+  ),
+  /** A start replays records whatever their checksum is. */
+  'sets-chain-unchecked': bug(
+    /S6: (what was written cannot be read|a start shows)/,
+    inKernel('log/record-scanner', 'if (crc !== view.getUint32(at + 4)) return false;', ''),
+  ),
+  /** A pin keeps what a turn has dropped that was undone. */
+  'sets-pin-ignores-undo': bug(
+    /S20: |S2: no serial order .*(SMEMBERS|SUNION|SINTER|SDIFF)/,
+    edit('engine/pins', 'for (const pin of this.#open) pin.turnUndone();', ''),
+  ),
   /** A checkpoint holds what is there when it is walked. */
-  'sets-checkpoint-not-pinned': [
-    {
-      file: 'engine/pins',
-      find: 'return counter <= (this.#counters.get(actor >>> 0) ?? 0);',
-      replace: 'return true;',
-    },
-    {
-      file: 'engine/checkpoints',
-      find: 'pin.walkDropped(ROWS_PER_STEP, (set, member, dot) => {',
-      replace: '((_rows, _add) => false)(ROWS_PER_STEP, (set, member, dot) => {',
-    },
-  ],
+  'sets-checkpoint-not-pinned': bug(
+    /S20: |S21: |S6: what was written cannot be read again: the checkpoint/,
+    edit(
+      'engine/pins',
+      'return counter <= (this.#counters.get(actor >>> 0) ?? 0);',
+      'return true;',
+    ),
+    edit('engine/checkpoints', 'pin.walkDropped(', '((_rows, _add) => false)('),
+  ),
   /** The log before a checkpoint goes while that may still get lost. */
-  'sets-dropped-too-early': [
-    {
-      file: 'engine/checkpoints',
-      find: 'await files.sync(temporary);',
-      replace: 'await log.dropBefore(number + 1); await files.sync(temporary);',
-    },
-  ],
-} as const satisfies Readonly<Record<string, readonly SourceEdit[]>>;
+  'sets-dropped-too-early': bug(
+    /S6: what was written cannot be read again: (records|the log)|S6: record/,
+    edit(
+      'engine/checkpoints',
+      'await files.sync(temporary);',
+      'await log.dropBefore(number + 1); await files.sync(temporary);',
+    ),
+  ),
+} as const satisfies Readonly<Record<string, Bug>>;
 
-export type PlantedSetsBug = keyof typeof SOURCE_EDITS;
+export type PlantedSetsBug = keyof typeof BUGS;
 
-export const PLANTED_SETS_BUGS: readonly PlantedSetsBug[] = Object.keys(
-  SOURCE_EDITS,
-) as PlantedSetsBug[];
+export const PLANTED_SETS_BUGS = Object.keys(BUGS) as readonly PlantedSetsBug[];
 
 export function isPlantedSetsBug(name: string): name is PlantedSetsBug {
-  return (PLANTED_SETS_BUGS as readonly string[]).includes(name);
+  return Object.hasOwn(BUGS, name);
 }
 
-const loaded = new Map<PlantedSetsBug, Promise<typeof openSets>>();
+export function symptomOf(name: PlantedSetsBug): RegExp {
+  return BUGS[name].symptom;
+}
+
+const loaded = new Map<PlantedSetsBug, Promise<unknown>>();
 
 /** Loads the sets with a bug in them, once per bug. */
-export function loadPlanted(bug: PlantedSetsBug): Promise<typeof openSets> {
-  const loading = loaded.get(bug) ?? load(bug);
-  loaded.set(bug, loading);
-  return loading;
-}
-
-async function load(bug: PlantedSetsBug): Promise<typeof openSets> {
-  const edits = SOURCE_EDITS[bug];
-  const module = await loadEdited({ folder: 'sets', entry: 'local-sets', bug, edits });
-  return (module as { openSets: typeof openSets }).openSets;
+export async function loadPlanted(name: PlantedSetsBug): Promise<typeof openSets> {
+  const { edits } = BUGS[name];
+  const loading =
+    loaded.get(name) ?? loadEdited({ folder: 'sets', entry: 'local-sets', bug: name, edits });
+  loaded.set(name, loading);
+  return ((await loading) as { readonly openSets: typeof openSets }).openSets;
 }

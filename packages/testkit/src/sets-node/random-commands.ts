@@ -1,15 +1,35 @@
-// Commands over a small alphabet: changes first of all, and every kind of read. In some runs there is also a set that
-// is too large to be walked at once.
+// Random commands: changes first of all, and every kind of read. Few sets and members, so that clients get in each
+// other's way; in some runs also a set that is too large to be walked at once.
 import type { SeededRandom } from '@syncline/kernel/testing';
 
-const SETS = ['a', 'b', 'c'];
-const MEMBERS = ['p', 'q', 'r', 's', 't'];
-const LARGE = 'large';
 /** The index of a table is walked segment by segment, and a segment holds up to 400 members. */
 const LARGE_MEMBERS = 1_200;
-const LARGE_PART = 0.15;
+const LARGE_PART = 0.3;
 const TRANSACTION_PART = 0.1;
-const FLUSH_PART = 0.01;
+const CHANGES_PART = 0.6;
+
+// Words in lower case stand for what is drawn. A command is as likely as it is often listed.
+const CHANGES = commandsIn(`
+  SADD set members, SADD set members, SADD set members, SREM set members, SREM set members,
+  SMOVE set set member, SMOVE set set member, DEL sets,
+  SUNIONSTORE set sets, SINTERSTORE set sets, SDIFFSTORE set sets`);
+const READS = commandsIn(`
+  SMEMBERS set, SMEMBERS set, SCARD set, SISMEMBER set member, SMISMEMBER set members,
+  SUNION sets, SINTER sets, SDIFF sets, EXISTS sets, DBSIZE, KEYS *`);
+const LONE_CHANGES = [
+  ...[...CHANGES, ...CHANGES, ...CHANGES],
+  ...commandsIn('SPOP set, SPOP set, SPOP set, SPOP set count, SPOP set count, FLUSHALL'),
+];
+const LONE_READS = [
+  ...READS,
+  ...commandsIn('SRANDMEMBER set count, SSCAN set 0 COUNT 100'),
+  ...commandsIn('SYNCLINE.DIGEST, SYNCLINE.DIGEST, SYNCLINE.VV'),
+];
+const LARGE_COMMANDS = commandsIn(`
+  SADD large all, SADD large many, SADD large few, SREM large many, SREM large few, SPOP large 50,
+  SMOVE large set one, SMEMBERS large, SMEMBERS large, SMEMBERS large, SMEMBERS large,
+  SUNION set large, SDIFF large set, SCARD large`);
+const SWITCHES = commandsIn('CONFIG SET appendfsync always, CONFIG SET appendfsync everysec');
 
 export interface RandomCommand {
   readonly words: readonly (readonly string[])[];
@@ -24,124 +44,63 @@ export interface RandomCommandsOptions {
   readonly savePart: number;
 }
 
-/** What commands are made of. */
-interface Parts {
-  readonly set: () => string;
-  readonly sets: () => readonly string[];
-  readonly member: () => string;
-  /** One to four, which may repeat. */
-  readonly members: () => readonly string[];
-  /** Up to so many members of the large set. */
-  readonly largeMembers: (most: number) => readonly string[];
-  readonly below: (end: number) => number;
-}
-
-type Maker = (parts: Parts) => readonly string[];
-
-/** Each as often as it stands here. */
-const CHANGES: readonly Maker[] = [
-  ({ set, members }) => ['SADD', set(), ...members()],
-  ({ set, members }) => ['SADD', set(), ...members()],
-  ({ set, members }) => ['SADD', set(), ...members()],
-  ({ set, members }) => ['SREM', set(), ...members()],
-  ({ set, members }) => ['SREM', set(), ...members()],
-  ({ set, member }) => ['SMOVE', set(), set(), member()],
-  ({ set, member }) => ['SMOVE', set(), set(), member()],
-  ({ sets }) => ['DEL', ...sets()],
-  ({ set, sets }) => ['SUNIONSTORE', set(), ...sets()],
-  ({ set, sets }) => ['SINTERSTORE', set(), ...sets()],
-  ({ set, sets }) => ['SDIFFSTORE', set(), ...sets()],
-];
-
-const LONE_CHANGES: readonly Maker[] = [
-  ...CHANGES,
-  ({ set }) => ['SPOP', set()],
-  ({ set, below }) => ['SPOP', set(), String(below(4))],
-];
-
-const READS: readonly Maker[] = [
-  ({ set }) => ['SMEMBERS', set()],
-  ({ set }) => ['SMEMBERS', set()],
-  ({ set }) => ['SCARD', set()],
-  ({ set, member }) => ['SISMEMBER', set(), member()],
-  ({ set, members }) => ['SMISMEMBER', set(), ...members()],
-  ({ sets }) => ['SUNION', ...sets()],
-  ({ sets }) => ['SINTER', ...sets()],
-  ({ sets }) => ['SDIFF', ...sets()],
-  ({ sets }) => ['EXISTS', ...sets()],
-  () => ['DBSIZE'],
-  () => ['KEYS', '*'],
-];
-
-const LONE_READS: readonly Maker[] = [
-  ...READS,
-  ({ set, below }) => ['SRANDMEMBER', set(), String(below(4))],
-  ({ set }) => ['SSCAN', set(), '0', 'COUNT', '100'],
-  () => ['SYNCLINE.DIGEST'],
-  () => ['SYNCLINE.DIGEST'],
-  () => ['SYNCLINE.VV'],
-];
-
-const LARGE_COMMANDS: readonly Maker[] = [
-  () => ['SADD', LARGE, ...membersOf(0, LARGE_MEMBERS)],
-  ({ largeMembers }) => ['SADD', LARGE, ...largeMembers(200)],
-  ({ largeMembers }) => ['SADD', LARGE, ...largeMembers(10)],
-  ({ largeMembers }) => ['SREM', LARGE, ...largeMembers(200)],
-  ({ largeMembers }) => ['SREM', LARGE, ...largeMembers(10)],
-  ({ below }) => ['SPOP', LARGE, String(below(100))],
-  ({ set, largeMembers }) => ['SMOVE', LARGE, set(), ...largeMembers(1)],
-  () => ['SMEMBERS', LARGE],
-  () => ['SMEMBERS', LARGE],
-  () => ['SMEMBERS', LARGE],
-  () => ['SMEMBERS', LARGE],
-  ({ set }) => ['SUNION', set(), LARGE],
-  ({ set }) => ['SDIFF', LARGE, set()],
-  () => ['SCARD', LARGE],
-];
-
 export class RandomCommands {
   readonly #random: SeededRandom;
   readonly #options: RandomCommandsOptions;
-  readonly #parts: Parts;
 
   constructor(random: SeededRandom, options: RandomCommandsOptions) {
-    const below = (end: number) => Math.floor(random.float() * end);
-    const oneOf = (texts: readonly string[]) => texts[below(texts.length)] ?? '';
-    const some = (most: number, make: () => string) =>
-      Array.from({ length: 1 + below(most) }, make);
-    const set = () => oneOf(SETS);
-    const member = () => oneOf(MEMBERS);
     this.#random = random;
     this.#options = options;
-    this.#parts = {
-      set,
-      member,
-      below,
-      sets: () => some(3, set),
-      members: () => some(4, member),
-      largeMembers: (most) => membersOf(below(LARGE_MEMBERS), 1 + below(most)),
-    };
   }
 
   next(): RandomCommand {
     const { isLarge, switchPart, savePart } = this.#options;
-    if (this.#happens(switchPart))
-      return lone(['CONFIG', 'SET', 'appendfsync', this.#happens(0.5) ? 'always' : 'everysec']);
-    if (this.#happens(savePart)) return lone(['BGSAVE']);
-    if (this.#happens(FLUSH_PART)) return lone(['FLUSHALL']);
-    if (isLarge && this.#happens(LARGE_PART)) return lone(this.#make(LARGE_COMMANDS));
-    if (!this.#happens(TRANSACTION_PART)) return lone(this.#draw(LONE_CHANGES, LONE_READS));
-    const count = 1 + this.#parts.below(4);
-    const words = Array.from({ length: count }, () => this.#draw(CHANGES, READS));
+    const changeOrRead = <T>(changes: T, reads: T) =>
+      this.#happens(CHANGES_PART) ? changes : reads;
+    if (this.#happens(switchPart)) return this.#one(SWITCHES);
+    if (this.#happens(savePart)) return this.#one(['BGSAVE']);
+    if (isLarge && this.#happens(LARGE_PART)) return this.#one(LARGE_COMMANDS);
+    if (!this.#happens(TRANSACTION_PART)) return this.#one(changeOrRead(LONE_CHANGES, LONE_READS));
+    const words = this.#some(4, () => this.#wordsOf(changeOrRead(CHANGES, READS)));
     return { words, isTransaction: true };
   }
 
-  #draw(changes: readonly Maker[], reads: readonly Maker[]): readonly string[] {
-    return this.#make(this.#happens(0.6) ? changes : reads);
+  #one(commands: readonly string[]): RandomCommand {
+    return { words: [this.#wordsOf(commands)], isTransaction: false };
   }
 
-  #make(makers: readonly Maker[]): readonly string[] {
-    return makers[this.#parts.below(makers.length)]?.(this.#parts) ?? [];
+  #wordsOf(commands: readonly string[]): readonly string[] {
+    const words = this.#oneOf(commands).split(' ');
+    return words.flatMap((word) => this.#draws[word]?.() ?? [word]);
+  }
+
+  readonly #draws: Readonly<Record<string, () => readonly string[]>> = {
+    set: () => [this.#oneOf(['a', 'b', 'c'])],
+    sets: () => this.#some(3, () => this.#oneOf(['a', 'b', 'c'])),
+    member: () => [this.#oneOf(['p', 'q', 'r', 's', 't'])],
+    members: () => this.#some(4, () => this.#oneOf(['p', 'q', 'r', 's', 't'])), // they may repeat
+    count: () => [String(this.#below(4))],
+    one: () => this.#largeMembers(1),
+    few: () => this.#largeMembers(1 + this.#below(10)),
+    many: () => this.#largeMembers(1 + this.#below(200)),
+    all: () => this.#largeMembers(LARGE_MEMBERS),
+  };
+
+  #largeMembers(count: number): readonly string[] {
+    const from = this.#below(LARGE_MEMBERS);
+    return Array.from({ length: count }, (_, index) => `m${(from + index) % LARGE_MEMBERS}`);
+  }
+
+  #some<T>(most: number, make: () => T): readonly T[] {
+    return Array.from({ length: 1 + this.#below(most) }, make);
+  }
+
+  #oneOf(texts: readonly string[]): string {
+    return texts[this.#below(texts.length)] ?? '';
+  }
+
+  #below(end: number): number {
+    return Math.floor(this.#random.float() * end);
   }
 
   #happens(probability: number): boolean {
@@ -149,10 +108,6 @@ export class RandomCommands {
   }
 }
 
-function lone(words: readonly string[]): RandomCommand {
-  return { words: [words], isTransaction: false };
-}
-
-function membersOf(from: number, count: number): readonly string[] {
-  return Array.from({ length: count }, (_, index) => `m${(from + index) % LARGE_MEMBERS}`);
+function commandsIn(text: string): readonly string[] {
+  return text.split(',').map((command) => command.trim());
 }

@@ -7,15 +7,15 @@
 // all the same, which is S20. A command that was refused has written nothing, which is S7, unless a sync has failed.
 // Then, and without an answer, it may have written its operation or not.
 import { assert } from '@syncline/kernel';
-import type { OrderKeys, PlainOperation, PlainSets, RespReply } from '@syncline/sets/testing';
+import type { OrderKeys, PlainOperation, PlainSets } from '@syncline/sets/testing';
 import { PlainCommands, replyText } from './plain-commands.js';
-import { describe as describeCommand } from './set-client.js';
 import type { Sent, SetsLife } from './sets-history.js';
 
 const CHANGING = /^(SADD|SREM|SMOVE|SPOP|DEL|FLUSHALL|S[A-Z]+STORE)$/;
 /** Lists of these have an order. */
 const ORDERED = new Set(['SMISMEMBER', 'SYNCLINE.DIGEST']);
-const SHOWN_BYTES_MAX = 300;
+/** Of each part of a message. */
+const SHOWN_CHARACTERS = 300;
 
 interface Place {
   /** Operations that are explained. */
@@ -27,10 +27,10 @@ interface Place {
 export function checkSerialOrder(life: SetsLife, keys: OrderKeys): void {
   const furthest = search(life, keys, true);
   if (furthest === undefined) return;
-  const isEarly = search(life, keys, false) === undefined;
-  const why = isEarly
-    ? 'S5: an answer left before what it tells was stored'
-    : 'S2: no serial order explains the answers';
+  const why =
+    search(life, keys, false) === undefined
+      ? 'S5: an answer left before what it tells was stored'
+      : 'S2: no serial order explains the answers';
   assert(false, `${why}: ${describe(life, furthest)}`);
 }
 
@@ -46,21 +46,17 @@ function search(life: SetsLife, keys: OrderKeys, isBounded: boolean): Place | un
     seen.add(key);
     if (isComplete(life, place)) return undefined;
     if (progressOf(place) > progressOf(furthest)) furthest = place;
-    stack.push(...placesAfter(life, place, { keys, isBounded }));
+    stack.push(...placesAfter(life, place, keys, isBounded));
   }
   return furthest;
-}
-
-interface SearchOptions {
-  readonly keys: OrderKeys;
-  readonly isBounded: boolean;
 }
 
 /** The likeliest one last. */
 function placesAfter(
   life: SetsLife,
   { position, done: allDone }: Place,
-  { keys, isBounded }: SearchOptions,
+  keys: OrderKeys,
+  isBounded: boolean,
 ): readonly Place[] {
   const places: Place[] = [];
   const before = life.steps[position]?.sets;
@@ -82,7 +78,7 @@ function placesAfter(
     }
     const isInTime = !isBounded || position < latest;
     if (operation !== undefined && isInTime && isChange && explains(sent, before, operation, keys))
-      places.push({ position: position + 1, done: next.done });
+      places.push({ ...next, position: position + 1 });
   }
   return places;
 }
@@ -99,41 +95,34 @@ function explains(
   keys: OrderKeys,
 ): boolean {
   const plain = new PlainCommands(before);
-  const replies = repliesOf(sent);
+  const { answer, isTransaction } = sent;
+  const last = answer?.replies.at(-1);
+  const replies = isTransaction ? last?.items : last && [last]; // undefined when they are not known
   for (const [index, words] of sent.words.entries()) {
-    const reply = replies?.[index];
-    const expected = versionReply(words[0], before, keys) ?? plain.run(words, { reply, operation });
-    if (reply === undefined) continue;
-    if (replyText(reply, ORDERED.has(words[0] ?? '')) !== expected) return false;
+    const [name = ''] = words;
+    const reply = isRefused(sent) ? undefined : replies?.[index];
+    const expected = versionReply(name, before, keys) ?? plain.run(words, { reply, operation });
+    if (reply !== undefined && replyText(reply, ORDERED.has(name)) !== expected) return false;
   }
-  const { adds, removes } = plain.effect;
+  const [adds, removes] = plain.effect;
   return isSame(adds, operation?.added ?? []) && isSame(removes, operation?.removed ?? []);
 }
 
-/** One per command; undefined when they are not known. */
-function repliesOf(sent: Sent): readonly RespReply[] | undefined {
-  if (isRefused(sent)) return undefined;
-  return sent.isTransaction ? sent.answer?.replies.at(-1)?.items : sent.answer?.replies;
+function versionReply(name: string, sets: PlainSets, keys: OrderKeys): string | undefined {
+  if (name === 'SYNCLINE.VV') return `$${sets.version}`;
+  return name === 'SYNCLINE.DIGEST' ? `[$${sets.version} ${digestReply(sets, keys)}]` : undefined;
 }
 
-function versionReply(
-  name: string | undefined,
-  sets: PlainSets,
-  keys: OrderKeys,
-): string | undefined {
-  if (name === 'SYNCLINE.VV') return `$${sets.version}`;
-  if (name !== 'SYNCLINE.DIGEST') return undefined;
+function digestReply(sets: PlainSets, keys: OrderKeys): string {
   const [count, ...words] = sets.digest(keys).split(':').map(Number);
-  const xor = words.map((word) => word.toString(16).padStart(8, '0')).join('');
-  return `[$${sets.version} :${count} $${xor}]`;
+  return `:${count} $${words.map((word) => word.toString(16).padStart(8, '0')).join('')}`;
 }
 
 type Element = readonly [set: string, member: string, ...unknown[]];
 
-function isSame(elements: readonly string[], others: readonly Element[]): boolean {
-  if (elements.length !== others.length) return false;
-  const names = new Set(elements);
-  return others.every(([set, member]) => names.has(`${set}/${member}`));
+function isSame(names: ReadonlySet<string>, elements: readonly Element[]): boolean {
+  if (names.size !== elements.length) return false;
+  return elements.every(([set, member]) => names.has(`${set}/${member}`));
 }
 
 function isComplete(life: SetsLife, { position, done }: Place): boolean {
@@ -148,25 +137,20 @@ function progressOf({ position, done }: Place): number {
 }
 
 function describe(life: SetsLife, { position, done }: Place): string {
-  const sets = life.steps[position]?.sets;
-  const next = life.steps[position + 1]?.operation;
-  const waiting = life.connections.flatMap((sent, connection) => {
-    const command = sent[done[connection] ?? 0];
-    return command === undefined ? [] : [describeSent(command)];
+  const { sets } = life.steps[position] ?? {};
+  const { added = [], removed = [] } = life.steps[position + 1]?.operation ?? {};
+  const namesOf = (elements: readonly Element[]) =>
+    elements.map(([set, member]) => `${set}/${member}`).join(' ');
+  const waiting = life.connections.map((sent, connection) => {
+    const { words = [], answer } = sent[done[connection] ?? 0] ?? {};
+    const reply = answer?.replies.at(-1);
+    const text = words.map((command) => command.join(' ')).join(', ');
+    return `${text} got ${reply === undefined ? 'no answer' : replyText(reply, true)}`;
   });
-  const written =
-    next === undefined ? 'nothing' : `adds [${namesOf(next.added)}], removes [${namesOf(next.removed)}]`;
-  const content = sets?.lines().join(', ').slice(0, SHOWN_BYTES_MAX);
-  return `at ${sets?.version} with [${content}] the next operation ${written}; ${waiting.join('; ')}`;
-}
-
-function namesOf(elements: readonly Element[]): string {
-  const names = elements.map(([set, member]) => `${set}/${member}`);
-  return names.join(' ').slice(0, SHOWN_BYTES_MAX);
-}
-
-function describeSent(sent: Sent): string {
-  const reply = sent.answer?.replies.at(-1);
-  const text = reply === undefined ? 'no answer' : replyText(reply, true).slice(0, SHOWN_BYTES_MAX);
-  return `${describeCommand(sent)} got ${text}`;
+  const parts = [
+    `at ${sets?.version} with [${sets?.lines().join(', ')}]`,
+    `the next operation adds [${namesOf(added)}], removes [${namesOf(removed)}]`,
+    ...waiting,
+  ];
+  return parts.map((part) => part.slice(0, SHOWN_CHARACTERS)).join('; ');
 }

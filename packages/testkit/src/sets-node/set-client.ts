@@ -1,10 +1,14 @@
 // One client of the node: a RESP session without a socket. It sends random commands, some at once and cut anywhere,
 // and records what it sent, what it was told, and what was stored at both moments.
-import { assert, type Clock, type Durability } from '@syncline/kernel';
+import { assert, type Clock } from '@syncline/kernel';
 import type { SeededRandom } from '@syncline/kernel/testing';
 import type { RespSession, Sets } from '@syncline/sets';
 import { encodeCommand, RespReplies, type RespReply } from '@syncline/sets/testing';
-import { type RandomCommand, RandomCommands, type RandomCommandsOptions } from './random-commands.js';
+import {
+  type RandomCommand,
+  RandomCommands,
+  type RandomCommandsOptions,
+} from './random-commands.js';
 import type { Sent, SetsHistory } from './sets-history.js';
 
 /** What a node may answer instead of a reply: its disk, its start or stop, a pin that was broken. */
@@ -17,7 +21,6 @@ export interface SetClientDeps {
   readonly history: SetsHistory;
   readonly clock: Clock;
   readonly random: SeededRandom;
-  readonly told: ToldDurability;
   /** False when the process has ended: what it still says is heard by nobody. */
   readonly isAlive: () => boolean;
   /** False when nothing more is to be sent. */
@@ -74,8 +77,8 @@ class Connection {
     });
     this.#session.writeTo({
       write: (chunk) => {
-        if (!deps.isAlive() || this.#isEnded) return true;
-        for (const reply of this.#replies.push(chunk)) this.#answered(reply);
+        const isHeard = deps.isAlive() && !this.#isEnded;
+        for (const reply of isHeard ? this.#replies.push(chunk) : []) this.#answered(reply);
         this.#wake();
         return true;
       },
@@ -99,89 +102,28 @@ class Connection {
   }
 
   #send(count: number): void {
-    const { history, random, told } = this.#deps;
-    const chunks: Uint8Array[] = [];
-    for (let index = 0; index < count; index += 1) {
-      const command = this.#commands.next();
-      told.sent(command);
-      const storedBefore = history.life.appendedCount;
-      this.#sent.push({ ...command, storedBefore, answer: undefined });
-      chunks.push(...wholeOf(command).map(encodeCommand));
-    }
-    const bytes = Buffer.concat(chunks);
+    const { history, random } = this.#deps;
+    const commands = Array.from({ length: count }, () => this.#commands.next());
+    for (const command of commands) this.#sent.push(history.sending(command));
+    const bytes = Buffer.concat(commands.flatMap(wholeOf).map(encodeCommand));
     const cut = Math.floor(random.float() * bytes.length);
     void this.#session.push(bytes.subarray(0, cut));
     void this.#session.push(bytes.subarray(cut));
   }
 
   #answered(reply: RespReply): void {
-    const { history, told } = this.#deps;
     const sent = this.#sent[this.#answeredCount];
     assert(sent !== undefined, 'S20: an answer that nobody asked for');
-    if (reply.type === '-')
-      assert(REFUSALS.test(reply.text ?? ''), `${describe(sent)} got ${reply.text}`);
+    const isExpected = reply.type !== '-' || REFUSALS.test(reply.text ?? '');
+    assert(isExpected, `${sent.words.join()} got ${reply.text}`);
     this.#gathered.push(reply);
     if (this.#gathered.length < wholeOf(sent).length) return;
-    const { appendedCount, syncedCount } = history.life;
-    const storedAfter = told.now === 'synced' ? syncedCount : appendedCount;
-    sent.answer = { replies: this.#gathered, storedAfter };
+    this.#deps.history.answered(sent, this.#gathered);
     this.#gathered = [];
     this.#answeredCount += 1;
-    told.answered(sent);
-    const [version, dots, xor] = (reply.items ?? []).map(({ text }) => text ?? '');
-    if (sent.words[0]?.[0] === 'SYNCLINE.DIGEST' && version !== undefined)
-      history.shown(version, `${dots} ${xor}`);
   }
-}
-
-/**
- * The class of durability that clients may count on: what the node was started with, and then what the last CONFIG SET
- * has answered. While one is in flight, and after two at once, it may be either.
- */
-export class ToldDurability {
-  #told: Durability | undefined;
-  #inFlight = 0;
-  #isUnsure = false;
-
-  constructor(durability: Durability) {
-    this.#told = durability;
-  }
-
-  get now(): Durability | undefined {
-    return this.#told;
-  }
-
-  sent(command: RandomCommand): void {
-    if (classOf(command) === undefined) return;
-    this.#told = undefined;
-    if (this.#inFlight > 0) this.#isUnsure = true;
-    this.#inFlight += 1;
-  }
-
-  answered(sent: Sent): void {
-    const asked = classOf(sent);
-    if (asked === undefined) return;
-    this.#inFlight -= 1;
-    if (sent.answer?.replies[0]?.type !== '+') this.#isUnsure = true;
-    if (this.#inFlight > 0) return;
-    this.#told = this.#isUnsure ? undefined : asked;
-    this.#isUnsure = false;
-  }
-}
-
-function classOf({ words: [first] }: RandomCommand): Durability | undefined {
-  if (first?.[0] !== 'CONFIG') return undefined;
-  return first.at(-1) === 'always' ? 'synced' : 'buffered';
 }
 
 function wholeOf({ words, isTransaction }: RandomCommand): readonly (readonly string[])[] {
   return isTransaction ? [['MULTI'], ...words, ['EXEC']] : words;
-}
-
-/** Short enough to be read. */
-export function describe({ words }: RandomCommand): string {
-  const texts = words.map((command) =>
-    command.length > 12 ? `${command.slice(0, 6).join(' ')} … (${command.length})` : command.join(' '),
-  );
-  return texts.join(', ');
 }

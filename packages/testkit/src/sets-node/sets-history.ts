@@ -1,18 +1,18 @@
-// What the process has handed to the log, over all its lives, and how durable each record is; and of the present
-// life what its clients sent and were told.
+// What the process has handed to the log, over all its lives, and how durable each record is; and of the present life
+// what its clients sent and were told.
 //
 //   being written ─ appended ─▶ survives a kill ─ synced ─▶ survives a loss of power
 //        │
 //        ├ the disk is full: nothing of it is there, and its number and dots may be used again
 //        └ the process ended in the middle: it may turn up at the next start
 //
-// S1  Equal versions mean equal digests, over all that was ever shown.
-// S2  An operation drops exactly the dots of the elements that it changes.
-// S3  No dot is made twice, unless its record found no room.
-// S4  Counters have no gaps.
-// S6  A kill takes nothing that was appended, a loss of power nothing that was synced; what is left is a prefix.
-// S21 Checkpoint and log together hold the state after the last record that is left.
-import { assert, dot as dotOf, formatActor, formatDot } from '@syncline/kernel';
+// S1   Equal versions mean equal digests, over all that was ever shown.
+// S2   An operation drops exactly the dots of the elements that it changes.
+// S3   No dot is made twice, unless its record found no room.
+// S4   Counters have no gaps.
+// S6   A kill takes nothing that was appended, a loss of power nothing that was synced; what is left is a prefix.
+// S21  Checkpoint and log together hold the state after the last record that is left.
+import { assert, type Durability, dot as dotOf, formatActor, formatDot } from '@syncline/kernel';
 import {
   type PlainOperation,
   PlainSets,
@@ -20,6 +20,7 @@ import {
   type RespReply,
   type StoredSets,
 } from '@syncline/sets/testing';
+import type { RandomCommand } from './random-commands.js';
 
 /** The sets after one operation. */
 export interface SetsStep {
@@ -28,10 +29,10 @@ export interface SetsStep {
   readonly operation: PlainOperation | undefined;
 }
 
+const FIRST_STEP: SetsStep = { sets: new PlainSets(), operation: undefined };
+
 /** A command, or a whole transaction. */
-export interface Sent {
-  readonly words: readonly (readonly string[])[];
-  readonly isTransaction: boolean;
+export interface Sent extends RandomCommand {
   /** Operations that were in the log when it was sent. */
   readonly storedBefore: number;
   /** Undefined: it was never answered, so nobody knows what became of it. */
@@ -52,11 +53,15 @@ export class SetsLife {
   syncedCount = 0;
   /** The disk may drop what was not synced, whatever ends the process. */
   hasSyncFailed = false;
+  /** What clients may count on, unless a change of it is in flight. */
+  durability: Durability;
+  switchesInFlight = 0;
   /** What was sent over each connection, in order. */
   readonly connections: Sent[][] = [];
 
-  constructor(found: SetsStep) {
+  constructor(found: SetsStep, durability: Durability) {
     this.steps = [found];
+    this.durability = durability;
   }
 }
 
@@ -66,11 +71,10 @@ interface LogRecord {
   readonly operationsCount: number;
 }
 
-const FIRST_STEP: SetsStep = { sets: new PlainSets(), operation: undefined };
-
 export type LifeEnd = 'kill' | 'power';
 
 export class SetsHistory {
+  readonly #durability: Durability;
   /** The record with number n stands at n - 1. Those that can never be the last one again are empty. */
   readonly #records: (LogRecord | undefined)[] = [];
   #appendedNumber = 0;
@@ -79,18 +83,30 @@ export class SetsHistory {
   readonly #dots = new Map<string, string>();
   /** By version, what was shown. */
   readonly #digests = new Map<string, string>();
-  life = new SetsLife(FIRST_STEP);
+  life: SetsLife;
+
+  /** Every life starts in this class of durability. */
+  constructor(durability: Durability) {
+    this.#durability = durability;
+    this.life = new SetsLife(FIRST_STEP, durability);
+  }
+
+  // Records.
 
   appending(body: Uint8Array): void {
-    const steps: SetsStep[] = [];
+    const { steps } = this.life;
+    const before = steps.length;
     for (const operation of operationsOf(body)) {
-      const step = stepAfter(steps.at(-1) ?? this.#lastStep(), operation);
-      this.#takeDots(operation);
-      steps.push(step);
+      for (const [index, dot] of dotsOf(operation).entries()) {
+        const element = operation.added[index]?.slice(0, 2).join('/') ?? 'a remove';
+        const earlier = this.#dots.get(dot);
+        assert(earlier === undefined, `S3: the dot ${dot} of ${element} was already ${earlier}`);
+        this.#dots.set(dot, element);
+      }
+      steps.push(stepAfter(steps.at(-1) ?? FIRST_STEP, operation));
     }
-    assert(steps.length > 0, 'S6: a record holds an operation');
-    this.life.steps.push(...steps);
-    this.#records.push({ steps, operationsCount: this.life.steps.length - 1 });
+    assert(steps.length > before, 'S6: a record holds an operation');
+    this.#records.push({ steps: steps.slice(before), operationsCount: steps.length - 1 });
   }
 
   /** Gives its number. */
@@ -104,8 +120,7 @@ export class SetsHistory {
   refused(): void {
     const { steps = [] } = this.#records.pop() ?? {};
     this.life.steps.length -= steps.length;
-    for (const { operation } of steps)
-      for (const dot of dotsOf(operation)) this.#dots.delete(dot);
+    for (const { operation } of steps) for (const dot of dotsOf(operation)) this.#dots.delete(dot);
   }
 
   /** Every record up to this number survives a loss of power. */
@@ -114,11 +129,33 @@ export class SetsHistory {
     this.life.syncedCount = this.#records[number - 1]?.operationsCount ?? this.life.syncedCount;
   }
 
+  // Commands.
+
+  sending(command: RandomCommand): Sent {
+    if (command.words[0]?.[0] === 'CONFIG') this.life.switchesInFlight += 1;
+    return { ...command, storedBefore: this.life.appendedCount, answer: undefined };
+  }
+
+  answered(sent: Sent, replies: readonly RespReply[]): void {
+    const { durability, switchesInFlight, appendedCount, syncedCount } = this.life;
+    const isSynced = durability === 'synced' && switchesInFlight === 0;
+    sent.answer = { replies, storedAfter: isSynced ? syncedCount : appendedCount };
+    const [[name, , , value] = []] = sent.words;
+    if (name === 'CONFIG') {
+      this.life.durability = value === 'always' ? 'synced' : 'buffered';
+      this.life.switchesInFlight -= 1;
+    }
+    const [version, dots, xor] = (replies[0]?.items ?? []).map(({ text }) => text ?? '');
+    if (name === 'SYNCLINE.DIGEST' && version !== undefined) this.shown(version, `${dots} ${xor}`);
+  }
+
   shown(version: string, digest: string): void {
     const known = this.#digests.get(version) ?? digest;
     assert(known === digest, `S1: at ${version} the digest was ${known}, and is ${digest}`);
     this.#digests.set(version, digest);
   }
+
+  // Lives.
 
   /** What a new process will find. Starts its life, and gives the number of records that were lost. */
   recover(stored: StoredSets | undefined, end: LifeEnd): number {
@@ -129,7 +166,7 @@ export class SetsHistory {
     assert(last <= this.#records.length, `S6: record ${last} is found, but was never written`);
     const step = last === 0 ? FIRST_STEP : this.#records[last - 1]?.steps.at(-1);
     assert(step !== undefined, 'records that may be the last one are kept');
-    const found = stored?.sets ?? new PlainSets();
+    const found = stored?.sets ?? FIRST_STEP.sets;
     const [has, had] = [found, step.sets].map((sets) => `${sets.version} ${sets.lines().join()}`);
     assert(has === had, `S21: after record ${last} the disk holds ${has}, not ${had}`);
     assert((stored?.flaws ?? []).length === 0, `S3: ${stored?.flaws.join()}`);
@@ -137,26 +174,13 @@ export class SetsHistory {
     this.#records.length = last;
     this.#records.fill(undefined, 0, Math.max(0, this.#syncedNumber - 1));
     this.#appendedNumber = last;
-    this.life = new SetsLife(step);
+    this.life = new SetsLife(step, this.#durability);
     return lost;
   }
 
   /** A start makes all that it has found durable. */
   started(): void {
     this.#syncedNumber = this.#records.length;
-  }
-
-  #lastStep(): SetsStep {
-    return this.life.steps.at(-1) as SetsStep;
-  }
-
-  #takeDots(operation: PlainOperation): void {
-    for (const [index, dot] of dotsOf(operation).entries()) {
-      const element = operation.added[index]?.slice(0, 2).join('/') ?? 'a remove';
-      const earlier = this.#dots.get(dot);
-      assert(earlier === undefined, `S3: the dot ${dot} of ${element} was already ${earlier}`);
-      this.#dots.set(dot, element);
-    }
   }
 }
 
@@ -177,13 +201,10 @@ function stepAfter({ sets: before }: SetsStep, operation: PlainOperation): SetsS
   assert(base === last + 1, `S4: ${name} follows ${formatActor(actor)}:${last}`);
   const absent = removed.find(([set, member]) => !before.has({ set, member }));
   assert(absent === undefined, `S2: ${name} removes ${absent?.join('/')}, which is absent`);
-  const had = [...added, ...removed].flatMap(([set, member]) =>
-    before.dotsOf({ set, member }).map(formatDot),
-  );
-  assert(
-    had.toSorted().join() === dropped.toSorted().join(),
-    `S2: ${name} drops ${dropped.join()}, its elements had ${had.join()}`,
-  );
+  const elements = [...added, ...removed].map(([set, member]) => ({ set, member }));
+  const had = elements.flatMap((element) => before.dotsOf(element).map(formatDot));
+  const isExact = had.toSorted().join() === dropped.toSorted().join();
+  assert(isExact, `S2: ${name} drops ${dropped.join()}, its elements had ${had.join()}`);
   const sets = before.copy();
   sets.apply(operation);
   return { sets, operation };

@@ -4,11 +4,11 @@ import { assert, type Durability, type Metrics, SynclineError } from '@syncline/
 import type { SeededRandom, SimPorts } from '@syncline/kernel/testing';
 import type { openSets, Sets, SetsOptions } from '@syncline/sets';
 import { createOrderKeys, readStoredPlainly, type StoredSets } from '@syncline/sets/testing';
-import { BusyClock } from './busy-clock.js';
+import { createBusyClock } from './busy-clock.js';
 import { checkSerialOrder } from './serial-order.js';
-import { runClient, type SetClientOptions, ToldDurability } from './set-client.js';
+import { runClient, type SetClientOptions } from './set-client.js';
 import type { LifeEnd, SetsHistory } from './sets-history.js';
-import { WatchedFiles } from './watched-files.js';
+import { watchFiles } from './watched-files.js';
 
 const OWNER = { nodeId: 1, clusterId: 'sim' };
 const KEYS = createOrderKeys(OWNER.clusterId);
@@ -56,27 +56,17 @@ export class SetsProcess {
     const { chaos } = ports;
     const stored = await readStored(ports);
     checkSerialOrder(history.life, KEYS);
-    const lost = history.recover(stored, deps.takeEnd());
-    if (lost > 0) chaos.probe('sets/lost-a-suffix');
-    const clock = new BusyClock(ports.clock, random.fork('turns'), plan.turnMsMax);
-    const files = new WatchedFiles({
-      inner: ports.files,
-      history,
-      onTrouble: (kind) => chaos.probe(`sets/${kind}`),
-    });
-    const { durability, limits, serveWhileLoading } = plan;
+    if (history.recover(stored, deps.takeEnd()) > 0) chaos.probe('sets/lost-a-suffix');
+    const clock = createBusyClock(ports.clock, random.fork('turns'), plan.turnMsMax);
+    const onTrouble = (kind: string) => chaos.probe(`sets/${kind}`);
+    const files = watchFiles({ files: ports.files, history, onTrouble });
     const sets = await orExplain(() =>
-      deps.open(
-        { ...ports, clock, metrics: probing(ports), files },
-        { ...OWNER, durability, limits, serveWhileLoading },
-      ),
+      deps.open({ ...ports, clock, metrics: probing(ports), files }, { ...OWNER, ...plan }),
     );
     const process = new SetsProcess(deps, sets);
     const loaded = orExplain(() => sets.loaded).then(() => process.#checkShown());
-    if (!serveWhileLoading) await loaded;
-    const told = new ToldDurability(durability);
-    for (let client = 0; client < plan.clientsCount; client += 1)
-      void process.#runClient(random.fork(`client/${client}`), told);
+    if (!plan.serveWhileLoading) await loaded;
+    for (let client = 0; client < plan.clientsCount; client += 1) void process.#runClient(client);
     await loaded;
     void process.#endInTime();
     return process;
@@ -87,9 +77,12 @@ export class SetsProcess {
     return !this.#isStopping && this.#sets.status().health !== 'failed';
   }
 
-  /** An orderly stop, after which the disk must tell the whole story by itself. */
+  /** One more write, and an orderly stop, after which the disk must tell the whole story by itself. */
   async finish(): Promise<void> {
     const { ports, history } = this.#deps;
+    const sent = history.sending({ words: [['SADD', 'a', 'p']], isTransaction: false });
+    history.life.connections.push([sent]);
+    await this.#sets.add(Buffer.from('a'), [Buffer.from('p')]);
     this.#isStopping = true;
     await this.#sets.close();
     checkSerialOrder(history.life, KEYS);
@@ -99,20 +92,18 @@ export class SetsProcess {
     assert(lost === 0, `S6: an orderly stop has lost ${lost} records`);
   }
 
-  #runClient(random: SeededRandom, told: ToldDurability): Promise<void> {
-    const { ports, history, plan, isAlive, isWanted } = this.#deps;
+  #runClient(index: number): Promise<void> {
+    const { ports, random, plan, isWanted } = this.#deps;
     return runClient(
       {
+        ...this.#deps,
         sets: this.#sets,
-        history,
         clock: ports.clock,
-        random,
-        told,
-        isAlive,
+        random: random.fork(`client/${index}`),
         isWanted: () => isWanted() && !this.#isStopping,
         onCut: () => ports.chaos.probe('sets/cut'),
       },
-      plan,
+      { ...plan, switchPart: index === 0 ? plan.switchPart : 0 }, // so that it is known which was last
     );
   }
 
@@ -131,7 +122,7 @@ export class SetsProcess {
   /** Stops cleanly after a while, in runs with such stops; and ends a process whose disk has failed. */
   async #endInTime(): Promise<void> {
     const { ports, plan, random, isWanted } = this.#deps;
-    const { clock } = ports;
+    const { clock, chaos } = ports;
     const chance = random.fork('end');
     const stopMs = clock.monotonicMs() - plan.stopAfterMs * Math.log(1 - chance.float());
     while (!this.#isStopping) {
@@ -143,7 +134,7 @@ export class SetsProcess {
       if (clock.monotonicMs() < stopMs || !isWanted()) continue;
       this.#isStopping = true;
       await this.#sets.close();
-      ports.chaos.probe('sets/stopped');
+      chaos.probe('sets/stopped');
       ports.exit('stopped');
     }
   }
@@ -153,10 +144,9 @@ async function readStored({ files, chaos }: SimPorts): Promise<StoredSets | unde
   const stored = await orExplain(() => readStoredPlainly(files, OWNER));
   if (stored === undefined) return undefined;
   if (stored.checkpointNumber > 0 && stored.logRecords > 0) chaos.probe('sets/checkpoint-and-log');
-  const names = await files.list('checkpoint');
-  if (names.some((name) => name.endsWith('.tmp'))) chaos.probe('sets/half-a-checkpoint');
-  const segments = (await files.list('log')).filter((name) => name.endsWith('.log'));
-  if (segments.length > 1) chaos.probe('sets/several-segments');
+  const [checkpoints, logs] = [await files.list('checkpoint'), await files.list('log')];
+  if (checkpoints.some((name) => name.endsWith('.tmp'))) chaos.probe('sets/half-a-checkpoint');
+  if (logs.filter((name) => name.endsWith('.log')).length > 1) chaos.probe('sets/several-segments');
   return stored;
 }
 

@@ -6,17 +6,12 @@ import { crashPoints, PowerWatch } from '../simulation/disk-watch.js';
 import { clockSteps } from '../simulation/faults/clock-steps.js';
 import { crashes } from '../simulation/faults/crashes.js';
 import { failingSyncs } from '../simulation/faults/failing-syncs.js';
-import { fullDisks } from '../simulation/faults/full-disks.js';
+import { brieflyFullDisks, fullDisks } from '../simulation/faults/full-disks.js';
 import { pauses } from '../simulation/faults/pauses.js';
 import { powerLosses } from '../simulation/faults/power-losses.js';
 import { slowDisks } from '../simulation/faults/slow-disks.js';
 import type { Workload, WorkloadContext, WorkloadEntry } from '../simulation/workload.js';
-import {
-  isPlantedSetsBug,
-  loadPlanted,
-  PLANTED_SETS_BUGS,
-  type PlantedSetsBug,
-} from './planted-bug.js';
+import { isPlantedSetsBug, loadPlanted, PLANTED_SETS_BUGS } from './planted-bug.js';
 import { type LifeEnd, SetsHistory } from './sets-history.js';
 import { type SetsPlan, SetsProcess } from './sets-process.js';
 
@@ -27,6 +22,7 @@ const POLL_MS = 1_500;
 export const setsWorkload: WorkloadEntry = {
   name: 'sets',
   faults: [
+    brieflyFullDisks,
     clockSteps,
     crashPoints,
     crashes,
@@ -52,14 +48,11 @@ export const setsWorkload: WorkloadEntry = {
   async prepare(bug) {
     if (bug !== undefined && isPlantedSetsBug(bug)) await loadPlanted(bug);
   },
-  create(bug) {
-    assert(bug === undefined || isPlantedSetsBug(bug), `there is no bug ${bug}`);
-    return new SetsWorkload(bug);
-  },
+  create: (bug) => new SetsWorkload(bug),
 };
 
-/** Few names and members, so that clients get in each other's way; small limits, so that rare things are common. */
-function planSets(random: SeededRandom): SetsPlan & { readonly runMs: number } {
+/** Small limits, so that what is rare happens often. */
+function planSets(random: SeededRandom): SetsPlan {
   const pick = <T>(...choices: readonly [T, ...T[]]): T =>
     choices[Math.floor(random.float() * choices.length)] ?? choices[0];
   return {
@@ -70,49 +63,48 @@ function planSets(random: SeededRandom): SetsPlan & { readonly runMs: number } {
       logSegmentBytesMax: pick(300, 2_000, 20_000),
       pinEntriesMax: pick(2, 20, 1_000_000, 1_000_000),
       stopReplayBytesMax: pick(0, 2_000),
-      turnMembersMax: pick(4, 100, 16_384),
+      turnMembersMax: pick(4, 4, 100, 16_384),
     },
     isLarge: pick(true, false, false, false),
     serveWhileLoading: pick(true, false),
-    turnMsMax: pick(0, 3, 10),
+    turnMsMax: pick(0, 3, 10, 30),
     clientsCount: pick(1, 2, 3, 4),
     pipelineMax: pick(1, 1, 3, 6),
     betweenMsMax: pick(20, 60, 200),
-    runMs: 1_500 + 3_500 * random.float(),
     stopAfterMs: pick(Number.POSITIVE_INFINITY, 3_000, 1_000),
-    switchPart: pick(0, 0, 0.01, 0.05),
+    switchPart: pick(0, 0, 0.02, 0.1),
     savePart: pick(0, 0.01, 0.05),
   };
 }
 
 class SetsWorkload implements Workload {
   readonly name = 'sets';
-  readonly #bug: PlantedSetsBug | undefined;
-  readonly #history = new SetsHistory();
+  readonly #bug: string | undefined;
   #process: SetsProcess | undefined;
   /** How the life before has ended. */
   #end: LifeEnd = 'kill';
-  #runMs = 0;
   #isWanted = true;
   readonly #counts = { lives: 0, operations: 0, answers: 0 };
 
-  constructor(bug: PlantedSetsBug | undefined) {
+  constructor(bug: string | undefined) {
     this.#bug = bug;
   }
 
   async setup({ simulation, random, targets }: WorkloadContext): Promise<void> {
     const plan = planSets(random.fork('plan'));
-    this.#runMs = plan.runMs;
-    const open = this.#bug === undefined ? openSets : await loadPlanted(this.#bug);
+    const history = new SetsHistory(plan.durability);
+    const bug = this.#bug;
+    assert(bug === undefined || isPlantedSetsBug(bug), `there is no bug ${bug}`);
+    const open = bug === undefined ? openSets : await loadPlanted(bug);
     const node = simulation.addNode('n1', async (ports) => {
       const { life } = node;
       this.#process = undefined;
-      this.#count();
+      this.#count(history);
       this.#process = await SetsProcess.start({
         ports,
         plan,
         open,
-        history: this.#history,
+        history,
         random: random.fork(`life/${this.#counts.lives}`),
         isAlive: () => node.life === life,
         isWanted: () => this.#isWanted,
@@ -125,9 +117,9 @@ class SetsWorkload implements Workload {
     targets.push(node);
   }
 
-  async start({ simulation, targets }: WorkloadContext): Promise<void> {
+  async start({ simulation, random, targets }: WorkloadContext): Promise<void> {
     for (const node of targets) node.start();
-    await simulation.clock.sleep(this.#runMs);
+    await simulation.clock.sleep(1_500 + 3_500 * random.fork('duration').float());
     this.#isWanted = false;
   }
 
@@ -138,7 +130,6 @@ class SetsWorkload implements Workload {
       await simulation.clock.sleep(POLL_MS);
     } while (this.#process?.isServing !== true);
     await this.#process.finish();
-    this.#count();
   }
 
   metrics(): Readonly<Record<string, number>> {
@@ -152,8 +143,7 @@ class SetsWorkload implements Workload {
   }
 
   /** What the life that is over has done. */
-  #count(): void {
-    const { steps, connections } = this.#history.life;
+  #count({ life: { steps, connections } }: SetsHistory): void {
     const answers = connections.flat().filter(({ answer }) => answer !== undefined).length;
     this.#counts.lives += 1;
     this.#counts.operations += steps.length - 1;

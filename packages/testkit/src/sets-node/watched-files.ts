@@ -5,7 +5,6 @@
 import { type AppendHandle, assert, type Files, SynclineError } from '@syncline/kernel';
 import type { SetsHistory } from './sets-history.js';
 
-const DIRECTORY = 'log';
 const SEGMENT = /^log\/\d{16}\.log$/;
 /** Of a segment's header without its owner, and where the length of that stands. */
 const HEADER_BYTES = 25;
@@ -24,28 +23,45 @@ interface Place {
 }
 
 export interface WatchedFilesDeps {
-  readonly inner: Files;
+  readonly files: Files;
   readonly history: SetsHistory;
   readonly onTrouble: (kind: 'full' | 'failed') => void;
 }
 
-export class WatchedFiles implements Files {
+export function watchFiles(deps: WatchedFilesDeps): Files {
+  const { files } = deps;
+  const watch = new LogWatch(deps);
+  return {
+    readAt: (path, offset, length) => files.readAt(path, offset, length),
+    append: (path, bytes) => files.append(path, bytes),
+    rename: (from, to) => files.rename(from, to),
+    list: (path) => files.list(path),
+    stat: (path) => files.stat(path),
+    remove: (path) => files.remove(path),
+    makeDir: (path) => files.makeDir(path),
+    sync: (path) => files.sync(path).catch((thrown: unknown) => watch.fail(thrown)),
+    syncDir: (path) => watch.syncDir(path),
+    openAppend(path) {
+      const handle = files.openAppend(path);
+      return SEGMENT.test(path) ? watch.open(handle) : handle;
+    },
+  };
+}
+
+class LogWatch {
   readonly #deps: WatchedFilesDeps;
-  readonly #inner: Files;
   readonly #segments = new Map<string, WatchedSegment>();
   /** Of records that a loss of power may take, oldest first. */
   readonly #unsynced: Place[] = [];
 
   constructor(deps: WatchedFilesDeps) {
     this.#deps = deps;
-    this.#inner = deps.inner;
   }
 
-  openAppend(path: string): AppendHandle {
-    const handle = this.#inner.openAppend(path);
-    if (!SEGMENT.test(path)) return handle;
-    const isOld = handle.length > 0; // it was made durable when the log was opened
-    const segment = this.#segments.get(path) ?? { syncedBytes: handle.length, isNamed: isOld };
+  open(handle: AppendHandle): AppendHandle {
+    const { path, length } = handle;
+    // One that is not empty was made durable when the log was opened.
+    const segment = this.#segments.get(path) ?? { syncedBytes: length, isNamed: length > 0 };
     this.#segments.set(path, segment);
     return {
       path,
@@ -53,56 +69,29 @@ export class WatchedFiles implements Files {
         return handle.length;
       },
       append: (parts) => this.#append(handle, segment, parts),
-      truncate: (length) => {
-        handle.truncate(length);
-        segment.syncedBytes = Math.min(segment.syncedBytes, length);
+      truncate(to) {
+        handle.truncate(to);
+        segment.syncedBytes = Math.min(segment.syncedBytes, to);
       },
       sync: () => this.#sync(handle, segment),
       close: () => handle.close(),
     };
   }
 
-  async sync(path: string): Promise<void> {
-    await this.#inner.sync(path).catch((thrown: unknown) => {
-      throw this.#trouble(thrown);
-    });
-  }
-
   async syncDir(path: string): Promise<void> {
-    const named = path === DIRECTORY ? [...this.#segments.values()] : [];
-    await this.#inner.syncDir(path).catch((thrown: unknown) => {
-      throw this.#trouble(thrown);
-    });
+    const named = path === 'log' ? [...this.#segments.values()] : [];
+    await this.#deps.files.syncDir(path).catch((thrown: unknown) => this.fail(thrown));
     for (const segment of named) segment.isNamed = true;
     this.#countSynced();
   }
 
-  readAt(path: string, offset: number, length: number): Promise<Uint8Array> {
-    return this.#inner.readAt(path, offset, length);
-  }
-
-  append(path: string, bytes: Uint8Array): Promise<void> {
-    return this.#inner.append(path, bytes);
-  }
-
-  rename(from: string, to: string): Promise<void> {
-    return this.#inner.rename(from, to);
-  }
-
-  list(path: string): Promise<readonly string[]> {
-    return this.#inner.list(path);
-  }
-
-  stat(path: string): ReturnType<Files['stat']> {
-    return this.#inner.stat(path);
-  }
-
-  remove(path: string): Promise<void> {
-    return this.#inner.remove(path);
-  }
-
-  makeDir(path: string): Promise<void> {
-    return this.#inner.makeDir(path);
+  fail(thrown: unknown): never {
+    if (thrown instanceof SynclineError) {
+      const isFull = thrown.code === 'storage-full';
+      if (!isFull) this.#deps.history.life.hasSyncFailed = true;
+      this.#deps.onTrouble(isFull ? 'full' : 'failed');
+    }
+    throw thrown;
   }
 
   #append(handle: AppendHandle, segment: WatchedSegment, parts: readonly Uint8Array[]): void {
@@ -117,18 +106,14 @@ export class WatchedFiles implements Files {
       handle.append(parts);
     } catch (thrown) {
       if (thrown instanceof SynclineError) history.refused();
-      throw this.#trouble(thrown);
+      this.fail(thrown);
     }
     this.#unsynced.push({ number: history.appended(), segment, end: handle.length });
   }
 
   async #sync(handle: AppendHandle, segment: WatchedSegment): Promise<void> {
     const { length } = handle;
-    try {
-      await handle.sync();
-    } catch (thrown) {
-      throw this.#trouble(thrown);
-    }
+    await handle.sync().catch((thrown: unknown) => this.fail(thrown));
     segment.syncedBytes = Math.max(segment.syncedBytes, length);
     this.#countSynced();
   }
@@ -140,13 +125,5 @@ export class WatchedFiles implements Files {
       this.#unsynced.shift();
       this.#deps.history.synced(number);
     }
-  }
-
-  #trouble(thrown: unknown): unknown {
-    if (!(thrown instanceof SynclineError)) return thrown; // the process has ended
-    const isFull = thrown.code === 'storage-full';
-    if (!isFull) this.#deps.history.life.hasSyncFailed = true;
-    this.#deps.onTrouble(isFull ? 'full' : 'failed');
-    return thrown;
   }
 }

@@ -62,16 +62,18 @@ export class WriteGate {
     let heldSinceMs = this.#deps.clock.monotonicMs();
     return {
       nextPart: () => {
-        const error = this.#shutBy ?? this.#deps.turns.commitNow();
+        const error = this.#deps.turns.commitNow();
         if (error !== undefined) return Promise.reject(error);
+        // The part is stored, and it may have been the last one. When the gate is shut, further changes are refused.
         const heldMs = this.#deps.clock.monotonicMs() - heldSinceMs;
         if (heldMs < setsLimits.gateHoldMs.value || this.waitingCount === 0)
           return this.#deps.loop.yieldIfOverBudget();
         const again = this.#queueCloser(hold);
         this.#open();
-        return again.then(() => {
+        const hasAgain = () => {
           heldSinceMs = this.#deps.clock.monotonicMs();
-        });
+        };
+        return again.then(hasAgain, () => undefined);
       },
       release: () => {
         if (this.#holder === hold) this.#open();

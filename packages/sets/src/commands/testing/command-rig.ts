@@ -83,6 +83,7 @@ export class CommandRig {
       address: { host: '127.0.0.1', port: 1 },
       connectedAtMs: 0,
       gone: this.gone.signal,
+      reading: this.gone.signal,
       name: '',
       libraryName: '',
       libraryVersion: '',

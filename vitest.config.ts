@@ -35,6 +35,9 @@ const jobsKills = Number(process.env['JOBS_KILLS'] ?? 20);
 /** How often a server of sets is killed under load, in each class of durability. */
 const setsKills = Number(process.env['SETS_KILLS'] ?? 3);
 
+/** Up to how many differences the cost curve of reconciliation is measured: 1,000, or up to 100,000. */
+const ribltDifferencesMax = Number(process.env['RIBLT_DIFFERENCES_MAX'] ?? 1_000);
+
 const endingIn = (suffix: string) => roots.map((root) => `${root}/**/*${suffix}`);
 
 type ProjectOptions = NonNullable<TestProjectInlineConfiguration['test']>;
@@ -56,6 +59,7 @@ function project(name: string, options: ProjectOptions): TestProjectInlineConfig
         jobsCrashSeeds,
         jobsHistories,
         jobsKills,
+        ribltDifferencesMax,
       },
       ...options,
     },

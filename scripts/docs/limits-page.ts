@@ -18,7 +18,7 @@ export function renderLimitsPage(lists: LimitLists): string {
 
 Every queue, buffer, frame, retry and list in a request has a limit. A full one refuses, waits or cuts,
 as its line says; nothing grows without a bound. \`/metrics\` shows those of a server (all but the
-cli's) as \`syncline_limit{package,limit}\`. What users may change is a setting instead: see
+cli's and the library riblt's) as \`syncline_limit{package,limit}\`. What users may change is a setting instead: see
 [CONFIG.md](CONFIG.md). Of the settings \`/metrics\` shows those about connections among the limits:
 \`http.connections_max\` as \`httpConnectionsMax\`, and so on for each listener.
 

@@ -5,6 +5,7 @@ import { fairLimits, fairMetrics } from '@syncline/fair';
 import { jobsLimits, jobsMetrics } from '@syncline/jobs';
 import { kernelLimits } from '@syncline/kernel';
 import { protocolLimits } from '@syncline/protocol';
+import { ribltLimits } from '@syncline/riblt';
 import { serverLimits, serverMetrics } from '@syncline/server';
 import { renderConfigDoc } from '@syncline/server/config';
 import { setsLimits, setsMetrics } from '@syncline/sets';
@@ -17,6 +18,7 @@ const limits = {
   kernel: kernelLimits,
   protocol: protocolLimits,
   fair: fairLimits,
+  riblt: ribltLimits,
   sets: setsLimits,
   jobs: jobsLimits,
   server: serverLimits,

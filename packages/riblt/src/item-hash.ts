@@ -8,8 +8,8 @@ export interface RibltKey {
   readonly k1: number;
 }
 
-/** Two words, unsigned. Reused by the caller, so that a hot path allocates nothing. */
-export type ItemHash = Uint32Array;
+/** Two words. The caller reuses it, so that a hot path allocates nothing. */
+export type ItemHash = Int32Array | Uint32Array;
 
 /** Writes the hash of the item (w0, w1, w2) into `out[0]` and `out[1]`. */
 export function ribltHash(key: RibltKey, item: ArrayLike<number>, out: ItemHash): void {
@@ -23,7 +23,7 @@ export function ribltHash(key: RibltKey, item: ArrayLike<number>, out: ItemHash)
   out[1] = mix(y ^ h0);
 }
 
-/** murmur3's 32-bit finaliser. */
+/** The 32-bit finalizer of murmur3. */
 function mix(word: number): number {
   let h = word;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);

@@ -1,7 +1,5 @@
-// Commands beyond a turn, on sets as they are stored: in slices, in several operations, and at the pace of
-// the client.
+// Commands that take longer than a turn: in slices, in several operations, and at the pace of the client.
 import {
-  createMemoryStorage,
   createSystemClock,
   createSystemRandom,
   silentLogger,
@@ -9,7 +7,7 @@ import {
 } from '@syncline/kernel';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { setsLimits } from './limits.js';
-import { openSets } from './open-sets.js';
+import { openSets } from './local-sets.js';
 import type { Sets } from './sets.js';
 import { askSets, type RespAsker, type Words } from './testing/differential/resp-asker.js';
 import { type RespReply, textsOf } from './testing/differential/resp-replies.js';
@@ -24,14 +22,13 @@ let asker: RespAsker;
 beforeAll(async () => {
   sets = await openSets(
     {
-      storage: createMemoryStorage(),
+      files: undefined,
       clock: createSystemClock(),
       random: createSystemRandom(),
       logger: silentLogger,
       metrics: silentMetrics,
     },
-    // No set stays whole, so that all of it goes through views.
-    { nodeId: 1, clusterId: 'large', cacheBytesMax: 1 },
+    { nodeId: 1, clusterId: 'large' },
   );
   asker = askSets(sets);
 });
@@ -134,7 +131,7 @@ test('a count without end neither fills memory nor keeps others waiting', async 
   expect((await ask(['SMEMBERS', 'large']))?.items?.length).toBe(MEMBERS);
   expect(bytes).toBeLessThan(4 * setsLimits.outputPauseBytes.value);
   gone.abort();
-  greedy.close();
+  greedy.close('draining');
 });
 
 test.each([

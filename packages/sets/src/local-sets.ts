@@ -123,7 +123,7 @@ class LocalSets implements Sets {
   }
 
   async #close(): Promise<void> {
-    await this.loaded.catch(() => undefined);
+    if (this.#engine.phase === 'loading') await this.loaded.catch(() => undefined);
     const stopped = this.#engine.stop();
     this.#sessions.close();
     await stopped;
@@ -131,7 +131,7 @@ class LocalSets implements Sets {
   }
 
   async #change(kind: 'add' | 'remove', list: ByteList): Promise<number> {
-    await this.loaded;
+    if (this.#engine.phase === 'loading') await this.loaded;
     const { keyspace, turns } = this.#engine;
     const admitted = keyspace.admitWrite();
     if (admitted !== undefined) await admitted;

@@ -206,12 +206,12 @@ class LogReader {
       return chunk;
     };
     let offset = from;
-    let ahead = read(offset);
-    while (offset < bytes) {
+    let ahead = offset < bytes ? read(offset) : undefined;
+    while (ahead !== undefined) {
       const chunk = await ahead;
       if (chunk.length === 0) return; // the file is shorter than it was
       offset += chunk.length;
-      ahead = read(offset);
+      ahead = offset < bytes ? read(offset) : undefined;
       yield chunk;
     }
   }

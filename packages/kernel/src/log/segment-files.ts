@@ -46,7 +46,7 @@ export class SegmentFiles {
   /** A new segment whose first write found no room: an empty file that must not stay. */
   #leftover: AppendHandle | undefined;
   #hasNewRecords = false;
-  /** Segments were created or removed since the directory was last synced. */
+  /** A segment was created since the directory was last synced. */
   #hasNewNames = false;
   /** The current segment is followed by a new one from this size on. */
   #rotateAtBytes: number;
@@ -100,14 +100,17 @@ export class SegmentFiles {
     await Promise.allSettled(full.map((handle) => handle.close()));
   }
 
-  /** Removes the segments whose records are all below `number`, oldest first, except the newest. */
+  /**
+   * Removes the segments whose records are all below `number`, except the newest. Oldest first, and each
+   * removal is durable before the next one: a loss of power never leaves a gap between segments.
+   */
   async dropBefore(number: number): Promise<void> {
     for (;;) {
       const [oldest, second] = this.#segments;
       if (oldest === undefined || second === undefined || second.firstNumber > number) return;
       await this.#deps.files.remove(oldest.path).catch(ignoreMissing);
       this.#segments.shift();
-      this.#hasNewNames = true;
+      await this.#deps.files.syncDir(this.#directory);
     }
   }
 

@@ -4,56 +4,12 @@ import { expect, test } from 'vitest';
 import type { SynclineError } from '../error.js';
 import { createSeededRandom } from '../seeded-random.js';
 import { type DiskOperation, SeededDiskPlan, type Verdict } from '../sim/disk/disk-plan.js';
-import { runInSimulation, type SimulatedBody } from '../sim/run-in-simulation.js';
-import { SegmentLog, type SegmentLogOptions } from './segment-log.js';
-
-const bytes = (value: string) => new TextEncoder().encode(value);
-const text = (value: Uint8Array) => new TextDecoder().decode(value);
-
-interface Opened {
-  readonly log: SegmentLog;
-  /** `number:kind:body` of each record that was replayed. */
-  readonly replayed: readonly string[];
-}
-
-async function open(
-  { files, logger, clock }: SimulatedBody,
-  options: Partial<SegmentLogOptions> = {},
-): Promise<Opened> {
-  const replayed: string[] = [];
-  const log = await SegmentLog.open(
-    { files, logger, clock },
-    {
-      directory: 'log',
-      owner: bytes('node 1'),
-      segmentBytesMax: 200,
-      reserveBytes: 0,
-      replayFrom: 1,
-      mustBeWhole: false,
-      onRecord: (number, kind, body) => replayed.push(`${number}:${kind}:${text(body)}`),
-      ...options,
-    },
-  );
-  return { log, replayed };
-}
-
-/** Bodies of 20 bytes, so that a segment of 200 bytes has 6 records. */
-function appendNumbered(log: SegmentLog, count: number): void {
-  for (let n = 0; n < count; n += 1) {
-    const body = String(log.nextNumber).padStart(20, '.');
-    log.append(log.nextNumber % 256, [bytes(body)]);
-  }
-}
-
-const numbered = (from: number, to: number) =>
-  Array.from({ length: to - from + 1 }, (_, index) => {
-    const number = from + index;
-    return `${number}:${number % 256}:${String(number).padStart(20, '.')}`;
-  });
+import { runInSimulation } from '../sim/run-in-simulation.js';
+import { appendNumbered, bytes, contentOf, numbered, openSampleLog } from './sample-log.js';
 
 test('a new log is empty and has no file before its first record', () =>
   runInSimulation(1, async (world) => {
-    const { log } = await open(world);
+    const { log } = await openSampleLog(world);
     expect(log).toMatchObject({ firstNumber: 1, nextNumber: 1, syncedThrough: 0, bytes: 0 });
     expect(log).toMatchObject({ segments: 0, cutBytes: 0, isFullReserve: true });
     await log.close();
@@ -62,12 +18,12 @@ test('a new log is empty and has no file before its first record', () =>
 
 test('K40 records come back in order, with number, kind and body', () =>
   runInSimulation(1, async (world) => {
-    const { log } = await open(world);
+    const { log } = await openSampleLog(world);
     expect(log.append(0, [])).toBe(1);
     expect(log.append(7, [bytes('one'), bytes(''), bytes(' body')])).toBe(2);
     expect(log.append(255, [bytes('x'.repeat(500))])).toBe(3);
     await log.close();
-    const { log: again, replayed } = await open(world, { mustBeWhole: true });
+    const { log: again, replayed } = await openSampleLog(world, { mustBeWhole: true });
     expect(replayed).toEqual(['1:0:', '2:7:one body', `3:255:${'x'.repeat(500)}`]);
     expect(again).toMatchObject({ firstNumber: 1, nextNumber: 4, syncedThrough: 3, cutBytes: 0 });
     expect(again.append(1, [bytes('next')])).toBe(4);
@@ -76,7 +32,7 @@ test('K40 records come back in order, with number, kind and body', () =>
 
 test('a full segment is followed by a new one, and the chain goes on', () =>
   runInSimulation(1, async (world) => {
-    const { log } = await open(world);
+    const { log } = await openSampleLog(world);
     appendNumbered(log, 20);
     expect(log.segments).toBe(4);
     await log.close();
@@ -84,24 +40,27 @@ test('a full segment is followed by a new one, and the chain goes on', () =>
     expect(names).toEqual([1, 7, 13, 19].map((first) => `${String(first).padStart(16, '0')}.log`));
     const sizes = await Promise.all(names.map((name) => world.files.stat(`log/${name}`)));
     expect(log.bytes).toBe(sizes.reduce((sum, stat) => sum + (stat?.bytes ?? 0), 0));
-    const { log: again, replayed } = await open(world, { mustBeWhole: true });
+    const { log: again, replayed } = await openSampleLog(world, { mustBeWhole: true });
     expect(replayed).toEqual(numbered(1, 20));
     expect(again.bytes).toBe(log.bytes);
     appendNumbered(again, 20);
     await again.close();
-    expect((await open(world, { mustBeWhole: true })).replayed).toEqual(numbered(1, 40));
+    expect((await openSampleLog(world, { mustBeWhole: true })).replayed).toEqual(numbered(1, 40));
   }));
 
 test('replay starts at any record, and segments before it are not read', () =>
   runInSimulation(1, async (world) => {
-    const { log } = await open(world);
+    const { log } = await openSampleLog(world);
     appendNumbered(log, 20);
     await log.close();
     const first = world.files.openAppend(`log/${'1'.padStart(16, '0')}.log`);
     first.truncate(3);
     await first.close();
     for (let replayFrom = 7; replayFrom <= 21; replayFrom += 1) {
-      const { log: again, replayed } = await open(world, { replayFrom, mustBeWhole: true });
+      const { log: again, replayed } = await openSampleLog(world, {
+        replayFrom,
+        mustBeWhole: true,
+      });
       expect(replayed).toEqual(numbered(replayFrom, 20));
       expect(again).toMatchObject({ firstNumber: 1, nextNumber: 21, segments: 4 });
       await again.close();
@@ -110,7 +69,7 @@ test('replay starts at any record, and segments before it are not read', () =>
 
 test('a record of the largest size is kept, one byte more is refused', () =>
   runInSimulation(1, async (world) => {
-    const { log } = await open(world);
+    const { log } = await openSampleLog(world);
     const largest = new Uint8Array(64 * 1024 * 1024).fill(7);
     log.append(1, [largest.subarray(0, 1000), largest.subarray(1000)]);
     const tooLarge = () => log.append(1, [largest, new Uint8Array(1)]);
@@ -119,13 +78,16 @@ test('a record of the largest size is kept, one byte more is refused', () =>
     await log.close();
     const sizes: number[] = [];
     const onRecord = (_: number, __: number, body: Uint8Array) => sizes.push(body.length);
-    await open(world, { mustBeWhole: true, onRecord: (...args) => void onRecord(...args) });
+    await openSampleLog(world, {
+      mustBeWhole: true,
+      onRecord: (...args) => void onRecord(...args),
+    });
     expect(sizes).toEqual([largest.length, 5]);
   }));
 
 test('K41 a sync covers what was appended before it, and later callers share the next one', () =>
   runInSimulation(1, async (world) => {
-    const { log } = await open(world);
+    const { log } = await openSampleLog(world);
     appendNumbered(log, 15);
     const first = log.sync();
     appendNumbered(log, 10);
@@ -147,7 +109,7 @@ test('K41 a sync covers what was appended before it, and later callers share the
 
 test('dropBefore removes whole segments and keeps the newest', () =>
   runInSimulation(1, async (world) => {
-    const { log } = await open(world);
+    const { log } = await openSampleLog(world);
     appendNumbered(log, 20);
     await log.dropBefore(6);
     expect(log).toMatchObject({ firstNumber: 1, segments: 4, syncedThrough: 20 });
@@ -157,13 +119,13 @@ test('dropBefore removes whole segments and keeps the newest', () =>
     await log.dropBefore(1000);
     expect(log).toMatchObject({ firstNumber: 19, segments: 1, nextNumber: 22 });
     await log.close();
-    const { replayed } = await open(world, { replayFrom: 19, mustBeWhole: true });
+    const { replayed } = await openSampleLog(world, { replayFrom: 19, mustBeWhole: true });
     expect(replayed).toEqual(numbered(19, 21));
   }));
 
 test('bytesFrom counts from about the given record on', () =>
   runInSimulation(1, async (world) => {
-    const { log } = await open(world, { segmentBytesMax: 4_000_000 });
+    const { log } = await openSampleLog(world, { segmentBytesMax: 4_000_000 });
     for (let n = 0; n < 1000; n += 1) log.append(1, [new Uint8Array(9991)]); // 10,000 bytes each
     expect(log.segments).toBe(3);
     const check = (number: number) => {
@@ -175,7 +137,7 @@ test('bytesFrom counts from about the given record on', () =>
     expect(log.bytesFrom(1001)).toBe(0);
     expect(log.bytesFrom(1)).toBeLessThanOrEqual(log.bytes);
     await log.close();
-    const { log: again } = await open(world, { replayFrom: 600, onRecord: () => {} });
+    const { log: again } = await openSampleLog(world, { replayFrom: 600, onRecord: () => {} });
     expect(again.bytesFrom(900)).toBe(log.bytesFrom(900));
     expect(again.bytesFrom(1001)).toBe(0);
     await again.close();
@@ -183,11 +145,11 @@ test('bytesFrom counts from about the given record on', () =>
 
 test('open reports its progress and waits for the caller between chunks', () =>
   runInSimulation(1, async (world) => {
-    const { log } = await open(world, { segmentBytesMax: 2_000_000 });
+    const { log } = await openSampleLog(world, { segmentBytesMax: 2_000_000 });
     for (let n = 0; n < 50; n += 1) log.append(1, [new Uint8Array(100_000)]);
     await log.close();
     const steps: number[] = [];
-    await open(world, {
+    await openSampleLog(world, {
       onRecord: () => {},
       async onProgress(readBytes, totalBytes) {
         expect(totalBytes).toBe(log.bytes);
@@ -202,20 +164,20 @@ test('open reports its progress and waits for the caller between chunks', () =>
 
 test('an error of onRecord rejects the open, and nothing has changed', () =>
   runInSimulation(1, async (world) => {
-    const { log } = await open(world);
+    const { log } = await openSampleLog(world);
     appendNumbered(log, 20);
     await log.close();
     const before = await contentOf(world);
     const onRecord = (number: number) => {
       if (number === 9) throw new Error('cannot apply');
     };
-    await expect(open(world, { onRecord })).rejects.toThrow('cannot apply');
+    await expect(openSampleLog(world, { onRecord })).rejects.toThrow('cannot apply');
     expect(await contentOf(world)).toEqual(before);
   }));
 
 test('a closed log refuses everything, and can be closed twice', () =>
   runInSimulation(1, async (world) => {
-    const { log } = await open(world);
+    const { log } = await openSampleLog(world);
     appendNumbered(log, 1);
     await Promise.all([log.close(), log.close()]);
     expect(() => log.append(1, [])).toThrow(expect.objectContaining({ code: 'closed' }));
@@ -225,38 +187,40 @@ test('a closed log refuses everything, and can be closed twice', () =>
 
 test('K43 a log that lost its beginning is refused and not changed', () =>
   runInSimulation(1, async (world) => {
-    const { log } = await open(world);
+    const { log } = await openSampleLog(world);
     appendNumbered(log, 20);
     await log.dropBefore(13);
     await log.close();
     const before = await contentOf(world);
-    const error = await open(world, { replayFrom: 9 }).catch((thrown: SynclineError) => thrown);
+    const error = await openSampleLog(world, { replayFrom: 9 }).catch(
+      (thrown: SynclineError) => thrown,
+    );
     expect(error).toMatchObject({ code: 'corrupt', details: { reason: 'missing', replayFrom: 9 } });
     expect((error as SynclineError).message).toContain(
       'records 9 to 12 of the log in log are missing',
     );
     expect(await contentOf(world)).toEqual(before);
-    const empty = open(world, { directory: 'other', replayFrom: 2 });
+    const empty = openSampleLog(world, { directory: 'other', replayFrom: 2 });
     await expect(empty).rejects.toMatchObject({ code: 'corrupt', details: { reason: 'missing' } });
   }));
 
 test('K43 a log of another owner is refused and not changed, even if it is damaged before', () =>
   runInSimulation(1, async (world) => {
-    const { log } = await open(world);
+    const { log } = await openSampleLog(world);
     appendNumbered(log, 20);
     await log.close();
     const first = world.files.openAppend(`log/${'1'.padStart(16, '0')}.log`);
     first.truncate(100);
     await first.close();
     const before = await contentOf(world);
-    const other = open(world, { owner: bytes('node 2') });
+    const other = openSampleLog(world, { owner: bytes('node 2') });
     await expect(other).rejects.toMatchObject({ code: 'corrupt', details: { reason: 'owner' } });
     expect(await contentOf(world)).toEqual(before);
   }));
 
 test('K44 K46 an append without room changes nothing, and writing resumes with room', () =>
   runInSimulation(1, async (world) => {
-    const { log } = await open(world);
+    const { log } = await openSampleLog(world);
     const full = { code: 'storage-full', outcome: 'not-applied' };
     const { disk } = world.node;
     disk.adjust({ isFull: true });
@@ -272,13 +236,13 @@ test('K44 K46 an append without room changes nothing, and writing resumes with r
     disk.adjust({ isFull: false });
     appendNumbered(log, 3);
     await log.close();
-    expect((await open(world, { mustBeWhole: true })).replayed).toEqual(numbered(1, 9));
+    expect((await openSampleLog(world, { mustBeWhole: true })).replayed).toEqual(numbered(1, 9));
   }));
 
 test('K44 an append with useReserve gives the reserve up, which is refilled later', () =>
   runInSimulation(1, async (world) => {
     const reserveBytes = 2_500_000;
-    const { log } = await open(world, { reserveBytes });
+    const { log } = await openSampleLog(world, { reserveBytes });
     expect(log.isFullReserve).toBe(true);
     expect((await world.files.stat('log/reserve'))?.bytes).toBe(reserveBytes);
     world.node.disk.plan = new FullUntilTruncated();
@@ -297,10 +261,10 @@ test('K44 an append with useReserve gives the reserve up, which is refilled late
     }
     expect(log.isFullReserve).toBe(true);
     await log.close();
-    const { log: smaller } = await open(world, { reserveBytes: 1000 });
+    const { log: smaller } = await openSampleLog(world, { reserveBytes: 1000 });
     expect((await world.files.stat('log/reserve'))?.bytes).toBe(1000);
     await smaller.close();
-    const { log: without } = await open(world);
+    const { log: without } = await openSampleLog(world);
     expect(await world.files.stat('log/reserve')).toBeUndefined();
     await without.close();
   }));
@@ -309,7 +273,7 @@ test.each(['failed', 'no-descriptors'] as const)(
   'K46 a new segment that cannot be opened (%s)',
   async (verdict) => {
     await runInSimulation(1, async (world) => {
-      const { log } = await open(world);
+      const { log } = await openSampleLog(world);
       appendNumbered(log, 6);
       const plan = new JudgingPlan(({ kind }) => (kind === 'handle-open' ? verdict : 'ok'));
       world.node.disk.plan = plan;
@@ -333,7 +297,7 @@ test.each(['failed', 'no-descriptors'] as const)(
 
 test('K46 segments that wait for a sync are limited, then the newest one grows', () =>
   runInSimulation(1, async (world) => {
-    const { log } = await open(world);
+    const { log } = await openSampleLog(world);
     appendNumbered(log, 200);
     expect(log.segments).toBe(17);
     await log.sync();
@@ -347,7 +311,7 @@ test.each(['sync', 'handle-write', 'handle-truncate', 'sync-names'] as const)(
   'K45 after a failed %s the log always throws the same error',
   async (failing) => {
     await runInSimulation(1, async (world) => {
-      const { log } = await open(world);
+      const { log } = await openSampleLog(world);
       appendNumbered(log, 3);
       world.node.disk.plan = new JudgingPlan(({ kind }) => {
         if (kind === failing) return 'failed';
@@ -368,16 +332,6 @@ test.each(['sync', 'handle-write', 'handle-truncate', 'sync-names'] as const)(
     });
   },
 );
-
-/** Every file of the log with its content. */
-async function contentOf({ files }: SimulatedBody): Promise<Record<string, string>> {
-  const content: Record<string, string> = {};
-  for (const name of await files.list('log')) {
-    const read = await files.readAt(`log/${name}`, 0, 1_000_000);
-    content[name] = Buffer.from(read).toString('hex');
-  }
-  return content;
-}
 
 class JudgingPlan extends SeededDiskPlan {
   readonly #judge: (operation: DiskOperation) => Verdict;

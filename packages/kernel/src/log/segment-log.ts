@@ -228,8 +228,12 @@ export class SegmentLog implements AsyncDisposable {
   async #drop(number: number): Promise<void> {
     this.#checkOpen();
     if (this.#syncedThrough < number - 1) await this.sync();
-    await this.#files.dropBefore(number);
-    await this.sync();
+    try {
+      await this.#files.dropBefore(number);
+    } catch (thrown) {
+      const { code } = SynclineError.from(thrown, 'storage-failed');
+      throw code === 'storage-failed' ? this.#fail(thrown) : thrown;
+    }
     await this.#reserve.fill();
   }
 

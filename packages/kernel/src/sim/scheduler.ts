@@ -140,8 +140,13 @@ export class Scheduler {
     try {
       run();
     } catch (thrown) {
-      if (!isProcessEnd(thrown)) throw thrown;
+      // A process that dies in a synchronous call is unwound, whatever its code makes of the error.
+      if (!hasDied(owner) && !isProcessEnd(thrown)) throw thrown;
     }
     return true;
   }
+}
+
+function hasDied(owner: EventOwner | undefined): boolean {
+  return owner?.state === 'dead';
 }

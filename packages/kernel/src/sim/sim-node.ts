@@ -18,7 +18,7 @@ import type { Storage } from '../storage/storage.js';
 import { SimDisk } from './disk/sim-disk.js';
 import type { Fabric } from './network/fabric.js';
 import { SimNetwork } from './network/sim-network.js';
-import { isProcessEnd, ProcessLife } from './process-life.js';
+import { ProcessLife } from './process-life.js';
 import type { Scheduler } from './scheduler.js';
 import { MachineClock, SimClock } from './sim-clock.js';
 import { createSimLogger } from './sim-logger.js';
@@ -116,7 +116,7 @@ export class SimNode {
     const life = new ProcessLife(this.name, this.#generation);
     this.#life = life;
     const ports = this.#createPorts(life);
-    const run = () => void this.#runBoot(ports);
+    const run = () => void this.#runBoot(ports, life);
     scheduler.after(0, { kind: 'boot', subject: this.name, owner: life, run });
   }
 
@@ -162,11 +162,11 @@ export class SimNode {
     scheduler.after(delayMs, { kind: 'supervisor', subject: this.name, run });
   }
 
-  async #runBoot(ports: SimPorts): Promise<void> {
+  async #runBoot(ports: SimPorts, life: ProcessLife): Promise<void> {
     try {
       await this.#boot(ports);
     } catch (error) {
-      if (isProcessEnd(error)) return;
+      if (life.isDead) return; // it died in a synchronous call, and its code was unwound
       if (error instanceof SynclineError) ports.exit(`boot failed: ${error.message}`);
       else this.#deps.onUncaught(error);
     }

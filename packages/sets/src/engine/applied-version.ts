@@ -34,6 +34,7 @@ export class AppliedVersion {
     this.#own = actor;
     this.#ownCounter = this.#others.get(actor) ?? 0;
     this.#others.delete(actor);
+    this.#unnamed.delete(actor); // after a clean stop the log holds operations of this very actor
     // What the last operation of an earlier run had named is not known.
     for (const other of this.#others.keys()) this.#unnamed.add(other);
   }

@@ -70,8 +70,9 @@ export class CheckpointEncoder {
     this.#length = bytes.writeUInt32BE(this.#crc, at);
   }
 
-  get elements(): number {
-    return this.#elements;
+  /** Dots that were added so far. */
+  get dots(): number {
+    return this.#dots;
   }
 
   /** Bytes that can be taken. */

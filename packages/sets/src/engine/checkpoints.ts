@@ -9,6 +9,7 @@
 //
 // S21  Checkpoint and log together give the state that was running, for every crash point.
 import {
+  assert,
   type Clock,
   type Files,
   type Logger,
@@ -181,6 +182,7 @@ export class Checkpoints {
     await removeIfThere(files, temporary);
     try {
       const bytes = await this.#writeElements(pin, encoder, temporary);
+      assert(encoder.dots === digest.liveDots, 'S20: a checkpoint holds the dots of its moment');
       encoder.end(digest);
       await files.append(temporary, encoder.take());
       await log.sync();

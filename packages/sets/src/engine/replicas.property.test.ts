@@ -1,6 +1,6 @@
 // Three nodes that apply each other's operations in causal order, with turns that fail and pins that are read
 // meanwhile: each step must agree with the tag model, each pin with a copy of its moment, and all nodes in the end.
-import { actorId, type Dot, formatDot, VersionVector } from '@syncline/kernel';
+import { actorId, type Dot, formatDot, type VersionVector } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -266,7 +266,7 @@ async function runStep(replicas: readonly Replica[], step: Step): Promise<Replic
   else if (step.kind === 'openPins') replica.openPins();
   else if (step.kind === 'walk') await replica.walk();
   else if (step.kind === 'finishPins') await replica.finishPins();
-  else replica.deliver(replicas[step.from] ?? replica);
+  else if ('from' in step) replica.deliver(replicas[step.from] ?? replica);
   return replica;
 }
 

@@ -139,7 +139,7 @@ test.each([
   expect(elementsOf(record)).toBe(elements);
 });
 
-describe('S20 refuses', () => {
+describe('S23 refuses', () => {
   const two = { sets: [{ add: [bytes('a'), bytes('b')] }] };
   const refusals: readonly (readonly [string, Uint8Array, RegExp])[] = [
     [

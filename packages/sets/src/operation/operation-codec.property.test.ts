@@ -85,7 +85,7 @@ function earlierDot(random: Random, { dot: first }: { readonly dot: Dot }, n: nu
   return dot(other, randomBelow(random, 2 ** 31) * 1_024 + n + 1);
 }
 
-test('S20 operations are written so that Protobuf-ES reads what was meant', () => {
+test('S23 operations are written so that Protobuf-ES reads what was meant', () => {
   fc.assert(
     fc.property(few, (planned) => {
       const record = written(planned);
@@ -95,7 +95,7 @@ test('S20 operations are written so that Protobuf-ES reads what was meant', () =
   );
 });
 
-test('S20 operations are written byte by byte as Protobuf-ES writes them, adds before removes', () => {
+test('S23 operations are written byte by byte as Protobuf-ES writes them, adds before removes', () => {
   fc.assert(
     fc.property(few, (mixed) => {
       const planned = mixed.map(addsFirst);
@@ -105,7 +105,7 @@ test('S20 operations are written byte by byte as Protobuf-ES writes them, adds b
   );
 });
 
-test('S20 what Protobuf-ES has written is read as it reads it', () => {
+test('S23 what Protobuf-ES has written is read as it reads it', () => {
   fc.assert(
     fc.property(few, (planned) => {
       for (const bytes of [encodePlanned(planned), written(planned)]) {
@@ -116,7 +116,7 @@ test('S20 what Protobuf-ES has written is read as it reads it', () => {
   );
 });
 
-test('S20 cut off after any byte, a record is refused, or is the shorter record', () => {
+test('S23 cut off after any byte, a record is refused, or is the shorter record', () => {
   fc.assert(
     fc.property(fewShort, (planned) => {
       const record = written(planned);
@@ -128,7 +128,7 @@ test('S20 cut off after any byte, a record is refused, or is the shorter record'
   );
 });
 
-test('S20 damaged bytes are refused with an error of ours, or are what Protobuf-ES and the rules allow', () => {
+test('S23 damaged bytes are refused with an error of ours, or are what Protobuf-ES and the rules allow', () => {
   const judgements = { read: 0, refused: 0 };
   fc.assert(
     fc.property(fewShort, fc.nat(), (planned, seed) => {

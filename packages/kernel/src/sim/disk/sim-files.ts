@@ -114,7 +114,7 @@ export class SimFiles implements Files {
 
   makeDir(path: string): Promise<void> {
     return this.#perform('names', path, (verdict) => {
-      if (verdict !== 'ok') {
+      if (verdict !== 'ok' && this.#tree.find(path) === undefined) {
         throw simulatedError('ENOSPC', { action: 'make the directory', path, outcome: 'unknown' });
       }
       this.#tree.makeDirectories(path, this.#wallMs());

@@ -1,0 +1,263 @@
+// Who may write when large commands work in parts.
+import { type Clock, SynclineError } from '@syncline/kernel';
+import { runInSimulation } from '@syncline/kernel/testing';
+import { expect, test } from 'vitest';
+import type { WriteHold } from '../keyspace.js';
+import { setsLimits } from '../limits.js';
+import { LoopShare } from './turns.js';
+import { WriteGate } from './write-gate.js';
+
+const HOLD_MS = setsLimits.gateHoldMs.value;
+const never = new AbortController().signal;
+const shutError = new SynclineError('closed', 'server is shutting down');
+
+interface World {
+  readonly clock: Clock;
+  readonly gate: WriteGate;
+  /** What happened, in order. */
+  readonly events: string[];
+  /** Why commits fail from now on. */
+  failWith(error: SynclineError): void;
+  /** Writes as soon as it is admitted. */
+  write(name: string): Promise<void>;
+}
+
+function withGate(body: (world: World) => Promise<void>): Promise<void> {
+  return runInSimulation(1, async ({ clock }) => {
+    const events: string[] = [];
+    let error: SynclineError | undefined;
+    const commitNow = () => {
+      events.push('commit');
+      return error;
+    };
+    const gate = new WriteGate({ clock, turns: { commitNow }, loop: new LoopShare(clock) });
+    const write = async (name: string) => {
+      const admitted = gate.admit();
+      if (admitted !== undefined) await admitted;
+      events.push(name);
+    };
+    const failWith = (reason: SynclineError) => {
+      error = reason;
+    };
+    await body({ clock, gate, events, failWith, write });
+  });
+}
+
+const nextTurn = (clock: Clock) => new Promise<void>((resolve) => void clock.defer(resolve));
+
+/** Lets everything happen that does not wait for time to pass. */
+async function settle(clock: Clock): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await nextTurn(clock);
+}
+
+/** Works in parts that take `partMs` each, until `endMs`. */
+async function workInParts(
+  { clock, events }: World,
+  hold: WriteHold,
+  {
+    name,
+    partMs,
+    endMs,
+  }: { readonly name: string; readonly partMs: number; readonly endMs: number },
+): Promise<void> {
+  while (clock.monotonicMs() < endMs) {
+    await clock.sleep(partMs);
+    events.push(name);
+    await hold.nextPart();
+  }
+  hold.release();
+}
+
+test('while nobody holds the gate a write passes at once', () =>
+  withGate(async ({ gate }) => {
+    expect(gate.admit()).toBeUndefined();
+    const hold = await gate.close(never);
+    expect(gate.admit()).toBeInstanceOf(Promise);
+    hold.release();
+  }));
+
+test('writes that wait for a release pass in their order, before later ones', () =>
+  withGate(async ({ gate, clock, events, write }) => {
+    const hold = await gate.close(never);
+    const writes = ['one', 'two', 'three'].map(write);
+    await settle(clock);
+    expect(events).toEqual([]);
+    expect(gate.waitingCount).toBe(3);
+    hold.release();
+    writes.push(write('four')); // nobody holds the gate any more, but others wait
+    await Promise.all(writes);
+    expect(events).toEqual(['one', 'two', 'three', 'four']);
+    expect(gate.waitingCount).toBe(0);
+    expect(gate.admit()).toBeUndefined();
+  }));
+
+test('a part is stored before the next one begins', () =>
+  withGate(async ({ gate, events, failWith }) => {
+    const hold = await gate.close(never);
+    await hold.nextPart();
+    expect(events).toEqual(['commit']);
+    const full = new SynclineError('storage-full', 'no room');
+    failWith(full);
+    await expect(hold.nextPart()).rejects.toBe(full);
+    hold.release();
+    expect(gate.admit()).toBeUndefined();
+  }));
+
+test('a holder for whom nobody waits keeps the gate', () =>
+  withGate(async ({ gate, clock }) => {
+    const hold = await gate.close(never);
+    for (let part = 0; part < 10; part += 1) {
+      await clock.sleep(HOLD_MS);
+      await hold.nextPart();
+    }
+    expect(gate.admit()).toBeInstanceOf(Promise);
+    hold.release();
+  }));
+
+test('a holder lets the writers that wait through after each gateHoldMs', () =>
+  withGate(async (world) => {
+    const { gate, clock, write } = world;
+    const hold = await gate.close(never);
+    const work = workInParts(world, hold, { name: 'part', partMs: 2, endMs: 500 });
+    const waitedMs: number[] = [];
+    while (clock.monotonicMs() < 400) {
+      const startMs = clock.monotonicMs();
+      await write('small');
+      waitedMs.push(clock.monotonicMs() - startMs);
+      await clock.sleep(3);
+    }
+    await work;
+    expect(waitedMs.length).toBeGreaterThan(400 / (HOLD_MS + 10));
+    expect(Math.max(...waitedMs)).toBeLessThanOrEqual(HOLD_MS + 3);
+  }));
+
+test('several holders take turns, and a write waits for one hold', () =>
+  withGate(async (world) => {
+    const { gate, clock, events, write } = world;
+    const names = ['A', 'B', 'C'];
+    const work = names.map(async (name) => {
+      const hold = await gate.close(never);
+      await workInParts(world, hold, { name, partMs: 2, endMs: 1_000 });
+    });
+    const waitedMs: number[] = [];
+    while (clock.monotonicMs() < 800) {
+      const startMs = clock.monotonicMs();
+      await write('small');
+      waitedMs.push(clock.monotonicMs() - startMs);
+      await clock.sleep(1);
+    }
+    await Promise.all(work);
+    expect(Math.max(...waitedMs)).toBeLessThanOrEqual(HOLD_MS + 3);
+    const parts = events.filter((event) => names.includes(event)).join('');
+    const holds = parts.match(/A+|B+|C+/g)?.slice(0, -names.length) ?? [];
+    expect(holds.length).toBeGreaterThan(20);
+    for (const [index, hold] of holds.entries()) {
+      expect(hold[0], 'each gets its turn').toBe(names[index % names.length]);
+      expect(hold.length).toBeLessThanOrEqual(HOLD_MS / 2 + 2);
+    }
+  }));
+
+test('the writers that wait pass before the next holder, and later ones do not keep it out', () =>
+  withGate(async ({ gate, clock, events, write }) => {
+    const hold = await gate.close(never);
+    const writes = Array.from({ length: 1_000 }, (_, index) => write(`w${index}`));
+    const next = gate.close(never).then((other) => {
+      events.push('closed');
+      return other;
+    });
+    await settle(clock);
+    hold.release();
+    for (let turn = 0; turn < 20; turn += 1) {
+      await nextTurn(clock);
+      writes.push(...Array.from({ length: 300 }, (_, index) => write(`late ${turn} ${index}`)));
+    }
+    const other = await next;
+    const passed = events.indexOf('closed');
+    expect(passed).toBeGreaterThanOrEqual(1_000);
+    expect(passed).toBeLessThan(1_300);
+    expect(events.slice(0, 1_000)).toEqual(Array.from({ length: 1_000 }, (_, n) => `w${n}`));
+    other.release();
+    await Promise.all(writes);
+    expect(events.length).toBe(1 + writes.length);
+  }));
+
+test('who gives up while waiting does not get the gate', () =>
+  withGate(async ({ gate, clock, events, write }) => {
+    const hold = await gate.close(never);
+    const abort = new AbortController();
+    const waiting = gate.close(abort.signal);
+    const waitingError = waiting.catch((error: unknown) => error);
+    const next = gate.close(never).then((other) => {
+      events.push('closed');
+      other.release();
+    });
+    const small = write('small');
+    await settle(clock);
+    abort.abort();
+    expect(await waitingError).toMatchObject({ code: 'aborted' });
+    expect(gate.waitingCount).toBe(2);
+    hold.release();
+    await Promise.all([next, small]);
+    expect(events).toEqual(['small', 'closed']);
+    await expect(gate.close(abort.signal)).rejects.toMatchObject({ code: 'aborted' });
+    expect(gate.admit()).toBeUndefined();
+  }));
+
+test('a signal that fires too late does not take the gate away', () =>
+  withGate(async ({ gate, clock, write }) => {
+    const abort = new AbortController();
+    const hold = await gate.close(abort.signal);
+    abort.abort();
+    const small = write('small');
+    await clock.sleep(HOLD_MS);
+    await hold.nextPart(); // lets the writer through, and comes back
+    await small;
+    expect(gate.admit()).toBeInstanceOf(Promise);
+    hold.release();
+  }));
+
+test('when it is shut everybody is refused, those who wait included', () =>
+  withGate(async ({ gate, clock }) => {
+    const hold = await gate.close(never);
+    const waiting = [gate.admit(), gate.close(never), gate.admit()];
+    const errors = Promise.allSettled(waiting);
+    await settle(clock);
+    gate.shut(shutError);
+    gate.shut(new SynclineError('storage-failed', 'a later reason'));
+    expect(await errors).toEqual(waiting.map(() => ({ status: 'rejected', reason: shutError })));
+    expect(gate.waitingCount).toBe(0);
+    await expect(gate.admit()).rejects.toBe(shutError);
+    await expect(gate.close(never)).rejects.toBe(shutError);
+    await expect(hold.nextPart()).rejects.toBe(shutError);
+    hold.release();
+    await settle(clock);
+    await expect(gate.admit()).rejects.toBe(shutError);
+  }));
+
+test('a holder that has passed the gate on is refused when it is shut meanwhile', () =>
+  withGate(async ({ gate, clock, write }) => {
+    const hold = await gate.close(never);
+    const other = gate.close(never);
+    const small = write('small');
+    await clock.sleep(HOLD_MS);
+    const part = Promise.resolve(hold.nextPart()).catch((error: unknown) => error);
+    const otherHold = await other;
+    await small;
+    gate.shut(shutError);
+    expect(await part).toBe(shutError);
+    hold.release(); // it does not hold the gate
+    await expect(otherHold.nextPart()).rejects.toBe(shutError);
+    otherHold.release();
+    otherHold.release();
+  }));
+
+test('releasing twice does not open the gate of the next holder', () =>
+  withGate(async ({ gate, clock }) => {
+    const hold = await gate.close(never);
+    hold.release();
+    const next = await gate.close(never);
+    hold.release();
+    await settle(clock);
+    expect(gate.admit()).toBeInstanceOf(Promise);
+    next.release();
+  }));

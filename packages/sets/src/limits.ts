@@ -102,6 +102,11 @@ export const setsLimits = defineLimits({
     unit: 'bytes',
     why: 'Result of SINTER, SUNION, SDIFF, KEYS and SPOP. A larger one is refused; the STORE forms have no such limit.',
   },
+  algebraSetsMax: {
+    value: 65_536,
+    unit: 'entries',
+    why: 'Sets that SINTER, SUNION, SDIFF and their STORE forms read, empty ones aside. More are refused.',
+  },
   transactionCommandsMax: {
     value: 10_000,
     unit: 'entries',

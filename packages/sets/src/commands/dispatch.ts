@@ -45,27 +45,23 @@ function refusalOf(known: KnownCommand, { client, facts }: CommandContext): stri
   if (known.command.refusal !== undefined) return known.command.refusal;
   if (!client.isAuthenticated && !known.isOpen) return errorTexts.notAuthenticated;
   const { queued } = client;
-  if (queued === undefined)
-    return known.isDeniedOnOom && facts.isOutOfMemory()
-      ? errorTexts.outOfMemory
-      : phaseRefusal(known, facts);
-  // A queue takes memory too, so above the limit nothing more is queued.
+  if (queued === undefined) return serverRefusal(known, facts);
+  // Queueing takes memory too.
   if (!known.isNeverQueued && facts.isOutOfMemory()) return errorTexts.outOfMemory;
-  const refusal = phaseRefusal(known, facts);
+  const refusal = serverRefusal(known, facts);
   if (refusal !== undefined) return refusal;
   if (known.isRefusedInMulti) return errorTexts.notInsideMulti;
   if (known.fullName !== 'exec' || client.isQueueBroken) return undefined;
   for (const { known: inner } of queued) {
-    const innerRefusal =
-      inner.isDeniedOnOom && facts.isOutOfMemory()
-        ? errorTexts.outOfMemory
-        : phaseRefusal(inner, facts);
+    const innerRefusal = serverRefusal(inner, facts);
     if (innerRefusal !== undefined) return innerRefusal;
   }
   return undefined;
 }
 
-function phaseRefusal(known: KnownCommand, facts: ServerFacts): string | undefined {
+/** Why the server accepts this command from nobody at this time. */
+function serverRefusal(known: KnownCommand, facts: ServerFacts): string | undefined {
+  if (known.isDeniedOnOom && facts.isOutOfMemory()) return errorTexts.outOfMemory;
   const phase = facts.phase();
   if (phase === 'serving') return undefined;
   if (phase === 'closing') return known.access === 'write' ? errorTexts.closing : undefined;

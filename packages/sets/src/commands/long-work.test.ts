@@ -4,8 +4,8 @@ import { createSeededRandom } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { setsLimits } from '../limits.js';
 import { PlainKeyspace } from '../testing/plain-keyspace.js';
+import { OPERATION_BYTES } from './load.js';
 import { ChangeParts } from './long-work.js';
-import { OPERATION_BYTES } from './run-command.js';
 import { CommandRig, wordsOf } from './testing/command-rig.js';
 
 const operationElements = setsLimits.operationElementsMax.value;

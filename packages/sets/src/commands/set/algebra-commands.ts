@@ -33,11 +33,11 @@ function algebraCommand(name: string, rule: SetRule, summary: string): Command {
       reply.set(list.length - membersFrom);
       for (let index = membersFrom; index < list.length; index += 1) reply.bulkOf(list, index);
     },
-    async runLong(context, signal) {
-      const { args, keyspace, reply } = context;
+    async runLong({ args, keyspace, reply }, signal) {
       const words = new ByteCollector();
+      const pause = pauseUnlessGone(keyspace, signal);
       {
-        const deps = { keyspace, pause: pauseUnlessGone(keyspace, signal) };
+        const deps = { keyspace, pause };
         const named = { args, from: 1, to: args.length };
         using result = await PinnedAlgebra.open(rule, deps, named);
         for await (const batch of result.members()) {
@@ -47,7 +47,7 @@ function algebraCommand(name: string, rule: SetRule, summary: string): Command {
         }
       }
       reply.set(words.list.length);
-      await writeBulks(context, words.list);
+      await writeBulks(reply, words.list, pause);
     },
   });
 }

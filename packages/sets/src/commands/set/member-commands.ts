@@ -108,12 +108,11 @@ const smembers = define('smembers', 2, ['readonly'], {
     reply.set(keyspace.cardinality(args, 1));
     keyspace.forEach(args, 1, (buffer, start, end) => reply.bulk(buffer, start, end));
   },
-  async runLong(context, signal) {
-    const { args, keyspace, reply } = context;
+  async runLong({ args, keyspace, reply }, signal) {
     const set = args.bytes(1);
     using pin = keyspace.openPin([set]);
     reply.set(pin.cardinality(set));
-    await writeBatches(context, pin.members(set), signal);
+    await writeBatches(reply, pin.members(set), pauseUnlessGone(keyspace, signal));
   },
 });
 

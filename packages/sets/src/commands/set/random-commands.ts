@@ -11,7 +11,13 @@ import type { Reply } from '../../resp/reply.js';
 import { ByteCollector } from '../byte-collector.js';
 import { type Command, type CommandContext, commandsIn, keyAtFirst } from '../command.js';
 import { errorTexts } from '../errors.js';
-import { membersPerPart, withGate, writeBatches, writeBulks } from '../long-work.js';
+import {
+  membersPerPart,
+  pauseUnlessGone,
+  withGate,
+  writeBatches,
+  writeBulks,
+} from '../long-work.js';
 import { integerWord } from '../words.js';
 import { RememberedMembers } from './remembered-members.js';
 
@@ -41,8 +47,7 @@ const srandmember = define('srandmember', -2, ['readonly'], {
     if (count < 0) keyspace.draw(args, 1, shown, show);
     else keyspace.sample(args, 1, shown, show);
   },
-  async runLong(context, signal) {
-    const { args, keyspace, reply, facts } = context;
+  async runLong({ args, facts, keyspace, reply }, signal) {
     const count = randomCount(args);
     if (typeof count === 'string') return reply.error(count);
     const set = args.bytes(1);
@@ -51,7 +56,7 @@ const srandmember = define('srandmember', -2, ['readonly'], {
     if (shown === 0) return;
     const batches =
       count < 0 ? drawMembers(pin, set, shown) : pickMembers(pin, set, shown, facts.random);
-    await writeBatches(context, batches, signal);
+    await writeBatches(reply, batches, pauseUnlessGone(keyspace, signal));
   },
 });
 
@@ -145,14 +150,14 @@ const spop = define('spop', -2, ['write', 'fast'], {
     keyspace.pop(args, 1, popped, (buffer, start, end) => reply.bulk(buffer, start, end));
   },
   async runLong(context, signal) {
-    const { args, reply } = context;
+    const { args, keyspace, reply } = context;
     const count = popCount(args);
     if (typeof count === 'string') return reply.error(count);
     const popped = await popInParts(context, count, signal);
     if (popped === undefined) return reply.error(errorTexts.popTooLarge);
     // Only now that the gate is open again: a slow client must not keep others from writing.
     writePoppedCount(args, reply, popped.length);
-    await writeBulks(context, popped);
+    await writeBulks(reply, popped, () => keyspace.yieldIfOverBudget());
   },
 });
 

@@ -16,7 +16,7 @@ import {
 } from '../command.js';
 import { errorTexts, failureText } from '../errors.js';
 import { PatternMeter } from '../glob.js';
-import { Load, transactionLimits } from '../run-command.js';
+import { Load, transactionLimits } from '../load.js';
 import { endTransaction, forgetWatches } from './transaction-state.js';
 
 const replyBytesMax = setsLimits.transactionReadBytesMax.value;

@@ -50,7 +50,7 @@ export interface Keyspace {
   /** Until the matching `end` all changes are one operation. Pairs may be nested. */
   begin(): void;
   end(): void;
-  /** Instead of `end`: takes back all changes since the outermost `begin`. */
+  /** Instead of `end`, after a failure: all changes are undone once the outermost pair is abandoned, too. */
   abandon(): void;
 
   // Beyond a turn.

@@ -208,7 +208,7 @@ export class LocalKeyspace implements Keyspace {
   }
 
   abandon(): void {
-    this.#operation.abandon();
+    this.#operation.giveUp();
   }
 
   // Beyond a turn.

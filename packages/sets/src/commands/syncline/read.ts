@@ -74,17 +74,17 @@ async function waitForVersion(
   const stop = new AbortController();
   const onGone = () => stop.abort();
   const timer = facts.clock.setTimer(timeoutMs, () => stop.abort());
-  client.gone.addEventListener('abort', onGone, { once: true });
+  client.reading.addEventListener('abort', onGone, { once: true });
   try {
     await keyspace.whenApplied(after, stop.signal);
     return true;
   } catch (error) {
     if (!(error instanceof SynclineError) || error.code !== 'aborted') throw error;
-    if (client.gone.aborted) throw abortedError('SYNCLINE.READ', client.gone);
+    if (client.reading.aborted) throw abortedError('SYNCLINE.READ', client.reading);
     return false;
   } finally {
     timer.cancel();
-    client.gone.removeEventListener('abort', onGone);
+    client.reading.removeEventListener('abort', onGone);
   }
 }
 

@@ -54,7 +54,7 @@ export const SOURCE_EDITS = {
   /** DEL of several sets is several operations. */
   'sets-del-in-two': [
     {
-      file: 'commands/generic/delete-sets',
+      file: 'commands/generic/delete-commands',
       find: 'inOneOperation(keyspace, () => {',
       replace: '((change) => change())(() => {',
     },
@@ -62,7 +62,7 @@ export const SOURCE_EDITS = {
   /** SMOVE takes away first, and gives in a second operation. */
   'sets-smove-in-two': [
     {
-      file: 'commands/set/smove',
+      file: 'commands/set/member-commands',
       find: 'inOneOperation(keyspace, () => {',
       replace: '((change) => change())(() => {',
     },
@@ -78,12 +78,12 @@ export const SOURCE_EDITS = {
   /** SMOVE from a set onto itself removes the member. */
   'sets-smove-onto-itself': [
     {
-      file: 'commands/set/smove',
-      find: 'if (isThere && !isSame) {',
-      replace: 'if (isThere) {',
+      file: 'commands/set/member-commands',
+      find: 'if (isPresent && !isSame) {',
+      replace: 'if (isPresent) {',
     },
     {
-      file: 'commands/set/smove',
+      file: 'commands/set/member-commands',
       find: 'keyspace.add(args, DESTINATION, MEMBER);',
       replace: 'if (!isSame) keyspace.add(args, DESTINATION, MEMBER);',
     },

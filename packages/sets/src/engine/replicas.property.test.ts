@@ -278,7 +278,7 @@ test('S1 S2 S4 S7 S20 nodes agree with the tag model, pins with their moment, an
       for (const step of list) {
         const replica = await runStep(replicas, step);
         replica?.compare();
-        if (step.kind !== 'settle' && step.kind !== 'deliver') continue;
+        if (step.kind !== 'settle') continue; // before, a turn may still be undone
         const [version, digest] = replica?.compare() ?? ['', ''];
         expect(digests.get(version) ?? digest, `S1 at ${version}`).toBe(digest);
         digests.set(version, digest);
@@ -294,7 +294,7 @@ test('S1 S2 S4 S7 S20 nodes agree with the tag model, pins with their moment, an
       const ends = new Set(replicas.map((replica) => replica.compare().join(' ')));
       expect(ends.size).toBe(1);
     }),
-    { numRuns: 150 },
+    { numRuns: 60 },
   );
 });
 

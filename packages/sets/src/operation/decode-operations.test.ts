@@ -96,7 +96,7 @@ test('an operation shows what was written, and more may follow', () => {
   expect(writer.end()).toBe(1);
 
   const shown: unknown[] = [];
-  for (const operation of decodeOperations(writer.take())) {
+  for (const operation of decodeOperations(writer.bytes().slice())) {
     const { base, count, sets, members, dropped } = operation;
     for (let member = 0; member < members.length; member += 1) {
       const set = sets.text(operation.setOf(member));

@@ -7,7 +7,7 @@
 import { type Metrics, SynclineError } from '@syncline/kernel';
 import type { CommandContext, CommandFinder, KnownCommand } from './command.js';
 import { createCommandTable } from './command-table.js';
-import { errorTexts, execRefusedText, failureText } from './errors.js';
+import { errorFor, errorTexts } from './errors.js';
 import { resolveCommand } from './lookup.js';
 import { runCommand } from './run-command.js';
 import type { ServerFacts } from './server-facts.js';
@@ -68,7 +68,7 @@ function serverRefusal(known: KnownCommand, facts: ServerFacts): string | undefi
   if (known.isLoadable) return undefined;
   if (phase === 'loading') return errorTexts.loading;
   const failure = facts.failure();
-  return failure === undefined ? errorTexts.failed : failureText(failure);
+  return failure === undefined ? errorTexts.failed : errorFor.failure(failure);
 }
 
 /** As in Redis, a refused EXEC ends its transaction all the same. */
@@ -76,7 +76,7 @@ function refuse(table: CommandFinder, context: CommandContext, text: string): vo
   const { args, client, reply } = context;
   if (table.find(args, 0)?.fullName === 'exec') {
     endTransaction(context);
-    reply.error(execRefusedText(text));
+    reply.error(errorFor.execRefused(text));
     return;
   }
   if (client.queued !== undefined) client.isQueueBroken = true;
@@ -119,6 +119,6 @@ async function answerLater(
 /** Replaces what was written of the answer. Once a part of it has been sent, only closing the connection is honest. */
 function answerFailure({ client, reply }: CommandContext, mark: number, thrown: unknown): void {
   if (!(thrown instanceof SynclineError)) throw thrown;
-  if (reply.rewind(mark)) reply.error(failureText(thrown));
+  if (reply.rewind(mark)) reply.error(errorFor.failure(thrown));
   else client.cut();
 }

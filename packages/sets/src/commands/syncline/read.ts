@@ -10,7 +10,7 @@ import {
   commandsIn,
   type KnownCommand,
 } from '../command.js';
-import { errorTexts, noQuorumText, notReadyText, wrongArgumentsText } from '../errors.js';
+import { errorFor, errorTexts } from '../errors.js';
 import { resolveCommand } from '../lookup.js';
 import { runCommand } from '../run-command.js';
 import { integerWord, isOption } from '../words.js';
@@ -42,10 +42,10 @@ export function createSynclineRead({ metrics, table }: SynclineReadDeps): Comman
       if (typeof known === 'string') return reply.error(known);
       if (known.access !== 'read') return reply.error(errorTexts.readOnlyInside);
       if (typeof options.quorum === 'number' && options.quorum > NODES)
-        return reply.error(noQuorumText(NODES, options.quorum));
+        return reply.error(errorFor.noQuorum(NODES, options.quorum));
       const version = keyspace.version();
       if (version.dominates(options.after)) return runInner(known, options, context);
-      if (options.timeoutMs === 0) return reply.error(notReadyText(version.toString()));
+      if (options.timeoutMs === 0) return reply.error(errorFor.notReady(version.toString()));
       if (!facts.blockedQuota.tryTake(1)) return reply.error(errorTexts.tooManyBlocked);
       return runWhenApplied(known, options, context, metrics);
     },
@@ -63,7 +63,7 @@ async function runWhenApplied(
   );
   metrics.add('syncline_sets_read_waits_total', 1, { outcome: isApplied ? 'done' : 'timeout' });
   if (isApplied) return runInner(known, options, context);
-  context.reply.error(notReadyText(context.keyspace.version().toString()));
+  context.reply.error(errorFor.notReady(context.keyspace.version().toString()));
 }
 
 /** False after the timeout. Rejects with `aborted` when the client has gone. */
@@ -139,7 +139,7 @@ function readOptions(args: ByteList): ReadOptions | string {
       if (!isWithin) return errorTexts.readTimeoutRange;
     }
   }
-  if (index === args.length) return wrongArgumentsText('syncline.read');
+  if (index === args.length) return errorFor.wrongArguments('syncline.read');
   timeoutMs ??= quorum === undefined ? 0 : QUORUM_TIMEOUT_MS;
   return { after, quorum, timeoutMs, withVersion, inner: wordsFrom(args, index) };
 }

@@ -367,7 +367,7 @@ test.each(['sync', 'handle-write', 'handle-truncate', 'sync-names'] as const)(
       const error = await attempt().catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({ code: 'storage-failed', outcome: 'unknown', retryable: false });
       world.node.disk.plan = new JudgingPlan(() => 'ok');
-      expect(() => log.append(1, [])).toThrow(error as Error);
+      expect(() => log.append(1, [])).toThrow(error);
       for (const call of [() => log.sync(), () => log.dropBefore(1), () => log.close()]) {
         expect(await call().catch((thrown: unknown) => thrown)).toBe(error);
       }

@@ -90,11 +90,11 @@ export class SegmentFiles {
   async sync(): Promise<void> {
     if (this.#current && this.#leftover) await this.#removeLeftover(this.#leftover);
     const full = [...this.#unsynced];
-    const changed = this.#hasNewRecords ? [...full, this.#current?.handle] : [];
+    const changed = this.#hasNewRecords && this.#current ? [...full, this.#current.handle] : [];
     const hadNewNames = this.#hasNewNames;
     this.#hasNewRecords = false;
     this.#hasNewNames = false;
-    await Promise.all(changed.map((handle) => handle?.sync()));
+    await Promise.all(changed.map((handle) => handle.sync()));
     if (hadNewNames) await this.#deps.files.syncDir(this.#directory);
     this.#unsynced = this.#unsynced.slice(full.length);
     await Promise.allSettled(full.map((handle) => handle.close()));
@@ -123,7 +123,7 @@ export class SegmentFiles {
 
   async close(): Promise<void> {
     const handles = [...this.#unsynced, this.#current?.handle, this.#leftover];
-    await Promise.allSettled(handles.map((handle) => handle?.close()));
+    await Promise.allSettled(handles.map(async (handle) => handle?.close()));
   }
 
   /** False if the current segment has to take the record. */

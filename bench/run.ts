@@ -16,6 +16,7 @@ import { jobsStalledBenches } from './jobs-stalled.js';
 import { jobsWriteBenches } from './jobs-writes.js';
 import { compare } from './measure.js';
 import { benchTable, factsLines } from './report.js';
+import { ribltBenches } from './riblt.js';
 import { setsBenches } from './sets.js';
 import { setsCostBenches } from './sets-costs.js';
 import { storageBenches } from './storage.js';
@@ -29,6 +30,7 @@ const benches: readonly AnyBench[] = [
   ...fairConvergenceBenches,
   ...fairStalledBenches,
   ...fairOutageBenches,
+  ...ribltBenches,
   ...setsBenches,
   ...setsCostBenches,
   ...jobsWriteBenches,

@@ -39,6 +39,9 @@ export interface TurnMember {
   turnsFailed(error: SynclineError): void;
 }
 
+/** What turns need of the log. */
+export type TurnLog = Pick<SegmentLog, 'append' | 'sync' | 'nextNumber' | 'syncedThrough'>;
+
 export interface TurnsDeps {
   readonly state: SetsState;
   readonly operation: LocalOperation;
@@ -54,7 +57,7 @@ export class Turns {
   durability: Durability;
   readonly #deps: TurnsDeps;
   /** Without one nothing is stored, and everything is lost with the process. */
-  #log: SegmentLog | undefined;
+  #log: TurnLog | undefined;
   #members: TurnMember[] = [];
   readonly #waitingForSync = new Set<TurnMember>();
   #isPlanned = false;
@@ -71,7 +74,7 @@ export class Turns {
   }
 
   /** From now on turns are stored. */
-  attach(log: SegmentLog): void {
+  attach(log: TurnLog): void {
     this.#log = log;
   }
 
@@ -121,8 +124,9 @@ export class Turns {
       const members = this.#members;
       this.#members = [];
       for (const member of members) {
-        if (waitsFor > 0) this.#waitingForSync.add(member);
+        if (waitsFor > 0 && this.#failure === undefined) this.#waitingForSync.add(member);
         member.turnEnded(error, waitsFor);
+        if (waitsFor > 0 && this.#failure !== undefined) member.turnsFailed(this.#failure);
       }
     }
     if (waitsFor > 0) this.#sync();
@@ -131,12 +135,13 @@ export class Turns {
 
   /** Resolves when all changes up to now are as durable as configured. Rejects when they were undone. */
   settled(): Promise<void> {
+    const hasChanges = this.hasChanges; // otherwise an undone turn does not matter: it was changed later
     return new Promise((resolve, reject) => {
       let waitsFor = 0;
       this.join({
         turnEnded: (error, number) => {
           waitsFor = number;
-          if (error !== undefined) reject(error);
+          if (error !== undefined && hasChanges) reject(error);
           else if (number === 0) resolve();
         },
         turnsSynced: (number) => {
@@ -203,7 +208,8 @@ export class Turns {
 
   #undo(error: SynclineError): SynclineError {
     this.#deps.state.undoTurn();
-    if (error.code === 'storage-full') this.#fullBy = error;
+    const isTemporary = error.code === 'storage-full' || error.code === 'unavailable';
+    if (isTemporary) this.#fullBy = error;
     else this.fail(error);
     return error;
   }

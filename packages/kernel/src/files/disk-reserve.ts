@@ -1,32 +1,32 @@
-// Room kept back for a segment log: a file of zeros that is given up when the disk is full.
+// Room kept back on a disk: a file of zeros that is given up when the disk is full.
 //
-// A full disk must not stop the few writes that make room again or end an operation in order. Cutting the
-// reserve frees its blocks at once and synchronously. It is refilled in small steps, and a disk without
-// room for it is no error: the log works without a reserve, it only has nothing to give up.
+// A full disk must not stop the few writes that make room again, or that a start needs. Cutting the reserve
+// frees its blocks at once and synchronously. It is refilled in small steps, and a disk without room for
+// it is no error: there is just nothing to give up.
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
-import type { AppendHandle, Files } from '../files/files.js';
 import { kernelLimits } from '../limits.js';
 import type { Logger } from '../logger.js';
-import { isTemporary } from './segment-files.js';
+import { isTemporary } from './file-system-error.js';
+import type { AppendHandle, Files } from './files.js';
 
-const STEP_BYTES = kernelLimits.logReserveStepBytes.value;
-const REFILL_MS = kernelLimits.logReserveRefillMs.value;
+const STEP_BYTES = kernelLimits.diskReserveStepBytes.value;
+const REFILL_MS = kernelLimits.diskReserveRefillMs.value;
 
-export interface LogReserveDeps {
+export interface DiskReserveDeps {
   readonly files: Files;
   readonly logger: Logger;
   readonly clock: Clock;
 }
 
-export interface LogReserveOptions {
+export interface DiskReserveOptions {
   readonly path: string;
   /** 0 for none. */
   readonly bytes: number;
 }
 
-export class LogReserve {
-  readonly #deps: LogReserveDeps;
+export class DiskReserve {
+  readonly #deps: DiskReserveDeps;
   readonly #path: string;
   readonly #bytes: number;
   #handle: AppendHandle | undefined;
@@ -35,7 +35,7 @@ export class LogReserve {
   #isBroken = false;
   #isClosed = false;
 
-  constructor(deps: LogReserveDeps, { path, bytes }: LogReserveOptions) {
+  constructor(deps: DiskReserveDeps, { path, bytes }: DiskReserveOptions) {
     this.#deps = deps;
     this.#path = path;
     this.#bytes = bytes;
@@ -91,7 +91,7 @@ export class LogReserve {
     try {
       handle.append([new Uint8Array(Math.min(STEP_BYTES, this.#bytes - length))]);
     } catch (thrown) {
-      handle.truncate(length); // what little room is left is for the log
+      handle.truncate(length); // what little room is left is for others
       throw thrown;
     }
   }
@@ -110,7 +110,7 @@ export class LogReserve {
   #report(thrown: unknown): void {
     this.#isBroken = true;
     const { code, message } = SynclineError.from(thrown, 'storage-failed');
-    this.#deps.logger.warn('log reserve unusable', { path: this.#path, code, reason: message });
+    this.#deps.logger.warn('disk reserve unusable', { path: this.#path, code, reason: message });
   }
 
   /** One may be left from a time when a reserve was wanted. */

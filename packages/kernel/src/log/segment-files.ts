@@ -7,6 +7,7 @@
 // K44  A write that finds no room leaves every file as it was.
 // K46  Running out of file descriptors, or of room for a new segment, does not end the writing.
 import { SynclineError } from '../error.js';
+import { isTemporary } from '../files/file-system-error.js';
 import type { AppendHandle, Files } from '../files/files.js';
 import { kernelLimits } from '../limits.js';
 import type { Logger } from '../logger.js';
@@ -188,12 +189,6 @@ export class SegmentFiles {
     this.#hasNewNames = true;
     await leftover.close();
   }
-}
-
-/** For want of room or descriptors; another attempt may succeed. */
-export function isTemporary(thrown: unknown): boolean {
-  if (!(thrown instanceof SynclineError)) return false;
-  return thrown.code === 'storage-full' || thrown.code === 'unavailable';
 }
 
 /** Someone may have tidied up by hand. */

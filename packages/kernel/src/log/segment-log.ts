@@ -13,13 +13,14 @@
 import { assert } from '../assert.js';
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
+import { DiskReserve } from '../files/disk-reserve.js';
+import { isTemporary } from '../files/file-system-error.js';
 import type { Files } from '../files/files.js';
 import { kernelLimits } from '../limits.js';
 import type { Logger } from '../logger.js';
 import { makeLogDirectory, type SettledLog, settleLog } from './log-cut.js';
 import { replayLog } from './log-replay.js';
-import { LogReserve } from './log-reserve.js';
-import { isTemporary, SegmentFiles } from './segment-files.js';
+import { SegmentFiles } from './segment-files.js';
 import { OWNER_BYTES_MAX, RECORD_HEAD_BYTES, type RecordChain } from './segment-format.js';
 import { SharedRun } from './shared-run.js';
 
@@ -60,7 +61,7 @@ export class SegmentLog implements AsyncDisposable {
   readonly #logger: Logger;
   readonly #chain: RecordChain;
   readonly #files: SegmentFiles;
-  readonly #reserve: LogReserve;
+  readonly #reserve: DiskReserve;
   readonly #syncs = new SharedRun(() => this.#sync());
   #syncedThrough: number;
   #dropping: Promise<void> = Promise.resolve();
@@ -94,7 +95,7 @@ export class SegmentLog implements AsyncDisposable {
     this.#logger = deps.logger;
     this.#chain = settled.chain;
     this.#files = new SegmentFiles(deps, options, settled.segments);
-    this.#reserve = new LogReserve(deps, { path: `${directory}/reserve`, bytes: reserveBytes });
+    this.#reserve = new DiskReserve(deps, { path: `${directory}/reserve`, bytes: reserveBytes });
     this.cutBytes = settled.cutBytes;
     this.#syncedThrough = settled.chain.nextNumber - 1;
   }

@@ -20,6 +20,7 @@ import {
 } from '@syncline/kernel';
 import { createOrderKeys } from '../memory/order-hash.js';
 import { Checkpoints } from './checkpoints.js';
+import { type EngineLimits, engineLimits } from './engine-limits.js';
 import { chooseEpoch, type Identity, writeIdentity } from './identity.js';
 import { load, openDirectory } from './load.js';
 import { LocalKeyspace } from './local-keyspace.js';
@@ -51,6 +52,8 @@ export interface EngineOptions {
   readonly durability: Durability;
   /** 0: no limit. */
   readonly memoryBytesMax: number;
+  /** For tests. */
+  readonly limits?: Partial<EngineLimits>;
 }
 
 export interface LoadProgress {
@@ -66,6 +69,7 @@ export class SetsEngine {
   memoryBytesMax: number;
   readonly #deps: EngineDeps;
   readonly #options: EngineOptions;
+  readonly #limits: EngineLimits;
   readonly #gate: WriteGate;
   #log: SegmentLog | undefined;
   #checkpoints: Checkpoints | undefined;
@@ -84,7 +88,8 @@ export class SetsEngine {
     this.#deps = deps;
     this.#options = options;
     this.memoryBytesMax = options.memoryBytesMax;
-    this.state = new SetsState(createOrderKeys(options.clusterId));
+    this.#limits = { ...engineLimits, ...options.limits };
+    this.state = new SetsState(createOrderKeys(options.clusterId), this.#limits);
     const { state } = this;
     const operation = new LocalOperation(state);
     const loop = new LoopShare(clock);
@@ -179,12 +184,13 @@ export class SetsEngine {
         logger.info('loading sets', { percent, loadedBytes, totalBytes });
       };
       const { state, turns } = this;
-      const loaded = await load({ state, files, clock, logger, onProgress }, identity);
+      const limits = this.#limits;
+      const loaded = await load({ state, files, clock, logger, limits, onProgress }, identity);
       this.#log = loaded.log;
       turns.attach(loaded.log);
       const onFailed = (error: SynclineError) => turns.fail(error);
       this.#checkpoints = new Checkpoints(
-        { state, turns, log: loaded.log, files, clock, logger, metrics, onFailed },
+        { state, turns, log: loaded.log, files, clock, logger, metrics, limits, onFailed },
         identity,
         loaded.checkpoint,
       );

@@ -12,7 +12,6 @@ import {
   type VersionVector,
 } from '@syncline/kernel';
 import { ByteList } from '../byte-list.js';
-import { setsLimits } from '../limits.js';
 import type { DotWords } from '../memory/element-row.js';
 import { decodeOperations } from '../operation/decode-operations.js';
 import {
@@ -28,6 +27,7 @@ import {
   listCheckpoints,
   removeTemporary,
 } from './checkpoints.js';
+import type { EngineLimits } from './engine-limits.js';
 import { type Identity, type IdentityOptions, readIdentity } from './identity.js';
 import { applyOperation } from './operations.js';
 import type { SetEntry } from './set-table.js';
@@ -42,6 +42,7 @@ export interface LoadDeps {
   readonly files: Files;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly limits: EngineLimits;
   onProgress(loadedBytes: number, totalBytes: number): void;
 }
 
@@ -74,7 +75,7 @@ export async function openDirectory(
 }
 
 export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> {
-  const { state, files, clock, logger } = deps;
+  const { state, files, clock, logger, limits } = deps;
   await removeTemporary(files);
   const numbers = await listCheckpoints(files);
   const number = numbers.at(-1) ?? 0;
@@ -97,8 +98,8 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
     {
       directory: LOG_DIRECTORY,
       owner: Buffer.from(`sets/${identity.nodeId}/${identity.clusterId}`),
-      segmentBytesMax: setsLimits.logSegmentBytesMax.value,
-      reserveBytes: setsLimits.logReserveBytes.value,
+      segmentBytesMax: limits.logSegmentBytesMax,
+      reserveBytes: limits.logReserveBytes,
       replayFrom: number + 1,
       mustBeWhole: identity.state === 'clean',
       onRecord: (_number, kind, body) => {

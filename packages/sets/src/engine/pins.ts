@@ -11,7 +11,6 @@
 // S20  A pin yields exactly the elements and dots of its moment, each once.
 // S10  All pins together hold a bounded list; at the bound the oldest is broken.
 import { type Dot, SynclineError, type VersionVector } from '@syncline/kernel';
-import { setsLimits } from '../limits.js';
 import { wordOf } from '../memory/element-heap.js';
 import {
   memberBuffer,
@@ -25,11 +24,9 @@ import {
   readWord,
   SEVERAL_DOTS,
 } from '../memory/element-row.js';
+import type { EngineLimits } from './engine-limits.js';
 import type { SetEntry } from './set-table.js';
 import type { SetsState } from './sets-state.js';
-
-const entriesMax = setsLimits.pinEntriesMax.value;
-const bytesMax = setsLimits.pinBytesMax.value;
 
 export abstract class Pin {
   readonly version: VersionVector;
@@ -110,6 +107,11 @@ export abstract class Pin {
 /** All open pins, the oldest first. */
 export class Pins {
   readonly #open = new Set<Pin>();
+  readonly #limits: EngineLimits;
+
+  constructor(limits: EngineLimits) {
+    this.#limits = limits;
+  }
 
   get areOpen(): boolean {
     return this.#open.size > 0;
@@ -146,7 +148,8 @@ export class Pins {
   turnSettled(): void {
     if (this.#open.size === 0) return;
     for (const pin of this.#open) pin.turnSettled();
-    while (this.entries > entriesMax || this.bytes > bytesMax) {
+    const { pinEntriesMax, pinBytesMax } = this.#limits;
+    while (this.entries > pinEntriesMax || this.bytes > pinBytesMax) {
       const [oldest] = this.#open;
       oldest?.break();
     }

@@ -24,6 +24,7 @@ import {
 import { OrderHash, type OrderKeys } from '../memory/order-hash.js';
 import { OperationWriter } from '../operation/operation-writer.js';
 import { AppliedVersion } from './applied-version.js';
+import { type EngineLimits, engineLimits } from './engine-limits.js';
 import { LiveDigest } from './live-digest.js';
 import { Pins } from './pins.js';
 import { type SetEntry, SetTable } from './set-table.js';
@@ -54,11 +55,11 @@ export class SetsState {
   /** What operations of this turn have named as dependencies. */
   readonly #dependencies: VersionVector[] = [];
 
-  constructor(keys: OrderKeys) {
+  constructor(keys: OrderKeys, limits: EngineLimits = engineLimits) {
     this.#hash = new OrderHash(keys.order);
     this.sets = new SetTable(this.heap, this.#hash);
     this.digest = new LiveDigest(keys.riblt);
-    this.pins = new Pins();
+    this.pins = new Pins(limits);
   }
 
   /** Memory of elements, sets and pins. */

@@ -12,8 +12,8 @@
 // repeated or out of place is noticed. Blocks E hold each element once, blocks D dots that were dropped while the
 // checkpoint was written, whose element may have come before. Nothing may follow the block Z.
 import { crc32, type Dot, SynclineError, VersionVector } from '@syncline/kernel';
-import { setsLimits } from '../limits.js';
 import type { Digest } from '../keyspace.js';
+import { setsLimits } from '../limits.js';
 
 export const BlockKind = { elements: 0x45, dropped: 0x44, end: 0x5a } as const;
 export const FORMAT = 1;
@@ -238,7 +238,9 @@ export class CheckpointDecoder {
     if (rest.length < versionEnd + CRC_BYTES) return false;
     this.#crc = crc32(rest.subarray(0, versionEnd));
     if (this.#crc !== rest.readUInt32BE(versionEnd)) this.#fail('its header has a wrong checksum');
-    const version = VersionVector.fromBytes(Uint8Array.from(rest.subarray(versionStart, versionEnd)));
+    const version = VersionVector.fromBytes(
+      Uint8Array.from(rest.subarray(versionStart, versionEnd)),
+    );
     const dots = version.entries();
     this.#actors = dots.map(({ actor }) => actor);
     this.#counters = dots.map(({ counter }) => counter);
@@ -350,7 +352,10 @@ export function damagedCheckpoint(path: string, why: string): SynclineError {
 }
 
 function blockCrc(previous: number, headAndPayload: Uint8Array): number {
-  return crc32(headAndPayload, crc32(Uint8Array.of(previous >>> 24, previous >>> 16, previous >>> 8, previous)));
+  return crc32(
+    headAndPayload,
+    crc32(Uint8Array.of(previous >>> 24, previous >>> 16, previous >>> 8, previous)),
+  );
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

@@ -14,9 +14,9 @@ import {
   type Metrics,
   type Random,
   randomBelow,
+  type SegmentLog,
   SynclineError,
   type Timer,
-  type SegmentLog,
 } from '@syncline/kernel';
 import { createOrderKeys } from '../memory/order-hash.js';
 import { Checkpoints } from './checkpoints.js';
@@ -240,9 +240,7 @@ export class SetsEngine {
     const { clock, random, logger } = this.#deps;
     const { nodeId, clusterId } = this.#options;
     const version = this.state.version.toVector();
-    const epoch = this.#isClaimed
-      ? previous.epoch
-      : chooseEpoch(previous, nodeId, version, random);
+    const epoch = this.#isClaimed ? previous.epoch : chooseEpoch(previous, nodeId, version, random);
     const identity: Identity = { nodeId, clusterId, epoch, state: 'open' };
     try {
       if (!this.#isClaimed) await this.#writeClaim(files, identity);

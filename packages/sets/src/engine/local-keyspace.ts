@@ -20,12 +20,7 @@ import type {
   WriteHold,
 } from '../keyspace.js';
 import { setsLimits } from '../limits.js';
-import {
-  memberBuffer,
-  memberEnd,
-  memberStart,
-  ROW_HEADER_WORDS,
-} from '../memory/element-row.js';
+import { memberBuffer, memberEnd, memberStart, ROW_HEADER_WORDS } from '../memory/element-row.js';
 import { MemberPin } from './member-pin.js';
 import type { LocalOperation } from './operations.js';
 import type { SetEntry } from './set-table.js';

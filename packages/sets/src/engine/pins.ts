@@ -69,12 +69,7 @@ export abstract class Pin {
   abstract readonly entries: number;
   abstract readonly bytes: number;
   /** Dots of an element were dropped. */
-  abstract dropped(
-    set: SetEntry,
-    row: number,
-    before: readonly Dot[],
-    after: readonly Dot[],
-  ): void;
+  abstract dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void;
   abstract turnSettled(): void;
   abstract turnUndone(): void;
   abstract free(): void;
@@ -289,7 +284,10 @@ export class DotPin extends Pin {
    * Visits about `rowsMax` elements of the live tables that have dots of the pin's moment. False at the end; then
    * the list is complete. To be called between turns.
    */
-  walk(rowsMax: number, visit: (set: SetEntry, row: number, dots: readonly Dot[]) => void): boolean {
+  walk(
+    rowsMax: number,
+    visit: (set: SetEntry, row: number, dots: readonly Dot[]) => void,
+  ): boolean {
     this.checkWhole();
     let left = rowsMax;
     while (left > 0 && !this.#isWalked) {
@@ -344,8 +342,7 @@ export class DotPin extends Pin {
   #hasPassed(set: SetEntry, row: number): boolean {
     if (this.#isWalked) return true;
     const index = this.#indexInBatch.get(set);
-    if (index === undefined)
-      return this.#nextPosition < 0 || set.position < this.#nextPosition;
+    if (index === undefined) return this.#nextPosition < 0 || set.position < this.#nextPosition;
     if (index !== this.#index) return index < this.#index;
     return readWord(this.state.heap, row, ROW_HASH_HIGH) >>> 0 < this.#hash;
   }

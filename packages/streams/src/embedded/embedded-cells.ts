@@ -4,7 +4,6 @@
 // loads nothing but tombstones. A write encodes its entry at once: a bad value is found while its record
 // is known, and the size of what is unflushed is exact. write-back.ts has what happens to it then.
 import { assert, type Storage } from '@syncline/kernel';
-import { streamsLimits } from '../limits.js';
 import { ByteWriter } from '../snapshot/byte-writer.js';
 import { type Entry, writeEntry } from '../snapshot/entry.js';
 import type { Cells, Turns } from '../state/cells.js';
@@ -29,6 +28,7 @@ export interface EmbeddedCellsDeps {
   /** Runs work while nobody else writes to the storage. */
   readonly exclusive: <T>(work: () => Promise<T>) => Promise<T>;
   readonly snapshotBytesMax: number;
+  readonly tombstonesMax: number;
 }
 
 /** What was stored when the state was opened. */
@@ -198,7 +198,7 @@ export class EmbeddedCells<V, Ver> implements Cells<V, Ver> {
   }
 
   #checkTombstones(more: number): void {
-    const { value: tombstonesMax } = streamsLimits.tombstonesMax;
+    const { tombstonesMax } = this.#deps;
     if (this.#tombstones.size + more <= tombstonesMax) return;
     throw limitExceeded(
       'tombstonesMax',

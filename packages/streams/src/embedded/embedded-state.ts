@@ -23,6 +23,8 @@ export interface EmbeddedStateOptions {
   readonly cacheBytesMax?: number;
   /** Bytes that one snapshot may take. Default 512 MiB. */
   readonly snapshotBytesMax?: number;
+  /** Tombstones of one state, which are held in memory. Default 1,000,000; beyond it prune before you delete. */
+  readonly tombstonesMax?: number;
 }
 
 export interface EmbeddedStateDeps {
@@ -77,13 +79,17 @@ class StorageState implements EmbeddedState {
     try {
       const keys = new StoredKeys(uid, schema.keyGroups);
       const stored = await this.#readStored(schema, keys);
-      const { snapshotBytesMax = streamsLimits.snapshotBytesMax.value } = this.#options;
+      const {
+        snapshotBytesMax = streamsLimits.snapshotBytesMax.value,
+        tombstonesMax = streamsLimits.tombstonesMax.value,
+      } = this.#options;
       const cells = new EmbeddedCells(schema, keys, stored, {
         storage: this.#storage,
         budget: this.#budget,
         turns: this.#turns,
         exclusive: (work) => this.#exclusive(work),
         snapshotBytesMax,
+        tombstonesMax,
       });
       this.#states.push(cells);
       return createBackend<Description>(cells, this.#turns);

@@ -223,7 +223,11 @@ export class SetsEngine {
       await this.#checkpoints?.stop();
       await this.#log.close();
       if (this.#identity !== undefined && this.#isClaimed && this.failure === undefined)
-        await writeIdentity(files, { ...this.#identity, state: 'clean' });
+        await writeIdentity(files, {
+          ...this.#identity,
+          state: 'clean',
+          nextRecord: this.#log.nextNumber,
+        });
     } catch (thrown) {
       // Nothing is lost: the next start replays the log and takes a new epoch.
       const { message } = SynclineError.from(thrown, 'storage-failed');

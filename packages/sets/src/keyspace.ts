@@ -53,7 +53,10 @@ export interface Keyspace {
 
   // Beyond a turn.
 
-  /** Undefined: write now. Otherwise write in the turn in which the promise resolves. Keeps the order. */
+  /**
+   * Undefined: write now. Otherwise write in the turn in which the promise resolves; it rejects when nothing can be
+   * changed. Keeps the order.
+   */
   admitWrite(): Promise<void> | undefined;
   /** Keeps other writes out, in slices: see `WriteHold`. Rejects with `aborted` when the signal fires first. */
   closeGate(signal: AbortSignal): Promise<WriteHold>;

@@ -21,8 +21,8 @@ const PART_ELEMENTS = 4_096;
 
 /** Rejects with `conflict` when the data belongs to another node or cluster, with `corrupt` when it is damaged. */
 export async function openSets(deps: SetsDeps, options: SetsOptions): Promise<Sets> {
-  const { nodeId, clusterId, durability = 'buffered', memoryBytesMax = 0 } = options;
-  const engine = new SetsEngine(deps, { nodeId, clusterId, durability, memoryBytesMax });
+  const { nodeId, clusterId, durability = 'buffered', memoryBytesMax = 0, limits = {} } = options;
+  const engine = new SetsEngine(deps, { nodeId, clusterId, durability, memoryBytesMax, limits });
   await engine.open();
   const sets = new LocalSets(deps, options, engine);
   if (options.serveWhileLoading !== true) await sets.loaded;
@@ -179,7 +179,7 @@ class LocalSets implements Sets {
 
   #facts(deps: SetsDeps, options: SetsOptions): ServerFacts {
     const { clock, random } = deps;
-    const { nodeId, clusterId, password } = options;
+    const { nodeId, clusterId, password, limits } = options;
     const engine = this.#engine;
     const guard = password === undefined ? undefined : new PasswordGuard({ clock }, { password });
     return {
@@ -197,6 +197,7 @@ class LocalSets implements Sets {
       port: options.port ?? 0,
       connectionsMax: options.connectionsMax ?? CONNECTIONS_MAX,
       idleTimeoutSeconds: 0,
+      turnMembersMax: limits?.turnMembersMax ?? setsLimits.turnMembersMax.value,
       epoch: () => engine.epoch,
       phase: () => engine.phase,
       failure: () => engine.failure,

@@ -201,7 +201,7 @@ export class LocalKeyspace implements Keyspace {
   // Beyond a turn.
 
   admitWrite(): Promise<void> | undefined {
-    if (this.#refusal !== undefined) throw this.#refusal;
+    if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
     return this.#deps.gate.admit();
   }
 

@@ -14,4 +14,4 @@ export const engineLimits = {
   checkpointChunkBytes: 1024 * 1024,
 };
 
-export type EngineLimits = Readonly<typeof engineLimits>;
+export type EngineLimits = Readonly<Record<keyof typeof engineLimits, number>>;

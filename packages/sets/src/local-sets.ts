@@ -166,14 +166,14 @@ class LocalSets implements Sets {
   }
 
   #health(): Pick<SetsStatus, 'health' | 'reason'> {
-    const { failure, phase, progress, turns } = this.#engine;
+    const { failure, fullBy, phase, progress } = this.#engine;
     if (failure !== undefined) return { health: 'failed', reason: failure.message };
     if (phase === 'loading') {
       const { loadedBytes = 0, totalBytes = 0 } = progress ?? {};
       const percent = totalBytes === 0 ? 0 : Math.floor((100 * loadedBytes) / totalBytes);
       return { health: 'loading', reason: `loading the sets, ${percent}% read` };
     }
-    if (turns.fullBy !== undefined) return { health: 'full', reason: turns.fullBy.message };
+    if (fullBy !== undefined) return { health: 'full', reason: fullBy.message };
     return { health: 'ready', reason: undefined };
   }
 
@@ -241,7 +241,7 @@ function memoryOf(engine: SetsEngine, rssBytes: number): ReturnType<ServerFacts[
 }
 
 function persistenceOf(engine: SetsEngine): ReturnType<ServerFacts['persistence']> {
-  const { log, checkpoints, turns, failure, progress } = engine;
+  const { log, checkpoints, failure, fullBy, progress } = engine;
   const never = {
     isRunning: false,
     currentSeconds: -1,
@@ -257,7 +257,7 @@ function persistenceOf(engine: SetsEngine): ReturnType<ServerFacts['persistence'
     logBaseBytes: checkpoints?.last.bytes ?? 0,
     logRecords: log === undefined ? 0 : log.nextNumber - log.firstNumber,
     unsyncedRecords: log === undefined ? 0 : log.nextNumber - 1 - log.syncedThrough,
-    lastWriteStatus: turns.fullBy === undefined && failure === undefined ? 'ok' : 'err',
+    lastWriteStatus: fullBy === undefined && failure === undefined ? 'ok' : 'err',
     checkpoint: checkpoints?.facts() ?? never,
   };
 }

@@ -71,6 +71,7 @@ export class MemberPin extends Pin implements KeyspacePin {
   }
 
   cardinality(set: Uint8Array): number {
+    this.checkWhole();
     return this.#byName.get(textOf(set))?.cardinality ?? 0;
   }
 
@@ -86,6 +87,7 @@ export class MemberPin extends Pin implements KeyspacePin {
   }
 
   async *members(set: Uint8Array): AsyncGenerator<readonly Uint8Array[], void, undefined> {
+    this.checkWhole();
     const pinned = this.#byName.get(textOf(set));
     if (pinned === undefined) return;
     const { heap } = this.state;

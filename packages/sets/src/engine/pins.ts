@@ -237,7 +237,7 @@ const HASH_END = 2 ** 32;
 
 /** Every dot of all sets, for a checkpoint. */
 export class DotPin extends Pin {
-  readonly #list = new DroppedList();
+  #list = new DroppedList();
   /** Sets that are being walked, by the position of their names, and where the walk stands. */
   #batch: SetEntry[] = [];
   readonly #indexInBatch = new Map<SetEntry, number>();
@@ -276,6 +276,7 @@ export class DotPin extends Pin {
   }
 
   free(): void {
+    this.#list = new DroppedList();
     this.#batch = [];
     this.#indexInBatch.clear();
   }

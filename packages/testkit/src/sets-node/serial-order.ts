@@ -69,13 +69,13 @@ function placesAfter(
   for (const [connection, done] of allDone.entries()) {
     const sent = life.connections[connection]?.[done];
     if (sent === undefined) continue;
-    const latest = sent.answer?.storedAfter ?? Number.POSITIVE_INFINITY;
+    const answer = isRefused(sent) ? undefined : sent.answer; // a refusal says nothing about the sets
+    const latest = answer?.storedAfter ?? Number.POSITIVE_INFINITY;
     if (isBounded && position > latest) return []; // it should have been explained before
     if (position < sent.storedBefore) continue;
-    const isOpen = sent.answer === undefined || isRefused(sent);
     const isChange = sent.words.some(([name = '']) => CHANGING.test(name));
     const next = { position, done: allDone.with(connection, done + 1) };
-    if (isOpen || explains(sent, before, undefined, keys)) {
+    if (answer === undefined || explains(sent, before, undefined, keys)) {
       if (!isChange) return [next]; // a read that fits here need not wait
       places.unshift(next);
     }

@@ -84,7 +84,7 @@ export class SetsProcess {
 
   /** It runs, and will not end by itself. */
   get isServing(): boolean {
-    return !this.#isStopping && this.#sets.status().health === 'ready';
+    return !this.#isStopping && this.#sets.status().health !== 'failed';
   }
 
   /** An orderly stop, after which the disk must tell the whole story by itself. */

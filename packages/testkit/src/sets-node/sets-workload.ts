@@ -21,7 +21,8 @@ import { type LifeEnd, SetsHistory } from './sets-history.js';
 import { type SetsPlan, SetsProcess } from './sets-process.js';
 
 const COME_UP_MS_MAX = 60_000;
-const POLL_MS = 50;
+/** Longer than a node waits that found no room for its epoch. */
+const POLL_MS = 1_500;
 
 export const setsWorkload: WorkloadEntry = {
   name: 'sets',

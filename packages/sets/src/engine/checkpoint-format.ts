@@ -16,7 +16,7 @@ import type { Digest } from '../keyspace.js';
 import { setsLimits } from '../limits.js';
 
 export const BlockKind = { elements: 0x45, dropped: 0x44, end: 0x5a } as const;
-export const FORMAT = 1;
+const FORMAT = 1;
 
 const MAGIC = Buffer.from('SYNCSETS', 'latin1');
 const BLOCK_HEAD_BYTES = 5;

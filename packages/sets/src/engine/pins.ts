@@ -9,7 +9,6 @@
 //   DotPin      all sets, for checkpoints: each dot once; elements that the walk has passed need no entry
 //
 // S20  A pin yields exactly the elements and dots of its moment, each once.
-// S10  All pins together hold a bounded list; at the bound the oldest is broken.
 import { type Dot, SynclineError, type VersionVector } from '@syncline/kernel';
 import { wordOf } from '../memory/element-heap.js';
 import {
@@ -24,11 +23,11 @@ import {
   readWord,
   SEVERAL_DOTS,
 } from '../memory/element-row.js';
-import type { EngineLimits } from './engine-limits.js';
+import type { OpenPin } from './open-pins.js';
 import type { SetEntry } from './set-table.js';
 import type { SetsState } from './sets-state.js';
 
-export abstract class Pin {
+export abstract class Pin implements OpenPin {
   readonly version: VersionVector;
   readonly #state: SetsState;
   readonly #counters = new Map<number, number>();
@@ -96,62 +95,6 @@ export abstract class Pin {
       'the sets changed too much while they were read, try again or read fewer at once',
       { details: { limit: 'pinEntriesMax' } },
     );
-  }
-}
-
-/** All open pins, the oldest first. */
-export class Pins {
-  readonly #open = new Set<Pin>();
-  readonly #limits: EngineLimits;
-
-  constructor(limits: EngineLimits) {
-    this.#limits = limits;
-  }
-
-  get areOpen(): boolean {
-    return this.#open.size > 0;
-  }
-
-  get count(): number {
-    return this.#open.size;
-  }
-
-  get entries(): number {
-    let entries = 0;
-    for (const pin of this.#open) entries += pin.entries;
-    return entries;
-  }
-
-  get bytes(): number {
-    let bytes = 0;
-    for (const pin of this.#open) bytes += pin.bytes;
-    return bytes;
-  }
-
-  add(pin: Pin): void {
-    this.#open.add(pin);
-  }
-
-  remove(pin: Pin): void {
-    this.#open.delete(pin);
-  }
-
-  dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void {
-    for (const pin of this.#open) pin.dropped(set, row, before, after);
-  }
-
-  turnSettled(): void {
-    if (this.#open.size === 0) return;
-    for (const pin of this.#open) pin.turnSettled();
-    const { pinEntriesMax, pinBytesMax } = this.#limits;
-    while (this.entries > pinEntriesMax || this.bytes > pinBytesMax) {
-      const [oldest] = this.#open;
-      oldest?.break();
-    }
-  }
-
-  turnUndone(): void {
-    for (const pin of this.#open) pin.turnUndone();
   }
 }
 

@@ -71,11 +71,17 @@ const SOURCE_EDITS = {
     },
   ],
   /** DEL of several sets is several operations. */
-  'sets-del-in-two': [{ file: 'commands/generic/delete-commands', find: IN_ONE, replace: IN_SEVERAL }],
+  'sets-del-in-two': [
+    { file: 'commands/generic/delete-commands', find: IN_ONE, replace: IN_SEVERAL },
+  ],
   /** SMOVE takes away first, and gives in a second operation. */
-  'sets-smove-in-two': [{ file: 'commands/set/member-commands', find: IN_ONE, replace: IN_SEVERAL }],
+  'sets-smove-in-two': [
+    { file: 'commands/set/member-commands', find: IN_ONE, replace: IN_SEVERAL },
+  ],
   /** A STORE form empties its destination first, and fills it in a second operation. */
-  'sets-store-in-two': [{ file: 'commands/set/algebra-commands', find: IN_ONE, replace: IN_SEVERAL }],
+  'sets-store-in-two': [
+    { file: 'commands/set/algebra-commands', find: IN_ONE, replace: IN_SEVERAL },
+  ],
   /** SMOVE from a set onto itself removes the member. */
   'sets-smove-onto-itself': [
     {

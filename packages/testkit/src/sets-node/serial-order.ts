@@ -155,7 +155,9 @@ function describe(life: SetsLife, { position, done }: Place): string {
     return command === undefined ? [] : [describeSent(command)];
   });
   const written =
-    next === undefined ? 'nothing' : `adds [${namesOf(next.added)}], removes [${namesOf(next.removed)}]`;
+    next === undefined
+      ? 'nothing'
+      : `adds [${namesOf(next.added)}], removes [${namesOf(next.removed)}]`;
   const content = sets?.lines().join(', ').slice(0, SHOWN_BYTES_MAX);
   return `at ${sets?.version} with [${content}] the next operation ${written}; ${waiting.join('; ')}`;
 }

@@ -103,8 +103,7 @@ export class SetsHistory {
   refused(): void {
     const { steps = [] } = this.#records.pop() ?? {};
     this.life.steps.length -= steps.length;
-    for (const { operation } of steps)
-      for (const dot of dotsOf(operation)) this.#dots.delete(dot);
+    for (const { operation } of steps) for (const dot of dotsOf(operation)) this.#dots.delete(dot);
   }
 
   /** Every record up to this number survives a loss of power. */

@@ -11,8 +11,6 @@ const integrationTest = 'packages/fair/src/bucket.int.test.ts';
 const at = (path: string, texts: readonly string[]): Files[] =>
   texts.map((text) => ({ [path]: text }));
 const lines = (count: number) => '// A line.\n'.repeat(count);
-const functionOf = (linesCount: number) =>
-  `function long() {\n${'  step();\n'.repeat(linesCount - 2)}}\n`;
 const fence = '```';
 
 const worldUses = [

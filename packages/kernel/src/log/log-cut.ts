@@ -49,7 +49,7 @@ export async function settleLog(
   const { found, firstRead, chain, end } = replayed;
   const cutBytes = end === undefined ? 0 : bytesBehind(found, end);
   if (end !== undefined) reportCut(deps.logger, replayed, end, cutBytes);
-  if (chain === undefined) {
+  if (chain === undefined || found.length === 0) {
     const segments = await restart(files, options, found);
     return { segments, chain: new RecordChain(options.replayFrom, CHAIN_START), cutBytes };
   }
@@ -101,30 +101,26 @@ async function cut(files: Files, found: readonly Segment[], end: LogEnd): Promis
 }
 
 /**
- * No segment is good up to `replayFrom`, whose caller has a snapshot of all before it: the log starts
- * again there. The new segment is durable before the others go, so that a crash in between does not look
- * like a lost log.
+ * The log is new, or no segment is good up to `replayFrom`, whose caller has a snapshot of all before it:
+ * the log starts there. The new segment is durable before the others go and before any follows it, so that
+ * a crash in between does not look like a lost log.
  */
 async function restart(
   files: Files,
   { directory, owner, replayFrom }: LogCutOptions,
   found: readonly Segment[],
 ): Promise<Segment[]> {
-  const segments: Segment[] = [];
-  if (replayFrom > 1) {
-    const header = encodeSegmentHeader({ owner, firstNumber: replayFrom, chainCrc: CHAIN_START });
-    const segment = new Segment(directory, replayFrom, header.length);
-    await withHandle(files, segment.path, (handle) => {
-      handle.truncate(0);
-      handle.append([header]);
-    });
-    await files.syncDir(directory);
-    segments.push(segment);
-  }
-  const isOld = ({ path }: Segment) => path !== segments[0]?.path;
+  const header = encodeSegmentHeader({ owner, firstNumber: replayFrom, chainCrc: CHAIN_START });
+  const segment = new Segment(directory, replayFrom, header.length);
+  await withHandle(files, segment.path, (handle) => {
+    handle.truncate(0);
+    handle.append([header]);
+  });
+  await files.syncDir(directory);
+  const isOld = ({ path }: Segment) => path !== segment.path;
   for (const { path } of found.filter(isOld).reverse()) await files.remove(path);
   await files.syncDir(directory);
-  return segments;
+  return [segment];
 }
 
 /** Changes one file and makes the change durable. */

@@ -102,9 +102,11 @@ export class SegmentFiles {
 
   /**
    * Removes the segments whose records are all below `number`, except the newest. Oldest first, and each
-   * removal is durable before the next one: a loss of power never leaves a gap between segments.
+   * removal is durable before the next one: a loss of power never leaves a gap between segments. The one
+   * that will be the oldest must be durable, too.
    */
   async dropBefore(number: number): Promise<void> {
+    if (this.#hasNewNames) await this.#deps.files.syncDir(this.#directory);
     for (;;) {
       const [oldest, second] = this.#segments;
       if (oldest === undefined || second === undefined || second.firstNumber > number) return;

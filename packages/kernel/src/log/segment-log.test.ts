@@ -9,13 +9,15 @@ import { appendNumbered, bytes, contentOf, numbered, openSampleLog } from './sam
 
 const segmentName = (first: number) => `${String(first).padStart(16, '0')}.log`;
 
-test('a new log is empty and has no file before its first record', () =>
+test('a new log has a segment without records', () =>
   runInSimulation(1, async (world) => {
     const { log } = await openSampleLog(world);
-    expect(log).toMatchObject({ firstNumber: 1, nextNumber: 1, syncedThrough: 0, bytes: 0 });
-    expect(log).toMatchObject({ segments: 0, cutBytes: 0, isFullReserve: true });
+    expect(log).toMatchObject({ firstNumber: 1, nextNumber: 1, syncedThrough: 0, cutBytes: 0 });
+    expect(log).toMatchObject({ segments: 1, isFullReserve: true });
     await log.close();
-    expect(await world.files.list('log')).toEqual([]);
+    const { log: again, replayed } = await openSampleLog(world, { mustBeWhole: true });
+    expect([replayed, again.nextNumber]).toEqual([[], 1]);
+    await again.close();
   }));
 
 test('K40 records come back in order, with number, kind and body', () =>
@@ -355,7 +357,7 @@ test.each(['sync', 'handle-write', 'handle-truncate', 'sync-names'] as const)(
   async (failing) => {
     await runInSimulation(1, async (world) => {
       const { log } = await openSampleLog(world);
-      appendNumbered(log, 3);
+      appendNumbered(log, 8); // in two segments
       world.node.disk.plan = new JudgingPlan(({ kind }) => {
         if (kind === failing) return 'failed';
         return failing === 'handle-truncate' && kind === 'handle-write' ? 'full' : 'ok';

@@ -10,6 +10,7 @@ import type {
   VersionVector,
 } from '@syncline/kernel';
 import type { Digest } from './keyspace.js';
+import type { EngineLimits } from './engine/engine-limits.js';
 
 export interface SetsDeps {
   /** The directory of the sets. Undefined: they are kept in memory only, and are lost with the process. */
@@ -46,6 +47,8 @@ export interface SetsOptions {
   readonly port?: number;
   /** Shown by CONFIG GET. Default 10,000. */
   readonly connectionsMax?: number;
+  /** For tests only. Default: the limits of docs/LIMITS.md. */
+  readonly limits?: Partial<EngineLimits>;
 }
 
 /** Promises settle once the change is as durable as `durability` says. */

@@ -2,7 +2,7 @@
 // between the admission of a write and its change.
 import { assert, SynclineError } from '@syncline/kernel';
 import type { CommandContext, KnownCommand } from './command.js';
-import { Load, turnLimits } from './load.js';
+import { Load, turnLimitsOf } from './load.js';
 
 export function runCommand(known: KnownCommand, context: CommandContext): void | Promise<void> {
   if (needsMoreThanATurn(known, context)) return runLong(known, context);
@@ -25,7 +25,7 @@ function needsMoreThanATurn({ command }: KnownCommand, context: CommandContext):
   if (command.estimate === undefined) return false;
   context.client.hasWalked = true;
   if (command.runLong === undefined) return false;
-  const load = new Load(context.keyspace, turnLimits);
+  const load = new Load(context.keyspace, turnLimitsOf(context.facts.turnMembersMax));
   command.estimate(context, load);
   return load.isTooMuch;
 }

@@ -95,19 +95,19 @@ export class Checkpoints {
   /** To be called after turns: starts one when the log has outgrown the last. */
   startIfDue(): void {
     const { log, limits } = this.#deps;
-    if (this.#running !== undefined || this.#retryTimer !== undefined || this.#isStopped) return;
+    if (this.#isRunning || this.#retryTimer !== undefined || this.#isStopped) return;
     const due = Math.max(limits.checkpointLogBytesMin, this.#last.bytes);
     if (log.bytesFrom(this.#last.number + 1) > due) this.start();
   }
 
   /** False when one is running already. */
   start(): boolean {
-    if (this.#running !== undefined || this.#isStopped) return false;
+    if (this.#isRunning || this.#isStopped) return false;
     this.#retryTimer?.cancel();
     this.#retryTimer = undefined;
-    this.#running = this.#run().finally(() => {
-      this.#running = undefined;
-    });
+    // Set before the first step: that ends the turn, and what follows a turn asks whether to start a checkpoint.
+    this.#runningSinceMs = this.#deps.clock.monotonicMs();
+    this.#running = this.#run();
     return true;
   }
 
@@ -126,10 +126,13 @@ export class Checkpoints {
     this.#retryTimer?.cancel();
   }
 
+  get #isRunning(): boolean {
+    return this.#runningSinceMs !== undefined;
+  }
+
   async #run(): Promise<void> {
     const { clock, logger, metrics, turns } = this.#deps;
     const startMs = clock.monotonicMs();
-    this.#runningSinceMs = startMs;
     const operations = turns.operationsCount;
     try {
       await this.#write();

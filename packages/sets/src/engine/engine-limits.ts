@@ -1,4 +1,4 @@
-// The limits of the engine that a test may set lower, so that a few writes rotate the log or break a pin.
+// The limits that a test may set lower, so that a few writes rotate the log, break a pin or take several turns.
 import { setsLimits } from '../limits.js';
 
 export const engineLimits = {
@@ -9,6 +9,7 @@ export const engineLimits = {
   stopReplayBytesMax: setsLimits.stopReplayBytesMax.value,
   pinEntriesMax: setsLimits.pinEntriesMax.value,
   pinBytesMax: setsLimits.pinBytesMax.value,
+  turnMembersMax: setsLimits.turnMembersMax.value,
   /** Elements of a checkpoint between two looks at the clock. */
   checkpointStepRows: 256,
   /** Bytes of a checkpoint that are handed to the disk at once. */

@@ -76,6 +76,8 @@ export class SetsEngine {
   #identity: Identity | undefined;
   #isClaimed = false;
   #claimTimer: Timer | undefined;
+  /** Why the epoch is not stored yet. */
+  #claimError: SynclineError | undefined;
   #progress: LoadProgress | undefined;
   #isLoaded = false;
   #isClosing = false;
@@ -118,6 +120,11 @@ export class SetsEngine {
 
   get failure(): SynclineError | undefined {
     return this.turns.failure;
+  }
+
+  /** Why changes find no room; undefined when they do. */
+  get fullBy(): SynclineError | undefined {
+    return this.turns.fullBy ?? this.#claimError;
   }
 
   get epoch(): number {
@@ -223,7 +230,11 @@ export class SetsEngine {
       await this.#checkpoints?.stop();
       await this.#log.close();
       if (this.#identity !== undefined && this.#isClaimed && this.failure === undefined)
-        await writeIdentity(files, { ...this.#identity, state: 'clean' });
+        await writeIdentity(files, {
+          ...this.#identity,
+          state: 'clean',
+          nextRecord: this.#log.nextNumber,
+        });
     } catch (thrown) {
       // Nothing is lost: the next start replays the log and takes a new epoch.
       const { message } = SynclineError.from(thrown, 'storage-failed');
@@ -247,6 +258,8 @@ export class SetsEngine {
     } catch (thrown) {
       const error = SynclineError.from(thrown, 'storage-failed');
       if (error.code !== 'storage-full') throw error;
+      if (this.#isClosing) return;
+      this.#claimError = error;
       logger.warn('no room to store the epoch, writes are refused', { reason: error.message });
       this.keyspace.refuseWrites(error);
       this.#claimTimer = clock.setTimer(CLAIM_RETRY_MS, () => {
@@ -257,6 +270,7 @@ export class SetsEngine {
       return;
     }
     this.#isClaimed = true;
+    this.#claimError = undefined;
     this.#useEpoch(identity);
     if (!this.#isClosing) this.keyspace.refuseWrites(undefined);
   }

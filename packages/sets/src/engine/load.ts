@@ -111,6 +111,17 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
       },
     },
   );
+  if (identity.state === 'clean' && log.nextNumber !== identity.nextRecord) {
+    const found = log.nextNumber;
+    await log.close();
+    throw new SynclineError(
+      'corrupt',
+      `the log of the sets ends at record ${found - 1}, but the last clean stop was after record ` +
+        `${(identity.nextRecord ?? 1) - 1}. Restore the directory from a backup, or move it away and start with an ` +
+        'empty one.',
+      { details: { path: LOG_DIRECTORY, found, expected: identity.nextRecord } },
+    );
+  }
   return { log, replayed, checkpoint: { number, bytes: checkpointBytes, takenMs } };
 }
 

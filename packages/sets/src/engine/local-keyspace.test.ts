@@ -132,3 +132,13 @@ test('reads wait for a version without being woken by others', async () => {
   keyspace.add(list('a', 'z'), 0, 1);
   await applied;
 });
+
+test('S22 where nothing can be changed, EXEC ends its transaction', async () => {
+  const { keyspace } = await openKeyspace();
+  const error = new SynclineError('storage-full', 'no room to store the epoch');
+  keyspace.refuseWrites(error);
+  // It must not throw: EXEC leaves the transaction behind what it waits for.
+  await expect(keyspace.admitWrite()).rejects.toBe(error);
+  keyspace.refuseWrites(undefined);
+  expect(keyspace.admitWrite()).toBeUndefined();
+});

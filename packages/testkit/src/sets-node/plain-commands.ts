@@ -2,15 +2,15 @@
 //
 // The net effect is per element: what was touched and is there in the end is added under a new dot, what was
 // there before and is not any more is removed.
-import type { JournalOperation } from './journal-operation.js';
-import type { RespReply } from './resp-replies.js';
+import type { PlainOperation, PlainSets, RespReply } from '@syncline/sets/testing';
 
 /** What is known of a command besides its words: its reply, or else what was written. */
 export interface Known {
   readonly reply: RespReply | undefined;
-  readonly operation: JournalOperation | undefined;
+  readonly operation: PlainOperation | undefined;
 }
 
+/** Elements as `set/member`. */
 export interface NetEffect {
   readonly adds: readonly string[];
   readonly removes: readonly string[];
@@ -19,22 +19,23 @@ export interface NetEffect {
 /** A reply that cannot be: what a random command shows is not in the set. */
 const IMPOSSIBLE = '(impossible)';
 
-export class PlainSets {
-  readonly #before: ReadonlySet<string>;
-  readonly #now: Set<string>;
-  readonly #touched = new Set<string>();
+export class PlainCommands {
+  readonly #before: PlainSets;
+  /** Members of the sets that were changed. */
+  readonly #changed = new Map<string, Set<string>>();
+  readonly #touched: (readonly [set: string, member: string])[] = [];
 
-  constructor(elements: Iterable<string>) {
-    this.#before = new Set(elements);
-    this.#now = new Set(this.#before);
+  constructor(before: PlainSets) {
+    this.#before = before;
   }
 
   get effect(): NetEffect {
-    const touched = [...this.#touched];
-    return {
-      adds: touched.filter((element) => this.#now.has(element)),
-      removes: touched.filter((each) => this.#before.has(each) && !this.#now.has(each)),
-    };
+    const [adds, removes] = [new Set<string>(), new Set<string>()];
+    for (const [set, member] of this.#touched) {
+      if (this.#has(set, member)) adds.add(`${set}/${member}`);
+      else if (this.#before.has({ set, member })) removes.add(`${set}/${member}`);
+    }
+    return { adds: [...adds], removes: [...removes] };
   }
 
   /** The reply as `replyText` writes it; lists without an order are sorted. */
@@ -42,9 +43,9 @@ export class PlainSets {
     const [key = '', ...rest] = args;
     switch (name) {
       case 'SADD':
-        return integer(rest.filter((member) => this.#add(`${key}/${member}`)).length);
+        return integer(rest.filter((member) => this.#add(key, member)).length);
       case 'SREM':
-        return integer(rest.filter((member) => this.#remove(`${key}/${member}`)).length);
+        return integer(rest.filter((member) => this.#remove(key, member)).length);
       case 'SMOVE':
         return this.#move(key, rest[0] ?? '', rest[1] ?? '');
       case 'SPOP':
@@ -73,9 +74,9 @@ export class PlainSets {
       case 'SCARD':
         return integer(this.#members(key).length);
       case 'SISMEMBER':
-        return integer(this.#has(key, rest[0] ?? ''));
+        return integer(this.#has(key, rest[0] ?? '') ? 1 : 0);
       case 'SMISMEMBER':
-        return `[${rest.map((member) => integer(this.#has(key, member))).join(' ')}]`;
+        return `[${rest.map((member) => integer(this.#has(key, member) ? 1 : 0)).join(' ')}]`;
       case 'SUNION':
       case 'SINTER':
       case 'SDIFF':
@@ -88,62 +89,67 @@ export class PlainSets {
         return integer(this.#names().length);
       case 'KEYS':
         return list(this.#names());
+      case 'BGSAVE':
+        return '+Background saving started';
       default:
         return '+OK'; // CONFIG SET
     }
   }
 
   #members(set: string): readonly string[] {
-    return [...this.#now]
-      .filter((element) => element.startsWith(`${set}/`))
-      .map((element) => element.slice(set.length + 1));
+    return [...(this.#changed.get(set) ?? this.#before.members(set))];
   }
 
   #names(): readonly string[] {
-    return [...new Set(Array.from(this.#now, (element) => element.split('/')[0] ?? ''))];
+    const names = new Set([...this.#before.setNames(), ...this.#changed.keys()]);
+    return [...names].filter((set) => this.#members(set).length > 0);
   }
 
-  #has(set: string, member: string): number {
-    return this.#now.has(`${set}/${member}`) ? 1 : 0;
+  #has(set: string, member: string): boolean {
+    return this.#changed.get(set)?.has(member) ?? this.#before.has({ set, member });
   }
 
-  #add(element: string): boolean {
-    const isNew = !this.#now.has(element);
-    this.#now.add(element);
-    this.#touched.add(element);
+  #change(set: string, member: string): Set<string> {
+    const members = this.#changed.get(set) ?? new Set(this.#before.members(set));
+    this.#changed.set(set, members);
+    this.#touched.push([set, member]);
+    return members;
+  }
+
+  #add(set: string, member: string): boolean {
+    const isNew = !this.#has(set, member);
+    this.#change(set, member).add(member);
     return isNew;
   }
 
-  #remove(element: string): boolean {
-    if (!this.#now.delete(element)) return false;
-    this.#touched.add(element);
-    return true;
+  #remove(set: string, member: string): boolean {
+    return this.#has(set, member) && this.#change(set, member).delete(member);
   }
 
   #clear(set: string): number {
-    return this.#members(set).filter((member) => this.#remove(`${set}/${member}`)).length;
+    return this.#members(set).filter((member) => this.#remove(set, member)).length;
   }
 
   #move(from: string, to: string, member: string): string {
-    if (this.#has(from, member) === 0) return integer(0);
+    if (!this.#has(from, member)) return integer(0);
     if (from !== to) {
-      this.#remove(`${from}/${member}`);
-      this.#add(`${to}/${member}`);
+      this.#remove(from, member);
+      this.#add(to, member);
     }
     return integer(1);
   }
 
   #store(set: string, members: readonly string[]): string {
     this.#clear(set);
-    for (const member of members) this.#add(`${set}/${member}`);
+    for (const member of members) this.#add(set, member);
     return integer(members.length);
   }
 
   #pop(set: string, count: string | undefined, { reply, operation }: Known): string {
-    const written = (operation?.removes ?? []).map((element) => element.slice(set.length + 1));
+    const written = (operation?.removed ?? []).map(([, member]) => member);
     const popped = reply === undefined ? written : membersIn(reply);
     const shown = this.#shown(set, count === undefined ? 1 : Number(count), popped);
-    for (const member of popped) this.#remove(`${set}/${member}`);
+    for (const member of popped) this.#remove(set, member);
     if (count !== undefined || shown === IMPOSSIBLE) return shown;
     return popped.length === 0 ? '$(null)' : `$${popped[0]}`;
   }
@@ -161,12 +167,18 @@ export class PlainSets {
     const [first = [], ...others] = sets.map((set) => this.#members(set));
     if (rule === 'SUNION') return [...new Set([first, ...others].flat())];
     const isIn = rule === 'SINTER';
+    const found = others.map((members) => new Set(members));
     return first.filter((member) =>
-      isIn
-        ? others.every((other) => other.includes(member))
-        : !others.some((other) => other.includes(member)),
+      isIn ? found.every((other) => other.has(member)) : !found.some((other) => other.has(member)),
     );
   }
+}
+
+/** A short text that keeps every difference but the order of a list that has none. */
+export function replyText(reply: RespReply, isOrdered: boolean): string {
+  if (reply.items === undefined) return reply.type + (reply.text ?? '(null)');
+  const items = reply.items.map((item) => replyText(item, isOrdered));
+  return `[${(isOrdered ? items : items.sort()).join(' ')}]`;
 }
 
 function integer(value: number): string {

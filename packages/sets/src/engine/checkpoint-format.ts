@@ -40,6 +40,7 @@ export interface CheckpointHeader {
 /** Encodes a checkpoint part by part; each call of `take` hands over what is complete. */
 export class CheckpointEncoder {
   readonly #actors = new Map<number, number>();
+  readonly #blockBytesMax: number;
   #bytes = Buffer.alloc(4 * blockBytesMax);
   #length = 0;
   #crc = 0;
@@ -50,7 +51,8 @@ export class CheckpointEncoder {
   #elements = 0;
   #dots = 0;
 
-  constructor(header: CheckpointHeader) {
+  constructor(header: CheckpointHeader, blockBytes: number = blockBytesMax) {
+    this.#blockBytesMax = blockBytes;
     for (const { actor } of header.version.entries()) this.#actors.set(actor, this.#actors.size);
     const cluster = Buffer.from(header.clusterId);
     const version = header.version.toBytes();
@@ -101,7 +103,7 @@ export class CheckpointEncoder {
     this.#count += 1;
     this.#elements += kind === BlockKind.elements ? 1 : 0;
     this.#dots += dots.length;
-    if (this.#length - this.#blockStart >= blockBytesMax) this.closeBlock();
+    if (this.#length - this.#blockStart >= this.#blockBytesMax) this.closeBlock();
   }
 
   closeBlock(): void {

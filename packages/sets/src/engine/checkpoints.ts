@@ -165,19 +165,17 @@ export class Checkpoints {
   }
 
   async #write(): Promise<void> {
-    const { state, turns, log, files, clock } = this.#deps;
+    const { state, turns, log, files, clock, limits } = this.#deps;
     turns.commitNow();
     const number = log.nextNumber - 1;
     const takenMs = clock.nowMs();
     const digest = state.digestNow();
     using pin = new DotPin(state);
     const { version } = pin;
-    const encoder = new CheckpointEncoder({
-      ...this.#identity,
-      takenMs,
-      logNumber: number,
-      version,
-    });
+    const encoder = new CheckpointEncoder(
+      { ...this.#identity, takenMs, logNumber: number, version },
+      limits.checkpointBlockBytesMax,
+    );
     const temporary = `${CHECKPOINT_DIRECTORY}/${fileName(number)}.tmp`;
     const path = `${CHECKPOINT_DIRECTORY}/${fileName(number)}.ckpt`;
     await removeIfThere(files, temporary);

@@ -5,6 +5,7 @@ export const engineLimits = {
   logSegmentBytesMax: setsLimits.logSegmentBytesMax.value,
   logReserveBytes: setsLimits.logReserveBytes.value,
   checkpointLogBytesMin: setsLimits.checkpointLogBytesMin.value,
+  checkpointBlockBytesMax: setsLimits.checkpointBlockBytesMax.value,
   stopReplayBytesMax: setsLimits.stopReplayBytesMax.value,
   pinEntriesMax: setsLimits.pinEntriesMax.value,
   pinBytesMax: setsLimits.pinBytesMax.value,

@@ -20,14 +20,26 @@ export interface CrashPoint {
 export class CrashPlan extends SeededDiskPlan {
   /** Kind and path of each operation, in order. */
   readonly operations: string[] = [];
+  /** Resolves when the process has ended at the point. */
+  readonly crashed: Promise<void>;
+  #onCrash = () => {};
   readonly #node: SimNode;
   readonly #point: CrashPoint | undefined;
+  readonly #delays = new SeededDiskPlan(createSeededRandom('delays'));
   #isOver = false;
 
   constructor(node: SimNode, point?: CrashPoint) {
     super(createSeededRandom(point?.seed ?? 0));
     this.#node = node;
     this.#point = point;
+    this.crashed = new Promise((resolve) => {
+      this.#onCrash = resolve;
+    });
+  }
+
+  /** The same whatever the seed is, so that all runs are alike up to their crash. */
+  override delayMs(operation: DiskOperation): number {
+    return this.#delays.delayMs(operation);
   }
 
   override verdict(operation: DiskOperation): Verdict {
@@ -47,6 +59,7 @@ export class CrashPlan extends SeededDiskPlan {
     if (this.#isOver || point?.index !== this.operations.length || point.moment !== moment) return;
     this.#isOver = true;
     this.#node[point.how]();
+    this.#onCrash();
   }
 }
 

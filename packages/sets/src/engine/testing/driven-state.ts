@@ -78,30 +78,36 @@ export class DrivenState {
     return names;
   }
 
-  /** Every live dot with its element, sorted. */
   lines(): readonly string[] {
-    const lines: string[] = [];
-    this.state.sets.scan(0, Number.POSITIVE_INFINITY, ({ name, table }) => {
-      table.forEach((row) => {
-        for (const dot of this.dotsOf(row)) lines.push(lineOf(name, this.memberOf(row), dot));
-      });
-    });
-    return lines.sort();
+    return linesOf(this.state);
   }
 
   memberOf(row: number): Uint8Array {
-    const { heap } = this.state;
-    return memberBuffer(heap, row).subarray(memberStart(row), memberEnd(heap, row));
+    return memberOf(this.state, row);
   }
+}
 
-  dotsOf(row: number): readonly Dot[] {
-    const { heap, several } = this.state;
-    return several.read({
-      actor: readWord(heap, row, ROW_ACTOR),
-      high: readWord(heap, row, ROW_COUNTER_HIGH),
-      low: readWord(heap, row, ROW_COUNTER_LOW),
+/** Every live dot with its element, sorted. */
+export function linesOf(state: SetsState): readonly string[] {
+  const lines: string[] = [];
+  state.sets.scan(0, Number.POSITIVE_INFINITY, ({ name, table }) => {
+    table.forEach((row) => {
+      for (const dot of dotsOf(state, row)) lines.push(lineOf(name, memberOf(state, row), dot));
     });
-  }
+  });
+  return lines.sort();
+}
+
+function memberOf({ heap }: SetsState, row: number): Uint8Array {
+  return memberBuffer(heap, row).subarray(memberStart(row), memberEnd(heap, row));
+}
+
+function dotsOf({ heap, several }: SetsState, row: number): readonly Dot[] {
+  return several.read({
+    actor: readWord(heap, row, ROW_ACTOR),
+    high: readWord(heap, row, ROW_COUNTER_HIGH),
+    low: readWord(heap, row, ROW_COUNTER_LOW),
+  });
 }
 
 export function lineOf(set: Uint8Array, member: Uint8Array, dot: Dot): string {

@@ -15,7 +15,7 @@ import { type EngineLimits, engineLimits } from '../engine-limits.js';
 import { LocalOperation } from '../operations.js';
 import { SetsState } from '../sets-state.js';
 
-const listOf = (...texts: readonly string[]) =>
+export const listOf = (...texts: readonly string[]) =>
   ByteList.from(texts.map((text) => Buffer.from(text, 'latin1')));
 
 export const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1');

@@ -2,12 +2,12 @@
 // stops and while it starts. The next start must find a state that was, with everything it was promised.
 // `SETS_CRASH_SEEDS=500 npx vitest run --project sim packages/sets/src/engine/engine.sim` tries more.
 import { assert, type Durability } from '@syncline/kernel';
-import { type SimPorts, Simulation } from '@syncline/kernel/testing';
+import { createSeededRandom, type SimPorts, Simulation } from '@syncline/kernel/testing';
 import { describe, expect, inject, test } from 'vitest';
 import type { SetsEngine } from './engine.js';
 import { CrashPlan, type CrashPoint, crashPointsAt } from './testing/crash-plan.js';
 import { listOf } from './testing/driven-state.js';
-import { contentOf, openEngine, startEngine } from './testing/simulated-engine.js';
+import { contentOf, startEngine } from './testing/simulated-engine.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -16,30 +16,34 @@ declare module 'vitest' {
 }
 
 const crashSeeds = inject('setsCrashSeeds');
-/** Losses of power per operation. */
-const lossSeeds = Math.ceil(crashSeeds / 12);
+/** Losses of power per file operation. */
+const lossesCount = Math.ceil(crashSeeds / 25);
+/** Runs with two crashes, per class. */
+const doubleCrashes = 2 * crashSeeds;
 
 type Change = readonly [kind: 'add' | 'remove', set: string, ...members: string[]];
 
-/** What was done and what was promised before the process died. */
+/** What was done, and what was promised before the process died. */
 class Ledger {
   /** After each operation, in order. */
   readonly versions: string[] = ['-'];
-  /** By version. Only the run without a crash looks at all of it. */
-  readonly contents = new Map<string, string>([['-', '']]);
-  readonly isReference: boolean;
+  /** By version. Looking at everything takes time, so most runs use what the run without a crash has seen. */
+  readonly contents = new Map<string, string>([['-', '- 0 0 0 0 sets']]);
+  isLooking: boolean;
   readonly #dots = new Set<string>();
   readonly #writes: Promise<void>[] = [];
   /** Operations that were acknowledged, and those that must survive a loss of power. */
   acknowledged = 0;
   powerSafe = 0;
-  /** Of the running process, or of the one that was stopped last. */
+  /** Of the process that runs, or that was stopped last. */
   epoch: number | undefined;
-  /** Between two of these it is not known what the identity says. */
+  /** While it starts or stops nobody knows what its identity says. */
   process: 'changing' | 'running' | 'stopped' = 'changing';
+  /** Elements that a checkpoint found only in the list of its pin. */
+  pinEntries = 0;
 
-  constructor(isReference: boolean) {
-    this.isReference = isReference;
+  constructor(isLooking: boolean) {
+    this.isLooking = isLooking;
   }
 
   async start(ports: SimPorts, durability: Durability): Promise<SetsEngine> {
@@ -47,12 +51,11 @@ class Ledger {
     const engine = await startEngine(ports, { durability });
     this.epoch = engine.epoch;
     this.process = 'running';
-    this.#note(engine);
     return engine;
   }
 
   async stop(engine: SetsEngine): Promise<void> {
-    await Promise.all(this.#writes);
+    await Promise.all(this.#writes.splice(0));
     this.process = 'changing';
     await engine.stop();
     this.process = 'stopped';
@@ -61,49 +64,57 @@ class Ledger {
 
   /** All changes in one turn. Resolves when they are acknowledged. */
   write(engine: SetsEngine, ...changes: readonly Change[]): Promise<void> {
-    const written = this.#write(engine, changes);
+    for (const change of changes) this.#change(engine, change);
+    const written = this.#acknowledge(engine, this.versions.length - 1);
+    written.catch(() => {}); // who stops waits for it, too
     this.#writes.push(written);
-    written.catch(() => {}); // it is awaited at the latest before the stop, unless the process has died
     return written;
   }
 
-  async #write(engine: SetsEngine, changes: readonly Change[]): Promise<void> {
-    for (const [kind, ...words] of changes) {
-      const before = engine.keyspace.lastCounter();
-      engine.keyspace[kind](listOf(...words), 0, 1);
-      for (let counter = before + 1; counter <= engine.keyspace.lastCounter(); counter += 1) {
-        const dot = `${engine.epoch}:${counter}`;
-        assert(!this.#dots.has(dot), `S3: the dot ${dot} was made before`);
-        this.#dots.add(dot);
-      }
-      if (engine.keyspace.lastCounter() > before) this.versions.push('');
-      this.#note(engine);
+  /** What is left after a crash is durable; all that came later is gone. */
+  recovered(index: number): void {
+    this.versions.length = index + 1;
+    this.#writes.length = 0;
+    this.acknowledged = index;
+    this.powerSafe = index;
+    this.isLooking = true;
+  }
+
+  #change(engine: SetsEngine, [kind, ...words]: Change): void {
+    const { keyspace, epoch } = engine;
+    const before = keyspace.lastCounter();
+    keyspace[kind](listOf(...words), 0, 1);
+    if (keyspace.lastCounter() === before) return;
+    for (let counter = before + 1; counter <= keyspace.lastCounter(); counter += 1) {
+      assert(!this.#dots.has(`${epoch}:${counter}`), `S3: dot ${epoch}:${counter} is made once`);
+      this.#dots.add(`${epoch}:${counter}`);
     }
-    const index = this.versions.length - 1;
+    const version = keyspace.version().toString();
+    this.versions.push(version);
+    if (this.isLooking) this.contents.set(version, contentOf(engine.state));
+    this.pinEntries = Math.max(this.pinEntries, engine.state.pins.entries);
+  }
+
+  async #acknowledge(engine: SetsEngine, index: number): Promise<void> {
     await engine.turns.settled();
     this.acknowledged = Math.max(this.acknowledged, index);
     if (engine.turns.durability === 'synced') this.powerSafe = Math.max(this.powerSafe, index);
   }
-
-  #note(engine: SetsEngine): void {
-    const version = engine.keyspace.version().toString();
-    this.versions[this.versions.length - 1] = version;
-    if (this.isReference) this.contents.set(version, contentOf(engine.state));
-  }
 }
 
-async function writeUnderCheckpoint(ports: SimPorts, engine: SetsEngine, ledger: Ledger) {
+// Names and members have up to four bytes, so that rows of all kinds share the pages of the heap.
+
+async function writeUnderCheckpoint({ clock }: SimPorts, engine: SetsEngine, ledger: Ledger) {
   engine.checkpoints?.start();
   for (let n = 0; engine.checkpoints?.facts().isRunning === true && n < 40; n += 1) {
-    const set = `set ${n % 9}`;
     const written = ledger.write(
       engine,
-      ['remove', set, 'm0', `m${n}`],
-      n % 2 === 0 ? ['add', set, `late ${n}`] : ['add', `new ${n}`, 'm0', 'm1'],
-      ['remove', `set ${(n + 4) % 9}`, 'm0', 'm1', 'm2', 'm3'],
+      ['remove', `s${n % 9}`, 'm0', `m${n}`],
+      n % 2 === 0 ? ['add', `s${n % 9}`, `l${n}`] : ['add', `n${n}`, 'm0', 'm1'],
+      ['remove', `s${(n + 4) % 9}`, 'm0', 'm1', 'm2', 'm3'],
     );
     if (n % 3 === 0) await written;
-    else await ports.clock.sleep(0.3);
+    else await clock.sleep(0.3);
   }
 }
 
@@ -112,69 +123,71 @@ async function workload(ports: SimPorts, ledger: Ledger, durability: Durability)
   const { clock } = ports;
   let engine = await ledger.start(ports, durability);
   for (let n = 0; n < 9; n += 1) {
-    const written = ledger.write(
-      engine,
-      ['add', `set ${n}`, 'm0', 'm1', 'm2'].slice(0, 3 + (n % 3)) as never,
-    );
+    const written = ledger.write(engine, ['add', `s${n}`, ...['m0', 'm1', 'm2'].slice(n % 3)]);
     if (n % 2 === 0) await written;
   }
-  await ledger.write(engine, ['add', 'set 0', 'm0', 'm3'], ['remove', 'set 1', 'm0']);
+  await ledger.write(engine, ['add', 's0', 'm0', 'm3'], ['remove', 's1', 'm1']);
   await writeUnderCheckpoint(ports, engine, ledger);
   const { acknowledged } = ledger;
   await clock.sleep(1_100);
   ledger.powerSafe = Math.max(ledger.powerSafe, acknowledged); // the sync of each second has run
-  for (let n = 0; n < 16; n += 1) {
-    const member = `member ${n}`.padEnd(60, '.');
-    await ledger.write(
-      engine,
-      ['add', `set ${n % 4}`, member, 'm0'],
-      ['remove', `set ${n % 5}`, 'm1'],
-    );
+  for (let n = 0; n < 14; n += 1) {
+    const members = ['m0', `a${n}`, `b${n}`, `c${n}`];
+    await ledger.write(engine, ['add', `s${n % 4}`, ...members], ['remove', `s${n % 5}`, 'm1']);
     await clock.sleep(15);
   }
   await ledger.stop(engine);
   engine = await ledger.start(ports, durability);
-  await ledger.write(engine, ['add', 'set 1', 'after the stop'], ['remove', 'set 2', 'm0']);
-  for (let n = 0; n < 4; n += 1)
-    await ledger.write(engine, ['add', 'set 2', `after the stop ${n}`]);
+  await ledger.write(engine, ['add', 's1', 'z'], ['remove', 's2', 'm0']);
+  for (let n = 0; n < 3; n += 1) await ledger.write(engine, ['add', 's2', `z${n}`]);
   await ledger.stop(engine);
+}
+
+interface Expected {
+  readonly reference: Ledger;
+  readonly hasLostPower: boolean;
+  /** Also stop and start again. */
+  readonly isThorough: boolean;
 }
 
 /** After a crash: what was found, and that it can be used. */
 async function check(
   ports: SimPorts,
-  { ledger, reference, safe }: { ledger: Ledger; reference: Ledger; safe: number },
+  ledger: Ledger,
   durability: Durability,
+  { reference, hasLostPower, isThorough }: Expected,
 ): Promise<number> {
-  const engine = await openEngine(ports, { durability });
   const { process, epoch } = ledger;
-  await engine.load();
+  const engine = await ledger.start(ports, durability);
   const version = engine.keyspace.version().toString();
-  const index = ledger.versions.lastIndexOf(version);
+  const index = ledger.versions.indexOf(version);
   expect(index, `${version} was a version`).toBeGreaterThanOrEqual(0);
-  if (index > 0) expect(contentOf(engine.state), 'S21').toBe(reference.contents.get(version));
+  const wanted = ledger.contents.get(version) ?? reference.contents.get(version);
+  expect(contentOf(engine.state), 'S21').toBe(wanted);
+  const safe = hasLostPower ? ledger.powerSafe : ledger.acknowledged;
   expect(index, 'S6 nothing is missing that was promised').toBeGreaterThanOrEqual(safe);
   if (process === 'running') expect(engine.epoch, 'S3 after a crash').not.toBe(epoch);
   if (process === 'stopped') expect(engine.epoch, 'S3 after a clean stop').toBe(epoch);
-  for (const set of ['set 0', 'set 7', 'another'])
-    await ledger.write(engine, ['add', set, 'm0', 'after the crash'], ['remove', 'set 1', 'm2']);
+  ledger.recovered(index);
+  await ledger.write(engine, ['add', 's0', 'm0', 'y'], ['remove', 's1', 'm2']);
+  if (!isThorough) return index;
+  for (const set of ['s7', 'y']) await ledger.write(engine, ['add', set, 'm0', 'y']);
   const content = contentOf(engine.state);
-  await engine.stop();
-  const again = await startEngine(ports, { durability });
+  await ledger.stop(engine);
+  const again = await ledger.start(ports, durability);
   expect(contentOf(again.state)).toBe(content);
-  expect(again.epoch).toBe(engine.epoch);
+  expect(again.epoch, 'S3 after a clean stop').toBe(engine.epoch);
   expect(await ports.files.list('checkpoint')).not.toContainEqual(expect.stringMatching(/tmp$/));
-  await ledger.write(again, ['add', 'set 0', 'after the check']);
-  await again.stop();
+  await ledger.write(again, ['add', 's0', 'x']);
   return index;
 }
 
 interface Outcome {
-  /** Of the life that died first, or of all if none died; then those of the second. */
+  /** File operations of the first process, and of the second. */
   readonly operations: readonly string[];
   readonly recovery: readonly string[];
   readonly ledger: Ledger;
-  /** How many operations were left. */
+  /** How many operations were left after the last crash. */
   readonly found: number;
 }
 
@@ -199,47 +212,75 @@ async function run(
     node.start();
     await Promise.race([plan.crashed, booted.then(body)]);
     operations.push([...plan.operations]);
+    node.kill();
   };
   let found = -1;
   await simulation.run(async () => {
     await live(points[0], (ports) => workload(ports, ledger, durability));
     if (reference === undefined) return;
-    node.kill();
     const hasLostPower = points.some(({ how }) => how === 'losePower');
-    const safe = hasLostPower ? ledger.powerSafe : ledger.acknowledged;
+    const isThorough = points.length > 1 || (points[0]?.index ?? 0) % 3 === 0;
     for (const point of [...points.slice(1), undefined]) {
       await live(point, async (ports) => {
-        found = await check(ports, { ledger, reference, safe }, durability);
+        found = await check(ports, ledger, durability, { reference, hasLostPower, isThorough });
       });
     }
-    node.kill();
   });
   return { operations: operations[0] ?? [], recovery: operations[1] ?? [], ledger, found };
 }
 
-/** Fails with the crash points in its message. */
-async function runWithCrash(
+/** Names the crash points when it fails. */
+async function runWithCrashes(
   durability: Durability,
-  reference: Ledger,
+  reference: Outcome,
   ...points: readonly CrashPoint[]
 ): Promise<Outcome> {
   try {
-    return await run(durability, reference, ...points);
+    return await run(durability, reference.ledger, ...points);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`${JSON.stringify(points)}: ${reason}`, { cause });
+    const first = reference.operations[(points[0]?.index ?? 0) - 1];
+    throw new Error(`${JSON.stringify(points)} (${first}): ${reason}`, { cause });
   }
 }
 
 describe.each(['buffered', 'synced'] as const)('in class %s', (durability) => {
+  test('the workload reaches every step of a log and of a checkpoint', async () => {
+    const { operations, ledger } = await run(durability, undefined);
+    const count = (pattern: RegExp) => operations.filter((each) => pattern.test(each)).length;
+    expect(count(/^handle-open log\/\d+\.log/), 'rotations').toBeGreaterThan(5);
+    expect(count(/^append checkpoint\/\d+\.tmp/), 'parts of checkpoints').toBeGreaterThan(6);
+    expect(count(/^names checkpoint\/\d+\.ckpt/), 'renames and removals').toBeGreaterThan(3);
+    expect(count(/^names log\/\d+\.log/), 'segments that go').toBeGreaterThan(3);
+    expect(count(/^names identity/), 'two starts, two stops').toBe(4);
+    expect(ledger.pinEntries).toBeGreaterThan(0);
+    expect(ledger.versions.length).toBeGreaterThan(40);
+    expect(ledger.powerSafe).toBe(ledger.versions.length - 1);
+  });
+
   test('S3 S6 S21 a process that dies at any file operation comes back with what was promised', async () => {
-    const { operations, ledger: reference } = await run(durability, undefined);
-    expect(operations.length).toBeGreaterThan(0);
+    const reference = await run(durability, undefined);
     const found = new Set<number>();
-    for (let index = 1; index <= operations.length; index += 1) {
-      for (const point of crashPointsAt(index, lossSeeds))
-        found.add((await runWithCrash(durability, reference, point)).found);
+    for (const [index, operation] of reference.operations.entries()) {
+      for (const point of crashPointsAt(index + 1, operation, lossesCount)) {
+        found.add((await runWithCrashes(durability, reference, point)).found);
+      }
     }
-    console.log(durability, operations.length, found.size, reference.versions.length);
+    expect(found.size).toBeGreaterThan(25);
+  });
+
+  test('S3 S6 S21 a start that dies is completed by the next one', async () => {
+    const reference = await run(durability, undefined);
+    const random = createSeededRandom(`double/${durability}`);
+    const pick = <T>(list: readonly T[]) => list[Math.floor(random.float() * list.length)] as T;
+    const somePoint = (operations: readonly string[]) => {
+      const index = 1 + Math.floor(random.float() * operations.length);
+      return pick([...crashPointsAt(index, operations[index - 1] ?? '', 3)]);
+    };
+    for (let runs = 0; runs < doubleCrashes; runs += 1) {
+      const first = somePoint(reference.operations);
+      const { recovery } = await runWithCrashes(durability, reference, first);
+      await runWithCrashes(durability, reference, first, somePoint(recovery));
+    }
   });
 });

@@ -63,10 +63,18 @@ export class CrashPlan extends SeededDiskPlan {
   }
 }
 
-/** Every way to die at one operation: killed or without power, before or after it. */
-export function* crashPointsAt(index: number, seeds: number): Generator<CrashPoint> {
-  for (const moment of ['before', 'after'] as const) {
-    yield { how: 'kill', index, moment, seed: 0 };
-    for (let seed = 1; seed <= seeds; seed += 1) yield { how: 'losePower', index, moment, seed };
-  }
+/**
+ * Every way to die at one operation: killed before it, killed after it, without power after it. Reading changes
+ * nothing, so dying after it is dying before the next operation.
+ */
+export function* crashPointsAt(
+  index: number,
+  operation: string,
+  lossesCount: number,
+): Generator<CrashPoint> {
+  yield { how: 'kill', index, moment: 'before', seed: 0 };
+  if (operation.startsWith('read ')) return;
+  yield { how: 'kill', index, moment: 'after', seed: 0 };
+  for (let loss = 0; loss < lossesCount; loss += 1)
+    yield { how: 'losePower', index, moment: 'after', seed: index * 1_000 + loss };
 }

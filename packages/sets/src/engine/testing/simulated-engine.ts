@@ -8,7 +8,7 @@ import { linesOf } from './driven-state.js';
 
 /** About ten writes per segment, a checkpoint every thirty, and several slices, blocks and appends per checkpoint. */
 export const lowLimits: Partial<EngineLimits> = {
-  logSegmentBytesMax: 500,
+  logSegmentBytesMax: 400,
   logReserveBytes: 1_000,
   checkpointLogBytesMin: 1_500,
   checkpointBlockBytesMax: 100,

@@ -37,7 +37,7 @@ export interface StoredState<Ver> {
   readonly tombstones: Map<Key, Ver>;
 }
 
-export class EmbeddedCells<V, Ver> implements Cells<V, Ver> {
+export class EmbeddedCells<V, Ver> implements Cells<V, Ver, EmbeddedCell<V, Ver>> {
   readonly schema: StateSchema<V, Ver>;
   /** What is not stored yet; the store flushes it. */
   readonly writeBack: WriteBack<V, Ver>;
@@ -73,6 +73,14 @@ export class EmbeddedCells<V, Ver> implements Cells<V, Ver> {
   /** Changes are encoded as they are made, so a running snapshot needs no copy. */
   edit(key: Key): EmbeddedCell<V, Ver> | undefined {
     return this.find(key);
+  }
+
+  valueAt(cell: EmbeddedCell<V, Ver>): V | undefined {
+    return cell.value;
+  }
+
+  versionAt(cell: EmbeddedCell<V, Ver>): Ver {
+    return cell.version;
   }
 
   insert(key: Key, value: V | undefined, version: Ver): void {

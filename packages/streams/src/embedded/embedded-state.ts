@@ -11,7 +11,7 @@ import { type Key, readKey } from '../state/key.js';
 import type { BackendOf, StateDescription, StateStore } from '../state/state-backend.js';
 import { corrupt } from '../state/state-error.js';
 import { createSchema, type StateSchema } from '../state/state-schema.js';
-import { CacheBudget } from './cell-cache.js';
+import { CacheBudget, type EmbeddedCell } from './cell-cache.js';
 import { EmbeddedCells, type StoredState } from './embedded-cells.js';
 import { decodeTable, StoredKeys, StoredTable } from './stored-layout.js';
 import type { WriteBack } from './write-back.js';
@@ -92,7 +92,7 @@ class StorageState implements EmbeddedState {
         tombstonesMax,
       });
       this.#states.push(cells);
-      return createBackend<Description>(cells, this.#turns);
+      return createBackend<Description, EmbeddedCell<unknown, unknown>>(cells, this.#turns);
     } catch (thrown) {
       this.#uids.delete(uid);
       throw thrown;

@@ -92,7 +92,7 @@ export class VersionedState<V, Ver extends Version, Cell> implements StateBacken
     if (current === undefined || offered === undefined) return current === offered;
     if (typeof current !== 'object' && Object.is(current, offered)) return true;
     const { schema } = this.#cells;
-    const currentBytes = encodeValue(schema, key, current).slice(); // the codec may reuse its buffer
+    const currentBytes = Uint8Array.from(encodeValue(schema, key, current)); // a buffer may be reused
     return Buffer.compare(currentBytes, encodeValue(schema, key, offered)) === 0;
   }
 

@@ -10,19 +10,20 @@ import type { Key } from './key.js';
 import { incompatible } from './state-error.js';
 import type { StateSchema } from './state-schema.js';
 
-/** The current content of a key; it changes through `Cells` only. A tombstone has no value. */
-export type Cell<V, Ver> = Entry<V, Ver>;
-
-export interface Cells<V, Ver> {
+/** `Cell` is however an implementation refers to the current content of a key, until that is removed. */
+export interface Cells<V, Ver, Cell> {
   readonly schema: StateSchema<V, Ver>;
   /** The cell of a key, if there is one. Throws `bad-record` for what is not a key. */
-  find(key: Key): Cell<V, Ver> | undefined;
+  find(key: Key): Cell | undefined;
   /** The same, for a caller that is about to change it: from here on a running snapshot has its copy. */
-  edit(key: Key): Cell<V, Ver> | undefined;
+  edit(key: Key): Cell | undefined;
+  /** Undefined for a tombstone. */
+  valueAt(cell: Cell): V | undefined;
+  versionAt(cell: Cell): Ver;
   /** Adds the cell of a key that has none. */
   insert(key: Key, value: V | undefined, version: Ver): void;
-  change(cell: Cell<V, Ver>, value: V | undefined, version: Ver): void;
-  remove(cell: Cell<V, Ver>): void;
+  change(cell: Cell, value: V | undefined, version: Ver): void;
+  remove(cell: Cell): void;
   /** Inserts or changes all of them, or none if it throws. No key comes twice. */
   writeAll(entries: readonly Entry<V, Ver>[]): void;
   /** Removes the tombstones that `isOld` picks, and returns how many. */

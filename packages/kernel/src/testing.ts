@@ -9,6 +9,7 @@ export type { StorageAbilities, StorageSubject } from './conformance/storage-sub
 export { storageSuite } from './conformance/storage-suite.js';
 export { checkFeedComplete, checkFeedStream } from './feed/feed-checker.js';
 export { ManualTimers } from './feed/manual-timers.js';
+export { replayLog } from './log/log-replay.js';
 export { createSeededRandom, type SeededRandom } from './seeded-random.js';
 export type {
   DiskOperation,

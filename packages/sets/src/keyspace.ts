@@ -18,9 +18,7 @@ export interface Keyspace {
   setsCount(): number;
   /** About the bytes that the members of a set take in memory: at least their own bytes. */
   memberBytes(args: ByteList, key: number): number;
-  /** At most `membersMax` members and `turnBytesMax` bytes of them: the set can be walked within a turn. */
-  fitsInTurn(args: ByteList, key: number, membersMax: number): boolean;
-  /** All members, in no order. Only for a set that fits in a turn. `has` may be called meanwhile. */
+  /** All members, in no order, within the turn. `has` may be called meanwhile. */
   forEach(args: ByteList, key: number, visit: VisitBytes): void;
   /** `count` different members, drawn uniformly; all of them in random order if there are fewer. */
   sample(args: ByteList, key: number, count: number, visit: VisitBytes): void;
@@ -55,7 +53,10 @@ export interface Keyspace {
 
   // Beyond a turn.
 
-  /** Undefined: write now. Otherwise write in the turn in which the promise resolves. Keeps the order. */
+  /**
+   * Undefined: write now. Otherwise write in the turn in which the promise resolves; it rejects when nothing can be
+   * changed. Keeps the order.
+   */
   admitWrite(): Promise<void> | undefined;
   /** Keeps other writes out, in slices: see `WriteHold`. Rejects with `aborted` when the signal fires first. */
   closeGate(signal: AbortSignal): Promise<WriteHold>;

@@ -3,6 +3,7 @@ import { type Durability, SynclineError, type VersionVector } from '@syncline/ke
 import { ByteList } from './byte-list.js';
 import { CommandCounts } from './command-counts.js';
 import type { Client } from './commands/client.js';
+import { createCommandTable } from './commands/command-table.js';
 import { PasswordGuard } from './commands/connection/password-guard.js';
 import { createDispatch } from './commands/dispatch.js';
 import type { ServerFacts } from './commands/server-facts.js';
@@ -21,8 +22,8 @@ const PART_ELEMENTS = 4_096;
 
 /** Rejects with `conflict` when the data belongs to another node or cluster, with `corrupt` when it is damaged. */
 export async function openSets(deps: SetsDeps, options: SetsOptions): Promise<Sets> {
-  const { nodeId, clusterId, durability = 'buffered', memoryBytesMax = 0 } = options;
-  const engine = new SetsEngine(deps, { nodeId, clusterId, durability, memoryBytesMax });
+  const { nodeId, clusterId, durability = 'buffered', memoryBytesMax = 0, limits = {} } = options;
+  const engine = new SetsEngine(deps, { nodeId, clusterId, durability, memoryBytesMax, limits });
   await engine.open();
   const sets = new LocalSets(deps, options, engine);
   if (options.serveWhileLoading !== true) await sets.loaded;
@@ -48,7 +49,7 @@ class LocalSets implements Sets {
       turns,
       clients: this.#clients,
       facts: this.#facts(deps, options),
-      dispatch: createDispatch(deps),
+      dispatch: createDispatch(createCommandTable(deps)),
       onBug: deps.onBug?.bind(deps) ?? rethrow,
     });
     this.loaded = engine.load();
@@ -166,20 +167,20 @@ class LocalSets implements Sets {
   }
 
   #health(): Pick<SetsStatus, 'health' | 'reason'> {
-    const { failure, phase, progress, turns } = this.#engine;
+    const { failure, fullBy, phase, progress } = this.#engine;
     if (failure !== undefined) return { health: 'failed', reason: failure.message };
     if (phase === 'loading') {
       const { loadedBytes = 0, totalBytes = 0 } = progress ?? {};
       const percent = totalBytes === 0 ? 0 : Math.floor((100 * loadedBytes) / totalBytes);
       return { health: 'loading', reason: `loading the sets, ${percent}% read` };
     }
-    if (turns.fullBy !== undefined) return { health: 'full', reason: turns.fullBy.message };
+    if (fullBy !== undefined) return { health: 'full', reason: fullBy.message };
     return { health: 'ready', reason: undefined };
   }
 
   #facts(deps: SetsDeps, options: SetsOptions): ServerFacts {
     const { clock, random } = deps;
-    const { nodeId, clusterId, password } = options;
+    const { nodeId, clusterId, password, limits } = options;
     const engine = this.#engine;
     const guard = password === undefined ? undefined : new PasswordGuard({ clock }, { password });
     return {
@@ -197,6 +198,7 @@ class LocalSets implements Sets {
       port: options.port ?? 0,
       connectionsMax: options.connectionsMax ?? CONNECTIONS_MAX,
       idleTimeoutSeconds: 0,
+      turnMembersMax: limits?.turnMembersMax ?? setsLimits.turnMembersMax.value,
       epoch: () => engine.epoch,
       phase: () => engine.phase,
       failure: () => engine.failure,
@@ -240,7 +242,7 @@ function memoryOf(engine: SetsEngine, rssBytes: number): ReturnType<ServerFacts[
 }
 
 function persistenceOf(engine: SetsEngine): ReturnType<ServerFacts['persistence']> {
-  const { log, checkpoints, turns, failure, progress } = engine;
+  const { log, checkpoints, failure, fullBy, progress } = engine;
   const never = {
     isRunning: false,
     currentSeconds: -1,
@@ -256,7 +258,7 @@ function persistenceOf(engine: SetsEngine): ReturnType<ServerFacts['persistence'
     logBaseBytes: checkpoints?.last.bytes ?? 0,
     logRecords: log === undefined ? 0 : log.nextNumber - log.firstNumber,
     unsyncedRecords: log === undefined ? 0 : log.nextNumber - 1 - log.syncedThrough,
-    lastWriteStatus: turns.fullBy === undefined && failure === undefined ? 'ok' : 'err',
+    lastWriteStatus: fullBy === undefined && failure === undefined ? 'ok' : 'err',
     checkpoint: checkpoints?.facts() ?? never,
   };
 }

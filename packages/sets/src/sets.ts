@@ -9,6 +9,7 @@ import type {
   Random,
   VersionVector,
 } from '@syncline/kernel';
+import type { EngineLimits } from './engine/engine-limits.js';
 import type { Digest } from './keyspace.js';
 
 export interface SetsDeps {
@@ -46,6 +47,8 @@ export interface SetsOptions {
   readonly port?: number;
   /** Shown by CONFIG GET. Default 10,000. */
   readonly connectionsMax?: number;
+  /** For tests only. Default: the limits of docs/LIMITS.md. */
+  readonly limits?: Partial<EngineLimits>;
 }
 
 /** Promises settle once the change is as durable as `durability` says. */

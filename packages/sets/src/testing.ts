@@ -1,1 +1,6 @@
-export { readStoredSets, type StoredSets } from './testing/stored-sets.js';
+export { PlainSets } from './engine/testing/plain-sets.js';
+export { createOrderKeys, type OrderKeys } from './memory/order-hash.js';
+export { RespReplies, type RespReply } from './testing/differential/resp-replies.js';
+export { type PlainOperation, plainByProtobuf } from './testing/plain-operation.js';
+export { readStoredPlainly, readStoredSets, type StoredSets } from './testing/stored-sets.js';
+export { encodeCommand } from './testing/talk.js';

@@ -10,6 +10,7 @@ import type { Files } from '../files/files.js';
 import type { Logger } from '../logger.js';
 import type { LogEnd, ReplayedLog } from './log-replay.js';
 import { Segment } from './segment.js';
+import { isTemporary } from './segment-files.js';
 import { CHAIN_START, encodeSegmentHeader, RecordChain } from './segment-format.js';
 
 export interface LogCutDeps {
@@ -49,7 +50,7 @@ export async function settleLog(
   const { found, firstRead, chain, end } = replayed;
   const cutBytes = end === undefined ? 0 : bytesBehind(found, end);
   if (end !== undefined) reportCut(deps.logger, replayed, end, cutBytes);
-  if (chain === undefined) {
+  if (chain === undefined || found.length === 0) {
     const segments = await restart(files, options, found);
     return { segments, chain: new RecordChain(options.replayFrom, CHAIN_START), cutBytes };
   }
@@ -101,30 +102,45 @@ async function cut(files: Files, found: readonly Segment[], end: LogEnd): Promis
 }
 
 /**
- * No segment is good up to `replayFrom`, whose caller has a snapshot of all before it: the log starts
- * again there. The new segment is durable before the others go, so that a crash in between does not look
- * like a lost log.
+ * The log is new, or no segment is good up to `replayFrom`, whose caller has a snapshot of all before it:
+ * the log starts there. The first segment is durable before the others go, so that a crash in between does
+ * not look like a lost log, and before anything is appended, so that a loss of power cannot leave a later
+ * segment without it.
  */
 async function restart(
   files: Files,
-  { directory, owner, replayFrom }: LogCutOptions,
+  options: LogCutOptions,
   found: readonly Segment[],
 ): Promise<Segment[]> {
-  const segments: Segment[] = [];
-  if (replayFrom > 1) {
-    const header = encodeSegmentHeader({ owner, firstNumber: replayFrom, chainCrc: CHAIN_START });
-    const segment = new Segment(directory, replayFrom, header.length);
-    await withHandle(files, segment.path, (handle) => {
+  const { directory, replayFrom } = options;
+  const first = new Segment(directory, replayFrom, 0);
+  const isThere = await createFirst(files, options, first);
+  const isOld = ({ path }: Segment) => path !== first.path;
+  for (const { path } of found.filter(isOld).reverse()) await files.remove(path);
+  await files.syncDir(directory);
+  return isThere ? [first] : [];
+}
+
+/** False if there is no room for it, and nothing depends on it: then the first append creates it. */
+async function createFirst(
+  files: Files,
+  { directory, owner, replayFrom }: LogCutOptions,
+  first: Segment,
+): Promise<boolean> {
+  const header = encodeSegmentHeader({ owner, firstNumber: replayFrom, chainCrc: CHAIN_START });
+  try {
+    await withHandle(files, first.path, (handle) => {
       handle.truncate(0);
       handle.append([header]);
     });
-    await files.syncDir(directory);
-    segments.push(segment);
+  } catch (thrown) {
+    if (replayFrom > 1 || !isTemporary(thrown)) throw thrown;
+    if ((await files.stat(first.path)) !== undefined) await files.remove(first.path);
+    return false;
   }
-  const isOld = ({ path }: Segment) => path !== segments[0]?.path;
-  for (const { path } of found.filter(isOld).reverse()) await files.remove(path);
   await files.syncDir(directory);
-  return segments;
+  first.bytes = header.length;
+  return true;
 }
 
 /** Changes one file and makes the change durable. */

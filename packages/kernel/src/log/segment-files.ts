@@ -103,12 +103,14 @@ export class SegmentFiles {
 
   /**
    * Removes the segments whose records are all below `number`, except the newest. Oldest first, and each
-   * removal is durable before the next one: a loss of power never leaves a gap between segments.
+   * removal is durable before the next one: a loss of power never leaves a gap between segments. The names
+   * of those that stay are durable before the first one goes, so it does not leave an empty log either.
    */
   async dropBefore(number: number): Promise<void> {
-    for (;;) {
+    for (let isFirst = true; ; isFirst = false) {
       const [oldest, second] = this.#segments;
       if (oldest === undefined || second === undefined || second.firstNumber > number) return;
+      if (isFirst) await this.#deps.files.syncDir(this.#directory);
       await this.#deps.files.remove(oldest.path).catch(ignoreMissing);
       this.#segments.shift();
       await this.#deps.files.syncDir(this.#directory);

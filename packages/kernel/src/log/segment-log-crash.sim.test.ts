@@ -2,7 +2,12 @@
 // by a kill or by a loss of power. The next start must find a prefix with everything it was promised.
 import { expect, test } from 'vitest';
 import { createSeededRandom } from '../seeded-random.js';
-import { type DiskOperation, SeededDiskPlan, type Verdict } from '../sim/disk/disk-plan.js';
+import {
+  type DiskOperation,
+  SeededDiskPlan,
+  type UnsyncedChange,
+  type Verdict,
+} from '../sim/disk/disk-plan.js';
 import type { SimNode, SimPorts } from '../sim/sim-node.js';
 import { Simulation } from '../sim/simulation.js';
 import { appendNumbered, contentOf, numbered, openSampleLog } from './sample-log.js';
@@ -197,6 +202,63 @@ test.each(['no file', 'no record'] as const)(
   },
 );
 
+/** Loses power after the last step of `body`, and returns what is replayed. */
+async function losePowerAfter(
+  seed: number,
+  replayFrom: number,
+  body: (ports: SimPorts) => Promise<void>,
+): Promise<readonly string[]> {
+  const simulation = new Simulation({ seed });
+  let replayed: readonly string[] | undefined;
+  let hasLostPower = false;
+  const node = simulation.addNode('n1', async (ports) => {
+    if (hasLostPower) {
+      replayed = (await openSampleLog(ports, { replayFrom })).replayed;
+      return;
+    }
+    await body(ports);
+    hasLostPower = true;
+    node.losePower();
+  });
+  return simulation.run(async () => {
+    node.start();
+    while (!hasLostPower) await simulation.clock.sleep(1);
+    node.start();
+    await simulation.clock.sleep(100);
+    expect(replayed, 'the log can be opened').toBeDefined();
+    return replayed ?? [];
+  });
+}
+
+test('K41 K43 a loss of power before the first sync leaves a prefix, not a log without its beginning', async () => {
+  const lengths = new Set<number>();
+  for (let seed = 0; seed < 50; seed += 1) {
+    const replayed = await losePowerAfter(seed, 1, async (ports) => {
+      const { log } = await openSampleLog(ports);
+      appendNumbered(log, 20);
+    });
+    expect(replayed).toEqual(numbered(1, replayed.length));
+    lengths.add(replayed.length);
+  }
+  expect(lengths.size).toBeGreaterThan(2);
+});
+
+test('K41 K43 a segment goes after the name of the next one is durable', async () => {
+  for (let seed = 0; seed < 60; seed += 1) {
+    const replayed = await losePowerAfter(seed, 7, async (ports) => {
+      const { log } = await openSampleLog(ports);
+      appendNumbered(log, 1);
+      await log.sync();
+      appendNumbered(log, 5);
+      await log.sync();
+      appendNumbered(log, 1); // in a new segment
+      void log.dropBefore(7);
+      await ports.clock.sleep(1 + 0.1 * seed);
+    });
+    expect(replayed).toEqual(numbered(7, 6 + replayed.length));
+  }
+});
+
 interface Damage {
   readonly name: string;
   /** Changes a log of three segments with records 1 to 16. */
@@ -339,3 +401,33 @@ test.each(DAMAGES)(
     }
   },
 );
+
+test('K41 K43 a loss of power leaves a beginning, whichever names of new segments it keeps', async () => {
+  for (let kept = 0; kept < 8; kept += 1) {
+    const simulation = new Simulation({ seed: kept });
+    let found: readonly string[] | undefined;
+    const node = simulation.addNode('n1', async (ports) => {
+      const { log, replayed } = await openSampleLog(ports);
+      found = replayed;
+      if (log.nextNumber === 1) appendNumbered(log, 20);
+    });
+    node.disk.plan = new (class extends SeededDiskPlan {
+      override losePower() {
+        let names = 0;
+        return {
+          survives: ({ kind }: UnsyncedChange) => kind !== 'name' || ((kept >> names++) & 1) === 1,
+          survivingBytes: (uncertainBytes: number) => uncertainBytes,
+        };
+      }
+    })(createSeededRandom(1));
+    await simulation.run(async () => {
+      node.start();
+      await simulation.clock.sleep(1000);
+      node.losePower();
+      node.start();
+      await simulation.clock.sleep(1000);
+    });
+    expect(found).toEqual(numbered(1, found?.length ?? 0));
+    expect(found?.length).toBeGreaterThanOrEqual(6);
+  }
+});

@@ -9,13 +9,16 @@ import { appendNumbered, bytes, contentOf, numbered, openSampleLog } from './sam
 
 const segmentName = (first: number) => `${String(first).padStart(16, '0')}.log`;
 
-test('a new log is empty and has no file before its first record', () =>
+test('a new log is one segment without records', () =>
   runInSimulation(1, async (world) => {
     const { log } = await openSampleLog(world);
-    expect(log).toMatchObject({ firstNumber: 1, nextNumber: 1, syncedThrough: 0, bytes: 0 });
-    expect(log).toMatchObject({ segments: 0, cutBytes: 0, isFullReserve: true });
+    expect(log).toMatchObject({ firstNumber: 1, nextNumber: 1, syncedThrough: 0 });
+    expect(log).toMatchObject({ segments: 1, cutBytes: 0, isFullReserve: true });
     await log.close();
-    expect(await world.files.list('log')).toEqual([]);
+    expect((await world.files.list('log')).length).toBe(1);
+    const { log: again, replayed } = await openSampleLog(world, { mustBeWhole: true });
+    expect([again.nextNumber, replayed]).toEqual([1, []]);
+    await again.close();
   }));
 
 test('K40 records come back in order, with number, kind and body', () =>
@@ -304,13 +307,14 @@ test('K46 a segment that got no record is removed before the next one is begun',
 
 test('K44 a log whose very first record found no room is empty, and stays usable', () =>
   runInSimulation(1, async (world) => {
-    const { log } = await openSampleLog(world);
     const noRoom = new JudgingPlan(({ kind }) => (kind === 'handle-write' ? 'full' : 'ok'));
     world.node.disk.plan = noRoom;
+    const { log } = await openSampleLog(world);
+    expect(await world.files.list('log')).toEqual([]);
     expect(() => appendNumbered(log, 1)).toThrow(expect.objectContaining({ code: 'storage-full' }));
     await log.sync();
     expect(() => appendNumbered(log, 1)).toThrow(expect.objectContaining({ code: 'storage-full' }));
-    expect(noRoom.count('handle-open')).toBe(1);
+    expect(noRoom.count('handle-open'), 'at the start, then once').toBe(2);
     expect(log).toMatchObject({ segments: 0, nextNumber: 1, bytes: 0 });
     await log.close();
     expect(await world.files.list('log')).toEqual([]);
@@ -354,8 +358,8 @@ test.each(['sync', 'handle-write', 'handle-truncate', 'sync-names'] as const)(
   'K45 after a failed %s the log always throws the same error',
   async (failing) => {
     await runInSimulation(1, async (world) => {
-      const { log } = await openSampleLog(world);
-      appendNumbered(log, 3);
+      const { log } = await openSampleLog(world, { segmentBytesMax: 100 });
+      appendNumbered(log, 3); // two segments
       world.node.disk.plan = new JudgingPlan(({ kind }) => {
         if (kind === failing) return 'failed';
         return failing === 'handle-truncate' && kind === 'handle-write' ? 'full' : 'ok';

@@ -13,8 +13,9 @@ export class SharedRun {
 
   /** Settles with a run that starts now or later. */
   request(): Promise<void> {
+    if (this.#next !== undefined) return this.#next; // also when the run before it has just ended
     if (this.#running === undefined) return this.#start();
-    this.#next ??= this.#running
+    this.#next = this.#running
       .catch(() => {}) // its own callers get the error
       .then(() => {
         this.#next = undefined;

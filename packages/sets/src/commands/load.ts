@@ -32,6 +32,12 @@ export const turnLimits: LoadLimits = {
   removalBytes: OPERATION_BYTES,
 };
 
+/** Tests lower the number of members, so that few of them take several turns. */
+export function turnLimitsOf(membersMax = turnLimits.reads): LoadLimits {
+  if (membersMax >= turnLimits.reads) return turnLimits;
+  return { ...turnLimits, reads: membersMax, picks: membersMax, removals: membersMax };
+}
+
 export const transactionLimits: LoadLimits = {
   reads: setsLimits.transactionMembersMax.value,
   readBytes: setsLimits.transactionReadBytesMax.value,

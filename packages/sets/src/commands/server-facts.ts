@@ -47,6 +47,8 @@ export interface ServerFacts {
   durability(): 'buffered' | 'synced';
   /** Takes effect with the next turn. */
   setDurability(durability: 'buffered' | 'synced'): void;
+  /** What a command may read or remove within a turn. Default: the limit of this name. */
+  readonly turnMembersMax?: number;
   /** Idle connections are closed after this many seconds; 0 keeps them open. */
   idleTimeoutSeconds: number;
   /** Counts a command that ran, for INFO and /metrics; `config|set` for a subcommand. */

@@ -14,12 +14,13 @@ import {
   type Metrics,
   type Random,
   randomBelow,
+  type SegmentLog,
   SynclineError,
   type Timer,
-  type SegmentLog,
 } from '@syncline/kernel';
 import { createOrderKeys } from '../memory/order-hash.js';
 import { Checkpoints } from './checkpoints.js';
+import { type EngineLimits, engineLimits } from './engine-limits.js';
 import { chooseEpoch, type Identity, writeIdentity } from './identity.js';
 import { load, openDirectory } from './load.js';
 import { LocalKeyspace } from './local-keyspace.js';
@@ -51,6 +52,8 @@ export interface EngineOptions {
   readonly durability: Durability;
   /** 0: no limit. */
   readonly memoryBytesMax: number;
+  /** For tests. */
+  readonly limits?: Partial<EngineLimits>;
 }
 
 export interface LoadProgress {
@@ -66,12 +69,15 @@ export class SetsEngine {
   memoryBytesMax: number;
   readonly #deps: EngineDeps;
   readonly #options: EngineOptions;
+  readonly #limits: EngineLimits;
   readonly #gate: WriteGate;
   #log: SegmentLog | undefined;
   #checkpoints: Checkpoints | undefined;
   #identity: Identity | undefined;
   #isClaimed = false;
   #claimTimer: Timer | undefined;
+  /** Why the epoch is not stored yet. */
+  #claimError: SynclineError | undefined;
   #progress: LoadProgress | undefined;
   #isLoaded = false;
   #isClosing = false;
@@ -84,7 +90,8 @@ export class SetsEngine {
     this.#deps = deps;
     this.#options = options;
     this.memoryBytesMax = options.memoryBytesMax;
-    this.state = new SetsState(createOrderKeys(options.clusterId));
+    this.#limits = { ...engineLimits, ...options.limits };
+    this.state = new SetsState(createOrderKeys(options.clusterId), this.#limits);
     const { state } = this;
     const operation = new LocalOperation(state);
     const loop = new LoopShare(clock);
@@ -113,6 +120,11 @@ export class SetsEngine {
 
   get failure(): SynclineError | undefined {
     return this.turns.failure;
+  }
+
+  /** Why changes find no room; undefined when they do. */
+  get fullBy(): SynclineError | undefined {
+    return this.turns.fullBy ?? this.#claimError;
   }
 
   get epoch(): number {
@@ -179,12 +191,13 @@ export class SetsEngine {
         logger.info('loading sets', { percent, loadedBytes, totalBytes });
       };
       const { state, turns } = this;
-      const loaded = await load({ state, files, clock, logger, onProgress }, identity);
+      const limits = this.#limits;
+      const loaded = await load({ state, files, clock, logger, limits, onProgress }, identity);
       this.#log = loaded.log;
       turns.attach(loaded.log);
       const onFailed = (error: SynclineError) => turns.fail(error);
       this.#checkpoints = new Checkpoints(
-        { state, turns, log: loaded.log, files, clock, logger, metrics, onFailed },
+        { state, turns, log: loaded.log, files, clock, logger, metrics, limits, onFailed },
         identity,
         loaded.checkpoint,
       );
@@ -217,7 +230,11 @@ export class SetsEngine {
       await this.#checkpoints?.stop();
       await this.#log.close();
       if (this.#identity !== undefined && this.#isClaimed && this.failure === undefined)
-        await writeIdentity(files, { ...this.#identity, state: 'clean' });
+        await writeIdentity(files, {
+          ...this.#identity,
+          state: 'clean',
+          nextRecord: this.#log.nextNumber,
+        });
     } catch (thrown) {
       // Nothing is lost: the next start replays the log and takes a new epoch.
       const { message } = SynclineError.from(thrown, 'storage-failed');
@@ -234,15 +251,15 @@ export class SetsEngine {
     const { clock, random, logger } = this.#deps;
     const { nodeId, clusterId } = this.#options;
     const version = this.state.version.toVector();
-    const epoch = this.#isClaimed
-      ? previous.epoch
-      : chooseEpoch(previous, nodeId, version, random);
+    const epoch = this.#isClaimed ? previous.epoch : chooseEpoch(previous, nodeId, version, random);
     const identity: Identity = { nodeId, clusterId, epoch, state: 'open' };
     try {
       if (!this.#isClaimed) await this.#writeClaim(files, identity);
     } catch (thrown) {
       const error = SynclineError.from(thrown, 'storage-failed');
       if (error.code !== 'storage-full') throw error;
+      if (this.#isClosing) return;
+      this.#claimError = error;
       logger.warn('no room to store the epoch, writes are refused', { reason: error.message });
       this.keyspace.refuseWrites(error);
       this.#claimTimer = clock.setTimer(CLAIM_RETRY_MS, () => {
@@ -253,6 +270,7 @@ export class SetsEngine {
       return;
     }
     this.#isClaimed = true;
+    this.#claimError = undefined;
     this.#useEpoch(identity);
     if (!this.#isClosing) this.keyspace.refuseWrites(undefined);
   }

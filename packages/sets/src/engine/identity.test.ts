@@ -195,8 +195,9 @@ test('S3 a crash while it is replaced leaves the old one or the new one', async 
   expect(found?.epoch).toBe(42);
   expect(operations.length).toBe(6);
   const epochs = new Set<number | undefined>();
-  for (let index = 1; index <= operations.length; index += 1) {
-    for (const point of crashPointsAt(index, 6)) {
+  for (const [at, operation] of operations.entries()) {
+    const index = at + 1;
+    for (const point of crashPointsAt(index, operation, 6)) {
       const left = await crashWhileWriting(point);
       expect([41, 42], JSON.stringify(point)).toContain(left.found?.epoch);
       if (index === 1) expect(left.found?.epoch).toBe(41);

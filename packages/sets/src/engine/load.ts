@@ -12,7 +12,6 @@ import {
   type VersionVector,
 } from '@syncline/kernel';
 import { ByteList } from '../byte-list.js';
-import { setsLimits } from '../limits.js';
 import type { DotWords } from '../memory/element-row.js';
 import { decodeOperations } from '../operation/decode-operations.js';
 import {
@@ -28,6 +27,7 @@ import {
   listCheckpoints,
   removeTemporary,
 } from './checkpoints.js';
+import type { EngineLimits } from './engine-limits.js';
 import { type Identity, type IdentityOptions, readIdentity } from './identity.js';
 import { applyOperation } from './operations.js';
 import type { SetEntry } from './set-table.js';
@@ -42,6 +42,7 @@ export interface LoadDeps {
   readonly files: Files;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly limits: EngineLimits;
   onProgress(loadedBytes: number, totalBytes: number): void;
 }
 
@@ -74,7 +75,7 @@ export async function openDirectory(
 }
 
 export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> {
-  const { state, files, clock, logger } = deps;
+  const { state, files, clock, logger, limits } = deps;
   await removeTemporary(files);
   const numbers = await listCheckpoints(files);
   const number = numbers.at(-1) ?? 0;
@@ -97,8 +98,8 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
     {
       directory: LOG_DIRECTORY,
       owner: Buffer.from(`sets/${identity.nodeId}/${identity.clusterId}`),
-      segmentBytesMax: setsLimits.logSegmentBytesMax.value,
-      reserveBytes: setsLimits.logReserveBytes.value,
+      segmentBytesMax: limits.logSegmentBytesMax,
+      reserveBytes: limits.logReserveBytes,
       replayFrom: number + 1,
       mustBeWhole: identity.state === 'clean',
       onRecord: (_number, kind, body) => {
@@ -110,6 +111,17 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
       },
     },
   );
+  if (identity.state === 'clean' && log.nextNumber !== identity.nextRecord) {
+    const found = log.nextNumber;
+    await log.close();
+    throw new SynclineError(
+      'corrupt',
+      `the log of the sets ends at record ${found - 1}, but the last clean stop was after record ` +
+        `${(identity.nextRecord ?? 1) - 1}. Restore the directory from a backup, or move it away and start with an ` +
+        'empty one.',
+      { details: { path: LOG_DIRECTORY, found, expected: identity.nextRecord } },
+    );
+  }
   return { log, replayed, checkpoint: { number, bytes: checkpointBytes, takenMs } };
 }
 

@@ -19,13 +19,7 @@ import type {
   Watcher,
   WriteHold,
 } from '../keyspace.js';
-import { setsLimits } from '../limits.js';
-import {
-  memberBuffer,
-  memberEnd,
-  memberStart,
-  ROW_HEADER_WORDS,
-} from '../memory/element-row.js';
+import { memberBuffer, memberEnd, memberStart, ROW_HEADER_WORDS } from '../memory/element-row.js';
 import { MemberPin } from './member-pin.js';
 import type { LocalOperation } from './operations.js';
 import type { SetEntry } from './set-table.js';
@@ -82,13 +76,6 @@ export class LocalKeyspace implements Keyspace {
   memberBytes(args: ByteList, key: number): number {
     const set = this.#state.sets.find(args, key);
     return set === undefined ? 0 : set.table.bytes - set.table.size * ROW_HEADER_WORDS * 4;
-  }
-
-  fitsInTurn(args: ByteList, key: number, membersMax: number): boolean {
-    return (
-      this.cardinality(args, key) <= membersMax &&
-      this.memberBytes(args, key) <= setsLimits.turnBytesMax.value
-    );
   }
 
   forEach(args: ByteList, key: number, visit: VisitBytes): void {
@@ -214,7 +201,7 @@ export class LocalKeyspace implements Keyspace {
   // Beyond a turn.
 
   admitWrite(): Promise<void> | undefined {
-    if (this.#refusal !== undefined) throw this.#refusal;
+    if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
     return this.#deps.gate.admit();
   }
 

@@ -46,6 +46,8 @@ export class MemberPin extends Pin implements KeyspacePin {
   readonly #deps: MemberPinDeps;
   readonly #byName = new Map<string, PinnedSet>();
   readonly #bySet = new Map<SetEntry, PinnedSet>();
+  /** Reused by `has`. */
+  readonly #member = new ByteList(new Uint8Array(0));
 
   constructor(state: SetsState, deps: MemberPinDeps, names: readonly Uint8Array[]) {
     deps.commitNow();
@@ -69,6 +71,7 @@ export class MemberPin extends Pin implements KeyspacePin {
   }
 
   cardinality(set: Uint8Array): number {
+    this.checkWhole();
     return this.#byName.get(textOf(set))?.cardinality ?? 0;
   }
 
@@ -76,12 +79,15 @@ export class MemberPin extends Pin implements KeyspacePin {
     this.checkWhole();
     const pinned = this.#byName.get(textOf(set));
     if (pinned === undefined) return false;
-    const row = this.state.find(pinned.set, ByteList.of(member), 0);
+    this.#member.reset(member);
+    this.#member.push(0, member.length);
+    const row = this.state.find(pinned.set, this.#member, 0);
     if (row !== 0 && this.coversRow(row)) return true;
     return pinned.dropped.length > 0 && indexOf(pinned).has(textOf(member));
   }
 
   async *members(set: Uint8Array): AsyncGenerator<readonly Uint8Array[], void, undefined> {
+    this.checkWhole();
     const pinned = this.#byName.get(textOf(set));
     if (pinned === undefined) return;
     const { heap } = this.state;

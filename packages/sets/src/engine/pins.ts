@@ -9,9 +9,7 @@
 //   DotPin      all sets, for checkpoints: each dot once; elements that the walk has passed need no entry
 //
 // S20  A pin yields exactly the elements and dots of its moment, each once.
-// S10  All pins together hold a bounded list; at the bound the oldest is broken.
 import { type Dot, SynclineError, type VersionVector } from '@syncline/kernel';
-import { setsLimits } from '../limits.js';
 import { wordOf } from '../memory/element-heap.js';
 import {
   memberBuffer,
@@ -25,13 +23,11 @@ import {
   readWord,
   SEVERAL_DOTS,
 } from '../memory/element-row.js';
+import type { OpenPin } from './open-pins.js';
 import type { SetEntry } from './set-table.js';
 import type { SetsState } from './sets-state.js';
 
-const entriesMax = setsLimits.pinEntriesMax.value;
-const bytesMax = setsLimits.pinBytesMax.value;
-
-export abstract class Pin {
+export abstract class Pin implements OpenPin {
   readonly version: VersionVector;
   readonly #state: SetsState;
   readonly #counters = new Map<number, number>();
@@ -72,12 +68,7 @@ export abstract class Pin {
   abstract readonly entries: number;
   abstract readonly bytes: number;
   /** Dots of an element were dropped. */
-  abstract dropped(
-    set: SetEntry,
-    row: number,
-    before: readonly Dot[],
-    after: readonly Dot[],
-  ): void;
+  abstract dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void;
   abstract turnSettled(): void;
   abstract turnUndone(): void;
   abstract free(): void;
@@ -104,56 +95,6 @@ export abstract class Pin {
       'the sets changed too much while they were read, try again or read fewer at once',
       { details: { limit: 'pinEntriesMax' } },
     );
-  }
-}
-
-/** All open pins, the oldest first. */
-export class Pins {
-  readonly #open = new Set<Pin>();
-
-  get areOpen(): boolean {
-    return this.#open.size > 0;
-  }
-
-  get count(): number {
-    return this.#open.size;
-  }
-
-  get entries(): number {
-    let entries = 0;
-    for (const pin of this.#open) entries += pin.entries;
-    return entries;
-  }
-
-  get bytes(): number {
-    let bytes = 0;
-    for (const pin of this.#open) bytes += pin.bytes;
-    return bytes;
-  }
-
-  add(pin: Pin): void {
-    this.#open.add(pin);
-  }
-
-  remove(pin: Pin): void {
-    this.#open.delete(pin);
-  }
-
-  dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void {
-    for (const pin of this.#open) pin.dropped(set, row, before, after);
-  }
-
-  turnSettled(): void {
-    if (this.#open.size === 0) return;
-    for (const pin of this.#open) pin.turnSettled();
-    while (this.entries > entriesMax || this.bytes > bytesMax) {
-      const [oldest] = this.#open;
-      oldest?.break();
-    }
-  }
-
-  turnUndone(): void {
-    for (const pin of this.#open) pin.turnUndone();
   }
 }
 
@@ -239,7 +180,7 @@ const HASH_END = 2 ** 32;
 
 /** Every dot of all sets, for a checkpoint. */
 export class DotPin extends Pin {
-  readonly #list = new DroppedList();
+  #list = new DroppedList();
   /** Sets that are being walked, by the position of their names, and where the walk stands. */
   #batch: SetEntry[] = [];
   readonly #indexInBatch = new Map<SetEntry, number>();
@@ -278,6 +219,7 @@ export class DotPin extends Pin {
   }
 
   free(): void {
+    this.#list = new DroppedList();
     this.#batch = [];
     this.#indexInBatch.clear();
   }
@@ -286,7 +228,10 @@ export class DotPin extends Pin {
    * Visits about `rowsMax` elements of the live tables that have dots of the pin's moment. False at the end; then
    * the list is complete. To be called between turns.
    */
-  walk(rowsMax: number, visit: (set: SetEntry, row: number, dots: readonly Dot[]) => void): boolean {
+  walk(
+    rowsMax: number,
+    visit: (set: SetEntry, row: number, dots: readonly Dot[]) => void,
+  ): boolean {
     this.checkWhole();
     let left = rowsMax;
     while (left > 0 && !this.#isWalked) {
@@ -341,8 +286,7 @@ export class DotPin extends Pin {
   #hasPassed(set: SetEntry, row: number): boolean {
     if (this.#isWalked) return true;
     const index = this.#indexInBatch.get(set);
-    if (index === undefined)
-      return this.#nextPosition < 0 || set.position < this.#nextPosition;
+    if (index === undefined) return this.#nextPosition < 0 || set.position < this.#nextPosition;
     if (index !== this.#index) return index < this.#index;
     return readWord(this.state.heap, row, ROW_HASH_HIGH) >>> 0 < this.#hash;
   }

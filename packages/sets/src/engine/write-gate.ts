@@ -3,7 +3,7 @@
 // It holds the gate for gateHoldMs at most while others wait: then those that have come so far are let through,
 // and other large commands get their turn before it goes on. So a small write waits for one hold, however many
 // large commands run. Within a connection the order is kept by the session.
-import { abortedError, type Clock, SynclineError } from '@syncline/kernel';
+import { abortedError, type Clock, type SynclineError } from '@syncline/kernel';
 import type { WriteHold } from '../keyspace.js';
 import { setsLimits } from '../limits.js';
 import type { LoopShare, Turns } from './turns.js';

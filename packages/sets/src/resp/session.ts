@@ -21,24 +21,18 @@ import type { RespPeer, RespSession, RespSink } from '../sets.js';
 import { CommandParser } from './command-parser.js';
 import { type IntegerReplies, ReplyWriter } from './reply-writer.js';
 import { SessionClient } from './session-client.js';
-import { misconfReplies, SessionOutput } from './session-output.js';
 import {
   type OverdueReason,
   SessionDeadlines,
   TurnBudget,
   type TurnCounter,
 } from './session-limits.js';
+import { misconfReplies, SessionOutput } from './session-output.js';
 
 const outputPauseBytes = setsLimits.outputPauseBytes.value;
 
 /** Why the server has ended a connection. */
-type EndReason =
-  | 'quit'
-  | 'protocol-error'
-  | 'killed'
-  | 'output-full'
-  | 'no-room'
-  | OverdueReason;
+type EndReason = 'quit' | 'protocol-error' | 'killed' | 'output-full' | 'no-room' | OverdueReason;
 
 export interface SessionDeps {
   readonly clock: Clock;
@@ -151,7 +145,6 @@ export class Session implements RespSession, TurnMember {
     return this.#unsentBytes + this.#parser.gatheredBytes;
   }
 
-  /** All connections together hold too much. */
   cutForRoom(): void {
     this.#cut('no-room');
   }
@@ -258,7 +251,7 @@ export class Session implements RespSession, TurnMember {
     }
   }
 
-  /** Once the replies have left the client may have taken them at once: then only this turn is over. */
+  /** The client may take the replies at once: then only this turn is over. */
   #pauseForOutput(): 'turn' | 'output' {
     this.#deps.turns.commitNow();
     return this.#unsentBytes > outputPauseBytes ? 'output' : 'turn';

@@ -70,11 +70,6 @@ export class PlainKeyspace implements Keyspace {
     return bytes;
   }
 
-  fitsInTurn(args: ByteList, key: number, membersMax: number): boolean {
-    const isSmall = this.memberBytes(args, key) <= setsLimits.turnBytesMax.value;
-    return isSmall && this.cardinality(args, key) <= membersMax;
-  }
-
   forEach(args: ByteList, key: number, visit: VisitBytes): void {
     show([...this.#membersOf(args.text(key))], visit);
   }

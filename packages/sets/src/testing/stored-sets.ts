@@ -1,24 +1,22 @@
-// Reads what a node of sets has stored, by plain means, and compares it with what the engine makes of it.
-//
-// Opening a log cuts it behind the last good record, so tests hand in a copy of the directory.
+// Reads what a node of sets has stored, by plain means: a checkpoint and the log behind it, into plain sets.
 import {
   createSystemClock,
   type Dot,
   type Files,
   formatDot,
-  SegmentLog,
   silentLogger,
-  VersionVector,
+  type VersionVector,
 } from '@syncline/kernel';
-import { ribltHash } from '@syncline/riblt';
+import { replayLog } from '@syncline/kernel/testing';
 import { CheckpointDecoder } from '../engine/checkpoint-format.js';
 import { checkpointPath, listCheckpoints } from '../engine/checkpoints.js';
+import { engineLimits } from '../engine/engine-limits.js';
 import { type Identity, readIdentity } from '../engine/identity.js';
 import { load } from '../engine/load.js';
 import { SetsState } from '../engine/sets-state.js';
+import { keyOf, PlainSets } from '../engine/testing/plain-sets.js';
 import { createOrderKeys } from '../memory/order-hash.js';
-import { decodeOperations } from '../operation/decode-operations.js';
-import type { Operation } from '../operation/operation.js';
+import { plainByProtobuf } from './plain-operation.js';
 
 export interface StoredSets {
   readonly identity: Identity;
@@ -28,124 +26,92 @@ export interface StoredSets {
   /** Records of the log behind the checkpoint. */
   readonly logRecords: number;
   readonly checkpointNumber: number;
-  /** Elements as `[set, member]` in JSON, each with its dots, sorted. */
-  readonly elements: ReadonlyMap<string, readonly string[]>;
+  readonly sets: PlainSets;
   /** What is not as it should be, in words. */
   readonly flaws: readonly string[];
 }
 
+/** Also compares with what the engine loads. That cuts the log behind its last good record: hand in a copy. */
 export async function readStoredSets(
   files: Files,
   owner: { readonly nodeId: number; readonly clusterId: string },
 ): Promise<StoredSets> {
-  const identity = await readIdentity(files, owner);
-  if (identity === undefined) throw new Error('no sets are stored here');
-  const found = new Found();
-  const number = (await listCheckpoints(files)).at(-1) ?? 0;
-  if (number > 0) await readCheckpoint(files, number, found);
-  let logRecords = 0;
-  const log = await SegmentLog.open(
-    { files, logger: silentLogger, clock: createSystemClock() },
-    {
-      directory: 'log',
-      owner: Buffer.from(`sets/${identity.nodeId}/${identity.clusterId}`),
-      segmentBytesMax: 2 ** 26,
-      reserveBytes: 0,
-      replayFrom: number + 1,
-      mustBeWhole: false,
-      onRecord: (_number, _kind, body) => {
-        logRecords += 1;
-        for (const operation of decodeOperations(body)) found.apply(operation);
-      },
-    },
-  );
+  const stored = await readStoredPlainly(files, owner);
+  if (stored === undefined) throw new Error('no sets are stored here');
+  const { identity, sets } = stored;
+  const keys = createOrderKeys(identity.clusterId);
+  const state = new SetsState(keys);
+  const clock = createSystemClock();
+  const onProgress = () => undefined;
+  const deps = { state, files, clock, logger: silentLogger, limits: engineLimits, onProgress };
+  const { log } = await load(deps, identity);
   await log.close();
-  await found.compare(files, identity);
-  const { bindings, version, flaws } = found;
-  const elements = found.elements();
-  return { identity, bindings, version, logRecords, checkpointNumber: number, elements, flaws };
+  const { liveDots, xor } = state.digest;
+  const plain = `${sets.version} ${sets.digest(keys)}`;
+  const loaded = `${state.version.toVector()} ${liveDots}:${xor.join(':')}`;
+  const flaws = plain === loaded ? [] : [`the engine loads ${loaded}, stored is ${plain}`];
+  return { ...stored, flaws: [...stored.flaws, ...flaws] };
 }
 
-class Found {
-  readonly bindings = new Map<string, string>();
-  readonly flaws: string[] = [];
-  version = new VersionVector();
-  readonly #dots = new Map<string, Dot[]>();
-
-  bind(element: string, dot: Dot): void {
-    const name = formatDot(dot);
-    const known = this.bindings.get(name);
-    if (known !== undefined && known !== element) this.flaws.push(`${name} names two elements`);
-    this.bindings.set(name, element);
-  }
-
-  add(element: string, dot: Dot): void {
-    this.bind(element, dot);
-    this.#dots.set(element, [...(this.#dots.get(element) ?? []), dot]);
-  }
-
-  apply(operation: Operation): void {
-    const { actor, base, count, members, sets, dropped } = operation;
-    if (this.version.counterOf(actor) !== base - 1) this.flaws.push(`a gap before counter ${base}`);
-    this.version.advance(actor, base + count - 1);
-    for (let index = 0; index < members.length; index += 1) {
-      const element = nameOf(sets.bytes(operation.setOf(index)), members.bytes(index));
-      const before = this.#dots.get(element) ?? [];
-      const after = before.filter((dot) => !dropped.has(dot.actor, dot.counter));
-      if (after.length === 0) this.#dots.delete(element);
-      else this.#dots.set(element, after);
-      const counter = operation.counterOf(index);
-      if (counter > 0) this.add(element, { actor, counter });
-    }
-  }
-
-  elements(): ReadonlyMap<string, readonly string[]> {
-    const entries = [...this.#dots].map(
-      ([element, dots]) => [element, dots.map(formatDot).toSorted()] as const,
-    );
-    return new Map(entries);
-  }
-
-  /** The engine must come to the same version and digest. */
-  async compare(files: Files, identity: Identity): Promise<void> {
-    const keys = createOrderKeys(identity.clusterId);
-    const state = new SetsState(keys);
-    const clock = createSystemClock();
-    const deps = { state, files, clock, logger: silentLogger, onProgress: () => undefined };
-    const { log } = await load(deps, identity);
-    await log.close();
-    const hash = new Uint32Array(2);
-    const sum = new Uint32Array(2);
-    let liveDots = 0;
-    for (const dot of [...this.#dots.values()].flat()) {
-      liveDots += 1;
-      if (!this.version.covers(dot)) this.flaws.push(`${formatDot(dot)} is not covered`);
-      ribltHash(keys.riblt, [dot.actor, Math.floor(dot.counter / 2 ** 32), dot.counter], hash);
-      sum[0] = (sum[0] ?? 0) ^ (hash[0] ?? 0);
-      sum[1] = (sum[1] ?? 0) ^ (hash[1] ?? 0);
-    }
-    const { xor } = state.digest;
-    const plain = `${this.version} ${liveDots} ${sum.join()}`;
-    const loaded = `${state.version.toVector()} ${state.digest.liveDots} ${xor.join()}`;
-    if (plain !== loaded) this.flaws.push(`the engine loads ${loaded}, stored is ${plain}`);
-  }
+/** Changes nothing on disk. Undefined in a directory that was never used. */
+export async function readStoredPlainly(
+  files: Files,
+  owner: { readonly nodeId: number; readonly clusterId: string },
+): Promise<StoredSets | undefined> {
+  const identity = await readIdentity(files, owner);
+  if (identity === undefined) return undefined;
+  const sets = new PlainSets();
+  const bindings = new Map<string, string>();
+  const flaws: string[] = [];
+  const bind = (set: string, member: string, dot: Dot) => {
+    const [name, element] = [formatDot(dot), keyOf({ set, member })];
+    if ((bindings.get(name) ?? element) !== element) flaws.push(`${name} names two elements`);
+    if (!sets.version.covers(dot)) flaws.push(`${name} is not covered`);
+    bindings.set(name, element);
+  };
+  const checkpointNumber = (await listCheckpoints(files)).at(-1) ?? 0;
+  if (checkpointNumber > 0) await readCheckpoint(files, checkpointNumber, sets, bind);
+  let logRecords = 0;
+  await replayLog(files, {
+    directory: 'log',
+    owner: Buffer.from(`sets/${identity.nodeId}/${identity.clusterId}`),
+    replayFrom: checkpointNumber + 1,
+    mustBeWhole: identity.state === 'clean',
+    onRecord: (_number, _kind, body) => {
+      logRecords += 1;
+      for (const operation of plainByProtobuf(body)) {
+        const { actor, base, added } = operation;
+        if (sets.version.counterOf(actor) !== base - 1) flaws.push(`a gap before counter ${base}`);
+        sets.apply(operation);
+        for (const [set, member, counter] of added) bind(set, member, { actor, counter });
+      }
+    },
+  });
+  const { version } = sets;
+  return { identity, bindings, version, logRecords, checkpointNumber, sets, flaws };
 }
 
-async function readCheckpoint(files: Files, number: number, found: Found): Promise<void> {
+async function readCheckpoint(
+  files: Files,
+  number: number,
+  sets: PlainSets,
+  bind: (set: string, member: string, dot: Dot) => void,
+): Promise<void> {
   const path = checkpointPath(number);
   let payload: Uint8Array = new Uint8Array(0);
-  let set: Uint8Array = new Uint8Array(0);
+  let set = '';
   const decoder = new CheckpointDecoder(path, {
     header: ({ version }) => {
-      found.version = version.copy();
+      sets.version = version.copy();
     },
     set: (buffer, start, end) => {
       payload = buffer;
-      set = buffer.subarray(start, end);
+      set = textOf(buffer.subarray(start, end));
     },
     element: (start, end, dots) => {
-      const element = nameOf(set, payload.subarray(start, end));
-      for (const dot of dots) found.add(element, dot);
+      const member = textOf(payload.subarray(start, end));
+      for (const dot of dots) bind(set, member, dot);
+      sets.write({ set, member }, [...sets.dotsOf({ set, member }), ...dots]);
     },
     end: () => undefined,
   });
@@ -154,6 +120,6 @@ async function readCheckpoint(files: Files, number: number, found: Found): Promi
   decoder.finish();
 }
 
-function nameOf(set: Uint8Array, member: Uint8Array): string {
-  return JSON.stringify([Buffer.from(set).toString('latin1'), Buffer.from(member).toString('latin1')]);
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
 }

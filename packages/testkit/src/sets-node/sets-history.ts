@@ -1,132 +1,162 @@
-// All that the process has handed to the disk, over all its lives: which record of the journal holds what,
-// and how safe it is.
+// What the process has handed to the log, over all its lives, and how durable each record is; and of the present
+// life what its clients sent and were told.
 //
-//   being written ─ stored ─▶ safe from a kill ─ synced, or folded ─▶ safe from a loss of power
+//   being written ─ appended ─▶ survives a kill ─ synced ─▶ survives a loss of power
 //        │
 //        ├ the disk is full: nothing of it is there, and its number and dots may be used again
-//        └ the disk failed, or the process ended: it may turn up at the next start, or not
+//        └ the process ended in the middle: it may turn up at the next start
 //
-// S3  No dot is made twice, whatever became of its record, unless a full disk refused it.
-// S6  A kill takes nothing that was stored, a loss of power nothing that was synced; what is left is a prefix.
-import { assert, type Durability, dot as dotOf, formatDot } from '@syncline/kernel';
-import { readRecord } from './journal-operation.js';
-import { SetsLife } from './sets-life.js';
-import { contentText, firstStep, type SetsStep, stepAfter, versionText } from './sets-step.js';
-import type { StoredSets } from './stored-sets.js';
+// S1  Equal versions mean equal digests, over all that was ever shown.
+// S2  An operation drops exactly the dots of the elements that it changes.
+// S3  No dot is made twice, unless its record found no room.
+// S4  Counters have no gaps.
+// S6  A kill takes nothing that was appended, a loss of power nothing that was synced; what is left is a prefix.
+// S21 Checkpoint and log together hold the state after the last record that is left.
+import { assert, dot as dotOf, formatActor, formatDot } from '@syncline/kernel';
+import {
+  type PlainOperation,
+  PlainSets,
+  plainByProtobuf,
+  type RespReply,
+  type StoredSets,
+} from '@syncline/sets/testing';
 
-export interface JournalWrite {
-  readonly number: number;
-  readonly bytes: Uint8Array;
+/** The sets after one operation. */
+export interface SetsStep {
+  readonly sets: PlainSets;
+  /** What led here; undefined in an empty store. */
+  readonly operation: PlainOperation | undefined;
 }
 
-interface Commit {
-  readonly bytes: Buffer;
+/** A command, or a whole transaction. */
+export interface Sent {
+  readonly words: readonly (readonly string[])[];
+  readonly isTransaction: boolean;
+  /** Operations that were in the log when it was sent. */
+  readonly storedBefore: number;
+  /** Undefined: it was never answered, so nobody knows what became of it. */
+  answer: Answer | undefined;
+}
+
+export interface Answer {
+  /** One per command; those of a transaction are within the last. */
+  readonly replies: readonly RespReply[];
+  /** Operations that were as durable as promised when it came. */
+  readonly storedAfter: number;
+}
+
+export class SetsLife {
+  /** `steps[n]` is after n operations of this life; the first is what was found. */
+  readonly steps: SetsStep[];
+  appendedCount = 0;
+  syncedCount = 0;
+  /** What was sent over each connection, in order. */
+  readonly connections: Sent[][] = [];
+
+  constructor(found: SetsStep) {
+    this.steps = [found];
+  }
+}
+
+interface LogRecord {
   readonly steps: readonly SetsStep[];
+  /** Operations of its life up to its end. */
+  readonly operationsCount: number;
 }
+
+const FIRST_STEP: SetsStep = { sets: new PlainSets(), operation: undefined };
 
 export type LifeEnd = 'kill' | 'power';
 
 export class SetsHistory {
-  /** The record with number n stands at n - 1. */
-  readonly #commits: Commit[] = [];
-  #storedNumber = 0;
-  #powerSafeNumber = 0;
+  /** The record with number n stands at n - 1. Those that can never be the last one again are empty. */
+  readonly #records: (LogRecord | undefined)[] = [];
+  #appendedNumber = 0;
+  #syncedNumber = 0;
+  #hasSyncFailed = false;
   /** From every dot that was ever handed to the disk to its element. */
   readonly #dots = new Map<string, string>();
-  life = new SetsLife(firstStep);
+  /** By version, what was shown. */
+  readonly #digests = new Map<string, string>();
+  life = new SetsLife(FIRST_STEP);
 
-  get storedNumber(): number {
-    return this.#storedNumber;
-  }
-
-  /** The sets after a record of the journal. */
-  stepAt(number: number): SetsStep {
-    for (let index = number - 1; index >= 0; index -= 1) {
-      const step = this.#commits[index]?.steps.at(-1);
-      if (step !== undefined) return step;
+  appending(body: Uint8Array): void {
+    const steps: SetsStep[] = [];
+    for (const operation of operationsOf(body)) {
+      const step = stepAfter(steps.at(-1) ?? this.#lastStep(), operation);
+      this.#takeDots(operation);
+      steps.push(step);
     }
-    return firstStep;
+    assert(steps.length > 0, 'S6: a record holds an operation');
+    this.life.steps.push(...steps);
+    this.#records.push({ steps, operationsCount: this.life.steps.length - 1 });
   }
 
-  writing(records: readonly JournalWrite[]): void {
-    for (const { number, bytes } of records) {
-      assert(number === this.#commits.length + 1, `S6: journal record ${number} leaves a hole`);
-      const steps: SetsStep[] = [];
-      for (const operation of readRecord(bytes)) {
-        const step = stepAfter(steps.at(-1) ?? this.stepAt(number - 1), operation);
-        this.#takeDots(step);
-        steps.push(step);
-      }
-      assert(steps.length > 0, `S6: journal record ${number} is empty`);
-      this.#commits.push({ bytes: Buffer.from(bytes), steps });
-      this.life.steps.push(...steps);
-    }
+  /** Gives its number. */
+  appended(): number {
+    this.#appendedNumber = this.#records.length;
+    this.life.appendedCount = this.life.steps.length - 1;
+    return this.#appendedNumber;
   }
 
-  stored(records: readonly JournalWrite[], durability: Durability): void {
-    const last = records.at(-1)?.number ?? 0;
-    this.#storedNumber = last;
-    this.life.storedCount = this.life.steps.length - 1;
-    if (durability === 'synced') this.#powerSafeNumber = last;
+  /** There was no room: nothing of the record is on the disk. */
+  refused(): void {
+    const { steps = [] } = this.#records.pop() ?? {};
+    this.life.steps.length -= steps.length;
+    for (const { operation } of steps) for (const dot of dotsOf(operation)) this.#dots.delete(dot);
   }
 
-  /** `isGone`: nothing of it is on the disk. Else it may be. */
-  failed(records: readonly JournalWrite[], isGone: boolean): void {
-    const undone = records.flatMap(({ number }) => this.#commits[number - 1]?.steps ?? []);
-    this.life.steps.length -= undone.length;
-    if (!isGone) return;
-    this.#commits.length = (records[0]?.number ?? 1) - 1;
-    for (const step of undone) for (const dot of dotsOf(step)) this.#dots.delete(dot);
+  /** Every record up to this number survives a loss of power. */
+  synced(number: number): void {
+    this.#syncedNumber = Math.max(this.#syncedNumber, number);
+    this.life.syncedCount = this.#records[number - 1]?.operationsCount ?? this.life.syncedCount;
   }
 
-  folding(number: number): void {
-    assert(number <= this.#storedNumber, `S6: record ${number} is folded before it is stored`);
+  /** The disk may drop what was not synced, whatever ends the process. */
+  syncFailed(): void {
+    this.#hasSyncFailed = true;
   }
 
-  folded(number: number): void {
-    this.#powerSafeNumber = Math.max(this.#powerSafeNumber, number);
+  shown(version: string, digest: string): void {
+    const known = this.#digests.get(version) ?? digest;
+    assert(known === digest, `S1: at ${version} the digest was ${known}, and is ${digest}`);
+    this.#digests.set(version, digest);
   }
 
-  /** What a new process will find. Gives the sets that it must show. */
-  recover(stored: StoredSets, end: LifeEnd): { readonly step: SetsStep; readonly lost: number } {
-    this.#checkFold(stored);
-    let last = stored.foldNumber;
-    for (let bytes = stored.journal.get(last + 1); bytes !== undefined; ) {
-      const expected = this.#commits[last]?.bytes;
-      assert(
-        expected?.equals(bytes) === true,
-        `S6: journal record ${last + 1} is not the one that was written last under this number`,
-      );
-      last += 1;
-      bytes = stored.journal.get(last + 1);
-    }
-    const safe = end === 'kill' ? this.#storedNumber : this.#powerSafeNumber;
-    assert(last >= safe, `S6: record ${safe} was acknowledged, ${last} is left after a ${end}`);
-    const lost = Math.max(0, this.#storedNumber - last);
-    this.#commits.length = last;
-    this.#storedNumber = last;
-    const step = this.stepAt(last);
+  /** What a new process will find. Starts its life, and gives the number of records that were lost. */
+  recover(stored: StoredSets | undefined, end: LifeEnd): number {
+    const last = (stored?.checkpointNumber ?? 0) + (stored?.logRecords ?? 0);
+    const isSyncedOnly = end === 'power' || this.#hasSyncFailed;
+    const safe = isSyncedOnly ? this.#syncedNumber : this.#appendedNumber;
+    assert(last >= safe, `S6: record ${safe} was stored, ${last} is left after a ${end}`);
+    assert(last <= this.#records.length, `S6: record ${last} is found, but was never written`);
+    const step = last === 0 ? FIRST_STEP : this.#records[last - 1]?.steps.at(-1);
+    assert(step !== undefined, 'records that may be the last one are kept');
+    const found = stored?.sets ?? new PlainSets();
+    const [has, had] = [found, step.sets].map((sets) => `${sets.version} ${sets.lines().join()}`);
+    assert(has === had, `S21: after record ${last} the disk holds ${has}, not ${had}`);
+    assert((stored?.flaws ?? []).length === 0, `S3: ${stored?.flaws.join()}`);
+    const lost = Math.max(0, this.#appendedNumber - last);
+    this.#records.length = last;
+    this.#records.fill(undefined, 0, Math.max(0, this.#syncedNumber - 1));
+    this.#appendedNumber = last;
+    this.#hasSyncFailed = false;
     this.life = new SetsLife(step);
-    return { step, lost };
+    return lost;
   }
 
-  #checkFold({ foldNumber, content, version }: StoredSets): void {
-    assert(foldNumber <= this.#commits.length, `S6: record ${foldNumber} is folded, it never was`);
-    const step = this.stepAt(foldNumber);
-    const found = contentText(content);
-    const expected = contentText(step.content);
-    assert(
-      found === expected,
-      `S7: at record ${foldNumber} "${found}" is folded, not "${expected}"`,
-    );
-    const versions = [versionText({ ...step, version }), versionText(step)];
-    assert(versions[0] === versions[1], `S4: ${versions[0]} is folded, not ${versions[1]}`);
+  /** A start makes all that it has found durable. */
+  started(): void {
+    this.#syncedNumber = this.#records.length;
   }
 
-  #takeDots(step: SetsStep): void {
-    const { adds } = step.operation ?? { adds: [] };
-    for (const [index, dot] of dotsOf(step).entries()) {
-      const element = adds[index] ?? 'a remove';
+  #lastStep(): SetsStep {
+    return this.life.steps.at(-1) as SetsStep;
+  }
+
+  #takeDots(operation: PlainOperation): void {
+    for (const [index, dot] of dotsOf(operation).entries()) {
+      const element = operation.added[index]?.slice(0, 2).join('/') ?? 'a remove';
       const earlier = this.#dots.get(dot);
       assert(earlier === undefined, `S3: the dot ${dot} of ${element} was already ${earlier}`);
       this.#dots.set(dot, element);
@@ -134,8 +164,37 @@ export class SetsHistory {
   }
 }
 
+/** Read by Protobuf-ES and not by the code under test. */
+function operationsOf(body: Uint8Array): readonly PlainOperation[] {
+  try {
+    return plainByProtobuf(body);
+  } catch (error) {
+    assert(false, `S2: a record cannot be read: ${String(error)}`);
+  }
+}
+
+/** One node makes all operations here, so every element has one dot. */
+function stepAfter({ sets: before }: SetsStep, operation: PlainOperation): SetsStep {
+  const { actor, base, added, removed, dropped } = operation;
+  const name = `the operation ${formatDot(dotOf(actor, base))}`;
+  const last = before.version.counterOf(actor);
+  assert(base === last + 1, `S4: ${name} follows ${formatActor(actor)}:${last}`);
+  const absent = removed.find(([set, member]) => !before.has({ set, member }));
+  assert(absent === undefined, `S2: ${name} removes ${absent?.join('/')}, which is absent`);
+  const had = [...added, ...removed].flatMap(([set, member]) =>
+    before.dotsOf({ set, member }).map(formatDot),
+  );
+  assert(
+    had.toSorted().join() === dropped.toSorted().join(),
+    `S2: ${name} drops ${dropped.join()}, its elements had ${had.join()}`,
+  );
+  const sets = before.copy();
+  sets.apply(operation);
+  return { sets, operation };
+}
+
 /** Of all counters that an operation takes. */
-function dotsOf({ operation }: SetsStep): readonly string[] {
+function dotsOf(operation: PlainOperation | undefined): readonly string[] {
   if (operation === undefined) return [];
   const { actor, base, count } = operation;
   return Array.from({ length: count }, (_, index) => formatDot(dotOf(actor, base + index)));

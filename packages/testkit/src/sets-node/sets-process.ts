@@ -1,23 +1,32 @@
-// The process of the node: the real sets over the simulated disk, with clients in front. Before it starts,
-// what the disk holds is compared with what was written; once it has started, what it shows is, too.
-import { assert, type Metrics, type Storage, SynclineError } from '@syncline/kernel';
+// The process of the node: the real sets over the simulated disk, with clients in front. Before it starts, what the
+// disk holds is compared with what was written; once it has started, what it shows is, too.
+import { assert, type Durability, type Metrics, SynclineError } from '@syncline/kernel';
 import type { SeededRandom, SimPorts } from '@syncline/kernel/testing';
-import type { openSets, Sets } from '@syncline/sets';
-import { checkSerialOrder } from './checks/serial-order.js';
-import { digestKeyOf, digestText, hexWord } from './digest-text.js';
-import { SetClient } from './set-client.js';
+import type { openSets, Sets, SetsOptions } from '@syncline/sets';
+import { createOrderKeys, readStoredPlainly, type StoredSets } from '@syncline/sets/testing';
+import { BusyClock } from './busy-clock.js';
+import { checkSerialOrder } from './serial-order.js';
+import { runClient, type SetClientOptions, ToldDurability } from './set-client.js';
 import type { LifeEnd, SetsHistory } from './sets-history.js';
-import type { SetsPlan } from './sets-plan.js';
-import { type SetsStep, versionText } from './sets-step.js';
-import { readStored } from './stored-sets.js';
-import { ToldDurability } from './told-durability.js';
-import { WatchedStorage } from './watched-storage.js';
+import { WatchedFiles } from './watched-files.js';
 
-const CLUSTER_ID = 'sim';
-const DIGEST_KEY = digestKeyOf(CLUSTER_ID);
+const OWNER = { nodeId: 1, clusterId: 'sim' };
+const KEYS = createOrderKeys(OWNER.clusterId);
 /** How long a node with a failed disk may go on, to be read from. */
 const FAILED_MS_MAX = 500;
 const LOOK_MS = 100;
+
+/** What a seed makes of the node and its clients. */
+export interface SetsPlan extends SetClientOptions {
+  readonly durability: Durability;
+  readonly limits: NonNullable<SetsOptions['limits']>;
+  readonly serveWhileLoading: boolean;
+  /** How long a turn of the event loop takes, at most. */
+  readonly turnMsMax: number;
+  readonly clientsCount: number;
+  /** From a start to an orderly stop, on average; infinite in runs without any. */
+  readonly stopAfterMs: number;
+}
 
 export interface SetsProcessDeps {
   readonly ports: SimPorts;
@@ -25,7 +34,9 @@ export interface SetsProcessDeps {
   readonly plan: SetsPlan;
   readonly random: SeededRandom;
   readonly open: typeof openSets;
-  readonly isLoading: () => boolean;
+  readonly isAlive: () => boolean;
+  /** False when nothing more is to be done. */
+  readonly isWanted: () => boolean;
   /** How the life before has ended. Asked once, when the disk was read. */
   readonly takeEnd: () => LifeEnd;
 }
@@ -33,38 +44,40 @@ export interface SetsProcessDeps {
 export class SetsProcess {
   readonly #deps: SetsProcessDeps;
   readonly #sets: Sets;
-  readonly #storage: Storage;
-  readonly #told: ToldDurability;
   #isStopping = false;
 
-  private constructor(deps: SetsProcessDeps, sets: Sets, storage: Storage, told: ToldDurability) {
+  private constructor(deps: SetsProcessDeps, sets: Sets) {
     this.#deps = deps;
     this.#sets = sets;
-    this.#storage = storage;
-    this.#told = told;
   }
 
   static async start(deps: SetsProcessDeps): Promise<SetsProcess> {
-    const { ports, history, plan } = deps;
+    const { ports, history, plan, random } = deps;
     const { chaos } = ports;
-    const inner = await ports.openStorage('sets');
-    await inner.whenReadable();
-    const stored = await readStored(inner, DIGEST_KEY);
-    checkSerialOrder(history.life, DIGEST_KEY);
-    const { step, lost } = history.recover(stored, deps.takeEnd());
+    const stored = await readStored(ports);
+    checkSerialOrder(history.life, KEYS);
+    const lost = history.recover(stored, deps.takeEnd());
     if (lost > 0) chaos.probe('sets/lost-a-suffix');
-    if (stored.journal.size > 0) chaos.probe('sets/journal-found');
-    const told = new ToldDurability(plan.durability);
-    const storage = new WatchedStorage({
-      inner,
+    const clock = new BusyClock(ports.clock, random.fork('turns'), plan.turnMsMax);
+    const files = new WatchedFiles({
+      inner: ports.files,
       history,
-      durability: () => told.now,
-      onFailed: (isFull) => chaos.probe(isFull ? 'sets/refused' : 'sets/failed'),
+      onTrouble: (kind) => chaos.probe(`sets/${kind}`),
     });
-    const sets = await openOrExplain(deps, storage);
-    const process = new SetsProcess(deps, sets, storage, told);
-    checkShown(sets, step);
-    for (let client = 0; client < plan.clientsCount; client += 1) void process.#runClient(client);
+    const { durability, limits, serveWhileLoading } = plan;
+    const sets = await orExplain(() =>
+      deps.open(
+        { ...ports, clock, metrics: probing(ports), files },
+        { ...OWNER, durability, limits, serveWhileLoading },
+      ),
+    );
+    const process = new SetsProcess(deps, sets);
+    const loaded = orExplain(() => sets.loaded).then(() => process.#checkShown());
+    if (!serveWhileLoading) await loaded;
+    const told = new ToldDurability(durability);
+    for (let client = 0; client < plan.clientsCount; client += 1)
+      void process.#runClient(random.fork(`client/${client}`), told);
+    await loaded;
     void process.#endInTime();
     return process;
   }
@@ -76,38 +89,48 @@ export class SetsProcess {
 
   /** An orderly stop, after which the disk must tell the whole story by itself. */
   async finish(): Promise<void> {
-    const { history } = this.#deps;
+    const { ports, history } = this.#deps;
     this.#isStopping = true;
     await this.#sets.close();
-    checkSerialOrder(history.life, DIGEST_KEY);
-    const last = history.storedNumber;
-    const stored = await readStored(this.#storage, DIGEST_KEY);
-    assert(
-      stored.foldNumber === last && stored.journal.size === 0,
-      `S6: a clean stop folds up to record ${last}, not ${stored.foldNumber}`,
-    );
-    history.recover(stored, 'kill');
+    checkSerialOrder(history.life, KEYS);
+    const stored = await readStored(ports);
+    assert(stored?.identity.state === 'clean', 'S6: a stop on a healthy disk is clean');
+    const lost = history.recover(stored, 'kill');
+    assert(lost === 0, `S6: an orderly stop has lost ${lost} records`);
   }
 
-  #runClient(index: number): Promise<void> {
-    const { ports, history, plan, random, isLoading } = this.#deps;
-    const client = new SetClient(
+  #runClient(random: SeededRandom, told: ToldDurability): Promise<void> {
+    const { ports, history, plan, isAlive, isWanted } = this.#deps;
+    return runClient(
       {
         sets: this.#sets,
-        life: history.life,
+        history,
         clock: ports.clock,
-        random: random.fork(`client/${index}`),
-        onSent: (command) => this.#told.sent(command),
-        onAnswered: (sent) => this.#told.answered(sent),
+        random,
+        told,
+        isAlive,
+        isWanted: () => isWanted() && !this.#isStopping,
+        onCut: () => ports.chaos.probe('sets/cut'),
       },
       plan,
     );
-    return client.run(isLoading);
+  }
+
+  #checkShown(): void {
+    const { history } = this.#deps;
+    const { version, liveDots, xor } = this.#sets.digest();
+    const [step] = history.life.steps;
+    const shown = `${String(version)} ${liveDots}:${xor.join(':')}`;
+    const expected = `${step?.sets.version} ${step?.sets.digest(KEYS)}`;
+    assert(shown === expected, `S6: a start shows ${shown}, the disk holds ${expected}`);
+    const words = xor.map((word) => word.toString(16).padStart(8, '0'));
+    history.shown(String(version), `${liveDots} ${words.join('')}`);
+    history.started();
   }
 
   /** Stops cleanly after a while, in runs with such stops; and ends a process whose disk has failed. */
   async #endInTime(): Promise<void> {
-    const { ports, plan, random, isLoading } = this.#deps;
+    const { ports, plan, random, isWanted } = this.#deps;
     const { clock } = ports;
     const chance = random.fork('end');
     const stopMs = clock.monotonicMs() - plan.stopAfterMs * Math.log(1 - chance.float());
@@ -117,7 +140,7 @@ export class SetsProcess {
         await clock.sleep(FAILED_MS_MAX * chance.float());
         return ports.exit('the disk has failed');
       }
-      if (clock.monotonicMs() < stopMs || !isLoading()) continue;
+      if (clock.monotonicMs() < stopMs || !isWanted()) continue;
       this.#isStopping = true;
       await this.#sets.close();
       ports.chaos.probe('sets/stopped');
@@ -126,15 +149,21 @@ export class SetsProcess {
   }
 }
 
+async function readStored({ files, chaos }: SimPorts): Promise<StoredSets | undefined> {
+  const stored = await orExplain(() => readStoredPlainly(files, OWNER));
+  if (stored === undefined) return undefined;
+  if (stored.checkpointNumber > 0 && stored.logRecords > 0) chaos.probe('sets/checkpoint-and-log');
+  const names = await files.list('checkpoint');
+  if (names.some((name) => name.endsWith('.tmp'))) chaos.probe('sets/half-a-checkpoint');
+  const segments = (await files.list('log')).filter((name) => name.endsWith('.log'));
+  if (segments.length > 1) chaos.probe('sets/several-segments');
+  return stored;
+}
+
 /** Damage that only the process itself can have done must not end in starting again and again. */
-async function openOrExplain(deps: SetsProcessDeps, storage: Storage): Promise<Sets> {
-  const { ports, plan, open } = deps;
-  const { durability, cacheBytesMax } = plan;
+async function orExplain<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
-    return await open(
-      { ...ports, metrics: probing(ports), storage },
-      { nodeId: 1, clusterId: CLUSTER_ID, durability, cacheBytesMax },
-    );
+    return await work();
   } catch (thrown) {
     const isDamage = thrown instanceof SynclineError && thrown.code === 'corrupt';
     if (isDamage) assert(false, `S6: what was written cannot be read again: ${thrown.message}`);
@@ -145,15 +174,11 @@ async function openOrExplain(deps: SetsProcessDeps, storage: Storage): Promise<S
 function probing({ metrics, chaos }: SimPorts): Metrics {
   return {
     ...metrics,
-    add: (name) => {
-      if (name === 'syncline_sets_journal_cut_total') chaos.probe('sets/journal-cut');
+    add: (name, amount = 1) => {
+      if (name === 'syncline_sets_log_cut_bytes_total' && amount > 0) chaos.probe('sets/log-cut');
+    },
+    set: (name, value) => {
+      if (name === 'syncline_sets_pin_entries' && value > 0) chaos.probe('sets/pinned');
     },
   };
-}
-
-function checkShown(sets: Sets, step: SetsStep): void {
-  const { version, liveDots, xor } = sets.digest();
-  const found = `${String(version)} ${liveDots} ${xor.map(hexWord).join('')}`;
-  const expected = `${versionText(step)} ${digestText(step.content.values(), DIGEST_KEY)}`;
-  assert(found === expected, `S6: a start shows ${found}, the disk holds ${expected}`);
 }

@@ -1,8 +1,9 @@
-// The sets of one node under simulation: clients with random commands on a disk that is slow, full or
-// failing, a process that ends at any moment, and what must hold at every start and in the end.
+// Add-wins sets on one node, its clients, and everything that can end the node or fail its disk.
 import { assert } from '@syncline/kernel';
+import type { SeededRandom } from '@syncline/kernel/testing';
 import { openSets } from '@syncline/sets';
 import { crashPoints, PowerWatch } from '../simulation/disk-watch.js';
+import { clockSteps } from '../simulation/faults/clock-steps.js';
 import { crashes } from '../simulation/faults/crashes.js';
 import { failingSyncs } from '../simulation/faults/failing-syncs.js';
 import { fullDisks } from '../simulation/faults/full-disks.js';
@@ -10,25 +11,42 @@ import { pauses } from '../simulation/faults/pauses.js';
 import { powerLosses } from '../simulation/faults/power-losses.js';
 import { slowDisks } from '../simulation/faults/slow-disks.js';
 import type { Workload, WorkloadContext, WorkloadEntry } from '../simulation/workload.js';
-import { loadPlanted } from './bugs/load-planted.js';
-import { isPlantedSetsBug, PLANTED_SETS_BUGS, type PlantedSetsBug } from './bugs/planted-bug.js';
+import {
+  isPlantedSetsBug,
+  loadPlanted,
+  PLANTED_SETS_BUGS,
+  type PlantedSetsBug,
+} from './planted-bug.js';
 import { type LifeEnd, SetsHistory } from './sets-history.js';
-import { planSets, type SetsPlan } from './sets-plan.js';
-import { SetsProcess } from './sets-process.js';
+import { type SetsPlan, SetsProcess } from './sets-process.js';
 
 const COME_UP_MS_MAX = 60_000;
-const POLL_MS = 50;
+/** Longer than a node waits that found no room for its epoch. */
+const POLL_MS = 1_500;
 
 export const setsWorkload: WorkloadEntry = {
   name: 'sets',
-  faults: [crashPoints, crashes, failingSyncs, fullDisks, pauses, powerLosses, slowDisks],
+  faults: [
+    clockSteps,
+    crashPoints,
+    crashes,
+    failingSyncs,
+    fullDisks,
+    pauses,
+    powerLosses,
+    slowDisks,
+  ],
   bugs: PLANTED_SETS_BUGS,
   probes: [
+    'sets/checkpoint-and-log',
+    'sets/cut',
     'sets/failed',
-    'sets/journal-cut',
-    'sets/journal-found',
+    'sets/full',
+    'sets/half-a-checkpoint',
+    'sets/log-cut',
     'sets/lost-a-suffix',
-    'sets/refused',
+    'sets/pinned',
+    'sets/several-segments',
     'sets/stopped',
   ],
   async prepare(bug) {
@@ -40,15 +58,42 @@ export const setsWorkload: WorkloadEntry = {
   },
 };
 
+/** Few names and members, so that clients get in each other's way; small limits, so that rare things are common. */
+function planSets(random: SeededRandom): SetsPlan & { readonly runMs: number } {
+  const pick = <T>(...choices: readonly [T, ...T[]]): T =>
+    choices[Math.floor(random.float() * choices.length)] ?? choices[0];
+  return {
+    durability: pick('buffered', 'synced'),
+    limits: {
+      checkpointLogBytesMin: pick(500, 3_000, 1_000_000),
+      logReserveBytes: pick(0, 4_096),
+      logSegmentBytesMax: pick(300, 2_000, 20_000),
+      pinEntriesMax: pick(2, 20, 1_000_000, 1_000_000),
+      stopReplayBytesMax: pick(0, 2_000),
+      turnMembersMax: pick(4, 100, 16_384),
+    },
+    isLarge: pick(true, false, false, false),
+    serveWhileLoading: pick(true, false),
+    turnMsMax: pick(0, 3, 10),
+    clientsCount: pick(1, 2, 3, 4),
+    pipelineMax: pick(1, 1, 3, 6),
+    betweenMsMax: pick(20, 60, 200),
+    runMs: 1_500 + 3_500 * random.float(),
+    stopAfterMs: pick(Number.POSITIVE_INFINITY, 3_000, 1_000),
+    switchPart: pick(0, 0, 0.01, 0.05),
+    savePart: pick(0, 0.01, 0.05),
+  };
+}
+
 class SetsWorkload implements Workload {
   readonly name = 'sets';
   readonly #bug: PlantedSetsBug | undefined;
   readonly #history = new SetsHistory();
-  #plan: SetsPlan | undefined;
   #process: SetsProcess | undefined;
   /** How the life before has ended. */
   #end: LifeEnd = 'kill';
-  #isLoading = true;
+  #runMs = 0;
+  #isWanted = true;
   readonly #counts = { lives: 0, operations: 0, answers: 0 };
 
   constructor(bug: PlantedSetsBug | undefined) {
@@ -57,21 +102,22 @@ class SetsWorkload implements Workload {
 
   async setup({ simulation, random, targets }: WorkloadContext): Promise<void> {
     const plan = planSets(random.fork('plan'));
+    this.#runMs = plan.runMs;
     const open = this.#bug === undefined ? openSets : await loadPlanted(this.#bug);
-    this.#plan = plan;
     const node = simulation.addNode('n1', async (ports) => {
+      const { life } = node;
       this.#process = undefined;
       this.#count();
-      const deps = {
+      this.#process = await SetsProcess.start({
         ports,
         plan,
         open,
         history: this.#history,
         random: random.fork(`life/${this.#counts.lives}`),
-        isLoading: () => this.#isLoading,
+        isAlive: () => node.life === life,
+        isWanted: () => this.#isWanted,
         takeEnd: () => this.#takeEnd(),
-      };
-      this.#process = await SetsProcess.start(deps);
+      });
     });
     node.disk.plan = new PowerWatch(node.disk.plan, () => {
       this.#end = 'power';
@@ -81,8 +127,8 @@ class SetsWorkload implements Workload {
 
   async start({ simulation, targets }: WorkloadContext): Promise<void> {
     for (const node of targets) node.start();
-    await simulation.clock.sleep(this.#plan?.runMs ?? 0);
-    this.#isLoading = false;
+    await simulation.clock.sleep(this.#runMs);
+    this.#isWanted = false;
   }
 
   async check({ simulation }: WorkloadContext): Promise<void> {
@@ -107,8 +153,8 @@ class SetsWorkload implements Workload {
 
   /** What the life that is over has done. */
   #count(): void {
-    const { steps, clients } = this.#history.life;
-    const answers = clients.flat().filter(({ answer }) => answer !== undefined).length;
+    const { steps, connections } = this.#history.life;
+    const answers = connections.flat().filter(({ answer }) => answer !== undefined).length;
     this.#counts.lives += 1;
     this.#counts.operations += steps.length - 1;
     this.#counts.answers += answers;

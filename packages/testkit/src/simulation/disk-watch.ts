@@ -2,6 +2,7 @@
 // disk operation, before the process gets its result.
 import type {
   DiskOperation,
+  DiskOperationKind,
   DiskPlan,
   PowerLoss,
   SeededRandom,
@@ -53,7 +54,16 @@ export class PowerWatch extends OuterPlan {
   }
 }
 
-/** Of each write. */
+/** After these, and after every write to a store. */
+const CRASH_POINTS: ReadonlySet<DiskOperationKind> = new Set([
+  'append',
+  'handle-open',
+  'handle-truncate',
+  'names',
+  'sync',
+  'sync-names',
+]);
+/** Of each of them. */
 const CRASH_PROBABILITY = 0.02;
 const POWER_PROBABILITY = 0.6;
 const RESTART_MS = 100;
@@ -72,14 +82,15 @@ class CrashPlan extends OuterPlan {
 
   override done(operation: DiskOperation): void {
     super.done(operation);
-    if (this.#end.aborted || !operation.kind.endsWith('-write')) return;
+    const { kind } = operation;
+    if (this.#end.aborted || !(kind.endsWith('-write') || CRASH_POINTS.has(kind))) return;
     if (this.#random.float() >= CRASH_PROBABILITY) return;
     if (this.#random.float() < POWER_PROBABILITY) this.#node.losePower();
     else this.#node.kill();
   }
 }
 
-/** Ends processes between a write and its acknowledgement, where time alone would seldom hit. */
+/** Ends processes between a change on disk and its acknowledgement, where time alone would seldom hit. */
 export const crashPoints: Workload = {
   name: 'crash-points',
   async start({ simulation, random, targets }, signal) {

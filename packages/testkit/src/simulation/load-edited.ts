@@ -1,5 +1,5 @@
-// Loads a package with a bug in it: copies of the modules to edit, and of all between those and the entry,
-// beside the originals. Everything else is shared with the real code.
+// Loads a package with a bug in it, or in another package that it uses: copies of the modules to edit, and of all
+// between those and the entry, beside the originals. Everything else is shared with the real code.
 //
 // It works on sources, which tests read, and on what they are compiled to, which programs run: on either the
 // text to find stands in one module. If it is not there the code has moved on, and loading fails.
@@ -8,8 +8,10 @@ import { dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { assert } from '@syncline/kernel';
 
-/** In module `file` of the package each `find` becomes `replace`. Blanks and line ends are all alike. */
+/** In module `file` each `find` becomes `replace`. Blanks and line ends are all alike. */
 export interface SourceEdit {
+  /** Default: the package that is loaded. */
+  readonly folder?: string;
   readonly file: string;
   readonly find: string;
   readonly replace: string;
@@ -33,40 +35,49 @@ const TREE = ENDING === '.ts' ? 'src' : 'dist';
 const PACKAGES = fileURLToPath(new URL('../../../', import.meta.url));
 /** In a folder that is never kept, from which packages are found. */
 const COPIES = fileURLToPath(new URL('../../dist/planted/', import.meta.url));
-const IMPORT = /(\bfrom |\bimport )'(\.[^']+)\.js'/g;
+const IMPORT = /(\bfrom |\bimport )'(?:(\.[^']+)\.js|@syncline\/([a-z]+))'/g;
 
 /** Gives what the entry exports. */
 export async function loadEdited({ folder, entry, bug, edits }: EditedPackage): Promise<unknown> {
-  const originals = join(PACKAGES, folder, TREE);
-  const texts = edited(await readModules(originals), bug, edits);
-  const files = edits.map(({ file }) => file);
-  const needed = reachable(texts, entry);
+  const files = edits.map((edit) => `${edit.folder ?? folder}/${edit.file}`);
+  const folders = new Set([folder, ...edits.map((edit) => edit.folder ?? folder)]);
+  const originals = new Map<string, string>();
+  for (const each of folders) await readModules(each, originals);
+  const texts = edited(originals, bug, edits, files);
+  const start = `${folder}/${entry}`;
+  const needed = reachable(texts, start);
   const copied = new Set([...importersOf(texts, files)].filter((file) => needed.has(file)));
-  assert(copied.has(entry), `${bug}: ${entry} does not use what is edited`);
+  assert(copied.has(start), `${bug}: ${entry} does not use what is edited`);
   const place = join(COPIES, `${bug}-${process.pid}`);
   try {
     for (const file of copied) {
-      await writeCopy({ place, file, copied, originals, text: texts.get(file) ?? '' });
+      await writeCopy({ place, file, copied, text: texts.get(file) ?? '' });
     }
-    return await import(/* @vite-ignore */ pathToFileURL(join(place, `${entry}${ENDING}`)).href);
+    return await import(/* @vite-ignore */ pathToFileURL(join(place, `${start}${ENDING}`)).href);
   } finally {
     await rm(place, { recursive: true, force: true });
   }
 }
 
-/** By their paths without ending. */
-async function readModules(originals: string): Promise<Texts> {
-  const texts = new Map<string, string>();
-  for (const path of await readdir(originals, { recursive: true })) {
+/** By their folder and their paths without ending. */
+async function readModules(folder: string, into: Map<string, string>): Promise<void> {
+  const root = join(PACKAGES, folder, TREE);
+  for (const path of await readdir(root, { recursive: true })) {
     if (!path.endsWith(ENDING) || /\.(test|d)\.ts$/.test(path)) continue;
-    texts.set(path.slice(0, -ENDING.length), await readFile(join(originals, path), 'utf8'));
+    const name = `${folder}/${path.slice(0, -ENDING.length)}`;
+    into.set(name, await readFile(join(root, path), 'utf8'));
   }
-  return texts;
 }
 
-function edited(originals: Texts, bug: string, edits: readonly SourceEdit[]): Texts {
+function edited(
+  originals: Texts,
+  bug: string,
+  edits: readonly SourceEdit[],
+  files: readonly string[],
+): Texts {
   const texts = new Map(originals);
-  for (const { file, find, replace } of edits) {
+  for (const [index, { find, replace }] of edits.entries()) {
+    const file = files[index] ?? '';
     const pattern = new RegExp(find.split(/\s+/).map(escapeText).join('\\s+'), 'g');
     const text = texts.get(file) ?? '';
     assert(pattern.test(text), `${bug}: ${file} no longer has "${find}"`);
@@ -80,7 +91,12 @@ function edited(originals: Texts, bug: string, edits: readonly SourceEdit[]): Te
 
 function importsOf(texts: Texts, file: string): readonly string[] {
   const found = (texts.get(file) ?? '').matchAll(IMPORT);
-  return Array.from(found, ([, , path = '']) => join(dirname(file), path));
+  return Array.from(found, ([, , path, folder]) => importedBy(file, path, folder));
+}
+
+/** A module of the same package, or the entry of another one. */
+function importedBy(file: string, path: string | undefined, folder: string | undefined): string {
+  return path === undefined ? `${folder}/index` : join(dirname(file), path);
 }
 
 /** These modules, and all that import one of them, however far away. */
@@ -107,17 +123,22 @@ interface Copy {
   readonly file: string;
   readonly text: string;
   readonly copied: ReadonlySet<string>;
-  readonly originals: string;
 }
 
 /** A copy finds what is not copied where it was. */
-async function writeCopy({ place, file, text, copied, originals }: Copy): Promise<void> {
+async function writeCopy({ place, file, text, copied }: Copy): Promise<void> {
   const folder = dirname(join(place, file));
-  const linked = text.replaceAll(IMPORT, (whole, keyword: string, path: string) => {
-    const imported = join(dirname(file), path);
-    if (copied.has(imported)) return whole;
-    return `${keyword}'${relative(folder, join(originals, imported))}.js'`;
-  });
+  const linked = text.replaceAll(
+    IMPORT,
+    (whole, keyword: string, path?: string, other?: string) => {
+      const imported = importedBy(file, path, other);
+      if (path === undefined && !copied.has(imported)) return whole;
+      const [from = '', ...names] = imported.split('/');
+      const original = join(PACKAGES, from, TREE, ...names);
+      const target = relative(folder, copied.has(imported) ? join(place, imported) : original);
+      return `${keyword}'${target.startsWith('.') ? '' : './'}${target}.js'`;
+    },
+  );
   await mkdir(folder, { recursive: true });
   await writeFile(join(place, `${file}${ENDING}`), linked);
 }

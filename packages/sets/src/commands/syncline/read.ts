@@ -10,9 +10,9 @@ import {
   commandsIn,
   type KnownCommand,
 } from '../command.js';
+import { runCommand } from '../dispatch.js';
 import { errorFor, errorTexts } from '../errors.js';
 import { resolveCommand } from '../lookup.js';
-import { runCommand } from '../run-command.js';
 import { integerWord, isOption } from '../words.js';
 import { parseVersion } from './versions.js';
 

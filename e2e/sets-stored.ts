@@ -8,7 +8,7 @@ import { makeTempDirectory } from '@syncline/testkit';
 /** Node id and cluster id that a server has by default. */
 const OWNER = { nodeId: 1, clusterId: 'syncline' };
 
-export interface LeftSets extends Omit<StoredSets, 'elements'> {
+export interface LeftSets extends StoredSets {
   /** Members by set. */
   readonly members: ReadonlyMap<string, ReadonlySet<string>>;
   /** A checkpoint was interrupted. */
@@ -29,11 +29,6 @@ export async function readLeftSets(dataDir: string): Promise<LeftSets> {
   };
 }
 
-function bySet({ elements }: StoredSets): ReadonlyMap<string, ReadonlySet<string>> {
-  const members = new Map<string, Set<string>>();
-  for (const element of elements.keys()) {
-    const [set, member] = JSON.parse(element) as [string, string];
-    members.set(set, (members.get(set) ?? new Set()).add(member));
-  }
-  return members;
+function bySet({ sets }: StoredSets): ReadonlyMap<string, ReadonlySet<string>> {
+  return new Map(sets.setNames().map((set) => [set, new Set(sets.members(set))]));
 }

@@ -8,6 +8,7 @@ import { protocolLimits } from '@syncline/protocol';
 import { serverLimits, serverMetrics } from '@syncline/server';
 import { renderConfigDoc } from '@syncline/server/config';
 import { setsLimits, setsMetrics } from '@syncline/sets';
+import { streamsLimits } from '@syncline/streams';
 import { renderCommandsPage } from './commands-page.js';
 import { renderErrorsPage } from './errors-page.js';
 import { renderLimitsPage } from './limits-page.js';
@@ -19,6 +20,7 @@ const limits = {
   fair: fairLimits,
   sets: setsLimits,
   jobs: jobsLimits,
+  streams: streamsLimits,
   server: serverLimits,
   cli: cliLimits,
 };

@@ -157,7 +157,7 @@ export class EmbeddedCells<V, Ver> implements Cells<V, Ver, EmbeddedCell<V, Ver>
     let restored: StoredState<Ver> | undefined;
     try {
       await this.#deps.replace({
-        writeBack: this.writeBack as WriteBack<unknown, unknown>,
+        writeBack: this.writeBack,
         fill: async (batch) => {
           restored = await fillRestore(this.#source(), this.#deps.storage, batch, bytes);
         },

@@ -87,7 +87,10 @@ export class SegmentFiles {
     this.#hasNewRecords = true;
   }
 
-  /** Makes every write so far durable, and the names of the segments. Any error is final. */
+  /**
+   * Makes every write so far durable, and the names of the segments. Any error is final, except a lack of descriptors
+   * for the directory: then nothing counts as durable, and it can be tried again.
+   */
   async sync(): Promise<void> {
     if (this.#current && this.#leftover) await this.#removeLeftover(this.#leftover);
     const full = [...this.#unsynced];
@@ -96,7 +99,12 @@ export class SegmentFiles {
     this.#hasNewRecords = false;
     this.#hasNewNames = false;
     await Promise.all(changed.map((handle) => handle.sync()));
-    if (hadNewNames) await this.#deps.files.syncDir(this.#directory);
+    try {
+      if (hadNewNames) await this.#deps.files.syncDir(this.#directory);
+    } catch (thrown) {
+      this.#hasNewNames = true;
+      throw thrown;
+    }
     this.#unsynced = this.#unsynced.slice(full.length);
     await Promise.allSettled(full.map((handle) => handle.close()));
   }

@@ -220,7 +220,7 @@ export class SegmentLog implements AsyncDisposable {
     try {
       await this.#files.sync();
     } catch (thrown) {
-      throw this.#fail(thrown);
+      throw isTemporary(thrown) ? thrown : this.#fail(thrown);
     }
     this.#syncedThrough = through;
     this.#reserve.refill();

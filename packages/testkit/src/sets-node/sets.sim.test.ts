@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { runSeeds } from '../simulation/run-seeds.js';
 import { problemOf } from '../simulation/seeds-report.js';
-import { PLANTED_SETS_BUGS, type PlantedSetsBug } from './bugs/planted-bug.js';
+import { PLANTED_SETS_BUGS, type PlantedSetsBug } from './planted-bug.js';
 import { setsWorkload } from './sets-workload.js';
 
 const CHECKED =

@@ -78,7 +78,7 @@ function storeCommand(name: string, rule: SetRule, summary: string): Command {
     async runLong({ args, keyspace, reply }, signal) {
       const destination = args.bytes(1);
       const stored = await withGate(keyspace, signal, async (hold) => {
-        const deps = { keyspace, pause: () => keyspace.yieldIfOverBudget() };
+        const deps = { keyspace, pause: () => hold.nextPart() };
         const named = { args, from: 2, to: args.length };
         using result = await PinnedAlgebra.open(rule, deps, named);
         const changes = new ChangeParts({ keyspace, hold });

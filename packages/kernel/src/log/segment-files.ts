@@ -87,7 +87,10 @@ export class SegmentFiles {
     this.#hasNewRecords = true;
   }
 
-  /** Makes every write so far durable, and the names of the segments. Any error is final. */
+  /**
+   * Makes every write so far durable, and the names of the segments. Throws `unavailable` when there is no
+   * descriptor to sync the directory; the next sync tries again. Any other error is final.
+   */
   async sync(): Promise<void> {
     if (this.#current && this.#leftover) await this.#removeLeftover(this.#leftover);
     const full = [...this.#unsynced];
@@ -96,7 +99,7 @@ export class SegmentFiles {
     this.#hasNewRecords = false;
     this.#hasNewNames = false;
     await Promise.all(changed.map((handle) => handle.sync()));
-    if (hadNewNames) await this.#deps.files.syncDir(this.#directory);
+    if (hadNewNames) await this.#syncNames();
     this.#unsynced = this.#unsynced.slice(full.length);
     await Promise.allSettled(full.map((handle) => handle.close()));
   }
@@ -127,6 +130,15 @@ export class SegmentFiles {
   async close(): Promise<void> {
     const handles = [...this.#unsynced, this.#current?.handle, this.#leftover];
     await Promise.allSettled(handles.map(async (handle) => handle?.close()));
+  }
+
+  async #syncNames(): Promise<void> {
+    try {
+      await this.#deps.files.syncDir(this.#directory);
+    } catch (thrown) {
+      this.#hasNewNames = true;
+      throw thrown;
+    }
   }
 
   /** False if the current segment has to take the record. */

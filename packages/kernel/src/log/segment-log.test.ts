@@ -1,7 +1,7 @@
 // What a segment log does while nothing goes wrong, and what it refuses. Crashes are in
 // segment-log-crash.sim.test.ts, a real disk is in segment-log.int.test.ts.
-import { expect, test } from 'vitest';
-import type { SynclineError } from '../error.js';
+import { expect, test, vi } from 'vitest';
+import { SynclineError } from '../error.js';
 import { createSeededRandom } from '../seeded-random.js';
 import { type DiskOperation, SeededDiskPlan, type Verdict } from '../sim/disk/disk-plan.js';
 import { runInSimulation } from '../sim/run-in-simulation.js';
@@ -281,6 +281,22 @@ test.each(['failed', 'no-descriptors'] as const)(
     });
   },
 );
+
+test('K46 a sync that has no descriptor for the directory can be tried again', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await openSampleLog(world);
+    const syncDir = vi.spyOn(world.files, 'syncDir');
+    syncDir.mockRejectedValue(new SynclineError('unavailable', 'too many open files'));
+    appendNumbered(log, 8);
+    expect(log.segments).toBe(2);
+    await expect(log.sync()).rejects.toMatchObject({ code: 'unavailable' });
+    expect(log.syncedThrough).toBe(0);
+    appendNumbered(log, 1);
+    syncDir.mockRestore();
+    await log.sync();
+    expect(log.syncedThrough).toBe(9);
+    await log.close();
+  }));
 
 test('K46 a segment that got no record is removed before the next one is begun', () =>
   runInSimulation(1, async (world) => {

@@ -179,7 +179,10 @@ export class SegmentLog implements AsyncDisposable {
     return this.#reserve.release();
   }
 
-  /** Makes everything appended so far durable. One sync runs at a time; later callers share the next. */
+  /**
+   * Makes everything appended so far durable. One sync runs at a time; later callers share the next. Rejects
+   * with `unavailable` when there is no file descriptor for it: try again. Any other error is final.
+   */
   sync(): Promise<void> {
     return this.#syncs.request();
   }
@@ -220,7 +223,7 @@ export class SegmentLog implements AsyncDisposable {
     try {
       await this.#files.sync();
     } catch (thrown) {
-      throw this.#fail(thrown);
+      throw isTemporary(thrown) ? thrown : this.#fail(thrown);
     }
     this.#syncedThrough = through;
     this.#reserve.refill();

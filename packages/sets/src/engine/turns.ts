@@ -237,7 +237,10 @@ export class Turns {
       await log.sync();
     } catch (thrown) {
       this.#isSyncing = false;
-      this.fail(SynclineError.from(thrown, 'storage-failed'));
+      const error = SynclineError.from(thrown, 'storage-failed');
+      if (error.code === 'unavailable')
+        this.#planSync(); // no file descriptor: nothing is lost
+      else this.fail(error);
       return;
     }
     metrics.observe('syncline_sets_log_sync_seconds', (clock.monotonicMs() - startMs) / 1000);

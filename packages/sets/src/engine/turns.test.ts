@@ -441,7 +441,7 @@ describe('on a full disk', () => {
       world.remove('a');
       world.remove('b');
       await world.endTurn();
-      expect(world.log.usedReserve).toEqual([false, false, false, true, true, false]);
+      expect(world.log.usedReserve).toEqual([false, true, false, true, true, true]);
     }));
 
   test('a large turn is undone when it is written early', () =>

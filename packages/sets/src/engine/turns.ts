@@ -191,8 +191,7 @@ export class Turns {
       const startMs = clock.monotonicMs();
       try {
         // A turn that only removes may use the room that is kept back for it.
-        const useReserve = this.#fullBy !== undefined && !record.hasAdds;
-        log.append(RecordKind.operations, [record.bytes()], { useReserve });
+        log.append(RecordKind.operations, [record.bytes()], { useReserve: !record.hasAdds });
       } catch (thrown) {
         return this.#undo(SynclineError.from(thrown, 'storage-failed'));
       }

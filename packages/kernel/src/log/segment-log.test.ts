@@ -256,6 +256,23 @@ test('K44 an append with useReserve gives the reserve up, which is refilled late
     await without.close();
   }));
 
+test('K44 what is left of the reserve is kept for those who may use it', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await openSampleLog(world, { reserveBytes: 2_500_000 });
+    const disk = new FullUntilTruncated();
+    world.node.disk.plan = disk;
+    log.append(1, [bytes('a')], { useReserve: true });
+    disk.isFull = true;
+    expect(() => appendNumbered(log, 1)).toThrow(expect.objectContaining({ code: 'storage-full' }));
+    disk.isFull = false;
+    log.append(1, [bytes('b')], { useReserve: true });
+    expect(() => appendNumbered(log, 1)).toThrow(expect.objectContaining({ code: 'storage-full' }));
+    await world.clock.sleep(1_000);
+    expect(log.append(1, [bytes('c')])).toBe(3);
+    expect(log.isFullReserve).toBe(true);
+    await log.close();
+  }));
+
 test.each(['failed', 'no-descriptors'] as const)(
   'K46 a new segment that cannot be opened (%s)',
   async (verdict) => {
@@ -417,14 +434,14 @@ class JudgingPlan extends SeededDiskPlan {
 
 /** Has room again once the reserve was cut. */
 class FullUntilTruncated extends SeededDiskPlan {
-  #isFull = true;
+  isFull = true;
 
   constructor() {
     super(createSeededRandom(1));
   }
 
   override verdict({ kind, subject }: DiskOperation): Verdict {
-    if (kind === 'handle-truncate' && subject === 'log/reserve') this.#isFull = false;
-    return this.#isFull && kind === 'handle-write' ? 'full' : 'ok';
+    if (kind === 'handle-truncate' && subject === 'log/reserve') this.isFull = false;
+    return this.isFull && kind === 'handle-write' ? 'full' : 'ok';
   }
 }

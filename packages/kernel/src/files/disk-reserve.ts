@@ -31,6 +31,9 @@ export class DiskReserve {
   readonly #bytes: number;
   #handle: AppendHandle | undefined;
   #refilledAtMs = -Infinity;
+  /** Its size when it was given up; 0 once it has that size again. */
+  #givenUpBytes = 0;
+  #refusedAtMs = -Infinity;
   /** The file cannot be used for a reason other than want of room. */
   #isBroken = false;
   #isClosed = false;
@@ -49,7 +52,23 @@ export class DiskReserve {
   release(): boolean {
     const handle = this.#handle;
     if (handle === undefined || handle.length === 0) return false;
-    return this.#attempt(() => handle.truncate(0));
+    const { length } = handle;
+    if (!this.#attempt(() => handle.truncate(0))) return false;
+    this.#givenUpBytes = Math.max(this.#givenUpBytes, length);
+    return true;
+  }
+
+  /**
+   * True unless the room that was given up cannot be taken back. That is tried here, without waiting for a
+   * turn, but in vain at most once a second.
+   */
+  restore(): boolean {
+    if (this.#isRestored) return true;
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs - this.#refusedAtMs < REFILL_MS) return false;
+    while (!this.#isRestored && this.#fillStep());
+    if (!this.#isRestored) this.#refusedAtMs = nowMs;
+    return this.#isRestored;
   }
 
   /** Fills it as far as there is room, one step per turn of the event loop. */
@@ -74,6 +93,12 @@ export class DiskReserve {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#handle?.close();
+  }
+
+  /** A reserve that cannot be used any more keeps nobody waiting. */
+  get #isRestored(): boolean {
+    if (this.#isBroken || (this.#handle?.length ?? 0) >= this.#givenUpBytes) this.#givenUpBytes = 0;
+    return this.#givenUpBytes === 0;
   }
 
   /** True if it took a step and is not full yet. */

@@ -88,8 +88,8 @@ export class SegmentFiles {
   }
 
   /**
-   * Makes every write so far durable, and the names of the segments. Any error is final, except a lack of descriptors
-   * for the directory: then nothing counts as durable, and it can be tried again.
+   * Makes every write so far durable, and the names of the segments. Throws `unavailable` when there is no
+   * descriptor to sync the directory; the next sync tries again. Any other error is final.
    */
   async sync(): Promise<void> {
     if (this.#current && this.#leftover) await this.#removeLeftover(this.#leftover);
@@ -99,12 +99,7 @@ export class SegmentFiles {
     this.#hasNewRecords = false;
     this.#hasNewNames = false;
     await Promise.all(changed.map((handle) => handle.sync()));
-    try {
-      if (hadNewNames) await this.#deps.files.syncDir(this.#directory);
-    } catch (thrown) {
-      this.#hasNewNames = true;
-      throw thrown;
-    }
+    if (hadNewNames) await this.#syncNames();
     this.#unsynced = this.#unsynced.slice(full.length);
     await Promise.allSettled(full.map((handle) => handle.close()));
   }
@@ -135,6 +130,15 @@ export class SegmentFiles {
   async close(): Promise<void> {
     const handles = [...this.#unsynced, this.#current?.handle, this.#leftover];
     await Promise.allSettled(handles.map(async (handle) => handle?.close()));
+  }
+
+  async #syncNames(): Promise<void> {
+    try {
+      await this.#deps.files.syncDir(this.#directory);
+    } catch (thrown) {
+      this.#hasNewNames = true;
+      throw thrown;
+    }
   }
 
   /** False if the current segment has to take the record. */

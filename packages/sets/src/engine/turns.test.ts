@@ -473,6 +473,22 @@ describe('on a full disk', () => {
     }));
 });
 
+test.each(['buffered', 'synced'] as const)(
+  'a sync without a file descriptor is tried again in class %s',
+  (durability) =>
+    withTurns(durability, async (world, clock) => {
+      world.add('a');
+      const settled = world.settled();
+      await clock.sleep(setsLimits.syncIntervalMs.value + 1);
+      await world.endSync(new SynclineError('unavailable', 'too many open files'));
+      expect([world.failures, world.log.isSyncing]).toEqual([[], false]);
+      await clock.sleep(setsLimits.syncIntervalMs.value + 1);
+      expect(world.log.syncsCount).toBe(2);
+      await world.endSync();
+      expect(settled.outcome).toBe('settled');
+    }),
+);
+
 describe('on a failing disk', () => {
   test.each(['buffered', 'synced'] as const)('a failed append is final in class %s', (durability) =>
     withTurns(durability, async (world) => {

@@ -241,7 +241,7 @@ export class Turns {
       this.#isSyncing = false;
       const error = SynclineError.from(thrown, 'storage-failed');
       if (error.code === 'unavailable')
-        this.#planSync(); // no descriptor was free
+        this.#planSync(); // no file descriptor: nothing is lost
       else this.fail(error);
       return;
     }

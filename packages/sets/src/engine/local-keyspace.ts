@@ -144,6 +144,7 @@ export class LocalKeyspace implements Keyspace {
   // Changes.
 
   add(args: ByteList, key: number, from: number, to = args.length): number {
+    if (from >= to) return 0; // it would leave a set without members
     this.begin();
     let set: SetEntry | undefined;
     let added = 0;

@@ -19,6 +19,7 @@ import { benchTable, factsLines } from './report.js';
 import { setsBenches } from './sets.js';
 import { setsCostBenches } from './sets-costs.js';
 import { storageBenches } from './storage.js';
+import { streamsStateBenches } from './streams-state.js';
 
 const benches: readonly AnyBench[] = [
   ...storageBenches,
@@ -36,6 +37,7 @@ const benches: readonly AnyBench[] = [
   ...jobsLocalBenches,
   ...jobsReplayBenches,
   ...jobsStalledBenches,
+  ...streamsStateBenches,
 ];
 
 export interface BenchDeps {

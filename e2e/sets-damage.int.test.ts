@@ -180,7 +180,17 @@ describe('one bit that flips', () => {
 
 describe('the command', () => {
   const serve = (dataDir: string) =>
-    runCli(['serve', '--data-dir', dataDir, '--http-port', '0', '--grpc-port', '0', '--resp-port', '0']);
+    runCli([
+      'serve',
+      '--data-dir',
+      dataDir,
+      '--http-port',
+      '0',
+      '--grpc-port',
+      '0',
+      '--resp-port',
+      '0',
+    ]);
 
   test.each(FILES)('names a damaged %s and the way out', async (file) => {
     await using copy = await makeTempDirectory('damage');

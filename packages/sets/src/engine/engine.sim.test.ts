@@ -157,7 +157,7 @@ async function check(
   durability: Durability,
   { reference, hasLostPower, isThorough }: Expected,
 ): Promise<number> {
-  const { process, epoch } = ledger;
+  const { process: life, epoch } = ledger;
   const engine = await ledger.start(ports, durability);
   const version = engine.keyspace.version().toString();
   const index = ledger.versions.indexOf(version);
@@ -166,8 +166,8 @@ async function check(
   expect(contentOf(engine.state), 'S21').toBe(wanted);
   const safe = hasLostPower ? ledger.powerSafe : ledger.acknowledged;
   expect(index, 'S6 nothing is missing that was promised').toBeGreaterThanOrEqual(safe);
-  if (process === 'running') expect(engine.epoch, 'S3 after a crash').not.toBe(epoch);
-  if (process === 'stopped') expect(engine.epoch, 'S3 after a clean stop').toBe(epoch);
+  if (life === 'running') expect(engine.epoch, 'S3 after a crash').not.toBe(epoch);
+  if (life === 'stopped') expect(engine.epoch, 'S3 after a clean stop').toBe(epoch);
   ledger.recovered(index);
   await ledger.write(engine, ['add', 's0', 'm0', 'y'], ['remove', 's1', 'm2']);
   if (!isThorough) return index;

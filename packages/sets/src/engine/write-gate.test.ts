@@ -219,7 +219,7 @@ test('a signal that fires too late does not take the gate away', () =>
 test('when it is shut everybody is refused, those who wait included', () =>
   withGate(async ({ gate, clock }) => {
     const hold = await gate.close(never);
-    const waiting = [gate.admit(), gate.close(never), gate.admit()];
+    const waiting = [gate.admit(), gate.close(never), gate.admit()].map(async (wait) => wait);
     const errors = Promise.allSettled(waiting);
     await settle(clock);
     gate.shut(shutError);

@@ -72,16 +72,16 @@ function placesAfter(
     const next = { position, done: allDone.with(connection, done + 1) };
     if (isRefused(sent) && !life.hasSyncFailed) return [next];
     const answer = isRefused(sent) ? undefined : sent.answer;
-    const latest = answer?.storedAfter ?? Number.POSITIVE_INFINITY;
-    if (isBounded && position > latest) return []; // it should have been explained before
+    const latest = (isBounded ? answer?.storedAfter : undefined) ?? Number.POSITIVE_INFINITY;
+    if (position > latest) return []; // it should have been explained before
     if (position < sent.storedBefore) continue;
     const isChange = sent.words.some(([name = '']) => CHANGING.test(name));
     if (answer === undefined || explains(sent, before, undefined, keys)) {
       if (!isChange || operation === undefined) return [next]; // what fits here need not wait
       places.unshift(next);
     }
-    const isInTime = !isBounded || position < latest;
-    if (operation !== undefined && isInTime && isChange && explains(sent, before, operation, keys))
+    if (operation === undefined || !isChange || position >= latest) continue;
+    if (explains(sent, before, operation, keys))
       places.push({ position: position + 1, done: next.done });
   }
   return places;
@@ -121,11 +121,11 @@ function versionReply(
   sets: PlainSets,
   keys: OrderKeys,
 ): string | undefined {
-  if (name === 'SYNCLINE.VV') return `$${sets.version}`;
+  if (name === 'SYNCLINE.VV') return `$${String(sets.version)}`;
   if (name !== 'SYNCLINE.DIGEST') return undefined;
   const [count, ...words] = sets.digest(keys).split(':').map(Number);
   const xor = words.map((word) => word.toString(16).padStart(8, '0')).join('');
-  return `[$${sets.version} :${count} $${xor}]`;
+  return `[$${String(sets.version)} :${count} $${xor}]`;
 }
 
 type Element = readonly [set: string, member: string, ...unknown[]];
@@ -159,7 +159,7 @@ function describe(life: SetsLife, { position, done }: Place): string {
       ? 'nothing'
       : `adds [${namesOf(next.added)}], removes [${namesOf(next.removed)}]`;
   const content = sets?.lines().join(', ').slice(0, SHOWN_BYTES_MAX);
-  return `at ${sets?.version} with [${content}] the next operation ${written}; ${waiting.join('; ')}`;
+  return `at ${String(sets?.version)} with [${content}] the next operation ${written}; ${waiting.join('; ')}`;
 }
 
 function namesOf(elements: readonly Element[]): string {

@@ -25,7 +25,7 @@ export interface EngineChoices {
 }
 
 /** Opened, not loaded. */
-export async function openEngine(
+async function openEngine(
   { files, clock, random, logger, metrics }: SimPorts,
   choices: EngineChoices = {},
 ): Promise<SetsEngine> {

@@ -4,7 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const delayMs = Number(process.env.SLOW_READS_MS ?? 0);
 const file = await open(process.execPath, 'r');
-const prototype = Object.getPrototypeOf(file);
+const prototype = /** @type {{ read: (...args: unknown[]) => Promise<unknown> }} */ (
+  Object.getPrototypeOf(file)
+);
 await file.close();
 
 const { read } = prototype;

@@ -72,10 +72,10 @@ function placesAfter(
     const next = { position, done: allDone.with(connection, done + 1) };
     if (isRefused(sent) && !life.hasSyncFailed) return [next];
     const answer = isRefused(sent) ? undefined : sent.answer;
-    const latest = (isBounded ? answer?.storedAfter : undefined) ?? Number.POSITIVE_INFINITY;
+    const latest = isBounded ? storedAfter(answer) : Number.POSITIVE_INFINITY;
     if (position > latest) return []; // it should have been explained before
     if (position < sent.storedBefore) continue;
-    const isChange = sent.words.some(([name = '']) => CHANGING.test(name));
+    const isChange = isChanging(sent);
     if (answer === undefined || explains(sent, before, undefined, keys)) {
       if (!isChange || operation === undefined) return [next]; // what fits here need not wait
       places.unshift(next);
@@ -85,6 +85,14 @@ function placesAfter(
       places.push({ position: position + 1, done: next.done });
   }
   return places;
+}
+
+function isChanging({ words }: Sent): boolean {
+  return words.some(([name = '']) => CHANGING.test(name));
+}
+
+function storedAfter(answer: Sent['answer']): number {
+  return answer?.storedAfter ?? Number.POSITIVE_INFINITY;
 }
 
 function isRefused({ answer }: Sent): boolean {

@@ -157,12 +157,12 @@ export const kernelLimits = defineLimits({
     unit: 'bytes',
     why: 'A segment that could not be followed by a new one, for want of descriptors or room, grows by this much before the next attempt.',
   },
-  logReserveStepBytes: {
+  diskReserveStepBytes: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'Written at once when the reserve of a segment log is refilled, well below a millisecond.',
+    why: 'Written at once when a disk reserve is refilled, well below a millisecond.',
   },
-  logReserveRefillMs: {
+  diskReserveRefillMs: {
     value: 1000,
     unit: 'ms',
     why: 'Time between two steps of refilling the reserve, so that a disk that just ran full is not filled by the reserve alone.',

@@ -3,6 +3,7 @@ import { type Durability, SynclineError, type VersionVector } from '@syncline/ke
 import { ByteList } from './byte-list.js';
 import { CommandCounts } from './command-counts.js';
 import type { Client } from './commands/client.js';
+import { createCommandTable } from './commands/command-table.js';
 import { PasswordGuard } from './commands/connection/password-guard.js';
 import { createDispatch } from './commands/dispatch.js';
 import type { ServerFacts } from './commands/server-facts.js';
@@ -48,7 +49,7 @@ class LocalSets implements Sets {
       turns,
       clients: this.#clients,
       facts: this.#facts(deps, options),
-      dispatch: createDispatch(deps),
+      dispatch: createDispatch(createCommandTable(deps)),
       onBug: deps.onBug?.bind(deps) ?? rethrow,
     });
     this.loaded = engine.load();

@@ -9,8 +9,8 @@ import type {
   Random,
   VersionVector,
 } from '@syncline/kernel';
-import type { Digest } from './keyspace.js';
 import type { EngineLimits } from './engine/engine-limits.js';
+import type { Digest } from './keyspace.js';
 
 export interface SetsDeps {
   /** The directory of the sets. Undefined: they are kept in memory only, and are lost with the process. */

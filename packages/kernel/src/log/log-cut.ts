@@ -6,11 +6,11 @@
 // they cannot come back behind newer records.
 //
 // K42  A cut that is interrupted at any point is completed by the next start, at the same record.
+import { isTemporary } from '../files/file-system-error.js';
 import type { Files } from '../files/files.js';
 import type { Logger } from '../logger.js';
 import type { LogEnd, ReplayedLog } from './log-replay.js';
 import { Segment } from './segment.js';
-import { isTemporary } from './segment-files.js';
 import { CHAIN_START, encodeSegmentHeader, RecordChain } from './segment-format.js';
 
 export interface LogCutDeps {

@@ -7,6 +7,7 @@
 // K44  A write that finds no room leaves every file as it was.
 // K46  Running out of file descriptors, or of room for a new segment, does not end the writing.
 import { SynclineError } from '../error.js';
+import { isTemporary } from '../files/file-system-error.js';
 import type { AppendHandle, Files } from '../files/files.js';
 import { kernelLimits } from '../limits.js';
 import type { Logger } from '../logger.js';
@@ -86,7 +87,10 @@ export class SegmentFiles {
     this.#hasNewRecords = true;
   }
 
-  /** Makes every write so far durable, and the names of the segments. Any error is final. */
+  /**
+   * Makes every write so far durable, and the names of the segments. Throws `unavailable` when there is no
+   * descriptor to sync the directory; the next sync tries again. Any other error is final.
+   */
   async sync(): Promise<void> {
     if (this.#current && this.#leftover) await this.#removeLeftover(this.#leftover);
     const full = [...this.#unsynced];
@@ -95,7 +99,7 @@ export class SegmentFiles {
     this.#hasNewRecords = false;
     this.#hasNewNames = false;
     await Promise.all(changed.map((handle) => handle.sync()));
-    if (hadNewNames) await this.#deps.files.syncDir(this.#directory);
+    if (hadNewNames) await this.#syncNames();
     this.#unsynced = this.#unsynced.slice(full.length);
     await Promise.allSettled(full.map((handle) => handle.close()));
   }
@@ -126,6 +130,15 @@ export class SegmentFiles {
   async close(): Promise<void> {
     const handles = [...this.#unsynced, this.#current?.handle, this.#leftover];
     await Promise.allSettled(handles.map(async (handle) => handle?.close()));
+  }
+
+  async #syncNames(): Promise<void> {
+    try {
+      await this.#deps.files.syncDir(this.#directory);
+    } catch (thrown) {
+      this.#hasNewNames = true;
+      throw thrown;
+    }
   }
 
   /** False if the current segment has to take the record. */
@@ -190,12 +203,6 @@ export class SegmentFiles {
     this.#hasNewNames = true;
     await leftover.close();
   }
-}
-
-/** For want of room or descriptors; another attempt may succeed. */
-export function isTemporary(thrown: unknown): boolean {
-  if (!(thrown instanceof SynclineError)) return false;
-  return thrown.code === 'storage-full' || thrown.code === 'unavailable';
 }
 
 /** Someone may have tidied up by hand. */

@@ -2,7 +2,12 @@
 // by a kill or by a loss of power. The next start must find a prefix with everything it was promised.
 import { expect, test } from 'vitest';
 import { createSeededRandom } from '../seeded-random.js';
-import { type DiskOperation, SeededDiskPlan, type Verdict } from '../sim/disk/disk-plan.js';
+import {
+  type DiskOperation,
+  SeededDiskPlan,
+  type UnsyncedChange,
+  type Verdict,
+} from '../sim/disk/disk-plan.js';
 import type { SimNode, SimPorts } from '../sim/sim-node.js';
 import { Simulation } from '../sim/simulation.js';
 import { appendNumbered, contentOf, numbered, openSampleLog } from './sample-log.js';
@@ -396,3 +401,33 @@ test.each(DAMAGES)(
     }
   },
 );
+
+test('K41 K43 a loss of power leaves a beginning, whichever names of new segments it keeps', async () => {
+  for (let kept = 0; kept < 8; kept += 1) {
+    const simulation = new Simulation({ seed: kept });
+    let found: readonly string[] | undefined;
+    const node = simulation.addNode('n1', async (ports) => {
+      const { log, replayed } = await openSampleLog(ports);
+      found = replayed;
+      if (log.nextNumber === 1) appendNumbered(log, 20);
+    });
+    node.disk.plan = new (class extends SeededDiskPlan {
+      override losePower() {
+        let names = 0;
+        return {
+          survives: ({ kind }: UnsyncedChange) => kind !== 'name' || ((kept >> names++) & 1) === 1,
+          survivingBytes: (uncertainBytes: number) => uncertainBytes,
+        };
+      }
+    })(createSeededRandom(1));
+    await simulation.run(async () => {
+      node.start();
+      await simulation.clock.sleep(1000);
+      node.losePower();
+      node.start();
+      await simulation.clock.sleep(1000);
+    });
+    expect(found).toEqual(numbered(1, found?.length ?? 0));
+    expect(found?.length).toBeGreaterThanOrEqual(6);
+  }
+});

@@ -1,7 +1,7 @@
 // What a segment log does while nothing goes wrong, and what it refuses. Crashes are in
 // segment-log-crash.sim.test.ts, a real disk is in segment-log.int.test.ts.
-import { expect, test } from 'vitest';
-import type { SynclineError } from '../error.js';
+import { expect, test, vi } from 'vitest';
+import { SynclineError } from '../error.js';
 import { createSeededRandom } from '../seeded-random.js';
 import { type DiskOperation, SeededDiskPlan, type Verdict } from '../sim/disk/disk-plan.js';
 import { runInSimulation } from '../sim/run-in-simulation.js';
@@ -256,6 +256,23 @@ test('K44 an append with useReserve gives the reserve up, which is refilled late
     await without.close();
   }));
 
+test('K44 what is left of the reserve is kept for those who may use it', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await openSampleLog(world, { reserveBytes: 2_500_000 });
+    const disk = new FullUntilTruncated();
+    world.node.disk.plan = disk;
+    log.append(1, [bytes('a')], { useReserve: true });
+    disk.isFull = true;
+    expect(() => appendNumbered(log, 1)).toThrow(expect.objectContaining({ code: 'storage-full' }));
+    disk.isFull = false;
+    log.append(1, [bytes('b')], { useReserve: true });
+    expect(() => appendNumbered(log, 1)).toThrow(expect.objectContaining({ code: 'storage-full' }));
+    await world.clock.sleep(1_000);
+    expect(log.append(1, [bytes('c')])).toBe(3);
+    expect(log.isFullReserve).toBe(true);
+    await log.close();
+  }));
+
 test.each(['failed', 'no-descriptors'] as const)(
   'K46 a new segment that cannot be opened (%s)',
   async (verdict) => {
@@ -281,6 +298,22 @@ test.each(['failed', 'no-descriptors'] as const)(
     });
   },
 );
+
+test('K46 a sync that has no descriptor for the directory can be tried again', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await openSampleLog(world);
+    const syncDir = vi.spyOn(world.files, 'syncDir');
+    syncDir.mockRejectedValue(new SynclineError('unavailable', 'too many open files'));
+    appendNumbered(log, 8);
+    expect(log.segments).toBe(2);
+    await expect(log.sync()).rejects.toMatchObject({ code: 'unavailable' });
+    expect(log.syncedThrough).toBe(0);
+    appendNumbered(log, 1);
+    syncDir.mockRestore();
+    await log.sync();
+    expect(log.syncedThrough).toBe(9);
+    await log.close();
+  }));
 
 test('K46 a segment that got no record is removed before the next one is begun', () =>
   runInSimulation(1, async (world) => {
@@ -401,14 +434,14 @@ class JudgingPlan extends SeededDiskPlan {
 
 /** Has room again once the reserve was cut. */
 class FullUntilTruncated extends SeededDiskPlan {
-  #isFull = true;
+  isFull = true;
 
   constructor() {
     super(createSeededRandom(1));
   }
 
   override verdict({ kind, subject }: DiskOperation): Verdict {
-    if (kind === 'handle-truncate' && subject === 'log/reserve') this.#isFull = false;
-    return this.#isFull && kind === 'handle-write' ? 'full' : 'ok';
+    if (kind === 'handle-truncate' && subject === 'log/reserve') this.isFull = false;
+    return this.isFull && kind === 'handle-write' ? 'full' : 'ok';
   }
 }

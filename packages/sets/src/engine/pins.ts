@@ -9,7 +9,6 @@
 //   DotPin      all sets, for checkpoints: each dot once; elements that the walk has passed need no entry
 //
 // S20  A pin yields exactly the elements and dots of its moment, each once.
-// S10  All pins together hold a bounded list; at the bound the oldest is broken.
 import { type Dot, SynclineError, type VersionVector } from '@syncline/kernel';
 import { wordOf } from '../memory/element-heap.js';
 import {
@@ -24,11 +23,11 @@ import {
   readWord,
   SEVERAL_DOTS,
 } from '../memory/element-row.js';
-import type { EngineLimits } from './engine-limits.js';
+import type { OpenPin } from './open-pins.js';
 import type { SetEntry } from './set-table.js';
 import type { SetsState } from './sets-state.js';
 
-export abstract class Pin {
+export abstract class Pin implements OpenPin {
   readonly version: VersionVector;
   readonly #state: SetsState;
   readonly #counters = new Map<number, number>();
@@ -99,62 +98,6 @@ export abstract class Pin {
   }
 }
 
-/** All open pins, the oldest first. */
-export class Pins {
-  readonly #open = new Set<Pin>();
-  readonly #limits: EngineLimits;
-
-  constructor(limits: EngineLimits) {
-    this.#limits = limits;
-  }
-
-  get areOpen(): boolean {
-    return this.#open.size > 0;
-  }
-
-  get count(): number {
-    return this.#open.size;
-  }
-
-  get entries(): number {
-    let entries = 0;
-    for (const pin of this.#open) entries += pin.entries;
-    return entries;
-  }
-
-  get bytes(): number {
-    let bytes = 0;
-    for (const pin of this.#open) bytes += pin.bytes;
-    return bytes;
-  }
-
-  add(pin: Pin): void {
-    this.#open.add(pin);
-  }
-
-  remove(pin: Pin): void {
-    this.#open.delete(pin);
-  }
-
-  dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void {
-    for (const pin of this.#open) pin.dropped(set, row, before, after);
-  }
-
-  turnSettled(): void {
-    if (this.#open.size === 0) return;
-    for (const pin of this.#open) pin.turnSettled();
-    const { pinEntriesMax, pinBytesMax } = this.#limits;
-    while (this.entries > pinEntriesMax || this.bytes > pinBytesMax) {
-      const [oldest] = this.#open;
-      oldest?.break();
-    }
-  }
-
-  turnUndone(): void {
-    for (const pin of this.#open) pin.turnUndone();
-  }
-}
-
 /** Words of an entry: where its set and its member are, and its dot. */
 const ENTRY_WORDS = 6;
 
@@ -162,8 +105,8 @@ const ENTRY_WORDS = 6;
 export class DroppedList {
   readonly #sets: SetEntry[] = [];
   readonly #setNumbers = new Map<SetEntry, number>();
-  #words = new Int32Array(16 * ENTRY_WORDS);
-  #bytes = new Uint8Array(512);
+  #words = new Int32Array(0);
+  #bytes = new Uint8Array(0);
   #bytesUsed = 0;
   #length = 0;
   #settledLength = 0;
@@ -179,7 +122,10 @@ export class DroppedList {
 
   push(set: SetEntry, buffer: Uint8Array, start: number, end: number, dot: Dot): void {
     if ((this.#length + 1) * ENTRY_WORDS > this.#words.length)
-      this.#words = grown(this.#words, new Int32Array(this.#words.length * 2));
+      this.#words = grown(
+        this.#words,
+        new Int32Array(Math.max(16 * ENTRY_WORDS, this.#words.length * 2)),
+      );
     const bytesNeeded = this.#bytesUsed + end - start;
     if (bytesNeeded > this.#bytes.length)
       this.#bytes = grown(

@@ -26,7 +26,7 @@ import { OperationWriter } from '../operation/operation-writer.js';
 import { AppliedVersion } from './applied-version.js';
 import { type EngineLimits, engineLimits } from './engine-limits.js';
 import { LiveDigest } from './live-digest.js';
-import { Pins } from './pins.js';
+import { Pins } from './open-pins.js';
 import { type SetEntry, SetTable } from './set-table.js';
 
 /** Of an entry of the undo log: set, row, the row's dots before, and where it was touched before that. */

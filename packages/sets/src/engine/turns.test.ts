@@ -441,7 +441,7 @@ describe('on a full disk', () => {
       world.remove('a');
       world.remove('b');
       await world.endTurn();
-      expect(world.log.usedReserve).toEqual([false, false, false, true, true, false]);
+      expect(world.log.usedReserve).toEqual([false, true, false, true, true, true]);
     }));
 
   test('a large turn is undone when it is written early', () =>
@@ -472,6 +472,22 @@ describe('on a full disk', () => {
       expect(settled.outcome).toBe('settled');
     }));
 });
+
+test.each(['buffered', 'synced'] as const)(
+  'a sync without a file descriptor is tried again in class %s',
+  (durability) =>
+    withTurns(durability, async (world, clock) => {
+      world.add('a');
+      const settled = world.settled();
+      await clock.sleep(setsLimits.syncIntervalMs.value + 1);
+      await world.endSync(new SynclineError('unavailable', 'too many open files'));
+      expect([world.failures, world.log.isSyncing]).toEqual([[], false]);
+      await clock.sleep(setsLimits.syncIntervalMs.value + 1);
+      expect(world.log.syncsCount).toBe(2);
+      await world.endSync();
+      expect(settled.outcome).toBe('settled');
+    }),
+);
 
 describe('on a failing disk', () => {
   test.each(['buffered', 'synced'] as const)('a failed append is final in class %s', (durability) =>

@@ -62,6 +62,7 @@ export class Turns {
   readonly #waitingForSync = new Set<TurnMember>();
   #isPlanned = false;
   #isSyncing = false;
+  #isStopped = false;
   #syncTimer: Timer | undefined;
   /** Why the last append failed; undefined once one has succeeded. */
   #fullBy: SynclineError | undefined;
@@ -165,8 +166,9 @@ export class Turns {
     for (const member of waiting) member.turnsFailed(error);
   }
 
-  /** Ends the timer, and nothing else. */
+  /** Ends the timer: no more syncs are planned. */
   stop(): void {
+    this.#isStopped = true;
     this.#syncTimer?.cancel();
     this.#syncTimer = undefined;
   }
@@ -191,8 +193,7 @@ export class Turns {
       const startMs = clock.monotonicMs();
       try {
         // A turn that only removes may use the room that is kept back for it.
-        const useReserve = this.#fullBy !== undefined && !record.hasAdds;
-        log.append(RecordKind.operations, [record.bytes()], { useReserve });
+        log.append(RecordKind.operations, [record.bytes()], { useReserve: !record.hasAdds });
       } catch (thrown) {
         return this.#undo(SynclineError.from(thrown, 'storage-failed'));
       }
@@ -215,6 +216,7 @@ export class Turns {
   }
 
   #planSync(): void {
+    if (this.#isStopped || this.#failure !== undefined) return;
     this.#syncTimer ??= this.#deps.clock.setTimer(setsLimits.syncIntervalMs.value, () => {
       this.#syncTimer = undefined;
       this.#sync();
@@ -237,7 +239,10 @@ export class Turns {
       await log.sync();
     } catch (thrown) {
       this.#isSyncing = false;
-      this.fail(SynclineError.from(thrown, 'storage-failed'));
+      const error = SynclineError.from(thrown, 'storage-failed');
+      if (error.code === 'unavailable')
+        this.#planSync(); // no file descriptor: nothing is lost
+      else this.fail(error);
       return;
     }
     metrics.observe('syncline_sets_log_sync_seconds', (clock.monotonicMs() - startMs) / 1000);
@@ -267,7 +272,7 @@ export class LoopShare {
   /** Undefined while the slice has time left; otherwise wait for the next one. */
   yieldIfOverBudget(): Promise<void> | undefined {
     const usedMs = this.#clock.monotonicMs() - this.#sliceStartMs;
-    if (this.#waiting.length === 0 && usedMs < setsLimits.turnTimeMs.value) return undefined;
+    if (usedMs < setsLimits.turnTimeMs.value) return undefined;
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
       this.#plan();

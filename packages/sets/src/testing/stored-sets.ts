@@ -10,8 +10,8 @@ import {
 import { replayLog } from '@syncline/kernel/testing';
 import { CheckpointDecoder } from '../engine/checkpoint-format.js';
 import { checkpointPath, listCheckpoints } from '../engine/checkpoints.js';
-import { type Identity, readIdentity } from '../engine/identity.js';
 import { engineLimits } from '../engine/engine-limits.js';
+import { type Identity, readIdentity } from '../engine/identity.js';
 import { load } from '../engine/load.js';
 import { SetsState } from '../engine/sets-state.js';
 import { keyOf, PlainSets } from '../engine/testing/plain-sets.js';

@@ -3,7 +3,7 @@
 // Reads go to the cache, then to `Storage.get`, so the state may be larger than the heap and opening it
 // loads nothing but tombstones. A write encodes its entry at once: a bad value is found while its record
 // is known, and the size of what is unflushed is exact. write-back.ts has what happens to it then.
-import { assert, type Storage } from '@syncline/kernel';
+import { assert, type Storage, type StorageBatch } from '@syncline/kernel';
 import { ByteWriter } from '../snapshot/byte-writer.js';
 import { type Entry, writeEntry } from '../snapshot/entry.js';
 import type { Cells, Turns } from '../state/cells.js';
@@ -25,10 +25,19 @@ export interface EmbeddedCellsDeps {
   readonly storage: Storage;
   readonly budget: CacheBudget;
   readonly turns: Turns;
-  /** Runs work while nobody else writes to the storage. */
-  readonly exclusive: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Stores a whole new state in one batch with the changes of the others. */
+  readonly replace: (replacement: Replacement) => Promise<void>;
   readonly snapshotBytesMax: number;
   readonly tombstonesMax: number;
+}
+
+/** A state that is replaced as a whole. */
+export interface Replacement {
+  /** Its changes until now are not written. */
+  readonly writeBack: WriteBack<unknown, unknown>;
+  fill(batch: StorageBatch): Promise<void>;
+  /** The batch is stored. */
+  settle(): void;
 }
 
 /** What was stored when the state was opened. */
@@ -37,7 +46,7 @@ export interface StoredState<Ver> {
   readonly tombstones: Map<Key, Ver>;
 }
 
-export class EmbeddedCells<V, Ver> implements Cells<V, Ver> {
+export class EmbeddedCells<V, Ver> implements Cells<V, Ver, EmbeddedCell<V, Ver>> {
   readonly schema: StateSchema<V, Ver>;
   /** What is not stored yet; the store flushes it. */
   readonly writeBack: WriteBack<V, Ver>;
@@ -73,6 +82,14 @@ export class EmbeddedCells<V, Ver> implements Cells<V, Ver> {
   /** Changes are encoded as they are made, so a running snapshot needs no copy. */
   edit(key: Key): EmbeddedCell<V, Ver> | undefined {
     return this.find(key);
+  }
+
+  valueAt(cell: EmbeddedCell<V, Ver>): V | undefined {
+    return cell.value;
+  }
+
+  versionAt(cell: EmbeddedCell<V, Ver>): Ver {
+    return cell.version;
   }
 
   insert(key: Key, value: V | undefined, version: Ver): void {
@@ -111,7 +128,7 @@ export class EmbeddedCells<V, Ver> implements Cells<V, Ver> {
     for (const [key, version] of this.#tombstones) {
       if (!isOld(version)) continue;
       const cell = this.find(key);
-      if (cell === undefined || cell.value !== undefined) {
+      if (cell === undefined || cell.value !== undefined || !isOld(cell.version)) {
         this.#tombstones.delete(key); // the index is damaged; the entry decides
         continue;
       }
@@ -133,17 +150,22 @@ export class EmbeddedCells<V, Ver> implements Cells<V, Ver> {
     return await snapshotSome(this.#source(), view, this.writeBack.changes(), wanted);
   }
 
-  /** Unlike other changes this one is stored when it resolves: a whole state need not fit the cache. */
+  /** Goes past the cache, which a whole state need not fit, and is stored when it resolves. */
   async restore(bytes: Uint8Array): Promise<void> {
-    const { storage, exclusive } = this.#deps;
     this.#assertWritable();
     this.#isRestoring = true;
+    let restored: StoredState<Ver> | undefined;
     try {
-      await exclusive(async () => {
-        const { batch, table, tombstones } = await fillRestore(this.#source(), storage, bytes);
-        await storage.write(batch, { durability: 'synced' });
-        this.writeBack.forget(table);
-        this.#tombstones = tombstones;
+      await this.#deps.replace({
+        writeBack: this.writeBack,
+        fill: async (batch) => {
+          restored = await fillRestore(this.#source(), this.#deps.storage, batch, bytes);
+        },
+        settle: () => {
+          assert(restored !== undefined, 'a replacement is filled before it settles');
+          this.writeBack.forget(restored.table);
+          this.#tombstones = restored.tombstones;
+        },
       });
     } finally {
       this.#isRestoring = false;

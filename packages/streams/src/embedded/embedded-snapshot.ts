@@ -3,7 +3,7 @@
 // The stored entries come in the order of the snapshot format, so they are merged with the sorted
 // changes and copied without being encoded again, unless an older codec wrote them. Reading all of a
 // state is also when lost entries are noticed: each group is compared with the table.
-import { type Storage, StorageBatch, type StorageReads } from '@syncline/kernel';
+import type { Storage, StorageBatch, StorageReads } from '@syncline/kernel';
 import { ByteWriter } from '../snapshot/byte-writer.js';
 import { entryChecksum, type ReadEntry, writeEntry } from '../snapshot/entry.js';
 import { SnapshotWriter } from '../snapshot/snapshot-file.js';
@@ -99,13 +99,13 @@ export async function snapshotSome<V, Ver>(
   return writer.finish();
 }
 
-/** A batch that replaces all of a state with a snapshot, and what is stored once it is written. */
+/** Adds to a batch what replaces all of a state with a snapshot. Returns what is then stored. */
 export async function fillRestore<V, Ver>(
   { schema, keys, turns }: SnapshotSource<V, Ver>,
   storage: Storage,
+  batch: StorageBatch,
   bytes: Uint8Array,
-): Promise<{ batch: StorageBatch; table: StoredTable; tombstones: Map<Key, Ver> }> {
-  const batch = new StorageBatch();
+): Promise<{ table: StoredTable; tombstones: Map<Key, Ver> }> {
   for (const range of [keys.entries, keys.tombstones]) {
     for await (const stored of storage.range(range).batches()) {
       for (const { key } of stored) batch.delete(key);
@@ -125,7 +125,7 @@ export async function fillRestore<V, Ver>(
   });
   await runInSlices(reading, turns);
   batch.put(keys.table, encodeTable(schema, table));
-  return { batch, table, tombstones };
+  return { table, tombstones };
 }
 
 function addEntry<V, Ver>(
@@ -164,11 +164,12 @@ function checkTable<V, Ver>(
   seen: StoredTable,
 ): void {
   for (let group = 0; group < schema.keyGroups; group += 1) {
-    const [expected, found] = [table, seen].map(
-      ({ counts, sums }) => `${counts[group]} entries with checksums that add up to ${sums[group]}`,
-    );
-    if (expected === undefined || found === undefined || expected === found) continue;
+    const isEqual =
+      table.counts[group] === seen.counts[group] && table.sums[group] === seen.sums[group];
+    if (isEqual) continue;
+    const show = ({ counts, sums }: StoredTable) =>
+      `${counts[group]} entries with checksums that add up to ${sums[group]}`;
     const source = `key group ${group} of state "${schema.uid}"`;
-    throw corrupt(source, { offset: 0, expected, found });
+    throw corrupt(source, { offset: 0, expected: show(table), found: show(seen) });
   }
 }

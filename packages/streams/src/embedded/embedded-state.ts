@@ -11,8 +11,8 @@ import { type Key, readKey } from '../state/key.js';
 import type { BackendOf, StateDescription, StateStore } from '../state/state-backend.js';
 import { corrupt } from '../state/state-error.js';
 import { createSchema, type StateSchema } from '../state/state-schema.js';
-import { CacheBudget } from './cell-cache.js';
-import { EmbeddedCells, type StoredState } from './embedded-cells.js';
+import { CacheBudget, type EmbeddedCell } from './cell-cache.js';
+import { EmbeddedCells, type Replacement, type StoredState } from './embedded-cells.js';
 import { decodeTable, StoredKeys, StoredTable } from './stored-layout.js';
 import type { WriteBack } from './write-back.js';
 
@@ -35,7 +35,7 @@ export interface EmbeddedStateDeps {
 export interface EmbeddedState extends StateStore {
   /**
    * Resolves when everything written before the call is durable, all states together. If it fails, the
-   * changes stay in memory and a later flush writes them.
+   * changes stay in memory and a later flush writes them. Restoring a snapshot flushes too.
    */
   flush(): Promise<void>;
 }
@@ -59,8 +59,8 @@ class StorageState implements EmbeddedState {
   readonly #budget: CacheBudget;
   readonly #uids = new Set<string>();
   readonly #states: EmbeddedCells<unknown, unknown>[] = [];
-  /** Settles when nobody writes to the storage. */
-  #idle: Promise<unknown> = Promise.resolve();
+  /** Resolves when nothing is being written any more. */
+  #busy: Promise<void> | undefined;
 
   constructor(storage: Storage, options: EmbeddedStateOptions, turns: Turns) {
     this.#storage = storage;
@@ -87,12 +87,12 @@ class StorageState implements EmbeddedState {
         storage: this.#storage,
         budget: this.#budget,
         turns: this.#turns,
-        exclusive: (work) => this.#exclusive(work),
+        replace: (replacement) => this.#whenIdle(() => this.#write(replacement)),
         snapshotBytesMax,
         tombstonesMax,
       });
       this.#states.push(cells);
-      return createBackend<Description>(cells, this.#turns);
+      return createBackend<Description, EmbeddedCell<unknown, unknown>>(cells, this.#turns);
     } catch (thrown) {
       this.#uids.delete(uid);
       throw thrown;
@@ -100,14 +100,15 @@ class StorageState implements EmbeddedState {
   }
 
   flush(): Promise<void> {
-    return this.#exclusive(() => this.#flush());
+    return this.#whenIdle(() => this.#write());
   }
 
-  async #flush(): Promise<void> {
+  /** One batch: the changes of all states, and all of one state if it is replaced. */
+  async #write(replacement?: Replacement): Promise<void> {
     const changed = this.#states
       .map(({ writeBack }) => writeBack)
-      .filter(({ isEmpty }) => !isEmpty);
-    if (changed.length === 0) return;
+      .filter((writeBack) => !writeBack.isEmpty && writeBack !== replacement?.writeBack);
+    if (changed.length === 0 && replacement === undefined) return;
     for (const writeBack of changed) writeBack.capture();
     const batch = new StorageBatch();
     const tables = new Map<WriteBack<unknown, unknown>, StoredTable>();
@@ -115,19 +116,26 @@ class StorageState implements EmbeddedState {
       for (const writeBack of changed) {
         tables.set(writeBack, await runInSlices(writeBack.fill(batch), this.#turns));
       }
+      await replacement?.fill(batch);
       await this.#storage.write(batch, { durability: 'synced' });
     } catch (thrown) {
       for (const writeBack of changed) writeBack.abandon();
       throw thrown;
     }
+    replacement?.settle();
     for (const [writeBack, table] of tables)
       await runInSlices(writeBack.settle(table), this.#turns);
   }
 
-  /** Runs after whatever was asked for before, failed or not. */
-  #exclusive<T>(work: () => Promise<T>): Promise<T> {
-    const run = this.#idle.then(work);
-    this.#idle = run.catch(() => undefined);
+  /** At once, or after whatever was asked for before, failed or not. */
+  #whenIdle(work: () => Promise<void>): Promise<void> {
+    const run = this.#busy === undefined ? work() : this.#busy.then(work);
+    const busy = run
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#busy === busy) this.#busy = undefined;
+      });
+    this.#busy = busy;
     return run;
   }
 

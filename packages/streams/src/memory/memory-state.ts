@@ -31,7 +31,7 @@ export function memoryState(
       uids.add(uid);
       const { snapshotBytesMax = streamsLimits.snapshotBytesMax.value } = options;
       const cells = new MemoryCells(schema, deps.clock, { snapshotBytesMax });
-      return createBackend<Description>(cells, deps.clock);
+      return createBackend<Description, number>(cells, deps.clock);
     },
   };
 }

@@ -9,11 +9,11 @@ import { type Cells, readSnapshot, runInSlices, type Turns } from './cells.js';
 import { type Key, showKey } from './key.js';
 import type { AggregateBackend } from './state-backend.js';
 
-export class AggregateState<V> implements AggregateBackend<Key, V> {
-  readonly #cells: Cells<V, undefined>;
+export class AggregateState<V, Cell> implements AggregateBackend<Key, V> {
+  readonly #cells: Cells<V, undefined, Cell>;
   readonly #turns: Turns;
 
-  constructor(cells: Cells<V, undefined>, turns: Turns) {
+  constructor(cells: Cells<V, undefined, Cell>, turns: Turns) {
     this.#cells = cells;
     this.#turns = turns;
   }
@@ -25,14 +25,15 @@ export class AggregateState<V> implements AggregateBackend<Key, V> {
       if (first !== undefined) this.#cells.insert(key, first, undefined);
       return first;
     }
-    const value = fn(cell.value);
+    const value = fn(this.#cells.valueAt(cell));
     if (value === undefined) this.#cells.remove(cell);
     else this.#cells.change(cell, value, undefined);
     return value;
   }
 
   get(key: Key): V | undefined {
-    return this.#cells.find(key)?.value;
+    const cell = this.#cells.find(key);
+    return cell === undefined ? undefined : this.#cells.valueAt(cell);
   }
 
   snapshot(): Promise<Uint8Array> {

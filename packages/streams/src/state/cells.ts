@@ -2,27 +2,27 @@
 //
 // `VersionedState` and `AggregateState` hold the rules, once; `MemoryCells` and `EmbeddedCells` hold the
 // cells, one per key. All of it is synchronous except for what reads or writes a whole snapshot.
-import type { Clock } from '@syncline/kernel';
+import { type Clock, SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import type { Entry, ReadEntry } from '../snapshot/entry.js';
 import { SnapshotReader } from '../snapshot/snapshot-file.js';
 import type { Key } from './key.js';
-import { incompatible } from './state-error.js';
 import type { StateSchema } from './state-schema.js';
 
-/** The current content of a key; it changes through `Cells` only. A tombstone has no value. */
-export type Cell<V, Ver> = Entry<V, Ver>;
-
-export interface Cells<V, Ver> {
+/** `Cell` is however an implementation refers to the current content of a key, until that is removed. */
+export interface Cells<V, Ver, Cell> {
   readonly schema: StateSchema<V, Ver>;
   /** The cell of a key, if there is one. Throws `bad-record` for what is not a key. */
-  find(key: Key): Cell<V, Ver> | undefined;
+  find(key: Key): Cell | undefined;
   /** The same, for a caller that is about to change it: from here on a running snapshot has its copy. */
-  edit(key: Key): Cell<V, Ver> | undefined;
+  edit(key: Key): Cell | undefined;
+  /** Undefined for a tombstone. */
+  valueAt(cell: Cell): V | undefined;
+  versionAt(cell: Cell): Ver;
   /** Adds the cell of a key that has none. */
   insert(key: Key, value: V | undefined, version: Ver): void;
-  change(cell: Cell<V, Ver>, value: V | undefined, version: Ver): void;
-  remove(cell: Cell<V, Ver>): void;
+  change(cell: Cell, value: V | undefined, version: Ver): void;
+  remove(cell: Cell): void;
   /** Inserts or changes all of them, or none if it throws. No key comes twice. */
   writeAll(entries: readonly Entry<V, Ver>[]): void;
   /** Removes the tombstones that `isOld` picks, and returns how many. */
@@ -78,7 +78,11 @@ export function* readSnapshot<V, Ver>(
   const reader = new SnapshotReader(bytes);
   reader.checkFits(schema);
   if (scope === 'whole' && reader.isPartial) {
-    throw incompatible('the snapshot', 'keys', 'all', 'some only: use restoreKeys');
+    throw new SynclineError(
+      'incompatible',
+      'the snapshot holds some keys only and cannot replace a whole state; merge it with restoreKeys',
+      { details: { field: 'keys', expected: 'all', found: 'some' } },
+    );
   }
   const budget = new SliceBudget();
   for (const entries of reader.entries(schema)) {

@@ -5,13 +5,13 @@ import type { BackendOf } from './state-backend.js';
 import type { Version } from './version.js';
 import { VersionedState } from './versioned-state.js';
 
-export function createBackend<Description>(
-  cells: Cells<unknown, unknown>,
+export function createBackend<Description, Cell>(
+  cells: Cells<unknown, unknown, Cell>,
   turns: Turns,
 ): BackendOf<Description> {
   const backend =
     cells.schema.kind === 'aggregate'
-      ? new AggregateState(cells as Cells<unknown, undefined>, turns)
-      : new VersionedState(cells as Cells<unknown, Version>, turns);
+      ? new AggregateState(cells as Cells<unknown, undefined, Cell>, turns)
+      : new VersionedState(cells as Cells<unknown, Version, Cell>, turns);
   return backend as unknown as BackendOf<Description>;
 }

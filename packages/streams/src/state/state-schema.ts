@@ -2,9 +2,8 @@
 import { SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import type { Codec } from './codec.js';
-import { KEY_GROUPS_DEFAULT, type Key, showKey } from './key.js';
+import { KEY_GROUPS_DEFAULT } from './key.js';
 import type { StateDescription } from './state-backend.js';
-import { inState } from './state-error.js';
 import type { VersionType } from './version.js';
 
 export interface StateSchema<V, Ver> {
@@ -36,18 +35,7 @@ export function createSchema(
       `keyGroups ${keyGroups} is not a whole number from 1 to ${keyGroupsMax}`,
     );
   }
-  return { uid, kind, codec, versions: versions as VersionType<unknown>, keyGroups };
-}
-
-/** Refuses a value while its record is still known, as far as the codec can tell cheaply. */
-export function checkValue<V, Ver>(schema: StateSchema<V, Ver>, key: Key, value: V): void {
-  const { codec } = schema;
-  if (codec.check === undefined) return;
-  try {
-    codec.check(value);
-  } catch (thrown) {
-    throw inState(schema.uid, showKey(key), thrown);
-  }
+  return { uid, kind, codec, versions, keyGroups };
 }
 
 function invalid(field: string, message: string): SynclineError {

@@ -8,17 +8,17 @@
 import { SynclineError } from '@syncline/kernel';
 import type { Entry } from '../snapshot/entry.js';
 import { encodeValue } from '../snapshot/entry.js';
-import { type Cell, type Cells, readSnapshot, runInSlices, type Turns } from './cells.js';
+import { type Cells, readSnapshot, runInSlices, type Turns } from './cells.js';
 import { type Key, showKey } from './key.js';
 import type { PutResult, StateBackend } from './state-backend.js';
 import { badRecord, showBytes } from './state-error.js';
 import type { Version } from './version.js';
 
-export class VersionedState<V, Ver extends Version> implements StateBackend<Key, V, Ver> {
-  readonly #cells: Cells<V, Ver>;
+export class VersionedState<V, Ver extends Version, Cell> implements StateBackend<Key, V, Ver> {
+  readonly #cells: Cells<V, Ver, Cell>;
   readonly #turns: Turns;
 
-  constructor(cells: Cells<V, Ver>, turns: Turns) {
+  constructor(cells: Cells<V, Ver, Cell>, turns: Turns) {
     this.#cells = cells;
     this.#turns = turns;
   }
@@ -36,7 +36,9 @@ export class VersionedState<V, Ver extends Version> implements StateBackend<Key,
 
   get(key: Key): { readonly value: V; readonly version: Ver } | undefined {
     const cell = this.#cells.find(key);
-    return cell?.value === undefined ? undefined : { value: cell.value, version: cell.version };
+    if (cell === undefined) return undefined;
+    const value = this.#cells.valueAt(cell);
+    return value === undefined ? undefined : { value, version: this.#cells.versionAt(cell) };
   }
 
   prune(through: Ver): number {
@@ -76,39 +78,39 @@ export class VersionedState<V, Ver extends Version> implements StateBackend<Key,
     return 'applied';
   }
 
-  #decide(cell: Cell<V, Ver> | undefined, entry: Entry<V, Ver>): PutResult {
+  #decide(cell: Cell | undefined, entry: Entry<V, Ver>): PutResult {
     if (cell === undefined) return 'applied';
-    const order = this.#cells.schema.versions.compare(entry.version, cell.version);
+    const order = this.#cells.schema.versions.compare(entry.version, this.#cells.versionAt(cell));
     if (order !== 0) return order > 0 ? 'applied' : 'older';
-    if (this.#isSameValue(cell, entry)) return 'same';
-    throw this.#conflict(cell, entry);
+    const current = this.#cells.valueAt(cell);
+    if (this.#isSameValue(entry.key, current, entry.value)) return 'same';
+    throw this.#conflict(current, entry);
   }
 
   /** Values are equal when their bytes are. Equal primitives need not be encoded to know. */
-  #isSameValue(cell: Cell<V, Ver>, entry: Entry<V, Ver>): boolean {
-    const [current, offered] = [cell.value, entry.value];
+  #isSameValue(key: Key, current: V | undefined, offered: V | undefined): boolean {
     if (current === undefined || offered === undefined) return current === offered;
     if (typeof current !== 'object' && Object.is(current, offered)) return true;
     const { schema } = this.#cells;
-    const currentBytes = encodeValue(schema, cell.key, current);
-    return Buffer.compare(currentBytes.slice(), encodeValue(schema, cell.key, offered)) === 0;
+    const currentBytes = Uint8Array.from(encodeValue(schema, key, current)); // a buffer may be reused
+    return Buffer.compare(currentBytes, encodeValue(schema, key, offered)) === 0;
   }
 
-  #conflict(cell: Cell<V, Ver>, entry: Entry<V, Ver>): SynclineError {
-    const { schema } = this.#cells;
-    const key = showKey(cell.key);
-    const version = schema.versions.show(cell.version);
-    const current = this.#show(cell);
-    const offered = this.#show(entry);
+  #conflict(currentValue: V | undefined, entry: Entry<V, Ver>): SynclineError {
+    const { uid, versions } = this.#cells.schema;
+    const key = showKey(entry.key);
+    const version = versions.show(entry.version);
+    const current = this.#show(entry.key, currentValue);
+    const offered = this.#show(entry.key, entry.value);
     return new SynclineError(
       'version-conflict',
-      `state "${schema.uid}" has ${current} for key ${key} at version ${version}, and was given ${offered} ` +
+      `state "${uid}" has ${current} for key ${key} at version ${version}, and was given ${offered} ` +
         'at the same version. Two writers probably use the same version for different updates.',
-      { details: { uid: schema.uid, key, version, current, offered } },
+      { details: { uid, key, version, current, offered } },
     );
   }
 
-  #show({ key, value }: Entry<V, Ver>): string {
+  #show(key: Key, value: V | undefined): string {
     if (value === undefined) return 'a tombstone';
     return showBytes(encodeValue(this.#cells.schema, key, value));
   }

@@ -71,11 +71,17 @@ const SOURCE_EDITS = {
     },
   ],
   /** DEL of several sets is several operations. */
-  'sets-del-in-two': [{ file: 'commands/generic/delete-commands', find: IN_ONE, replace: IN_SEVERAL }],
+  'sets-del-in-two': [
+    { file: 'commands/generic/delete-commands', find: IN_ONE, replace: IN_SEVERAL },
+  ],
   /** SMOVE takes away first, and gives in a second operation. */
-  'sets-smove-in-two': [{ file: 'commands/set/member-commands', find: IN_ONE, replace: IN_SEVERAL }],
+  'sets-smove-in-two': [
+    { file: 'commands/set/member-commands', find: IN_ONE, replace: IN_SEVERAL },
+  ],
   /** A STORE form empties its destination first, and fills it in a second operation. */
-  'sets-store-in-two': [{ file: 'commands/set/algebra-commands', find: IN_ONE, replace: IN_SEVERAL }],
+  'sets-store-in-two': [
+    { file: 'commands/set/algebra-commands', find: IN_ONE, replace: IN_SEVERAL },
+  ],
   /** SMOVE from a set onto itself removes the member. */
   'sets-smove-onto-itself': [
     {
@@ -100,7 +106,7 @@ const SOURCE_EDITS = {
   /** A pin keeps what a turn has dropped that was undone. */
   'sets-pin-ignores-undo': [
     {
-      file: 'engine/pins',
+      file: 'engine/open-pins',
       find: 'for (const pin of this.#open) pin.turnUndone();',
       replace: '',
     },
@@ -127,7 +133,7 @@ const SOURCE_EDITS = {
     {
       folder: 'kernel',
       file: 'log/segment-files',
-      find: 'await Promise.all(changed.map((handle) => handle?.sync()));',
+      find: 'await Promise.all(changed.map((handle) => handle.sync()));',
       replace: '',
     },
   ],
@@ -140,8 +146,8 @@ const SOURCE_EDITS = {
     },
     {
       file: 'engine/checkpoints',
-      find: 'pin.walkDropped(ROWS_PER_STEP, (set, member, dot) => {',
-      replace: '((_rows, _add) => false)(ROWS_PER_STEP, (set, member, dot) => {',
+      find: 'pin.walkDropped(stepRows, (set, member, dot) => {',
+      replace: '((_rows, _add) => false)(stepRows, (set, member, dot) => {',
     },
   ],
   /** The log before a checkpoint goes while that may still get lost. */

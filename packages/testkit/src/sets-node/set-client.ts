@@ -4,7 +4,11 @@ import { assert, type Clock, type Durability } from '@syncline/kernel';
 import type { SeededRandom } from '@syncline/kernel/testing';
 import type { RespSession, Sets } from '@syncline/sets';
 import { encodeCommand, RespReplies, type RespReply } from '@syncline/sets/testing';
-import { type RandomCommand, RandomCommands, type RandomCommandsOptions } from './random-commands.js';
+import {
+  type RandomCommand,
+  RandomCommands,
+  type RandomCommandsOptions,
+} from './random-commands.js';
 import type { Sent, SetsHistory } from './sets-history.js';
 
 /** What a node may answer instead of a reply: its disk, its start or stop, a pin that was broken. */
@@ -181,7 +185,9 @@ function wholeOf({ words, isTransaction }: RandomCommand): readonly (readonly st
 /** Short enough to be read. */
 export function describe({ words }: RandomCommand): string {
   const texts = words.map((command) =>
-    command.length > 12 ? `${command.slice(0, 6).join(' ')} … (${command.length})` : command.join(' '),
+    command.length > 12
+      ? `${command.slice(0, 6).join(' ')} … (${command.length})`
+      : command.join(' '),
   );
   return texts.join(', ');
 }

@@ -50,6 +50,8 @@ export class SetsLife {
   readonly steps: SetsStep[];
   appendedCount = 0;
   syncedCount = 0;
+  /** The disk may drop what was not synced, whatever ends the process. */
+  hasSyncFailed = false;
   /** What was sent over each connection, in order. */
   readonly connections: Sent[][] = [];
 
@@ -73,7 +75,6 @@ export class SetsHistory {
   readonly #records: (LogRecord | undefined)[] = [];
   #appendedNumber = 0;
   #syncedNumber = 0;
-  #hasSyncFailed = false;
   /** From every dot that was ever handed to the disk to its element. */
   readonly #dots = new Map<string, string>();
   /** By version, what was shown. */
@@ -103,19 +104,13 @@ export class SetsHistory {
   refused(): void {
     const { steps = [] } = this.#records.pop() ?? {};
     this.life.steps.length -= steps.length;
-    for (const { operation } of steps)
-      for (const dot of dotsOf(operation)) this.#dots.delete(dot);
+    for (const { operation } of steps) for (const dot of dotsOf(operation)) this.#dots.delete(dot);
   }
 
   /** Every record up to this number survives a loss of power. */
   synced(number: number): void {
     this.#syncedNumber = Math.max(this.#syncedNumber, number);
     this.life.syncedCount = this.#records[number - 1]?.operationsCount ?? this.life.syncedCount;
-  }
-
-  /** The disk may drop what was not synced, whatever ends the process. */
-  syncFailed(): void {
-    this.#hasSyncFailed = true;
   }
 
   shown(version: string, digest: string): void {
@@ -127,7 +122,7 @@ export class SetsHistory {
   /** What a new process will find. Starts its life, and gives the number of records that were lost. */
   recover(stored: StoredSets | undefined, end: LifeEnd): number {
     const last = (stored?.checkpointNumber ?? 0) + (stored?.logRecords ?? 0);
-    const isSyncedOnly = end === 'power' || this.#hasSyncFailed;
+    const isSyncedOnly = end === 'power' || this.life.hasSyncFailed;
     const safe = isSyncedOnly ? this.#syncedNumber : this.#appendedNumber;
     assert(last >= safe, `S6: record ${safe} was stored, ${last} is left after a ${end}`);
     assert(last <= this.#records.length, `S6: record ${last} is found, but was never written`);
@@ -141,7 +136,6 @@ export class SetsHistory {
     this.#records.length = last;
     this.#records.fill(undefined, 0, Math.max(0, this.#syncedNumber - 1));
     this.#appendedNumber = last;
-    this.#hasSyncFailed = false;
     this.life = new SetsLife(step);
     return lost;
   }

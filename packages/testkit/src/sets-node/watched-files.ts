@@ -53,7 +53,10 @@ export class WatchedFiles implements Files {
         return handle.length;
       },
       append: (parts) => this.#append(handle, segment, parts),
-      truncate: (length) => handle.truncate(length),
+      truncate: (length) => {
+        handle.truncate(length);
+        segment.syncedBytes = Math.min(segment.syncedBytes, length);
+      },
       sync: () => this.#sync(handle, segment),
       close: () => handle.close(),
     };
@@ -61,7 +64,6 @@ export class WatchedFiles implements Files {
 
   async sync(path: string): Promise<void> {
     await this.#inner.sync(path).catch((thrown: unknown) => {
-      if (SEGMENT.test(path)) this.#deps.history.syncFailed();
       throw this.#trouble(thrown);
     });
   }
@@ -125,7 +127,6 @@ export class WatchedFiles implements Files {
     try {
       await handle.sync();
     } catch (thrown) {
-      this.#deps.history.syncFailed();
       throw this.#trouble(thrown);
     }
     segment.syncedBytes = Math.max(segment.syncedBytes, length);
@@ -142,8 +143,10 @@ export class WatchedFiles implements Files {
   }
 
   #trouble(thrown: unknown): unknown {
-    const isFull = thrown instanceof SynclineError && thrown.code === 'storage-full';
-    if (thrown instanceof SynclineError) this.#deps.onTrouble(isFull ? 'full' : 'failed');
+    if (!(thrown instanceof SynclineError)) return thrown; // the process has ended
+    const isFull = thrown.code === 'storage-full';
+    if (!isFull) this.#deps.history.life.hasSyncFailed = true;
+    this.#deps.onTrouble(isFull ? 'full' : 'failed');
     return thrown;
   }
 }

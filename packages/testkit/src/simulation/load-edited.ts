@@ -128,14 +128,17 @@ interface Copy {
 /** A copy finds what is not copied where it was. */
 async function writeCopy({ place, file, text, copied }: Copy): Promise<void> {
   const folder = dirname(join(place, file));
-  const linked = text.replaceAll(IMPORT, (whole, keyword: string, path?: string, other?: string) => {
-    const imported = importedBy(file, path, other);
-    if (path === undefined && !copied.has(imported)) return whole;
-    const [from = '', ...names] = imported.split('/');
-    const original = join(PACKAGES, from, TREE, ...names);
-    const target = relative(folder, copied.has(imported) ? join(place, imported) : original);
-    return `${keyword}'${target.startsWith('.') ? '' : './'}${target}.js'`;
-  });
+  const linked = text.replaceAll(
+    IMPORT,
+    (whole, keyword: string, path?: string, other?: string) => {
+      const imported = importedBy(file, path, other);
+      if (path === undefined && !copied.has(imported)) return whole;
+      const [from = '', ...names] = imported.split('/');
+      const original = join(PACKAGES, from, TREE, ...names);
+      const target = relative(folder, copied.has(imported) ? join(place, imported) : original);
+      return `${keyword}'${target.startsWith('.') ? '' : './'}${target}.js'`;
+    },
+  );
   await mkdir(folder, { recursive: true });
   await writeFile(join(place, `${file}${ENDING}`), linked);
 }

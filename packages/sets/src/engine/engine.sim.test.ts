@@ -38,7 +38,7 @@ class Ledger {
   /** Of the process that runs, or that was stopped last. */
   epoch: number | undefined;
   /** While it starts or stops nobody knows what its identity says. */
-  process: 'changing' | 'running' | 'stopped' = 'changing';
+  stage: 'changing' | 'running' | 'stopped' = 'changing';
   /** Elements that a checkpoint found only in the list of its pin. */
   pinEntries = 0;
 
@@ -47,18 +47,18 @@ class Ledger {
   }
 
   async start(ports: SimPorts, durability: Durability): Promise<SetsEngine> {
-    this.process = 'changing';
+    this.stage = 'changing';
     const engine = await startEngine(ports, { durability });
     this.epoch = engine.epoch;
-    this.process = 'running';
+    this.stage = 'running';
     return engine;
   }
 
   async stop(engine: SetsEngine): Promise<void> {
     await Promise.all(this.#writes.splice(0));
-    this.process = 'changing';
+    this.stage = 'changing';
     await engine.stop();
-    this.process = 'stopped';
+    this.stage = 'stopped';
     this.powerSafe = this.versions.length - 1;
   }
 
@@ -158,7 +158,7 @@ async function check(
   durability: Durability,
   { reference, hasLostPower, isThorough }: Expected,
 ): Promise<number> {
-  const { process, epoch } = ledger;
+  const { stage, epoch } = ledger;
   const engine = await ledger.start(ports, durability);
   const version = engine.keyspace.version().toString();
   const index = ledger.versions.indexOf(version);
@@ -167,8 +167,8 @@ async function check(
   expect(contentOf(engine.state), 'S21').toBe(wanted);
   const safe = hasLostPower ? ledger.powerSafe : ledger.acknowledged;
   expect(index, 'S6 nothing is missing that was promised').toBeGreaterThanOrEqual(safe);
-  if (process === 'running') expect(engine.epoch, 'S3 after a crash').not.toBe(epoch);
-  if (process === 'stopped') expect(engine.epoch, 'S3 after a clean stop').toBe(epoch);
+  if (stage === 'running') expect(engine.epoch, 'S3 after a crash').not.toBe(epoch);
+  if (stage === 'stopped') expect(engine.epoch, 'S3 after a clean stop').toBe(epoch);
   ledger.recovered(index);
   await ledger.write(engine, ['add', 's0', 'm0', 'y'], ['remove', 's1', 'm2']);
   if (!isThorough) return index;

@@ -2,7 +2,12 @@
 // stops and while it starts. The next start must find a state that was, with everything it was promised.
 // `SETS_CRASH_SEEDS=500 npx vitest run --project sim packages/sets/src/engine/engine.sim` tries more.
 import { assert, type Durability } from '@syncline/kernel';
-import { createSeededRandom, type SimPorts, Simulation } from '@syncline/kernel/testing';
+import {
+  createSeededRandom,
+  runInSimulation,
+  type SimPorts,
+  Simulation,
+} from '@syncline/kernel/testing';
 import { describe, expect, inject, test } from 'vitest';
 import type { SetsEngine } from './engine.js';
 import { CrashPlan, type CrashPoint, crashPointsAt } from './testing/crash-plan.js';
@@ -295,3 +300,28 @@ describe.each(['buffered', 'synced'] as const)('in class %s', (durability) => {
     }
   });
 });
+
+test('S21 checkpoints of an empty store, and twice of the same record, change nothing', () =>
+  runInSimulation(1, async (ports) => {
+    const takeCheckpoint = async ({ checkpoints }: SetsEngine) => {
+      expect(checkpoints?.start()).toBe(true);
+      expect(checkpoints?.start(), 'one at a time').toBe(false);
+      await ports.clock.sleep(100);
+      expect(checkpoints?.facts()).toMatchObject({ isRunning: false, lastStatus: 'ok' });
+    };
+    let engine = await startEngine(ports);
+    await takeCheckpoint(engine);
+    await engine.stop();
+    engine = await startEngine(ports);
+    expect(contentOf(engine.state)).toBe('- 0 0 0 0 sets');
+    engine.keyspace.add(listOf('a', 'x', 'y'), 0, 1);
+    await takeCheckpoint(engine); // it ends the turn
+    await takeCheckpoint(engine);
+    expect(await ports.files.list('checkpoint')).toEqual(['0000000000000001.ckpt']);
+    await engine.stop();
+    const content = contentOf(engine.state);
+    engine = await startEngine(ports);
+    expect(contentOf(engine.state)).toBe(content);
+    expect(engine.checkpoints?.last).toMatchObject({ number: 1 });
+    expect(engine.log?.nextNumber).toBe(2);
+  }));

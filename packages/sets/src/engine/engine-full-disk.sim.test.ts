@@ -103,6 +103,21 @@ test('S7 the turn that finds no room is undone, reads go on, and writing resumes
     expect(world.content).toBe(after);
   }));
 
+test('S7 undoing the first turn after a start takes back nothing that was replayed', () =>
+  World.run(async (world) => {
+    world.add('a', 'x', 'y', 'z');
+    await world.settled();
+    world.remove('a', 'x');
+    await world.settled();
+    await world.restart();
+    const before = world.content;
+    world.disk.leave(0);
+    world.add('a', 'w');
+    world.remove('a', 'y');
+    await expect(world.settled()).rejects.toEqual(full);
+    expect(world.content).toBe(before);
+  }));
+
 test('a remove gets through thanks to the reserve, where an add is refused', () =>
   World.run(async (world) => {
     world.add('a', 'x', 'y', 'z');

@@ -7,6 +7,7 @@ import { ByteList } from '../byte-list.js';
 import { MemberTable } from '../memory/member-table.js';
 import { SetsEngine } from './engine.js';
 import { listOf } from './testing/driven-state.js';
+import { startEngine } from './testing/simulated-engine.js';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -27,11 +28,11 @@ function withEngine(
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`);
 
-describe('S16', () => {
+describe('lookups', () => {
   const rowSearches = ['findBytes', 'insertBytes', 'delete'] as const;
   const walks = ['walk', 'scan', 'randomRow', 'clear'] as const;
 
-  test('adding, removing and asking look only at the members they name', () =>
+  test('S16 adding, removing and asking look only at the members they name', () =>
     withEngine(async ({ keyspace, turns }) => {
       keyspace.add(listOf('large', ...numbers(20_000)), 0, 1);
       turns.commitNow();
@@ -64,7 +65,25 @@ describe('S16', () => {
       expect(costOf(() => keyspace.remove(three, 0, 1))).toBeLessThanOrEqual(3 + nameSearch);
     }));
 
-  test('half a million lookups of absent names leave nothing behind', () =>
+  test('S16 a turn of many commands is one write to the disk, and a turn of reads is none', () =>
+    runInSimulation(1, async (world) => {
+      const { keyspace, turns } = await startEngine(world, { limits: {} });
+      const { disk } = world.node;
+      const diskOperations = async (run: (n: number) => void) => {
+        const before = disk.operationsCount;
+        for (let n = 0; n < 100; n += 1) run(n);
+        await turns.settled();
+        return disk.operationsCount - before;
+      };
+      keyspace.add(listOf('a', 'first'), 0, 1);
+      await turns.settled();
+      expect(await diskOperations((n) => keyspace.add(listOf('a', `m${n}`), 0, 1))).toBe(1);
+      expect(await diskOperations((n) => keyspace.remove(listOf('a', `m${n}`), 0, 1))).toBe(1);
+      expect(await diskOperations((n) => keyspace.has(listOf('a', `m${n}`), 0, 1))).toBe(0);
+      expect(await diskOperations((n) => keyspace.remove(listOf('a', `m${n}`), 0, 1))).toBe(0);
+    }));
+
+  test('S16 half a million lookups of absent names leave nothing behind', () =>
     withEngine(async ({ keyspace, state, turns }) => {
       keyspace.add(listOf('a', 'x'), 0, 1);
       turns.commitNow();
@@ -92,7 +111,7 @@ describe('S16', () => {
       expect(facts()).toEqual(before);
     }));
 
-  test('looking at absent sets in any other way leaves nothing behind either', () =>
+  test('S16 looking at absent sets in any other way leaves nothing behind either', () =>
     withEngine(async ({ keyspace, state }) => {
       const absent = listOf('absent', 'x');
       const visit = () => {};

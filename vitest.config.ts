@@ -78,7 +78,7 @@ const integration: ProjectOptions = {
 /** Most of them load, starve, kill or measure a server. */
 const aloneFiles = [
   'e2e/{fair,jobs}-*.int.test.ts',
-  'e2e/sets-{full-disk,hostile-clients,killed,loop-holds,memory}.int.test.ts',
+  'e2e/sets-{full-disk,hostile-clients,killed,large-commands,loop-holds,memory}.int.test.ts',
 ];
 
 export default defineConfig({

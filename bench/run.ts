@@ -16,9 +16,11 @@ import { jobsStalledBenches } from './jobs-stalled.js';
 import { jobsWriteBenches } from './jobs-writes.js';
 import { compare } from './measure.js';
 import { benchTable, factsLines } from './report.js';
+import { ribltBenches } from './riblt.js';
 import { setsBenches } from './sets.js';
 import { setsCostBenches } from './sets-costs.js';
 import { storageBenches } from './storage.js';
+import { streamsStateBenches } from './streams-state.js';
 
 const benches: readonly AnyBench[] = [
   ...storageBenches,
@@ -29,6 +31,7 @@ const benches: readonly AnyBench[] = [
   ...fairConvergenceBenches,
   ...fairStalledBenches,
   ...fairOutageBenches,
+  ...ribltBenches,
   ...setsBenches,
   ...setsCostBenches,
   ...jobsWriteBenches,
@@ -36,6 +39,7 @@ const benches: readonly AnyBench[] = [
   ...jobsLocalBenches,
   ...jobsReplayBenches,
   ...jobsStalledBenches,
+  ...streamsStateBenches,
 ];
 
 export interface BenchDeps {

@@ -1,15 +1,24 @@
-// Sets: what a million elements cost: bytes on disk and in memory, the time of a start, and the time of others
-// while one client reads them all.
+// Sets: what a million elements cost: bytes in memory and in a checkpoint, the time to load them, and how long others
+// wait while one client reads them all or a checkpoint is written.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { cp, readdir, stat } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as afterMs } from 'node:timers/promises';
-import { ClassicLevel } from 'classic-level';
+import {
+  createSystemClock,
+  createSystemFiles,
+  createSystemRandom,
+  silentLogger,
+  silentMetrics,
+} from '@syncline/kernel';
+import { openSets } from '@syncline/sets';
+import { makeTempDirectory } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import type { AnyBench } from './bench.js';
 import { defineBench } from './measure.js';
-import { fillSet, RANDOM_MEMBER, runBenchmark } from './sets-benchmark.js';
+import { fillSet } from './sets-benchmark.js';
 import {
   redisContestant,
   type SetsServer,
@@ -21,10 +30,8 @@ import {
 
 const MEMBERS = 1_000_000;
 const FILLED = `a set of ${MEMBERS} members of 20 bytes`;
-/** A round. All rounds together stay within the cache, beyond which nothing grows. */
-const MEMORY_MEMBERS = 400_000;
-/** Elements that are not folded at most, and so at a kill. */
-const HEAD_COUNT = 500_000;
+/** How long clients are watched, with and without a checkpoint. */
+const WATCH_MS = 3_000;
 
 const filled = {
   name: 'syncline serve',
@@ -35,19 +42,26 @@ const filled = {
   },
 };
 
-const diskBench = defineBench<SynclineServer>({
-  name: 'sets-disk-per-element',
+const filledRedis = {
+  ...redisContestant,
+  async open(): Promise<SetsServer & AsyncDisposable> {
+    const server = await redisContestant.open();
+    await fillSet(server.port, 'set', MEMBERS);
+    return server;
+  },
+};
+
+const checkpointBench = defineBench<SynclineServer>({
+  name: 'sets-checkpoint-per-element',
   better: 'less',
   unit: 'bytes',
-  about: `${FILLED}, stopped and compacted`,
+  about: `the checkpoint of ${FILLED}, per member`,
   contestants: [filled],
-  bound: { name: 'at most', value: 90 },
+  bound: { name: 'at most', value: 50 },
   isLong: true,
   async run(server) {
-    await server.stop();
-    const bytes = await compactedBytes(server.dataDir);
-    await server.restart('stop');
-    return bytes / MEMBERS;
+    await save(server.port);
+    return (await directoryBytes(join(server.dataDir, 'sets', 'checkpoint'))) / MEMBERS;
   },
 });
 
@@ -55,66 +69,149 @@ const memoryBench = defineBench<SetsServer>({
   name: 'sets-memory-per-element',
   better: 'less',
   unit: 'bytes',
-  about: `what the process of a server grows by with each further set of ${MEMORY_MEMBERS} members of 20 bytes`,
+  about: `what the process of a server grows by with each further set of ${MEMBERS} members of 20 bytes`,
   contestants: [synclineContestant, redisContestant],
-  bound: { name: 'at most', value: 200 },
+  bound: { name: 'at most', value: 100 },
   isLong: true,
   async run(server, round) {
     const before = await server.residentBytes();
-    await fillSet(server.port, `set:${round}`, MEMORY_MEMBERS);
-    return ((await server.residentBytes()) - before) / MEMORY_MEMBERS;
+    await fillSet(server.port, `set:${round}`, MEMBERS);
+    return ((await server.residentBytes()) - before) / MEMBERS;
   },
 });
 
-function startBench(name: string, how: 'stop' | 'kill', boundMs: number): AnyBench {
+/** Opens a copy of the directory in this process: the start of a program is not part of it. */
+function loadBench(name: string, from: 'checkpoint' | 'log', boundMs: number): AnyBench {
   return defineBench<SynclineServer>({
     name,
     better: 'less',
     unit: 'ms',
-    about: `a start with ${FILLED}, ${how === 'stop' ? 'after a clean stop' : 'killed with a full head'}, with that of the program`,
+    about: `loading ${FILLED} from a ${from}`,
     contestants: [filled],
     bound: { name: 'at most', value: boundMs },
     isLong: true,
     async run(server) {
-      const words = ['sadd', 'more', RANDOM_MEMBER];
-      const load = { port: server.port, count: HEAD_COUNT, pipeline: 16, words };
-      if (how === 'kill') await runBenchmark(load);
-      else await server.stop();
+      if (from === 'checkpoint') await save(server.port);
+      await using copy = await makeTempDirectory('load');
+      await cp(join(server.dataDir, 'sets'), copy.path, { recursive: true });
+      const deps = {
+        files: createSystemFiles(copy.path),
+        clock: createSystemClock(),
+        random: createSystemRandom(),
+        logger: silentLogger,
+        metrics: silentMetrics,
+      };
       const startMs = performance.now();
-      await server.restart(how);
-      await withClient(server.port, (client) => client.sismember('set', 'element:000000000000'));
-      return performance.now() - startMs;
+      const sets = await openSets(deps, { nodeId: 1, clusterId: 'syncline' });
+      const tookMs = performance.now() - startMs;
+      if (sets.cardinality(Buffer.from('set')) !== MEMBERS) throw new Error('members are missing');
+      await sets.close();
+      return tookMs;
     },
   });
 }
 
 const readAllBench = defineBench<SetsServer>({
+  name: 'sets-smembers',
+  better: 'less',
+  unit: 'ms',
+  about: `SMEMBERS of ${FILLED}, from the request to the last byte`,
+  contestants: [filled, filledRedis],
+  isLong: true,
+  run: ({ port }) => readAllMs(port),
+});
+
+const readAllOthersBench = defineBench<SetsServer>({
   name: 'sets-smembers-others-p99',
   better: 'less',
   unit: 'ms',
-  about: `the time of 8 clients with SISMEMBER while another reads ${FILLED} with SMEMBERS`,
-  contestants: [filled, { ...redisContestant, open: openFilledRedis }],
-  bound: { name: 'at most', value: 20 },
+  about: `p99 of 8 clients with SISMEMBER while another reads ${FILLED} with SMEMBERS`,
+  contestants: [filled, filledRedis],
+  bound: { name: 'at most', value: 10 },
   isLong: true,
-  run: ({ port }) => othersP99Ms(port),
+  run: ({ port }) =>
+    p99Ms(port, ['sismember', 'set', 'element:000000000001'], async () => {
+      // A process of its own: parsing the reply here would delay the others.
+      const reader = spawn('redis-cli', ['-p', String(port), 'smembers', 'set'], {
+        stdio: 'ignore',
+      });
+      await once(reader, 'exit');
+      if (reader.exitCode !== 0) throw new Error(`redis-cli ended with ${reader.exitCode}`);
+    }),
+});
+
+const checkpointP99Bench = defineBench<SetsServer>({
+  name: 'sets-checkpoint-p99',
+  better: 'less',
+  unit: 'times',
+  about: `p99 of 8 clients with SADD while checkpoints of ${FILLED} are written, over p99 without`,
+  contestants: [filled, filledRedis],
+  bound: { name: 'at most', value: 3 },
+  isLong: true,
+  async run({ port }) {
+    const words = ['sadd', 'other', 'a member of 20 bytes'];
+    const without = await p99Ms(port, words, () => afterMs(WATCH_MS));
+    const during = await p99Ms(port, words, async () => {
+      const endMs = performance.now() + WATCH_MS;
+      while (performance.now() < endMs) await save(port);
+    });
+    return during / without;
+  },
 });
 
 export const setsCostBenches: readonly AnyBench[] = [
-  diskBench,
+  checkpointBench,
   memoryBench,
-  startBench('sets-start-clean', 'stop', 1_000),
-  startBench('sets-start-killed', 'kill', 5_000),
+  loadBench('sets-load-log', 'log', 2_000),
+  loadBench('sets-load-checkpoint', 'checkpoint', 1_000),
   readAllBench,
+  readAllOthersBench,
+  checkpointP99Bench,
 ];
 
-async function openFilledRedis(): Promise<SetsServer & AsyncDisposable> {
-  const server = await redisContestant.open();
-  await fillSet(server.port, 'set', MEMBERS);
-  return server;
+/** BGSAVE, and waits for its end. */
+async function save(port: number): Promise<void> {
+  await withClient(port, async (client) => {
+    await client.bgsave();
+    for (;;) {
+      const info = await client.info('persistence');
+      if (info.includes('rdb_bgsave_in_progress:0')) return;
+      await afterMs(5);
+    }
+  });
 }
 
-/** Who reads all members is a process of its own: parsing them here would delay the others. */
-async function othersP99Ms(port: number): Promise<number> {
+async function directoryBytes(directory: string): Promise<number> {
+  let bytes = 0;
+  for (const name of await readdir(directory)) bytes += (await stat(join(directory, name))).size;
+  return bytes;
+}
+
+/** Counts the bytes instead of parsing them: 27 per member and a header line. */
+async function readAllMs(port: number): Promise<number> {
+  const expectedBytes = MEMBERS * 27 + `*${MEMBERS}\r\n`.length;
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  await once(socket, 'connect');
+  const startMs = performance.now();
+  socket.write('SMEMBERS set\r\n');
+  let bytes = 0;
+  await new Promise<void>((resolve, reject) => {
+    socket.on('error', reject);
+    socket.on('data', (chunk) => {
+      bytes += chunk.length;
+      if (bytes === expectedBytes) resolve();
+    });
+  });
+  socket.destroy();
+  return performance.now() - startMs;
+}
+
+/** The time of a command at 8 clients while `work` runs. */
+async function p99Ms(
+  port: number,
+  [command = '', ...args]: readonly string[],
+  work: () => Promise<unknown>,
+): Promise<number> {
   const clients = Array.from({ length: 8 }, () => new Redis(port, '127.0.0.1', { protocol: 2 }));
   try {
     await Promise.all(clients.map((client) => client.ping()));
@@ -123,41 +220,17 @@ async function othersP99Ms(port: number): Promise<number> {
     const ask = async (client: Redis) => {
       while (!isDone) {
         const startMs = performance.now();
-        await client.sismember('set', 'element:000000000001');
+        await client.call(command, ...args);
         latenciesMs.push(performance.now() - startMs);
         await afterMs(1);
       }
     };
     const asking = clients.map(ask);
-    const reader = spawn('redis-cli', ['-p', String(port), 'smembers', 'set'], { stdio: 'ignore' });
-    await once(reader, 'exit');
+    await work();
     isDone = true;
     await Promise.all(asking);
-    if (reader.exitCode !== 0) throw new Error(`redis-cli ended with ${reader.exitCode}`);
     return latenciesMs.toSorted((a, b) => a - b)[Math.floor(latenciesMs.length * 0.99)] ?? 0;
   } finally {
     for (const client of clients) client.disconnect();
   }
-}
-
-/** The bytes of the store of the sets once LevelDB has nothing left to tidy. */
-async function compactedBytes(dataDir: string): Promise<number> {
-  const names = await readdir(dataDir, { recursive: true });
-  const current = names
-    .filter((name) => name.endsWith('CURRENT'))
-    .find((name) => /sets/.test(name));
-  if (current === undefined) throw new Error(`no store of sets in ${dataDir}`);
-  const directory = join(dataDir, dirname(current));
-  const database = new ClassicLevel<Uint8Array, Uint8Array>(directory, {
-    keyEncoding: 'view',
-    valueEncoding: 'view',
-  });
-  await database.open();
-  await database.compactRange(new Uint8Array(0), new Uint8Array(8).fill(0xff));
-  await database.close();
-  const files = await readdir(directory);
-  const sizes = await Promise.all(
-    files.map(async (file) => (await stat(join(directory, file))).size),
-  );
-  return sizes.reduce((sum, size) => sum + size, 0);
 }

@@ -14,6 +14,8 @@ export interface CliOptions {
   readonly isGroup?: boolean;
   /** Default false. With a shell between, as npm puts one; `child` is then the shell. */
   readonly isInShell?: boolean;
+  /** How many files it may open. Default: as many as this process. */
+  readonly openFilesMax?: number;
   /** Default is a pipe that `stderr` shows. Else an open file. */
   readonly stderrFile?: number;
 }
@@ -41,13 +43,23 @@ export class CliProcess implements AsyncDisposable {
 
   constructor(
     args: readonly string[],
-    { cwd, environment = {}, isGroup = false, isInShell = false, stderrFile }: CliOptions = {},
+    {
+      cwd,
+      environment = {},
+      isGroup = false,
+      isInShell = false,
+      openFilesMax,
+      stderrFile,
+    }: CliOptions = {},
   ) {
     // Nothing of the tester's own settings may leak in.
     const own = Object.entries(process.env).filter(([name]) => !name.startsWith('SYNCLINE_'));
-    const command: [string, ...string[]] = [process.execPath, COMMAND, ...args];
+    const limit = openFilesMax === undefined ? [] : ['prlimit', `--nofile=${openFilesMax}`];
+    const command = [...limit, process.execPath, COMMAND, ...args];
     // The shell must have something left to do, or it becomes the command.
-    const [program, ...rest] = isInShell ? ['sh', '-c', '"$@"; exit', 'sh', ...command] : command;
+    const [program = '', ...rest] = isInShell
+      ? ['sh', '-c', '"$@"; exit', 'sh', ...command]
+      : command;
     this.child = spawn(program, rest, {
       cwd,
       env: { ...Object.fromEntries(own), ...environment },

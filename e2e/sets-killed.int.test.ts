@@ -1,187 +1,226 @@
-// kill -9 at any moment, again and again, while clients write without waiting: what was answered or shown is there,
-// what was not has happened whole or not at all, and no dot ever names two elements.
+// kill -9 at any moment, again and again, while clients write without waiting for replies: what was answered or
+// shown is there, every other command has happened whole or not at all, and no dot ever names two elements.
 //
-// SETS_KILLS says how often, for each class. SETS_FIGURES=1 prints what was measured.
-import { cp } from 'node:fs/promises';
+// Some kills interrupt a checkpoint, some a start. After each one the files are read by plain means first; then the
+// server must come to the same sets. SETS_KILLS (3) says how often, for each class. SETS_FIGURES=1 prints figures.
+import { readdirSync } from 'node:fs';
+import { connect as connectTcp } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  createSystemClock,
-  createSystemRandom,
-  openLevelStorage,
-  randomBelow,
-  silentLogger,
-} from '@syncline/kernel';
-import { readStoredSets, type StoredSets } from '@syncline/sets/testing';
-import { type ClusterNode, makeTempDirectory, startCluster } from '@syncline/testkit';
+import { createSystemRandom, randomBelow } from '@syncline/kernel';
+import { type ClusterNode, startCluster } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { expect, inject, test, vi } from 'vitest';
 import { tell } from './sets-figures.js';
-import { SetsWitness } from './sets-witness.js';
+import { POPPED_SET, SetsPopper } from './sets-popper.js';
+import { type LeftSets, readLeftSets } from './sets-stored.js';
+import { SetsWitness, WITNESSED_SET } from './sets-witness.js';
 import { SetsWriter } from './sets-writer.js';
 
 const KILLS = inject('setsKills');
 const WRITERS = 3;
 const LIFE_MS_MAX = 500;
-const MS_PER_KILL = 20_000;
-const WAIT = { timeout: 20_000, interval: 5 };
+const MS_PER_KILL = 30_000;
+const WAIT = { timeout: 20_000, interval: 2 };
+/** So that a checkpoint takes some time. */
+const FILLER = 40_000;
+const SAVE_INTERVAL_MS = 10;
 const random = createSystemRandom();
 
+/** When a life ends. */
+const MOMENTS = ['during a checkpoint', 'at work', 'at any time'] as const;
+
 test.each(['buffered', 'synced'])(
-  'S3 S6 kill -9 in class %s loses nothing that was answered, and no dot is used twice',
+  'S3 S6 S21 kill -9 in class %s loses nothing that was answered, and no dot is used twice',
   async (durability) => {
     await using cluster = await startCluster({
       nodes: 1,
       env: { SYNCLINE_SETS_DURABILITY: durability },
     });
     const node = cluster.node(1);
-    const writers = Array.from(
-      { length: WRITERS },
-      (_, index) => new SetsWriter(`w${index}`, random),
-    );
-    const witness = new SetsWitness();
-    const bindings = new Map<string, string>();
-    const epochs = new Set<number>();
-    let members = 0;
+    await addFiller(node);
+    const clients = new Clients();
+    const lives = new Lives();
     let startMs = LIFE_MS_MAX;
-    let unanswered = 0;
     for (let kill = 0; kill < KILLS; kill += 1) {
-      const { port } = node.address('resp');
-      for (const writer of writers) writer.start(port);
-      witness.start(port, members);
-      if (kill % 2 === 0) await vi.waitFor(whenAtWork(writers), WAIT);
-      await sleep(randomBelow(random, LIFE_MS_MAX));
+      clients.start(node.address('resp').port);
+      await whenToKill(MOMENTS[kill % MOMENTS.length] ?? 'at work', node, clients);
       await node.kill();
-      await Promise.all([...writers, witness].map((client) => client.ended()));
-      for (const { wrong } of [...writers, witness]) expect(wrong).toBeUndefined();
-      const stored = await readKilled(node);
-      expectStored(stored, bindings);
-      expect(epochs.has(stored.identity.epoch), 'an epoch was used before').toBe(false);
-      epochs.add(stored.identity.epoch);
-      if (kill % 4 === 2) await killWhileStarting(node, { epochs, startMs });
+      await clients.ended();
+      const left = await readLeftSets(node.dataDir);
+      lives.check(left);
+      clients.check(left);
+      if (kill % 2 === 0) await killWhileStarting(node, lives, startMs);
       const beganMs = performance.now();
       await node.start();
       startMs = performance.now() - beganMs;
-      ({ members, happened: unanswered } = await compareAll(node, {
-        writers,
-        witness,
-        unanswered,
-      }));
+      await expectServed(node, left, clients);
     }
-    await compareStopped(node, bindings);
-    const answered = writers.reduce(
-      (sum, writer) => sum + writer.answeredCount,
-      witness.answeredMax,
-    );
-    expect(answered).toBeGreaterThan(KILLS * 10);
+    await expectCleanStop(node, lives);
+    expect(clients.answeredCount).toBeGreaterThan(KILLS * 10);
+    if (KILLS >= MOMENTS.length) expect(lives.partialCheckpoints).toBeGreaterThan(0);
     tell(
-      `${durability}: ${KILLS} kills, ${answered} answered, 0 lost, ${unanswered} happened without an answer; ${bindings.size} dots seen, 0 reused; ${epochs.size} epochs`,
+      `${durability}: ${KILLS} kills, ${lives.partialCheckpoints} during a checkpoint; ${clients.answeredCount} answered, 0 lost, ` +
+        `${clients.unansweredCount} happened without an answer; ${lives.dotsCount} dots seen, 0 reused; ${lives.epochsCount} epochs`,
     );
   },
-  20_000 + KILLS * MS_PER_KILL,
+  30_000 + KILLS * MS_PER_KILL,
 );
 
-/** Passes once each writer was answered again. The other lives end at any moment, also before that. */
-function whenAtWork(writers: readonly SetsWriter[]): () => void {
-  const before = writers.map((writer) => writer.answeredCount);
-  return () => {
-    for (const [index, { answeredCount }] of writers.entries())
-      expect(answeredCount).toBeGreaterThan((before[index] ?? 0) + 10);
-  };
+async function addFiller(node: ClusterNode): Promise<void> {
+  const redis = new Redis(node.address('resp').port);
+  await redis.sadd('filler', ...Array.from({ length: FILLER }, (_, index) => `filler:${index}`));
+  redis.disconnect();
 }
 
-interface Lives {
-  readonly epochs: Set<number>;
-  /** How long the last start took. */
-  readonly startMs: number;
-}
+/** All that write and read while the server is killed. */
+class Clients {
+  readonly #writers = Array.from({ length: WRITERS }, (_, n) => new SetsWriter(`w${n}`, random));
+  readonly #witness = new SetsWitness();
+  readonly #popper = new SetsPopper();
+  #witnessed = 0;
+  unansweredCount = 0;
 
-/** A process that is killed before it was ready has raised the epoch, or not yet. */
-async function killWhileStarting(node: ClusterNode, { epochs, startMs }: Lives): Promise<void> {
-  const start = node.start().then(
-    () => undefined,
-    () => undefined, // it was not to be
-  );
-  await sleep(randomBelow(random, Math.ceil(startMs)));
-  await node.kill();
-  await start;
-  const { identity, flaws } = await readKilled(node);
-  expect(flaws).toEqual([]);
-  epochs.add(identity.epoch);
-}
+  get answeredCount(): number {
+    const popped = this.#popper.poppedCount;
+    return this.#writers.reduce((sum, writer) => sum + writer.answeredCount, popped);
+  }
 
-/** Reads a copy, so that the server finds what the killed one has left. */
-async function readKilled(node: ClusterNode): Promise<StoredSets> {
-  await using copy = await makeTempDirectory('killed');
-  const directory = join(copy.path, 'db');
-  await cp(join(node.dataDir, 'sets', 'db'), directory, { recursive: true });
-  await using storage = await openLevelStorage(
-    { clock: createSystemClock(), logger: silentLogger },
-    { directory },
-  );
-  return await readStoredSets(storage);
-}
+  /** A version that a client was shown. */
+  get shownVersion(): string {
+    return this.#witness.shownVersion;
+  }
 
-/** `bindings` are those of all lives. */
-function expectStored(stored: StoredSets, bindings: Map<string, string>): void {
-  expect(stored.flaws).toEqual([]);
-  for (const [dot, element] of stored.bindings) {
-    const known = bindings.get(dot);
-    if (known !== undefined && known !== element) expect.fail(`${dot}: ${known} and ${element}`);
-    bindings.set(dot, element);
+  start(port: number): void {
+    for (const writer of this.#writers) writer.start(port);
+    this.#witness.start(port, this.#witnessed);
+    this.#popper.start(port);
+    keepSaving(port);
+  }
+
+  async ended(): Promise<void> {
+    const clients = [...this.#writers, this.#witness, this.#popper];
+    await Promise.all(clients.map((client) => client.ended()));
+    for (const { wrong } of clients) expect(wrong).toBeUndefined();
+  }
+
+  /** Passes once each writer was answered again. */
+  whenAtWork(): () => void {
+    const before = this.#writers.map((writer) => writer.answeredCount);
+    return () => {
+      for (const [index, { answeredCount }] of this.#writers.entries())
+        expect(answeredCount).toBeGreaterThan((before[index] ?? 0) + 10);
+    };
+  }
+
+  check({ members }: LeftSets): void {
+    const witnessed = members.get(WITNESSED_SET) ?? new Set();
+    expect(this.#witness.compare(witnessed)).toBeUndefined();
+    this.#witnessed = witnessed.size;
+    expect(this.#popper.compare(members.get(POPPED_SET) ?? new Set())).toBeUndefined();
+    for (const writer of this.#writers) {
+      const found = new Set<string>();
+      for (const set of writer.sets)
+        for (const member of members.get(set) ?? [])
+          if (member.startsWith(`${writer.name}:`)) found.add(`${set} ${member}`);
+      const steps = writer.compare(found);
+      if (typeof steps === 'string') expect.fail(steps);
+      this.unansweredCount += steps;
+    }
   }
 }
 
-interface Clients {
-  readonly writers: readonly SetsWriter[];
-  readonly witness: SetsWitness;
-  readonly unanswered: number;
+/** What must hold over all lives of one directory. */
+class Lives {
+  readonly #bindings = new Map<string, string>();
+  readonly #epochs = new Set<number>();
+  partialCheckpoints = 0;
+
+  get dotsCount(): number {
+    return this.#bindings.size;
+  }
+
+  get epochsCount(): number {
+    return this.#epochs.size;
+  }
+
+  check({ flaws, bindings, identity, hasPartialCheckpoint }: LeftSets): void {
+    expect(flaws).toEqual([]);
+    for (const [dot, element] of bindings) {
+      const known = this.#bindings.get(dot);
+      if (known !== undefined && known !== element) expect.fail(`${dot}: ${known} and ${element}`);
+      this.#bindings.set(dot, element);
+    }
+    expect(this.#epochs.has(identity.epoch), 'an epoch was used before').toBe(false);
+    this.#epochs.add(identity.epoch);
+    if (hasPartialCheckpoint) this.partialCheckpoints += 1;
+  }
+
+  /** This one has made no dots. */
+  checkInterruptedStart({ flaws, identity }: LeftSets): void {
+    expect(flaws).toEqual([]);
+    this.#epochs.add(identity.epoch);
+  }
 }
 
-/** Gives the members of the growing set, and how many steps have happened without an answer until now. */
-async function compareAll(node: ClusterNode, { writers, witness, unanswered }: Clients) {
+/** Asks for a checkpoint all the time, until the connection breaks. */
+function keepSaving(port: number): void {
+  const socket = connectTcp(port, '127.0.0.1');
+  const timer = setInterval(() => socket.write('BGSAVE\r\n'), SAVE_INTERVAL_MS);
+  socket.on('error', () => undefined); // the server is killed
+  socket.on('close', () => clearInterval(timer));
+  socket.resume();
+}
+
+async function whenToKill(
+  moment: (typeof MOMENTS)[number],
+  node: ClusterNode,
+  clients: Clients,
+): Promise<void> {
+  if (moment !== 'at any time') await vi.waitFor(clients.whenAtWork(), WAIT);
+  if (moment !== 'during a checkpoint') return sleep(randomBelow(random, LIFE_MS_MAX));
+  const names = () => readdirSync(join(node.dataDir, 'sets', 'checkpoint'));
+  const isRunning = () => expect(names().join()).toContain('.tmp');
+  await vi.waitFor(isRunning, WAIT);
+  return sleep(randomBelow(random, 10));
+}
+
+/** A process that is killed before it was ready has raised the epoch, or not yet. */
+async function killWhileStarting(node: ClusterNode, lives: Lives, startMs: number): Promise<void> {
+  const start = node.start().catch(() => undefined);
+  await sleep(randomBelow(random, Math.ceil(startMs)));
+  await node.kill();
+  await start;
+  lives.checkInterruptedStart(await readLeftSets(node.dataDir));
+}
+
+/** The server has loaded exactly what is stored. */
+async function expectServed(node: ClusterNode, left: LeftSets, clients: Clients): Promise<void> {
   const redis = new Redis(node.address('resp').port);
   try {
-    const kept = await redis.smembers('kept');
-    expect(witness.compare(kept)).toBeUndefined();
-    const version = await redis.call(
-      'SYNCLINE.READ',
-      'AFTER',
-      witness.shownVersion,
-      'SCARD',
-      'kept',
-    );
-    expect(version).toBe(kept.length);
-    let happened = unanswered;
-    for (const writer of writers) {
-      const found = new Set<string>();
-      for (const set of writer.sets) {
-        const members = await redis.smembers(set);
-        const own = members.filter((member) => member.startsWith(`${writer.name}:`));
-        for (const member of own) found.add(`${set} ${member}`);
-      }
-      const steps = writer.compare(found);
-      if (typeof steps === 'string') expect.fail(steps);
-      happened += steps;
+    expect((await redis.keys('*')).toSorted()).toEqual([...left.members.keys()].toSorted());
+    for (const [set, members] of left.members) {
+      const shown = await redis.smembers(set);
+      expect(shown.length, set).toBe(members.size);
+      expect(shown.find((member) => !members.has(member))).toBeUndefined();
     }
-    return { members: kept.length, happened };
+    await redis.call('SYNCLINE.READ', 'AFTER', clients.shownVersion, 'SCARD', WITNESSED_SET);
   } finally {
     redis.disconnect();
   }
 }
 
-/** What the node says of itself is what its storage adds up to. */
-async function compareStopped(node: ClusterNode, bindings: Map<string, string>): Promise<void> {
+/** What the node says about itself is what its files add up to. */
+async function expectCleanStop(node: ClusterNode, lives: Lives): Promise<void> {
   const redis = new Redis(node.address('resp').port);
   const [version, liveDots] = (await redis.call('SYNCLINE.DIGEST')) as [string, number];
   redis.disconnect();
   await node.stop();
-  const stored = await readKilled(node);
-  expectStored(stored, bindings);
-  expect(stored.identity.state).toBe('clean');
-  expect(stored.journalRecords).toBe(0);
-  expect(stored.version.toString()).toBe(version);
-  expect(stored.bindings.size).toBe(liveDots);
+  const left = await readLeftSets(node.dataDir);
+  lives.check(left);
+  expect(left.identity.state).toBe('clean');
+  expect(left.version.toString()).toBe(version);
+  expect([...left.members.values()].reduce((sum, { size }) => sum + size, 0)).toBe(liveDots);
 }
 
 declare module 'vitest' {

@@ -11,10 +11,11 @@ import {
   type TempDirectory,
 } from '@syncline/testkit';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { LoopWatch } from './loop-watch.js';
 
 const HELD_MS_MAX = 200;
+const WAIT = { timeout: 30_000, interval: 10 };
 /** Elements that one operation changes, and commands of one transaction. */
 const OPERATION = 65_536;
 const TRANSACTION = 10_000;
@@ -83,7 +84,7 @@ test('S19 the largest operations of one command and of one transaction', async (
   });
 });
 
-test('S19 many sets and large ones at the same time, and a head that is folded', async () => {
+test('S19 many sets and large ones at the same time, and a checkpoint of all of them', async () => {
   const names = numbered('set', SETS);
   const addSets = async () => {
     for (let first = 0; first < SETS; first += 10_000) {
@@ -94,10 +95,18 @@ test('S19 many sets and large ones at the same time, and a head that is folded',
   };
   const fillHuge = () => fill(client(0), 'huge', numbered('huge', HUGE));
   await expectShortTurns('filling', () => Promise.all([addSets(), fillHuge()]));
-  await expectShortTurns('KEYS and the fold that it asks for', async () => {
+  await expectShortTurns('KEYS during a checkpoint', async () => {
+    expect(await client(1).bgsave()).toBe('Background saving started');
     expect((await client(0).keys('set:*')).length).toBe(SETS);
+    await whenSaved(client(1));
   });
 });
+
+async function whenSaved(redis: Redis): Promise<void> {
+  const isSaving = async () =>
+    /rdb_bgsave_in_progress:(\d)/.exec(await redis.info('persistence'))?.[1];
+  await vi.waitFor(async () => expect(await isSaving()).toBe('0'), WAIT);
+}
 
 test('S19 commands that walk large sets, at the same time', async () => {
   await expectShortTurns('SMEMBERS, SUNION and SINTER', async () => {
@@ -117,9 +126,21 @@ test('S19 commands that take large sets away', async () => {
   await expectShortTurns('DEL', () => client(0).del('huge'));
 });
 
-test('S19 a start that replays the largest operations', async () => {
+test('S19 FLUSHALL', async () => {
+  await expectShortTurns('FLUSHALL', async () => {
+    expect(await client(0).flushall()).toBe('OK');
+  });
+});
+
+test('S19 a start that replays the largest operations, and one that reads a checkpoint', async () => {
   for (const name of ['again', 'once more']) await fill(client(0), name, numbered('member', LARGE));
   for (const each of clients) each.disconnect();
   await node.kill();
-  await expectShortTurns('the start', () => node.start());
+  await expectShortTurns('the start from the log', () => node.start());
+  clients = connect();
+  await client(0).bgsave();
+  await whenSaved(client(0));
+  for (const each of clients) each.disconnect();
+  await node.kill();
+  await expectShortTurns('the start from a checkpoint', () => node.start());
 });

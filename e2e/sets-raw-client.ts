@@ -62,6 +62,11 @@ export class SetsRawClient implements Disposable {
     return Promise.race([written, this.#closed.then(() => false)]);
   }
 
+  /** Ends its side: no more commands come, but replies are still read. */
+  endInput(): void {
+    this.#socket.end();
+  }
+
   /** Takes no more replies. */
   pause(): void {
     this.#socket.pause();

@@ -1,8 +1,9 @@
-// Two clients of one growing set: one adds 1, 2, 3 … to it, the other only looks, and remembers the most that it
-// was shown. What a reader was shown may be lost as little as what a writer was answered.
+// Two clients of one growing set: one adds 1, 2, 3 … to it, the other only reads, and remembers the most that it
+// saw. What a reader has seen must not be lost, just like what a writer was answered.
 import { connect as connectTcp, type Socket } from 'node:net';
 
-const NAME = 'kept';
+export const WITNESSED_SET = 'kept';
+const NAME = WITNESSED_SET;
 const COMMANDS_AHEAD = 50;
 
 export class SetsWitness {
@@ -40,12 +41,14 @@ export class SetsWitness {
   }
 
   /** What is wrong with the members that were found. */
-  compare(found: readonly string[]): string | undefined {
-    const numbers = found.map(Number).toSorted((a, b) => a - b);
+  compare(found: Iterable<string>): string | undefined {
+    const numbers = Array.from(found, Number).toSorted((a, b) => a - b);
     const gap = numbers.findIndex((number, index) => number !== index + 1);
     if (gap >= 0) return `${NAME} has ${numbers.length} members, but not ${gap + 1}`;
-    if (numbers.length < this.answeredMax) return `${this.answeredMax} were answered, lost some`;
-    if (numbers.length < this.shownMax) return `${this.shownMax} were shown, lost some`;
+    if (numbers.length < this.answeredMax)
+      return `${this.answeredMax} were answered, but ${numbers.length} are there`;
+    if (numbers.length < this.shownMax)
+      return `${this.shownMax} were shown, but ${numbers.length} are there`;
     if (numbers.length > this.#sent) return `${numbers.length} are there, ${this.#sent} were sent`;
     return undefined;
   }
@@ -63,7 +66,7 @@ function converse(port: number, ahead: number, next: () => string): Socket {
   let rest = '';
   let answers = 0;
   socket.setNoDelay(true).setEncoding('latin1');
-  socket.on('error', () => undefined); // the end of the server is what we are here for
+  socket.on('error', () => undefined); // the server is killed
   socket.on('data', (text: string) => {
     const lines = (rest + text).split('\r\n');
     rest = lines.pop() ?? '';

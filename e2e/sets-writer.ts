@@ -1,8 +1,8 @@
-// A client that writes sets without pause and without waiting, and knows what each answer must be.
+// A client that changes sets without waiting for replies, and knows what each reply must be.
 //
-// Each writer has members of its own, also in the set that all share, so nobody else changes what it expects.
-// Commands of one connection run in their order. So what a killed server leaves of a writer is what all
-// answered commands have made, and then the first few of those that were not answered, each of them whole.
+// Each writer has sets of its own and members of its own in the set that all share, so nobody else changes what it
+// expects. Commands of one connection run in order. So after a crash the elements of a writer are what all answered
+// commands have left, plus the first few of those that were not answered, each of them whole.
 import { connect as connectTcp, type Socket } from 'node:net';
 import { type Random, randomBelow } from '@syncline/kernel';
 
@@ -28,7 +28,9 @@ const STEPS_PER_WRITE_MAX = 40;
 /** Members that come and go, and how many there may be of those that come once. */
 const ALPHABET = 30;
 const ELEMENTS_MAX = 1_500;
-const SETS = ['one', 'two', 'shared'] as const;
+const OWN_SETS = ['one', 'two', 'stored'] as const;
+const SETS = [...OWN_SETS, 'shared'] as const;
+const STORE_COMMANDS = ['SUNIONSTORE', 'SINTERSTORE', 'SDIFFSTORE'] as const;
 
 export class SetsWriter {
   readonly name: string;
@@ -55,7 +57,7 @@ export class SetsWriter {
     return this.#answeredCount;
   }
 
-  /** What an answer was, where it should have been another. */
+  /** A reply that was not the expected one. */
   get wrong(): string | undefined {
     return this.#wrong;
   }
@@ -78,7 +80,7 @@ export class SetsWriter {
     const socket = connectTcp(port, '127.0.0.1', () => this.#write());
     this.#socket = socket;
     socket.setNoDelay(true).setEncoding('latin1');
-    socket.on('error', () => undefined); // the end of the server is what we are here for
+    socket.on('error', () => undefined); // the server is killed
     socket.on('data', (text: string) => this.#read(text));
   }
 
@@ -90,8 +92,8 @@ export class SetsWriter {
   }
 
   /**
-   * Compares with the members of the writer that are there now, and takes them over. Gives how many steps
-   * without an answer have happened, or what is wrong.
+   * Checks the elements of this writer that were found, and goes on from them. Returns how many steps have happened
+   * without an answer, or what is wrong.
    */
   compare(found: ReadonlySet<string>): number | string {
     const unequal = new Set([...this.#known, ...found]);
@@ -107,7 +109,7 @@ export class SetsWriter {
       happened += 1;
     }
     if (unequal.size > 0) {
-      return `${this.name}: after ${this.#answeredCount} answered steps and any of ${this.#waiting.length} more, not as found: ${lost.slice(0, 5).join(', ')}`;
+      return `${this.name}: after ${this.#answeredCount} answered steps and any of ${this.#waiting.length} more, unexpected: ${lost.slice(0, 5).join(', ')}`;
     }
     this.#known = new Set(found);
     this.#waiting = [];
@@ -123,8 +125,8 @@ export class SetsWriter {
     this.#waiting.push(...steps);
     const bytes = steps.flatMap(({ commands }) => commands.map(encode)).join('');
     if (bytes !== '') socket.write(bytes, 'latin1');
-    // Now and then it is quiet for long enough that the server folds.
-    if (randomBelow(this.#random, 200) === 0) setTimeout(() => this.#write(), 150);
+    // Now and then it pauses, so that some turns of the server are small.
+    if (randomBelow(this.#random, 200) === 0) setTimeout(() => this.#write(), 20);
     else setImmediate(() => this.#write());
   }
 
@@ -172,11 +174,33 @@ export class SetsWriter {
   }
 
   #planCommand(): PlannedCommand {
-    const kind = randomBelow(this.#random, 10);
+    const kind = randomBelow(this.#random, 40);
     const set = this.#anySet();
-    if (kind < 5 && this.#planned.size < ELEMENTS_MAX) return this.#planAdd(set);
-    if (kind === 9) return this.#planMove(set, this.#anySet());
+    if (kind === 0) return this.#planStore();
+    if (kind === 1) return this.#planDelete(this.#anyOwnSet());
+    if (kind < 20 && this.#planned.size < ELEMENTS_MAX) return this.#planAdd(set);
+    if (kind > 35) return this.#planMove(set, this.#anySet());
     return this.#planRemove(set);
+  }
+
+  #planStore(): PlannedCommand {
+    const name = STORE_COMMANDS[randomBelow(this.#random, STORE_COMMANDS.length)] ?? 'SUNIONSTORE';
+    const [target, left, right] = [this.#anyOwnSet(), this.#anyOwnSet(), this.#anyOwnSet()];
+    const [ofLeft, ofRight] = [this.#membersOf(left), this.#membersOf(right)];
+    const kept = [...ofLeft].filter((member) => {
+      if (name === 'SUNIONSTORE') return true;
+      return ofRight.has(member) === (name === 'SINTERSTORE');
+    });
+    const result = new Set(name === 'SUNIONSTORE' ? [...kept, ...ofRight] : kept);
+    for (const member of this.#membersOf(target)) this.#put(`${target} ${member}`, false);
+    for (const member of result) this.#put(`${target} ${member}`, true);
+    return { words: [name, target, left, right], answer: `:${result.size}` };
+  }
+
+  #planDelete(set: string): PlannedCommand {
+    const members = this.#membersOf(set);
+    for (const member of members) this.#put(`${set} ${member}`, false);
+    return { words: ['DEL', set], answer: members.size > 0 ? ':1' : ':0' };
   }
 
   #planAdd(set: string): PlannedCommand {
@@ -214,6 +238,18 @@ export class SetsWriter {
 
   #anySet(): string {
     return this.setName(SETS[randomBelow(this.#random, SETS.length)] ?? 'shared');
+  }
+
+  #anyOwnSet(): string {
+    return this.setName(OWN_SETS[randomBelow(this.#random, OWN_SETS.length)] ?? 'one');
+  }
+
+  #membersOf(set: string): ReadonlySet<string> {
+    const start = `${set} `;
+    const members = new Set<string>();
+    for (const element of this.#planned)
+      if (element.startsWith(start)) members.add(element.slice(start.length));
+    return members;
   }
 
   /** One to three, of the few that come and go or by `other`. */

@@ -2,7 +2,7 @@
 // wrote it, nor out of the repository.
 import type { Rule } from '../repository/rule.js';
 
-const outside = /\.\.\/shared\b|(?<![\w.-])\/(work|home|Users)\/\w/;
+const outside = /\.\.\/shared\/|(?<![\w.-])\/(work|home|Users)\/\w/;
 
 export const outsideReferences: Rule = {
   name: 'outside-references',

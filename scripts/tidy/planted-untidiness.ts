@@ -11,8 +11,6 @@ const integrationTest = 'packages/fair/src/bucket.int.test.ts';
 const at = (path: string, texts: readonly string[]): Files[] =>
   texts.map((text) => ({ [path]: text }));
 const lines = (count: number) => '// A line.\n'.repeat(count);
-const functionOf = (linesCount: number) =>
-  `function long() {\n${'  step();\n'.repeat(linesCount - 2)}}\n`;
 const fence = '```';
 
 const worldUses = [
@@ -94,14 +92,6 @@ export const plantedUntidiness: Readonly<Record<string, Planted>> = {
     bad: [{ [core]: lines(401) }],
     good: [{ [core]: lines(400) }, { [unitTest]: lines(401) }, { [generated]: lines(401) }],
   },
-  'function-size': {
-    bad: at(core, [
-      functionOf(71),
-      'const f = (a, b, c, d, e) => a;',
-      'class A { m(a, b, c, d, e) {} }',
-    ]),
-    good: [{ [core]: functionOf(70) }, { [unitTest]: functionOf(71) }],
-  },
   'head-comment': {
     bad: at(core, ['const value = 1;', `${lines(21)}work();`, '\n// Not at the head.\n']),
     good: [
@@ -151,13 +141,6 @@ export const plantedUntidiness: Readonly<Record<string, Planted>> = {
     good: [
       { 'docs/A.md': '# A\n[b](B.md#part) [c](https://example.org) [d](#a)\n', 'docs/B.md': '# B' },
       { 'docs/A.md': `# A\n${fence}\n[b](B.md)\n${fence}\n[p](../packages/fair)\n` },
-    ],
-  },
-  'median-file-size': {
-    bad: [{ [core]: lines(151), 'packages/fair/src/tracker.ts': lines(151) }],
-    good: [
-      { [core]: lines(150), 'packages/fair/src/tracker.ts': lines(150) },
-      { [core]: lines(150), [generated]: lines(401) },
     ],
   },
   'one-heading': {

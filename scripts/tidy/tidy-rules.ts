@@ -8,17 +8,15 @@ import { hiddenWorld } from './hidden-world.js';
 import { linksResolve, oneHeading } from './markdown.js';
 import { outsideReferences } from './outside-references.js';
 import { reminders } from './reminders.js';
-import { fileSize, functionSize, medianFileSize } from './sizes.js';
+import { fileSize } from './sizes.js';
 
 export const tidyRules: readonly Rule[] = [
   bannedSyntax,
   fileNames,
   fileSize,
-  functionSize,
   headComment,
   hiddenWorld,
   linksResolve,
-  medianFileSize,
   oneHeading,
   outsideReferences,
   reminders,

@@ -26,6 +26,8 @@ export interface CliWorld {
   ask(question: string): Promise<string | undefined>;
   /** Tells the process that started this one, if it holds a channel, that all listeners accept. */
   reportStarted(): void;
+  /** From now on files and directories that this process creates are for its user only. */
+  makeNewFilesPrivate(): void;
   /** Ends the process at once. */
   exitNow(code: number): void;
 }

@@ -24,6 +24,7 @@ export async function main(host: NodeJS.Process): Promise<void> {
     onSuspend: (leave, back) => sleepBetween(host, leave, back),
     ask: (question) => askOn(host, question),
     reportStarted: () => void host.send?.('started'),
+    makeNewFilesPrivate: () => void host.umask(0o077),
     exitNow: (code) => host.exit(code),
   };
   host.exitCode = await runCli(world, host.argv.slice(2));

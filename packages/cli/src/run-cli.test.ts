@@ -31,6 +31,7 @@ async function run(
     onSuspend() {},
     ask: async () => undefined,
     reportStarted() {},
+    makeNewFilesPrivate() {},
     exitNow: () => expect.unreachable(),
   };
   const exit = await runCli(world, line === '' ? [] : line.split(' '));

@@ -46,10 +46,30 @@ export const ERROR_CODES = {
     retryable: false,
     meaning: 'The disk failed. The store takes no more writes in this process.',
   },
-  corrupt: { retryable: false, meaning: 'Stored bytes do not match their checksum.' },
+  corrupt: {
+    retryable: false,
+    meaning: 'Stored bytes are damaged: a checksum, a length or their order is wrong.',
+  },
   throttled: {
     retryable: true,
     meaning: 'This caller takes more than its fair share. Wait for `details.retryAfterMs`.',
+  },
+  'version-conflict': {
+    retryable: false,
+    meaning:
+      'The key already has another value at this version. `details` holds the version and both values.',
+  },
+  'bad-record': {
+    retryable: false,
+    meaning: 'A key, version or value cannot be stored as it is. Fix or skip the record.',
+  },
+  'too-new': {
+    retryable: false,
+    meaning: 'A newer release wrote this data. `details` names both versions; upgrade to read it.',
+  },
+  incompatible: {
+    retryable: false,
+    meaning: 'The data was written with another codec, kind or layout than the one asked for.',
   },
 } as const satisfies Record<string, { readonly retryable: boolean; readonly meaning: string }>;
 

@@ -25,6 +25,7 @@ export type { FeedStore, FeedView } from './feed/feed-store.js';
 export type { FeedSubscription } from './feed/feed-subscription.js';
 export type { FeedOverflow } from './feed/live-buffer.js';
 export { MemoryFeedStore, type MemoryFeedStoreOptions } from './feed/memory-feed-store.js';
+export { DiskReserve } from './files/disk-reserve.js';
 export type { AppendHandle, FileStat, Files } from './files/files.js';
 export { createSystemFiles } from './files/system-files.js';
 export { crc32 } from './hash/crc32.js';

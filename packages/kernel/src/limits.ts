@@ -15,7 +15,7 @@ export const kernelLimits = defineLimits({
   feedBufferBytesMax: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'And their bytes. One change larger than this passes alone.',
+    why: 'The same in bytes. A single larger change passes alone.',
   },
   feedBatchEventsMax: {
     value: 512,
@@ -25,22 +25,22 @@ export const kernelLimits = defineLimits({
   feedBatchBytesMax: {
     value: 256 * 1024,
     unit: 'bytes',
-    why: 'And about their bytes, so that one that then stalls holds little. One larger event passes alone.',
+    why: 'The same in bytes, approximately, so that a subscriber that then stalls holds little. A single larger event passes alone.',
   },
   feedCommitBytesMax: {
     value: 4 * 1024 * 1024,
     unit: 'bytes',
-    why: 'Who waits takes so much of a commit beyond its buffer, and a batch of events: it is not slow.',
+    why: 'A subscriber that is waiting takes this much of one commit beyond its buffer, and one batch of events: it is not slow.',
   },
   feedViewAgeMaxMs: {
     value: 30_000,
     unit: 'ms',
-    why: 'A view of the store is let go after this time, so that a stalled replay pins no old data.',
+    why: 'A view of the store is released after this time, so that a stalled replay pins no old data.',
   },
   feedViewStallMs: {
     value: 200,
     unit: 'ms',
-    why: 'A view whose reader has not come for its next page by then is let go if others wait for room.',
+    why: 'A view whose reader has not asked for its next page within this time is released if others wait for room.',
   },
   versionVectorEntriesMax: {
     value: 4096,
@@ -55,7 +55,7 @@ export const kernelLimits = defineLimits({
   rangeBatchBytesMax: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'And at most about this many bytes, so that large values do not pile up in memory.',
+    why: 'The same in bytes, approximately, so that large values do not pile up in memory.',
   },
   connectTimeoutMs: {
     value: 5_000,
@@ -75,7 +75,7 @@ export const kernelLimits = defineLimits({
   connectionReadAheadChunksMax: {
     value: 64,
     unit: 'entries',
-    why: 'And at most this many chunks, since a peer that sends single bytes costs memory per chunk.',
+    why: 'The same in chunks, since a peer that sends single bytes costs memory per chunk.',
   },
   keepAliveDelayMs: {
     value: 30_000,
@@ -90,12 +90,12 @@ export const kernelLimits = defineLimits({
   tlsHandshakeTimeoutMs: {
     value: 5_000,
     unit: 'ms',
-    why: 'For the whole handshake, so that a client which trickles bytes does not keep its place.',
+    why: 'For the whole handshake, so that a client that trickles bytes does not keep its slot.',
   },
   storageWriteBufferBytes: {
     value: 8 * 1024 * 1024,
     unit: 'bytes',
-    why: "Most that LevelDB holds in memory before it writes a table, twice at worst, and the size of its log. It bounds what a power loss may cost in buffered writes, and a reopening's time.",
+    why: 'Held in memory by LevelDB before it writes a table, at worst twice, and the size of its log. It bounds the buffered writes that a power loss can cost, and the time of a reopening.',
   },
   storageCacheBytes: {
     value: 16 * 1024 * 1024,
@@ -110,22 +110,22 @@ export const kernelLimits = defineLimits({
   storageQueueBytesMax: {
     value: 64 * 1024 * 1024,
     unit: 'bytes',
-    why: 'Batches that wait for the write under way. More are refused as overloaded; one batch of any size fits alone.',
+    why: 'Batches that wait for the write in flight. More are refused as overloaded; one batch of any size fits alone.',
   },
   storageSliceOperationsMax: {
     value: 4_096,
     unit: 'entries',
-    why: 'Operations that are handed to LevelDB in one turn of the event loop, about a millisecond. The rest of a larger write follows in further turns.',
+    why: 'Operations handed to LevelDB in one turn of the event loop, about a millisecond. The rest of a larger write follows in later turns.',
   },
   storageSliceBytesMax: {
     value: 512 * 1024,
     unit: 'bytes',
-    why: 'Keys and values that are handed to LevelDB in one turn of the event loop; one value of any size goes at once.',
+    why: 'Keys and values handed to LevelDB in one turn of the event loop; a single value of any size goes at once.',
   },
   storageReopenRoomBytes: {
     value: 4 * 1024 * 1024,
     unit: 'bytes',
-    why: 'Free room wanted, beyond what the logs need to become tables, before a store that found its disk full is opened anew.',
+    why: 'Free room wanted, beyond what the logs need to become tables, before a store that found its disk full is reopened.',
   },
   appendGatherBytesMax: {
     value: 64 * 1024,
@@ -157,12 +157,12 @@ export const kernelLimits = defineLimits({
     unit: 'bytes',
     why: 'A segment that could not be followed by a new one, for want of descriptors or room, grows by this much before the next attempt.',
   },
-  logReserveStepBytes: {
+  diskReserveStepBytes: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'Written at once when the reserve of a segment log is refilled, well below a millisecond.',
+    why: 'Written at once when a disk reserve is refilled, well below a millisecond.',
   },
-  logReserveRefillMs: {
+  diskReserveRefillMs: {
     value: 1000,
     unit: 'ms',
     why: 'Time between two steps of refilling the reserve, so that a disk that just ran full is not filled by the reserve alone.',
@@ -170,6 +170,6 @@ export const kernelLimits = defineLimits({
   ownerReadAttemptsMax: {
     value: 25,
     unit: 'attempts',
-    why: 'Looks, 20 ms apart, for the name of the process that holds a directory, since it writes it just after it took the lock.',
+    why: 'Reads, 20 ms apart, of the file that names the holder of a directory; it is written just after the lock is taken.',
   },
 });

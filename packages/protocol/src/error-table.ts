@@ -36,6 +36,10 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorRow>> = {
   'storage-failed': { grpc: 'INTERNAL', http: 500, resp: 'MISCONF', exit: 1 },
   corrupt: { grpc: 'DATA_LOSS', http: 500, resp: 'ERR', exit: 1 },
   throttled: { grpc: 'RESOURCE_EXHAUSTED', http: 429, resp: 'ERR', exit: 1 },
+  'version-conflict': { grpc: 'FAILED_PRECONDITION', http: 409, resp: 'ERR', exit: 5 },
+  'bad-record': { grpc: 'INVALID_ARGUMENT', http: 422, resp: 'ERR', exit: 1 },
+  'too-new': { grpc: 'FAILED_PRECONDITION', http: 409, resp: 'ERR', exit: 5 },
+  incompatible: { grpc: 'FAILED_PRECONDITION', http: 409, resp: 'ERR', exit: 5 },
 };
 
 /** A script must not take "maybe applied" for "failed", whatever the code was. */

@@ -229,8 +229,9 @@ export class Decoder {
       words[at + 4] = c1 ^ h1;
       words[at + 5] = left;
       if (index < arrived) {
-        if ((c0 | c1) === 0)
+        if ((c0 | c1) === 0) {
           throw new RibltError('corrupt', `symbol ${index} lacks an item that others have`);
+        }
         if (left === 1 || left === -1) this.#consider(index);
       }
       index = nextIndex(index, s0);

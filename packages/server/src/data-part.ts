@@ -1,4 +1,7 @@
 // The node's data in the server's lifecycle: one claimed directory with a part per slice, or memory.
+//
+// LevelDB writes when it is opened, so a start on a full disk would fail although all data could be read. A reserve
+// in the directory is given up for such a start, and refilled when there is room again.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -8,13 +11,17 @@ import {
   createMemoryStorage,
   createSystemFiles,
   type DirectoryClaim,
+  DiskReserve,
   type Files,
   type LifecyclePart,
   type Logger,
   openLevelStorage,
   type Storage,
+  SynclineError,
+  type Timer,
 } from '@syncline/kernel';
 import type { ServerConfig } from './config/server-config.js';
+import { serverLimits } from './limits.js';
 
 export interface DataPartDeps {
   readonly clock: Clock;
@@ -27,23 +34,39 @@ export interface DataPartDeps {
 export class DataPart implements LifecyclePart {
   readonly name = 'data';
   readonly #deps: DataPartDeps;
+  readonly #reserve: DiskReserve;
   #claim: DirectoryClaim | undefined;
+  /** This start has needed it, and may need more of it. */
+  #isReserveUsed = false;
+  #refillTimer: Timer | undefined;
 
   constructor(deps: DataPartDeps) {
     this.#deps = deps;
+    const files = createSystemFiles(deps.config.dataDir);
+    const bytes = serverLimits.startReserveBytes.value;
+    this.#reserve = new DiskReserve({ ...deps, files }, { path: 'reserve', bytes });
   }
 
   /** Rejects with `locked`, and names the holder, when another process has the directory. */
   async start(): Promise<void> {
     const { config } = this.#deps;
-    if (!config.memory) this.#claim = await claimDirectory(this.#deps, config.dataDir);
+    if (config.memory) return;
+    try {
+      this.#claim = await this.#withReserve(() => claimDirectory(this.#deps, config.dataDir));
+    } catch (thrown) {
+      await this.#reserve.close();
+      throw thrown;
+    }
+    if (!this.#isReserveUsed) await this.#reserve.fill();
+    this.#planRefill();
   }
 
   async openStorage(slice: string): Promise<Storage> {
     const { config } = this.#deps;
     if (config.memory) return createMemoryStorage(this.#deps);
     assert(this.#claim !== undefined, 'the directory is claimed before a store is opened');
-    return openLevelStorage(this.#deps, { directory: join(config.dataDir, slice, 'db') });
+    const directory = join(config.dataDir, slice, 'db');
+    return this.#withReserve(() => openLevelStorage(this.#deps, { directory }));
   }
 
   /** The directory of a slice; undefined when everything is in memory. */
@@ -53,11 +76,39 @@ export class DataPart implements LifecyclePart {
     assert(this.#claim !== undefined, 'the directory is claimed before files are opened');
     const directory = join(config.dataDir, slice);
     await mkdir(directory, { recursive: true, mode: 0o700 });
+    await createSystemFiles(config.dataDir).syncDir('.'); // its name must survive a power loss, too
     return createSystemFiles(directory);
   }
 
   async stop(): Promise<void> {
+    this.#refillTimer?.cancel();
+    await this.#reserve.close();
     this.#deps.end.abort();
     await this.#claim?.release();
+  }
+
+  async #withReserve<Opened>(open: () => Promise<Opened>): Promise<Opened> {
+    try {
+      return await open();
+    } catch (thrown) {
+      if (!(thrown instanceof SynclineError) || thrown.code !== 'storage-full') throw thrown;
+      await this.#reserve.fill(); // finds the file of an earlier run
+      if (!this.#reserve.release()) throw thrown;
+      this.#isReserveUsed = true;
+      this.#deps.logger.warn('disk full, reserve given up', { reason: thrown.message });
+      return await open();
+    }
+  }
+
+  #planRefill(): void {
+    const delayMs = serverLimits.startReserveRefillMs.value;
+    this.#refillTimer = this.#deps.clock.setTimer(
+      delayMs,
+      () => {
+        void this.#reserve.fill();
+        this.#planRefill();
+      },
+      { unref: true },
+    );
   }
 }

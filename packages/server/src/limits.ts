@@ -113,6 +113,16 @@ export const serverLimits = defineLimits({
     unit: 'ms',
     why: 'How late a gRPC health watcher, the log and the gauges learn that a check has changed.',
   },
+  startReserveBytes: {
+    value: 12 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Kept free in the data directory so that a server can start on a full disk: LevelDB turns its log, at most 8 MiB, into a table.',
+  },
+  startReserveRefillMs: {
+    value: 5_000,
+    unit: 'ms',
+    why: 'How often the reserve of the data directory is refilled, if it was given up and there is room.',
+  },
   fairStreamBytesMax: {
     value: 256 * 1024,
     unit: 'bytes',

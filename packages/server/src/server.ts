@@ -24,6 +24,7 @@ import type { ServerConfig } from './config/server-config.js';
 import { DataPart } from './data-part.js';
 import type { ListenerName, ListeningAddress } from './listener.js';
 import { ListenerPart } from './listener-part.js';
+import { warnOfFewOpenFiles } from './open-files-limit.js';
 import { OPEN_LISTENER } from './open-listeners.js';
 import { createServerContext, type ServerContext } from './server-context.js';
 import type { Slice } from './slice.js';
@@ -62,6 +63,7 @@ export async function startServer(
   const context = createServerContext(deps, config, slices);
   context.metrics.watchProcess();
   warnOfPeersWithoutMesh(context, names);
+  warnOfFewOpenFiles(context, config, names);
   const { graceMs } = config.shutdown;
   const lifecycle = new Lifecycle(context);
 
@@ -98,8 +100,8 @@ function createSlicePart(context: ServerContext, data: DataPart, slice: Slice): 
       ...context,
       logger: context.logger.child({ slice: name }),
       network: context.createNetwork({}),
-      openStorage: (slice) => data.openStorage(slice),
-      openFiles: (slice) => data.openFiles(slice),
+      openStorage: (directory) => data.openStorage(directory),
+      openFiles: (directory) => data.openFiles(directory),
       limitReached: (limit) => context.limits.reached(name, limit),
     },
     slice,

@@ -26,6 +26,7 @@ function depsOf(
     limitReached: () => undefined,
     fail: () => undefined,
     openStorage: () => Promise.resolve(storage),
+    openFiles: () => Promise.resolve(undefined),
     storage,
   };
 }

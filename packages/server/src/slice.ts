@@ -88,6 +88,6 @@ export interface SliceStatus {
 
 /** `not-ready` may pass (loading, no peer yet); `failed` lasts until a restart, and /healthz says so. */
 export type SliceHealth =
-  | { readonly kind: 'ready'; /** What is worth knowing all the same. */ readonly reason?: string }
+  | { readonly kind: 'ready' /** What is worth knowing all the same. */; readonly reason?: string }
   | { readonly kind: 'not-ready'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string };

@@ -3,8 +3,8 @@ export { type CommandDescription, describeCommands } from './commands/command-ta
 export { errorWords } from './commands/errors.js';
 export type { Digest } from './keyspace.js';
 export { setsLimits } from './limits.js';
-export { setsMetrics } from './metrics-list.js';
 export { openSets } from './local-sets.js';
+export { setsMetrics } from './metrics-list.js';
 export { protocolFailures } from './resp/protocol-failure.js';
 export type {
   RespPeer,

@@ -3,7 +3,7 @@
 // Everything that is not a promise happens at once, in memory, and belongs to the turn in which it was
 // called. `args` with an index names a set or a member without copying its bytes. What takes longer than a
 // turn works in slices: a read through a pin, a change in parts behind the write gate.
-import type { VersionVector } from '@syncline/kernel';
+import type { SynclineError, VersionVector } from '@syncline/kernel';
 import type { ByteList } from './byte-list.js';
 
 /** Called with bytes that are only valid during the call. */
@@ -18,9 +18,7 @@ export interface Keyspace {
   setsCount(): number;
   /** About the bytes that the members of a set take in memory: at least their own bytes. */
   memberBytes(args: ByteList, key: number): number;
-  /** At most `membersMax` members and `turnBytesMax` bytes of them: the set can be walked within a turn. */
-  fitsInTurn(args: ByteList, key: number, membersMax: number): boolean;
-  /** All members, in no order. Only for a set that fits in a turn. `has` may be called meanwhile. */
+  /** All members, in no order, within the turn. `has` may be called meanwhile. */
   forEach(args: ByteList, key: number, visit: VisitBytes): void;
   /** `count` different members, drawn uniformly; all of them in random order if there are fewer. */
   sample(args: ByteList, key: number, count: number, visit: VisitBytes): void;
@@ -50,7 +48,7 @@ export interface Keyspace {
   /** Until the matching `end` all changes are one operation. Pairs may be nested. */
   begin(): void;
   end(): void;
-  /** Instead of `end`: takes back all changes since the outermost `begin`. */
+  /** Instead of `end`, after a failure: all changes are undone once the outermost pair is abandoned, too. */
   abandon(): void;
 
   // Beyond a turn.
@@ -64,6 +62,11 @@ export interface Keyspace {
   closeGate(signal: AbortSignal): Promise<WriteHold>;
   /** Some sets as they are at this moment. Close it. */
   openPin(sets: readonly Uint8Array[]): Pin;
+  /**
+   * Ends the turn early: what is read afterwards is in the log. Returns why the changes of the turn were undone. A
+   * command that goes on after a wait calls it before it reads and after it has written, since it is answered later.
+   */
+  commit(): SynclineError | undefined;
   /** For long loops: undefined while the slice has time left, otherwise wait and go on in a later turn. */
   yieldIfOverBudget(): Promise<void> | undefined;
 
@@ -93,11 +96,12 @@ export interface ScanFrom {
 
 /** Held by a command that changes more than fits in one operation. Changes go through the keyspace as usual. */
 export interface WriteHold {
-  /**
-   * To be called between two parts: stores what was changed, and lets others run once the slice is used up;
-   * writers that have waited long are let through in between. Rejects when the changes could not be stored.
-   */
+  /** To be called between two parts: `commit`, then `pause`. Rejects when the changes could not be stored. */
   nextPart(): Promise<void> | undefined;
+  /** Stores what was changed; returns why it could not be stored and was undone. */
+  commit(): SynclineError | undefined;
+  /** Lets others run once the slice is used up; writers that have waited long are let through in between. */
+  pause(): Promise<void> | undefined;
   release(): void;
 }
 

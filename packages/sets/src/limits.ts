@@ -52,6 +52,11 @@ export const setsLimits = defineLimits({
     unit: 'bytes',
     why: 'A clean stop that would leave more of the log to replay writes a checkpoint first.',
   },
+  pinsMax: {
+    value: 1_024,
+    unit: 'entries',
+    why: 'Long reads and checkpoints at a time: each costs every write a little. One more aborts the oldest.',
+  },
   pinEntriesMax: {
     value: 1_048_576,
     unit: 'entries',
@@ -101,6 +106,11 @@ export const setsLimits = defineLimits({
     value: 32 * 1024 * 1024,
     unit: 'bytes',
     why: 'Result of SINTER, SUNION, SDIFF, KEYS and SPOP. A larger one is refused; the STORE forms have no such limit.',
+  },
+  algebraSetsMax: {
+    value: 65_536,
+    unit: 'entries',
+    why: 'Sets that SINTER, SUNION, SDIFF and their STORE forms read, empty ones aside. More are refused.',
   },
   transactionCommandsMax: {
     value: 10_000,
@@ -258,22 +268,3 @@ export const setsLimits = defineLimits({
     why: 'Addresses whose wrong passwords are counted. The oldest is forgotten first.',
   },
 });
-
-const LOWERED_IN_TESTS = [
-  'checkpointLogBytesMin',
-  'logReserveBytes',
-  'logSegmentBytesMax',
-  'pinEntriesMax',
-  'stopReplayBytesMax',
-  'turnMembersMax',
-] as const satisfies readonly (keyof typeof setsLimits)[];
-
-type EngineLimits = Readonly<Record<(typeof LOWERED_IN_TESTS)[number], number>>;
-
-/** Other values for some limits. Only tests set them, so that what is rare happens often. */
-export type TestLimits = Partial<EngineLimits>;
-
-export function engineLimits(lowered: TestLimits = {}): EngineLimits {
-  const entries = LOWERED_IN_TESTS.map((name) => [name, lowered[name] ?? setsLimits[name].value]);
-  return Object.fromEntries(entries) as EngineLimits;
-}

@@ -3,12 +3,13 @@ import { type Durability, SynclineError, type VersionVector } from '@syncline/ke
 import { ByteList } from './byte-list.js';
 import { CommandCounts } from './command-counts.js';
 import type { Client } from './commands/client.js';
+import { createCommandTable } from './commands/command-table.js';
 import { PasswordGuard } from './commands/connection/password-guard.js';
 import { createDispatch } from './commands/dispatch.js';
 import type { ServerFacts } from './commands/server-facts.js';
 import { SetsEngine } from './engine/engine.js';
 import type { Digest } from './keyspace.js';
-import { engineLimits, setsLimits } from './limits.js';
+import { setsLimits } from './limits.js';
 import { RespSessions } from './resp/resp-sessions.js';
 import type { RespPeer, RespSession, Sets, SetsDeps, SetsOptions, SetsStatus } from './sets.js';
 import { SharedQuota } from './shared-quota.js';
@@ -48,7 +49,7 @@ class LocalSets implements Sets {
       turns,
       clients: this.#clients,
       facts: this.#facts(deps, options),
-      dispatch: createDispatch(deps),
+      dispatch: createDispatch(createCommandTable(deps)),
       onBug: deps.onBug?.bind(deps) ?? rethrow,
     });
     this.loaded = engine.load();
@@ -197,7 +198,7 @@ class LocalSets implements Sets {
       port: options.port ?? 0,
       connectionsMax: options.connectionsMax ?? CONNECTIONS_MAX,
       idleTimeoutSeconds: 0,
-      turnMembersMax: engineLimits(limits).turnMembersMax,
+      turnMembersMax: limits?.turnMembersMax ?? setsLimits.turnMembersMax.value,
       epoch: () => engine.epoch,
       phase: () => engine.phase,
       failure: () => engine.failure,

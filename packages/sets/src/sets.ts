@@ -9,8 +9,8 @@ import type {
   Random,
   VersionVector,
 } from '@syncline/kernel';
+import type { EngineLimits } from './engine/engine-limits.js';
 import type { Digest } from './keyspace.js';
-import type { TestLimits } from './limits.js';
 
 export interface SetsDeps {
   /** The directory of the sets. Undefined: they are kept in memory only, and are lost with the process. */
@@ -48,7 +48,7 @@ export interface SetsOptions {
   /** Shown by CONFIG GET. Default 10,000. */
   readonly connectionsMax?: number;
   /** For tests only. Default: the limits of docs/LIMITS.md. */
-  readonly limits?: TestLimits;
+  readonly limits?: Partial<EngineLimits>;
 }
 
 /** Promises settle once the change is as durable as `durability` says. */

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 export interface SmallDisk extends Disposable {
   readonly path: string;
-  /** Takes all room but `bytesLeft` away. */
+  /** Takes all room but `bytesLeft` away, also when it was called before. */
   fill(bytesLeft: number): Promise<void>;
   /** Gives back what `fill` took. */
   free(): Promise<void>;
@@ -32,8 +32,10 @@ export function mountSmallDisk(bytes: number): SmallDisk | NoSmallDisk {
     path,
     async fill(bytesLeft) {
       const { bavail, bsize } = await statfs(path);
-      const taken = new Uint8Array(Math.max(bavail * bsize - bytesLeft, 0));
-      await writeFile(ballast, taken).catch(ignoreNoSpace);
+      const bytesFree = bavail * bsize;
+      if (bytesFree > bytes) throw new Error(`${path} is not the small disk any more`);
+      const taken = new Uint8Array(Math.max(bytesFree - bytesLeft, 0));
+      await writeFile(ballast, taken, { flag: 'a' }).catch(ignoreNoSpace);
     },
     free: () => rm(ballast, { force: true }),
     async empty() {

@@ -20,6 +20,7 @@ export function fillServeCommand(command: Command, world: CliWorld): void {
 }
 
 async function serve(world: CliWorld, options: Readonly<Record<string, unknown>>): Promise<void> {
+  world.makeNewFilesPrivate(); // LevelDB leaves the mode of its files to the umask
   const file = typeof options['config'] === 'string' ? options['config'] : undefined;
   const loaded = loadConfig({
     ...(file === undefined ? {} : { file }),

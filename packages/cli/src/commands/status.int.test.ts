@@ -38,6 +38,7 @@ async function ask(code: number, body: unknown, ...flags: readonly string[]) {
     onSuspend() {},
     ask: async () => undefined,
     reportStarted() {},
+    makeNewFilesPrivate() {},
     exitNow: () => expect.unreachable(),
   };
   const exit = await runCli(world, ['status', '--url', url, ...flags]);

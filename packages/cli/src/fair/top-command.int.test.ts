@@ -64,6 +64,7 @@ async function ask({ body = facts, code = 200, flags = [], isTerminal, stopAfter
     onSuspend() {},
     ask: async () => undefined,
     reportStarted() {},
+    makeNewFilesPrivate() {},
     exitNow: () => expect.unreachable(),
   };
   const exit = await runCli(world, ['fair', 'top', '--url', url, ...flags]);

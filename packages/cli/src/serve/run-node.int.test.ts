@@ -37,6 +37,7 @@ async function run(act: (deps: SliceDeps, send: (event: StopEvent) => void) => v
     onSuspend() {},
     ask: async () => undefined,
     reportStarted: () => started && act(started, send),
+    makeNewFilesPrivate() {},
     exitNow: () => expect.unreachable(),
   };
   const flags = new Map<string, string>([

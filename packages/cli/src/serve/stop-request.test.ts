@@ -16,6 +16,7 @@ function fakeWorld() {
     onSuspend() {},
     ask: async () => undefined,
     reportStarted() {},
+    makeNewFilesPrivate() {},
     exitNow: (code) => void exits.push(code),
   };
   const request = listenForStop(world);

@@ -43,6 +43,7 @@ export function createTestWorld(options: TestWorldOptions = {}): TestWorld {
       return typed;
     },
     reportStarted() {},
+    makeNewFilesPrivate() {},
     exitNow() {
       throw new Error('nothing was forced');
     },

@@ -108,6 +108,12 @@ export function failedEarlierSync(path: string): SynclineError {
   );
 }
 
+/** For want of room or descriptors; another attempt may succeed. */
+export function isTemporary(thrown: unknown): boolean {
+  if (!(thrown instanceof SynclineError)) return false;
+  return thrown.code === 'storage-full' || thrown.code === 'unavailable';
+}
+
 /** The name of a Node error, such as `ENOENT`. */
 export function errnoOf(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error) || !('code' in thrown)) return undefined;

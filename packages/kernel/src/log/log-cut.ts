@@ -6,6 +6,7 @@
 // they cannot come back behind newer records.
 //
 // K42  A cut that is interrupted at any point is completed by the next start, at the same record.
+import { isTemporary } from '../files/file-system-error.js';
 import type { Files } from '../files/files.js';
 import type { Logger } from '../logger.js';
 import type { LogEnd, ReplayedLog } from './log-replay.js';
@@ -102,25 +103,44 @@ async function cut(files: Files, found: readonly Segment[], end: LogEnd): Promis
 
 /**
  * The log is new, or no segment is good up to `replayFrom`, whose caller has a snapshot of all before it:
- * the log starts there. The new segment is durable before the others go and before any follows it, so that
- * a crash in between does not look like a lost log.
+ * the log starts there. The first segment is durable before the others go, so that a crash in between does
+ * not look like a lost log, and before anything is appended, so that a loss of power cannot leave a later
+ * segment without it.
  */
 async function restart(
   files: Files,
-  { directory, owner, replayFrom }: LogCutOptions,
+  options: LogCutOptions,
   found: readonly Segment[],
 ): Promise<Segment[]> {
-  const header = encodeSegmentHeader({ owner, firstNumber: replayFrom, chainCrc: CHAIN_START });
-  const segment = new Segment(directory, replayFrom, header.length);
-  await withHandle(files, segment.path, (handle) => {
-    handle.truncate(0);
-    handle.append([header]);
-  });
-  await files.syncDir(directory);
-  const isOld = ({ path }: Segment) => path !== segment.path;
+  const { directory, replayFrom } = options;
+  const first = new Segment(directory, replayFrom, 0);
+  const isThere = await createFirst(files, options, first);
+  const isOld = ({ path }: Segment) => path !== first.path;
   for (const { path } of found.filter(isOld).reverse()) await files.remove(path);
   await files.syncDir(directory);
-  return [segment];
+  return isThere ? [first] : [];
+}
+
+/** False if there is no room for it, and nothing depends on it: then the first append creates it. */
+async function createFirst(
+  files: Files,
+  { directory, owner, replayFrom }: LogCutOptions,
+  first: Segment,
+): Promise<boolean> {
+  const header = encodeSegmentHeader({ owner, firstNumber: replayFrom, chainCrc: CHAIN_START });
+  try {
+    await withHandle(files, first.path, (handle) => {
+      handle.truncate(0);
+      handle.append([header]);
+    });
+  } catch (thrown) {
+    if (replayFrom > 1 || !isTemporary(thrown)) throw thrown;
+    if ((await files.stat(first.path)) !== undefined) await files.remove(first.path);
+    return false;
+  }
+  await files.syncDir(directory);
+  first.bytes = header.length;
+  return true;
 }
 
 /** Changes one file and makes the change durable. */

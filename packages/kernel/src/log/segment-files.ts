@@ -7,6 +7,7 @@
 // K44  A write that finds no room leaves every file as it was.
 // K46  Running out of file descriptors, or of room for a new segment, does not end the writing.
 import { SynclineError } from '../error.js';
+import { isTemporary } from '../files/file-system-error.js';
 import type { AppendHandle, Files } from '../files/files.js';
 import { kernelLimits } from '../limits.js';
 import type { Logger } from '../logger.js';
@@ -86,30 +87,33 @@ export class SegmentFiles {
     this.#hasNewRecords = true;
   }
 
-  /** Makes every write so far durable, and the names of the segments. Any error is final. */
+  /**
+   * Makes every write so far durable, and the names of the segments. Throws `unavailable` when there is no
+   * descriptor to sync the directory; the next sync tries again. Any other error is final.
+   */
   async sync(): Promise<void> {
     if (this.#current && this.#leftover) await this.#removeLeftover(this.#leftover);
     const full = [...this.#unsynced];
-    const changed = this.#hasNewRecords ? [...full, this.#current?.handle] : [];
+    const changed = this.#hasNewRecords && this.#current ? [...full, this.#current.handle] : [];
     const hadNewNames = this.#hasNewNames;
     this.#hasNewRecords = false;
     this.#hasNewNames = false;
-    await Promise.all(changed.map((handle) => handle?.sync()));
-    if (hadNewNames) await this.#deps.files.syncDir(this.#directory);
+    await Promise.all(changed.map((handle) => handle.sync()));
+    if (hadNewNames) await this.#syncNames();
     this.#unsynced = this.#unsynced.slice(full.length);
     await Promise.allSettled(full.map((handle) => handle.close()));
   }
 
   /**
    * Removes the segments whose records are all below `number`, except the newest. Oldest first, and each
-   * removal is durable before the next one: a loss of power never leaves a gap between segments. The one
-   * that will be the oldest must be durable, too.
+   * removal is durable before the next one: a loss of power never leaves a gap between segments. The names
+   * of those that stay are durable before the first one goes, so it does not leave an empty log either.
    */
   async dropBefore(number: number): Promise<void> {
-    if (this.#hasNewNames) await this.#deps.files.syncDir(this.#directory);
-    for (;;) {
+    for (let isFirst = true; ; isFirst = false) {
       const [oldest, second] = this.#segments;
       if (oldest === undefined || second === undefined || second.firstNumber > number) return;
+      if (isFirst) await this.#deps.files.syncDir(this.#directory);
       await this.#deps.files.remove(oldest.path).catch(ignoreMissing);
       this.#segments.shift();
       await this.#deps.files.syncDir(this.#directory);
@@ -125,7 +129,16 @@ export class SegmentFiles {
 
   async close(): Promise<void> {
     const handles = [...this.#unsynced, this.#current?.handle, this.#leftover];
-    await Promise.allSettled(handles.map((handle) => handle?.close()));
+    await Promise.allSettled(handles.map(async (handle) => handle?.close()));
+  }
+
+  async #syncNames(): Promise<void> {
+    try {
+      await this.#deps.files.syncDir(this.#directory);
+    } catch (thrown) {
+      this.#hasNewNames = true;
+      throw thrown;
+    }
   }
 
   /** False if the current segment has to take the record. */
@@ -190,12 +203,6 @@ export class SegmentFiles {
     this.#hasNewNames = true;
     await leftover.close();
   }
-}
-
-/** For want of room or descriptors; another attempt may succeed. */
-export function isTemporary(thrown: unknown): boolean {
-  if (!(thrown instanceof SynclineError)) return false;
-  return thrown.code === 'storage-full' || thrown.code === 'unavailable';
 }
 
 /** Someone may have tidied up by hand. */

@@ -202,6 +202,63 @@ test.each(['no file', 'no record'] as const)(
   },
 );
 
+/** Loses power after the last step of `body`, and returns what is replayed. */
+async function losePowerAfter(
+  seed: number,
+  replayFrom: number,
+  body: (ports: SimPorts) => Promise<void>,
+): Promise<readonly string[]> {
+  const simulation = new Simulation({ seed });
+  let replayed: readonly string[] | undefined;
+  let hasLostPower = false;
+  const node = simulation.addNode('n1', async (ports) => {
+    if (hasLostPower) {
+      replayed = (await openSampleLog(ports, { replayFrom })).replayed;
+      return;
+    }
+    await body(ports);
+    hasLostPower = true;
+    node.losePower();
+  });
+  return simulation.run(async () => {
+    node.start();
+    while (!hasLostPower) await simulation.clock.sleep(1);
+    node.start();
+    await simulation.clock.sleep(100);
+    expect(replayed, 'the log can be opened').toBeDefined();
+    return replayed ?? [];
+  });
+}
+
+test('K41 K43 a loss of power before the first sync leaves a prefix, not a log without its beginning', async () => {
+  const lengths = new Set<number>();
+  for (let seed = 0; seed < 50; seed += 1) {
+    const replayed = await losePowerAfter(seed, 1, async (ports) => {
+      const { log } = await openSampleLog(ports);
+      appendNumbered(log, 20);
+    });
+    expect(replayed).toEqual(numbered(1, replayed.length));
+    lengths.add(replayed.length);
+  }
+  expect(lengths.size).toBeGreaterThan(2);
+});
+
+test('K41 K43 a segment goes after the name of the next one is durable', async () => {
+  for (let seed = 0; seed < 60; seed += 1) {
+    const replayed = await losePowerAfter(seed, 7, async (ports) => {
+      const { log } = await openSampleLog(ports);
+      appendNumbered(log, 1);
+      await log.sync();
+      appendNumbered(log, 5);
+      await log.sync();
+      appendNumbered(log, 1); // in a new segment
+      void log.dropBefore(7);
+      await ports.clock.sleep(1 + 0.1 * seed);
+    });
+    expect(replayed).toEqual(numbered(7, 6 + replayed.length));
+  }
+});
+
 interface Damage {
   readonly name: string;
   /** Changes a log of three segments with records 1 to 16. */

@@ -60,6 +60,13 @@ class DamagedLog {
     expect(again.replayed, directory).toEqual(numbered(1, through + 8));
     expect(again.log.cutBytes).toBe(0);
     await again.log.close();
+    const late = await openSampleLog(world, {
+      directory,
+      mustBeWhole: true,
+      replayFrom: through + 1,
+    });
+    expect(late.replayed, directory).toEqual(numbered(through + 1, through + 8));
+    await late.log.close();
   }
 
   /** K43  A log that must be whole is refused, and not a byte of it changes. */
@@ -79,7 +86,7 @@ function lastBefore({ firstNumber }: SampleFile, offset: number): number {
   return firstNumber - 1 + Math.max(Math.floor((offset - HEADER_BYTES) / RECORD_BYTES), 0);
 }
 
-test.each([0x01, 0x80, 0xff])('K40 K43 every byte changed, one at a time (^ %i)', (mask) =>
+test.each([0x01, 0xff])('K40 K43 every byte changed, one at a time (^ %i)', (mask) =>
   runInSimulation(1, async (world) => {
     const samples = await writeSample(world);
     const damaged = new DamagedLog(world);

@@ -1,20 +1,23 @@
 // What a segment log does while nothing goes wrong, and what it refuses. Crashes are in
 // segment-log-crash.sim.test.ts, a real disk is in segment-log.int.test.ts.
-import { expect, test } from 'vitest';
-import type { SynclineError } from '../error.js';
+import { expect, test, vi } from 'vitest';
+import { SynclineError } from '../error.js';
 import { createSeededRandom } from '../seeded-random.js';
 import { type DiskOperation, SeededDiskPlan, type Verdict } from '../sim/disk/disk-plan.js';
 import { runInSimulation } from '../sim/run-in-simulation.js';
 import { appendNumbered, bytes, contentOf, numbered, openSampleLog } from './sample-log.js';
 
-test('a new log has a segment without records', () =>
+const segmentName = (first: number) => `${String(first).padStart(16, '0')}.log`;
+
+test('a new log is one segment without records', () =>
   runInSimulation(1, async (world) => {
     const { log } = await openSampleLog(world);
-    expect(log).toMatchObject({ firstNumber: 1, nextNumber: 1, syncedThrough: 0, cutBytes: 0 });
-    expect(log).toMatchObject({ segments: 1, isFullReserve: true });
+    expect(log).toMatchObject({ firstNumber: 1, nextNumber: 1, syncedThrough: 0 });
+    expect(log).toMatchObject({ segments: 1, cutBytes: 0, isFullReserve: true });
     await log.close();
+    expect((await world.files.list('log')).length).toBe(1);
     const { log: again, replayed } = await openSampleLog(world, { mustBeWhole: true });
-    expect([replayed, again.nextNumber]).toEqual([[], 1]);
+    expect([again.nextNumber, replayed]).toEqual([1, []]);
     await again.close();
   }));
 
@@ -39,7 +42,7 @@ test('a full segment is followed by a new one, and the chain goes on', () =>
     expect(log.segments).toBe(4);
     await log.close();
     const names = await world.files.list('log');
-    expect(names).toEqual([1, 7, 13, 19].map((first) => `${String(first).padStart(16, '0')}.log`));
+    expect(names).toEqual([1, 7, 13, 19].map(segmentName));
     const sizes = await Promise.all(names.map((name) => world.files.stat(`log/${name}`)));
     expect(log.bytes).toBe(sizes.reduce((sum, stat) => sum + (stat?.bytes ?? 0), 0));
     const { log: again, replayed } = await openSampleLog(world, { mustBeWhole: true });
@@ -55,7 +58,7 @@ test('replay starts at any record, and segments before it are not read', () =>
     const { log } = await openSampleLog(world);
     appendNumbered(log, 20);
     await log.close();
-    const first = world.files.openAppend(`log/${'1'.padStart(16, '0')}.log`);
+    const first = world.files.openAppend(`log/${segmentName(1)}`);
     first.truncate(3);
     await first.close();
     for (let replayFrom = 7; replayFrom <= 21; replayFrom += 1) {
@@ -67,24 +70,6 @@ test('replay starts at any record, and segments before it are not read', () =>
       expect(again).toMatchObject({ firstNumber: 1, nextNumber: 21, segments: 4 });
       await again.close();
     }
-  }));
-
-test('a record of the largest size is kept, one byte more is refused', () =>
-  runInSimulation(1, async (world) => {
-    const { log } = await openSampleLog(world);
-    const largest = new Uint8Array(64 * 1024 * 1024).fill(7);
-    log.append(1, [largest.subarray(0, 1000), largest.subarray(1000)]);
-    const tooLarge = () => log.append(1, [largest, new Uint8Array(1)]);
-    expect(tooLarge).toThrow(expect.objectContaining({ code: 'limit-exceeded' }));
-    log.append(2, [bytes('after')]);
-    await log.close();
-    const sizes: number[] = [];
-    const onRecord = (_: number, __: number, body: Uint8Array) => sizes.push(body.length);
-    await openSampleLog(world, {
-      mustBeWhole: true,
-      onRecord: (...args) => void onRecord(...args),
-    });
-    expect(sizes).toEqual([largest.length, 5]);
   }));
 
 test('K41 a sync covers what was appended before it, and later callers share the next one', () =>
@@ -211,7 +196,7 @@ test('K43 a log of another owner is refused and not changed, even if it is damag
     const { log } = await openSampleLog(world);
     appendNumbered(log, 20);
     await log.close();
-    const first = world.files.openAppend(`log/${'1'.padStart(16, '0')}.log`);
+    const first = world.files.openAppend(`log/${segmentName(1)}`);
     first.truncate(100);
     await first.close();
     const before = await contentOf(world);
@@ -271,6 +256,23 @@ test('K44 an append with useReserve gives the reserve up, which is refilled late
     await without.close();
   }));
 
+test('K44 what is left of the reserve is kept for those who may use it', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await openSampleLog(world, { reserveBytes: 2_500_000 });
+    const disk = new FullUntilTruncated();
+    world.node.disk.plan = disk;
+    log.append(1, [bytes('a')], { useReserve: true });
+    disk.isFull = true;
+    expect(() => appendNumbered(log, 1)).toThrow(expect.objectContaining({ code: 'storage-full' }));
+    disk.isFull = false;
+    log.append(1, [bytes('b')], { useReserve: true });
+    expect(() => appendNumbered(log, 1)).toThrow(expect.objectContaining({ code: 'storage-full' }));
+    await world.clock.sleep(1_000);
+    expect(log.append(1, [bytes('c')])).toBe(3);
+    expect(log.isFullReserve).toBe(true);
+    await log.close();
+  }));
+
 test.each(['failed', 'no-descriptors'] as const)(
   'K46 a new segment that cannot be opened (%s)',
   async (verdict) => {
@@ -297,6 +299,82 @@ test.each(['failed', 'no-descriptors'] as const)(
   },
 );
 
+test('K46 a sync that has no descriptor for the directory can be tried again', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await openSampleLog(world);
+    const syncDir = vi.spyOn(world.files, 'syncDir');
+    syncDir.mockRejectedValue(new SynclineError('unavailable', 'too many open files'));
+    appendNumbered(log, 8);
+    expect(log.segments).toBe(2);
+    await expect(log.sync()).rejects.toMatchObject({ code: 'unavailable' });
+    expect(log.syncedThrough).toBe(0);
+    appendNumbered(log, 1);
+    syncDir.mockRestore();
+    await log.sync();
+    expect(log.syncedThrough).toBe(9);
+    await log.close();
+  }));
+
+test('K46 a segment that got no record is removed before the next one is begun', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await openSampleLog(world);
+    appendNumbered(log, 6);
+    world.node.disk.plan = new JudgingPlan(({ kind }) => (kind === 'handle-write' ? 'full' : 'ok'));
+    expect(() => appendNumbered(log, 1)).toThrow(expect.objectContaining({ code: 'storage-full' }));
+    world.node.disk.plan = new JudgingPlan(() => 'ok');
+    const large = new Uint8Array(1024 * 1024);
+    for (let n = 0; n < 2; n += 1) log.append(1, [large]);
+    expect(log.segments).toBe(1);
+    expect(await world.files.list('log')).toEqual([segmentName(1), segmentName(7)]);
+    await log.sync();
+    expect(await world.files.list('log')).toEqual([segmentName(1)]);
+    log.append(1, [large]);
+    expect(log.segments).toBe(2);
+    await log.close();
+    expect(await world.files.list('log')).toEqual([segmentName(1), segmentName(9)]);
+    const numbers: number[] = [];
+    const onRecord = (number: number) => void numbers.push(number);
+    await openSampleLog(world, { mustBeWhole: true, onRecord });
+    expect(numbers).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  }));
+
+test('K44 a log whose very first record found no room is empty, and stays usable', () =>
+  runInSimulation(1, async (world) => {
+    const noRoom = new JudgingPlan(({ kind }) => (kind === 'handle-write' ? 'full' : 'ok'));
+    world.node.disk.plan = noRoom;
+    const { log } = await openSampleLog(world);
+    expect(await world.files.list('log')).toEqual([]);
+    expect(() => appendNumbered(log, 1)).toThrow(expect.objectContaining({ code: 'storage-full' }));
+    await log.sync();
+    expect(() => appendNumbered(log, 1)).toThrow(expect.objectContaining({ code: 'storage-full' }));
+    expect(noRoom.count('handle-open'), 'at the start, then once').toBe(2);
+    expect(log).toMatchObject({ segments: 0, nextNumber: 1, bytes: 0 });
+    await log.close();
+    expect(await world.files.list('log')).toEqual([]);
+    world.node.disk.plan = new JudgingPlan(() => 'ok');
+    const { log: again } = await openSampleLog(world, { mustBeWhole: true });
+    appendNumbered(again, 1);
+    await again.close();
+  }));
+
+test('K44 a log can be opened, and cut, on a full disk', () =>
+  runInSimulation(1, async (world) => {
+    const { log } = await openSampleLog(world);
+    appendNumbered(log, 8);
+    await log.close();
+    const last = world.files.openAppend(`log/${segmentName(7)}`);
+    last.truncate(last.length - 1);
+    world.node.disk.adjust({ isFull: true });
+    const { log: again, replayed } = await openSampleLog(world, { reserveBytes: 1000 });
+    expect(replayed).toEqual(numbered(1, 7));
+    expect(again.isFullReserve).toBe(false);
+    world.node.disk.adjust({ isFull: false });
+    appendNumbered(again, 1);
+    await again.sync();
+    expect(again.isFullReserve).toBe(true);
+    await again.close();
+  }));
+
 test('K46 segments that wait for a sync are limited, then the newest one grows', () =>
   runInSimulation(1, async (world) => {
     const { log } = await openSampleLog(world);
@@ -313,8 +391,8 @@ test.each(['sync', 'handle-write', 'handle-truncate', 'sync-names'] as const)(
   'K45 after a failed %s the log always throws the same error',
   async (failing) => {
     await runInSimulation(1, async (world) => {
-      const { log } = await openSampleLog(world);
-      appendNumbered(log, 8); // in two segments
+      const { log } = await openSampleLog(world, { segmentBytesMax: 100 });
+      appendNumbered(log, 3); // two segments
       world.node.disk.plan = new JudgingPlan(({ kind }) => {
         if (kind === failing) return 'failed';
         return failing === 'handle-truncate' && kind === 'handle-write' ? 'full' : 'ok';
@@ -326,7 +404,7 @@ test.each(['sync', 'handle-write', 'handle-truncate', 'sync-names'] as const)(
       const error = await attempt().catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({ code: 'storage-failed', outcome: 'unknown', retryable: false });
       world.node.disk.plan = new JudgingPlan(() => 'ok');
-      expect(() => log.append(1, [])).toThrow(error as Error);
+      expect(() => log.append(1, [])).toThrow(error);
       for (const call of [() => log.sync(), () => log.dropBefore(1), () => log.close()]) {
         expect(await call().catch((thrown: unknown) => thrown)).toBe(error);
       }
@@ -356,14 +434,14 @@ class JudgingPlan extends SeededDiskPlan {
 
 /** Has room again once the reserve was cut. */
 class FullUntilTruncated extends SeededDiskPlan {
-  #isFull = true;
+  isFull = true;
 
   constructor() {
     super(createSeededRandom(1));
   }
 
   override verdict({ kind, subject }: DiskOperation): Verdict {
-    if (kind === 'handle-truncate' && subject === 'log/reserve') this.#isFull = false;
-    return this.#isFull && kind === 'handle-write' ? 'full' : 'ok';
+    if (kind === 'handle-truncate' && subject === 'log/reserve') this.isFull = false;
+    return this.isFull && kind === 'handle-write' ? 'full' : 'ok';
   }
 }

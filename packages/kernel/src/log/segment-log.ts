@@ -13,13 +13,14 @@
 import { assert } from '../assert.js';
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
+import { DiskReserve } from '../files/disk-reserve.js';
+import { isTemporary } from '../files/file-system-error.js';
 import type { Files } from '../files/files.js';
 import { kernelLimits } from '../limits.js';
 import type { Logger } from '../logger.js';
 import { makeLogDirectory, type SettledLog, settleLog } from './log-cut.js';
 import { replayLog } from './log-replay.js';
-import { LogReserve } from './log-reserve.js';
-import { isTemporary, SegmentFiles } from './segment-files.js';
+import { SegmentFiles } from './segment-files.js';
 import { OWNER_BYTES_MAX, RECORD_HEAD_BYTES, type RecordChain } from './segment-format.js';
 import { SharedRun } from './shared-run.js';
 
@@ -60,7 +61,7 @@ export class SegmentLog implements AsyncDisposable {
   readonly #logger: Logger;
   readonly #chain: RecordChain;
   readonly #files: SegmentFiles;
-  readonly #reserve: LogReserve;
+  readonly #reserve: DiskReserve;
   readonly #syncs = new SharedRun(() => this.#sync());
   #syncedThrough: number;
   #dropping: Promise<void> = Promise.resolve();
@@ -94,7 +95,7 @@ export class SegmentLog implements AsyncDisposable {
     this.#logger = deps.logger;
     this.#chain = settled.chain;
     this.#files = new SegmentFiles(deps, options, settled.segments);
-    this.#reserve = new LogReserve(deps, { path: `${directory}/reserve`, bytes: reserveBytes });
+    this.#reserve = new DiskReserve(deps, { path: `${directory}/reserve`, bytes: reserveBytes });
     this.cutBytes = settled.cutBytes;
     this.#syncedThrough = settled.chain.nextNumber - 1;
   }
@@ -145,8 +146,9 @@ export class SegmentLog implements AsyncDisposable {
 
   /**
    * Appends one record with one write and returns its number. `kind` is 0 to 255. Throws `storage-full`
-   * when there is no room (with `useReserve` the reserve is given up first), and `unavailable` when the
-   * very first segment cannot be opened: nothing has changed then. Any other error is final.
+   * when there is no room, and `unavailable` when the very first segment cannot be opened: nothing has
+   * changed then. Any other error is final. With `useReserve` the reserve is given up first; what is left
+   * of it is kept for further appends of this kind, until there is room for the whole reserve again.
    */
   append(
     kind: number,
@@ -158,6 +160,8 @@ export class SegmentLog implements AsyncDisposable {
     let length = 0;
     for (const part of parts) length += part.length;
     if (length > BODY_BYTES_MAX) throw tooLarge(length);
+    const useReserve = options?.useReserve ?? false;
+    if (!useReserve && !this.#reserve.restore()) throw noRoomBeyondReserve(this.#directory);
     const crc = this.#chain.crcOf(kind, length, parts);
     this.#headView.setUint32(0, length);
     this.#headView.setUint32(4, crc);
@@ -166,7 +170,7 @@ export class SegmentLog implements AsyncDisposable {
     try {
       this.#files.write(this.#pieces, this.#chain);
     } catch (thrown) {
-      this.#retryWithReserve(thrown, options?.useReserve ?? false);
+      this.#retryWithReserve(thrown, useReserve);
     } finally {
       this.#pieces.length = 1;
     }
@@ -178,7 +182,10 @@ export class SegmentLog implements AsyncDisposable {
     return this.#reserve.release();
   }
 
-  /** Makes everything appended so far durable. One sync runs at a time; later callers share the next. */
+  /**
+   * Makes everything appended so far durable. One sync runs at a time; later callers share the next. Rejects
+   * with `unavailable` when there is no file descriptor for it: try again. Any other error is final.
+   */
   sync(): Promise<void> {
     return this.#syncs.request();
   }
@@ -219,7 +226,7 @@ export class SegmentLog implements AsyncDisposable {
     try {
       await this.#files.sync();
     } catch (thrown) {
-      throw this.#fail(thrown);
+      throw isTemporary(thrown) ? thrown : this.#fail(thrown);
     }
     this.#syncedThrough = through;
     this.#reserve.refill();
@@ -267,6 +274,15 @@ export class SegmentLog implements AsyncDisposable {
     this.#logger.error('log failed', { directory, reason: message });
     return this.#failure;
   }
+}
+
+function noRoomBeyondReserve(directory: string): SynclineError {
+  return new SynclineError(
+    'storage-full',
+    `cannot append to the log in ${directory}: no space left on the device beyond its reserve. ` +
+      'Free some space, then try again.',
+    { details: { directory } },
+  );
 }
 
 function tooLarge(bytes: number): SynclineError {

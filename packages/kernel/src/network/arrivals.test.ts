@@ -53,6 +53,17 @@ test('while the reader waits chunks are held, and the end stays behind them', as
   expect(journal).toEqual(['one?', 'two?', 'three', 'end']);
 });
 
+test('a reader who still works on the last chunk learns of the end at once, and once only', async () => {
+  const arrivals = new Arrivals({ taken: () => undefined });
+  const { reader, journal, answer } = createReader();
+  arrivals.handTo(reader);
+  arrivals.offer(bytes('one?'));
+  arrivals.close();
+  expect(journal).toEqual(['one?', 'end']);
+  await answer();
+  expect(journal).toEqual(['one?', 'end']);
+});
+
 test('a reader hears at once that the connection is gone, and once only', async () => {
   const arrivals = new Arrivals({ taken: () => undefined });
   const { reader, journal, answer } = createReader();

@@ -91,12 +91,16 @@ export class Arrivals {
     this.#handOver();
   };
 
+  /** The end is handed over at once behind the last chunk, also to a reader who still works on that. */
   #handOver(): void {
-    while (this.#reader !== undefined && !this.#isWaiting) {
-      const next = this.#queue.takeNow();
-      if (next !== undefined) this.#hand(this.#reader, next.item);
-      else if (this.#isOver) this.#end(this.#reader);
-      else return;
+    while (this.#reader !== undefined) {
+      if (this.#isOver && this.#queue.length === 0) {
+        this.#end(this.#reader);
+        return;
+      }
+      const next = this.#isWaiting ? undefined : this.#queue.takeNow();
+      if (next === undefined) return;
+      this.#hand(this.#reader, next.item);
     }
   }
 

@@ -19,7 +19,10 @@ export type CloseReason =
 export interface ChunkReader {
   /** A promise asks to wait with the next chunk, which stops the peer in the end. It never rejects. */
   take(chunk: Uint8Array): Promise<void> | undefined;
-  /** Called once, after the last chunk. When the connection is gone, unread chunks are dropped. */
+  /**
+   * Called once, after the last chunk was taken, also while its promise is pending. When the connection is
+   * gone, unread chunks are dropped.
+   */
   end(): void;
 }
 

@@ -1,6 +1,9 @@
 // What ends, stops and restarts a simulated process, and that nothing of it acts afterwards.
 import { expect, test } from 'vitest';
+import { SynclineError } from '../error.js';
+import { createSeededRandom } from '../seeded-random.js';
 import { StorageBatch } from '../storage/storage-batch.js';
+import { type DiskOperation, SeededDiskPlan } from './disk/disk-plan.js';
 import type { SimPorts } from './sim-node.js';
 import { Simulation } from './simulation.js';
 
@@ -54,6 +57,57 @@ test.each(['kill', 'losePower'] as const)('K80 after %s no port of the process a
     const reopened = await next.openStorage('store');
     expect(reopened.get(text('late'))).toBeUndefined();
     expect(await next.files.list('.')).toEqual([]);
+  });
+});
+
+test.each(['kill', 'losePower'] as const)(
+  'K80 a process that dies by %s in a synchronous call does not go on',
+  (how) => {
+    const simulation = new Simulation({ seed: 1 });
+    const acted: string[] = [];
+    const node = simulation.addNode('n1', async ({ files, clock }) => {
+      if (acted.length > 0) return;
+      const handle = files.openAppend('log');
+      const append = (what: string) => {
+        acted.push(`${what} begins`);
+        handle.append([text(what)]);
+        acted.push(`${what} returned`);
+      };
+      node.disk.plan = new DyingPlan(() => node[how]());
+      clock.setTimer(1, () => append('from a timer'));
+      await Promise.all([clock.sleep(1).then(() => append('from a promise')), clock.sleep(2)]);
+      append('never');
+    });
+    return simulation.run(async () => {
+      node.start();
+      await simulation.clock.sleep(100);
+      expect(acted).toHaveLength(1); // whichever was first
+      expect(node.state).toBe('down');
+    });
+  },
+);
+
+test('K80 an error that a dead process makes of its own end does not fail the run', () => {
+  const simulation = new Simulation({ seed: 1 });
+  const node = simulation.addNode('n1', async ({ files }) => {
+    const handle = files.openAppend('log');
+    node.disk.plan = new DyingPlan(() => node.kill());
+    const write = async () => {
+      try {
+        handle.append([text('x')]);
+      } catch (cause) {
+        throw new SynclineError('storage-failed', 'cannot write', { cause });
+      }
+    };
+    void write(); // an unhandled rejection
+    await write().catch(() => {
+      throw new TypeError('gave up');
+    });
+  });
+  return simulation.run(async () => {
+    node.start();
+    await simulation.clock.sleep(100);
+    expect(node.state).toBe('down');
   });
 });
 
@@ -130,3 +184,17 @@ test('a second opening of a store is locked and names the holder', () => {
     await next.openStorage('store');
   });
 });
+
+/** Ends the process after the first write through a handle. */
+class DyingPlan extends SeededDiskPlan {
+  readonly #end: () => void;
+
+  constructor(end: () => void) {
+    super(createSeededRandom(1));
+    this.#end = end;
+  }
+
+  override done({ kind }: DiskOperation): void {
+    if (kind === 'handle-write') this.#end();
+  }
+}

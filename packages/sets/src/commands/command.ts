@@ -5,7 +5,7 @@ import type { Keyspace } from '../keyspace.js';
 import type { Reply } from '../resp/reply.js';
 import type { Client } from './client.js';
 import type { PatternMeter } from './glob.js';
-import type { Load } from './run-command.js';
+import type { Load } from './load.js';
 import type { ServerFacts } from './server-facts.js';
 
 export interface CommandContext {

@@ -215,6 +215,24 @@ describe('failures', () => {
     await expect(rig.send('try', 'a')).rejects.toBe(bug);
   });
 
+  test.each([
+    [
+      'throws',
+      () => {
+        throw broken;
+      },
+    ],
+    ['rejects', () => Promise.reject(broken)],
+  ])('a transaction ends when its admission %s', async (_, admitWrite) => {
+    const rig = rigWith();
+    await rig.send('MULTI');
+    await rig.send('try', 'a');
+    rig.gated.admitWrite = admitWrite;
+    expect(await rig.text('EXEC')).toBe('MISCONF the disk is gone');
+    expect(await rig.text('EXEC')).toBe('ERR EXEC without MULTI');
+    expect(rig.facts.queueQuota.used).toBe(0);
+  });
+
   test('a bug inside a transaction reaches the caller, also after waiting for the gate', async () => {
     const rig = rigWith({ run: throwing });
     rig.gated.gate = Promise.resolve();

@@ -4,18 +4,13 @@
 // authenticated, is there memory, does the server accept it now, is a transaction open. A command that is refused
 // while one is open breaks it, and a refused EXEC ends it. Nothing is allocated on the way of a plain SADD or
 // SISMEMBER.
-import { type Metrics, SynclineError } from '@syncline/kernel';
+import { assert, SynclineError } from '@syncline/kernel';
 import type { CommandContext, CommandFinder, KnownCommand } from './command.js';
-import { createCommandTable } from './command-table.js';
-import { errorTexts, execRefusedText, failureText } from './errors.js';
+import { errorFor, errorTexts } from './errors.js';
+import { Load, turnLimitsOf } from './load.js';
 import { resolveCommand } from './lookup.js';
-import { runCommand } from './run-command.js';
 import type { ServerFacts } from './server-facts.js';
 import { endTransaction, queueCommand } from './transactions/transaction-state.js';
-
-export interface DispatchDeps {
-  readonly metrics: Metrics;
-}
 
 /**
  * A promise: the answer comes later, and the commands behind it on the connection wait. Throws and rejects only
@@ -23,12 +18,7 @@ export interface DispatchDeps {
  */
 export type Dispatch = (context: CommandContext) => void | Promise<void>;
 
-export function createDispatch({ metrics }: DispatchDeps): Dispatch {
-  return dispatchOver(createCommandTable({ metrics }));
-}
-
-/** The same for any table of commands. */
-export function dispatchOver(table: CommandFinder): Dispatch {
+export function createDispatch(table: CommandFinder): Dispatch {
   return (context) => {
     const known = resolveCommand(table, context.args);
     if (typeof known === 'string') return refuse(table, context, known);
@@ -45,34 +35,30 @@ function refusalOf(known: KnownCommand, { client, facts }: CommandContext): stri
   if (known.command.refusal !== undefined) return known.command.refusal;
   if (!client.isAuthenticated && !known.isOpen) return errorTexts.notAuthenticated;
   const { queued } = client;
-  if (queued === undefined)
-    return known.isDeniedOnOom && facts.isOutOfMemory()
-      ? errorTexts.outOfMemory
-      : phaseRefusal(known, facts);
-  // A queue takes memory too, so above the limit nothing more is queued.
+  if (queued === undefined) return serverRefusal(known, facts);
+  // Queueing takes memory too.
   if (!known.isNeverQueued && facts.isOutOfMemory()) return errorTexts.outOfMemory;
-  const refusal = phaseRefusal(known, facts);
+  const refusal = serverRefusal(known, facts);
   if (refusal !== undefined) return refusal;
   if (known.isRefusedInMulti) return errorTexts.notInsideMulti;
   if (known.fullName !== 'exec' || client.isQueueBroken) return undefined;
   for (const { known: inner } of queued) {
-    const innerRefusal =
-      inner.isDeniedOnOom && facts.isOutOfMemory()
-        ? errorTexts.outOfMemory
-        : phaseRefusal(inner, facts);
+    const innerRefusal = serverRefusal(inner, facts);
     if (innerRefusal !== undefined) return innerRefusal;
   }
   return undefined;
 }
 
-function phaseRefusal(known: KnownCommand, facts: ServerFacts): string | undefined {
+/** Why the server accepts this command from nobody at this time. */
+function serverRefusal(known: KnownCommand, facts: ServerFacts): string | undefined {
+  if (known.isDeniedOnOom && facts.isOutOfMemory()) return errorTexts.outOfMemory;
   const phase = facts.phase();
   if (phase === 'serving') return undefined;
   if (phase === 'closing') return known.access === 'write' ? errorTexts.closing : undefined;
   if (known.isLoadable) return undefined;
   if (phase === 'loading') return errorTexts.loading;
   const failure = facts.failure();
-  return failure === undefined ? errorTexts.failed : failureText(failure);
+  return failure === undefined ? errorTexts.failed : errorFor.failure(failure);
 }
 
 /** As in Redis, a refused EXEC ends its transaction all the same. */
@@ -80,7 +66,7 @@ function refuse(table: CommandFinder, context: CommandContext, text: string): vo
   const { args, client, reply } = context;
   if (table.find(args, 0)?.fullName === 'exec') {
     endTransaction(context);
-    reply.error(execRefusedText(text));
+    reply.error(errorFor.execRefused(text));
     return;
   }
   if (client.queued !== undefined) client.isQueueBroken = true;
@@ -123,6 +109,66 @@ async function answerLater(
 /** Replaces what was written of the answer. Once a part of it has been sent, only closing the connection is honest. */
 function answerFailure({ client, reply }: CommandContext, mark: number, thrown: unknown): void {
   if (!(thrown instanceof SynclineError)) throw thrown;
-  if (reply.rewind(mark)) reply.error(failureText(thrown));
+  if (reply.rewind(mark)) reply.error(errorFor.failure(thrown));
   else client.cut();
+}
+
+/**
+ * Runs a command that has passed all checks: within this turn if that is enough, otherwise in slices. Nothing happens
+ * between the admission of a write and its change.
+ */
+export function runCommand(known: KnownCommand, context: CommandContext): void | Promise<void> {
+  if (needsMoreThanATurn(known, context)) return runLong(known, context);
+  const admitted = known.access === 'write' ? context.keyspace.admitWrite() : undefined;
+  if (admitted !== undefined) return runWhenAdmitted(known, context, admitted);
+  return runNow(known, context);
+}
+
+async function runWhenAdmitted(
+  known: KnownCommand,
+  context: CommandContext,
+  admitted: Promise<void>,
+): Promise<void> {
+  await admitted;
+  // Its sets may have grown while it waited.
+  if (needsMoreThanATurn(known, context)) return runLong(known, context);
+  const pending = runNow(known, context);
+  if (pending !== undefined) return pending;
+  throwIfUndone(context.keyspace);
+  return undefined;
+}
+
+/** For a command that is answered later than it writes: by then its turn may be over, and undone. */
+export function throwIfUndone(keyspace: CommandContext['keyspace']): void {
+  const error = keyspace.commit();
+  if (error !== undefined) throw error;
+}
+
+function needsMoreThanATurn({ command }: KnownCommand, context: CommandContext): boolean {
+  if (command.estimate === undefined) return false;
+  context.client.hasWalked = true;
+  if (command.runLong === undefined) return false;
+  const load = new Load(context.keyspace, turnLimitsOf(context.facts.turnMembersMax));
+  command.estimate(context, load);
+  return load.isTooMuch;
+}
+
+function runNow(known: KnownCommand, context: CommandContext): void | Promise<void> {
+  const mark = context.reply.mark();
+  try {
+    return known.command.run(context);
+  } catch (error) {
+    const isTooLarge = error instanceof SynclineError && error.code === 'limit-exceeded';
+    if (!isTooLarge || known.command.runLong === undefined) throw error;
+    context.reply.rewind(mark);
+    return runLong(known, context);
+  }
+}
+
+function runLong(known: KnownCommand, context: CommandContext): Promise<void> {
+  const { command, fullName, access } = known;
+  assert(command.runLong !== undefined, `${fullName} can run for longer than a turn`);
+  const { client, keyspace } = context;
+  keyspace.commit(); // what it reads is in the log
+  return command.runLong(context, access === 'write' ? client.gone : client.reading);
 }

@@ -1,14 +1,14 @@
 import { ERROR_TABLE } from '@syncline/protocol';
 import { expect, test } from 'vitest';
-import { errorTexts, errorWords, execRefusedText, noQuorumText, notReadyText } from './errors.js';
+import { errorFor, errorTexts, errorWords } from './errors.js';
 
 test('every word that an error begins with is listed, and no other', () => {
   const texts = [
     ...Object.values(errorTexts),
     ...Object.values(ERROR_TABLE).map(({ resp }) => resp),
-    execRefusedText(''),
-    noQuorumText(1, 2),
-    notReadyText('-'),
+    errorFor.execRefused(''),
+    errorFor.noQuorum(1, 2),
+    errorFor.notReady('-'),
   ];
   const words = new Set(texts.map((text) => text.split(' ')[0] ?? ''));
   expect(words).toEqual(new Set(Object.keys(errorWords)));

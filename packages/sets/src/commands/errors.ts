@@ -81,29 +81,39 @@ export const errorTexts = {
   tooManyBlocked: 'ERR more than 10000 commands are blocked, try again later',
 } as const;
 
-/** `name` is `config|set` for a subcommand. */
-export function wrongArgumentsText(name: string): string {
-  return `ERR wrong number of arguments for '${name}' command`;
-}
-
-export function tooManyWordsText(name: string, wordsMax: number): string {
-  return `ERR more than ${wordsMax} words for '${name}', send fewer at once`;
-}
-
-/** EXEC itself was refused. */
-export function execRefusedText(why: string): string {
-  return `EXECABORT Transaction discarded because of: ${why.replace(/^ERR /, '')}`;
-}
-
-export function unknownSubcommandText(command: string, subcommand: string): string {
-  return `ERR unknown subcommand '${cut(subcommand)}'. Try ${command.toUpperCase()} HELP.`;
-}
+/** The texts that name what was wrong. `name` is `config|set` for a subcommand. */
+export const errorFor = {
+  wrongArguments: (name: string) => `ERR wrong number of arguments for '${name}' command`,
+  tooManyWords: (name: string, wordsMax: number) =>
+    `ERR more than ${wordsMax} words for '${name}', send fewer at once`,
+  unknownSubcommand: (command: string, subcommand: string) =>
+    `ERR unknown subcommand '${cut(subcommand)}'. Try ${command.toUpperCase()} HELP.`,
+  execRefused: (why: string) =>
+    `EXECABORT Transaction discarded because of: ${why.replace(/^ERR /, '')}`,
+  helloOption: (option: string) => `ERR Syntax error in HELLO option '${option}'`,
+  clientType: (type: string) => `ERR Unknown client type '${type}'`,
+  user: (user: string) => `ERR No such user '${user}'`,
+  option: (option: string) => `ERR Unrecognized option '${option}'`,
+  clientInfo: (option: string) =>
+    `ERR ${option} cannot contain spaces, newlines or special characters.`,
+  unknownSetting: (setting: string) =>
+    `ERR Unknown option or number of arguments for CONFIG SET - '${setting}'`,
+  setting: (setting: string, why: string) =>
+    `ERR CONFIG SET failed (possibly related to argument '${setting}') - ${why}`,
+  /** The syntax is right, but no node can have made this entry. */
+  versionEntry: (entry: string) =>
+    `ERR '${entry}' is out of range: a node is 1 to 65535, an epoch 0 to 65535, a counter 1 to 2^53 - 1`,
+  notReady: (version: string) => `NOTREADY ${version}`,
+  noQuorum: (answers: number, wanted: number) => `NOQUORUM ${answers} of ${wanted} nodes answered`,
+  failure: (error: SynclineError) => `${ERROR_TABLE[error.code].resp} ${error.message}`,
+  unknownCommand,
+} as const;
 
 /**
  * `words` are the name and what follows it; Redis shows at most 128 bytes of the arguments. `remark` is undefined
  * for a name that Redis does not know either: then the text is Redis's own.
  */
-export function unknownCommandText(words: readonly string[], remark: string | undefined): string {
+function unknownCommand(words: readonly string[], remark: string | undefined): string {
   const [name = '', ...rest] = words;
   let shown = '';
   for (const word of rest) {
@@ -113,53 +123,6 @@ export function unknownCommandText(words: readonly string[], remark: string | un
   const text = `ERR unknown command '${cut(name)}', with args beginning with: ${shown}`;
   if (remark === undefined) return text;
   return `${text}(Syncline keeps sets only; COMMAND LIST shows what it answers) ${remark}`.trimEnd();
-}
-
-export function helloOptionText(option: string): string {
-  return `ERR Syntax error in HELLO option '${option}'`;
-}
-
-export function unknownClientTypeText(type: string): string {
-  return `ERR Unknown client type '${type}'`;
-}
-
-export function noSuchUserText(user: string): string {
-  return `ERR No such user '${user}'`;
-}
-
-export function unrecognizedOptionText(option: string): string {
-  return `ERR Unrecognized option '${option}'`;
-}
-
-export function clientInfoInvalidText(option: string): string {
-  return `ERR ${option} cannot contain spaces, newlines or special characters.`;
-}
-
-export function unknownSettingText(setting: string): string {
-  return `ERR Unknown option or number of arguments for CONFIG SET - '${setting}'`;
-}
-
-export function settingFailedText(setting: string, why: string): string {
-  return `ERR CONFIG SET failed (possibly related to argument '${setting}') - ${why}`;
-}
-
-/** The syntax is right, but no node can have made this entry. */
-export function versionEntryText(entry: string): string {
-  return `ERR '${entry}' is out of range: a node is 1 to 65535, an epoch 0 to 65535, a counter 1 to 2^53 - 1`;
-}
-
-/** `-NOTREADY <local vv>`. */
-export function notReadyText(version: string): string {
-  return `NOTREADY ${version}`;
-}
-
-export function noQuorumText(answers: number, wanted: number): string {
-  return `NOQUORUM ${answers} of ${wanted} nodes answered`;
-}
-
-/** The answer to a command that failed. */
-export function failureText(error: SynclineError): string {
-  return `${ERROR_TABLE[error.code].resp} ${error.message}`;
 }
 
 /**

@@ -4,8 +4,8 @@ import { createSeededRandom } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { setsLimits } from '../limits.js';
 import { PlainKeyspace } from '../testing/plain-keyspace.js';
+import { OPERATION_BYTES } from './load.js';
 import { ChangeParts } from './long-work.js';
-import { OPERATION_BYTES } from './run-command.js';
 import { CommandRig, wordsOf } from './testing/command-rig.js';
 
 const operationElements = setsLimits.operationElementsMax.value;
@@ -144,9 +144,13 @@ test.each([
   await rig.send('SADD', 'k', ...numbered(15_000));
   let parts = 0;
   rig.keyspace.closeGate = async () => ({
-    nextPart: () => {
+    nextPart: () => undefined,
+    pause: () => undefined,
+    commit: () => {
       parts += 1;
-      return parts < 3 ? undefined : Promise.reject(error);
+      if (parts < 3) return undefined;
+      if (error instanceof SynclineError) return error;
+      throw error;
     },
     release: () => {},
   });

@@ -5,9 +5,10 @@ import { abortedError } from '@syncline/kernel';
 import type { ByteList } from '../byte-list.js';
 import type { Keyspace, WriteHold } from '../keyspace.js';
 import { setsLimits } from '../limits.js';
+import type { Reply } from '../resp/reply.js';
 import { ByteCollector } from './byte-collector.js';
 import type { CommandContext } from './command.js';
-import { ELEMENT_EXTRA_BYTES, OPERATION_BYTES } from './run-command.js';
+import { ELEMENT_EXTRA_BYTES, OPERATION_BYTES } from './load.js';
 
 /** Items between two checks of the time. */
 const ITEMS_PER_CHECK = 64;
@@ -22,30 +23,25 @@ export type Pause = () => Promise<void> | undefined;
 export function pauseUnlessGone(keyspace: Keyspace, signal: AbortSignal): Pause {
   return () => {
     if (signal.aborted) throw abortedError('a command whose client has gone', signal);
-    return keyspace.yieldIfOverBudget();
+    return keyspace.yieldIfOverBudget()?.then(() => void keyspace.commit());
   };
 }
 
 /** Sends the items of a list as fast as the client takes them. */
-export async function writeBulks(
-  { reply, keyspace }: CommandContext,
-  list: ByteList,
-): Promise<void> {
+export async function writeBulks(reply: Reply, list: ByteList, pauseOf: Pause): Promise<void> {
   for (let index = 0; index < list.length; index += 1) {
     reply.bulkOf(list, index);
-    const isCheck = index % ITEMS_PER_CHECK === 0;
-    const pause = reply.room() ?? (isCheck ? keyspace.yieldIfOverBudget() : undefined);
+    const pause = reply.room() ?? (index % ITEMS_PER_CHECK === 0 ? pauseOf() : undefined);
     if (pause !== undefined) await pause;
   }
 }
 
 /** Sends members as they come, as fast as the client takes them. */
 export async function writeBatches(
-  { reply, keyspace }: CommandContext,
+  reply: Reply,
   batches: AsyncIterable<readonly Uint8Array[]>,
-  signal: AbortSignal,
+  pauseOf: Pause,
 ): Promise<void> {
-  const pauseOf = pauseUnlessGone(keyspace, signal);
   for await (const batch of batches) {
     for (const member of batch) {
       reply.bulk(member, 0, member.length);
@@ -194,10 +190,15 @@ export class ChangeParts {
         const isRemoved = kept === false || (kept !== true && !(await kept));
         const applied = isRemoved ? this.push('remove', set, member) : undefined;
         const isCheck = index % ITEMS_PER_CHECK === 0;
-        const pause = applied ?? (isCheck ? keyspace.yieldIfOverBudget() : undefined);
+        const pause = applied ?? (isCheck ? this.pause() : undefined);
         if (pause !== undefined) await pause;
       }
     } while (position !== 0);
+  }
+
+  /** Others may write in between only once the changes are several operations: one must be seen whole. */
+  pause(): Promise<void> | undefined {
+    return this.#isSplit ? this.#hold.nextPart() : this.#keyspace.yieldIfOverBudget();
   }
 
   /** Applies what is left. */

@@ -6,13 +6,7 @@ import type { ByteList } from '../byte-list.js';
 import { setsLimits } from '../limits.js';
 import { absenceRemark } from './absent-commands.js';
 import type { Command, CommandFinder, CommandFlag, KeyPositions, KnownCommand } from './command.js';
-import {
-  errorTexts,
-  tooManyWordsText,
-  unknownCommandText,
-  unknownSubcommandText,
-  wrongArgumentsText,
-} from './errors.js';
+import { errorFor, errorTexts } from './errors.js';
 import { integerWord } from './words.js';
 
 const keyBytesMax = setsLimits.keyBytesMax.value;
@@ -114,13 +108,13 @@ export function resolveCommand(table: CommandFinder, args: ByteList): KnownComma
   let known = command;
   if (command.subcommands !== undefined && args.length > 1) {
     const subcommand = command.subcommands.find(args, 1);
-    if (subcommand === undefined) return unknownSubcommandText(command.fullName, args.text(1));
+    if (subcommand === undefined) return errorFor.unknownSubcommand(command.fullName, args.text(1));
     known = subcommand;
   }
   const { arity, wordsMax, keys } = known.command;
-  if (!isArity(arity, args.length)) return wrongArgumentsText(known.fullName);
+  if (!isArity(arity, args.length)) return errorFor.wrongArguments(known.fullName);
   if (wordsMax !== undefined && args.length > wordsMax)
-    return tooManyWordsText(known.fullName, wordsMax);
+    return errorFor.tooManyWords(known.fullName, wordsMax);
   if (keys !== undefined && hasLongKey(keys, args)) return errorTexts.keyTooLong;
   return known;
 }
@@ -144,5 +138,5 @@ function unknownCommand(args: ByteList): string {
   const words: string[] = [];
   const shown = Math.min(args.length, SHOWN_WORDS_MAX);
   for (let index = 0; index < shown; index += 1) words.push(args.text(index));
-  return unknownCommandText(words, absenceRemark(args.text(0)));
+  return errorFor.unknownCommand(words, absenceRemark(args.text(0)));
 }

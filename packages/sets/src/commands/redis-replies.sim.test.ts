@@ -1,9 +1,9 @@
-// What Redis answered, byte for byte. The record is made and checked by `redis-replies.int.test.ts`.
+// What Redis answers, byte for byte. `redis-replies.int.test.ts` records and checks it.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInSimulation } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
-import { openSets } from '../open-sets.js';
+import { openSets } from '../local-sets.js';
 import { commandsOf, renderConversation } from '../testing/conversation.js';
 import { Talk } from '../testing/talk.js';
 
@@ -13,10 +13,9 @@ test.each(readdirSync(directory))('S13 to %s we answer as Redis does', async (fi
   const recorded = readFileSync(join(directory, file), 'utf8');
   const commands = commandsOf(recorded);
   await runInSimulation(1, async (ports) => {
-    const storage = await ports.openStorage('db');
     const options = { nodeId: 1, clusterId: 'test' };
     const sets = await openSets(
-      { ...ports, storage },
+      ports,
       file === 'password.txt' ? { ...options, password: 'secret' } : options,
     );
     const output = await new Talk(sets).all(commands.map(({ words }) => words));

@@ -11,12 +11,12 @@
 // Big endian. Every byte is covered by a checksum, and each block's checksum by the next: a block that is lost,
 // repeated or out of place is noticed. Blocks E hold each element once, blocks D dots that were dropped while the
 // checkpoint was written, whose element may have come before. Nothing may follow the block Z.
-import { crc32, type Dot, SynclineError, VersionVector } from '@syncline/kernel';
-import { setsLimits } from '../limits.js';
+import { assert, crc32, type Dot, SynclineError, VersionVector } from '@syncline/kernel';
 import type { Digest } from '../keyspace.js';
+import { setsLimits } from '../limits.js';
 
 export const BlockKind = { elements: 0x45, dropped: 0x44, end: 0x5a } as const;
-export const FORMAT = 1;
+const FORMAT = 1;
 
 const MAGIC = Buffer.from('SYNCSETS', 'latin1');
 const BLOCK_HEAD_BYTES = 5;
@@ -40,6 +40,7 @@ export interface CheckpointHeader {
 /** Encodes a checkpoint part by part; each call of `take` hands over what is complete. */
 export class CheckpointEncoder {
   readonly #actors = new Map<number, number>();
+  readonly #blockBytesMax: number;
   #bytes = Buffer.alloc(4 * blockBytesMax);
   #length = 0;
   #crc = 0;
@@ -50,7 +51,8 @@ export class CheckpointEncoder {
   #elements = 0;
   #dots = 0;
 
-  constructor(header: CheckpointHeader) {
+  constructor(header: CheckpointHeader, blockBytes: number = blockBytesMax) {
+    this.#blockBytesMax = blockBytes;
     for (const { actor } of header.version.entries()) this.#actors.set(actor, this.#actors.size);
     const cluster = Buffer.from(header.clusterId);
     const version = header.version.toBytes();
@@ -95,13 +97,15 @@ export class CheckpointEncoder {
     this.#length += member.length;
     this.#varint(dots.length);
     for (const { actor, counter } of dots) {
-      this.#varint(this.#actors.get(actor) ?? 0);
+      const index = this.#actors.get(actor);
+      assert(index !== undefined, 'S4: a dot of a checkpoint is covered by its version');
+      this.#varint(index);
       this.#varint(counter);
     }
     this.#count += 1;
     this.#elements += kind === BlockKind.elements ? 1 : 0;
     this.#dots += dots.length;
-    if (this.#length - this.#blockStart >= blockBytesMax) this.closeBlock();
+    if (this.#length - this.#blockStart >= this.#blockBytesMax) this.closeBlock();
   }
 
   closeBlock(): void {
@@ -238,7 +242,9 @@ export class CheckpointDecoder {
     if (rest.length < versionEnd + CRC_BYTES) return false;
     this.#crc = crc32(rest.subarray(0, versionEnd));
     if (this.#crc !== rest.readUInt32BE(versionEnd)) this.#fail('its header has a wrong checksum');
-    const version = VersionVector.fromBytes(Uint8Array.from(rest.subarray(versionStart, versionEnd)));
+    const version = VersionVector.fromBytes(
+      Uint8Array.from(rest.subarray(versionStart, versionEnd)),
+    );
     const dots = version.entries();
     this.#actors = dots.map(({ actor }) => actor);
     this.#counters = dots.map(({ counter }) => counter);
@@ -350,7 +356,10 @@ export function damagedCheckpoint(path: string, why: string): SynclineError {
 }
 
 function blockCrc(previous: number, headAndPayload: Uint8Array): number {
-  return crc32(headAndPayload, crc32(Uint8Array.of(previous >>> 24, previous >>> 16, previous >>> 8, previous)));
+  return crc32(
+    headAndPayload,
+    crc32(Uint8Array.of(previous >>> 24, previous >>> 16, previous >>> 8, previous)),
+  );
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

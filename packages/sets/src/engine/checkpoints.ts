@@ -18,19 +18,16 @@ import {
   SynclineError,
   type Timer,
 } from '@syncline/kernel';
-import { engineLimits, setsLimits } from '../limits.js';
+import { setsLimits } from '../limits.js';
 import { memberBuffer, memberEnd, memberStart } from '../memory/element-row.js';
 import { BlockKind, CheckpointEncoder } from './checkpoint-format.js';
+import type { EngineLimits } from './engine-limits.js';
 import { DotPin } from './pins.js';
 import type { SetsState } from './sets-state.js';
 import type { Turns } from './turns.js';
 
 export const CHECKPOINT_DIRECTORY = 'checkpoint';
 
-/** Elements between two looks at the clock. */
-const ROWS_PER_STEP = 256;
-/** Bytes that are handed to the disk at once. */
-const CHUNK_BYTES = 1024 * 1024;
 /** While clients write, one part of working is followed by four parts of waiting. */
 const REST_RATIO = 4;
 /** After a checkpoint that found no room, or was broken by too many changes. */
@@ -44,6 +41,7 @@ export interface CheckpointsDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly limits: EngineLimits;
   onFailed(error: SynclineError): void;
 }
 
@@ -62,7 +60,6 @@ export interface LastCheckpoint {
 export class Checkpoints {
   readonly #deps: CheckpointsDeps;
   readonly #identity: CheckpointIdentity;
-  readonly #limits: ReturnType<typeof engineLimits>;
   #last: LastCheckpoint;
   #lastStatus: 'ok' | 'err' = 'ok';
   #lastSeconds = -1;
@@ -72,14 +69,8 @@ export class Checkpoints {
   #retryTimer: Timer | undefined;
   #isStopped = false;
 
-  constructor(
-    deps: CheckpointsDeps,
-    identity: CheckpointIdentity,
-    last: LastCheckpoint,
-    limits = engineLimits(),
-  ) {
+  constructor(deps: CheckpointsDeps, identity: CheckpointIdentity, last: LastCheckpoint) {
     this.#deps = deps;
-    this.#limits = limits;
     this.#identity = identity;
     this.#last = last;
   }
@@ -103,9 +94,9 @@ export class Checkpoints {
 
   /** To be called after turns: starts one when the log has outgrown the last. */
   startIfDue(): void {
-    const { log } = this.#deps;
+    const { log, limits } = this.#deps;
     if (this.#isRunning || this.#retryTimer !== undefined || this.#isStopped) return;
-    const due = Math.max(this.#limits.checkpointLogBytesMin, this.#last.bytes);
+    const due = Math.max(limits.checkpointLogBytesMin, this.#last.bytes);
     if (log.bytesFrom(this.#last.number + 1) > due) this.start();
   }
 
@@ -122,11 +113,11 @@ export class Checkpoints {
 
   /** Takes a last one if much would have to be replayed. Nothing else may change the sets meanwhile. */
   async stop(): Promise<void> {
-    const { log } = this.#deps;
+    const { log, limits } = this.#deps;
     await this.#running;
     this.#retryTimer?.cancel();
     const replayBytes = log.bytesFrom(this.#last.number + 1);
-    if (replayBytes > this.#limits.stopReplayBytesMax && this.start()) await this.#running;
+    if (replayBytes > limits.stopReplayBytesMax && this.start()) await this.#running;
     this.dispose();
   }
 
@@ -174,19 +165,17 @@ export class Checkpoints {
   }
 
   async #write(): Promise<void> {
-    const { state, turns, log, files, clock } = this.#deps;
+    const { state, turns, log, files, clock, limits } = this.#deps;
     turns.commitNow();
     const number = log.nextNumber - 1;
     const takenMs = clock.nowMs();
     const digest = state.digestNow();
     using pin = new DotPin(state);
     const { version } = pin;
-    const encoder = new CheckpointEncoder({
-      ...this.#identity,
-      takenMs,
-      logNumber: number,
-      version,
-    });
+    const encoder = new CheckpointEncoder(
+      { ...this.#identity, takenMs, logNumber: number, version },
+      limits.checkpointBlockBytesMax,
+    );
     const temporary = `${CHECKPOINT_DIRECTORY}/${fileName(number)}.tmp`;
     const path = `${CHECKPOINT_DIRECTORY}/${fileName(number)}.ckpt`;
     await removeIfThere(files, temporary);
@@ -210,7 +199,8 @@ export class Checkpoints {
   }
 
   async #writeElements(pin: DotPin, encoder: CheckpointEncoder, path: string): Promise<number> {
-    const { state, files } = this.#deps;
+    const { state, files, limits } = this.#deps;
+    const { checkpointStepRows: stepRows, checkpointChunkBytes: chunkBytes } = limits;
     const { heap } = state;
     let bytes = 0;
     const flush = async () => {
@@ -219,17 +209,17 @@ export class Checkpoints {
       if (chunk.length > 0) await files.append(path, chunk);
     };
     const walk = () =>
-      pin.walk(ROWS_PER_STEP, (set, row, dots) => {
+      pin.walk(stepRows, (set, row, dots) => {
         const member = memberBuffer(heap, row).subarray(memberStart(row), memberEnd(heap, row));
         encoder.add(BlockKind.elements, set.name, member, dots);
       });
-    while (await this.#slice(walk, encoder)) if (encoder.readyBytes >= CHUNK_BYTES) await flush();
+    while (await this.#slice(walk, encoder)) if (encoder.readyBytes >= chunkBytes) await flush();
     encoder.closeBlock();
     const list = () =>
-      pin.walkDropped(ROWS_PER_STEP, (set, member, dot) => {
+      pin.walkDropped(stepRows, (set, member, dot) => {
         encoder.add(BlockKind.dropped, set.name, member, [dot]);
       });
-    while (await this.#slice(list, encoder)) if (encoder.readyBytes >= CHUNK_BYTES) await flush();
+    while (await this.#slice(list, encoder)) if (encoder.readyBytes >= chunkBytes) await flush();
     encoder.closeBlock();
     await flush();
     return bytes;
@@ -237,13 +227,14 @@ export class Checkpoints {
 
   /** Runs steps for one slice, then rests. False when the work is done. */
   async #slice(step: () => boolean, encoder: CheckpointEncoder): Promise<boolean> {
-    const { clock, turns } = this.#deps;
+    const { clock, turns, limits } = this.#deps;
+    const { checkpointChunkBytes: chunkBytes } = limits;
     const startMs = clock.monotonicMs();
     const operations = turns.operationsCount;
     turns.commitNow(); // a pin is walked between turns
     let isMore = true;
     let usedMs = 0;
-    while (isMore && usedMs < setsLimits.turnTimeMs.value && encoder.readyBytes < CHUNK_BYTES) {
+    while (isMore && usedMs < setsLimits.turnTimeMs.value && encoder.readyBytes < chunkBytes) {
       isMore = step();
       usedMs = clock.monotonicMs() - startMs;
     }

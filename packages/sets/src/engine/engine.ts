@@ -14,13 +14,13 @@ import {
   type Metrics,
   type Random,
   randomBelow,
+  type SegmentLog,
   SynclineError,
   type Timer,
-  type SegmentLog,
 } from '@syncline/kernel';
-import { engineLimits, type TestLimits } from '../limits.js';
 import { createOrderKeys } from '../memory/order-hash.js';
 import { Checkpoints } from './checkpoints.js';
+import { type EngineLimits, engineLimits } from './engine-limits.js';
 import { chooseEpoch, type Identity, writeIdentity } from './identity.js';
 import { load, openDirectory } from './load.js';
 import { LocalKeyspace } from './local-keyspace.js';
@@ -52,7 +52,8 @@ export interface EngineOptions {
   readonly durability: Durability;
   /** 0: no limit. */
   readonly memoryBytesMax: number;
-  readonly limits?: TestLimits;
+  /** For tests. */
+  readonly limits?: Partial<EngineLimits>;
 }
 
 export interface LoadProgress {
@@ -68,6 +69,7 @@ export class SetsEngine {
   memoryBytesMax: number;
   readonly #deps: EngineDeps;
   readonly #options: EngineOptions;
+  readonly #limits: EngineLimits;
   readonly #gate: WriteGate;
   #log: SegmentLog | undefined;
   #checkpoints: Checkpoints | undefined;
@@ -88,8 +90,8 @@ export class SetsEngine {
     this.#deps = deps;
     this.#options = options;
     this.memoryBytesMax = options.memoryBytesMax;
-    const { pinEntriesMax } = engineLimits(options.limits);
-    this.state = new SetsState(createOrderKeys(options.clusterId), pinEntriesMax);
+    this.#limits = { ...engineLimits, ...options.limits };
+    this.state = new SetsState(createOrderKeys(options.clusterId), this.#limits);
     const { state } = this;
     const operation = new LocalOperation(state);
     const loop = new LoopShare(clock);
@@ -148,8 +150,8 @@ export class SetsEngine {
 
   /** Client commands that add are refused. */
   get isOutOfMemory(): boolean {
-    const { heap, usedBytes } = this.state;
-    if (this.memoryBytesMax > 0 && usedBytes > this.memoryBytesMax) return true;
+    const { heap } = this.state;
+    if (this.memoryBytesMax > 0 && this.state.usedBytes > this.memoryBytesMax) return true;
     return heap.reservedBytes > heap.capacityBytes - HEAP_MARGIN_BYTES;
   }
 
@@ -189,16 +191,15 @@ export class SetsEngine {
         logger.info('loading sets', { percent, loadedBytes, totalBytes });
       };
       const { state, turns } = this;
-      const limits = engineLimits(this.#options.limits);
-      const loaded = await load({ state, files, clock, logger, onProgress }, identity, limits);
+      const limits = this.#limits;
+      const loaded = await load({ state, files, clock, logger, limits, onProgress }, identity);
       this.#log = loaded.log;
       turns.attach(loaded.log);
       const onFailed = (error: SynclineError) => turns.fail(error);
       this.#checkpoints = new Checkpoints(
-        { state, turns, log: loaded.log, files, clock, logger, metrics, onFailed },
+        { state, turns, log: loaded.log, files, clock, logger, metrics, limits, onFailed },
         identity,
         loaded.checkpoint,
-        limits,
       );
       metrics.add('syncline_sets_operations_total', loaded.replayed, { origin: 'log' });
       metrics.add('syncline_sets_log_cut_bytes_total', loaded.log.cutBytes);
@@ -213,6 +214,7 @@ export class SetsEngine {
       ms: Math.round(clock.nowMs() - startedMs),
     });
     this.#reportGauges();
+    this.#checkpoints?.startIfDue();
   }
 
   /** Refuses writes, stores what is in memory, and marks the stop as clean. */
@@ -225,11 +227,15 @@ export class SetsEngine {
     this.#gate.shut(error);
     this.#claimTimer?.cancel();
     try {
-      if (files === undefined || this.#log === undefined || this.failure !== undefined) return;
+      if (files === undefined || this.#log === undefined) return;
       await this.#checkpoints?.stop();
       await this.#log.close();
       if (this.#identity !== undefined && this.#isClaimed && this.failure === undefined)
-        await writeIdentity(files, { ...this.#identity, state: 'clean' });
+        await writeIdentity(files, {
+          ...this.#identity,
+          state: 'clean',
+          nextRecord: this.#log.nextNumber,
+        });
     } catch (thrown) {
       // Nothing is lost: the next start replays the log and takes a new epoch.
       const { message } = SynclineError.from(thrown, 'storage-failed');
@@ -246,15 +252,13 @@ export class SetsEngine {
     const { clock, random, logger } = this.#deps;
     const { nodeId, clusterId } = this.#options;
     const version = this.state.version.toVector();
-    const epoch = this.#isClaimed
-      ? previous.epoch
-      : chooseEpoch(previous, nodeId, version, random);
+    const epoch = this.#isClaimed ? previous.epoch : chooseEpoch(previous, nodeId, version, random);
     const identity: Identity = { nodeId, clusterId, epoch, state: 'open' };
     try {
       if (!this.#isClaimed) await this.#writeClaim(files, identity);
     } catch (thrown) {
       const error = SynclineError.from(thrown, 'storage-failed');
-      if (error.code !== 'storage-full') throw error;
+      if (error.code !== 'storage-full' && error.code !== 'unavailable') throw error;
       if (this.#isClosing) return;
       this.#claimError = error;
       logger.warn('no room to store the epoch, writes are refused', { reason: error.message });

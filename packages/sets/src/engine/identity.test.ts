@@ -65,7 +65,7 @@ test.each(['', 'x'.repeat(256), 'ö'.repeat(128)])('a cluster id is refused: %j'
   }),
 );
 
-test('damaged in any byte, cut off or followed by something, it is refused', () =>
+test('S21 damaged in any byte, cut off or followed by something, it is refused', () =>
   runInSimulation(1, async ({ files }) => {
     await writeIdentity(files, open);
     const good = await files.readAt('identity', 0, 4_096);
@@ -195,8 +195,9 @@ test('S3 a crash while it is replaced leaves the old one or the new one', async 
   expect(found?.epoch).toBe(42);
   expect(operations.length).toBe(6);
   const epochs = new Set<number | undefined>();
-  for (let index = 1; index <= operations.length; index += 1) {
-    for (const point of crashPointsAt(index, 6)) {
+  for (const [at, operation] of operations.entries()) {
+    const index = at + 1;
+    for (const point of crashPointsAt(index, operation, 6)) {
       const left = await crashWhileWriting(point);
       expect([41, 42], JSON.stringify(point)).toContain(left.found?.epoch);
       if (index === 1) expect(left.found?.epoch).toBe(41);

@@ -33,6 +33,8 @@ export interface Identity {
   readonly epoch: number;
   /** `open` while a process runs on it, `clean` after an orderly stop. */
   readonly state: 'open' | 'clean';
+  /** After a clean stop, the number that the next record of the log gets: a log that ends early is damaged. */
+  readonly nextRecord?: number;
 }
 
 export interface IdentityOptions {
@@ -74,8 +76,9 @@ export async function readIdentity(
 }
 
 export async function writeIdentity(files: Files, identity: Identity): Promise<void> {
-  const { nodeId: node, clusterId: cluster, epoch, state } = identity;
-  const line = `${JSON.stringify({ format: FORMAT, cluster, node, epoch, state })}\n`;
+  const { nodeId: node, clusterId: cluster, epoch, state, nextRecord } = identity;
+  const fields = { format: FORMAT, cluster, node, epoch, state, nextRecord };
+  const line = `${JSON.stringify(fields)}\n`;
   const text = `${line}${crc32(Buffer.from(line)).toString(16).padStart(8, '0')}\n`;
   if ((await files.stat(TEMPORARY)) !== undefined) await files.remove(TEMPORARY);
   await files.append(TEMPORARY, Buffer.from(text));
@@ -124,6 +127,7 @@ function decode(bytes: Uint8Array): Identity {
     clusterId: String(found['cluster']),
     epoch: Number(found['epoch']),
     state: found['state'] === 'clean' ? 'clean' : 'open',
+    ...(typeof found['nextRecord'] === 'number' && { nextRecord: found['nextRecord'] }),
   };
 }
 

@@ -9,10 +9,8 @@ import {
   type Logger,
   SegmentLog,
   SynclineError,
-  type VersionVector,
 } from '@syncline/kernel';
 import { ByteList } from '../byte-list.js';
-import { engineLimits } from '../limits.js';
 import type { DotWords } from '../memory/element-row.js';
 import { decodeOperations } from '../operation/decode-operations.js';
 import {
@@ -28,6 +26,7 @@ import {
   listCheckpoints,
   removeTemporary,
 } from './checkpoints.js';
+import type { EngineLimits } from './engine-limits.js';
 import { type Identity, type IdentityOptions, readIdentity } from './identity.js';
 import { applyOperation } from './operations.js';
 import type { SetEntry } from './set-table.js';
@@ -42,6 +41,7 @@ export interface LoadDeps {
   readonly files: Files;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly limits: EngineLimits;
   onProgress(loadedBytes: number, totalBytes: number): void;
 }
 
@@ -73,12 +73,8 @@ export async function openDirectory(
   );
 }
 
-export async function load(
-  deps: LoadDeps,
-  identity: Identity,
-  limits = engineLimits(),
-): Promise<Loaded> {
-  const { state, files, clock, logger } = deps;
+export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> {
+  const { state, files, clock, logger, limits } = deps;
   await removeTemporary(files);
   const numbers = await listCheckpoints(files);
   const number = numbers.at(-1) ?? 0;
@@ -114,6 +110,17 @@ export async function load(
       },
     },
   );
+  if (identity.state === 'clean' && log.nextNumber !== identity.nextRecord) {
+    const found = log.nextNumber;
+    await log.close();
+    throw new SynclineError(
+      'corrupt',
+      `the log of the sets ends at record ${found - 1}, but the last clean stop was after record ` +
+        `${(identity.nextRecord ?? 1) - 1}. Restore the directory from a backup, or move it away and start with an ` +
+        'empty one.',
+      { details: { path: LOG_DIRECTORY, found, expected: identity.nextRecord } },
+    );
+  }
   return { log, replayed, checkpoint: { number, bytes: checkpointBytes, takenMs } };
 }
 
@@ -194,7 +201,7 @@ class CheckpointLoader implements CheckpointVisitor {
       this.#fail(`it belongs to node ${header.nodeId} of cluster "${header.clusterId}"`);
     if (header.logNumber !== this.#number) this.#fail(`it is of log number ${header.logNumber}`);
     this.#header = header;
-    this.#state.version.load(header.version as VersionVector);
+    this.#state.version.load(header.version);
   }
 
   set(buffer: Uint8Array, start: number, end: number): void {

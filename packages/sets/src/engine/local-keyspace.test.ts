@@ -42,60 +42,60 @@ const numbers = (count: number) => Array.from({ length: count }, (_, index) => `
 
 test('picks, walks and pages show members only, though removed ones are still in memory', async () => {
   const { keyspace } = await openKeyspace();
-    keyspace.add(list('a', ...numbers(100)), 0, 1);
-    keyspace.remove(list('a', ...numbers(95)), 0, 1);
-    const left = ['m95', 'm96', 'm97', 'm98', 'm99'];
-    const key = list('a');
-    expect(collect((visit) => keyspace.forEach(key, 0, visit)).sort()).toEqual(left);
-    expect(collect((visit) => keyspace.sample(key, 0, 9, visit)).sort()).toEqual(left);
-    expect(new Set(collect((visit) => keyspace.sample(key, 0, 3, visit))).size).toBe(3);
-    const draws = collect((visit) => keyspace.draw(key, 0, 200, visit));
-    expect([draws.length, [...new Set(draws)].sort()]).toEqual([200, left]);
-    const pages: string[] = [];
-    let position = 0;
-    do {
-      const from = { position, count: 2 };
-      pages.push(...collect((visit) => (position = keyspace.scan(key, 0, from, visit))));
-    } while (position !== 0);
-    expect(pages.sort()).toEqual(left);
-    const popped = collect((visit) => keyspace.pop(key, 0, 2, visit));
-    expect([new Set(popped).size, keyspace.cardinality(key, 0)]).toEqual([2, 3]);
-    expect([keyspace.clear(key, 0), keyspace.cardinality(key, 0)]).toEqual([3, 0]);
+  keyspace.add(list('a', ...numbers(100)), 0, 1);
+  keyspace.remove(list('a', ...numbers(95)), 0, 1);
+  const left = ['m95', 'm96', 'm97', 'm98', 'm99'];
+  const key = list('a');
+  expect(collect((visit) => keyspace.forEach(key, 0, visit)).sort()).toEqual(left);
+  expect(collect((visit) => keyspace.sample(key, 0, 9, visit)).sort()).toEqual(left);
+  expect(new Set(collect((visit) => keyspace.sample(key, 0, 3, visit))).size).toBe(3);
+  const draws = collect((visit) => keyspace.draw(key, 0, 200, visit));
+  expect([draws.length, [...new Set(draws)].sort()]).toEqual([200, left]);
+  const pages: string[] = [];
+  let position = 0;
+  do {
+    const from = { position, count: 2 };
+    pages.push(...collect((visit) => (position = keyspace.scan(key, 0, from, visit))));
+  } while (position !== 0);
+  expect(pages.sort()).toEqual(left);
+  const popped = collect((visit) => keyspace.pop(key, 0, 2, visit));
+  expect([new Set(popped).size, keyspace.cardinality(key, 0)]).toEqual([2, 3]);
+  expect([keyspace.clear(key, 0), keyspace.cardinality(key, 0)]).toEqual([3, 0]);
 });
 
 test('a change that is too large for an operation changes nothing', async () => {
   const { keyspace } = await openKeyspace();
-    const large = ByteList.of(
-      Buffer.from('a'),
-      ...numbers(90).map((text) => Buffer.alloc(60_000, text)),
-    );
-    expect(() => keyspace.add(large, 0, 1)).toThrow('larger than one operation');
-    expect([keyspace.cardinality(large, 0), keyspace.lastCounter()]).toEqual([0, 0]);
-    keyspace.begin();
-    keyspace.add(list('b', 'x'), 0, 1);
-    expect(() => keyspace.add(large, 0, 1)).toThrow(SynclineError);
-    keyspace.abandon();
-    expect([keyspace.cardinality(list('b'), 0), keyspace.lastCounter()]).toEqual([0, 0]);
-    expect(keyspace.add(list('b', 'x'), 0, 1)).toBe(1);
+  const large = ByteList.of(
+    Buffer.from('a'),
+    ...numbers(90).map((text) => Buffer.alloc(60_000, text)),
+  );
+  expect(() => keyspace.add(large, 0, 1)).toThrow('larger than one operation');
+  expect([keyspace.cardinality(large, 0), keyspace.lastCounter()]).toEqual([0, 0]);
+  keyspace.begin();
+  keyspace.add(list('b', 'x'), 0, 1);
+  expect(() => keyspace.add(large, 0, 1)).toThrow(SynclineError);
+  keyspace.abandon();
+  expect([keyspace.cardinality(list('b'), 0), keyspace.lastCounter()]).toEqual([0, 0]);
+  expect(keyspace.add(list('b', 'x'), 0, 1)).toBe(1);
 });
 
 test('a watcher is touched by a change of the members, and not by a new dot', async () => {
   const { keyspace } = await openKeyspace();
-    keyspace.add(list('a', 'x'), 0, 1);
-    const watcher = { isTouched: false };
-    keyspace.watch(list('a'), 0, watcher);
-    keyspace.add(list('a', 'x'), 0, 1);
-    keyspace.add(list('b', 'x'), 0, 1);
-    expect(watcher.isTouched).toBe(false);
-    keyspace.remove(list('a', 'x'), 0, 1);
-    expect(watcher.isTouched).toBe(true);
-    watcher.isTouched = false;
-    keyspace.unwatch(watcher);
-    keyspace.add(list('a', 'x'), 0, 1);
-    expect(watcher.isTouched).toBe(false);
+  keyspace.add(list('a', 'x'), 0, 1);
+  const watcher = { isTouched: false };
+  keyspace.watch(list('a'), 0, watcher);
+  keyspace.add(list('a', 'x'), 0, 1);
+  keyspace.add(list('b', 'x'), 0, 1);
+  expect(watcher.isTouched).toBe(false);
+  keyspace.remove(list('a', 'x'), 0, 1);
+  expect(watcher.isTouched).toBe(true);
+  watcher.isTouched = false;
+  keyspace.unwatch(watcher);
+  keyspace.add(list('a', 'x'), 0, 1);
+  expect(watcher.isTouched).toBe(false);
 });
 
-test('looking at absent names leaves nothing behind', async () => {
+test('S16 looking at absent names leaves nothing behind', async () => {
   const { engine, keyspace } = await openKeyspace();
   const { usedBytes } = engine.state;
   for (const name of numbers(1_000)) {

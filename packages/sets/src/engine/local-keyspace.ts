@@ -19,13 +19,7 @@ import type {
   Watcher,
   WriteHold,
 } from '../keyspace.js';
-import { setsLimits } from '../limits.js';
-import {
-  memberBuffer,
-  memberEnd,
-  memberStart,
-  ROW_HEADER_WORDS,
-} from '../memory/element-row.js';
+import { memberBuffer, memberEnd, memberStart, ROW_HEADER_WORDS } from '../memory/element-row.js';
 import { MemberPin } from './member-pin.js';
 import type { LocalOperation } from './operations.js';
 import type { SetEntry } from './set-table.js';
@@ -82,13 +76,6 @@ export class LocalKeyspace implements Keyspace {
   memberBytes(args: ByteList, key: number): number {
     const set = this.#state.sets.find(args, key);
     return set === undefined ? 0 : set.table.bytes - set.table.size * ROW_HEADER_WORDS * 4;
-  }
-
-  fitsInTurn(args: ByteList, key: number, membersMax: number): boolean {
-    return (
-      this.cardinality(args, key) <= membersMax &&
-      this.memberBytes(args, key) <= setsLimits.turnBytesMax.value
-    );
   }
 
   forEach(args: ByteList, key: number, visit: VisitBytes): void {
@@ -157,10 +144,12 @@ export class LocalKeyspace implements Keyspace {
   // Changes.
 
   add(args: ByteList, key: number, from: number, to = args.length): number {
+    if (from >= to) return 0; // it would leave a set without members
     this.begin();
-    const set = this.#state.sets.findOrCreate(args, key);
+    let set: SetEntry | undefined;
     let added = 0;
     try {
+      set = this.#state.sets.findOrCreate(args, key);
       for (let index = from; index < to; index += 1)
         if (this.#operation.add(set, args, index)) added += 1;
     } catch (thrown) {
@@ -208,7 +197,7 @@ export class LocalKeyspace implements Keyspace {
   }
 
   abandon(): void {
-    this.#operation.abandon();
+    this.#operation.giveUp();
   }
 
   // Beyond a turn.
@@ -228,6 +217,10 @@ export class LocalKeyspace implements Keyspace {
     const commitNow = () => void turns.commitNow();
     const yieldIfOverBudget = () => loop.yieldIfOverBudget();
     return new MemberPin(this.#state, { random, commitNow, yieldIfOverBudget }, sets);
+  }
+
+  commit(): SynclineError | undefined {
+    return this.#deps.turns.commitNow();
   }
 
   yieldIfOverBudget(): Promise<void> | undefined {
@@ -322,9 +315,9 @@ export class LocalKeyspace implements Keyspace {
   }
 
   /** Inside an operation of the caller it is the caller who abandons it. */
-  #giveUp(set: SetEntry): void {
+  #giveUp(set: SetEntry | undefined): void {
     this.#operation.giveUp();
-    this.#state.sets.forgetIfUnused(set);
+    if (set !== undefined) this.#state.sets.forgetIfUnused(set);
   }
 }
 

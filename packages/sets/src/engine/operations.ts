@@ -8,7 +8,14 @@
 // S2  Members are those of the tag model: adds make tags, removes kill the tags that their writer had seen.
 // S3  The n-th element added has the counter base + n; a counter names one element.
 // S4  Operations apply in causal order, so every dot that is dropped or added is covered.
-import { assert, type Dot, formatActor, formatDot, kernelLimits, SynclineError } from '@syncline/kernel';
+import {
+  assert,
+  type Dot,
+  formatActor,
+  formatDot,
+  kernelLimits,
+  SynclineError,
+} from '@syncline/kernel';
 import type { ByteList } from '../byte-list.js';
 import { setsLimits } from '../limits.js';
 import { wordOf } from '../memory/element-heap.js';

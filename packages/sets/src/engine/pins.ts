@@ -9,9 +9,7 @@
 //   DotPin      all sets, for checkpoints: each dot once; elements that the walk has passed need no entry
 //
 // S20  A pin yields exactly the elements and dots of its moment, each once.
-// S10  All pins together hold a bounded list; at the bound the oldest is broken.
 import { type Dot, SynclineError, type VersionVector } from '@syncline/kernel';
-import { setsLimits } from '../limits.js';
 import { wordOf } from '../memory/element-heap.js';
 import {
   memberBuffer,
@@ -25,12 +23,11 @@ import {
   readWord,
   SEVERAL_DOTS,
 } from '../memory/element-row.js';
+import type { OpenPin } from './open-pins.js';
 import type { SetEntry } from './set-table.js';
 import type { SetsState } from './sets-state.js';
 
-const bytesMax = setsLimits.pinBytesMax.value;
-
-export abstract class Pin {
+export abstract class Pin implements OpenPin {
   readonly version: VersionVector;
   readonly #state: SetsState;
   readonly #counters = new Map<number, number>();
@@ -71,12 +68,7 @@ export abstract class Pin {
   abstract readonly entries: number;
   abstract readonly bytes: number;
   /** Dots of an element were dropped. */
-  abstract dropped(
-    set: SetEntry,
-    row: number,
-    before: readonly Dot[],
-    after: readonly Dot[],
-  ): void;
+  abstract dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void;
   abstract turnSettled(): void;
   abstract turnUndone(): void;
   abstract free(): void;
@@ -106,61 +98,6 @@ export abstract class Pin {
   }
 }
 
-/** All open pins, the oldest first. */
-export class Pins {
-  readonly #open = new Set<Pin>();
-  readonly #entriesMax: number;
-
-  constructor(entriesMax: number = setsLimits.pinEntriesMax.value) {
-    this.#entriesMax = entriesMax;
-  }
-
-  get areOpen(): boolean {
-    return this.#open.size > 0;
-  }
-
-  get count(): number {
-    return this.#open.size;
-  }
-
-  get entries(): number {
-    let entries = 0;
-    for (const pin of this.#open) entries += pin.entries;
-    return entries;
-  }
-
-  get bytes(): number {
-    let bytes = 0;
-    for (const pin of this.#open) bytes += pin.bytes;
-    return bytes;
-  }
-
-  add(pin: Pin): void {
-    this.#open.add(pin);
-  }
-
-  remove(pin: Pin): void {
-    this.#open.delete(pin);
-  }
-
-  dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void {
-    for (const pin of this.#open) pin.dropped(set, row, before, after);
-  }
-
-  turnSettled(): void {
-    if (this.#open.size === 0) return;
-    for (const pin of this.#open) pin.turnSettled();
-    while (this.entries > this.#entriesMax || this.bytes > bytesMax) {
-      const [oldest] = this.#open;
-      oldest?.break();
-    }
-  }
-
-  turnUndone(): void {
-    for (const pin of this.#open) pin.turnUndone();
-  }
-}
-
 /** Words of an entry: where its set and its member are, and its dot. */
 const ENTRY_WORDS = 6;
 
@@ -168,8 +105,8 @@ const ENTRY_WORDS = 6;
 export class DroppedList {
   readonly #sets: SetEntry[] = [];
   readonly #setNumbers = new Map<SetEntry, number>();
-  #words = new Int32Array(16 * ENTRY_WORDS);
-  #bytes = new Uint8Array(512);
+  #words = new Int32Array(0);
+  #bytes = new Uint8Array(0);
   #bytesUsed = 0;
   #length = 0;
   #settledLength = 0;
@@ -185,7 +122,10 @@ export class DroppedList {
 
   push(set: SetEntry, buffer: Uint8Array, start: number, end: number, dot: Dot): void {
     if ((this.#length + 1) * ENTRY_WORDS > this.#words.length)
-      this.#words = grown(this.#words, new Int32Array(this.#words.length * 2));
+      this.#words = grown(
+        this.#words,
+        new Int32Array(Math.max(16 * ENTRY_WORDS, this.#words.length * 2)),
+      );
     const bytesNeeded = this.#bytesUsed + end - start;
     if (bytesNeeded > this.#bytes.length)
       this.#bytes = grown(
@@ -243,7 +183,7 @@ const HASH_END = 2 ** 32;
 
 /** Every dot of all sets, for a checkpoint. */
 export class DotPin extends Pin {
-  readonly #list = new DroppedList();
+  #list = new DroppedList();
   /** Sets that are being walked, by the position of their names, and where the walk stands. */
   #batch: SetEntry[] = [];
   readonly #indexInBatch = new Map<SetEntry, number>();
@@ -282,6 +222,7 @@ export class DotPin extends Pin {
   }
 
   free(): void {
+    this.#list = new DroppedList();
     this.#batch = [];
     this.#indexInBatch.clear();
   }
@@ -290,7 +231,10 @@ export class DotPin extends Pin {
    * Visits about `rowsMax` elements of the live tables that have dots of the pin's moment. False at the end; then
    * the list is complete. To be called between turns.
    */
-  walk(rowsMax: number, visit: (set: SetEntry, row: number, dots: readonly Dot[]) => void): boolean {
+  walk(
+    rowsMax: number,
+    visit: (set: SetEntry, row: number, dots: readonly Dot[]) => void,
+  ): boolean {
     this.checkWhole();
     let left = rowsMax;
     while (left > 0 && !this.#isWalked) {
@@ -345,8 +289,7 @@ export class DotPin extends Pin {
   #hasPassed(set: SetEntry, row: number): boolean {
     if (this.#isWalked) return true;
     const index = this.#indexInBatch.get(set);
-    if (index === undefined)
-      return this.#nextPosition < 0 || set.position < this.#nextPosition;
+    if (index === undefined) return this.#nextPosition < 0 || set.position < this.#nextPosition;
     if (index !== this.#index) return index < this.#index;
     return readWord(this.state.heap, row, ROW_HASH_HIGH) >>> 0 < this.#hash;
   }

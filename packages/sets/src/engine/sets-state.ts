@@ -24,8 +24,9 @@ import {
 import { OrderHash, type OrderKeys } from '../memory/order-hash.js';
 import { OperationWriter } from '../operation/operation-writer.js';
 import { AppliedVersion } from './applied-version.js';
+import { type EngineLimits, engineLimits } from './engine-limits.js';
 import { LiveDigest } from './live-digest.js';
-import { Pins } from './pins.js';
+import { Pins } from './open-pins.js';
 import { type SetEntry, SetTable } from './set-table.js';
 
 /** Of an entry of the undo log: set, row, the row's dots before, and where it was touched before that. */
@@ -54,11 +55,11 @@ export class SetsState {
   /** What operations of this turn have named as dependencies. */
   readonly #dependencies: VersionVector[] = [];
 
-  constructor(keys: OrderKeys, pinEntriesMax?: number) {
+  constructor(keys: OrderKeys, limits: EngineLimits = engineLimits) {
     this.#hash = new OrderHash(keys.order);
     this.sets = new SetTable(this.heap, this.#hash);
     this.digest = new LiveDigest(keys.riblt);
-    this.pins = new Pins(pinEntriesMax);
+    this.pins = new Pins(limits);
   }
 
   /** Memory of elements, sets and pins. */
@@ -231,7 +232,10 @@ export class SetsState {
     const before = this.#dotsOf(row);
     const added = this.several.read(words);
     this.digest.addAll(added);
-    if (before.length > 0) this.several.write([...before, ...added], words);
+    if (before.length > 0) {
+      this.several.release(words.actor, words.low);
+      this.several.write([...before, ...added], words);
+    }
     this.write(set, row, words);
   }
 

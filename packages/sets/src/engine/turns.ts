@@ -39,6 +39,9 @@ export interface TurnMember {
   turnsFailed(error: SynclineError): void;
 }
 
+/** What turns need of the log. */
+export type TurnLog = Pick<SegmentLog, 'append' | 'sync' | 'nextNumber' | 'syncedThrough'>;
+
 export interface TurnsDeps {
   readonly state: SetsState;
   readonly operation: LocalOperation;
@@ -54,11 +57,12 @@ export class Turns {
   durability: Durability;
   readonly #deps: TurnsDeps;
   /** Without one nothing is stored, and everything is lost with the process. */
-  #log: SegmentLog | undefined;
+  #log: TurnLog | undefined;
   #members: TurnMember[] = [];
   readonly #waitingForSync = new Set<TurnMember>();
   #isPlanned = false;
   #isSyncing = false;
+  #isStopped = false;
   #syncTimer: Timer | undefined;
   /** Why the last append failed; undefined once one has succeeded. */
   #fullBy: SynclineError | undefined;
@@ -71,7 +75,7 @@ export class Turns {
   }
 
   /** From now on turns are stored. */
-  attach(log: SegmentLog): void {
+  attach(log: TurnLog): void {
     this.#log = log;
   }
 
@@ -121,8 +125,9 @@ export class Turns {
       const members = this.#members;
       this.#members = [];
       for (const member of members) {
-        if (waitsFor > 0) this.#waitingForSync.add(member);
+        if (waitsFor > 0 && this.#failure === undefined) this.#waitingForSync.add(member);
         member.turnEnded(error, waitsFor);
+        if (waitsFor > 0 && this.#failure !== undefined) member.turnsFailed(this.#failure);
       }
     }
     if (waitsFor > 0) this.#sync();
@@ -131,12 +136,13 @@ export class Turns {
 
   /** Resolves when all changes up to now are as durable as configured. Rejects when they were undone. */
   settled(): Promise<void> {
+    const hasChanges = this.hasChanges; // otherwise an undone turn does not matter: it was changed later
     return new Promise((resolve, reject) => {
       let waitsFor = 0;
       this.join({
         turnEnded: (error, number) => {
           waitsFor = number;
-          if (error !== undefined) reject(error);
+          if (error !== undefined && hasChanges) reject(error);
           else if (number === 0) resolve();
         },
         turnsSynced: (number) => {
@@ -160,8 +166,9 @@ export class Turns {
     for (const member of waiting) member.turnsFailed(error);
   }
 
-  /** Ends the timer, and nothing else. */
+  /** Ends the timer: no more syncs are planned. */
   stop(): void {
+    this.#isStopped = true;
     this.#syncTimer?.cancel();
     this.#syncTimer = undefined;
   }
@@ -186,8 +193,7 @@ export class Turns {
       const startMs = clock.monotonicMs();
       try {
         // A turn that only removes may use the room that is kept back for it.
-        const useReserve = this.#fullBy !== undefined && !record.hasAdds;
-        log.append(RecordKind.operations, [record.bytes()], { useReserve });
+        log.append(RecordKind.operations, [record.bytes()], { useReserve: !record.hasAdds });
       } catch (thrown) {
         return this.#undo(SynclineError.from(thrown, 'storage-failed'));
       }
@@ -203,12 +209,14 @@ export class Turns {
 
   #undo(error: SynclineError): SynclineError {
     this.#deps.state.undoTurn();
-    if (error.code === 'storage-full') this.#fullBy = error;
+    const isTemporary = error.code === 'storage-full' || error.code === 'unavailable';
+    if (isTemporary) this.#fullBy = error;
     else this.fail(error);
     return error;
   }
 
   #planSync(): void {
+    if (this.#isStopped || this.#failure !== undefined) return;
     this.#syncTimer ??= this.#deps.clock.setTimer(setsLimits.syncIntervalMs.value, () => {
       this.#syncTimer = undefined;
       this.#sync();
@@ -231,7 +239,10 @@ export class Turns {
       await log.sync();
     } catch (thrown) {
       this.#isSyncing = false;
-      this.fail(SynclineError.from(thrown, 'storage-failed'));
+      const error = SynclineError.from(thrown, 'storage-failed');
+      if (error.code === 'unavailable')
+        this.#planSync(); // no file descriptor: nothing is lost
+      else this.fail(error);
       return;
     }
     metrics.observe('syncline_sets_log_sync_seconds', (clock.monotonicMs() - startMs) / 1000);
@@ -261,7 +272,7 @@ export class LoopShare {
   /** Undefined while the slice has time left; otherwise wait for the next one. */
   yieldIfOverBudget(): Promise<void> | undefined {
     const usedMs = this.#clock.monotonicMs() - this.#sliceStartMs;
-    if (this.#waiting.length === 0 && usedMs < setsLimits.turnTimeMs.value) return undefined;
+    if (usedMs < setsLimits.turnTimeMs.value) return undefined;
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
       this.#plan();

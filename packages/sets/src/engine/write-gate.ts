@@ -3,7 +3,7 @@
 // It holds the gate for gateHoldMs at most while others wait: then those that have come so far are let through,
 // and other large commands get their turn before it goes on. So a small write waits for one hold, however many
 // large commands run. Within a connection the order is kept by the session.
-import { abortedError, type Clock, SynclineError } from '@syncline/kernel';
+import { abortedError, type Clock, type SynclineError } from '@syncline/kernel';
 import type { WriteHold } from '../keyspace.js';
 import { setsLimits } from '../limits.js';
 import type { LoopShare, Turns } from './turns.js';
@@ -60,20 +60,25 @@ export class WriteGate {
     const hold = {};
     await this.#queueCloser(hold, signal);
     let heldSinceMs = this.#deps.clock.monotonicMs();
+    // A part that is stored may have been the last one. When the gate is shut, further changes are refused.
+    const commit = () => this.#deps.turns.commitNow();
+    const pause = () => {
+      const heldMs = this.#deps.clock.monotonicMs() - heldSinceMs;
+      if (heldMs < setsLimits.gateHoldMs.value || this.waitingCount === 0)
+        return this.#deps.loop.yieldIfOverBudget();
+      const again = this.#queueCloser(hold);
+      this.#open();
+      const hasAgain = () => {
+        heldSinceMs = this.#deps.clock.monotonicMs();
+      };
+      return again.then(hasAgain, () => undefined);
+    };
     return {
+      commit,
+      pause,
       nextPart: () => {
-        const error = this.#deps.turns.commitNow();
-        if (error !== undefined) return Promise.reject(error);
-        // The part is stored, and it may have been the last one. When the gate is shut, further changes are refused.
-        const heldMs = this.#deps.clock.monotonicMs() - heldSinceMs;
-        if (heldMs < setsLimits.gateHoldMs.value || this.waitingCount === 0)
-          return this.#deps.loop.yieldIfOverBudget();
-        const again = this.#queueCloser(hold);
-        this.#open();
-        const hasAgain = () => {
-          heldSinceMs = this.#deps.clock.monotonicMs();
-        };
-        return again.then(hasAgain, () => undefined);
+        const error = commit();
+        return error === undefined ? pause() : Promise.reject(error);
       },
       release: () => {
         if (this.#holder === hold) this.#open();

@@ -57,9 +57,19 @@ describe('S14 limits, at n and at n + 1', () => {
     ['bulk-length', `*1\r\n${bulk(1_048_576)}`, `*1\r\n${bulk(1_048_577)}`, limits],
     ['bulk-length', `*2\r\n${bulk(10)}${bulk(4)}`, `*2\r\n${bulk(10)}${bulk(5)}`, small],
     ['unauthenticated-arguments', `*10\r\n${bulk(4)}`, `*11\r\n${bulk(4)}`, stranger],
-    ['unauthenticated-arguments', `*9\r\n${bulk(4)}`, '*10\r\n', { ...stranger, unauthenticatedArgumentsMax: 9 }],
+    [
+      'unauthenticated-arguments',
+      `*9\r\n${bulk(4)}`,
+      '*10\r\n',
+      { ...stranger, unauthenticatedArgumentsMax: 9 },
+    ],
     ['unauthenticated-bulk', `*1\r\n${bulk(16_384)}`, `*1\r\n${bulk(16_385)}`, stranger],
-    ['unauthenticated-bulk', `*1\r\n${bulk(8)}`, '*1\r\n$9\r\n', { ...stranger, unauthenticatedBulkBytesMax: 8 }],
+    [
+      'unauthenticated-bulk',
+      `*1\r\n${bulk(8)}`,
+      '*1\r\n$9\r\n',
+      { ...stranger, unauthenticatedBulkBytesMax: 8 },
+    ],
   ];
   test.each(cases)('%s', (kind, within, beyond, options) => {
     for (const cut of [[], [3], [5, 7]]) {

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { ByteList } from '../byte-list.js';
-import { IntegerReplies } from './reply-writer.js';
 import type { Reply } from './reply.js';
-import { ReplyWriter } from './reply-writer.js';
+import { IntegerReplies, ReplyWriter } from './reply-writer.js';
 
 const integers = new IntegerReplies();
 

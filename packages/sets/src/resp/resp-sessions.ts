@@ -14,8 +14,7 @@ import { TurnCounter } from './session-limits.js';
 
 const SWEEP_MS = 1_000;
 
-export interface RespSessionsDeps
-  extends Omit<SessionDeps, 'turnCounter' | 'integers' | 'onGone'> {
+export interface RespSessionsDeps extends Omit<SessionDeps, 'turnCounter' | 'integers' | 'onGone'> {
   /** Connections that stand, by id: filled here, and shown to commands as `facts.clients`. */
   readonly clients: Map<number, Client>;
 }

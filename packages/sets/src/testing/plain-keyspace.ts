@@ -70,11 +70,6 @@ export class PlainKeyspace implements Keyspace {
     return bytes;
   }
 
-  fitsInTurn(args: ByteList, key: number, membersMax: number): boolean {
-    const isSmall = this.memberBytes(args, key) <= setsLimits.turnBytesMax.value;
-    return isSmall && this.cardinality(args, key) <= membersMax;
-  }
-
   forEach(args: ByteList, key: number, visit: VisitBytes): void {
     show([...this.#membersOf(args.text(key))], visit);
   }
@@ -151,6 +146,8 @@ export class PlainKeyspace implements Keyspace {
     this.gateHolds += 1;
     return {
       nextPart: () => this.#pause(),
+      commit: () => undefined,
+      pause: () => this.#pause(),
       release: () => {
         this.gateHolds -= 1;
       },
@@ -171,6 +168,10 @@ export class PlainKeyspace implements Keyspace {
       close,
       [Symbol.dispose]: close,
     };
+  }
+
+  commit(): undefined {
+    return undefined;
   }
 
   yieldIfOverBudget(): Promise<void> | undefined {

@@ -10,6 +10,7 @@ import {
 import { replayLog } from '@syncline/kernel/testing';
 import { CheckpointDecoder } from '../engine/checkpoint-format.js';
 import { checkpointPath, listCheckpoints } from '../engine/checkpoints.js';
+import { engineLimits } from '../engine/engine-limits.js';
 import { type Identity, readIdentity } from '../engine/identity.js';
 import { load } from '../engine/load.js';
 import { SetsState } from '../engine/sets-state.js';
@@ -41,12 +42,13 @@ export async function readStoredSets(
   const keys = createOrderKeys(identity.clusterId);
   const state = new SetsState(keys);
   const clock = createSystemClock();
-  const deps = { state, files, clock, logger: silentLogger, onProgress: () => undefined };
+  const onProgress = () => undefined;
+  const deps = { state, files, clock, logger: silentLogger, limits: engineLimits, onProgress };
   const { log } = await load(deps, identity);
   await log.close();
   const { liveDots, xor } = state.digest;
-  const plain = `${sets.version} ${sets.digest(keys)}`;
-  const loaded = `${state.version.toVector()} ${liveDots}:${xor.join(':')}`;
+  const plain = `${String(sets.version)} ${sets.digest(keys)}`;
+  const loaded = `${String(state.version.toVector())} ${liveDots}:${xor.join(':')}`;
   const flaws = plain === loaded ? [] : [`the engine loads ${loaded}, stored is ${plain}`];
   return { ...stored, flaws: [...stored.flaws, ...flaws] };
 }

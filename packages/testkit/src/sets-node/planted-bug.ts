@@ -109,11 +109,7 @@ const BUGS = {
   /** A sync resolves without any. */
   'sets-sync-skipped': bug(
     /S5: an answer left before|S6: record/,
-    inKernel(
-      'log/segment-files',
-      'await Promise.all(changed.map((handle) => handle?.sync()));',
-      '',
-    ),
+    inKernel('log/segment-files', 'await Promise.all(changed.map((handle) => handle.sync()));', ''),
   ),
   /** A start replays records whatever their checksum is. */
   'sets-chain-unchecked': bug(
@@ -123,7 +119,7 @@ const BUGS = {
   /** A pin keeps what a turn has dropped that was undone. */
   'sets-pin-ignores-undo': bug(
     /S20: |S2: no serial order .*(SMEMBERS|SUNION|SINTER|SDIFF)/,
-    edit('engine/pins', 'for (const pin of this.#open) pin.turnUndone();', ''),
+    edit('engine/open-pins', 'for (const pin of this.#open) pin.turnUndone();', ''),
   ),
   /** A checkpoint holds what is there when it is walked. */
   'sets-checkpoint-not-pinned': bug(

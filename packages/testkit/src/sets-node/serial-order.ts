@@ -68,19 +68,26 @@ function placesAfter(
     const next = { position, done: allDone.with(connection, done + 1) };
     if (isRefused(sent) && !life.hasSyncFailed) return [next];
     const answer = isRefused(sent) ? undefined : sent.answer;
-    const latest = answer?.storedAfter ?? Number.POSITIVE_INFINITY;
-    if (isBounded && position > latest) return []; // it should have been explained before
+    const latest = isBounded ? storedAfter(answer) : Number.POSITIVE_INFINITY;
+    if (position > latest) return []; // it should have been explained before
     if (position < sent.storedBefore) continue;
-    const isChange = sent.words.some(([name = '']) => CHANGING.test(name));
+    const isChange = isChanging(sent);
     if (answer === undefined || explains(sent, before, undefined, keys)) {
       if (!isChange || operation === undefined) return [next]; // what fits here need not wait
       places.unshift(next);
     }
-    const isInTime = !isBounded || position < latest;
-    if (operation !== undefined && isInTime && isChange && explains(sent, before, operation, keys))
-      places.push({ ...next, position: position + 1 });
+    if (operation === undefined || !isChange || position >= latest) continue;
+    if (explains(sent, before, operation, keys)) places.push({ ...next, position: position + 1 });
   }
   return places;
+}
+
+function isChanging({ words }: Sent): boolean {
+  return words.some(([name = '']) => CHANGING.test(name));
+}
+
+function storedAfter(answer: Sent['answer']): number {
+  return answer?.storedAfter ?? Number.POSITIVE_INFINITY;
 }
 
 function isRefused({ answer }: Sent): boolean {
@@ -109,13 +116,11 @@ function explains(
 }
 
 function versionReply(name: string, sets: PlainSets, keys: OrderKeys): string | undefined {
-  if (name === 'SYNCLINE.VV') return `$${sets.version}`;
-  return name === 'SYNCLINE.DIGEST' ? `[$${sets.version} ${digestReply(sets, keys)}]` : undefined;
-}
-
-function digestReply(sets: PlainSets, keys: OrderKeys): string {
+  if (name === 'SYNCLINE.VV') return `$${String(sets.version)}`;
+  if (name !== 'SYNCLINE.DIGEST') return undefined;
   const [count, ...words] = sets.digest(keys).split(':').map(Number);
-  return `:${count} $${words.map((word) => word.toString(16).padStart(8, '0')).join('')}`;
+  const xor = words.map((word) => word.toString(16).padStart(8, '0')).join('');
+  return `[$${String(sets.version)} :${count} $${xor}]`;
 }
 
 type Element = readonly [set: string, member: string, ...unknown[]];
@@ -148,7 +153,7 @@ function describe(life: SetsLife, { position, done }: Place): string {
     return `${text} got ${reply === undefined ? 'no answer' : replyText(reply, true)}`;
   });
   const parts = [
-    `at ${sets?.version} with [${sets?.lines().join(', ')}]`,
+    `at ${String(sets?.version)} with [${sets?.lines().join(', ')}]`,
     `the next operation adds [${namesOf(added)}], removes [${namesOf(removed)}]`,
     ...waiting,
   ];

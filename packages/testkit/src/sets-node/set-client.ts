@@ -25,7 +25,6 @@ export interface SetClientDeps {
   readonly isAlive: () => boolean;
   /** False when nothing more is to be sent. */
   readonly isWanted: () => boolean;
-  readonly onCut: () => void;
 }
 
 export interface SetClientOptions extends RandomCommandsOptions {
@@ -70,7 +69,6 @@ class Connection {
       loopback: true,
       gone: gone.signal,
       cut: () => {
-        deps.onCut();
         gone.abort();
         end();
       },

@@ -167,7 +167,9 @@ export class SetsHistory {
     const step = last === 0 ? FIRST_STEP : this.#records[last - 1]?.steps.at(-1);
     assert(step !== undefined, 'records that may be the last one are kept');
     const found = stored?.sets ?? FIRST_STEP.sets;
-    const [has, had] = [found, step.sets].map((sets) => `${sets.version} ${sets.lines().join()}`);
+    const [has, had] = [found, step.sets].map(
+      (sets) => `${String(sets.version)} ${sets.lines().join()}`,
+    );
     assert(has === had, `S21: after record ${last} the disk holds ${has}, not ${had}`);
     assert((stored?.flaws ?? []).length === 0, `S3: ${stored?.flaws.join()}`);
     const lost = Math.max(0, this.#appendedNumber - last);

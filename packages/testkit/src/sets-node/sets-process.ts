@@ -101,7 +101,6 @@ export class SetsProcess {
         clock: ports.clock,
         random: random.fork(`client/${index}`),
         isWanted: () => isWanted() && !this.#isStopping,
-        onCut: () => ports.chaos.probe('sets/cut'),
       },
       { ...plan, switchPart: index === 0 ? plan.switchPart : 0 }, // so that it is known which was last
     );
@@ -112,7 +111,7 @@ export class SetsProcess {
     const { version, liveDots, xor } = this.#sets.digest();
     const [step] = history.life.steps;
     const shown = `${String(version)} ${liveDots}:${xor.join(':')}`;
-    const expected = `${step?.sets.version} ${step?.sets.digest(KEYS)}`;
+    const expected = `${String(step?.sets.version)} ${step?.sets.digest(KEYS)}`;
     assert(shown === expected, `S6: a start shows ${shown}, the disk holds ${expected}`);
     const words = xor.map((word) => word.toString(16).padStart(8, '0'));
     history.shown(String(version), `${liveDots} ${words.join('')}`);

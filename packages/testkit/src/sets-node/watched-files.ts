@@ -98,7 +98,10 @@ class LogWatch {
     const { history } = this.#deps;
     const bytes = Buffer.concat(parts);
     const headerBytes = handle.length > 0 ? 0 : HEADER_BYTES + (bytes[OWNER_LENGTH_AT] ?? 0);
-    if (bytes.length === headerBytes) return handle.append(parts);
+    if (bytes.length === headerBytes) {
+      handle.append(parts);
+      return;
+    }
     const bodyAt = headerBytes + RECORD_HEAD_BYTES;
     assert(bytes.readUInt32BE(headerBytes) === bytes.length - bodyAt, 'an append is one record');
     history.appending(bytes.subarray(bodyAt));

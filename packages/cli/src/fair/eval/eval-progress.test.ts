@@ -17,6 +17,7 @@ function progressOn(isTTY: boolean) {
     onSuspend() {},
     ask: async () => undefined,
     reportStarted() {},
+    makeNewFilesPrivate() {},
     exitNow() {},
   };
   const clock = { ...createSystemClock(), monotonicMs: () => nowMs };

@@ -26,6 +26,7 @@ async function run(line: string, onStopEvent: CliWorld['onStopEvent'] = () => {}
     onSuspend() {},
     ask: async () => undefined,
     reportStarted() {},
+    makeNewFilesPrivate() {},
     exitNow: () => expect.unreachable(),
   };
   const exit = await runCli(world, line.split(' '));

@@ -163,7 +163,8 @@ export class SeededDiskPlan implements DiskPlan {
         kind === 'page' ? pages.float() < keepPageProbability : random.float() < keepProbability,
       survivingBytes: (uncertainBytes) => {
         const isWhole = random.float() < keepProbability;
-        return isWhole ? uncertainBytes : Math.floor(random.float() * uncertainBytes);
+        const part = Math.max(random.float() * 1.25 - 0.25, 0); // often nothing at all
+        return isWhole ? uncertainBytes : Math.floor(part * uncertainBytes);
       },
     };
   }

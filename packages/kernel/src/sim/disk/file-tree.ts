@@ -31,7 +31,7 @@ export class FileTree {
   readonly #root = createDirectoryNode('1', 0);
   #lastInode = 1;
   /** Changes of names that are not durable, with their numbers, oldest first. */
-  #unsynced = new Map<number, NameChange>();
+  readonly #unsynced = new Map<number, NameChange>();
   #changesCount = 0;
 
   /** Changes of names so far. */

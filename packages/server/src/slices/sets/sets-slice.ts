@@ -1,6 +1,8 @@
 // Sets as a slice of the server: sessions behind RESP, their directory, and a page of facts.
+import { join } from 'node:path';
 import { SynclineError } from '@syncline/kernel';
 import { openSets, type Sets, setsLimits, setsMetrics } from '@syncline/sets';
+import type { ServerConfig } from '../../config/server-config.js';
 import { reportBug } from '../../handler-bug.js';
 import type { RunningSlice, Slice, SliceDeps, SliceHealth, SliceStatus } from '../../slice.js';
 import { readVersion } from '../../version.js';
@@ -20,6 +22,14 @@ export function createSetsSlice(): Slice {
 const LOAD_WAIT_MS = 1_000;
 
 async function start(deps: SliceDeps): Promise<RunningSlice> {
+  try {
+    return await open(deps);
+  } catch (thrown) {
+    throw located(thrown, deps.config);
+  }
+}
+
+async function open(deps: SliceDeps): Promise<RunningSlice> {
   const { config, logger } = deps;
   const password = config.credentials.respPassword?.reveal();
   const sets = await openSets(
@@ -51,16 +61,26 @@ async function start(deps: SliceDeps): Promise<RunningSlice> {
 }
 
 /** Rejects when the load fails soon; a later failure ends the server. */
-async function loadedOrLater({ loaded }: Sets, { clock, fail }: SliceDeps): Promise<void> {
+async function loadedOrLater({ loaded }: Sets, deps: SliceDeps): Promise<void> {
+  const { clock, config, fail } = deps;
   let isStarted = false;
   loaded.catch((thrown: unknown) => {
-    if (isStarted) fail(SynclineError.from(thrown, 'corrupt'));
+    if (isStarted) fail(located(thrown, config));
   });
   const later = new Promise<void>((resolve) => {
     clock.setTimer(LOAD_WAIT_MS, resolve, { unref: true });
   });
   await Promise.race([loaded, later]);
   isStarted = true;
+}
+
+/** Says which directory it is about: the sets name only files in it. */
+function located(thrown: unknown, config: ServerConfig): SynclineError {
+  const error = SynclineError.from(thrown, 'corrupt');
+  if (error.code !== 'corrupt' && error.code !== 'conflict') return error;
+  const directory = join(config.dataDir, 'sets');
+  const message = `cannot load the sets in ${directory}: ${error.message}`;
+  return new SynclineError(error.code, message, { details: error.details, cause: error });
 }
 
 function statusOf(sets: Sets): SliceStatus {

@@ -1,7 +1,7 @@
 // AUTH and HELLO: the password, the protocol version and the name of a connection. The only user is `default`.
 import { setsLimits } from '../../limits.js';
 import { type Command, type CommandContext, type CommandFlag, commandsIn } from '../command.js';
-import { errorTexts, helloOptionText } from '../errors.js';
+import { errorFor, errorTexts } from '../errors.js';
 import { integerWord, isOption } from '../words.js';
 import { DEFAULT_USER } from './password-guard.js';
 
@@ -99,7 +99,7 @@ function readHello({ args, client }: CommandContext): HelloRequest | string {
       const flaw = clientNameFlaw(request.name);
       if (flaw !== undefined) return flaw;
       index += 1;
-    } else return helloOptionText(args.text(index));
+    } else return errorFor.helloOption(args.text(index));
   }
   return request;
 }

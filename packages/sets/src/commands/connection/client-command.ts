@@ -10,14 +10,7 @@ import {
   commandsIn,
   withHelp,
 } from '../command.js';
-import {
-  clientInfoInvalidText,
-  errorTexts,
-  noSuchUserText,
-  unknownClientTypeText,
-  unrecognizedOptionText,
-  wrongArgumentsText,
-} from '../errors.js';
+import { errorFor, errorTexts } from '../errors.js';
 import { integerWord, isOption } from '../words.js';
 import { clientNameFlaw } from './authentication.js';
 import { DEFAULT_USER } from './password-guard.js';
@@ -62,9 +55,8 @@ const setinfo = define('setinfo', 4, flags, {
     const isName = isOption(args, 2, 'lib-name');
     const option = args.text(2);
     const value = args.text(3);
-    if (!isName && !isOption(args, 2, 'lib-ver'))
-      return reply.error(unrecognizedOptionText(option));
-    const flaw = clientNameFlaw(value, clientInfoInvalidText(option));
+    if (!isName && !isOption(args, 2, 'lib-ver')) return reply.error(errorFor.option(option));
+    const flaw = clientNameFlaw(value, errorFor.clientInfo(option));
     if (flaw !== undefined) return reply.error(flaw);
     if (isName) client.libraryName = value;
     else client.libraryVersion = value;
@@ -130,7 +122,7 @@ function listedClients({ args, facts }: CommandContext): readonly Client[] | str
   if (args.length === 2) return [...facts.clients.values()];
   if (args.length === 4 && isOption(args, 2, 'type')) {
     const type = args.text(3).toLowerCase();
-    if (!types.has(type)) return unknownClientTypeText(args.text(3));
+    if (!types.has(type)) return errorFor.clientType(args.text(3));
     return type === 'normal' ? [...facts.clients.values()] : [];
   }
   if (args.length < 4 || !isOption(args, 2, 'id')) return errorTexts.syntax;
@@ -192,12 +184,12 @@ function killByAddress({ args, client, facts, reply }: CommandContext): void {
 }
 
 function killByFilter({ args, client, facts, reply }: CommandContext): void {
-  const filter = readKillFilter(args);
-  if (typeof filter === 'string') {
-    reply.error(filter);
+  const filters = readKillFilters(args, client);
+  if (typeof filters === 'string') {
+    reply.error(filters);
     return;
   }
-  const chosen = [...facts.clients.values()].filter((other) => matches(other, filter, client));
+  const chosen = [...facts.clients.values()].filter((other) => filters.every((is) => is(other)));
   reply.integer(chosen.length);
   for (const other of chosen) close(other, client);
 }
@@ -208,58 +200,38 @@ function close(other: Client, self: Client): void {
   else other.cut();
 }
 
-interface KillFilter {
-  id: number | undefined;
-  address: string | undefined;
-  isSelfSkipped: boolean;
-  /** A type or a local address that no connection has. */
-  matchesNone: boolean;
-}
+type KillFilter = (other: Client) => boolean;
+const matchesNone: KillFilter = () => false;
 
-function matches(other: Client, filter: KillFilter, self: Client): boolean {
-  if (filter.isSelfSkipped && other === self) return false;
-  if (filter.id !== undefined && other.id !== filter.id) return false;
-  if (filter.address !== undefined && formatAddress(other.address) !== filter.address) return false;
-  return !filter.matchesNone;
-}
-
-/** A text is the error to answer with. */
-function readKillFilter(args: ByteList): KillFilter | string {
-  const filter: KillFilter = {
-    id: undefined,
-    address: undefined,
-    isSelfSkipped: true,
-    matchesNone: false,
-  };
+/** All of them must match. A text is the error to answer with. */
+function readKillFilters(args: ByteList, self: Client): readonly KillFilter[] | string {
+  const filters: KillFilter[] = [];
+  let isSelfSkipped = true;
   for (let index = 2; index < args.length; index += 2) {
-    const flaw =
-      index + 1 === args.length ? errorTexts.syntax : readKillOption(args, index, filter);
-    if (flaw !== undefined) return flaw;
+    const value = index + 1;
+    if (value === args.length) return errorTexts.syntax;
+    const text = args.text(value);
+    if (isOption(args, index, 'id')) {
+      const clientId = integerWord(args, value) ?? 0;
+      if (clientId < 1) return errorTexts.clientIdNotPositive;
+      filters.push((other) => other.id === clientId);
+    } else if (isOption(args, index, 'type')) {
+      const type = text.toLowerCase();
+      if (!types.has(type)) return errorFor.clientType(text);
+      if (type !== 'normal') filters.push(matchesNone);
+    } else if (isOption(args, index, 'addr')) {
+      filters.push((other) => formatAddress(other.address) === text);
+    } else if (isOption(args, index, 'laddr')) {
+      filters.push(matchesNone);
+    } else if (isOption(args, index, 'user')) {
+      if (text !== DEFAULT_USER) return errorFor.user(text);
+    } else {
+      isSelfSkipped = isOption(args, value, 'yes');
+      const isSkipMe = isOption(args, index, 'skipme');
+      if (!isSkipMe || (!isSelfSkipped && !isOption(args, value, 'no'))) return errorTexts.syntax;
+    }
   }
-  return filter;
-}
-
-function readKillOption(args: ByteList, index: number, filter: KillFilter): string | undefined {
-  const value = index + 1;
-  const text = args.text(value);
-  if (isOption(args, index, 'id')) {
-    filter.id = integerWord(args, value);
-    return filter.id === undefined || filter.id < 1 ? errorTexts.clientIdNotPositive : undefined;
-  }
-  if (isOption(args, index, 'type')) {
-    const type = text.toLowerCase();
-    if (type !== 'normal') filter.matchesNone = true;
-    return types.has(type) ? undefined : unknownClientTypeText(text);
-  }
-  if (isOption(args, index, 'user'))
-    return text === DEFAULT_USER ? undefined : noSuchUserText(text);
-  if (isOption(args, index, 'addr')) filter.address = text;
-  else if (isOption(args, index, 'laddr')) filter.matchesNone = true;
-  else if (!isOption(args, index, 'skipme')) return errorTexts.syntax;
-  else if (isOption(args, value, 'no')) filter.isSelfSkipped = false;
-  else if (isOption(args, value, 'yes')) filter.isSelfSkipped = true;
-  else return errorTexts.syntax;
-  return undefined;
+  return isSelfSkipped ? [...filters, (other) => other !== self] : filters;
 }
 
 const subcommands: readonly Command[] = [
@@ -279,5 +251,5 @@ export const clientCommand = define('client', -2, [], {
   summary: 'Returns facts about connections, names and closes them.',
   difference: 'Other subcommands (TRACKING, PAUSE, UNBLOCK, …) are unknown.',
   subcommands: withHelp(define, 'client', subcommands),
-  run: ({ reply }) => reply.error(wrongArgumentsText('client')),
+  run: ({ reply }) => reply.error(errorFor.wrongArguments('client')),
 });

@@ -1,6 +1,6 @@
 // PING, ECHO, QUIT, RESET, SELECT, and what Redis answers to cluster commands outside a cluster.
 import { type Command, commandsIn } from '../command.js';
-import { errorTexts, wrongArgumentsText } from '../errors.js';
+import { errorFor, errorTexts } from '../errors.js';
 import { endTransaction } from '../transactions/transaction-state.js';
 import { integerWord } from '../words.js';
 
@@ -13,7 +13,7 @@ const ping = define('ping', -1, ['fast'], {
   summary: 'Returns PONG, or the message.',
   difference: 'Also answers while the sets are being loaded.',
   run({ args, reply }) {
-    if (args.length > 2) reply.error(wrongArgumentsText('ping'));
+    if (args.length > 2) reply.error(errorFor.wrongArguments('ping'));
     else if (args.length === 2) reply.bulkOf(args, 1);
     else reply.simple('PONG');
   },

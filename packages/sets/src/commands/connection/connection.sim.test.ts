@@ -1,7 +1,7 @@
-// Connections over RESP, beyond what the recorded conversations show.
+// Commands about connections, beyond what the recorded conversations show.
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
-import { openSets } from '../../open-sets.js';
+import { openSets } from '../../local-sets.js';
 import type { Sets } from '../../sets.js';
 import { Talk } from '../../testing/talk.js';
 
@@ -10,19 +10,18 @@ function withSets(
   password?: string,
 ): Promise<void> {
   return runInSimulation(1, async (world) => {
-    const storage = await world.openStorage('db');
     const options = {
       nodeId: 1,
       clusterId: 'test',
       ...(password === undefined ? {} : { password }),
     };
-    const sets = await openSets({ ...world, storage }, options);
+    const sets = await openSets(world, options);
     await body(sets, world);
     await sets.close();
   });
 }
 
-test('CLIENT LIST and INFO tell about connections', () =>
+test('CLIENT LIST and INFO describe connections', () =>
   withSets(async (sets, { clock }) => {
     const talk = new Talk(sets, { host: '10.0.0.1', port: 5 });
     const other = new Talk(sets, { host: '::1', port: 6 });
@@ -39,7 +38,7 @@ test('CLIENT LIST and INFO tell about connections', () =>
     expect(info).toContain('cmd=client|info user=default redir=-1 resp=2');
   }));
 
-test('CLIENT KILL ends others at once and itself behind the answer', () =>
+test('CLIENT KILL closes others at once and itself after the reply', () =>
   withSets(async (sets) => {
     const talk = new Talk(sets, { host: '10.0.0.1', port: 5 });
     const other = new Talk(sets, { host: '10.0.0.1', port: 6 });
@@ -73,7 +72,7 @@ test('names of clients and libraries are short and printable', () =>
     );
   }));
 
-test('answers come a second late from the fifth wrong password of an address on', () =>
+test('replies are delayed by a second from the fifth wrong password of an address on', () =>
   withSets(async (sets, { clock }) => {
     const guesser = { host: '10.0.0.1', port: 1 };
     const startMs = clock.monotonicMs();
@@ -95,7 +94,7 @@ test('answers come a second late from the fifth wrong password of an address on'
     expect(clock.monotonicMs()).toBe(startMs + 3_000);
   }, 'secret'));
 
-test('what is behind a late answer waits for it', () =>
+test('commands behind a delayed reply wait for it', () =>
   withSets(async (sets) => {
     const guesser = { host: '10.0.0.1', port: 1 };
     for (let guess = 0; guess < 4; guess += 1) await new Talk(sets, guesser).ask('AUTH', 'wrong');

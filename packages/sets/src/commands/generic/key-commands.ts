@@ -2,7 +2,7 @@
 // is stored, which have a fixed answer because sets do not expire and have one encoding.
 import type { Reply } from '../../resp/reply.js';
 import { type Command, commandsIn, keyAtFirst, keysToLast, withHelp } from '../command.js';
-import { errorTexts, unknownSubcommandText } from '../errors.js';
+import { errorFor, errorTexts } from '../errors.js';
 import { pauseUnlessGone } from '../long-work.js';
 
 const define = commandsIn('generic');
@@ -104,7 +104,7 @@ const object = define('object', -2, [], {
     aboutObject('idletime', idletime, (reply) => reply.integer(0)),
     aboutObject('refcount', refcount, (reply) => reply.integer(1)),
   ]),
-  run: ({ args, reply }) => reply.error(unknownSubcommandText('object', args.text(1))),
+  run: ({ args, reply }) => reply.error(errorFor.unknownSubcommand('object', args.text(1))),
 });
 
 export const keyCommands: readonly Command[] = [

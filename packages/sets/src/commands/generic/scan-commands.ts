@@ -42,33 +42,34 @@ const keys = define('keys', 2, ['readonly'], {
     for (const names of pagesOfNames(keyspace)) {
       for (let name = 0; name < names.length; name += 1) {
         if (glob.matchesItem(names, name)) words.pushItem(names, name);
-        // Outside a transaction the rest can wait for later turns.
-        if (patternMeter === undefined && glob.meter.isSliceUsed)
-          throw new SynclineError('limit-exceeded', 'the pattern takes longer than a turn');
+        const isLong = glob.meter.isSliceUsed || words.bytes > PAGE_BYTES_MAX;
+        // Outside a transaction it can start again in slices.
+        if (isLong && patternMeter === undefined)
+          throw new SynclineError('limit-exceeded', 'KEYS takes longer than a turn');
       }
       if (words.bytes > namesBytesMax) return reply.error(errorTexts.keysTooLarge);
     }
     reply.array(words.list.length);
     for (let index = 0; index < words.list.length; index += 1) reply.bulkOf(words.list, index);
   },
-  async runLong(context, signal) {
-    const { args, keyspace, reply } = context;
+  async runLong({ args, keyspace, reply }, signal) {
     const glob = new Glob(args.bytes(1));
     const pauseOf = pauseUnlessGone(keyspace, signal);
     const words = new ByteCollector();
     for (const names of pagesOfNames(keyspace)) {
       for (let name = 0; name < names.length; name += 1) {
         if (glob.matchesItem(names, name)) words.pushItem(names, name);
-        if (!glob.meter.isSliceUsed) continue;
-        await pauseOf();
-        glob.meter.reset();
+        if (glob.meter.isSliceUsed) {
+          await pauseOf();
+          glob.meter.reset();
+        }
       }
       if (words.bytes > namesBytesMax) return reply.error(errorTexts.keysTooLarge);
       const pause = pauseOf();
       if (pause !== undefined) await pause;
     }
     reply.array(words.list.length);
-    await writeBulks(context, words.list);
+    await writeBulks(reply, words.list, pauseOf);
   },
 });
 

@@ -3,12 +3,7 @@
 import type { ByteList } from '../../byte-list.js';
 import { setsLimits } from '../../limits.js';
 import { type CommandContext, type CommandFlag, commandsIn, withHelp } from '../command.js';
-import {
-  errorTexts,
-  settingFailedText,
-  unknownSettingText,
-  wrongArgumentsText,
-} from '../errors.js';
+import { errorFor, errorTexts } from '../errors.js';
 import { Glob } from '../glob.js';
 import type { ServerFacts } from '../server-facts.js';
 
@@ -177,9 +172,9 @@ function readChanges(args: ByteList): readonly Change[] | string {
   for (let index = 2; index < args.length; index += 2) {
     const name = args.text(index).toLowerCase();
     const setting = settings.get(name);
-    if (setting === undefined) return unknownSettingText(args.text(index));
-    if (setting.change === 'fixed') return settingFailedText(name, "can't set immutable config");
-    if (names.includes(name)) return settingFailedText(name, 'duplicate parameter');
+    if (setting === undefined) return errorFor.unknownSetting(args.text(index));
+    if (setting.change === 'fixed') return errorFor.setting(name, "can't set immutable config");
+    if (names.includes(name)) return errorFor.setting(name, 'duplicate parameter');
     names.push(name);
   }
   const changes: Change[] = [];
@@ -188,7 +183,7 @@ function readChanges(args: ByteList): readonly Change[] | string {
     if (change === undefined || change === 'fixed' || change === 'ignored') continue;
     const value = args.text(position * 2 + 3);
     const flaw = change.flaw(value);
-    if (flaw !== undefined) return settingFailedText(name, flaw);
+    if (flaw !== undefined) return errorFor.setting(name, flaw);
     changes.push({ change, value });
   }
   return changes;
@@ -198,5 +193,5 @@ export const configCommand = define('config', -2, [], {
   summary: 'Returns settings and changes some of them.',
   difference: 'REWRITE and RESETSTAT are unknown.',
   subcommands: withHelp(define, 'config', [get, set]),
-  run: ({ reply }) => reply.error(wrongArgumentsText('config')),
+  run: ({ reply }) => reply.error(errorFor.wrongArguments('config')),
 });

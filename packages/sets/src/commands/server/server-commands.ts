@@ -1,7 +1,7 @@
 // Small commands about the server: its time, role and checkpoints, and those that Redis clients send although they
 // have no meaning here.
 import { type Command, type CommandContext, commandsIn } from '../command.js';
-import { errorTexts, wrongArgumentsText } from '../errors.js';
+import { errorFor, errorTexts } from '../errors.js';
 import { integerWord, isOption } from '../words.js';
 
 const define = commandsIn('server');
@@ -108,7 +108,7 @@ const functionCommand = define('function', -2, [], {
   summary: 'There are no functions.',
   difference: 'Only FLUSH is known.',
   subcommands: [functionFlush],
-  run: ({ reply }) => reply.error(wrongArgumentsText('function')),
+  run: ({ reply }) => reply.error(errorFor.wrongArguments('function')),
 });
 
 export const serverCommands: readonly Command[] = [

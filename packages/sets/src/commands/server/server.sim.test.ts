@@ -1,24 +1,21 @@
-// Commands about the server over RESP, beyond what the recorded conversations show.
+// Commands about the server, beyond what the recorded conversations show.
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { setsLimits } from '../../limits.js';
-import { openSets } from '../../open-sets.js';
+import { openSets } from '../../local-sets.js';
 import type { Sets } from '../../sets.js';
 import { Talk } from '../../testing/talk.js';
 
 function withSets(body: (sets: Sets, world: SimulatedBody) => Promise<void>): Promise<void> {
   return runInSimulation(1, async (world) => {
-    const storage = await world.openStorage('db');
-    const sets = await openSets(
-      { ...world, storage },
-      { nodeId: 7, clusterId: 'test', version: '1.2.3', port: 7402 },
-    );
+    const options = { nodeId: 7, clusterId: 'test', version: '1.2.3', port: 7402 };
+    const sets = await openSets(world, options);
     await body(sets, world);
     await sets.close();
   });
 }
 
-test('a command that Redis knows and Syncline does not is told so', () =>
+test('the error for a command that only Redis knows says so', () =>
   withSets(async (sets) => {
     const talk = new Talk(sets);
     expect(await talk.ask('SET', 'a', 'b')).toBe(
@@ -62,7 +59,7 @@ test('INFO has the lines that clients look for', () =>
     expect(await talk.ask('INFO', 'everything', 'foo')).toContain('# Syncline');
   }));
 
-test('INFO has what dashboards read: uptime, run id, memory for people', () =>
+test('INFO has what dashboards read: uptime, run id, readable memory', () =>
   withSets(async (sets, { clock }) => {
     const talk = new Talk(sets);
     const before = await talk.ask('INFO', 'server', 'memory');
@@ -122,7 +119,7 @@ test.each([
   ['CLIENT', 'LIST', 'ID'],
   ['CLIENT', 'KILL'],
   ['INFO'],
-])('S19 %s %s takes so many words and no more', (...name) =>
+])('S19 %s %s takes at most 1,024 words', (...name) =>
   withSets(async (sets) => {
     const talk = new Talk(sets);
     const wordsMax = setsLimits.askedWordsMax.value;
@@ -134,14 +131,14 @@ test.each([
   }),
 );
 
-test('S19 what COMMAND tells within a transaction has its bound', () =>
+test('S19 what COMMAND returns inside a transaction is limited', () =>
   withSets(async (sets) => {
     const commands = Array.from({ length: 300 }, () => ['COMMAND']);
     const answers = await new Talk(sets).all([['MULTI'], ...commands, ['EXEC']]);
     expect(answers).toMatch(/\r\n-ERR transaction reads more than /);
   }));
 
-test('COMMAND tells about itself', () =>
+test('COMMAND describes itself', () =>
   withSets(async (sets) => {
     const talk = new Talk(sets);
     const count = Number((await talk.ask('COMMAND', 'COUNT')).slice(1));

@@ -33,11 +33,11 @@ function algebraCommand(name: string, rule: SetRule, summary: string): Command {
       reply.set(list.length - membersFrom);
       for (let index = membersFrom; index < list.length; index += 1) reply.bulkOf(list, index);
     },
-    async runLong(context, signal) {
-      const { args, keyspace, reply } = context;
+    async runLong({ args, keyspace, reply }, signal) {
       const words = new ByteCollector();
+      const pause = pauseUnlessGone(keyspace, signal);
       {
-        const deps = { keyspace, pause: pauseUnlessGone(keyspace, signal) };
+        const deps = { keyspace, pause };
         const named = { args, from: 1, to: args.length };
         using result = await PinnedAlgebra.open(rule, deps, named);
         for await (const batch of result.members()) {
@@ -47,7 +47,7 @@ function algebraCommand(name: string, rule: SetRule, summary: string): Command {
         }
       }
       reply.set(words.list.length);
-      await writeBulks(context, words.list);
+      await writeBulks(reply, words.list, pause);
     },
   });
 }
@@ -78,10 +78,10 @@ function storeCommand(name: string, rule: SetRule, summary: string): Command {
     async runLong({ args, keyspace, reply }, signal) {
       const destination = args.bytes(1);
       const stored = await withGate(keyspace, signal, async (hold) => {
-        const deps = { keyspace, pause: () => keyspace.yieldIfOverBudget() };
+        const changes = new ChangeParts({ keyspace, hold });
+        const deps = { keyspace, pause: () => changes.pause() };
         const named = { args, from: 2, to: args.length };
         using result = await PinnedAlgebra.open(rule, deps, named);
-        const changes = new ChangeParts({ keyspace, hold });
         await changes.removeAll(args, 1, (member) => result.has(member));
         let count = 0;
         for await (const batch of result.members()) {

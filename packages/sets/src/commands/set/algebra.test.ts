@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Pin } from '../../keyspace.js';
 import { setsLimits } from '../../limits.js';
 import { PlainKeyspace } from '../../testing/plain-keyspace.js';
-import { Load, turnLimits } from '../run-command.js';
+import { Load, turnLimits } from '../load.js';
 import { CommandRig, wordsOf } from '../testing/command-rig.js';
 import { estimateAlgebra, PinnedAlgebra, type SetRule } from './algebra.js';
 

@@ -3,16 +3,18 @@
 // An intersection walks the smallest set and asks the others, a difference walks the first and asks the others, and a
 // union walks all and leaves out what an earlier set has. Small ones are computed within a turn; the others in
 // slices, through a pin.
+import { SynclineError } from '@syncline/kernel';
 import type { ByteList } from '../../byte-list.js';
 import type { Keyspace, Pin } from '../../keyspace.js';
 import { setsLimits } from '../../limits.js';
 import { ByteCollector } from '../byte-collector.js';
+import type { Load } from '../load.js';
 import type { Pause } from '../long-work.js';
-import type { Load } from '../run-command.js';
 import { RememberedMembers } from './remembered-members.js';
 
 export type SetRule = 'union' | 'intersection' | 'difference';
 
+const setsMax = setsLimits.algebraSetsMax.value;
 /** Sets that are looked at before others may run. */
 const SETS_PER_SLICE = 1_024;
 /** A union of more sets remembers its members, as far as they fit in memory, instead of asking all earlier sets. */
@@ -201,6 +203,10 @@ async function usefulSets(
     if (cardinality > 0) sets.push({ name: args.bytes(key), cardinality });
     else if (rule === 'intersection' || (rule === 'difference' && key === from)) return [];
   }
+  if (sets.length > setsMax)
+    throw new SynclineError('limit-exceeded', `more than ${setsMax} sets, name fewer at once`, {
+      details: { limit: 'algebraSetsMax' },
+    });
   const first = rule === 'difference' ? sets.splice(0, 1) : [];
   const direction = rule === 'intersection' ? 1 : -1;
   sets.sort((one, other) => direction * (one.cardinality - other.cardinality));

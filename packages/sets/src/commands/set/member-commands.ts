@@ -94,7 +94,9 @@ const smismember = define('smismember', -3, ['readonly', 'fast'], {
     for (let member = 2; member < args.length; member += 1) {
       reply.integer(!isMemberTooLong(args, member) && keyspace.has(args, 1, member) ? 1 : 0);
       const pause = reply.room() ?? pauseOf();
-      if (pause !== undefined) await pause;
+      if (pause === undefined) continue;
+      await pause;
+      keyspace.commit(); // what it reads is in the log
     }
   },
 });
@@ -108,12 +110,11 @@ const smembers = define('smembers', 2, ['readonly'], {
     reply.set(keyspace.cardinality(args, 1));
     keyspace.forEach(args, 1, (buffer, start, end) => reply.bulk(buffer, start, end));
   },
-  async runLong(context, signal) {
-    const { args, keyspace, reply } = context;
+  async runLong({ args, keyspace, reply }, signal) {
     const set = args.bytes(1);
     using pin = keyspace.openPin([set]);
     reply.set(pin.cardinality(set));
-    await writeBatches(context, pin.members(set), signal);
+    await writeBatches(reply, pin.members(set), pauseUnlessGone(keyspace, signal));
   },
 });
 

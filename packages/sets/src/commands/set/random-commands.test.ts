@@ -2,7 +2,7 @@ import { createSeededRandom } from '@syncline/kernel/testing';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Pin } from '../../keyspace.js';
 import { PlainKeyspace } from '../../testing/plain-keyspace.js';
-import { Load, turnLimits } from '../run-command.js';
+import { Load, turnLimits } from '../load.js';
 import { CommandRig, wordsOf } from '../testing/command-rig.js';
 import { drawMembers, pickMembers } from './random-commands.js';
 import { RememberedMembers } from './remembered-members.js';

@@ -10,9 +10,9 @@ import {
   commandsIn,
   type KnownCommand,
 } from '../command.js';
-import { errorTexts, noQuorumText, notReadyText, wrongArgumentsText } from '../errors.js';
+import { runCommand } from '../dispatch.js';
+import { errorFor, errorTexts } from '../errors.js';
 import { resolveCommand } from '../lookup.js';
-import { runCommand } from '../run-command.js';
 import { integerWord, isOption } from '../words.js';
 import { parseVersion } from './versions.js';
 
@@ -42,10 +42,10 @@ export function createSynclineRead({ metrics, table }: SynclineReadDeps): Comman
       if (typeof known === 'string') return reply.error(known);
       if (known.access !== 'read') return reply.error(errorTexts.readOnlyInside);
       if (typeof options.quorum === 'number' && options.quorum > NODES)
-        return reply.error(noQuorumText(NODES, options.quorum));
+        return reply.error(errorFor.noQuorum(NODES, options.quorum));
       const version = keyspace.version();
       if (version.dominates(options.after)) return runInner(known, options, context);
-      if (options.timeoutMs === 0) return reply.error(notReadyText(version.toString()));
+      if (options.timeoutMs === 0) return reply.error(errorFor.notReady(version.toString()));
       if (!facts.blockedQuota.tryTake(1)) return reply.error(errorTexts.tooManyBlocked);
       return runWhenApplied(known, options, context, metrics);
     },
@@ -62,8 +62,9 @@ async function runWhenApplied(
     context.facts.blockedQuota.giveBack(1),
   );
   metrics.add('syncline_sets_read_waits_total', 1, { outcome: isApplied ? 'done' : 'timeout' });
+  context.keyspace.commit(); // what it reads is in the log
   if (isApplied) return runInner(known, options, context);
-  context.reply.error(notReadyText(context.keyspace.version().toString()));
+  context.reply.error(errorFor.notReady(context.keyspace.version().toString()));
 }
 
 /** False after the timeout. Rejects with `aborted` when the client has gone. */
@@ -74,17 +75,17 @@ async function waitForVersion(
   const stop = new AbortController();
   const onGone = () => stop.abort();
   const timer = facts.clock.setTimer(timeoutMs, () => stop.abort());
-  client.gone.addEventListener('abort', onGone, { once: true });
+  client.reading.addEventListener('abort', onGone, { once: true });
   try {
     await keyspace.whenApplied(after, stop.signal);
     return true;
   } catch (error) {
     if (!(error instanceof SynclineError) || error.code !== 'aborted') throw error;
-    if (client.gone.aborted) throw abortedError('SYNCLINE.READ', client.gone);
+    if (client.reading.aborted) throw abortedError('SYNCLINE.READ', client.reading);
     return false;
   } finally {
     timer.cancel();
-    client.gone.removeEventListener('abort', onGone);
+    client.reading.removeEventListener('abort', onGone);
   }
 }
 
@@ -139,7 +140,7 @@ function readOptions(args: ByteList): ReadOptions | string {
       if (!isWithin) return errorTexts.readTimeoutRange;
     }
   }
-  if (index === args.length) return wrongArgumentsText('syncline.read');
+  if (index === args.length) return errorFor.wrongArguments('syncline.read');
   timeoutMs ??= quorum === undefined ? 0 : QUORUM_TIMEOUT_MS;
   return { after, quorum, timeoutMs, withVersion, inner: wordsFrom(args, index) };
 }

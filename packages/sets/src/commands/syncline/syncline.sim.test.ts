@@ -1,17 +1,16 @@
 // Versions as tokens over RESP: what was seen at one connection can be waited for at another.
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
-import { openSets } from '../../open-sets.js';
+import { openSets } from '../../local-sets.js';
 import type { Sets } from '../../sets.js';
 import { Talk } from '../../testing/talk.js';
-import { parseVersion } from './parse-version.js';
+import { parseVersion } from './versions.js';
 
 function withSets(
   body: (sets: Sets, world: SimulatedBody, epoch: number) => Promise<void>,
 ): Promise<void> {
   return runInSimulation(1, async (world) => {
-    const storage = await world.openStorage('db');
-    const sets = await openSets({ ...world, storage }, { nodeId: 7, clusterId: 'test' });
+    const sets = await openSets(world, { nodeId: 7, clusterId: 'test' });
     await body(sets, world, sets.status().epoch);
     await sets.close();
   });
@@ -19,7 +18,7 @@ function withSets(
 
 const bulk = (text: string) => `$${text.length}\r\n${text}\r\n`;
 
-test('SYNCLINE.VV gives all that is applied, MINE what this connection wrote', () =>
+test('SYNCLINE.VV returns all that is applied, MINE what this connection wrote', () =>
   withSets(async (sets, _, epoch) => {
     const talk = new Talk(sets);
     const other = new Talk(sets);
@@ -38,7 +37,7 @@ test('SYNCLINE.VV gives all that is applied, MINE what this connection wrote', (
     expect(await talk.ask('SYNCLINE.VV', 'yours')).toBe('-ERR syntax error\r\n');
   }));
 
-test('S5 SYNCLINE.VV MINE shows no counter before its commit is stored', () =>
+test('S5 SYNCLINE.VV MINE shows no counter before its operation is stored', () =>
   withSets(async (sets, world) => {
     const talk = new Talk(sets);
     world.node.disk.adjust({ isFull: true });
@@ -86,7 +85,7 @@ test('SYNCLINE.READ AFTER answers at once what is applied, and waits for what is
     expect(clock.monotonicMs() - startMs).toBeLessThan(1_000);
   }));
 
-test('who leaves while it waits is forgotten', () =>
+test('a client that leaves while it waits is forgotten', () =>
   withSets(async (sets, { clock, node }, epoch) => {
     const other = new Talk(sets);
     const talk = new Talk(sets);
@@ -147,7 +146,7 @@ test.each([
   '1.1:9007199254740992',
   '1.1:1,',
   '1.1:1 ',
-])('%j is no version', (text) => {
+])('%j is not a version', (text) => {
   expect(parseVersion(text)).toMatch(/^ERR /);
 });
 

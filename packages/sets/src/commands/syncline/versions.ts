@@ -1,7 +1,7 @@
 // SYNCLINE.VV and SYNCLINE.DIGEST, and versions as text: `node.epoch:counter,…` in any order, or `-` for none.
 import { actorId, dot, formatDot, kernelLimits, VersionVector } from '@syncline/kernel';
 import { type Command, type CommandContext, commandsIn } from '../command.js';
-import { errorTexts, versionEntryText } from '../errors.js';
+import { errorFor, errorTexts } from '../errors.js';
 import { isOption } from '../words.js';
 
 const define = commandsIn('syncline');
@@ -54,7 +54,8 @@ export function parseVersion(text: string): VersionVector | string {
     if (node === undefined || epoch === undefined || counter === undefined)
       return errorTexts.versionInvalid;
     const isActor = node >= 1 && node <= NUMBER_16_MAX && epoch <= NUMBER_16_MAX;
-    if (!isActor || counter < 1 || !Number.isSafeInteger(counter)) return versionEntryText(entry);
+    if (!isActor || counter < 1 || !Number.isSafeInteger(counter))
+      return errorFor.versionEntry(entry);
     dots.push(dot(actorId(node, epoch), counter));
   }
   return VersionVector.of(...dots);

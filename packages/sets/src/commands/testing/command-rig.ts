@@ -9,7 +9,7 @@ import { RecordedReply, type ReplyValue } from '../../testing/recorded-reply.js'
 import type { Client } from '../client.js';
 import type { Command, CommandContext, CommandFinder, QueuedCommand } from '../command.js';
 import { createCommandTable } from '../command-table.js';
-import { type Dispatch, dispatchOver } from '../dispatch.js';
+import { createDispatch, type Dispatch } from '../dispatch.js';
 import type { MemoryFacts, PersistenceFacts, ServerFacts } from '../server-facts.js';
 
 /** Everything that a test may want to set. */
@@ -47,7 +47,7 @@ export class CommandRig {
     this.table = options.table ?? createCommandTable({ metrics: silentMetrics });
     this.client = this.#createClient();
     this.facts = this.#createFacts(options.clock ?? stoppedClock);
-    this.#dispatch = dispatchOver(this.table);
+    this.#dispatch = createDispatch(this.table);
   }
 
   /** Returns the reply; undefined if there is none. */

@@ -14,9 +14,10 @@ import {
   keysToLast,
   type QueuedCommand,
 } from '../command.js';
-import { errorTexts, failureText } from '../errors.js';
+import { throwIfUndone } from '../dispatch.js';
+import { errorFor, errorTexts } from '../errors.js';
 import { PatternMeter } from '../glob.js';
-import { Load, transactionLimits } from '../run-command.js';
+import { Load, transactionLimits } from '../load.js';
 import { endTransaction, forgetWatches } from './transaction-state.js';
 
 const replyBytesMax = setsLimits.transactionReadBytesMax.value;
@@ -87,13 +88,30 @@ const exec = define('exec', 1, ['noscript', 'loading', 'stale', 'skip_slowlog'],
     }
     client.hasWalked = true;
     const isWrite = queued.some(({ known }) => known.access === 'write');
-    const admitted = isWrite ? keyspace.admitWrite() : undefined;
-    if (admitted === undefined) return runInOneTurn(queued, isWrite, context);
-    return admitted
-      .then(() => runInOneTurn(queued, isWrite, context))
-      .finally(() => endTransaction(context)); // also when it was not admitted
+    try {
+      const admitted = isWrite ? keyspace.admitWrite() : undefined;
+      if (admitted !== undefined) return runWhenAdmitted(queued, context, admitted);
+      return runInOneTurn(queued, isWrite, context);
+    } catch (error) {
+      endTransaction(context);
+      throw error;
+    }
   },
 });
+
+async function runWhenAdmitted(
+  queued: readonly QueuedCommand[],
+  context: CommandContext,
+  admitted: Promise<void>,
+): Promise<void> {
+  try {
+    await admitted;
+    runInOneTurn(queued, true, context);
+    throwIfUndone(context.keyspace);
+  } finally {
+    endTransaction(context);
+  }
+}
 
 function runInOneTurn(
   queued: readonly QueuedCommand[],
@@ -139,7 +157,7 @@ function runEach(queued: readonly QueuedCommand[], context: CommandContext): str
       if (!(thrown instanceof SynclineError)) throw thrown;
       return thrown.code === 'limit-exceeded'
         ? errorTexts.transactionTooLarge
-        : failureText(thrown);
+        : errorFor.failure(thrown);
     }
     if (reply.mark() - start > replyBytesMax) return errorTexts.transactionAnswersTooMuch;
   }

@@ -1,3 +1,4 @@
+// A heap in which block numbers are negative, as they are beyond 32 GiB.
 import { ElementHeap } from '../element-heap.js';
 
 /** A heap whose pages have numbers from 40,000 on, so that its block numbers are negative. */

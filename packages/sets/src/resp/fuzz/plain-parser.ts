@@ -67,7 +67,8 @@ function takeBulk(text: string, before: number, options: PlainOptions): Front {
   if (!(value >= 0 && value <= options.bulkBytesMax)) return failure('bulk-length');
   const commandBytes = before + (text.length - rest.length) + value + 2;
   if (commandBytes > options.commandBytesMax) return failure('bulk-length');
-  if (options.isUnauthenticated && value > options.unauthenticatedBulkBytesMax) return failure('unauthenticated-bulk');
+  if (options.isUnauthenticated && value > options.unauthenticatedBulkBytesMax)
+    return failure('unauthenticated-bulk');
   if (rest.length < value + 2) return more;
   if (rest.slice(value, value + 2) !== '\r\n') return failure('bulk-end');
   return { kind: 'words', words: [rest.slice(0, value)], rest: rest.slice(value + 2) };

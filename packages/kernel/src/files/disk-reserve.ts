@@ -1,41 +1,44 @@
-// Room kept back for a segment log: a file of zeros that is given up when the disk is full.
+// Room kept back on a disk: a file of zeros that is given up when the disk is full.
 //
-// A full disk must not stop the few writes that make room again or end an operation in order. Cutting the
-// reserve frees its blocks at once and synchronously. It is refilled in small steps, and a disk without
-// room for it is no error: the log works without a reserve, it only has nothing to give up.
+// A full disk must not stop the few writes that make room again, or that a start needs. Cutting the reserve
+// frees its blocks at once and synchronously. It is refilled in small steps, and a disk without room for
+// it is no error: there is just nothing to give up.
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
-import type { AppendHandle, Files } from '../files/files.js';
 import { kernelLimits } from '../limits.js';
 import type { Logger } from '../logger.js';
-import { isTemporary } from './segment-files.js';
+import { isTemporary } from './file-system-error.js';
+import type { AppendHandle, Files } from './files.js';
 
-const STEP_BYTES = kernelLimits.logReserveStepBytes.value;
-const REFILL_MS = kernelLimits.logReserveRefillMs.value;
+const STEP_BYTES = kernelLimits.diskReserveStepBytes.value;
+const REFILL_MS = kernelLimits.diskReserveRefillMs.value;
 
-export interface LogReserveDeps {
+export interface DiskReserveDeps {
   readonly files: Files;
   readonly logger: Logger;
   readonly clock: Clock;
 }
 
-export interface LogReserveOptions {
+export interface DiskReserveOptions {
   readonly path: string;
   /** 0 for none. */
   readonly bytes: number;
 }
 
-export class LogReserve {
-  readonly #deps: LogReserveDeps;
+export class DiskReserve {
+  readonly #deps: DiskReserveDeps;
   readonly #path: string;
   readonly #bytes: number;
   #handle: AppendHandle | undefined;
   #refilledAtMs = -Infinity;
+  /** Its size when it was given up; 0 once it has that size again. */
+  #givenUpBytes = 0;
+  #refusedAtMs = -Infinity;
   /** The file cannot be used for a reason other than want of room. */
   #isBroken = false;
   #isClosed = false;
 
-  constructor(deps: LogReserveDeps, { path, bytes }: LogReserveOptions) {
+  constructor(deps: DiskReserveDeps, { path, bytes }: DiskReserveOptions) {
     this.#deps = deps;
     this.#path = path;
     this.#bytes = bytes;
@@ -49,7 +52,23 @@ export class LogReserve {
   release(): boolean {
     const handle = this.#handle;
     if (handle === undefined || handle.length === 0) return false;
-    return this.#attempt(() => handle.truncate(0));
+    const { length } = handle;
+    if (!this.#attempt(() => handle.truncate(0))) return false;
+    this.#givenUpBytes = Math.max(this.#givenUpBytes, length);
+    return true;
+  }
+
+  /**
+   * True unless the room that was given up cannot be taken back. That is tried here, without waiting for a
+   * turn, but in vain at most once a second.
+   */
+  restore(): boolean {
+    if (this.#isRestored) return true;
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs - this.#refusedAtMs < REFILL_MS) return false;
+    while (!this.#isRestored && this.#fillStep());
+    if (!this.#isRestored) this.#refusedAtMs = nowMs;
+    return this.#isRestored;
   }
 
   /** Fills it as far as there is room, one step per turn of the event loop. */
@@ -76,6 +95,12 @@ export class LogReserve {
     await this.#handle?.close();
   }
 
+  /** A reserve that cannot be used any more keeps nobody waiting. */
+  get #isRestored(): boolean {
+    if (this.#isBroken || (this.#handle?.length ?? 0) >= this.#givenUpBytes) this.#givenUpBytes = 0;
+    return this.#givenUpBytes === 0;
+  }
+
   /** True if it took a step and is not full yet. */
   #fillStep(): boolean {
     if (this.isFull || this.#isBroken || this.#isClosed) return false;
@@ -91,7 +116,7 @@ export class LogReserve {
     try {
       handle.append([new Uint8Array(Math.min(STEP_BYTES, this.#bytes - length))]);
     } catch (thrown) {
-      handle.truncate(length); // what little room is left is for the log
+      handle.truncate(length); // what little room is left is for others
       throw thrown;
     }
   }
@@ -110,7 +135,7 @@ export class LogReserve {
   #report(thrown: unknown): void {
     this.#isBroken = true;
     const { code, message } = SynclineError.from(thrown, 'storage-failed');
-    this.#deps.logger.warn('log reserve unusable', { path: this.#path, code, reason: message });
+    this.#deps.logger.warn('disk reserve unusable', { path: this.#path, code, reason: message });
   }
 
   /** One may be left from a time when a reserve was wanted. */

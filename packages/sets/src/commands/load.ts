@@ -1,61 +1,12 @@
-// Runs a command that has passed all checks: within this turn if that is enough, otherwise in slices.
+// How much commands are about to read and remove, compared with what one turn or one transaction may.
 //
-// A command describes its work once, in `estimate`: how much it is about to read and remove. Here that chooses
-// between `run` and `runLong`. A transaction adds up the work of all its commands, each right before it runs:
-// earlier commands may have changed its sets.
+// A command describes its work once, in `estimate`. That chooses between `run` and `runLong`; and a transaction adds up
+// the work of all its commands, each right before it runs, since earlier commands may have changed its sets.
 //
 // S19  What runs within one turn stays within these limits.
-import { assert, SynclineError } from '@syncline/kernel';
 import type { ByteList } from '../byte-list.js';
 import type { Keyspace } from '../keyspace.js';
 import { setsLimits } from '../limits.js';
-import type { CommandContext, KnownCommand } from './command.js';
-
-/** Runs a command that has passed all checks: within this turn if that is enough, otherwise in slices. */
-export function runCommand(known: KnownCommand, context: CommandContext): void | Promise<void> {
-  if (needsMoreThanATurn(known, context)) return runLong(known, context);
-  const admitted = known.access === 'write' ? context.keyspace.admitWrite() : undefined;
-  if (admitted !== undefined) return runWhenAdmitted(known, context, admitted);
-  return runNow(known, context);
-}
-
-async function runWhenAdmitted(
-  known: KnownCommand,
-  context: CommandContext,
-  admitted: Promise<void>,
-): Promise<void> {
-  await admitted;
-  // Its sets may have grown while it waited.
-  return needsMoreThanATurn(known, context) ? runLong(known, context) : runNow(known, context);
-}
-
-function needsMoreThanATurn({ command }: KnownCommand, context: CommandContext): boolean {
-  if (command.estimate === undefined) return false;
-  context.client.hasWalked = true;
-  if (command.runLong === undefined) return false;
-  const load = new Load(context.keyspace, turnLimitsOf(context.facts.turnMembersMax));
-  command.estimate(context, load);
-  return load.isTooMuch;
-}
-
-function runNow(known: KnownCommand, context: CommandContext): void | Promise<void> {
-  const mark = context.reply.mark();
-  try {
-    return known.command.run(context);
-  } catch (error) {
-    const isTooLarge = error instanceof SynclineError && error.code === 'limit-exceeded';
-    if (!isTooLarge || known.command.runLong === undefined) throw error;
-    context.reply.rewind(mark);
-    return runLong(known, context);
-  }
-}
-
-function runLong(known: KnownCommand, context: CommandContext): Promise<void> {
-  const { command, fullName, access } = known;
-  assert(command.runLong !== undefined, `${fullName} can run for longer than a turn`);
-  const { client } = context;
-  return command.runLong(context, access === 'write' ? client.gone : client.reading);
-}
 
 /** Bytes of an element in an operation besides its own: dot, tags and lengths. */
 export const ELEMENT_EXTRA_BYTES = 16;
@@ -81,7 +32,8 @@ export const turnLimits: LoadLimits = {
   removalBytes: OPERATION_BYTES,
 };
 
-function turnLimitsOf(membersMax = turnLimits.reads): LoadLimits {
+/** Tests lower the number of members, so that few of them take several turns. */
+export function turnLimitsOf(membersMax = turnLimits.reads): LoadLimits {
   if (membersMax >= turnLimits.reads) return turnLimits;
   return { ...turnLimits, reads: membersMax, picks: membersMax, removals: membersMax };
 }

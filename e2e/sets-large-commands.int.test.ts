@@ -1,0 +1,219 @@
+// Large commands and long reads beside others: a small write does not wait for them, they cost bounded memory, and they
+// end when their client has left.
+//
+// SETS_LARGE_MEMBERS (100,000) is the size of the large set. SETS_FIGURES=1 prints what was measured. Bounds are
+// generous, since the machine may be busy: wanted is a p99 of 100 ms.
+import { join } from 'node:path';
+import {
+  type Cluster,
+  makeTempDirectory,
+  startCluster,
+  type TempDirectory,
+} from '@syncline/testkit';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { LoopWatch } from './loop-watch.js';
+import { tell } from './sets-figures.js';
+import { residentMebibytes } from './sets-good-client.js';
+import { encodeCommand, SetsRawClient } from './sets-raw-client.js';
+
+const MEMBERS = Number(process.env['SETS_LARGE_MEMBERS'] ?? 100_000);
+const P99_MS_MAX = 500;
+const HELD_MS_MAX = 200;
+const WAIT = { timeout: 60_000, interval: 20 };
+/** The largest command has 1,048,576 words. */
+const COMMAND_MEMBERS = Math.min(MEMBERS, 1_000_000);
+/** Long enough that a reply does not fit into the buffers of the sockets. */
+const LONG_MEMBER_BYTES = 200;
+const PIN_ENTRIES_MAX = 1_048_576;
+const PIN_BYTES_MAX = 64 * 2 ** 20;
+const TEST_MS = 60_000 + MEMBERS / 5;
+
+let directory: TempDirectory;
+let cluster: Cluster;
+let watch: LoopWatch;
+
+beforeAll(async () => {
+  directory = await makeTempDirectory('large');
+  watch = new LoopWatch(join(directory.path, 'holds'));
+  cluster = await startCluster({ nodes: 1, env: watch.env });
+});
+afterAll(async () => {
+  await cluster[Symbol.asyncDispose]();
+  await directory[Symbol.asyncDispose]();
+});
+
+const connect = () => SetsRawClient.connect(cluster.node(1).address('resp').port);
+
+/** Encoded before anything is measured: that takes a while. */
+function largeAdd(set: string, count: number, memberBytes = 0): Buffer {
+  const members = Array.from({ length: count }, (_, index) =>
+    `member ${index}`.padEnd(memberBytes, '.'),
+  );
+  return Buffer.from(encodeCommand(['SADD', set, ...members]), 'latin1');
+}
+
+/** Sends commands, and resolves with their replies, one line each. */
+async function ask(client: SetsRawClient, commands: Uint8Array, count = 1): Promise<string> {
+  client.forget();
+  client.send(commands);
+  const isAnswered = () => client.text().split('\r\n').length > count;
+  await client.until(isAnswered, TEST_MS);
+  return client.text();
+}
+
+/** Writes one member after the other while the work goes on, and measures how long each write takes. */
+async function expectShortWaits(what: string, work: () => Promise<void>): Promise<void> {
+  using writer = await connect();
+  const waitsMs: number[] = [];
+  let isOver = false;
+  const writing = (async () => {
+    for (let index = 0; !isOver || index < 10; index += 1) {
+      const startMs = performance.now();
+      expect(await writer.ask('SADD', 'small', `${what} ${index}`)).toMatch(/^:[01]$/);
+      waitsMs.push(performance.now() - startMs);
+    }
+  })();
+  const startMs = performance.now();
+  try {
+    await work();
+  } finally {
+    isOver = true;
+    await writing;
+  }
+  const ms = performance.now() - startMs;
+  waitsMs.sort((a, b) => a - b);
+  const p99Ms = waitsMs[Math.floor(waitsMs.length * 0.99)] ?? 0;
+  const maxMs = waitsMs.at(-1) ?? 0;
+  tell(
+    `${what}: ${ms.toFixed(0)} ms; ${waitsMs.length} small writes meanwhile, p99 ${p99Ms.toFixed(1)} ms, max ${maxMs.toFixed(1)} ms`,
+  );
+  expect(p99Ms, what).toBeLessThan(P99_MS_MAX);
+}
+
+async function metric(name: string): Promise<number> {
+  const page = await fetch(`${cluster.node(1).url('http')}/metrics`);
+  return Number(new RegExp(`^${name} (.*)$`, 'm').exec(await page.text())?.[1]);
+}
+
+test(
+  'S19 a small write does not wait for SADD, DEL and FLUSHALL of a large set',
+  async () => {
+    using client = await connect();
+    const add = largeAdd('large', COMMAND_MEMBERS);
+    await expectShortWaits(`SADD of ${COMMAND_MEMBERS}`, async () => {
+      expect(await ask(client, add)).toBe(`:${COMMAND_MEMBERS}\r\n`);
+    });
+    await expectShortWaits(`DEL of ${COMMAND_MEMBERS}`, async () => {
+      expect(await client.ask('DEL', 'large')).toBe(':1');
+    });
+    expect(await ask(client, add)).toBe(`:${COMMAND_MEMBERS}\r\n`);
+    await expectShortWaits(`FLUSHALL of ${COMMAND_MEMBERS}`, async () => {
+      expect(await client.ask('FLUSHALL')).toBe('+OK');
+    });
+  },
+  TEST_MS,
+);
+
+test(
+  'S19 a small write does not wait for six large ones that run at the same time',
+  async () => {
+    const count = COMMAND_MEMBERS / 2;
+    const adds = Array.from({ length: 6 }, (_, index) => largeAdd(`large ${index}`, count));
+    const clients = await Promise.all(adds.map(connect));
+    await expectShortWaits(`6 SADDs of ${count} at once`, async () => {
+      const replies = await Promise.all(
+        clients.map((client, index) => ask(client, adds[index] ?? new Uint8Array())),
+      );
+      expect(replies).toEqual(Array(6).fill(`:${count}\r\n`));
+    });
+    const keys = adds.map((_, index) => `large ${index}`);
+    for (const client of clients.slice(1)) client[Symbol.dispose]();
+    using first = clients[0] as SetsRawClient;
+    expect(await first.ask('DEL', ...keys)).toBe(':6');
+  },
+  TEST_MS,
+);
+
+test(
+  'S10 S20 slow readers and a checkpoint under writes: memory and turns stay bounded',
+  async () => {
+    using client = await connect();
+    const count = Math.min(MEMBERS, 100_000);
+    const add = largeAdd('read', count, LONG_MEMBER_BYTES);
+    await ask(client, add);
+    const before = residentMebibytes(cluster.node(1));
+    const replyBytes = count * (LONG_MEMBER_BYTES + `$${LONG_MEMBER_BYTES}\r\n\r\n`.length);
+    const readers = await Promise.all(Array.from({ length: 5 }, connect));
+    for (const reader of readers) {
+      reader.send(encodeCommand(['SMEMBERS', 'read']));
+      await reader.until(() => reader.bytes > 0);
+      reader.pause();
+    }
+    let entriesMax = 0;
+    let residentMax = 0;
+    const heldMs = await watch.longestMs('5 slow readers, a checkpoint and writes', async () => {
+      for (let round = 0; round < 3; round += 1) {
+        expect(await client.ask('BGSAVE')).toMatch(/^[+-]/);
+        for (let rewrite = 0; rewrite < 2; rewrite += 1) {
+          expect(await ask(client, add)).toBe(':0\r\n'); // new dots for all
+          entriesMax = Math.max(entriesMax, await metric('syncline_sets_pin_entries'));
+          residentMax = Math.max(residentMax, residentMebibytes(cluster.node(1)));
+        }
+      }
+    });
+    const overhead = /used_memory_overhead:(\d+)/.exec(await info(client, 'memory'))?.[1];
+    tell(`pin entries up to ${entriesMax}; ${before} MiB before, up to ${residentMax} MiB`);
+    expect(heldMs).toBeLessThan(HELD_MS_MAX);
+    expect(entriesMax).toBeGreaterThan(0);
+    expect(entriesMax).toBeLessThanOrEqual(PIN_ENTRIES_MAX);
+    expect(Number(overhead)).toBeLessThan(PIN_BYTES_MAX + 2 ** 20);
+    expect(residentMax - before).toBeLessThan(600);
+    // The oldest were given up: a closed connection, never a wrong reply. The others get all of their moment.
+    for (const reader of readers) reader.resume();
+    const newest = readers.at(-1) as SetsRawClient;
+    await newest.until(() => newest.bytes >= replyBytes, TEST_MS);
+    await vi.waitFor(() => expect(readers[0]?.isClosed).toBe(true), WAIT);
+    expect(readers[0]?.bytes).toBeLessThan(replyBytes);
+    for (const reader of readers) reader[Symbol.dispose]();
+    await expectNoPins(client);
+  },
+  TEST_MS,
+);
+
+test.each(['half-closes', 'disconnects'] as const)(
+  'S10 a long SRANDMEMBER ends when its client %s',
+  async (how) => {
+    using client = await connect();
+    await ask(client, largeAdd('read', COMMAND_MEMBERS));
+    for (const count of [Math.floor(COMMAND_MEMBERS / 10), -1_000_000_000]) {
+      using reader = await connect();
+      reader.send(encodeCommand(['SRANDMEMBER', 'read', String(count)]));
+      await reader.until(() => reader.bytes > 0);
+      const startMs = performance.now();
+      if (how === 'half-closes') reader.endInput();
+      else reader[Symbol.dispose]();
+      await vi.waitFor(() => expect(reader.isClosed).toBe(true), { ...WAIT, interval: 1 });
+      const endMs = performance.now() - startMs;
+      await expectNoPins(client);
+      tell(`SRANDMEMBER ${count}, its client ${how}: closed after ${endMs.toFixed(1)} ms`);
+      expect(endMs).toBeLessThan(2_000);
+    }
+    expect(await client.ask('SADD', 'small', 'after')).toMatch(/^:[01]$/);
+  },
+  TEST_MS,
+);
+
+/** Gauges follow with the next write. */
+async function expectNoPins(client: SetsRawClient): Promise<void> {
+  await vi.waitFor(async () => {
+    await client.ask('SADD', 'small', 'gauge');
+    expect(await metric('syncline_sets_pins')).toBe(0);
+  }, WAIT);
+}
+
+async function info(client: SetsRawClient, section: string): Promise<string> {
+  client.forget();
+  client.send(encodeCommand(['INFO', section]));
+  await client.until(() => client.text().includes('mem_fragmentation_ratio'));
+  return client.text();
+}

@@ -1,0 +1,107 @@
+// A server that takes long to load its sets: it answers what needs no sets, says how far it is, and ends well when it
+// is stopped or when the data turns out to be damaged. The disk is slow, so that little data is enough.
+import { readdir, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { makeTempDirectory, type TempDirectory } from '@syncline/testkit';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { CliProcess } from './cli-process.js';
+import { SetsRawClient } from './sets-raw-client.js';
+
+const SLOW_READS = fileURLToPath(new URL('slow-reads.mjs', import.meta.url));
+/** The checkpoint is read in chunks of 1 MiB, each of which takes this long. */
+const CHUNK_MS = 500;
+const MEMBERS = 100;
+const MEMBER_BYTES = 60_000;
+const WAIT = { timeout: 20_000, interval: 20 };
+
+let directory: TempDirectory;
+const dataDir = () => join(directory.path, 'data');
+
+beforeAll(async () => {
+  directory = await makeTempDirectory('loading');
+  await using server = serve({});
+  const redis = new Redis(await respPort(server));
+  for (let index = 0; index < MEMBERS; index += 1)
+    await redis.sadd('set', `${index} `.padEnd(MEMBER_BYTES, 'x'));
+  await redis.bgsave();
+  await vi.waitFor(async () => expect(await redis.lastsave()).toBeGreaterThan(0), WAIT);
+  redis.disconnect();
+  server.child.kill('SIGTERM');
+  expect(await server.end()).toMatchObject({ code: 0 });
+}, 60_000);
+afterAll(() => directory[Symbol.asyncDispose]());
+
+function serve(environment: Readonly<Record<string, string>>): CliProcess {
+  const ports = ['--http-port', '0', '--grpc-port', '0', '--resp-port', '0'];
+  return new CliProcess(['serve', '--data-dir', dataDir(), ...ports], { environment });
+}
+
+function serveSlowly(): CliProcess {
+  return serve({ NODE_OPTIONS: `--import=${SLOW_READS}`, SLOW_READS_MS: String(CHUNK_MS) });
+}
+
+async function respPort(server: CliProcess): Promise<number> {
+  await server.url();
+  return server.listeners().find(({ listener }) => listener === 'resp')?.port ?? 0;
+}
+
+function percentsIn(log: string): readonly number[] {
+  const lines = log.split('\n').filter((line) => line.includes('"msg":"loading sets"'));
+  return lines.map((line) => (JSON.parse(line) as { percent: number }).percent);
+}
+
+test('while the sets load, commands that need them are answered -LOADING', async () => {
+  await using server = serveSlowly();
+  using client = await SetsRawClient.connect(await respPort(server));
+  expect(await client.ask('PING')).toBe('+PONG');
+  for (const command of [['SADD', 'set', 'a'], ['SCARD', 'set'], ['KEYS', '*'], ['FLUSHALL']])
+    expect(await client.ask(...command)).toBe('-LOADING Syncline is loading its sets');
+  expect(await client.ask('MULTI')).toBe('+OK');
+  expect(await client.ask('SADD', 'set', 'a')).toMatch(/^-LOADING/);
+  expect(await client.ask('EXEC')).toMatch(/^-EXECABORT/);
+  client.forget();
+  client.send('INFO persistence\r\n');
+  await client.until(() => client.text().includes('loading_loaded_perc'));
+  expect(client.text()).toContain('loading:1\r\n');
+  expect(Number(/loading_loaded_perc:([\d.]+)/.exec(client.text())?.[1])).toBeLessThan(100);
+  expect(Number(/loading_total_bytes:(\d+)/.exec(client.text())?.[1])).toBeGreaterThan(
+    MEMBERS * MEMBER_BYTES,
+  );
+  const ready = await fetch(`${await server.url()}/readyz`);
+  expect(ready.status).toBe(503);
+  expect(await ready.text()).toMatch(/loading the sets, \d+% read/);
+  expect((await fetch(`${await server.url()}/healthz`)).status).toBe(200);
+
+  const isReady = async () => (await fetch(`${await server.url()}/readyz`)).status;
+  await vi.waitFor(async () => expect(await isReady()).toBe(200), WAIT);
+  expect(await client.ask('SCARD', 'set')).toBe(`:${MEMBERS}`);
+  expect(await client.ask('SADD', 'set', 'a')).toBe(':1');
+  const percents = percentsIn(server.stderr);
+  expect(percents.length).toBeGreaterThan(1);
+  expect(percents).toEqual(percents.toSorted((a, b) => a - b));
+});
+
+test('ioredis waits until the sets are loaded', async () => {
+  await using server = serveSlowly();
+  const redis = new Redis(await respPort(server)); // it asks INFO before its first command
+  expect(await redis.scard('set')).toBeGreaterThanOrEqual(MEMBERS);
+  redis.disconnect();
+});
+
+test('a server that loads can be stopped', async () => {
+  await using server = serveSlowly();
+  await server.url();
+  server.child.kill('SIGTERM');
+  expect(await server.end()).toMatchObject({ code: 0 });
+});
+
+test('a checkpoint that turns out to be damaged late ends the server', async () => {
+  const [name = ''] = await readdir(join(dataDir(), 'sets/checkpoint'));
+  await truncate(join(dataDir(), 'sets/checkpoint', name), MEMBERS * MEMBER_BYTES);
+  await using server = serveSlowly();
+  await server.url();
+  expect(await server.end()).toMatchObject({ code: 1 });
+  expect(server.stderr).toMatch(/syncline: .*checkpoint.* is damaged.*Restore/);
+});

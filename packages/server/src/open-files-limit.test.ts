@@ -1,0 +1,34 @@
+import type { Logger } from '@syncline/kernel';
+import { silentLogger } from '@syncline/kernel';
+import { expect, test } from 'vitest';
+import { warnOfFewOpenFiles } from './open-files-limit.js';
+import { testConfig } from './testing/test-server.js';
+
+const limits = (soft: number | string) =>
+  `Limit                     Soft Limit           Hard Limit           Units\n` +
+  `Max cpu time              unlimited            unlimited            seconds\n` +
+  `Max open files            ${soft}                 1048576              files\n`;
+
+function warningsAt(text: string): readonly string[] {
+  const warnings: string[] = [];
+  const logger: Logger = {
+    ...silentLogger,
+    warn: (_, fields) => void warnings.push(String(fields?.['warning'])),
+  };
+  const config = testConfig({ settings: { resp: { connectionsMax: 1_000 } } });
+  warnOfFewOpenFiles({ logger }, config, ['resp'], text);
+  return warnings;
+}
+
+test('a limit of open files below what the connections may need is a warning', () => {
+  expect(warningsAt(limits(1_255))).toEqual([
+    'this process may open 1255 files, but its connections may need 1256. ' +
+      'Raise the limit (ulimit -n), or lower resp.connections_max.',
+  ]);
+  expect(warningsAt(limits(1_256))).toEqual([]);
+});
+
+test('no limit, or one that is not known, is none', () => {
+  expect(warningsAt(limits('unlimited'))).toEqual([]);
+  expect(warningsAt('')).toEqual([]);
+});

@@ -1,0 +1,42 @@
+// Warns at start when the process may open fewer files than the settings allow connections.
+//
+// Without descriptors new connections are dropped, and files cannot be opened: checkpoints wait, and LevelDB fails for
+// good. Node raises the soft limit to the hard one by itself, so what is left is for the administrator.
+import { readFileSync } from 'node:fs';
+import type { Logger } from '@syncline/kernel';
+import type { ServerConfig } from './config/server-config.js';
+import type { ListenerName } from './listener.js';
+
+/** Logs, checkpoints, tables of LevelDB, and what Node opens for itself. */
+const OWN_FILES = 256;
+const LIMITS_PATH = '/proc/self/limits';
+
+export function warnOfFewOpenFiles(
+  deps: { readonly logger: Logger },
+  config: ServerConfig,
+  listeners: readonly ListenerName[],
+  limits = readLimits(),
+): void {
+  const openFilesMax = parseOpenFilesMax(limits);
+  const needed = listeners.reduce((sum, name) => sum + config[name].connectionsMax, OWN_FILES);
+  if (openFilesMax === undefined || openFilesMax >= needed) return;
+  const warning =
+    `this process may open ${openFilesMax} files, but its connections may need ${needed}. ` +
+    'Raise the limit (ulimit -n), or lower resp.connections_max.';
+  deps.logger.warn('configuration', { warning, openFilesMax });
+}
+
+/** Undefined when there is no limit or it is not known. */
+function parseOpenFilesMax(limits: string): number | undefined {
+  const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
+  return soft === undefined ? undefined : Number(soft);
+}
+
+/** Empty where there is no such file: only Linux has it. */
+function readLimits(): string {
+  try {
+    return readFileSync(LIMITS_PATH, 'utf8');
+  } catch {
+    return '';
+  }
+}

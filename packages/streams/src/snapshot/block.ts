@@ -1,0 +1,153 @@
+// Blocks: runs of entries of one key group with a checksum, the unit in which state is written and read.
+//
+//   block = 'B' · u16 section · u16 key group · u32 entries · u32 n · payload (n bytes) · u32 crc
+//
+// The checksum covers all of the block before it. A payload has up to 64 KiB, or holds a single entry.
+// Within a section and group the keys rise strictly, also from one block to the next.
+//
+// X8  A block is cut at the same entries whoever writes it, so equal states give equal bytes.
+import { crc32 } from '@syncline/kernel';
+import { streamsLimits } from '../limits.js';
+import { keyGroupOf, showKey } from '../state/key.js';
+import type { StateSchema } from '../state/state-schema.js';
+import type { ByteRange, ByteReader } from './byte-reader.js';
+import { ByteWriter } from './byte-writer.js';
+import { type Entry, type ReadEntry, readEntry, writeEntry } from './entry.js';
+
+export const BLOCK_TAG = 0x42; // 'B'
+const HEAD_BYTES = 13;
+const CRC_BYTES = 4;
+const BYTES_MAX = streamsLimits.blockBytesMax.value;
+
+/** A finished block. */
+export interface WrittenBlock {
+  readonly bytes: Uint8Array;
+  readonly crc: number;
+  readonly entries: number;
+}
+
+/** Packs entries, given in order, into blocks. */
+export class BlockWriter {
+  readonly #emit: (block: WrittenBlock) => void;
+  readonly #payload = new ByteWriter();
+  #section = 0;
+  #group = 0;
+  #entries = 0;
+
+  constructor(emit: (block: WrittenBlock) => void) {
+    this.#emit = emit;
+  }
+
+  /** From here on entries belong to this section and group. */
+  enter(section: number, group: number): void {
+    if (section === this.#section && group === this.#group) return;
+    this.finish();
+    this.#section = section;
+    this.#group = group;
+  }
+
+  add<V, Ver>(schema: StateSchema<V, Ver>, entry: Entry<V, Ver>): void {
+    const start = this.#payload.length;
+    writeEntry(this.#payload, schema, entry);
+    this.#added(start);
+  }
+
+  /** Adds an entry that is encoded already. */
+  addEncoded(entry: Uint8Array): void {
+    const start = this.#payload.length;
+    this.#payload.bytes(entry);
+    this.#added(start);
+  }
+
+  /** Emits what is left. */
+  finish(): void {
+    this.#cut(this.#payload.length);
+  }
+
+  #added(start: number): void {
+    if (this.#entries > 0 && this.#payload.length > BYTES_MAX) this.#cut(start);
+    this.#entries += 1;
+  }
+
+  /** Makes a block of the first `length` bytes. */
+  #cut(length: number): void {
+    if (this.#entries === 0) return;
+    const bytes = new Uint8Array(HEAD_BYTES + length + CRC_BYTES);
+    const view = new DataView(bytes.buffer);
+    view.setUint8(0, BLOCK_TAG);
+    view.setUint16(1, this.#section);
+    view.setUint16(3, this.#group);
+    view.setUint32(5, this.#entries);
+    view.setUint32(9, length);
+    bytes.set(this.#payload.view(0, length), HEAD_BYTES);
+    const crc = crc32(bytes.subarray(0, HEAD_BYTES + length));
+    view.setUint32(HEAD_BYTES + length, crc);
+    const entries = this.#entries;
+    this.#payload.dropFirst(length);
+    this.#entries = 0;
+    this.#emit({ bytes, crc, entries });
+  }
+}
+
+/** A block whose checksum is right. Its entries have not been looked at. */
+export interface Block {
+  readonly section: number;
+  readonly group: number;
+  readonly entries: number;
+  readonly crc: number;
+  readonly payload: ByteReader;
+}
+
+/** Reads the block that the reader is at, tag included. */
+export function readBlock(reader: ByteReader): Block {
+  const start = reader.at;
+  const tag = reader.u8();
+  if (tag !== BLOCK_TAG) reader.fail('a block', `tag ${tag}`, start);
+  const section = reader.u16();
+  const group = reader.u16();
+  const entries = reader.u32();
+  const length = reader.u32();
+  reader.bytes(length);
+  const end = reader.at;
+  const crc = reader.u32();
+  const actual = crc32(reader.view(start, end));
+  if (crc !== actual) reader.fail(`checksum ${hex(actual)}`, hex(crc), end);
+  if (entries === 0) reader.fail('a block with entries', 'none', start);
+  if (length > BYTES_MAX && entries > 1) {
+    reader.fail(`at most ${BYTES_MAX} bytes of entries`, String(length), start);
+  }
+  return { section, group, entries, crc, payload: reader.part(start + HEAD_BYTES, end) };
+}
+
+/**
+ * The entries of a block. `after` is where the last key of the block before it lies, if that block is of
+ * the same section and group.
+ */
+export function readEntries<V, Ver>(
+  { payload, group, entries: count }: Block,
+  schema: StateSchema<V, Ver>,
+  keyGroups: number,
+  after: ByteRange | undefined,
+): readonly ReadEntry<V, Ver>[] {
+  const entries: ReadEntry<V, Ver>[] = [];
+  let previous = after;
+  while (entries.length < count) {
+    const entry = readEntry(payload, schema);
+    const keyRange = { start: entry.keyStart, end: entry.keyEnd };
+    if (previous !== undefined && payload.compare(previous, keyRange) >= 0) {
+      payload.fail('a higher key than the one before', showKey(entry.key), entry.start);
+    }
+    const actual = keyGroupOf(payload.view(entry.keyStart, entry.keyEnd), keyGroups);
+    if (actual !== group) {
+      payload.fail(`key group ${actual} for key ${showKey(entry.key)}`, String(group), entry.start);
+    }
+    entries.push(entry);
+    previous = keyRange;
+  }
+  if (payload.left > 0) payload.fail('the end of the block', `${payload.left} more bytes`);
+  return entries;
+}
+
+export function hex(checksum: number): string {
+  return checksum.toString(16).padStart(8, '0');
+}

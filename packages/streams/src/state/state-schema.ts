@@ -1,0 +1,43 @@
+// What the format and the backends need to know about one state, checked when the state is opened.
+import { SynclineError } from '@syncline/kernel';
+import { streamsLimits } from '../limits.js';
+import type { Codec } from './codec.js';
+import { KEY_GROUPS_DEFAULT } from './key.js';
+import type { StateDescription } from './state-backend.js';
+import type { VersionType } from './version.js';
+
+export interface StateSchema<V, Ver> {
+  readonly uid: string;
+  readonly kind: StateDescription['kind'];
+  readonly codec: Codec<V>;
+  readonly versions: VersionType<Ver>;
+  readonly keyGroups: number;
+}
+
+const UID = /^[a-z][a-z0-9-]{0,62}$/;
+
+/** Throws `invalid-argument` for a uid, codec or number of key groups that cannot be. */
+export function createSchema(
+  uid: string,
+  { kind, codec, versions }: StateDescription,
+  keyGroups = KEY_GROUPS_DEFAULT,
+): StateSchema<unknown, unknown> {
+  if (!UID.test(uid)) {
+    throw invalid('uid', `uid ${JSON.stringify(uid)} does not match ${UID.source}`);
+  }
+  if (codec.id === '' || !Number.isSafeInteger(codec.version) || codec.version < 1) {
+    throw invalid('codec', `codec "${codec.id}" needs an id and a whole version from 1`);
+  }
+  const { value: keyGroupsMax } = streamsLimits.keyGroupsMax;
+  if (!Number.isInteger(keyGroups) || keyGroups < 1 || keyGroups > keyGroupsMax) {
+    throw invalid(
+      'keyGroups',
+      `keyGroups ${keyGroups} is not a whole number from 1 to ${keyGroupsMax}`,
+    );
+  }
+  return { uid, kind, codec, versions, keyGroups };
+}
+
+function invalid(field: string, message: string): SynclineError {
+  return new SynclineError('invalid-argument', message, { details: { field } });
+}

@@ -1,0 +1,2 @@
+export type { StateStoreAbilities, StateStoreSubject } from './conformance/state-store-subject.js';
+export { stateStoreSuite } from './conformance/state-store-suite.js';

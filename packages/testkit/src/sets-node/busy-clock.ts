@@ -5,7 +5,9 @@
 import type { Clock, Timer } from '@syncline/kernel';
 import type { SeededRandom } from '@syncline/kernel/testing';
 
-const LOOK_MS = 0.7;
+const LOOK_MS = 2.5;
+/** Timers follow the real clock, so this one must not run far ahead. */
+const AHEAD_MS_MAX = 50;
 
 /** With `turnMsMax` 0 a turn ends at the moment at which it began. */
 export function createBusyClock(clock: Clock, random: SeededRandom, turnMsMax: number): Clock {
@@ -20,7 +22,8 @@ export function createBusyClock(clock: Clock, random: SeededRandom, turnMsMax: n
   return {
     nowMs: () => clock.nowMs(),
     monotonicMs() {
-      lastMs = Math.max(clock.monotonicMs(), lastMs + LOOK_MS);
+      const ms = clock.monotonicMs();
+      lastMs = Math.max(ms, Math.min(lastMs + LOOK_MS, ms + AHEAD_MS_MAX), lastMs);
       return lastMs;
     },
     sleep: (ms, signal) => clock.sleep(ms, signal),

@@ -4,7 +4,7 @@ import type { SeededRandom } from '@syncline/kernel/testing';
 
 /** The index of a table is walked segment by segment, and a segment holds up to 400 members. */
 const LARGE_MEMBERS = 1_200;
-const LARGE_PART = 0.3;
+const LARGE_PART = 0.15;
 const TRANSACTION_PART = 0.1;
 const CHANGES_PART = 0.6;
 

@@ -60,9 +60,9 @@ export class SetsProcess {
     const clock = createBusyClock(ports.clock, random.fork('turns'), plan.turnMsMax);
     const onTrouble = (kind: string) => chaos.probe(`sets/${kind}`);
     const files = watchFiles({ files: ports.files, history, onTrouble });
-    const sets = await orExplain(() =>
-      deps.open({ ...ports, clock, metrics: probing(ports), files }, { ...OWNER, ...plan }),
-    );
+    const onBug = (thrown: unknown) => void Promise.reject(thrown); // nobody handles it: the run fails
+    const setsDeps = { ...ports, clock, files, metrics: probing(ports), onBug };
+    const sets = await orExplain(() => deps.open(setsDeps, { ...OWNER, ...plan }));
     const process = new SetsProcess(deps, sets);
     const loaded = orExplain(() => sets.loaded).then(() => process.#checkShown());
     if (!plan.serveWhileLoading) await loaded;

@@ -57,10 +57,14 @@ function planSets(random: SeededRandom): SetsPlan {
   return {
     durability: pick('buffered', 'synced'),
     limits: {
+      checkpointBlockBytesMax: pick(64, 65_536),
+      checkpointChunkBytes: pick(200, 1_000_000),
       checkpointLogBytesMin: pick(500, 3_000, 1_000_000),
+      checkpointStepRows: pick(1, 256),
       logReserveBytes: pick(0, 4_096),
       logSegmentBytesMax: pick(300, 2_000, 20_000),
       pinEntriesMax: pick(2, 20, 1_000_000, 1_000_000),
+      pinsMax: pick(2, 1_000, 1_000),
       stopReplayBytesMax: pick(0, 2_000),
       turnMembersMax: pick(4, 4, 100, 16_384),
     },

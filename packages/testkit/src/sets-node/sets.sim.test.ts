@@ -9,15 +9,15 @@ import { setsWorkload } from './sets-workload.js';
 const CHECKED =
   'S1 S2 S3 S4 S5 S6 S7 S20 S21 whatever ends the process or fails its disk, answers keep a serial order and their promises';
 
-/** About 15 s of one core, and far more on a busy machine. */
+/** About 12 s of one core, and far more on a busy machine. */
 const TIMEOUT_MS = 300_000;
 
 test(
   CHECKED,
   async () => {
-    const report = await runSeeds(setsWorkload, { firstSeed: 1, seedsCount: 100 });
+    const report = await runSeeds(setsWorkload, { firstSeed: 1, seedsCount: 60 });
     expect(problemOf(report)).toBeUndefined();
-    expect(report.seedsCount).toBe(100);
+    expect(report.missedProbes).toEqual([]);
   },
   TIMEOUT_MS,
 );

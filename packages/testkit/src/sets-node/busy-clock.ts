@@ -1,7 +1,7 @@
 // A clock for a process that works: time passes with each look at it, and turns of the event loop take a while.
 //
-// In a simulation code takes no time. Long commands and checkpoints would then never use up their slice, and nobody
-// could write while they are at work.
+// Simulated code takes no time. Without this, long commands and checkpoints would never use up their slice, and no
+// write could interleave with them.
 import type { Clock, Timer } from '@syncline/kernel';
 import type { SeededRandom } from '@syncline/kernel/testing';
 

@@ -4,7 +4,7 @@ import type { openSets } from '@syncline/sets';
 import { loadEdited, type SourceEdit } from '../simulation/load-edited.js';
 
 interface Bug {
-  /** What a checker says of it: that a run failed somehow would prove nothing. */
+  /** The expected failure. A run that failed for another reason would prove nothing. */
   readonly symptom: RegExp;
   readonly edits: readonly SourceEdit[];
 }

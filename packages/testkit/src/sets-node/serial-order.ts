@@ -29,7 +29,7 @@ export function checkSerialOrder(life: SetsLife, keys: OrderKeys): void {
   if (furthest === undefined) return;
   const why =
     search(life, keys, false) === undefined
-      ? 'S5: an answer left before what it tells was stored'
+      ? 'S5: an answer left before what it shows was stored'
       : 'S2: no serial order explains the answers';
   assert(false, `${why}: ${describe(life, furthest)}`);
 }

@@ -1,5 +1,5 @@
 // One client of the node: a RESP session without a socket. It sends random commands, some at once and cut anywhere,
-// and records what it sent, what it was told, and what was stored at both moments.
+// and records what it sent, what it received, and what was stored at both moments.
 import { assert, type Clock } from '@syncline/kernel';
 import type { SeededRandom } from '@syncline/kernel/testing';
 import type { RespSession, Sets } from '@syncline/sets';
@@ -21,7 +21,7 @@ export interface SetClientDeps {
   readonly history: SetsHistory;
   readonly clock: Clock;
   readonly random: SeededRandom;
-  /** False when the process has ended: what it still says is heard by nobody. */
+  /** False when the process has ended: what it still writes is dropped. */
   readonly isAlive: () => boolean;
   /** False when nothing more is to be sent. */
   readonly isWanted: () => boolean;
@@ -111,7 +111,7 @@ class Connection {
 
   #answered(reply: RespReply): void {
     const sent = this.#sent[this.#answeredCount];
-    assert(sent !== undefined, 'S20: an answer that nobody asked for');
+    assert(sent !== undefined, 'S20: a reply without a command');
     const isExpected = reply.type !== '-' || REFUSALS.test(reply.text ?? '');
     assert(isExpected, `${sent.words.join()} got ${reply.text}`);
     this.#gathered.push(reply);

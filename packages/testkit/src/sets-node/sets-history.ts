@@ -1,5 +1,5 @@
-// What the process has handed to the log, over all its lives, and how durable each record is; and of the present life
-// what its clients sent and were told.
+// What the process has written to the log, over all its lives, and how durable each record is. For the current life
+// also what its clients sent and received.
 //
 //   being written ─ appended ─▶ survives a kill ─ synced ─▶ survives a loss of power
 //        │
@@ -35,7 +35,7 @@ const FIRST_STEP: SetsStep = { sets: new PlainSets(), operation: undefined };
 export interface Sent extends RandomCommand {
   /** Operations that were in the log when it was sent. */
   readonly storedBefore: number;
-  /** Undefined: it was never answered, so nobody knows what became of it. */
+  /** Undefined: it was never answered, so it may have run or not. */
   answer: Answer | undefined;
 }
 

@@ -24,7 +24,7 @@ export interface SetsPlan extends SetClientOptions {
   /** How long a turn of the event loop takes, at most. */
   readonly turnMsMax: number;
   readonly clientsCount: number;
-  /** From a start to an orderly stop, on average; infinite in runs without any. */
+  /** Average time from a start to a clean stop; infinite in runs without any. */
   readonly stopAfterMs: number;
 }
 
@@ -60,7 +60,7 @@ export class SetsProcess {
     const clock = createBusyClock(ports.clock, random.fork('turns'), plan.turnMsMax);
     const onTrouble = (kind: string) => chaos.probe(`sets/${kind}`);
     const files = watchFiles({ files: ports.files, history, onTrouble });
-    const onBug = (thrown: unknown) => void Promise.reject(thrown); // nobody handles it: the run fails
+    const onBug = (thrown: unknown) => void Promise.reject(thrown); // unhandled: the run fails
     const setsDeps = { ...ports, clock, files, metrics: probing(ports), onBug };
     const sets = await orExplain(() => deps.open(setsDeps, { ...OWNER, ...plan }));
     const process = new SetsProcess(deps, sets);
@@ -77,7 +77,7 @@ export class SetsProcess {
     return !this.#isStopping && this.#sets.status().health !== 'failed';
   }
 
-  /** One more write, and an orderly stop, after which the disk must tell the whole story by itself. */
+  /** One more write and a clean stop; afterwards the disk must hold everything. */
   async finish(): Promise<void> {
     const { ports, history } = this.#deps;
     const sent = history.sending({ words: [['SADD', 'a', 'p']], isTransaction: false });
@@ -89,7 +89,7 @@ export class SetsProcess {
     const stored = await readStored(ports);
     assert(stored?.identity.state === 'clean', 'S6: a stop on a healthy disk is clean');
     const lost = history.recover(stored, 'kill');
-    assert(lost === 0, `S6: an orderly stop has lost ${lost} records`);
+    assert(lost === 0, `S6: a clean stop has lost ${lost} records`);
   }
 
   #runClient(index: number): Promise<void> {

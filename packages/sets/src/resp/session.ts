@@ -294,15 +294,20 @@ export class Session implements RespSession, TurnMember {
         metrics.observe('syncline_sets_command_seconds', (clock.monotonicMs() - startMs) / 1000);
         if (this.#isGone) return;
         this.#answered(this.#writer.startOf(mark));
-        this.#pause = undefined;
-        if (this.#isEnding) this.#settle();
-        else this.#work();
+        this.#goOn();
       },
       (thrown: unknown) => {
         onBug(thrown);
         this.#cut('killed');
       },
     );
+  }
+
+  /** In the next turn: many commands that wait for little would otherwise hold the event loop together. */
+  #goOn(): void {
+    this.#pause = this.#isEnding ? undefined : 'turn';
+    if (this.#isEnding) this.#settle();
+    else this.#deps.clock.defer(this.#resume);
   }
 
   readonly #resume = (): void => {

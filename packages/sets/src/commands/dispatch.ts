@@ -161,6 +161,7 @@ function runLong(known: KnownCommand, context: CommandContext): Promise<void> {
   const { client } = context;
   const signal = access === 'write' ? client.gone : client.reading;
   // Before it opens a pin: there may be many of them in a pipeline.
-  if (signal.aborted) return Promise.reject(abortedError(`${fullName} for a client that has left`, signal));
+  if (signal.aborted)
+    return Promise.reject(abortedError(`${fullName} for a client that has left`, signal));
   return command.runLong(context, signal);
 }

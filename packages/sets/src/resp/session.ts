@@ -294,7 +294,9 @@ export class Session implements RespSession, TurnMember {
         metrics.observe('syncline_sets_command_seconds', (clock.monotonicMs() - startMs) / 1000);
         if (this.#isGone) return;
         this.#answered(this.#writer.startOf(mark));
-        this.#goOn();
+        // In the next turn: many commands that wait for little would otherwise hold the event loop together.
+        this.#pause = 'turn';
+        clock.defer(this.#resume);
       },
       (thrown: unknown) => {
         onBug(thrown);
@@ -303,17 +305,10 @@ export class Session implements RespSession, TurnMember {
     );
   }
 
-  /** In the next turn: many commands that wait for little would otherwise hold the event loop together. */
-  #goOn(): void {
-    this.#pause = this.#isEnding ? undefined : 'turn';
-    if (this.#isEnding) this.#settle();
-    else this.#deps.clock.defer(this.#resume);
-  }
-
   readonly #resume = (): void => {
-    if (this.#isEnding) return;
     this.#pause = undefined;
-    this.#work();
+    if (this.#isEnding) this.#settle();
+    else this.#work();
   };
 
   /** Everything is read: who pushed may go on, and at the end of the input this is the end. */

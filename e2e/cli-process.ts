@@ -57,7 +57,9 @@ export class CliProcess implements AsyncDisposable {
     const limit = openFilesMax === undefined ? [] : ['prlimit', `--nofile=${openFilesMax}`];
     const command = [...limit, process.execPath, COMMAND, ...args];
     // The shell must have something left to do, or it becomes the command.
-    const [program = '', ...rest] = isInShell ? ['sh', '-c', '"$@"; exit', 'sh', ...command] : command;
+    const [program = '', ...rest] = isInShell
+      ? ['sh', '-c', '"$@"; exit', 'sh', ...command]
+      : command;
     this.child = spawn(program, rest, {
       cwd,
       env: { ...Object.fromEntries(own), ...environment },

@@ -203,7 +203,9 @@ function trials(disk: SmallDisk): void {
     await disk.fill(0);
     await using server = new CliProcess(['serve', '--data-dir', `${disk.path}/data`]);
     expect((await server.end()).code).toBe(1);
-    expect(server.stderr).toMatch(/no space left on the device\. Free some space, then try again\./);
+    expect(server.stderr).toMatch(
+      /no space left on the device\. Free some space, then try again\./,
+    );
   });
 }
 

@@ -58,7 +58,10 @@ test('connections that take all descriptors do not stop writers, nor checkpoints
   }, WAIT);
   expect(await redis.sadd('set', 'while none are left')).toBe(1);
   await redis.bgsave();
-  await vi.waitFor(async () => expect(await persistence('rdb_last_bgsave_status')).toBe('err'), WAIT);
+  await vi.waitFor(
+    async () => expect(await persistence('rdb_last_bgsave_status')).toBe('err'),
+    WAIT,
+  );
   expect(await redis.sadd('set', 'after a checkpoint that failed')).toBe(1);
   for (const client of clients) client?.[Symbol.dispose]();
   await vi.waitFor(async () => {
@@ -66,7 +69,10 @@ test('connections that take all descriptors do not stop writers, nor checkpoints
     expect(await client.ask('PING')).toBe('+PONG');
   }, WAIT);
   await redis.bgsave();
-  await vi.waitFor(async () => expect(await persistence('rdb_last_bgsave_status')).toBe('ok'), WAIT);
+  await vi.waitFor(
+    async () => expect(await persistence('rdb_last_bgsave_status')).toBe('ok'),
+    WAIT,
+  );
   setLimit();
 });
 

@@ -45,8 +45,10 @@ export class SetsWitness {
     const numbers = Array.from(found, Number).toSorted((a, b) => a - b);
     const gap = numbers.findIndex((number, index) => number !== index + 1);
     if (gap >= 0) return `${NAME} has ${numbers.length} members, but not ${gap + 1}`;
-    if (numbers.length < this.answeredMax) return `${this.answeredMax} were answered, but ${numbers.length} are there`;
-    if (numbers.length < this.shownMax) return `${this.shownMax} were shown, but ${numbers.length} are there`;
+    if (numbers.length < this.answeredMax)
+      return `${this.answeredMax} were answered, but ${numbers.length} are there`;
+    if (numbers.length < this.shownMax)
+      return `${this.shownMax} were shown, but ${numbers.length} are there`;
     if (numbers.length > this.#sent) return `${numbers.length} are there, ${this.#sent} were sent`;
     return undefined;
   }

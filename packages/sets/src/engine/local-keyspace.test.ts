@@ -9,14 +9,14 @@ import {
 import { expect, test } from 'vitest';
 import { ByteList } from '../byte-list.js';
 import type { VisitBytes } from '../keyspace.js';
-import type { TestLimits } from '../limits.js';
 import { SetsEngine } from './engine.js';
+import type { EngineLimits } from './engine-limits.js';
 
 const list = (...texts: readonly string[]) =>
   ByteList.of(...texts.map((text) => Buffer.from(text)));
 
 /** In memory only. */
-async function openKeyspace(limits: TestLimits = {}) {
+async function openKeyspace(limits: Partial<EngineLimits> = {}) {
   const engine = new SetsEngine(
     {
       files: undefined,

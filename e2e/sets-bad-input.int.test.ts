@@ -4,7 +4,7 @@
 // What takes 10 s or 60 s to be noticed is tried in virtual time: packages/sets/src/resp/session.sim.test.ts.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encodeCommand, SetsRawClient } from './sets-raw-client.js';
-import { type SetsNode, startSetsNode } from './sets-targets.js';
+import { type SetsNode, startSetsNode, startWithPassword } from './sets-targets.js';
 
 const LINE_BYTES = 65_536;
 const BULK_BYTES = 1_048_576;
@@ -148,7 +148,7 @@ describe('before AUTH', () => {
   const password = 'open-sesame-open-sesame';
   let guarded: SetsNode;
   beforeAll(async () => {
-    guarded = await startSetsNode(password);
+    guarded = await startWithPassword(password);
   });
   afterAll(() => guarded[Symbol.asyncDispose]());
   const stranger = () => SetsRawClient.connect(guarded.port);

@@ -3,6 +3,7 @@
 //
 // Also: who may read the files, and data of the first version. SETS_FLIPS (100) is how many bytes are tried of each
 // file that is too large to try them all.
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -176,6 +177,31 @@ describe('one bit that flips', () => {
       expect(warnings).toEqual([]);
     }
   });
+});
+
+test('a copy of a running server is a backup: first the log, then the checkpoint', async () => {
+  await using target = await startSetsNode();
+  await using copy = await makeTempDirectory('backup');
+  const redis = new Redis(target.port);
+  let added = 0;
+  let isOver = false;
+  const adding = (async () => {
+    for (; !isOver; added += 1) {
+      await redis.sadd('kept', `member ${added}`);
+      if (added % 100 === 0) await redis.bgsave().catch(() => undefined); // one is running
+    }
+  })();
+  await vi.waitFor(() => expect(added).toBeGreaterThan(200), WAIT);
+  const [sets, before] = [join(target.node.dataDir, 'sets'), added];
+  const commands = `cp -a ${sets}/identity ${sets}/log ${copy.path} && cp -a ${sets}/checkpoint ${copy.path}`;
+  // A checkpoint may finish meanwhile: then a file is missing, and the copy is made again.
+  await vi.waitFor(() => execFileSync('sh', ['-c', commands], { stdio: 'ignore' }), WAIT);
+  await vi.waitFor(() => expect(added).toBeGreaterThan(before + 100), WAIT);
+  isOver = true;
+  await adding;
+  redis.disconnect();
+  const { members } = await load(copy.path);
+  expect(countOf(members)).toBeGreaterThanOrEqual(before);
 });
 
 describe('the command', () => {

@@ -1,7 +1,8 @@
-// What the memory of the real server is bound to: members that come and go leave nothing behind, and neither do
-// names that were only asked for.
+// Memory of the real server: members that come and go leave nothing behind, and neither do names that were only asked
+// for. Above `sets.memory_max_bytes` adds are refused.
 //
-// SETS_MEMORY_MEMBERS (20,000) is the size of a round. SETS_FIGURES=1 prints what was measured.
+// SETS_MEMORY_MEMBERS (20,000) is the size of a round; ten times as many names are asked for. SETS_FIGURES=1 prints
+// what was measured.
 import { expect, test } from 'vitest';
 import { tell } from './sets-figures.js';
 import { residentMebibytes } from './sets-good-client.js';
@@ -9,6 +10,7 @@ import { encodeCommand, SetsRawClient } from './sets-raw-client.js';
 import { type SetsNode, startSetsNode } from './sets-targets.js';
 
 const MEMBERS = Number(process.env['SETS_MEMORY_MEMBERS'] ?? 20_000);
+const NAMES = 10 * MEMBERS;
 const ROUNDS = 10;
 const PER_COMMAND = 500;
 /** What a server that has worked holds more than one that has not, whatever the members are. */
@@ -63,34 +65,81 @@ test(
 );
 
 test(
-  'S10 sets of one member, and names that are only asked for, take what is counted for them',
+  'S10 names that were only asked for leave nothing behind',
   () =>
     withServer(async (client, { node }) => {
-      const names = Array.from({ length: MEMBERS / 5 }, (_, index) => `set number ${index}`);
-      const before = residentMebibytes(node);
-      await sendEach(
-        client,
-        names.map((name) => ['SADD', name, 'one']),
-      );
-      const filled = residentMebibytes(node);
-      await sendEach(
-        client,
-        names.map((name) => ['SCARD', `nobody knows ${name}`]),
-      );
-      const asked = residentMebibytes(node);
-      tell(
-        `${names.length} sets: ${before} MiB before, ${filled} with them, ${asked} when as many were asked for`,
-      );
-      const counted = Number(/used_memory:(\d+)/.exec(await info(client))?.[1]);
-      expect(counted / (2 * names.length)).toBeGreaterThan(500);
-      expect(asked - before).toBeLessThan((2 * counted) / 2 ** 20 + WARM_MEBIBYTES);
+      function* questions(from: number, to: number): Iterable<readonly string[]> {
+        for (let index = from; index < to; index += 1) {
+          const name = `nobody knows number ${index}`;
+          yield ['EXISTS', name];
+          yield ['SISMEMBER', name, 'member'];
+          yield ['SCARD', name];
+          yield ['WATCH', name];
+          yield ['UNWATCH'];
+        }
+      }
+      await client.ask('SADD', 'known', 'member');
+      await sendEach(client, questions(0, NAMES / 10));
+      const [usedBefore, before] = [await usedMemory(client), residentMebibytes(node)];
+      await sendEach(client, questions(NAMES / 10, NAMES));
+      const [used, resident] = [await usedMemory(client), residentMebibytes(node)];
+      tell(`${NAMES} absent names: ${before} MiB before, ${resident} MiB after`);
+      expect(used).toBe(usedBefore);
+      expect(resident - before).toBeLessThan(WARM_MEBIBYTES);
     }),
-  DEADLINE_MS,
+  DEADLINE_MS + NAMES,
 );
 
-async function info(client: SetsRawClient): Promise<string> {
+test('sets of one member are counted for what they take', () =>
+  withServer(async (client, { node }) => {
+    const names = Array.from({ length: MEMBERS }, (_, index) => `set number ${index}`);
+    const before = residentMebibytes(node);
+    const usedBefore = await usedMemory(client);
+    await sendEach(
+      client,
+      names.map((name) => ['SADD', name, 'one']),
+    );
+    const resident = residentMebibytes(node);
+    const usedMebibytes = ((await usedMemory(client)) - usedBefore) / 2 ** 20;
+    tell(
+      `${MEMBERS} sets: ${before} MiB before, ${resident} MiB with them, counted ${usedMebibytes.toFixed(1)} MiB`,
+    );
+    expect(resident - before).toBeLessThan(2 * usedMebibytes + WARM_MEBIBYTES);
+  }));
+
+test('above maxmemory adds are refused, and removes work', async () => {
+  const limit = 4 * 2 ** 20;
+  await using target = await startSetsNode({ SYNCLINE_SETS_MEMORY_MAX_BYTES: String(limit) });
+  using client = await SetsRawClient.connect(target.port);
+  expect(await lastLine(client, ['CONFIG', 'GET', 'maxmemory'])).toBe(String(limit));
+  let added = 0;
+  const add = () => client.ask('SADD', 'set', `member number ${added}`.padEnd(1_000, '.'));
+  while ((await add()) === ':1') added += 1;
+  expect(added).toBeGreaterThan(3_000);
+  const oom = "-OOM command not allowed when used memory > 'maxmemory'.";
+  expect(await add()).toBe(oom);
+  expect(await client.ask('SUNIONSTORE', 'copy', 'set')).toBe(oom);
+  expect(await client.ask('SCARD', 'set')).toBe(`:${added}`);
+  expect(await client.ask('SREM', 'set', 'member number 0'.padEnd(1_000, '.'))).toBe(':1');
+  expect(await lastLine(client, ['SPOP', 'set', '100'])).toContain('member number');
+  expect(await add()).toBe(':1');
+  expect(await client.ask('CONFIG', 'SET', 'maxmemory', '1mb')).toBe('+OK');
+  expect(await client.ask('SADD', 'set', 'one more')).toBe(oom);
+  expect(await client.ask('DEL', 'set')).toBe(':1');
+  expect(await client.ask('SADD', 'set', 'one more')).toBe(':1');
+});
+
+/** Of a reply of several lines. */
+async function lastLine(client: SetsRawClient, words: readonly string[]): Promise<string> {
+  client.forget();
+  client.send(encodeCommand(words) + encodeCommand(['PING']));
+  await client.until(() => client.text().endsWith('+PONG\r\n'));
+  return client.text().split('\r\n').at(-3) ?? '';
+}
+
+async function usedMemory(client: SetsRawClient): Promise<number> {
   client.forget();
   client.send(encodeCommand(['INFO', 'memory']));
-  await client.until(() => client.text().includes('used_memory:'));
-  return client.text();
+  await client.until(() => client.text().includes('mem_fragmentation_ratio'));
+  return Number(/used_memory:(\d+)/.exec(client.text())?.[1]);
 }

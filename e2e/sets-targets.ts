@@ -12,7 +12,7 @@ export interface SetsTargetKind {
 }
 
 export const TARGETS: readonly SetsTargetKind[] = [
-  { name: 'syncline', start: startSetsNode },
+  { name: 'syncline', start: startWithPassword },
   { name: 'redis-server', start: startRealRedis },
 ];
 
@@ -21,9 +21,7 @@ export interface SetsNode extends SetsTarget {
   readonly node: ClusterNode;
 }
 
-export async function startSetsNode(password?: string): Promise<SetsNode> {
-  const env: Record<string, string> =
-    password === undefined ? {} : { SYNCLINE_RESP_PASSWORD: password };
+export async function startSetsNode(env: Readonly<Record<string, string>> = {}): Promise<SetsNode> {
   const cluster = await startCluster({ nodes: 1, env });
   const node = cluster.node(1);
   return {
@@ -31,6 +29,10 @@ export async function startSetsNode(password?: string): Promise<SetsNode> {
     port: node.address('resp').port,
     [Symbol.asyncDispose]: () => Promise.resolve(cluster[Symbol.asyncDispose]()),
   };
+}
+
+export function startWithPassword(password?: string): Promise<SetsNode> {
+  return startSetsNode(password === undefined ? {} : { SYNCLINE_RESP_PASSWORD: password });
 }
 
 function startRealRedis(password?: string): Promise<SetsTarget> {

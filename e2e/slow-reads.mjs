@@ -2,6 +2,8 @@
 import { open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/** @typedef {import('node:fs/promises').FileHandle} FileHandle */
+
 const delayMs = Number(process.env.SLOW_READS_MS ?? 0);
 const file = await open(process.execPath, 'r');
 const prototype = /** @type {{ read: (...args: unknown[]) => Promise<unknown> }} */ (
@@ -10,8 +12,8 @@ const prototype = /** @type {{ read: (...args: unknown[]) => Promise<unknown> }}
 await file.close();
 
 const { read } = prototype;
-/** @this {import('node:fs/promises').FileHandle} */
-prototype.read = async function slowRead(/** @type {unknown[]} */ ...args) {
+/** @this {FileHandle} */
+prototype.read = async function slowRead(...args) {
   await sleep(delayMs);
-  return read.apply(this, args);
+  return Reflect.apply(read, this, args);
 };

@@ -143,7 +143,7 @@ const plans: fc.Arbitrary<Plan> = fc.record({
 });
 
 test('S13 sequences of commands are answered as redis-server answers them', {
-  timeout: 30_000 + SEQUENCES * 100,
+  timeout: 60_000 + SEQUENCES * 400,
 }, async () => {
   // Whole numbers are kept as any other member here.
   await using redis = await startRedis('--set-max-intset-entries', '0');
@@ -202,7 +202,7 @@ class RestartingNode {
         logger: silentLogger,
         metrics: silentMetrics,
       },
-      { nodeId: 1, clusterId: 'differential' },
+      { nodeId: 1, clusterId: 'differential', limits: { logReserveBytes: 0 } },
     );
     this.#asker = askSets(this.#sets);
     await this.#asker.ask([['HELLO', String(this.#protocol)]]);

@@ -94,13 +94,10 @@ export class Arrivals {
   /** The end is handed over at once behind the last chunk, also to a reader who still works on that. */
   #handOver(): void {
     while (this.#reader !== undefined) {
-      if (this.#isOver && this.#queue.length === 0) {
-        this.#end(this.#reader);
-        return;
-      }
       const next = this.#isWaiting ? undefined : this.#queue.takeNow();
-      if (next === undefined) return;
-      this.#hand(this.#reader, next.item);
+      if (next !== undefined) this.#hand(this.#reader, next.item);
+      else if (this.#isOver && this.#queue.length === 0) this.#end(this.#reader);
+      else return;
     }
   }
 

@@ -41,6 +41,22 @@ function rigWith(command: Partial<Command> = {}) {
   return Object.assign(rig, { gated: keyspace });
 }
 
+test('a long read of a client that has left is not begun', async () => {
+  let begun = 0;
+  const rig = rigWith({
+    flags: ['readonly'],
+    estimate: (_, load) => load.reads(Number.POSITIVE_INFINITY),
+    runLong: async () => {
+      begun += 1;
+    },
+  });
+  await rig.text('try', 'a');
+  expect(begun).toBe(1);
+  Object.assign(rig.client, { reading: AbortSignal.abort() });
+  expect(await rig.text('try', 'a')).toContain('a client that has left');
+  expect(begun).toBe(1);
+});
+
 describe('who may run', () => {
   test('without a password, only what is open to all', async () => {
     const rig = rigWith();

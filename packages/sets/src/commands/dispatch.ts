@@ -4,7 +4,7 @@
 // authenticated, is there memory, does the server accept it now, is a transaction open. A command that is refused
 // while one is open breaks it, and a refused EXEC ends it. Nothing is allocated on the way of a plain SADD or
 // SISMEMBER.
-import { assert, SynclineError } from '@syncline/kernel';
+import { abortedError, assert, SynclineError } from '@syncline/kernel';
 import type { CommandContext, CommandFinder, KnownCommand } from './command.js';
 import { errorFor, errorTexts } from './errors.js';
 import { Load, turnLimitsOf } from './load.js';
@@ -169,6 +169,10 @@ function runLong(known: KnownCommand, context: CommandContext): Promise<void> {
   const { command, fullName, access } = known;
   assert(command.runLong !== undefined, `${fullName} can run for longer than a turn`);
   const { client, keyspace } = context;
+  const signal = access === 'write' ? client.gone : client.reading;
+  // Before it opens a pin: there may be many of them in a pipeline.
+  if (signal.aborted)
+    return Promise.reject(abortedError(`${fullName} for a client that has left`, signal));
   keyspace.commit(); // what it reads is in the log
-  return command.runLong(context, access === 'write' ? client.gone : client.reading);
+  return command.runLong(context, signal);
 }

@@ -130,12 +130,16 @@ test('a remove gets through thanks to the reserve, where an add is refused', () 
     expect(world.remove('a', 'x')).toBe(1);
     await world.settled();
     expect(world.disk.sizeOf('log/reserve')).toBe(0);
+    world.add('a', 'w');
+    await expect(world.settled(), 'what is left of it is for removes').rejects.toEqual(full);
     expect(world.remove('a', 'y')).toBe(1);
     await world.settled();
     expect(world.engine.keyspace.cardinality(listOf('a'), 0)).toBe(1);
     world.disk.leave(10_000);
     await world.sleep(3_000);
     expect(world.disk.sizeOf('log/reserve'), 'refilled with room').toBe(lowLimits.logReserveBytes);
+    expect(world.add('a', 'w')).toBe(1);
+    await world.settled();
   }));
 
 test('without a reserve removes are refused, too', () =>

@@ -10,12 +10,13 @@ import { expect, test } from 'vitest';
 import { ByteList } from '../byte-list.js';
 import type { VisitBytes } from '../keyspace.js';
 import { SetsEngine } from './engine.js';
+import type { EngineLimits } from './engine-limits.js';
 
 const list = (...texts: readonly string[]) =>
   ByteList.of(...texts.map((text) => Buffer.from(text)));
 
 /** In memory only. */
-async function openKeyspace() {
+async function openKeyspace(limits: Partial<EngineLimits> = {}) {
   const engine = new SetsEngine(
     {
       files: undefined,
@@ -24,7 +25,7 @@ async function openKeyspace() {
       logger: silentLogger,
       metrics: silentMetrics,
     },
-    { nodeId: 1, clusterId: 'test', durability: 'buffered', memoryBytesMax: 0 },
+    { nodeId: 1, clusterId: 'test', durability: 'buffered', memoryBytesMax: 0, limits },
   );
   await engine.open();
   await engine.load();
@@ -141,4 +142,16 @@ test('S22 where nothing can be changed, EXEC ends its transaction', async () => 
   await expect(keyspace.admitWrite()).rejects.toBe(error);
   keyspace.refuseWrites(undefined);
   expect(keyspace.admitWrite()).toBeUndefined();
+});
+
+test('S20 a pin that is broken before a set was read says so, instead of showing it as empty', async () => {
+  const { engine, keyspace } = await openKeyspace({ pinEntriesMax: 2 });
+  const key = list('a', ...numbers(10));
+  keyspace.add(key, 0, 1);
+  using pin = keyspace.openPin([key.bytes(0)]);
+  keyspace.remove(key, 0, 1);
+  engine.turns.commitNow();
+  const walk = pin.members(key.bytes(0))[Symbol.asyncIterator]();
+  await expect(walk.next()).rejects.toMatchObject({ code: 'overloaded' });
+  expect(() => pin.cardinality(key.bytes(0))).toThrow(/changed too much/);
 });

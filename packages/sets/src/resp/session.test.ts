@@ -40,7 +40,7 @@ describe('order and chunks', () => {
   });
 
   test('what is behind a command that waits runs after it', async () => {
-    const { rig, client } = setUp();
+    const { clock, rig, client } = setUp();
     const answer = addSlow(rig);
     const pushed = client.push('ECHO a\r\nSLOW\r\nECHO b\r\n');
     expect(pushed).toBeInstanceOf(Promise);
@@ -48,9 +48,23 @@ describe('order and chunks', () => {
     expect(rig.ran).toEqual(['ECHO', 'SLOW']);
     client.send('ECHO c\r\n');
     await answer();
+    expect(rig.ran, 'others first').toEqual(['ECHO', 'SLOW']);
+    clock.endTurn();
     await pushed;
     expect(client.read()).toBe(`+SLOW\r\n${bulk('b')}${bulk('c')}`);
     expect(rig.metrics.get('command_seconds')).toBe(0);
+  });
+
+  test('commands that wait for nothing do not hold the event loop together', async () => {
+    const { clock, rig, client } = setUp();
+    rig.commands.set('SOON', async ({ reply }) => reply.simple('SOON'));
+    client.send('SOON\r\n'.repeat(10));
+    for (let turn = 1; turn <= 10; turn += 1) {
+      await settled();
+      expect(rig.ran.length).toBe(turn);
+      clock.endTurn();
+    }
+    expect(client.read()).toBe('+SOON\r\n'.repeat(10));
   });
 
   test('what a command wrote before it began to wait stays with its reply', async () => {
@@ -256,12 +270,13 @@ describe('the end', () => {
   });
 
   test('no more bytes: what was pushed is answered, then it ends', async () => {
-    const { rig, client } = setUp();
+    const { clock, rig, client } = setUp();
     const answer = addSlow(rig);
     client.send('SLOW\r\nECHO a\r\nECHO half');
     client.session.close('client-ended');
     expect(client.isEnded).toBe(false);
     await answer();
+    clock.endTurn();
     expect(client.read()).toBe(`+SLOW\r\n${bulk('a')}`);
     expect(client.isEnded).toBe(true);
   });

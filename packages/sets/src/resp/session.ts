@@ -302,9 +302,9 @@ export class Session implements RespSession, TurnMember {
         turns.commitNow();
         if (this.#writer.isTaken(mark)) this.#hasTail = true;
         this.#answered(this.#writer.startOf(mark));
-        this.#pause = undefined;
-        if (this.#isEnding) this.#settle();
-        else this.#work();
+        // In the next turn: many commands that wait for little would otherwise hold the event loop together.
+        this.#pause = 'turn';
+        clock.defer(this.#resume);
       },
       (thrown: unknown) => {
         onBug(thrown);
@@ -314,9 +314,9 @@ export class Session implements RespSession, TurnMember {
   }
 
   readonly #resume = (): void => {
-    if (this.#isEnding) return;
     this.#pause = undefined;
-    this.#work();
+    if (this.#isEnding) this.#settle();
+    else this.#work();
   };
 
   /** Everything is read: who pushed may go on, and at the end of the input this is the end. */

@@ -143,6 +143,7 @@ export class WriteGate {
       if (this.#writers.length > 0 || this.#closers.length > 0) this.#pumpLater();
       return;
     }
+    this.#deps.turns.commitNow(); // a large command must not start from changes that may be undone
     const next = this.#closers.shift();
     this.#holder = next?.hold;
     next?.resolve();

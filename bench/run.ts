@@ -20,6 +20,7 @@ import { ribltBenches } from './riblt.js';
 import { setsBenches } from './sets.js';
 import { setsCostBenches } from './sets-costs.js';
 import { storageBenches } from './storage.js';
+import { streamsStateBenches } from './streams-state.js';
 
 const benches: readonly AnyBench[] = [
   ...storageBenches,
@@ -38,6 +39,7 @@ const benches: readonly AnyBench[] = [
   ...jobsLocalBenches,
   ...jobsReplayBenches,
   ...jobsStalledBenches,
+  ...streamsStateBenches,
 ];
 
 export interface BenchDeps {

@@ -17,8 +17,8 @@ export function renderLimitsPage(lists: LimitLists): string {
   return `# Limits
 
 Every queue, buffer, frame, retry and list in a request has a limit. A full one refuses, waits or cuts,
-as its line says; nothing grows without a bound. \`/metrics\` shows those of a server (all but the
-cli's and the library riblt's) as \`syncline_limit{package,limit}\`. What users may change is a setting instead: see
+as its line says; nothing grows without a bound. \`/metrics\` shows those of a server (all but those of the cli
+and of the libraries riblt and streams) as \`syncline_limit{package,limit}\`. What users may change is a setting instead: see
 [CONFIG.md](CONFIG.md). Of the settings \`/metrics\` shows those about connections among the limits:
 \`http.connections_max\` as \`httpConnectionsMax\`, and so on for each listener.
 

@@ -9,6 +9,7 @@ import { ribltLimits } from '@syncline/riblt';
 import { serverLimits, serverMetrics } from '@syncline/server';
 import { renderConfigDoc } from '@syncline/server/config';
 import { setsLimits, setsMetrics } from '@syncline/sets';
+import { streamsLimits } from '@syncline/streams';
 import { renderCommandsPage } from './commands-page.js';
 import { renderErrorsPage } from './errors-page.js';
 import { renderLimitsPage } from './limits-page.js';
@@ -21,6 +22,7 @@ const limits = {
   riblt: ribltLimits,
   sets: setsLimits,
   jobs: jobsLimits,
+  streams: streamsLimits,
   server: serverLimits,
   cli: cliLimits,
 };

@@ -76,6 +76,7 @@ export class DataPart implements LifecyclePart {
     assert(this.#claim !== undefined, 'the directory is claimed before files are opened');
     const directory = join(config.dataDir, slice);
     await mkdir(directory, { recursive: true, mode: 0o700 });
+    await createSystemFiles(config.dataDir).syncDir('.'); // its name must survive a power loss, too
     return createSystemFiles(directory);
   }
 

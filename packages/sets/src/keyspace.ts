@@ -3,7 +3,7 @@
 // Everything that is not a promise happens at once, in memory, and belongs to the turn in which it was
 // called. `args` with an index names a set or a member without copying its bytes. What takes longer than a
 // turn works in slices: a read through a pin, a change in parts behind the write gate.
-import type { VersionVector } from '@syncline/kernel';
+import type { SynclineError, VersionVector } from '@syncline/kernel';
 import type { ByteList } from './byte-list.js';
 
 /** Called with bytes that are only valid during the call. */
@@ -62,6 +62,11 @@ export interface Keyspace {
   closeGate(signal: AbortSignal): Promise<WriteHold>;
   /** Some sets as they are at this moment. Close it. */
   openPin(sets: readonly Uint8Array[]): Pin;
+  /**
+   * Ends the turn early: what is read afterwards is in the log. Returns why the changes of the turn were undone. A
+   * command that goes on after a wait calls it before it reads and after it has written, since it is answered later.
+   */
+  commit(): SynclineError | undefined;
   /** For long loops: undefined while the slice has time left, otherwise wait and go on in a later turn. */
   yieldIfOverBudget(): Promise<void> | undefined;
 
@@ -91,11 +96,12 @@ export interface ScanFrom {
 
 /** Held by a command that changes more than fits in one operation. Changes go through the keyspace as usual. */
 export interface WriteHold {
-  /**
-   * To be called between two parts: stores what was changed, and lets others run once the slice is used up;
-   * writers that have waited long are let through in between. Rejects when the changes could not be stored.
-   */
+  /** To be called between two parts: `commit`, then `pause`. Rejects when the changes could not be stored. */
   nextPart(): Promise<void> | undefined;
+  /** Stores what was changed; returns why it could not be stored and was undone. */
+  commit(): SynclineError | undefined;
+  /** Lets others run once the slice is used up; writers that have waited long are let through in between. */
+  pause(): Promise<void> | undefined;
   release(): void;
 }
 

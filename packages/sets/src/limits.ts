@@ -52,6 +52,11 @@ export const setsLimits = defineLimits({
     unit: 'bytes',
     why: 'A clean stop that would leave more of the log to replay writes a checkpoint first.',
   },
+  pinsMax: {
+    value: 1_024,
+    unit: 'entries',
+    why: 'Long reads and checkpoints at a time: each costs every write a little. One more aborts the oldest.',
+  },
   pinEntriesMax: {
     value: 1_048_576,
     unit: 'entries',

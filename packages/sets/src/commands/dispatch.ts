@@ -131,7 +131,17 @@ async function runWhenAdmitted(
 ): Promise<void> {
   await admitted;
   // Its sets may have grown while it waited.
-  return needsMoreThanATurn(known, context) ? runLong(known, context) : runNow(known, context);
+  if (needsMoreThanATurn(known, context)) return runLong(known, context);
+  const pending = runNow(known, context);
+  if (pending !== undefined) return pending;
+  throwIfUndone(context.keyspace);
+  return undefined;
+}
+
+/** For a command that is answered later than it writes: by then its turn may be over, and undone. */
+export function throwIfUndone(keyspace: CommandContext['keyspace']): void {
+  const error = keyspace.commit();
+  if (error !== undefined) throw error;
 }
 
 function needsMoreThanATurn({ command }: KnownCommand, context: CommandContext): boolean {
@@ -158,10 +168,11 @@ function runNow(known: KnownCommand, context: CommandContext): void | Promise<vo
 function runLong(known: KnownCommand, context: CommandContext): Promise<void> {
   const { command, fullName, access } = known;
   assert(command.runLong !== undefined, `${fullName} can run for longer than a turn`);
-  const { client } = context;
+  const { client, keyspace } = context;
   const signal = access === 'write' ? client.gone : client.reading;
   // Before it opens a pin: there may be many of them in a pipeline.
   if (signal.aborted)
     return Promise.reject(abortedError(`${fullName} for a client that has left`, signal));
+  keyspace.commit(); // what it reads is in the log
   return command.runLong(context, signal);
 }

@@ -144,9 +144,13 @@ test.each([
   await rig.send('SADD', 'k', ...numbered(15_000));
   let parts = 0;
   rig.keyspace.closeGate = async () => ({
-    nextPart: () => {
+    nextPart: () => undefined,
+    pause: () => undefined,
+    commit: () => {
       parts += 1;
-      return parts < 3 ? undefined : Promise.reject(error);
+      if (parts < 3) return undefined;
+      if (error instanceof SynclineError) return error;
+      throw error;
     },
     release: () => {},
   });

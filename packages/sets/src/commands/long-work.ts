@@ -23,7 +23,7 @@ export type Pause = () => Promise<void> | undefined;
 export function pauseUnlessGone(keyspace: Keyspace, signal: AbortSignal): Pause {
   return () => {
     if (signal.aborted) throw abortedError('a command whose client has gone', signal);
-    return keyspace.yieldIfOverBudget();
+    return keyspace.yieldIfOverBudget()?.then(() => void keyspace.commit());
   };
 }
 
@@ -190,10 +190,15 @@ export class ChangeParts {
         const isRemoved = kept === false || (kept !== true && !(await kept));
         const applied = isRemoved ? this.push('remove', set, member) : undefined;
         const isCheck = index % ITEMS_PER_CHECK === 0;
-        const pause = applied ?? (isCheck ? keyspace.yieldIfOverBudget() : undefined);
+        const pause = applied ?? (isCheck ? this.pause() : undefined);
         if (pause !== undefined) await pause;
       }
     } while (position !== 0);
+  }
+
+  /** Others may write in between only once the changes are several operations: one must be seen whole. */
+  pause(): Promise<void> | undefined {
+    return this.#isSplit ? this.#hold.nextPart() : this.#keyspace.yieldIfOverBudget();
   }
 
   /** Applies what is left. */

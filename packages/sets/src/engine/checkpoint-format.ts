@@ -11,7 +11,7 @@
 // Big endian. Every byte is covered by a checksum, and each block's checksum by the next: a block that is lost,
 // repeated or out of place is noticed. Blocks E hold each element once, blocks D dots that were dropped while the
 // checkpoint was written, whose element may have come before. Nothing may follow the block Z.
-import { crc32, type Dot, SynclineError, VersionVector } from '@syncline/kernel';
+import { assert, crc32, type Dot, SynclineError, VersionVector } from '@syncline/kernel';
 import type { Digest } from '../keyspace.js';
 import { setsLimits } from '../limits.js';
 
@@ -97,7 +97,9 @@ export class CheckpointEncoder {
     this.#length += member.length;
     this.#varint(dots.length);
     for (const { actor, counter } of dots) {
-      this.#varint(this.#actors.get(actor) ?? 0);
+      const index = this.#actors.get(actor);
+      assert(index !== undefined, 'S4: a dot of a checkpoint is covered by its version');
+      this.#varint(index);
       this.#varint(counter);
     }
     this.#count += 1;

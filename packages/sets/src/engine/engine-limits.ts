@@ -7,6 +7,7 @@ export const engineLimits = {
   checkpointLogBytesMin: setsLimits.checkpointLogBytesMin.value,
   checkpointBlockBytesMax: setsLimits.checkpointBlockBytesMax.value,
   stopReplayBytesMax: setsLimits.stopReplayBytesMax.value,
+  pinsMax: setsLimits.pinsMax.value,
   pinEntriesMax: setsLimits.pinEntriesMax.value,
   pinBytesMax: setsLimits.pinBytesMax.value,
   turnMembersMax: setsLimits.turnMembersMax.value,

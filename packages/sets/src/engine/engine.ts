@@ -150,8 +150,8 @@ export class SetsEngine {
 
   /** Client commands that add are refused. */
   get isOutOfMemory(): boolean {
-    const { heap, usedBytes } = this.state;
-    if (this.memoryBytesMax > 0 && usedBytes > this.memoryBytesMax) return true;
+    const { heap } = this.state;
+    if (this.memoryBytesMax > 0 && this.state.usedBytes > this.memoryBytesMax) return true;
     return heap.reservedBytes > heap.capacityBytes - HEAP_MARGIN_BYTES;
   }
 
@@ -214,6 +214,7 @@ export class SetsEngine {
       ms: Math.round(clock.nowMs() - startedMs),
     });
     this.#reportGauges();
+    this.#checkpoints?.startIfDue();
   }
 
   /** Refuses writes, stores what is in memory, and marks the stop as clean. */
@@ -226,7 +227,7 @@ export class SetsEngine {
     this.#gate.shut(error);
     this.#claimTimer?.cancel();
     try {
-      if (files === undefined || this.#log === undefined || this.failure !== undefined) return;
+      if (files === undefined || this.#log === undefined) return;
       await this.#checkpoints?.stop();
       await this.#log.close();
       if (this.#identity !== undefined && this.#isClaimed && this.failure === undefined)
@@ -257,7 +258,7 @@ export class SetsEngine {
       if (!this.#isClaimed) await this.#writeClaim(files, identity);
     } catch (thrown) {
       const error = SynclineError.from(thrown, 'storage-failed');
-      if (error.code !== 'storage-full') throw error;
+      if (error.code !== 'storage-full' && error.code !== 'unavailable') throw error;
       if (this.#isClosing) return;
       this.#claimError = error;
       logger.warn('no room to store the epoch, writes are refused', { reason: error.message });

@@ -65,7 +65,7 @@ test.each(['', 'x'.repeat(256), 'ö'.repeat(128)])('a cluster id is refused: %j'
   }),
 );
 
-test('damaged in any byte, cut off or followed by something, it is refused', () =>
+test('S21 damaged in any byte, cut off or followed by something, it is refused', () =>
   runInSimulation(1, async ({ files }) => {
     await writeIdentity(files, open);
     const good = await files.readAt('identity', 0, 4_096);

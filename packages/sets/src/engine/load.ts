@@ -9,7 +9,6 @@ import {
   type Logger,
   SegmentLog,
   SynclineError,
-  type VersionVector,
 } from '@syncline/kernel';
 import { ByteList } from '../byte-list.js';
 import type { DotWords } from '../memory/element-row.js';
@@ -202,7 +201,7 @@ class CheckpointLoader implements CheckpointVisitor {
       this.#fail(`it belongs to node ${header.nodeId} of cluster "${header.clusterId}"`);
     if (header.logNumber !== this.#number) this.#fail(`it is of log number ${header.logNumber}`);
     this.#header = header;
-    this.#state.version.load(header.version as VersionVector);
+    this.#state.version.load(header.version);
   }
 
   set(buffer: Uint8Array, start: number, end: number): void {

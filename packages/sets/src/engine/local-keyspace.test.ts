@@ -94,7 +94,7 @@ test('a watcher is touched by a change of the members, and not by a new dot', as
   expect(watcher.isTouched).toBe(false);
 });
 
-test('looking at absent names leaves nothing behind', async () => {
+test('S16 looking at absent names leaves nothing behind', async () => {
   const { engine, keyspace } = await openKeyspace();
   const { usedBytes } = engine.state;
   for (const name of numbers(1_000)) {

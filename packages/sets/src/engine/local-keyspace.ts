@@ -144,10 +144,12 @@ export class LocalKeyspace implements Keyspace {
   // Changes.
 
   add(args: ByteList, key: number, from: number, to = args.length): number {
+    if (from >= to) return 0; // it would leave a set without members
     this.begin();
-    const set = this.#state.sets.findOrCreate(args, key);
+    let set: SetEntry | undefined;
     let added = 0;
     try {
+      set = this.#state.sets.findOrCreate(args, key);
       for (let index = from; index < to; index += 1)
         if (this.#operation.add(set, args, index)) added += 1;
     } catch (thrown) {
@@ -215,6 +217,10 @@ export class LocalKeyspace implements Keyspace {
     const commitNow = () => void turns.commitNow();
     const yieldIfOverBudget = () => loop.yieldIfOverBudget();
     return new MemberPin(this.#state, { random, commitNow, yieldIfOverBudget }, sets);
+  }
+
+  commit(): SynclineError | undefined {
+    return this.#deps.turns.commitNow();
   }
 
   yieldIfOverBudget(): Promise<void> | undefined {
@@ -309,9 +315,9 @@ export class LocalKeyspace implements Keyspace {
   }
 
   /** Inside an operation of the caller it is the caller who abandons it. */
-  #giveUp(set: SetEntry): void {
+  #giveUp(set: SetEntry | undefined): void {
     this.#operation.giveUp();
-    this.#state.sets.forgetIfUnused(set);
+    if (set !== undefined) this.#state.sets.forgetIfUnused(set);
   }
 }
 

@@ -46,6 +46,10 @@ export class MemberPin extends Pin implements KeyspacePin {
   readonly #deps: MemberPinDeps;
   readonly #byName = new Map<string, PinnedSet>();
   readonly #bySet = new Map<SetEntry, PinnedSet>();
+  /** Sets of which this turn has dropped elements. */
+  readonly #changed = new Set<PinnedSet>();
+  #entries = 0;
+  #bytes = 0;
   /** Reused by `has`. */
   readonly #member = new ByteList(new Uint8Array(0));
 
@@ -134,15 +138,11 @@ export class MemberPin extends Pin implements KeyspacePin {
   }
 
   get entries(): number {
-    let entries = 0;
-    for (const { dropped } of this.#bySet.values()) entries += dropped.length;
-    return entries;
+    return this.#entries;
   }
 
   get bytes(): number {
-    let bytes = 0;
-    for (const { dropped } of this.#bySet.values()) bytes += dropped.memoryBytes;
-    return bytes;
+    return this.#bytes;
   }
 
   dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void {
@@ -155,23 +155,35 @@ export class MemberPin extends Pin implements KeyspacePin {
     const isPassed = readWord(heap, row, ROW_HASH_HIGH) >>> 0 < pinned.walkedHash;
     if (isPassed) pinned.passed.add(pinned.dropped.length);
     else pinned.passed.delete(pinned.dropped.length); // left over from a turn that was undone
+    const bytesBefore = pinned.dropped.memoryBytes;
     pinned.dropped.push(set, memberBuffer(heap, row), memberStart(row), memberEnd(heap, row), dot);
+    this.#entries += 1;
+    this.#bytes += pinned.dropped.memoryBytes - bytesBefore;
+    this.#changed.add(pinned);
   }
 
   turnSettled(): void {
-    for (const { dropped } of this.#bySet.values()) dropped.settle();
+    if (this.#changed.size === 0) return;
+    for (const { dropped } of this.#changed) dropped.settle();
+    this.#changed.clear();
   }
 
   turnUndone(): void {
-    for (const pinned of this.#bySet.values()) {
+    for (const pinned of this.#changed) {
+      this.#entries -= pinned.dropped.length;
       pinned.dropped.undo();
+      this.#entries += pinned.dropped.length;
       if (pinned.indexedCount <= pinned.dropped.length) continue;
       pinned.index = new Set();
       pinned.indexedCount = 0;
     }
+    this.#changed.clear();
   }
 
   free(): void {
+    this.#entries = 0;
+    this.#bytes = 0;
+    this.#changed.clear();
     this.#bySet.clear();
     this.#byName.clear();
   }

@@ -48,6 +48,7 @@ export class Pins {
 
   add(pin: OpenPin): void {
     this.#open.add(pin);
+    if (this.#open.size > this.#limits.pinsMax) this.#breakOldest();
   }
 
   remove(pin: OpenPin): void {
@@ -62,13 +63,15 @@ export class Pins {
     if (this.#open.size === 0) return;
     for (const pin of this.#open) pin.turnSettled();
     const { pinEntriesMax, pinBytesMax } = this.#limits;
-    while (this.entries > pinEntriesMax || this.bytes > pinBytesMax) {
-      const [oldest] = this.#open;
-      oldest?.break();
-    }
+    while (this.entries > pinEntriesMax || this.bytes > pinBytesMax) this.#breakOldest();
   }
 
   turnUndone(): void {
     for (const pin of this.#open) pin.turnUndone();
+  }
+
+  #breakOldest(): void {
+    const [oldest] = this.#open;
+    oldest?.break();
   }
 }

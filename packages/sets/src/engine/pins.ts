@@ -105,8 +105,8 @@ const ENTRY_WORDS = 6;
 export class DroppedList {
   readonly #sets: SetEntry[] = [];
   readonly #setNumbers = new Map<SetEntry, number>();
-  #words = new Int32Array(16 * ENTRY_WORDS);
-  #bytes = new Uint8Array(512);
+  #words = new Int32Array(0);
+  #bytes = new Uint8Array(0);
   #bytesUsed = 0;
   #length = 0;
   #settledLength = 0;
@@ -122,7 +122,10 @@ export class DroppedList {
 
   push(set: SetEntry, buffer: Uint8Array, start: number, end: number, dot: Dot): void {
     if ((this.#length + 1) * ENTRY_WORDS > this.#words.length)
-      this.#words = grown(this.#words, new Int32Array(this.#words.length * 2));
+      this.#words = grown(
+        this.#words,
+        new Int32Array(Math.max(16 * ENTRY_WORDS, this.#words.length * 2)),
+      );
     const bytesNeeded = this.#bytesUsed + end - start;
     if (bytesNeeded > this.#bytes.length)
       this.#bytes = grown(

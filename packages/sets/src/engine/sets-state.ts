@@ -232,7 +232,10 @@ export class SetsState {
     const before = this.#dotsOf(row);
     const added = this.several.read(words);
     this.digest.addAll(added);
-    if (before.length > 0) this.several.write([...before, ...added], words);
+    if (before.length > 0) {
+      this.several.release(words.actor, words.low);
+      this.several.write([...before, ...added], words);
+    }
     this.write(set, row, words);
   }
 

@@ -62,6 +62,7 @@ export class Turns {
   readonly #waitingForSync = new Set<TurnMember>();
   #isPlanned = false;
   #isSyncing = false;
+  #isStopped = false;
   #syncTimer: Timer | undefined;
   /** Why the last append failed; undefined once one has succeeded. */
   #fullBy: SynclineError | undefined;
@@ -165,8 +166,9 @@ export class Turns {
     for (const member of waiting) member.turnsFailed(error);
   }
 
-  /** Ends the timer, and nothing else. */
+  /** Ends the timer: no more syncs are planned. */
   stop(): void {
+    this.#isStopped = true;
     this.#syncTimer?.cancel();
     this.#syncTimer = undefined;
   }
@@ -214,6 +216,7 @@ export class Turns {
   }
 
   #planSync(): void {
+    if (this.#isStopped || this.#failure !== undefined) return;
     this.#syncTimer ??= this.#deps.clock.setTimer(setsLimits.syncIntervalMs.value, () => {
       this.#syncTimer = undefined;
       this.#sync();
@@ -269,7 +272,7 @@ export class LoopShare {
   /** Undefined while the slice has time left; otherwise wait for the next one. */
   yieldIfOverBudget(): Promise<void> | undefined {
     const usedMs = this.#clock.monotonicMs() - this.#sliceStartMs;
-    if (this.#waiting.length === 0 && usedMs < setsLimits.turnTimeMs.value) return undefined;
+    if (usedMs < setsLimits.turnTimeMs.value) return undefined;
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
       this.#plan();

@@ -114,7 +114,7 @@ test('a holder for whom nobody waits keeps the gate', () =>
     hold.release();
   }));
 
-test('a holder lets the writers that wait through after each gateHoldMs', () =>
+test('S19 a holder lets the writers that wait through after each gateHoldMs', () =>
   withGate(async (world) => {
     const { gate, clock, write } = world;
     const hold = await gate.close(never);
@@ -131,7 +131,7 @@ test('a holder lets the writers that wait through after each gateHoldMs', () =>
     expect(Math.max(...waitedMs)).toBeLessThanOrEqual(HOLD_MS + 3);
   }));
 
-test('several holders take turns, and a write waits for one hold', () =>
+test('S19 several holders take turns, and a write waits for one hold', () =>
   withGate(async (world) => {
     const { gate, clock, events, write } = world;
     const names = ['A', 'B', 'C'];
@@ -220,7 +220,7 @@ test('when it is shut everybody is refused, those who wait included', () =>
   withGate(async ({ gate, clock }) => {
     const hold = await gate.close(never);
     const waiting = [gate.admit(), gate.close(never), gate.admit()];
-    const errors = Promise.allSettled(waiting);
+    const errors = Promise.allSettled(waiting.map(async (each) => each));
     await settle(clock);
     gate.shut(shutError);
     gate.shut(new SynclineError('storage-failed', 'a later reason'));

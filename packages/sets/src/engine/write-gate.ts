@@ -60,18 +60,23 @@ export class WriteGate {
     const hold = {};
     await this.#queueCloser(hold, signal);
     let heldSinceMs = this.#deps.clock.monotonicMs();
+    const commit = () => this.#shutBy ?? this.#deps.turns.commitNow();
+    const pause = () => {
+      const heldMs = this.#deps.clock.monotonicMs() - heldSinceMs;
+      if (heldMs < setsLimits.gateHoldMs.value || this.waitingCount === 0)
+        return this.#deps.loop.yieldIfOverBudget();
+      const again = this.#queueCloser(hold);
+      this.#open();
+      return again.then(() => {
+        heldSinceMs = this.#deps.clock.monotonicMs();
+      });
+    };
     return {
+      commit,
+      pause,
       nextPart: () => {
-        const error = this.#shutBy ?? this.#deps.turns.commitNow();
-        if (error !== undefined) return Promise.reject(error);
-        const heldMs = this.#deps.clock.monotonicMs() - heldSinceMs;
-        if (heldMs < setsLimits.gateHoldMs.value || this.waitingCount === 0)
-          return this.#deps.loop.yieldIfOverBudget();
-        const again = this.#queueCloser(hold);
-        this.#open();
-        return again.then(() => {
-          heldSinceMs = this.#deps.clock.monotonicMs();
-        });
+        const error = commit();
+        return error === undefined ? pause() : Promise.reject(error);
       },
       release: () => {
         if (this.#holder === hold) this.#open();

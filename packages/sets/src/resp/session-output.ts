@@ -1,6 +1,6 @@
 // What leaves a session, in order: replies of a turn wait until it is synced if they must, then until the sink
 // takes them.
-import { assert, type SynclineError } from '@syncline/kernel';
+import { assert, SynclineError } from '@syncline/kernel';
 import type { RespSink } from '../sets.js';
 
 interface HeldReplies {
@@ -56,8 +56,12 @@ export class SessionOutput {
     }
   }
 
-  /** False when some replies wait for a higher number. */
-  synced(number: number): boolean {
+  /** Whether replies wait for a sync. */
+  get isHolding(): boolean {
+    return this.#held.length > 0;
+  }
+
+  synced(number: number): void {
     let released = 0;
     while (released < this.#held.length && (this.#held[released]?.number ?? 0) <= number)
       released += 1;
@@ -67,7 +71,6 @@ export class SessionOutput {
       this.#send(bytes);
     }
     if (held.length > 0) this.#settle();
-    return this.#held.length === 0;
   }
 
   /** A sync failed: each reply that waits becomes this error. False when a part of a reply was among them. */
@@ -144,4 +147,19 @@ export class SessionOutput {
 export function misconfReplies(error: SynclineError, count: number): Uint8Array {
   const line = `-MISCONF ${error.message.replaceAll(/[\r\n]/g, ' ')}\r\n`;
   return Buffer.from(line.repeat(count), 'latin1');
+}
+
+/** For someone who must wait until replies have left. */
+export function deferred() {
+  let resolve: () => void = () => undefined;
+  let reject: (error: unknown) => void = () => undefined;
+  const promise = new Promise<void>((onResolve, onReject) => {
+    resolve = onResolve;
+    reject = onReject;
+  });
+  return { promise, resolve, reject };
+}
+
+export function goneError(): SynclineError {
+  return new SynclineError('closed', 'the client has closed its connection');
 }

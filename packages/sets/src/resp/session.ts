@@ -9,7 +9,7 @@
 // S5   Replies leave when their turn is in the log. If it was undone, what was answered since its first change
 //      becomes an error.
 // S10  Reading stops above a limit of unsent replies; a client that takes too few is cut.
-import { type Clock, type Metrics, SynclineError } from '@syncline/kernel';
+import type { Clock, Metrics, SynclineError } from '@syncline/kernel';
 import type { CommandContext } from '../commands/command.js';
 import type { Dispatch } from '../commands/dispatch.js';
 import type { ServerFacts } from '../commands/server-facts.js';
@@ -27,7 +27,7 @@ import {
   TurnBudget,
   type TurnCounter,
 } from './session-limits.js';
-import { misconfReplies, SessionOutput } from './session-output.js';
+import { deferred, goneError, misconfReplies, SessionOutput } from './session-output.js';
 
 const outputPauseBytes = setsLimits.outputPauseBytes.value;
 
@@ -82,6 +82,8 @@ export class Session implements RespSession, TurnMember {
   #completeEnd = 0;
   #repliesCount = 0;
   #doubtfulCount = 0;
+  /** One of them is the end of a reply of which a part has left: an error cannot take its place. */
+  #hasTail = false;
 
   constructor(deps: SessionDeps, { id, peer }: SessionOptions) {
     this.#deps = deps;
@@ -172,7 +174,8 @@ export class Session implements RespSession, TurnMember {
   turnEnded(error: SynclineError | undefined, number: number): void {
     this.#isJoined = false;
     if (error === undefined) {
-      this.#output.write(this.#writer.take(this.#completeEnd), number, this.#repliesCount);
+      const repliesCount = this.#hasTail ? 0 : this.#repliesCount;
+      this.#output.write(this.#writer.take(this.#completeEnd), number, repliesCount);
     } else {
       const clean = this.#writer.take(this.#cleanEnd);
       this.#output.write(clean, number, this.#repliesCount - this.#doubtfulCount);
@@ -184,18 +187,20 @@ export class Session implements RespSession, TurnMember {
     this.#completeEnd = 0;
     this.#repliesCount = 0;
     this.#doubtfulCount = 0;
+    this.#hasTail = false;
     this.#checkOutput();
     if (this.#isEnding && this.#pause !== 'command') this.#output.end();
   }
 
   turnsSynced(number: number): boolean {
-    const isDone = this.#output.synced(number);
-    this.#drained();
-    return isDone;
+    this.#output.synced(number);
+    this.#drained(); // it may go on, and have replies that wait again
+    return !this.#output.isHolding;
   }
 
   turnsFailed(error: SynclineError): void {
-    if (!this.#output.refuse(error)) this.#cut('killed');
+    if (this.#output.refuse(error)) this.#drained();
+    else this.#cut('killed');
   }
 
   get #unsentBytes(): number {
@@ -287,12 +292,15 @@ export class Session implements RespSession, TurnMember {
   }
 
   #waitFor(answer: Promise<void>, mark: number): void {
-    const { clock, metrics, onBug } = this.#deps;
+    const { clock, metrics, turns, onBug } = this.#deps;
     const startMs = clock.monotonicMs();
     answer.then(
       () => {
         metrics.observe('syncline_sets_command_seconds', (clock.monotonicMs() - startMs) / 1000);
         if (this.#isGone) return;
+        // What it has written and read is in the log, whatever becomes of this turn: see Keyspace.commit.
+        turns.commitNow();
+        if (this.#writer.isTaken(mark)) this.#hasTail = true;
         this.#answered(this.#writer.startOf(mark));
         // In the next turn: many commands that wait for little would otherwise hold the event loop together.
         this.#pause = 'turn';
@@ -383,18 +391,4 @@ export class Session implements RespSession, TurnMember {
     this.#endWith(reason);
     this.#peer.cut();
   }
-}
-
-function deferred() {
-  let resolve: () => void = () => undefined;
-  let reject: (error: unknown) => void = () => undefined;
-  const promise = new Promise<void>((onResolve, onReject) => {
-    resolve = onResolve;
-    reject = onReject;
-  });
-  return { promise, resolve, reject };
-}
-
-function goneError(): SynclineError {
-  return new SynclineError('closed', 'the client has closed its connection');
 }

@@ -146,6 +146,8 @@ export class PlainKeyspace implements Keyspace {
     this.gateHolds += 1;
     return {
       nextPart: () => this.#pause(),
+      commit: () => undefined,
+      pause: () => this.#pause(),
       release: () => {
         this.gateHolds -= 1;
       },
@@ -166,6 +168,10 @@ export class PlainKeyspace implements Keyspace {
       close,
       [Symbol.dispose]: close,
     };
+  }
+
+  commit(): undefined {
+    return undefined;
   }
 
   yieldIfOverBudget(): Promise<void> | undefined {

@@ -47,8 +47,8 @@ export async function readStoredSets(
   const { log } = await load(deps, identity);
   await log.close();
   const { liveDots, xor } = state.digest;
-  const plain = `${sets.version} ${sets.digest(keys)}`;
-  const loaded = `${state.version.toVector()} ${liveDots}:${xor.join(':')}`;
+  const plain = `${String(sets.version)} ${sets.digest(keys)}`;
+  const loaded = `${String(state.version.toVector())} ${liveDots}:${xor.join(':')}`;
   const flaws = plain === loaded ? [] : [`the engine loads ${loaded}, stored is ${plain}`];
   return { ...stored, flaws: [...stored.flaws, ...flaws] };
 }

@@ -128,7 +128,7 @@ export class EmbeddedCells<V, Ver> implements Cells<V, Ver, EmbeddedCell<V, Ver>
     for (const [key, version] of this.#tombstones) {
       if (!isOld(version)) continue;
       const cell = this.find(key);
-      if (cell === undefined || cell.value !== undefined) {
+      if (cell === undefined || cell.value !== undefined || !isOld(cell.version)) {
         this.#tombstones.delete(key); // the index is damaged; the entry decides
         continue;
       }
@@ -157,7 +157,7 @@ export class EmbeddedCells<V, Ver> implements Cells<V, Ver, EmbeddedCell<V, Ver>
     let restored: StoredState<Ver> | undefined;
     try {
       await this.#deps.replace({
-        writeBack: this.writeBack as WriteBack<unknown, unknown>,
+        writeBack: this.writeBack,
         fill: async (batch) => {
           restored = await fillRestore(this.#source(), this.#deps.storage, batch, bytes);
         },

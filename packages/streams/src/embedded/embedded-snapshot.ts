@@ -164,11 +164,12 @@ function checkTable<V, Ver>(
   seen: StoredTable,
 ): void {
   for (let group = 0; group < schema.keyGroups; group += 1) {
-    const [expected, found] = [table, seen].map(
-      ({ counts, sums }) => `${counts[group]} entries with checksums that add up to ${sums[group]}`,
-    );
-    if (expected === undefined || found === undefined || expected === found) continue;
+    const isEqual =
+      table.counts[group] === seen.counts[group] && table.sums[group] === seen.sums[group];
+    if (isEqual) continue;
+    const show = ({ counts, sums }: StoredTable) =>
+      `${counts[group]} entries with checksums that add up to ${sums[group]}`;
     const source = `key group ${group} of state "${schema.uid}"`;
-    throw corrupt(source, { offset: 0, expected, found });
+    throw corrupt(source, { offset: 0, expected: show(table), found: show(seen) });
   }
 }

@@ -1,4 +1,11 @@
-import { createMemoryStorage, type Storage, StorageBatch, SynclineError } from '@syncline/kernel';
+import {
+  createMemoryStorage,
+  randomBelow,
+  type Storage,
+  StorageBatch,
+  SynclineError,
+} from '@syncline/kernel';
+import { createSeededRandom } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import { stateStoreSuite } from '../conformance/state-store-suite.js';
 import { bytesCodec, numberCodec, stringCodec } from '../state/codec.js';
@@ -141,15 +148,42 @@ describe('X23 flush', () => {
     await expect(alsoFailing).rejects.toMatchObject({ code: 'storage-full' });
     expect(state.get('kept')?.value).toBe('first');
     held.failure = undefined;
+    state.put('changed', 'third', 3);
     await store.flush();
     const restarted = await embeddedState(held.storage).open('s', texts);
     expect([restarted.get('kept'), restarted.get('changed')]).toEqual([
       { value: 'first', version: 1 },
-      { value: 'second', version: 2 },
+      { value: 'third', version: 3 },
     ]);
     expect(restarted.prune(1)).toBe(1);
     state.prune(1);
     expect(await restarted.snapshot()).toEqual(await state.snapshot());
+  });
+
+  test('keeps the index of tombstones in step', async () => {
+    const storage = createMemoryStorage();
+    const store = embeddedState(storage);
+    const state = await store.open('s', texts);
+    const indexed = async () => {
+      await store.flush();
+      const keys: string[] = [];
+      for await (const { key } of storage.range({
+        from: Buffer.from('gone/'),
+        to: Buffer.from('h'),
+      })) {
+        keys.push(Buffer.from(key).toString('latin1'));
+      }
+      return keys.map((key) => key.slice('gone/s/\x04'.length)).join(' ');
+    };
+    for (const [version, key] of ['a', 'b', 'c'].entries()) state.delete(key, version);
+    expect(await indexed()).toBe('a b c');
+    state.put('b', 'back', 5);
+    expect(await indexed()).toBe('a c');
+    state.prune(0);
+    state.delete('d', 9);
+    expect(await indexed()).toBe('c d');
+    await state.restore(await state.snapshot());
+    expect(await indexed()).toBe('c d');
   });
 
   test('restoring one state stores the changes of the others in the same batch', async () => {
@@ -191,6 +225,24 @@ describe('X25 the cache', () => {
       if (key % 10 === 9) await store.flush();
     }
     for (let key = 0; key < 2_000; key += 1) expect(state.get(key)).toBe(key);
+  });
+
+  test('answers as a map does while it holds a third of the keys', async () => {
+    const random = createSeededRandom('cache');
+    const store = embeddedState(createMemoryStorage(), { cacheBytesMax: 24_000 });
+    const states = [await store.open('s', counts), await store.open('other', counts)];
+    const models = [new Map<number, number>(), new Map<number, number>()];
+    for (let step = 0; step < 5_000; step += 1) {
+      const which = randomBelow(random, 2);
+      const [state, model] = [states[which], models[which]];
+      const key = randomBelow(random, 100);
+      if (random.float() < 0.5) expect(state?.get(key)).toBe(model?.get(key));
+      else {
+        model?.set(key, step);
+        state?.update(key, () => step);
+      }
+      if (step % 40 === 0) await store.flush();
+    }
   });
 
   test('refuses writes when unflushed changes fill it, and takes them after a flush', async () => {

@@ -81,8 +81,8 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
     if (this.#capture === undefined) table.release();
   }
 
-  /** The entries were decoded by the codec, so no value of theirs can be refused. */
   writeAll(entries: readonly Entry<V, Ver>[]): void {
+    for (const { key, value } of entries) if (value !== undefined) this.#checkValue(value, key);
     for (const { key, value, version } of entries) {
       const slot = this.find(key);
       if (slot === undefined) this.insert(key, value, version);

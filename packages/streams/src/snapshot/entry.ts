@@ -4,6 +4,7 @@
 //
 // X7  Reading an entry gives back what was written, or refuses it.
 import { crc32, SynclineError } from '@syncline/kernel';
+import { streamsLimits } from '../limits.js';
 import { checkLength } from '../state/codec.js';
 import { type Key, readKey, showKey, writeKey } from '../state/key.js';
 import { corrupt, inState, tooNew } from '../state/state-error.js';
@@ -66,9 +67,6 @@ export function readEntry<V, Ver>(
   const start = reader.at;
   const flags = reader.u8();
   if (flags > TOMBSTONE) reader.fail('flags 0 or 1', String(flags), start);
-  if (flags === TOMBSTONE && schema.kind === 'aggregate') {
-    reader.fail('a value, since aggregates have no tombstones', 'a tombstone', start);
-  }
   const codecVersion = reader.varint();
   if (codecVersion > schema.codec.version) {
     throw tooNew(
@@ -83,7 +81,12 @@ export function readEntry<V, Ver>(
   const keyEnd = reader.at;
   const version = schema.versions.read(reader);
   const valueStart = reader.at;
-  const encoded = reader.bytes(reader.varint());
+  const valueLength = reader.varint();
+  const { value: valueLengthMax } = streamsLimits.valueBytesMax;
+  if (valueLength > valueLengthMax) {
+    reader.fail(`a value of at most ${valueLengthMax} bytes`, `${valueLength} bytes`, valueStart);
+  }
+  const encoded = reader.bytes(valueLength);
   if (flags === TOMBSTONE && encoded.length > 0) {
     reader.fail('a tombstone without a value', `${encoded.length} bytes`, valueStart);
   }

@@ -171,6 +171,9 @@ export class SnapshotReader {
       }
       const after = group === previous?.group ? previous.lastKey : undefined;
       const entries = readEntries(block, schema, this.header.keyGroups, after);
+      if (schema.kind === 'aggregate' && entries.some(({ value }) => value === undefined)) {
+        block.payload.fail('values only, since this is an aggregate', 'a tombstone');
+      }
       const last = entries.at(-1);
       assert(last !== undefined, 'a block has entries');
       previous = { group, lastKey: { start: last.keyStart, end: last.keyEnd } };

@@ -223,9 +223,18 @@ describe('X9 a snapshot that is well sealed and still wrong', () => {
   });
 
   test('a tombstone in an aggregate', async () => {
-    const bytes = plainSnapshot([{ key: 'a', value: undefined, version: 1 }], 128);
     const state = await memoryState().open('s', aggregate(stringCodec));
-    await expect(state.restore(bytes)).rejects.toMatchObject({ code: 'incompatible' });
+    state.update('a', () => '');
+    const bytes = Buffer.from(await state.snapshot());
+    const blockStart = 16 + bytes.readUInt32BE(12) + 4;
+    const block = Buffer.from(bytes.subarray(blockStart, -21 - 4));
+    block[13] = 1; // the flags of its entry
+    const sealed = withCrc(block);
+    const counts = bytes.subarray(-20, -4);
+    const end = u(crc32(Buffer.concat([sealed.subarray(-4), counts])), 4);
+    const head = bytes.subarray(0, blockStart);
+    const changed = Buffer.concat([head, sealed, Buffer.from('E'), counts, end]);
+    await expect(state.restore(changed)).rejects.toEqual(corrupt);
   });
 
   test('flags that this release does not know are too new', () => {

@@ -2,12 +2,11 @@
 //
 // `VersionedState` and `AggregateState` hold the rules, once; `MemoryCells` and `EmbeddedCells` hold the
 // cells, one per key. All of it is synchronous except for what reads or writes a whole snapshot.
-import type { Clock } from '@syncline/kernel';
+import { type Clock, SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import type { Entry, ReadEntry } from '../snapshot/entry.js';
 import { SnapshotReader } from '../snapshot/snapshot-file.js';
 import type { Key } from './key.js';
-import { incompatible } from './state-error.js';
 import type { StateSchema } from './state-schema.js';
 
 /** `Cell` is however an implementation refers to the current content of a key, until that is removed. */
@@ -79,7 +78,11 @@ export function* readSnapshot<V, Ver>(
   const reader = new SnapshotReader(bytes);
   reader.checkFits(schema);
   if (scope === 'whole' && reader.isPartial) {
-    throw incompatible('the snapshot', 'keys', 'all', 'some only: use restoreKeys');
+    throw new SynclineError(
+      'incompatible',
+      'the snapshot holds some keys only and cannot replace a whole state; merge it with restoreKeys',
+      { details: { field: 'keys', expected: 'all', found: 'some' } },
+    );
   }
   const budget = new SliceBudget();
   for (const entries of reader.entries(schema)) {

@@ -36,7 +36,7 @@ export const numberCodec: Codec<number> = {
   version: 1,
   encode(value) {
     if (typeof value !== 'number') throw wrongType('number', value);
-    scratch.setFloat64(0, value);
+    scratch.setFloat64(0, Number.isNaN(value) ? Number.NaN : value); // one of many bit patterns
     return scratchBytes;
   },
   decode(bytes) {

@@ -71,6 +71,7 @@ describe('X1 the bytes of keys', () => {
 
   test.each([
     ['', 'nothing'],
+    [`04${'78'.repeat(1_025)}`, 'a string that is too long'],
     ['05', 'an unknown tag'],
     ['0280000000000000', 'a number that is cut'],
     ['02800000000000002a00', 'a number with more behind it'],

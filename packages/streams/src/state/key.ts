@@ -93,6 +93,10 @@ export function writeKey(writer: ByteWriter, key: Key): void {
 /** Reads a key that takes `length` bytes. */
 export function readKey(reader: ByteReader, length: number): Key {
   const start = reader.at;
+  const lengthMax = 1 + streamsLimits.keyBytesMax.value;
+  if (length < 1 || length > lengthMax) {
+    reader.fail(`a key of 1 to ${lengthMax} bytes`, `${length} bytes`);
+  }
   const tag = reader.u8();
   if (tag === TAG.string) return reader.utf8(length - 1);
   if (tag !== TAG.number && tag !== TAG.bigint) reader.fail('a key', `tag ${tag}`, start);

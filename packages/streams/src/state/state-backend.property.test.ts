@@ -169,52 +169,60 @@ describe('X3 X4 versioned state', () => {
   const steps: fc.Arbitrary<Step<Backend, Model>> = fc.oneof(
     {
       weight: 6,
-      arbitrary: puts.map(([key, value, version]) => ({
-        label: `put ${String(key)} ${value} ${rank(version)}`,
-        real: ({ backend }) =>
-          outcomeOf(() =>
-            value === undefined ? backend.delete(key, version) : backend.put(key, value, version),
-          ),
-        model: (model) => apply(model, key, value, version),
-      })),
+      arbitrary: puts.map(
+        ([key, value, version]): Step<Backend, Model> => ({
+          label: `put ${String(key)} ${value} ${rank(version)}`,
+          real: ({ backend }) =>
+            outcomeOf(() =>
+              value === undefined ? backend.delete(key, version) : backend.put(key, value, version),
+            ),
+          model: (model) => apply(model, key, value, version),
+        }),
+      ),
     },
     {
       weight: 2,
-      arbitrary: keys.map((key) => ({
-        label: `get ${String(key)}`,
-        real: ({ backend }) => backend.get(key),
-        model: (model) => (model.get(key)?.value === undefined ? undefined : model.get(key)),
-      })),
+      arbitrary: keys.map(
+        (key): Step<Backend, Model> => ({
+          label: `get ${String(key)}`,
+          real: ({ backend }) => backend.get(key),
+          model: (model) => (model.get(key)?.value === undefined ? undefined : model.get(key)),
+        }),
+      ),
     },
-    versions.map((through) => ({
-      label: `prune ${rank(through)}`,
-      real: ({ backend }) => backend.prune(through),
-      model: (model) => {
-        const old = [...model].filter(
-          ([, { value, version }]) => value === undefined && rank(version) <= rank(through),
-        );
-        for (const [key] of old) model.delete(key);
-        return old.length;
-      },
-    })),
+    versions.map(
+      (through): Step<Backend, Model> => ({
+        label: `prune ${rank(through)}`,
+        real: ({ backend }) => backend.prune(through),
+        model: (model) => {
+          const old = [...model].filter(
+            ([, { value, version }]) => value === undefined && rank(version) <= rank(through),
+          );
+          for (const [key] of old) model.delete(key);
+          return old.length;
+        },
+      }),
+    ),
     // Entries of another state, merged all or nothing.
-    fc.uniqueArray(puts, { selector: ([key]) => key, maxLength: 4 }).map((entries) => ({
-      label: `merge ${entries.length}`,
-      async real({ backend }) {
-        const other = await memoryState().open('s', versioned(stringCodec, 'logical-time'));
-        for (const [key, value, version] of entries) {
-          if (value === undefined) other.delete(key, version);
-          else other.put(key, value, version);
-        }
-        return settledOf(backend.restoreKeys(await other.snapshot()));
-      },
-      model(model) {
-        const results = entries.map((entry) => decide(model, ...entry));
-        if (results.includes('version-conflict')) return 'version-conflict';
-        for (const entry of entries) apply(model, ...entry);
-        return 'done';
-      },
-    })),
+    fc.uniqueArray(puts, { selector: ([key]) => key, maxLength: 4 }).map(
+      (entries): Step<Backend, Model> => ({
+        label: `merge ${entries.length}`,
+        async real({ backend }) {
+          const other = await memoryState().open('s', versioned(stringCodec, 'logical-time'));
+          for (const [key, value, version] of entries) {
+            if (value === undefined) other.delete(key, version);
+            else other.put(key, value, version);
+          }
+          return settledOf(backend.restoreKeys(await other.snapshot()));
+        },
+        model(model) {
+          const results = entries.map((entry) => decide(model, ...entry));
+          if (results.includes('version-conflict')) return 'version-conflict';
+          for (const entry of entries) apply(model, ...entry);
+          return 'done';
+        },
+      }),
+    ),
     commonSteps<Model>() as unknown as fc.Arbitrary<Step<Backend, Model>>,
   );
 
@@ -277,33 +285,39 @@ describe('X4 aggregate state', () => {
   const steps: fc.Arbitrary<Step<Backend, Model>> = fc.oneof(
     {
       weight: 6,
-      arbitrary: fc.tuple(keys, values).map(([key, value]) => ({
-        label: `update ${String(key)}`,
-        real: ({ backend }) => backend.update(key, append(value)),
-        model: (model) => update(model, key, value),
-      })),
+      arbitrary: fc.tuple(keys, values).map(
+        ([key, value]): Step<Backend, Model> => ({
+          label: `update ${String(key)}`,
+          real: ({ backend }) => backend.update(key, append(value)),
+          model: (model) => update(model, key, value),
+        }),
+      ),
     },
     {
       weight: 2,
-      arbitrary: keys.map((key) => ({
-        label: `get ${String(key)}`,
-        real: ({ backend }) => backend.get(key),
-        model: (model) => model.get(key),
-      })),
+      arbitrary: keys.map(
+        (key): Step<Backend, Model> => ({
+          label: `get ${String(key)}`,
+          real: ({ backend }) => backend.get(key),
+          model: (model) => model.get(key),
+        }),
+      ),
     },
-    fc.uniqueArray(keys, { maxLength: 3 }).map((some) => ({
-      label: `merge ${some.length}`,
-      async real({ backend }) {
-        const other = await memoryState().open('s', aggregate(jsonCodec<readonly string[]>()));
-        for (const key of some) other.update(key, append('merged'));
-        return settledOf(backend.restoreKeys(await other.snapshot()));
-      },
-      model(model) {
-        if (some.some((key) => model.has(key))) return 'version-conflict';
-        for (const key of some) update(model, key, 'merged');
-        return 'done';
-      },
-    })),
+    fc.uniqueArray(keys, { maxLength: 3 }).map(
+      (some): Step<Backend, Model> => ({
+        label: `merge ${some.length}`,
+        async real({ backend }) {
+          const other = await memoryState().open('s', aggregate(jsonCodec<readonly string[]>()));
+          for (const key of some) other.update(key, append('merged'));
+          return settledOf(backend.restoreKeys(await other.snapshot()));
+        },
+        model(model) {
+          if (some.some((key) => model.has(key))) return 'version-conflict';
+          for (const key of some) update(model, key, 'merged');
+          return 'done';
+        },
+      }),
+    ),
     commonSteps<Model>() as unknown as fc.Arbitrary<Step<Backend, Model>>,
   );
 

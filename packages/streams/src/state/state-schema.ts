@@ -35,7 +35,7 @@ export function createSchema(
       `keyGroups ${keyGroups} is not a whole number from 1 to ${keyGroupsMax}`,
     );
   }
-  return { uid, kind, codec, versions: versions as VersionType<unknown>, keyGroups };
+  return { uid, kind, codec, versions, keyGroups };
 }
 
 function invalid(field: string, message: string): SynclineError {

@@ -106,7 +106,7 @@ const SOURCE_EDITS = {
   /** A pin keeps what a turn has dropped that was undone. */
   'sets-pin-ignores-undo': [
     {
-      file: 'engine/pins',
+      file: 'engine/open-pins',
       find: 'for (const pin of this.#open) pin.turnUndone();',
       replace: '',
     },
@@ -133,7 +133,7 @@ const SOURCE_EDITS = {
     {
       folder: 'kernel',
       file: 'log/segment-files',
-      find: 'await Promise.all(changed.map((handle) => handle?.sync()));',
+      find: 'await Promise.all(changed.map((handle) => handle.sync()));',
       replace: '',
     },
   ],
@@ -146,8 +146,8 @@ const SOURCE_EDITS = {
     },
     {
       file: 'engine/checkpoints',
-      find: 'pin.walkDropped(ROWS_PER_STEP, (set, member, dot) => {',
-      replace: '((_rows, _add) => false)(ROWS_PER_STEP, (set, member, dot) => {',
+      find: 'pin.walkDropped(stepRows, (set, member, dot) => {',
+      replace: '((_rows, _add) => false)(stepRows, (set, member, dot) => {',
     },
   ],
   /** The log before a checkpoint goes while that may still get lost. */

@@ -4,8 +4,8 @@
 // The log gives the order of the operations, so what is searched for is only where each command stands between them.
 // A command that was answered saw no more than what was stored by then, which is S5; and one that was sent later saw
 // at least that, so the order is the one that clients observe. A read that took several turns must stand at one place
-// all the same, which is S20. Commands without an answer, and those that were refused, may have written their
-// operation or not.
+// all the same, which is S20. A command that was refused has written nothing, which is S7, unless a sync has failed.
+// Then, and without an answer, it may have written its operation or not.
 import { assert } from '@syncline/kernel';
 import type { OrderKeys, PlainOperation, PlainSets, RespReply } from '@syncline/sets/testing';
 import { PlainCommands, replyText } from './plain-commands.js';
@@ -69,24 +69,32 @@ function placesAfter(
   for (const [connection, done] of allDone.entries()) {
     const sent = life.connections[connection]?.[done];
     if (sent === undefined) continue;
-    const answer = isRefused(sent) ? undefined : sent.answer; // a refusal says nothing about the sets
-    const latest = answer?.storedAfter ?? Number.POSITIVE_INFINITY;
-    if (isBounded && position > latest) return []; // it should have been explained before
-    if (position < sent.storedBefore) continue;
-    const isChange = sent.words.some(([name = '']) => CHANGING.test(name));
     const next = { position, done: allDone.with(connection, done + 1) };
+    if (isRefused(sent) && !life.hasSyncFailed) return [next];
+    const answer = isRefused(sent) ? undefined : sent.answer;
+    const latest = isBounded ? storedAfter(answer) : Number.POSITIVE_INFINITY;
+    if (position > latest) return []; // it should have been explained before
+    if (position < sent.storedBefore) continue;
+    const isChange = isChanging(sent);
     if (answer === undefined || explains(sent, before, undefined, keys)) {
-      if (!isChange) return [next]; // a read that fits here need not wait
+      if (!isChange || operation === undefined) return [next]; // what fits here need not wait
       places.unshift(next);
     }
-    const isInTime = !isBounded || position < latest;
-    if (operation !== undefined && isInTime && isChange && explains(sent, before, operation, keys))
+    if (operation === undefined || !isChange || position >= latest) continue;
+    if (explains(sent, before, operation, keys))
       places.push({ position: position + 1, done: next.done });
   }
   return places;
 }
 
-/** An error: the command may have been undone, or may have come too late for its client. */
+function isChanging({ words }: Sent): boolean {
+  return words.some(([name = '']) => CHANGING.test(name));
+}
+
+function storedAfter(answer: Sent['answer']): number {
+  return answer?.storedAfter ?? Number.POSITIVE_INFINITY;
+}
+
 function isRefused({ answer }: Sent): boolean {
   return answer?.replies.at(-1)?.type === '-';
 }
@@ -121,11 +129,11 @@ function versionReply(
   sets: PlainSets,
   keys: OrderKeys,
 ): string | undefined {
-  if (name === 'SYNCLINE.VV') return `$${sets.version}`;
+  if (name === 'SYNCLINE.VV') return `$${String(sets.version)}`;
   if (name !== 'SYNCLINE.DIGEST') return undefined;
   const [count, ...words] = sets.digest(keys).split(':').map(Number);
   const xor = words.map((word) => word.toString(16).padStart(8, '0')).join('');
-  return `[$${sets.version} :${count} $${xor}]`;
+  return `[$${String(sets.version)} :${count} $${xor}]`;
 }
 
 type Element = readonly [set: string, member: string, ...unknown[]];
@@ -159,7 +167,7 @@ function describe(life: SetsLife, { position, done }: Place): string {
       ? 'nothing'
       : `adds [${namesOf(next.added)}], removes [${namesOf(next.removed)}]`;
   const content = sets?.lines().join(', ').slice(0, SHOWN_BYTES_MAX);
-  return `at ${sets?.version} with [${content}] the next operation ${written}; ${waiting.join('; ')}`;
+  return `at ${String(sets?.version)} with [${content}] the next operation ${written}; ${waiting.join('; ')}`;
 }
 
 function namesOf(elements: readonly Element[]): string {

@@ -50,6 +50,8 @@ export class SetsLife {
   readonly steps: SetsStep[];
   appendedCount = 0;
   syncedCount = 0;
+  /** The disk may drop what was not synced, whatever ends the process. */
+  hasSyncFailed = false;
   /** What was sent over each connection, in order. */
   readonly connections: Sent[][] = [];
 
@@ -73,7 +75,6 @@ export class SetsHistory {
   readonly #records: (LogRecord | undefined)[] = [];
   #appendedNumber = 0;
   #syncedNumber = 0;
-  #hasSyncFailed = false;
   /** From every dot that was ever handed to the disk to its element. */
   readonly #dots = new Map<string, string>();
   /** By version, what was shown. */
@@ -112,11 +113,6 @@ export class SetsHistory {
     this.life.syncedCount = this.#records[number - 1]?.operationsCount ?? this.life.syncedCount;
   }
 
-  /** The disk may drop what was not synced, whatever ends the process. */
-  syncFailed(): void {
-    this.#hasSyncFailed = true;
-  }
-
   shown(version: string, digest: string): void {
     const known = this.#digests.get(version) ?? digest;
     assert(known === digest, `S1: at ${version} the digest was ${known}, and is ${digest}`);
@@ -126,21 +122,22 @@ export class SetsHistory {
   /** What a new process will find. Starts its life, and gives the number of records that were lost. */
   recover(stored: StoredSets | undefined, end: LifeEnd): number {
     const last = (stored?.checkpointNumber ?? 0) + (stored?.logRecords ?? 0);
-    const isSyncedOnly = end === 'power' || this.#hasSyncFailed;
+    const isSyncedOnly = end === 'power' || this.life.hasSyncFailed;
     const safe = isSyncedOnly ? this.#syncedNumber : this.#appendedNumber;
     assert(last >= safe, `S6: record ${safe} was stored, ${last} is left after a ${end}`);
     assert(last <= this.#records.length, `S6: record ${last} is found, but was never written`);
     const step = last === 0 ? FIRST_STEP : this.#records[last - 1]?.steps.at(-1);
     assert(step !== undefined, 'records that may be the last one are kept');
     const found = stored?.sets ?? new PlainSets();
-    const [has, had] = [found, step.sets].map((sets) => `${sets.version} ${sets.lines().join()}`);
+    const [has, had] = [found, step.sets].map(
+      (sets) => `${String(sets.version)} ${sets.lines().join()}`,
+    );
     assert(has === had, `S21: after record ${last} the disk holds ${has}, not ${had}`);
     assert((stored?.flaws ?? []).length === 0, `S3: ${stored?.flaws.join()}`);
     const lost = Math.max(0, this.#appendedNumber - last);
     this.#records.length = last;
     this.#records.fill(undefined, 0, Math.max(0, this.#syncedNumber - 1));
     this.#appendedNumber = last;
-    this.#hasSyncFailed = false;
     this.life = new SetsLife(step);
     return lost;
   }

@@ -121,7 +121,7 @@ export class SetsProcess {
     const { version, liveDots, xor } = this.#sets.digest();
     const [step] = history.life.steps;
     const shown = `${String(version)} ${liveDots}:${xor.join(':')}`;
-    const expected = `${step?.sets.version} ${step?.sets.digest(KEYS)}`;
+    const expected = `${String(step?.sets.version)} ${step?.sets.digest(KEYS)}`;
     assert(shown === expected, `S6: a start shows ${shown}, the disk holds ${expected}`);
     const words = xor.map((word) => word.toString(16).padStart(8, '0'));
     history.shown(String(version), `${liveDots} ${words.join('')}`);

@@ -39,7 +39,6 @@ export const setsWorkload: WorkloadEntry = {
   bugs: PLANTED_SETS_BUGS,
   probes: [
     'sets/checkpoint-and-log',
-    'sets/cut',
     'sets/failed',
     'sets/full',
     'sets/half-a-checkpoint',

@@ -53,7 +53,10 @@ export class WatchedFiles implements Files {
         return handle.length;
       },
       append: (parts) => this.#append(handle, segment, parts),
-      truncate: (length) => handle.truncate(length),
+      truncate: (length) => {
+        handle.truncate(length);
+        segment.syncedBytes = Math.min(segment.syncedBytes, length);
+      },
       sync: () => this.#sync(handle, segment),
       close: () => handle.close(),
     };
@@ -61,7 +64,6 @@ export class WatchedFiles implements Files {
 
   async sync(path: string): Promise<void> {
     await this.#inner.sync(path).catch((thrown: unknown) => {
-      if (SEGMENT.test(path)) this.#deps.history.syncFailed();
       throw this.#trouble(thrown);
     });
   }
@@ -107,7 +109,10 @@ export class WatchedFiles implements Files {
     const { history } = this.#deps;
     const bytes = Buffer.concat(parts);
     const headerBytes = handle.length > 0 ? 0 : HEADER_BYTES + (bytes[OWNER_LENGTH_AT] ?? 0);
-    if (bytes.length === headerBytes) return handle.append(parts);
+    if (bytes.length === headerBytes) {
+      handle.append(parts);
+      return;
+    }
     const bodyAt = headerBytes + RECORD_HEAD_BYTES;
     assert(bytes.readUInt32BE(headerBytes) === bytes.length - bodyAt, 'an append is one record');
     history.appending(bytes.subarray(bodyAt));
@@ -125,7 +130,6 @@ export class WatchedFiles implements Files {
     try {
       await handle.sync();
     } catch (thrown) {
-      this.#deps.history.syncFailed();
       throw this.#trouble(thrown);
     }
     segment.syncedBytes = Math.max(segment.syncedBytes, length);
@@ -142,8 +146,10 @@ export class WatchedFiles implements Files {
   }
 
   #trouble(thrown: unknown): unknown {
-    const isFull = thrown instanceof SynclineError && thrown.code === 'storage-full';
-    if (thrown instanceof SynclineError) this.#deps.onTrouble(isFull ? 'full' : 'failed');
+    if (!(thrown instanceof SynclineError)) return thrown; // the process has ended
+    const isFull = thrown.code === 'storage-full';
+    if (!isFull) this.#deps.history.life.hasSyncFailed = true;
+    this.#deps.onTrouble(isFull ? 'full' : 'failed');
     return thrown;
   }
 }

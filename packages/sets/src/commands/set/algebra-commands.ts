@@ -78,10 +78,10 @@ function storeCommand(name: string, rule: SetRule, summary: string): Command {
     async runLong({ args, keyspace, reply }, signal) {
       const destination = args.bytes(1);
       const stored = await withGate(keyspace, signal, async (hold) => {
-        const deps = { keyspace, pause: () => keyspace.yieldIfOverBudget() };
+        const changes = new ChangeParts({ keyspace, hold });
+        const deps = { keyspace, pause: () => changes.pause() };
         const named = { args, from: 2, to: args.length };
         using result = await PinnedAlgebra.open(rule, deps, named);
-        const changes = new ChangeParts({ keyspace, hold });
         await changes.removeAll(args, 1, (member) => result.has(member));
         let count = 0;
         for await (const batch of result.members()) {

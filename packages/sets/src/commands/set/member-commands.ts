@@ -94,7 +94,9 @@ const smismember = define('smismember', -3, ['readonly', 'fast'], {
     for (let member = 2; member < args.length; member += 1) {
       reply.integer(!isMemberTooLong(args, member) && keyspace.has(args, 1, member) ? 1 : 0);
       const pause = reply.room() ?? pauseOf();
-      if (pause !== undefined) await pause;
+      if (pause === undefined) continue;
+      await pause;
+      keyspace.commit(); // what it reads is in the log
     }
   },
 });

@@ -5,7 +5,7 @@
 // equally likely (selection sampling, Knuth 3.4.2 S).
 import { type Random, SynclineError } from '@syncline/kernel';
 import type { ByteList } from '../../byte-list.js';
-import type { Pin } from '../../keyspace.js';
+import type { Pin, WriteHold } from '../../keyspace.js';
 import { setsLimits } from '../../limits.js';
 import type { Reply } from '../../resp/reply.js';
 import { ByteCollector } from '../byte-collector.js';
@@ -176,10 +176,11 @@ function popCount(args: ByteList): number | string {
 
 /** Undefined: more than a reply may hold, and nothing was popped. */
 function popInParts(
-  { args, keyspace }: CommandContext,
+  context: CommandContext,
   count: number,
   signal: AbortSignal,
 ): Promise<ByteList | undefined> {
+  const { args, keyspace } = context;
   return withGate(keyspace, signal, async (hold) => {
     const cardinality = keyspace.cardinality(args, 1);
     const meanBytes = keyspace.memberBytes(args, 1) / Math.max(1, cardinality);
@@ -192,18 +193,37 @@ function popInParts(
       const stored = list.length;
       const part = Math.min(partMax, wanted - stored, keyspace.cardinality(args, 1));
       if (part === 0) break; // others have removed the rest
-      keyspace.pop(args, 1, part, (...bytes) => void words.push(...bytes));
-      try {
-        await hold.nextPart();
-      } catch (error) {
-        // This part was undone. Earlier ones are removed for good, so their members must be returned.
-        if (!(error instanceof SynclineError) || stored === 0) throw error;
-        words.truncate(stored);
+      const error = popPart(context, hold, part, words);
+      if (error !== undefined && stored === 0) throw error;
+      if (error !== undefined) {
+        words.truncate(stored); // this part was undone; earlier ones are removed for good, so they are returned
         break;
+      }
+      try {
+        await hold.pause();
+      } catch (thrown) {
+        if (!(thrown instanceof SynclineError)) throw thrown;
+        break; // the server stops: what was popped so far is the answer
       }
     }
     return list;
   });
+}
+
+/** Returns why the part is not removed. */
+function popPart(
+  { args, keyspace }: CommandContext,
+  hold: WriteHold,
+  count: number,
+  words: ByteCollector,
+): SynclineError | undefined {
+  try {
+    keyspace.pop(args, 1, count, (...bytes) => void words.push(...bytes));
+  } catch (thrown) {
+    if (thrown instanceof SynclineError) return thrown;
+    throw thrown;
+  }
+  return hold.commit();
 }
 
 export const randomCommands: readonly Command[] = [spop, srandmember];

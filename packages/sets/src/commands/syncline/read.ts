@@ -62,6 +62,7 @@ async function runWhenApplied(
     context.facts.blockedQuota.giveBack(1),
   );
   metrics.add('syncline_sets_read_waits_total', 1, { outcome: isApplied ? 'done' : 'timeout' });
+  context.keyspace.commit(); // what it reads is in the log
   if (isApplied) return runInner(known, options, context);
   context.reply.error(errorFor.notReady(context.keyspace.version().toString()));
 }

@@ -14,6 +14,7 @@ import {
   keysToLast,
   type QueuedCommand,
 } from '../command.js';
+import { throwIfUndone } from '../dispatch.js';
 import { errorFor, errorTexts } from '../errors.js';
 import { PatternMeter } from '../glob.js';
 import { Load, transactionLimits } from '../load.js';
@@ -106,6 +107,7 @@ async function runWhenAdmitted(
   try {
     await admitted;
     runInOneTurn(queued, true, context);
+    throwIfUndone(context.keyspace);
   } finally {
     endTransaction(context);
   }

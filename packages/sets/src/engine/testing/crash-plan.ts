@@ -37,9 +37,12 @@ export class CrashPlan extends SeededDiskPlan {
     });
   }
 
-  /** The same whatever the seed is, so that all runs are alike up to their crash. */
+  /**
+   * The same whatever the seed is, so that all runs are alike up to their crash; and slow, so that others write
+   * while a checkpoint is written.
+   */
   override delayMs(operation: DiskOperation): number {
-    return this.#delays.delayMs(operation);
+    return 10 * this.#delays.delayMs(operation);
   }
 
   override verdict(operation: DiskOperation): Verdict {

@@ -6,15 +6,15 @@ import type { EngineLimits } from '../engine-limits.js';
 import type { SetsState } from '../sets-state.js';
 import { linesOf } from './driven-state.js';
 
-/** About ten writes per segment, a checkpoint every thirty, and several slices, blocks and appends per checkpoint. */
+/** A few writes per segment, about twenty per checkpoint, several slices, blocks and appends in each checkpoint. */
 export const lowLimits: Partial<EngineLimits> = {
   logSegmentBytesMax: 400,
   logReserveBytes: 1_000,
-  checkpointLogBytesMin: 1_500,
+  checkpointLogBytesMin: 1_000,
   checkpointBlockBytesMax: 100,
   checkpointChunkBytes: 150,
   checkpointStepRows: 2,
-  stopReplayBytesMax: 300,
+  stopReplayBytesMax: 900,
 };
 
 export interface EngineChoices {
@@ -25,7 +25,7 @@ export interface EngineChoices {
 }
 
 /** Opened, not loaded. */
-export async function openEngine(
+async function openEngine(
   { files, clock, random, logger, metrics }: SimPorts,
   choices: EngineChoices = {},
 ): Promise<SetsEngine> {

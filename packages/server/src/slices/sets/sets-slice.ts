@@ -62,10 +62,10 @@ async function open(deps: SliceDeps): Promise<RunningSlice> {
 
 /** Rejects when the load fails soon; a later failure ends the server. */
 async function loadedOrLater({ loaded }: Sets, deps: SliceDeps): Promise<void> {
-  const { clock, config, fail } = deps;
+  const { clock, config, draining, fail } = deps;
   let isStarted = false;
   loaded.catch((thrown: unknown) => {
-    if (isStarted) fail(located(thrown, config));
+    if (isStarted && !draining.aborted) fail(located(thrown, config));
   });
   const later = new Promise<void>((resolve) => {
     clock.setTimer(LOAD_WAIT_MS, resolve, { unref: true });

@@ -53,7 +53,7 @@ export const streamsLimits = defineLimits({
     why: 'Tombstones of one embedded state; their keys and versions are held in memory so that `prune` need not read the disk. Further deletes are refused until old ones are pruned.',
   },
   sliceEntriesMax: {
-    value: 1_024,
+    value: 512,
     unit: 'entries',
     why: 'Entries that are encoded or decoded in one turn of the event loop, about a millisecond.',
   },

@@ -1,0 +1,12 @@
+export type {
+  ChannelHandler,
+  DeliveredOperation,
+  Mesh,
+  MeshChannel,
+  MeshDeps,
+  MeshOptions,
+  MeshPeer,
+  PeerStatus,
+  PullReason,
+  SnappyCodec,
+} from './mesh.js';

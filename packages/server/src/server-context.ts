@@ -76,7 +76,11 @@ export function createServerContext(
   slices: readonly Slice[],
 ): ServerContext {
   const logger = deps.logger.child({ node: config.nodeId });
-  const metrics = new PromMetrics([serverMetrics, meshMetrics, ...slices.map((slice) => slice.metrics)]);
+  const metrics = new PromMetrics([
+    serverMetrics,
+    meshMetrics,
+    ...slices.map((slice) => slice.metrics),
+  ]);
   const limits = new LimitWatch({ ...deps, logger, metrics });
   const drain = new AbortController();
   setMaxListeners(0, drain.signal); // every event stream listens; Node would take them for a leak

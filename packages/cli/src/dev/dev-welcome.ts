@@ -37,7 +37,9 @@ export function renderDevWelcome(facts: DevWelcomeFacts, paint: Paint): string {
     '\nTry in another terminal:\n',
     renderHints(facts.hints, paint),
     renderHints(redisHint(nodes[0]?.listeners ?? [], nodes[1]?.listeners, facts), paint),
-    nodes.length === 1 ? '' : '\nThe sets are replicated: what is written on one node is read on all.\n',
+    nodes.length === 1
+      ? ''
+      : '\nThe sets are replicated: what is written on one node is read on all.\n',
     `\n${paint('dim', 'Ctrl-C stops all.')}\n\n`,
   ].join('');
 }

@@ -91,7 +91,9 @@ const mesh = {
   }),
   maxRetries: integerSetting(
     { min: 0, max: 100, default: 5 },
-    { help: 'How often unacknowledged operations are sent again before the peer is asked to pull.' },
+    {
+      help: 'How often unacknowledged operations are sent again before the peer is asked to pull.',
+    },
   ),
   retryBackoffMs: integerSetting(
     { min: 1, max: 60_000, default: 100 },

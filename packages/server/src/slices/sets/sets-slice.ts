@@ -36,6 +36,7 @@ async function open(deps: SliceDeps): Promise<RunningSlice> {
     {
       ...deps,
       files: await deps.openFiles(),
+      mesh: deps.mesh,
       processBytes: () => process.memoryUsage.rss(),
       onBug: (thrown) => void reportBug(logger, thrown, { slice: 'sets' }),
     },
@@ -44,6 +45,8 @@ async function open(deps: SliceDeps): Promise<RunningSlice> {
       clusterId: config.mesh.clusterId,
       durability: config.sets.durability,
       memoryBytesMax: config.sets.memoryMaxBytes,
+      startupDelayMs: config.sets.startupDelayMs,
+      antiEntropyIntervalMs: config.sets.antiEntropyIntervalMs,
       ...(password === undefined ? {} : { password }),
       version: readVersion(),
       port: config.resp.port,

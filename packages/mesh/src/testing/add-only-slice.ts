@@ -1,0 +1,173 @@
+// The smallest slice that can show what the mesh does wrong: a list of operations that only grows.
+//
+// It checks each delivery, commits after a while as a disk does, can undo what it has not committed, can refuse for a
+// while, and repairs by asking a peer for all operations that it lacks. A repair is only made when the mesh wants one:
+// a lost operation that nobody noticed stays lost.
+import { type ActorId, assert, type Clock, dot, type Timer, VersionVector } from '@syncline/kernel';
+import type { ChannelHandler, DeliveredOperation, MeshChannel, PullReason } from '../mesh.js';
+import { type OperationHead, readOperationHeads } from '../operation-head.js';
+import { encodeOperation } from './encode-operation.js';
+
+/** What survives a crash. */
+export interface SliceDisk {
+  epoch: number;
+  readonly log: Uint8Array[];
+  readonly version: VersionVector;
+}
+
+export function emptyDisk(): SliceDisk {
+  return { epoch: 0, log: [], version: new VersionVector() };
+}
+
+export interface AddOnlySliceOptions {
+  readonly actor: ActorId;
+  /** Time from applying to committing. */
+  readonly commitMs: () => number;
+}
+
+interface Uncommitted {
+  readonly head: OperationHead;
+  readonly isOwn: boolean;
+}
+
+const openKind = 11;
+const payloadKind = 13;
+
+export class AddOnlySlice implements ChannelHandler {
+  channel: MeshChannel | undefined;
+  readonly pulls: Record<PullReason | 'up', number> = { overflow: 0, gap: 0, evicted: 0, up: 0 };
+  readonly #clock: Clock;
+  readonly #disk: SliceDisk;
+  readonly #options: AddOnlySliceOptions;
+  #memory: VersionVector;
+  #uncommitted: Uncommitted[] = [];
+  /** What our last operation knew of others. */
+  #known = new VersionVector();
+  #commit: Timer | undefined;
+  #isRefusing = false;
+
+  constructor(clock: Clock, disk: SliceDisk, options: AddOnlySliceOptions) {
+    this.#clock = clock;
+    this.#disk = disk;
+    this.#options = options;
+    this.#memory = disk.version.copy();
+  }
+
+  /** Makes an operation with this many counters. */
+  add(count: number, body: Uint8Array): void {
+    const { actor } = this.#options;
+    const base = this.appliedCounter(actor) + 1;
+    const dependencies = VersionVector.of(
+      ...this.#memory
+        .entries()
+        .filter(
+          (entry) => entry.actor !== actor && entry.counter > this.#known.counterOf(entry.actor),
+        ),
+    );
+    this.#known = this.#memory.copy();
+    const encoded = encodeOperation({ dot: dot(actor, base), count, dependencies, body });
+    this.#apply(encoded, true);
+  }
+
+  /** From now on, until `accept`, nothing is taken. */
+  refuse(): void {
+    this.#isRefusing = true;
+  }
+
+  accept(): void {
+    this.#isRefusing = false;
+    this.channel?.resume();
+  }
+
+  /** The disk was full: what was not committed is undone. */
+  undo(): void {
+    this.#commit?.cancel();
+    this.#commit = undefined;
+    this.#uncommitted = [];
+    this.#memory = this.#disk.version.copy();
+    this.#known = new VersionVector(); // the next operation names too much, which is harmless
+  }
+
+  appliedCounter(actor: ActorId): number {
+    return this.#memory.counterOf(actor);
+  }
+
+  version(): VersionVector {
+    return this.#disk.version.copy();
+  }
+
+  deliver(operation: DeliveredOperation): 'taken' | 'wait' {
+    if (this.#isRefusing) return 'wait';
+    this.#apply(operation.encoded.slice(), false);
+    return 'taken';
+  }
+
+  message(peer: number, kind: number, body: Uint8Array): void {
+    if (kind === openKind) this.#answer(peer, VersionVector.fromBytes(body));
+    else if (kind === payloadKind) this.#repair(body);
+  }
+
+  peerUp(peer: number): void {
+    this.pulls.up += 1;
+    this.#pull(peer);
+  }
+
+  peerDown(): void {}
+
+  pullWanted(peer: number, reason: PullReason): void {
+    this.pulls[reason] += 1;
+    this.#pull(peer);
+  }
+
+  close(): void {
+    this.#commit?.cancel();
+  }
+
+  #apply(encoded: Uint8Array, isOwn: boolean): void {
+    const [head] = readOperationHeads(encoded);
+    assert(head !== undefined, 'an operation is delivered whole');
+    const { actor, base, last, dependencies } = head;
+    assert(this.appliedCounter(actor) === base - 1, `M23: ${base} is not next for ${actor}`);
+    assert(
+      dependencies === undefined || this.#memory.dominates(dependencies),
+      `M23: ${dependencies} is not applied here, ${this.#memory} is`,
+    );
+    this.#memory.advance(actor, last);
+    this.#uncommitted.push({ head, isOwn });
+    this.#commit ??= this.#clock.setTimer(this.#options.commitMs(), () => this.#commitAll());
+  }
+
+  #commitAll(): void {
+    this.#commit = undefined;
+    const committed = this.#uncommitted;
+    this.#uncommitted = [];
+    for (const { head } of committed) {
+      this.#disk.log.push(head.encoded);
+      this.#disk.version.advance(head.actor, head.last);
+    }
+    for (const { head, isOwn } of committed) {
+      if (isOwn) this.channel?.publish(head.encoded, head.base, head.last);
+    }
+    this.channel?.committed();
+  }
+
+  #pull(peer: number): void {
+    this.channel?.send(peer, openKind, this.#disk.version.toBytes());
+  }
+
+  #answer(peer: number, version: VersionVector): void {
+    const missing = this.#disk.log.filter((encoded) => {
+      const [head] = readOperationHeads(encoded);
+      return head !== undefined && head.last > version.counterOf(head.actor);
+    });
+    if (missing.length > 0) this.channel?.send(peer, payloadKind, Buffer.concat(missing));
+  }
+
+  /** Operations come in the order in which the peer has applied them, so each is ready when it is reached. */
+  #repair(body: Uint8Array): void {
+    for (const { actor, last, encoded } of readOperationHeads(body)) {
+      if (last > this.appliedCounter(actor)) this.#apply(encoded.slice(), false);
+    }
+    this.channel?.resume();
+  }
+}

@@ -101,8 +101,6 @@ describe('class buffered', () => {
       await write('first');
       const before = contentOf(engine.state);
       const { signal } = new AbortController();
-      const hold = await engine.keyspace.closeGate(signal);
-      const refused = expect(engine.keyspace.closeGate(signal)).rejects.toEqual(failed);
       disk.failing = /^handle-write log/;
       await Promise.all([write('second'), write('third')]);
       expect(outcomes).toEqual(['stored', 'storage-failed', 'storage-failed']);
@@ -110,9 +108,7 @@ describe('class buffered', () => {
       disk.failing = undefined;
       expectWritesRefused(engine);
       await expect(engine.keyspace.admitWrite()).rejects.toEqual(failed);
-      await refused;
-      await expect(hold.nextPart()).rejects.toEqual(failed);
-      hold.release();
+      await expect(engine.keyspace.closeGate(signal)).rejects.toEqual(failed);
       await engine.turns.settled();
       expectReadsGoOn(engine, 1);
       expect(engine.failure).toEqual(failed);
@@ -127,6 +123,21 @@ describe('class buffered', () => {
       const refused = expect(engine.keyspace.closeGate(signal)).rejects.toEqual(failed);
       await Promise.all([write('second'), refused]);
       expect(outcomes).toEqual(['stored', 'storage-failed']);
+    }));
+
+  test('a large command is told that a part was not stored, and so are those that wait behind it', () =>
+    withFailingDisk('buffered', async ({ engine, disk, write }) => {
+      await write('first');
+      const { signal } = new AbortController();
+      const hold = await engine.keyspace.closeGate(signal);
+      const refused = expect(engine.keyspace.closeGate(signal)).rejects.toEqual(failed);
+      disk.failing = /^handle-write log/;
+      engine.keyspace.add(listOf('a', 'second'), 0, 1);
+      await expect(hold.nextPart()).rejects.toEqual(failed);
+      expectWritesRefused(engine);
+      hold.release();
+      await refused;
+      expectReadsGoOn(engine, 1);
     }));
 
   test('a failed sync in the background refuses writes, and reads go on', () =>

@@ -2,7 +2,7 @@ import { silentMetrics } from '@syncline/kernel';
 import { expect, test } from 'vitest';
 import { ByteList } from '../byte-list.js';
 import { createCommandTable } from './command-table.js';
-import { resolveCommand } from './lookup.js';
+import { resolveCommand } from './dispatch.js';
 import { wordsOf } from './testing/command-rig.js';
 
 const table = createCommandTable({ metrics: silentMetrics });

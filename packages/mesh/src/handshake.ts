@@ -107,7 +107,10 @@ export class Handshake {
     if (dialledNodeId !== undefined && hello.nodeId !== dialledNodeId) {
       return this.#fail('refused', `node ${hello.nodeId} answered; check the addresses of peers`);
     }
-    if (hello.nodeId === nodeId || !isPeer(hello.nodeId)) {
+    if (hello.nodeId === nodeId) {
+      return this.#fail('refused', `it has our own node id ${nodeId}; node ids must differ`);
+    }
+    if (!isPeer(hello.nodeId)) {
       return this.#fail('refused', `node ${hello.nodeId} is not among the configured peers`);
     }
     if (hello.nonce.length !== NONCE_BYTES) return this.#fail('protocol', 'its nonce is malformed');

@@ -144,15 +144,13 @@ export class Peer {
     if (!isCurrent && (this.#link !== undefined || !link.isDialled)) return;
     const { clock, logger } = this.#deps;
     this.#link = undefined;
-    this.#lastError = why;
     if (this.#state === 'connected') {
       logger.info('peer disconnected', { peer: this.nodeId, reason: why });
       const livedMs = clock.monotonicMs() - this.#upMs;
       if (livedMs >= meshLimits.reconnectBackoffMsMax.value) this.#attempt = 0;
+      this.#lastError = why;
     }
-    this.#setState('down');
-    this.#retryLater();
-    this.#contacted();
+    this.#failed(why);
   }
 
   #choose(old: PeerLink, link: PeerLink): CloseCode | undefined {
@@ -187,13 +185,24 @@ export class Peer {
       else connection.destroy();
     } catch (thrown) {
       if (this.#dialling !== dialling) return;
-      this.#lastError = SynclineError.from(thrown).message;
-      this.#setState('down');
-      this.#retryLater();
-      this.#contacted();
+      this.#dialling = undefined;
+      this.#failed(SynclineError.from(thrown).message);
     } finally {
       if (this.#dialling === dialling) this.#dialling = undefined;
     }
+  }
+
+  /** There is no connection, or none any more. */
+  #failed(why: string): void {
+    const { nodeId, address } = this;
+    // Repeats say nothing new.
+    if (why !== this.#lastError) {
+      this.#deps.logger.warn('cannot connect to peer', { peer: nodeId, address, reason: why });
+    }
+    this.#lastError = why;
+    this.#setState('down');
+    this.#retryLater();
+    this.#contacted();
   }
 
   #stopDialling(): void {

@@ -2,6 +2,7 @@
 //
 // The reader is stricter than Protobuf: callers refuse fields that they do not know. A frame that is only half
 // understood must not be acted on; a new field needs a new version of the protocol.
+import { isUtf8 } from 'node:buffer';
 import { SynclineError } from '@syncline/kernel';
 
 const varintBytesMax = 5;
@@ -135,6 +136,7 @@ export class WireFields {
     if (bytes.length > bytesMax) {
       throw malformed(`a text has ${bytes.length} bytes, at most ${bytesMax}`);
     }
+    if (!isUtf8(bytes)) throw malformed('a text is not UTF-8');
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
   }
 }

@@ -1,0 +1,227 @@
+import {
+  actorId,
+  dot,
+  type Random,
+  randomBelow,
+  SynclineError,
+  VersionVector,
+} from '@syncline/kernel';
+import { createSeededRandom } from '@syncline/kernel/testing';
+import {
+  encodeMeshFrame,
+  encodeMeshOperations,
+  parseMeshFrame,
+} from '@syncline/protocol/operations';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import {
+  decodeFrame,
+  encodeFrame,
+  encodeOperationsFrame,
+  type Frame,
+  LENGTH_BYTES,
+} from './frame-codec.js';
+import { FrameSplitter } from './frame-splitter.js';
+import { readOperationHeads } from './operation-head.js';
+import {
+  arbitraryDot,
+  arbitraryFrame,
+  arbitraryVersion,
+  protobufFrame,
+} from './testing/arbitrary-frames.js';
+import { encodeOperation } from './testing/encode-operation.js';
+
+const arbitraryBytes = fc.uint8Array({ maxLength: 300 });
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
+}
+
+/** Version vectors compare by their entries, and any kind of bytes by its content. */
+function plain(value: unknown): unknown {
+  if (value instanceof VersionVector) return value.toString();
+  if (value instanceof Uint8Array) return hex(value);
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plain(each)]));
+}
+
+function bodyOf(encoded: Uint8Array): Uint8Array {
+  const length = new DataView(encoded.buffer, encoded.byteOffset).getUint32(0);
+  expect(length).toBe(encoded.length - LENGTH_BYTES);
+  return encoded.subarray(LENGTH_BYTES);
+}
+
+test('M1 frames are written byte by byte as Protobuf-ES writes them, and read back', () => {
+  fc.assert(
+    fc.property(arbitraryFrame, (frame) => {
+      const encoded = bodyOf(encodeFrame(frame));
+      expect(hex(encoded)).toBe(hex(encodeMeshFrame(protobufFrame(frame))));
+      expect(plain(decodeFrame(encoded))).toEqual(plain(frame));
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('M1 messages of slices travel as the bytes of their field', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 2 ** 32 - 1 }), arbitraryBytes, (channel, sums) => {
+      const body = { case: 'symbols', value: { session: 7, from: 32, sums, last: true } } as const;
+      const encoded = encodeMeshFrame({ channel, body });
+      const frame = decodeFrame(encoded);
+      expect(frame).toMatchObject({ channel, kind: 'message', field: 14 });
+      expect(hex(bodyOf(encodeFrame(frame)))).toBe(hex(encoded));
+    }),
+  );
+  expect(() =>
+    decodeFrame(encodeMeshFrame({ channel: 1, body: { case: 'close', value: {} } })),
+  ).toThrow('unknown');
+});
+
+test('M1 operations written one behind the other are one message, as Protobuf-ES reads it', () => {
+  const arbitraryOperation = fc.record({
+    dot: arbitraryDot.map(({ actor, counter }) => dot(actor, Math.min(counter, 2 ** 53 - 100_000))),
+    count: fc.integer({ min: 1, max: 70_000 }),
+    dependencies: arbitraryVersion,
+    body: arbitraryBytes,
+  });
+  fc.assert(
+    fc.property(fc.array(arbitraryOperation, { maxLength: 5 }), (operations) => {
+      const independent = operations.map((operation) => ({
+        ...operation,
+        dependencies: VersionVector.of(
+          ...operation.dependencies.entries().filter(({ actor }) => actor !== operation.dot.actor),
+        ),
+      }));
+      const frame = bodyOf(encodeOperationsFrame(3, independent.map(encodeOperation)));
+      const parsed = parseMeshFrame(frame);
+      expect(parsed).toMatchObject({ channel: 3, body: { case: 'operations' } });
+      const message = encodeMeshOperations({
+        operations: independent.map((operation) => ({
+          dot: VersionVector.of(operation.dot).toBytes(),
+          count: operation.count,
+          dependencies: operation.dependencies.toBytes(),
+          body: operation.body,
+        })),
+      });
+      const decoded = decodeFrame(frame);
+      expect(decoded.kind === 'operations' && hex(decoded.encoded)).toBe(hex(message));
+      const heads = [...readOperationHeads(message)].map(({ actor, base, last, dependencies }) => [
+        dot(actor, base),
+        last - base + 1,
+        (dependencies ?? new VersionVector()).toString(),
+      ]);
+      expect(heads).toEqual(
+        independent.map(({ dot: first, count, dependencies }) => [
+          first,
+          count,
+          dependencies.toString(),
+        ]),
+      );
+    }),
+    { numRuns: 200 },
+  );
+});
+
+/** The same bytes with a few changes. */
+function damaged(random: Random, bytes: Uint8Array): Uint8Array {
+  const result = [...bytes];
+  for (let left = 1 + randomBelow(random, 3); left > 0; left -= 1) {
+    const at = randomBelow(random, result.length + 1);
+    const kind = randomBelow(random, 4);
+    if (kind === 0) result[at] = (result[at] ?? 0) ^ (1 << randomBelow(random, 8));
+    else if (kind === 1) result.splice(at, randomBelow(random, 4));
+    else if (kind === 2) result.splice(at, 0, ...random.bytes(randomBelow(random, 4)));
+    else result.splice(at, result.length);
+  }
+  return Uint8Array.from(result);
+}
+
+function attempt<T>(act: () => T): T | Error {
+  try {
+    return act();
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+test('M1 damaged frames are refused with an error of ours, or are what Protobuf-ES reads too', () => {
+  const judgements = { read: 0, refused: 0 };
+  fc.assert(
+    fc.property(arbitraryFrame, fc.nat(), (frame, seed) => {
+      const bytes = damaged(createSeededRandom(seed), bodyOf(encodeFrame(frame)));
+      const ours = attempt(() => decodeFrame(bytes));
+      judgements[ours instanceof Error ? 'refused' : 'read'] += 1;
+      if (ours instanceof Error) expect(ours).toBeInstanceOf(SynclineError);
+      else if (ours.kind !== 'message' && ours.kind !== 'operations') {
+        expect(hex(bodyOf(encodeFrame(ours)))).toBe(hex(encodeMeshFrame(parseMeshFrame(bytes))));
+      }
+    }),
+    { numRuns: 3_000 },
+  );
+  expect(judgements.read).toBeGreaterThan(100);
+  expect(judgements.refused).toBeGreaterThan(100);
+});
+
+test('M1 garbage is refused with an error of ours', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
+      for (const read of [() => decodeFrame(bytes), () => [...readOperationHeads(bytes)]]) {
+        const result = attempt(read);
+        if (result instanceof Error) expect(result).toBeInstanceOf(SynclineError);
+      }
+    }),
+    { numRuns: 5_000 },
+  );
+});
+
+test('M2 frames are the same whole, byte by byte and cut at random', () => {
+  fc.assert(
+    fc.property(fc.array(arbitraryFrame, { maxLength: 5 }), fc.nat(), (frames, seed) => {
+      const random = createSeededRandom(seed);
+      const stream = Buffer.concat(frames.map(encodeFrame));
+      for (const cut of [() => stream.length, () => 1, () => 1 + randomBelow(random, 90)]) {
+        const splitter = new FrameSplitter(100_000);
+        const found: Frame[] = [];
+        for (let at = 0; at < stream.length; ) {
+          const end = Math.min(stream.length, at + cut());
+          splitter.push(Uint8Array.from(stream.subarray(at, end)));
+          for (let next = splitter.next(); next !== undefined; next = splitter.next()) {
+            found.push(decodeFrame(next));
+          }
+          at = end;
+        }
+        expect(splitter.heldBytes).toBe(0);
+        expect(plain(found)).toEqual(plain(frames));
+      }
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('M2 a frame of 0 bytes or one above the limit is refused as soon as its length is here', () => {
+  for (const [length, why] of [
+    [0, 'length is 0'],
+    [101, '101 bytes, at most 100'],
+    [2 ** 32 - 1, 'at most 100'],
+  ] as const) {
+    const splitter = new FrameSplitter(100);
+    const head = Buffer.alloc(4);
+    head.writeUInt32BE(length);
+    splitter.push(head.subarray(0, 3));
+    expect(splitter.next()).toBeUndefined();
+    splitter.push(head.subarray(3));
+    expect(() => splitter.next()).toThrow(why);
+  }
+  const splitter = new FrameSplitter(100);
+  splitter.push(Buffer.concat([Buffer.from([0, 0, 0, 100]), Buffer.alloc(100)]));
+  expect(splitter.next()?.length).toBe(100);
+});
+
+test('counters above 2^32 keep all their bits', () => {
+  const high = dot(actorId(1, 0), 2 ** 52 + 2 ** 33 + 5);
+  const frame: Frame = { channel: 1, kind: 'ack', received: high, applied: high };
+  expect(decodeFrame(bodyOf(encodeFrame(frame)))).toEqual(frame);
+  const [head] = readOperationHeads(encodeOperation({ dot: high, count: 2 }));
+  expect(head).toMatchObject({ base: high.counter, last: high.counter + 1 });
+});

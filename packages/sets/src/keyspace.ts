@@ -58,6 +58,8 @@ export interface Keyspace {
    * changed. Keeps the order.
    */
   admitWrite(): Promise<void> | undefined;
+  /** Undefined: what can be read is whole. Otherwise a repair is being applied: wait before reading. */
+  whenWhole(): Promise<void> | undefined;
   /** Keeps other writes out, in slices: see `WriteHold`. Rejects with `aborted` when the signal fires first. */
   closeGate(signal: AbortSignal): Promise<WriteHold>;
   /** Some sets as they are at this moment. Close it. */

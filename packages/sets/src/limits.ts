@@ -67,6 +67,71 @@ export const setsLimits = defineLimits({
     unit: 'bytes',
     why: 'Memory of those elements. Above it the oldest long read or checkpoint is aborted.',
   },
+  pullDotsMax: {
+    value: 262_144,
+    unit: 'entries',
+    why: 'Missed elements that a pull gathers before it applies them at once. More are loaded as they come, while clients are answered -LOADING.',
+  },
+  pullBytesMax: {
+    value: 64 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Bytes of those elements. More are loaded as they come, while clients are answered -LOADING.',
+  },
+  pullFrameBytes: {
+    value: 256 * 1024,
+    unit: 'bytes',
+    why: 'Elements that a node sends in one message of a pull. One that is larger passes alone.',
+  },
+  pullFramesAhead: {
+    value: 4,
+    unit: 'entries',
+    why: 'Such messages that a pull asks for in advance.',
+  },
+  pullSymbolsSmall: {
+    value: 16_384,
+    unit: 'entries',
+    why: 'Symbols that each side computes first to find missed removes: enough for about 11,900 of them.',
+  },
+  pullSymbolsMax: {
+    value: 262_144,
+    unit: 'entries',
+    why: 'Symbols that each side computes if the first do not suffice. Above it all dots are listed.',
+  },
+  pullsServedMax: {
+    value: 2,
+    unit: 'entries',
+    why: 'Pulls of peers that a node serves at a time. One more is answered `busy`.',
+  },
+  pullTimeoutMs: {
+    value: 60_000,
+    unit: 'ms',
+    why: 'A pull that takes longer is given up, unless it loads more elements than pullDotsMax.',
+  },
+  pullIdleMs: {
+    value: 10_000,
+    unit: 'ms',
+    why: 'A pull that makes no progress for this long is given up, by both sides.',
+  },
+  repairRecordBytesMax: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'A record of the log that holds a part of a repair. A larger message of a pull is refused.',
+  },
+  refillBytesMax: {
+    value: 64 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Own operations of the log that a start hands to the mesh again, so that peers need no pull. Older ones are left out.',
+  },
+  pullIntervalMs: {
+    value: 10_000,
+    unit: 'ms',
+    why: 'How often a node compares itself with a peer when nothing else asks for it, give or take a fifth.',
+  },
+  startupDelayMs: {
+    value: 1_000,
+    unit: 'ms',
+    why: 'How long the first write waits for peers, which may know more of this node than its disk does.',
+  },
   gateHoldMs: {
     value: 25,
     unit: 'ms',

@@ -22,8 +22,8 @@ const PART_ELEMENTS = 4_096;
 
 /** Rejects with `conflict` when the data belongs to another node or cluster, with `corrupt` when it is damaged. */
 export async function openSets(deps: SetsDeps, options: SetsOptions): Promise<Sets> {
-  const { nodeId, clusterId, durability = 'buffered', memoryBytesMax = 0, limits = {} } = options;
-  const engine = new SetsEngine(deps, { nodeId, clusterId, durability, memoryBytesMax, limits });
+  const { durability = 'buffered', memoryBytesMax = 0 } = options;
+  const engine = new SetsEngine(deps, { ...options, durability, memoryBytesMax });
   await engine.open();
   const sets = new LocalSets(deps, options, engine);
   if (options.serveWhileLoading !== true) await sets.loaded;
@@ -73,6 +73,7 @@ class LocalSets implements Sets {
   }
 
   async *members(set: Uint8Array, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+    await this.#engine.keyspace.whenWhole();
     using pin = this.#engine.keyspace.openPin([set]);
     for await (const batch of pin.members(set)) {
       signal?.throwIfAborted();
@@ -111,6 +112,7 @@ class LocalSets implements Sets {
         isRunning: checkpoints?.facts().isRunning ?? false,
       },
       connections: this.#clients.size,
+      replication: replicationOf(this.#engine),
     };
   }
 
@@ -230,6 +232,12 @@ class LocalSets implements Sets {
       countCommand: (name) => this.#commandCounts.add(name),
     };
   }
+}
+
+function replicationOf({ replica }: SetsEngine): SetsStatus['replication'] {
+  if (replica === undefined) return undefined;
+  const { isCaughtUp, divergedPeers } = replica;
+  return { isCaughtUp, divergedPeers, peers: replica.peers() };
 }
 
 function memoryOf(engine: SetsEngine, rssBytes: number): ReturnType<ServerFacts['memory']> {

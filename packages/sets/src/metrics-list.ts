@@ -13,7 +13,7 @@ export const setsMetrics = {
   },
   syncline_sets_operations_total: {
     kind: 'counter',
-    help: 'Operations applied: made here (local), or replayed at start (log).',
+    help: 'Operations applied: made here (local), received from a peer (peer), or replayed at start (log).',
     labels: ['origin'],
   },
   syncline_sets_live_dots: { kind: 'gauge', help: 'Elements of all sets, each counted per dot.' },
@@ -46,6 +46,34 @@ export const setsMetrics = {
     help: 'Dropped elements that open pins still hold.',
   },
   syncline_sets_epoch: { kind: 'gauge', help: 'Epoch of this node.' },
+  syncline_sets_pulls_total: {
+    kind: 'counter',
+    help: 'Pulls of this node, by what started them and how they ended.',
+    labels: ['trigger', 'outcome'],
+  },
+  syncline_sets_pull_seconds: {
+    kind: 'histogram',
+    help: 'Duration of one pull.',
+    buckets: [0.001, 0.01, 0.1, 0.5, 1, 5, 10, 60, 300],
+  },
+  syncline_sets_pull_bytes_total: {
+    kind: 'counter',
+    help: 'Bytes sent in pulls, of this node and of peers, by kind of message.',
+    labels: ['kind'],
+  },
+  syncline_sets_pull_symbols_total: {
+    kind: 'counter',
+    help: 'Symbols that were decoded to find missed removes.',
+  },
+  syncline_sets_pull_dots_total: {
+    kind: 'counter',
+    help: 'Dots that pulls have added or dropped here.',
+    labels: ['kind'],
+  },
+  syncline_sets_divergence_total: {
+    kind: 'counter',
+    help: 'Pulls that found a peer with the same version and other sets: a bug or a damaged disk.',
+  },
   syncline_sets_read_waits_total: {
     kind: 'counter',
     help: 'SYNCLINE.READ commands that had to wait: done, or timeout.',

@@ -9,8 +9,10 @@ import type {
   Random,
   VersionVector,
 } from '@syncline/kernel';
+import type { Mesh, PeerStatus } from '@syncline/mesh';
 import type { EngineLimits } from './engine/engine-limits.js';
 import type { Digest } from './keyspace.js';
+import type { PullLimits } from './replication/pull-limits.js';
 
 export interface SetsDeps {
   /** The directory of the sets. Undefined: they are kept in memory only, and are lost with the process. */
@@ -19,6 +21,11 @@ export interface SetsDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /**
+   * To the other nodes; the sets open it once their epoch is stored, and its owner closes it. Without it, or without
+   * peers in it, this node is alone.
+   */
+  readonly mesh?: Mesh;
   /** Memory of the process as the system sees it, for INFO. Default: 0. */
   processBytes?(): number;
   /** A bug of ours in a command that nobody waits for any more. Default: it is thrown from a microtask. */
@@ -47,8 +54,13 @@ export interface SetsOptions {
   readonly port?: number;
   /** Shown by CONFIG GET. Default 10,000. */
   readonly connectionsMax?: number;
+  /** How long the first write waits for peers, which may know more of this node than its disk. Default 1,000. */
+  readonly startupDelayMs?: number;
+  /** How often this node compares itself with a peer when nothing else asks for it. Default 10,000. */
+  readonly pullIntervalMs?: number;
   /** For tests only. Default: the limits of docs/LIMITS.md. */
   readonly limits?: Partial<EngineLimits>;
+  readonly pullLimits?: Partial<PullLimits>;
 }
 
 /** Promises settle once the change is as durable as `durability` says. */
@@ -89,6 +101,16 @@ export interface SetsStatus {
     readonly isRunning: boolean;
   };
   readonly connections: number;
+  /** Undefined: this node is alone. */
+  readonly replication: ReplicationStatus | undefined;
+}
+
+export interface ReplicationStatus {
+  /** It has compared itself with a peer since the start. */
+  readonly isCaughtUp: boolean;
+  /** Peers whose sets differ from ours at the same version: a bug or a damaged disk. */
+  readonly divergedPeers: readonly number[];
+  readonly peers: readonly PeerStatus[];
 }
 
 export interface RespPeer {

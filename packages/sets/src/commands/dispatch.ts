@@ -261,10 +261,25 @@ function answerFailure({ client, reply }: CommandContext, mark: number, thrown: 
  * between the admission of a write and its change.
  */
 export function runCommand(known: KnownCommand, context: CommandContext): void | Promise<void> {
+  const whole = context.keyspace.whenWhole();
+  if (whole !== undefined && (known.access !== undefined || known.makesOperations))
+    return runWhenWhole(known, context, whole);
   if (needsMoreThanATurn(known, context)) return runLong(known, context);
   const admitted = known.access === 'write' ? context.keyspace.admitWrite() : undefined;
   if (admitted !== undefined) return runWhenAdmitted(known, context, admitted);
   return runNow(known, context);
+}
+
+async function runWhenWhole(
+  known: KnownCommand,
+  context: CommandContext,
+  whole: Promise<void>,
+): Promise<void> {
+  await whole;
+  const pending = runCommand(known, context);
+  if (pending !== undefined) return pending;
+  throwIfUndone(context.keyspace);
+  return undefined;
 }
 
 async function runWhenAdmitted(

@@ -39,6 +39,18 @@ export class AppliedVersion {
     for (const other of this.#others.keys()) this.#unnamed.add(other);
   }
 
+  /** From now on operations are made for another actor, which no node has heard of. */
+  changeActor(actor: ActorId): void {
+    const before = this.own;
+    const counter = this.#ownCounter;
+    assert(this.counterOf(actor) === 0, 'S3: a new actor has made nothing');
+    this.#own = actor;
+    this.#ownCounter = 0;
+    if (counter === 0) return;
+    this.#others.set(before, counter);
+    this.#unnamed.add(before);
+  }
+
   counterOf(actor: ActorId): number {
     return actor === this.#own ? this.#ownCounter : (this.#others.get(actor) ?? 0);
   }

@@ -42,6 +42,8 @@ export interface CheckpointsDeps {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly limits: EngineLimits;
+  /** A repair is half in the log: a checkpoint now would lose it. */
+  isHeld(): boolean;
   onFailed(error: SynclineError): void;
 }
 
@@ -102,7 +104,7 @@ export class Checkpoints {
 
   /** False when one is running already. */
   start(): boolean {
-    if (this.#isRunning || this.#isStopped) return false;
+    if (this.#isRunning || this.#isStopped || this.#deps.isHeld()) return false;
     this.#retryTimer?.cancel();
     this.#retryTimer = undefined;
     // Set before the first step: that ends the turn, and what follows a turn asks whether to start a checkpoint.

@@ -17,11 +17,18 @@ import {
   type SegmentLog,
   SynclineError,
   type Timer,
+  type VersionVector,
 } from '@syncline/kernel';
+import type { Mesh } from '@syncline/mesh';
+import { setsLimits } from '../limits.js';
 import { createOrderKeys } from '../memory/order-hash.js';
+import type { PullLimits } from '../replication/pull-limits.js';
+import { Repairs } from '../replication/repairs.js';
+import { type OwnOperations, Replica } from '../replication/replica.js';
 import { Checkpoints } from './checkpoints.js';
+import { EngineGauges } from './engine-gauges.js';
 import { type EngineLimits, engineLimits } from './engine-limits.js';
-import { chooseEpoch, type Identity, writeIdentity } from './identity.js';
+import { chooseEpoch, type Identity, restoredCopy, writeIdentity } from './identity.js';
 import { load, openDirectory } from './load.js';
 import { LocalKeyspace } from './local-keyspace.js';
 import { LocalOperation } from './operations.js';
@@ -29,8 +36,6 @@ import { SetsState } from './sets-state.js';
 import { LoopShare, Turns } from './turns.js';
 import { WriteGate } from './write-gate.js';
 
-/** How often gauges follow, at most. */
-const GAUGES_MS = 100;
 /** How often a start on a full disk tries again to store its epoch. */
 const CLAIM_RETRY_MS = 1_000;
 const PROGRESS_LOG_MS = 1_000;
@@ -44,6 +49,8 @@ export interface EngineDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** To other nodes. Without it, or without peers in it, this node is alone. */
+  readonly mesh?: Mesh;
 }
 
 export interface EngineOptions {
@@ -52,8 +59,14 @@ export interface EngineOptions {
   readonly durability: Durability;
   /** 0: no limit. */
   readonly memoryBytesMax: number;
+  /** How long the first write waits for peers. Default 1,000. */
+  readonly startupDelayMs?: number;
+  /** How often peers are compared when nothing else asks for it. Default 10,000. */
+  readonly pullIntervalMs?: number;
   /** For tests. */
   readonly limits?: Partial<EngineLimits>;
+  /** For tests. */
+  readonly pullLimits?: Partial<PullLimits>;
 }
 
 export interface LoadProgress {
@@ -66,11 +79,14 @@ export class SetsEngine {
   readonly state: SetsState;
   readonly turns: Turns;
   readonly keyspace: LocalKeyspace;
+  /** Undefined: this node is alone. */
+  readonly replica: Replica | undefined;
   memoryBytesMax: number;
   readonly #deps: EngineDeps;
   readonly #options: EngineOptions;
   readonly #limits: EngineLimits;
   readonly #gate: WriteGate;
+  readonly #repairs: Repairs;
   #log: SegmentLog | undefined;
   #checkpoints: Checkpoints | undefined;
   #identity: Identity | undefined;
@@ -81,9 +97,11 @@ export class SetsEngine {
   #progress: LoadProgress | undefined;
   #isLoaded = false;
   #isClosing = false;
-  #gaugesMs = Number.NEGATIVE_INFINITY;
-  #gaugedOperations = 0;
-  #peakBytes = 0;
+  readonly #gauges: EngineGauges;
+  /** Own operations from the log, until they are handed to the mesh. */
+  #own: readonly OwnOperations[] = [];
+  /** Own counter when the epoch was claimed. */
+  #counterAtStart = 0;
 
   constructor(deps: EngineDeps, options: EngineOptions) {
     const { clock, random, metrics } = deps;
@@ -108,12 +126,18 @@ export class SetsEngine {
     );
     const { turns } = this;
     this.#gate = new WriteGate({ clock, turns, loop });
-    this.keyspace = new LocalKeyspace({ state, operation, turns, gate: this.#gate, loop, random });
+    const gate = this.#gate;
+    this.keyspace = new LocalKeyspace({ state, operation, turns, gate, loop, random });
+    const log = () => this.#log;
+    const onRepaired = () => this.#onRepaired();
+    this.#repairs = new Repairs({ state, turns, gate, loop, log, onRepaired });
+    this.replica = this.#createReplica(loop);
+    this.#gauges = new EngineGauges({ state, turns, clock, metrics, engine: this });
   }
 
   /** `failed`: a sync has failed in class synced, so nothing that reads sets may be answered. */
   get phase(): 'loading' | 'serving' | 'closing' | 'failed' {
-    if (!this.#isLoaded) return 'loading';
+    if (!this.#isLoaded || this.#repairs.isLoading) return 'loading';
     if (this.turns.failure !== undefined && this.turns.durability === 'synced') return 'failed';
     return this.#isClosing ? 'closing' : 'serving';
   }
@@ -144,8 +168,7 @@ export class SetsEngine {
   }
 
   get peakBytes(): number {
-    this.#peakBytes = Math.max(this.#peakBytes, this.state.usedBytes);
-    return this.#peakBytes;
+    return this.#gauges.peakBytes;
   }
 
   /** Client commands that add are refused. */
@@ -193,12 +216,16 @@ export class SetsEngine {
       };
       const { state, turns } = this;
       const limits = this.#limits;
-      const loaded = await load({ state, files, clock, logger, limits, onProgress }, identity);
+      const keepsOwn = this.replica !== undefined;
+      const loadDeps = { state, files, clock, logger, limits, keepsOwn, onProgress };
+      const loaded = await load(loadDeps, identity);
       this.#log = loaded.log;
+      this.#own = loaded.own;
       turns.attach(loaded.log);
       const onFailed = (error: SynclineError) => turns.fail(error);
+      const isHeld = () => this.#repairs.isRunning;
       this.#checkpoints = new Checkpoints(
-        { state, turns, log: loaded.log, files, clock, logger, metrics, limits, onFailed },
+        { state, turns, log: loaded.log, files, clock, logger, metrics, limits, isHeld, onFailed },
         identity,
         loaded.checkpoint,
       );
@@ -206,7 +233,7 @@ export class SetsEngine {
       metrics.add('syncline_sets_log_cut_bytes_total', loaded.log.cutBytes);
       await this.#claim(files, identity);
     } else {
-      this.#useEpoch(identity);
+      await this.#useEpoch(identity);
     }
     this.#isLoaded = true;
     logger.info('sets loaded', {
@@ -214,7 +241,7 @@ export class SetsEngine {
       elements: this.state.digest.liveDots,
       ms: Math.round(clock.nowMs() - startedMs),
     });
-    this.#reportGauges();
+    this.#gauges.report();
     this.#checkpoints?.startIfDue();
   }
 
@@ -230,6 +257,7 @@ export class SetsEngine {
     const error = new SynclineError('closed', 'server is shutting down');
     this.turns.commitNow();
     this.keyspace.refuseWrites(error);
+    if (this.replica !== undefined) await this.replica.stop();
     this.#gate.shut(error);
     this.#claimTimer?.cancel();
     try {
@@ -249,7 +277,7 @@ export class SetsEngine {
     } finally {
       this.#checkpoints?.dispose();
       this.turns.stop();
-      this.#reportGauges();
+      this.#gauges.report();
     }
   }
 
@@ -278,7 +306,7 @@ export class SetsEngine {
     }
     this.#isClaimed = true;
     this.#claimError = undefined;
-    this.#useEpoch(identity);
+    await this.#useEpoch(identity);
     if (!this.#isClosing) this.keyspace.refuseWrites(undefined);
   }
 
@@ -292,19 +320,70 @@ export class SetsEngine {
     }
   }
 
-  #useEpoch(identity: Identity): void {
+  async #useEpoch(identity: Identity): Promise<void> {
     this.#identity = identity;
     this.state.version.useActor(actorId(identity.nodeId, identity.epoch));
     this.#deps.metrics.set('syncline_sets_epoch', identity.epoch);
+    this.#counterAtStart = this.state.version.ownCounter;
+    if (this.replica === undefined || this.#isClosing) return;
+    // No write comes before peers were asked, so the gate is closed before anything is served.
+    const hold = await this.#gate.close(new AbortController().signal);
+    const own = this.#own;
+    this.#own = [];
+    this.replica
+      .open(identity.epoch, own, hold)
+      .catch((thrown: unknown) => this.turns.fail(SynclineError.from(thrown, 'storage-failed')));
+  }
+
+  #createReplica(loop: LoopShare): Replica | undefined {
+    const { mesh, clock, random, logger, metrics } = this.#deps;
+    if (mesh === undefined || mesh.peers().length === 0) return undefined;
+    const { state, turns } = this;
+    const { nodeId, startupDelayMs, pullIntervalMs, pullLimits } = this.#options;
+    const raiseEpoch = (seen: VersionVector) => this.#raiseEpoch(seen);
+    return new Replica(
+      {
+        ...{ mesh, state, turns, gate: this.#gate, loop, repairs: this.#repairs },
+        ...{ clock, random, logger, metrics, raiseEpoch },
+      },
+      {
+        nodeId,
+        startupDelayMs: startupDelayMs ?? setsLimits.startupDelayMs.value,
+        pullIntervalMs: pullIntervalMs ?? setsLimits.pullIntervalMs.value,
+        ...(pullLimits && { limits: pullLimits }),
+      },
+    );
+  }
+
+  /** Peers know dots of ours that we do not: the directory was copied or restored. The gate is closed. */
+  async #raiseEpoch(seen: VersionVector): Promise<number> {
+    const { files, random } = this.#deps;
+    const { version } = this.state;
+    const identity = this.#identity;
+    if (identity === undefined || version.ownCounter !== this.#counterAtStart)
+      throw restoredCopy(identity?.epoch ?? 0);
+    const known = version.toVector().merge(seen);
+    const epoch = chooseEpoch({ ...identity, state: 'open' }, identity.nodeId, known, random);
+    const raised: Identity = { ...identity, epoch, state: 'open' };
+    if (files !== undefined) await this.#writeClaim(files, raised);
+    this.#identity = raised;
+    version.changeActor(actorId(raised.nodeId, epoch));
+    this.#counterAtStart = 0;
+    this.#deps.metrics.set('syncline_sets_epoch', epoch);
+    return epoch;
+  }
+
+  #onRepaired(): void {
+    this.keyspace.versionMoved();
+    this.replica?.repaired();
+    this.#gauges.report();
+    this.#checkpoints?.startIfDue();
   }
 
   #onCommitted(): void {
+    this.replica?.turnEnded();
     this.keyspace.versionMoved();
-    const nowMs = this.#deps.clock.monotonicMs();
-    if (nowMs - this.#gaugesMs < GAUGES_MS) return;
-    this.#gaugesMs = nowMs;
-    this.#reportGauges();
-    this.#checkpoints?.startIfDue();
+    if (this.#gauges.reportIfDue()) this.#checkpoints?.startIfDue();
   }
 
   #onFailed(error: SynclineError): void {
@@ -312,25 +391,6 @@ export class SetsEngine {
     this.keyspace.refuseWrites(error);
     this.#gate.shut(error);
     this.#checkpoints?.dispose();
-  }
-
-  #reportGauges(): void {
-    const { metrics, clock } = this.#deps;
-    const { state, turns } = this;
-    metrics.set('syncline_sets_live_dots', state.digest.liveDots);
-    metrics.set('syncline_sets_sets', state.sets.filledCount);
-    metrics.set('syncline_sets_memory_bytes', state.usedBytes);
-    this.#peakBytes = Math.max(this.#peakBytes, state.usedBytes);
-    metrics.set('syncline_sets_pins', state.pins.count);
-    metrics.set('syncline_sets_pin_entries', state.pins.entries);
-    metrics.set('syncline_sets_log_bytes', this.#log?.bytes ?? 0);
-    const last = this.#checkpoints?.last;
-    metrics.set('syncline_sets_checkpoint_bytes', last?.bytes ?? 0);
-    const ageMs = last === undefined || last.number === 0 ? 0 : clock.nowMs() - last.takenMs;
-    metrics.set('syncline_sets_checkpoint_age_seconds', Math.max(0, ageMs) / 1000);
-    const operations = turns.operationsCount - this.#gaugedOperations;
-    if (operations > 0)
-      metrics.add('syncline_sets_operations_total', operations, { origin: 'local' });
-    this.#gaugedOperations = turns.operationsCount;
+    void this.replica?.leave();
   }
 }

@@ -113,6 +113,16 @@ export function chooseEpoch(
   );
 }
 
+/** Peers know what this node does not remember, and it has written since. */
+export function restoredCopy(epoch: number): SynclineError {
+  return conflict(
+    'restored-copy',
+    `peers have operations of this node under epoch ${epoch} that it does not have, and it has made others since its ` +
+      'start. Either another node runs with the same id, or the data directory was restored from a copy. Move the ' +
+      'directory away and start again; the sets are then loaded from a peer.',
+  );
+}
+
 function decode(bytes: Uint8Array): Identity {
   const text = Buffer.from(bytes).toString('utf8');
   const end = text.indexOf('\n') + 1;

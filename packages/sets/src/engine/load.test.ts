@@ -66,7 +66,15 @@ async function loadFrom(
   for (const written of checkpoints) await writeCheckpoint(files, written);
   await writeLogHead(files);
   const state = new SetsState(keys);
-  const deps = { state, files, clock, logger, limits: engineLimits, onProgress: () => {} };
+  const deps = {
+    state,
+    files,
+    clock,
+    logger,
+    limits: engineLimits,
+    keepsOwn: false,
+    onProgress: () => {},
+  };
   return { state, loaded: await load(deps, identity) };
 }
 

@@ -3,6 +3,8 @@
 // Nothing on disk changes before everything has been read, and nothing is guessed: a damaged checkpoint is an error,
 // not a reason to fall back to an older one. Only the end of the log may be missing, where a crash has cut it.
 import {
+  type ActorId,
+  actorId,
   type Clock,
   type Dot,
   type Files,
@@ -11,8 +13,12 @@ import {
   SynclineError,
 } from '@syncline/kernel';
 import { ByteList } from '../byte-list.js';
+import { setsLimits } from '../limits.js';
 import type { DotWords } from '../memory/element-row.js';
 import { decodeOperations } from '../operation/decode-operations.js';
+import type { Operation } from '../operation/operation.js';
+import { RepairReplay } from '../replication/repair.js';
+import type { OwnOperations } from '../replication/replica.js';
 import {
   CheckpointDecoder,
   type CheckpointHeader,
@@ -42,6 +48,8 @@ export interface LoadDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: EngineLimits;
+  /** Whether own operations are wanted for peers. */
+  readonly keepsOwn: boolean;
   onProgress(loadedBytes: number, totalBytes: number): void;
 }
 
@@ -50,6 +58,8 @@ export interface Loaded {
   readonly checkpoint: LastCheckpoint;
   /** Operations that were applied from the log. */
   readonly replayed: number;
+  /** Those that this node has made under the epoch that it goes on with, as far as they are kept for peers. */
+  readonly own: readonly OwnOperations[];
 }
 
 /** The identity of the run before; undefined in a new directory, which is then made ready. */
@@ -92,6 +102,8 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
     takenMs = header.takenMs;
   }
   let replayed = 0;
+  const repairs = new RepairReplay(state);
+  const own = new OwnKeeper(identity, deps.keepsOwn);
   const log = await SegmentLog.open(
     { files, logger, clock },
     {
@@ -102,7 +114,11 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
       replayFrom: number + 1,
       mustBeWhole: identity.state === 'clean',
       onRecord: (_number, kind, body) => {
-        replayed += replay(state, kind, body);
+        if (kind === RecordKind.repair) return repairs.part(body);
+        if (kind === RecordKind.repairEnd) return repairs.end(body);
+        repairs.abandon();
+        replayed += replay(state, kind, body, own);
+        return undefined;
       },
       onProgress: (readBytes) => {
         deps.onProgress(checkpointBytes + readBytes, totalBytes);
@@ -110,6 +126,7 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
       },
     },
   );
+  repairs.abandon();
   if (identity.state === 'clean' && log.nextNumber !== identity.nextRecord) {
     const found = log.nextNumber;
     await log.close();
@@ -121,10 +138,15 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
       { details: { path: LOG_DIRECTORY, found, expected: identity.nextRecord } },
     );
   }
-  return { log, replayed, checkpoint: { number, bytes: checkpointBytes, takenMs } };
+  return {
+    log,
+    replayed,
+    own: own.operations,
+    checkpoint: { number, bytes: checkpointBytes, takenMs },
+  };
 }
 
-function replay(state: SetsState, kind: number, body: Uint8Array): number {
+function replay(state: SetsState, kind: number, body: Uint8Array, own: OwnKeeper): number {
   if (kind !== RecordKind.operations) {
     throw new SynclineError(
       'corrupt',
@@ -134,10 +156,31 @@ function replay(state: SetsState, kind: number, body: Uint8Array): number {
   let operations = 0;
   for (const operation of decodeOperations(body)) {
     for (const _ of applyOperation(state, operation));
+    own.see(operation, body);
     operations += 1;
   }
   state.settleTurn();
   return operations;
+}
+
+/** Keeps the newest own operations of the log, for the ring of the mesh. */
+class OwnKeeper {
+  readonly operations: OwnOperations[] = [];
+  readonly #actor: ActorId | undefined;
+  #bytes = 0;
+
+  /** After a crash the epoch changes, and with it the actor: nothing is kept then. */
+  constructor({ nodeId, epoch, state }: Identity, isWanted: boolean) {
+    this.#actor = isWanted && state === 'clean' ? actorId(nodeId, epoch) : undefined;
+  }
+
+  see({ actor, base, count, start, end }: Operation, body: Uint8Array): void {
+    if (actor !== this.#actor) return;
+    this.operations.push({ encoded: body.slice(start, end), base, last: base + count - 1 });
+    this.#bytes += end - start;
+    while (this.#bytes > setsLimits.refillBytesMax.value)
+      this.#bytes -= this.operations.shift()?.encoded.length ?? 0;
+  }
 }
 
 async function logBytes(files: Files): Promise<number> {

@@ -207,6 +207,10 @@ export class LocalKeyspace implements Keyspace {
     return this.#deps.gate.admit();
   }
 
+  whenWhole(): Promise<void> | undefined {
+    return this.#deps.gate.whenWhole();
+  }
+
   closeGate(signal: AbortSignal): Promise<WriteHold> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
     return this.#deps.gate.close(signal);

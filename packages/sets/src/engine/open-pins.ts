@@ -11,6 +11,8 @@ export interface OpenPin {
   readonly bytes: number;
   /** Dots of an element were dropped: it had `before`, and has `after` of these still. */
   dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void;
+  /** An element got a dot. Only of those that follow what is added. */
+  added?(set: SetEntry, row: number, dot: Dot): void;
   turnSettled(): void;
   turnUndone(): void;
   /** Frees its list; its reads throw from now on. */
@@ -21,6 +23,7 @@ export interface OpenPin {
 export class Pins {
   readonly #open = new Set<OpenPin>();
   readonly #limits: EngineLimits;
+  #followers = 0;
 
   constructor(limits: EngineLimits) {
     this.#limits = limits;
@@ -28,6 +31,11 @@ export class Pins {
 
   get areOpen(): boolean {
     return this.#open.size > 0;
+  }
+
+  /** Whether somebody wants to know what is added. */
+  get areFollowing(): boolean {
+    return this.#followers > 0;
   }
 
   get count(): number {
@@ -48,15 +56,23 @@ export class Pins {
 
   add(pin: OpenPin): void {
     this.#open.add(pin);
+    if (pin.added !== undefined) this.#followers += 1;
     if (this.#open.size > this.#limits.pinsMax) this.#breakOldest();
   }
 
   remove(pin: OpenPin): void {
-    this.#open.delete(pin);
+    if (this.#open.delete(pin) && pin.added !== undefined) this.#followers -= 1;
   }
 
   dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void {
     for (const pin of this.#open) pin.dropped(set, row, before, after);
+  }
+
+  /** The words may be signed, as in a row. */
+  added(set: SetEntry, row: number, actor: number, high: number, low: number): void {
+    const counter = high * 2 ** 32 + (low >>> 0);
+    const dot: Dot = { actor: (actor >>> 0) as Dot['actor'], counter };
+    for (const pin of this.#open) pin.added?.(set, row, dot);
   }
 
   turnSettled(): void {

@@ -200,7 +200,7 @@ export class LocalOperation {
   /** Encodes one element of the operation, if it has changed; digest and pins follow. */
   #encode(place: number): void {
     const state = this.#state;
-    const { heap, record, digest } = state;
+    const { heap, record, digest, pins } = state;
     const row = state.touchedRow(place);
     const page = heap.words[row >>> 16] as Int32Array;
     const start = wordOf(row);
@@ -216,11 +216,11 @@ export class LocalOperation {
     const bytes = memberBuffer(heap, row);
     if (isPresent) {
       record.add(bytes, memberStart(row), memberEnd(heap, row));
-      digest.add(
-        page[start + ROW_ACTOR] as number,
-        page[start + ROW_COUNTER_HIGH] as number,
-        page[start + ROW_COUNTER_LOW] as number,
-      );
+      const actor = page[start + ROW_ACTOR] as number;
+      const high = page[start + ROW_COUNTER_HIGH] as number;
+      const low = page[start + ROW_COUNTER_LOW] as number;
+      digest.add(actor, high, low);
+      if (pins.areFollowing) pins.added(state.touchedSet(place), row, actor, high, low);
     } else {
       record.remove(bytes, memberStart(row), memberEnd(heap, row));
     }
@@ -308,7 +308,9 @@ function applyMember(state: SetsState, operation: Operation, member: number): vo
   if (pins.areOpen && after.length < before.length) pins.dropped(set, row, before, after);
   if (counter > 0) {
     const { actor } = operation;
-    digest.add(actor, Math.floor(counter / 2 ** 32), counter | 0);
+    const high = Math.floor(counter / 2 ** 32);
+    digest.add(actor, high, counter | 0);
+    if (pins.areFollowing) pins.added(set, row, actor, high, counter | 0);
     after.push({ actor, counter });
   }
   several.write(after, words);

@@ -6,10 +6,10 @@
 // everything in memory is in the log, so undoing a turn just takes back the entries of that turn.
 //
 //   MemberPin   some sets, for commands: each element once; also answers `has` and draws at random
-//   DotPin      all sets, for checkpoints: each dot once; elements that the walk has passed need no entry
+//   DotPin      all sets, for checkpoints and repairs: each dot once per walk
 //
 // S20  A pin yields exactly the elements and dots of its moment, each once.
-import { type Dot, SynclineError, type VersionVector } from '@syncline/kernel';
+import { assert, type Dot, SynclineError, type VersionVector } from '@syncline/kernel';
 import { wordOf } from '../memory/element-heap.js';
 import {
   memberBuffer,
@@ -177,13 +177,19 @@ export class DroppedList {
   }
 }
 
+/** An element and its dots. The bytes of the member are valid during the call. */
+export type VisitDots = (set: Uint8Array, member: Uint8Array, dots: readonly Dot[]) => void;
+
 /** Sets that are taken from the table at once; each costs a reference. */
 const SETS_PER_BATCH = 256;
 const HASH_END = 2 ** 32;
 
-/** Every dot of all sets, for a checkpoint. */
+/** Every dot of all sets. What is walked once needs no entry for elements that the walk has passed. */
 export class DotPin extends Pin {
+  readonly #isWalkedAgain: boolean;
   #list = new DroppedList();
+  /** Entries of elements that this walk had passed. */
+  readonly #passed = new Set<number>();
   /** Sets that are being walked, by the position of their names, and where the walk stands. */
   #batch: SetEntry[] = [];
   readonly #indexInBatch = new Map<SetEntry, number>();
@@ -194,6 +200,11 @@ export class DotPin extends Pin {
   #isWalked = false;
   #listed = 0;
 
+  constructor(state: SetsState, walks: 'once' | 'again' = 'once') {
+    super(state);
+    this.#isWalkedAgain = walks === 'again';
+  }
+
   get entries(): number {
     return this.#list.length;
   }
@@ -203,14 +214,30 @@ export class DotPin extends Pin {
   }
 
   dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void {
-    if (this.#hasPassed(set, row)) return;
+    const hasPassed = this.#hasPassed(set, row);
+    if (hasPassed && !this.#isWalkedAgain) return;
     const { heap } = this.state;
     for (const dot of before) {
       if (!this.covers(dot.actor, dot.counter)) continue;
       if (after.some(({ actor, counter }) => actor === dot.actor && counter === dot.counter))
         continue;
+      if (hasPassed) this.#passed.add(this.#list.length);
+      else this.#passed.delete(this.#list.length); // left over from a turn that was undone
       this.#list.push(set, memberBuffer(heap, row), memberStart(row), memberEnd(heap, row), dot);
     }
+  }
+
+  /** Starts another walk. */
+  rewind(): void {
+    assert(this.#isWalkedAgain, 'only a pin that keeps all entries is walked again');
+    this.#passed.clear();
+    this.#batch = [];
+    this.#indexInBatch.clear();
+    this.#index = 0;
+    this.#hash = 0;
+    this.#nextPosition = 0;
+    this.#isWalked = false;
+    this.#listed = 0;
   }
 
   turnSettled(): void {
@@ -223,8 +250,19 @@ export class DotPin extends Pin {
 
   free(): void {
     this.#list = new DroppedList();
+    this.#passed.clear();
     this.#batch = [];
     this.#indexInBatch.clear();
+  }
+
+  /** One step of a whole walk: `walk`, then `walkDropped`. False at the end. */
+  step(count: number, visit: VisitDots): boolean {
+    const { heap } = this.state;
+    const isMore = this.walk(count, ({ name }, row, dots) => {
+      visit(name, memberBuffer(heap, row).subarray(memberStart(row), memberEnd(heap, row)), dots);
+    });
+    if (isMore) return true;
+    return this.walkDropped(count, ({ name }, member, dot) => visit(name, member, [dot]));
   }
 
   /**
@@ -265,6 +303,7 @@ export class DotPin extends Pin {
     const end = Math.min(this.#list.length, this.#listed + count);
     for (; this.#listed < end; this.#listed += 1) {
       const index = this.#listed;
+      if (this.#passed.has(index)) continue;
       visit(this.#list.setAt(index), this.#list.memberAt(index), this.#list.dotAt(index));
     }
     return this.#listed < this.#list.length;

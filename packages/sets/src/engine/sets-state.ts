@@ -7,7 +7,8 @@
 //
 // S4  Every live dot is covered by the version.
 // S7  After `undoTurn` memory is what it was before the turn.
-import type { ActorId, Dot, VersionVector } from '@syncline/kernel';
+import { type ActorId, type Dot, VersionVector } from '@syncline/kernel';
+import type { RibltKey } from '@syncline/riblt';
 import type { ByteList } from '../byte-list.js';
 import type { Digest } from '../keyspace.js';
 import { ElementHeap, wordOf } from '../memory/element-heap.js';
@@ -41,6 +42,7 @@ export class SetsState {
   readonly sets: SetTable;
   readonly version = new AppliedVersion();
   readonly digest: LiveDigest;
+  readonly ribltKey: RibltKey;
   readonly pins: Pins;
   /** The operations of this turn, encoded. */
   readonly record = new OperationWriter();
@@ -58,6 +60,7 @@ export class SetsState {
   constructor(keys: OrderKeys, limits: EngineLimits = engineLimits) {
     this.#hash = new OrderHash(keys.order);
     this.sets = new SetTable(this.heap, this.#hash);
+    this.ribltKey = keys.riblt;
     this.digest = new LiveDigest(keys.riblt);
     this.pins = new Pins(limits);
   }
@@ -70,6 +73,17 @@ export class SetsState {
   digestNow(): Digest {
     const { liveDots, xor } = this.digest;
     return { version: this.version.toVector(), liveDots, xor };
+  }
+
+  /** What settled turns have applied: all of it is in the log. */
+  settledVersion(): VersionVector {
+    const version = this.version.toVector();
+    if (this.#countersBefore.size === 0) return version;
+    const dots = version.entries().map(({ actor, counter }) => ({
+      actor,
+      counter: this.#countersBefore.get(actor) ?? counter,
+    }));
+    return VersionVector.of(...dots.filter(({ counter }) => counter > 0));
   }
 
   // Rows.

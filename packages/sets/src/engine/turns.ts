@@ -20,11 +20,27 @@ import {
   type Timer,
 } from '@syncline/kernel';
 import { setsLimits } from '../limits.js';
+import type { OperationWriter } from '../operation/operation-writer.js';
 import type { LocalOperation } from './operations.js';
 import type { SetsState } from './sets-state.js';
 
 /** What a record of the log holds. */
-export const RecordKind = { operations: 1 } as const;
+export const RecordKind = {
+  /** The operations of one turn. */
+  operations: 1,
+  /** A part of a repair, which counts once its end is there. */
+  repair: 2,
+  repairEnd: 3,
+} as const;
+
+/** Replication: sees what reaches the log, and when it may leave. */
+export interface TurnFollower {
+  /** The record of a turn is in the log. It may leave at once if `number` is 0, else once `synced` has reached it. */
+  appended(record: OperationWriter, number: number): void;
+  synced(number: number): void;
+  /** A turn was undone; `record` holds what it had made or applied. */
+  undone(record: OperationWriter): void;
+}
 
 /** Has replies that wait for the end of the turn. */
 export interface TurnMember {
@@ -68,6 +84,8 @@ export class Turns {
   #fullBy: SynclineError | undefined;
   #failure: SynclineError | undefined;
   #operationsCount = 0;
+  #foreignCount = 0;
+  #follower: TurnFollower | undefined;
 
   constructor(deps: TurnsDeps, durability: Durability) {
     this.#deps = deps;
@@ -77,6 +95,10 @@ export class Turns {
   /** From now on turns are stored. */
   attach(log: TurnLog): void {
     this.#log = log;
+  }
+
+  follow(follower: TurnFollower): void {
+    this.#follower = follower;
   }
 
   /** Whether this turn has changed something that is not in the log. */
@@ -97,6 +119,11 @@ export class Turns {
     return this.#operationsCount;
   }
 
+  /** Operations of peers that were applied since the start. */
+  get foreignCount(): number {
+    return this.#foreignCount;
+  }
+
   join(member: TurnMember): void {
     this.#members.push(member);
     this.#plan();
@@ -105,6 +132,16 @@ export class Turns {
   /** To be called after each operation. Throws when it had to be stored at once and could not be: it is undone. */
   operationEnded(): void {
     this.#operationsCount += 1;
+    this.#gather();
+  }
+
+  /** To be called after each operation of a peer. Throws as `operationEnded` does. */
+  foreignEnded(): void {
+    this.#foreignCount += 1;
+    this.#gather();
+  }
+
+  #gather(): void {
     const isLarge = this.#deps.state.record.size >= setsLimits.turnRecordBytesMax.value;
     if (this.#fullBy === undefined && !isLarge) {
       this.#plan();
@@ -201,6 +238,8 @@ export class Turns {
       if (this.durability === 'buffered') this.#planSync();
     }
     this.#fullBy = undefined;
+    const waitsFor = this.durability === 'synced' && log !== undefined ? log.nextNumber - 1 : 0;
+    this.#follower?.appended(record, waitsFor);
     record.clear();
     state.settleTurn();
     this.#deps.onCommitted();
@@ -208,6 +247,7 @@ export class Turns {
   }
 
   #undo(error: SynclineError): SynclineError {
+    this.#follower?.undone(this.#deps.state.record);
     this.#deps.state.undoTurn();
     const isTemporary = error.code === 'storage-full' || error.code === 'unavailable';
     if (isTemporary) this.#fullBy = error;
@@ -247,6 +287,7 @@ export class Turns {
     }
     metrics.observe('syncline_sets_log_sync_seconds', (clock.monotonicMs() - startMs) / 1000);
     this.#isSyncing = false;
+    this.#follower?.synced(log.syncedThrough);
     for (const member of this.#waitingForSync)
       if (member.turnsSynced(log.syncedThrough)) this.#waitingForSync.delete(member);
     if (log.syncedThrough >= log.nextNumber - 1) return;

@@ -36,6 +36,7 @@ export class WriteGate {
   #writersDue = 0;
   #isPumping = false;
   #shutBy: SynclineError | undefined;
+  #whole: Promise<void> | undefined;
 
   constructor(deps: WriteGateDeps) {
     this.#deps = deps;
@@ -43,6 +44,28 @@ export class WriteGate {
 
   get waitingCount(): number {
     return this.#writers.length + this.#closers.length;
+  }
+
+  /** Writes have to wait. */
+  get isClosed(): boolean {
+    return this.#holder !== undefined || this.#writers.length > 0;
+  }
+
+  /** Undefined: what can be read is whole. Otherwise a repair is being applied; wait until it is in. */
+  whenWhole(): Promise<void> | undefined {
+    return this.#whole;
+  }
+
+  /** Commands wait from now on, reads too, until the returned function is called. */
+  holdReads(): () => void {
+    let release = () => {};
+    this.#whole = new Promise((resolve) => {
+      release = () => {
+        this.#whole = undefined;
+        resolve();
+      };
+    });
+    return release;
   }
 
   /** Undefined: write now. Otherwise write in the turn in which the promise resolves. */

@@ -21,6 +21,8 @@ export class OperationReader implements Operation {
   actor = 0 as ActorId;
   base = 0;
   count = 0;
+  start = 0;
+  end = 0;
   dependencies = independent;
   readonly #cursor: WireCursor;
   readonly #change: ChangeReader;
@@ -55,6 +57,7 @@ export class OperationReader implements Operation {
   next(): boolean {
     const cursor = this.#cursor;
     if (cursor.position >= cursor.bytes.length) return false;
+    this.start = cursor.position;
     const tag = cursor.varint(cursor.bytes.length);
     if (tag !== tags.operation) cursor.fail(`field tag ${tag} is unknown in a list of operations`);
     const end = cursor.lengthEnd(cursor.bytes.length);
@@ -62,6 +65,7 @@ export class OperationReader implements Operation {
     if (end - cursor.position > bytesMax) {
       cursor.fail(`it has ${end - cursor.position} bytes, at most ${bytesMax}`);
     }
+    this.end = end;
     this.#readFields(end);
     this.#check();
     return true;

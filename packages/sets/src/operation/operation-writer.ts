@@ -28,6 +28,8 @@ export class OperationWriter {
   #bytes = new Uint8Array(capacityAtFirst);
   #size = 0;
   #recordAdds = 0;
+  /** Where operations of peers lie in the record: start and end of each. */
+  #foreign: number[] = [];
 
   // The open operation. It lies behind `#size` and is no part of the record before `end`.
   #isOpen = false;
@@ -120,12 +122,42 @@ export class OperationWriter {
     this.#isOpen = false;
   }
 
+  /** Adds an operation that a peer has made, with its tag and length, as it was received. */
+  addForeign(encoded: Uint8Array, addsMembers: boolean): void {
+    assert(!this.#isOpen, 'no operation is open');
+    this.#position = this.#size;
+    this.#reserve(encoded.length);
+    this.#bytes.set(encoded, this.#size);
+    this.#foreign.push(this.#size, this.#size + encoded.length);
+    this.#size += encoded.length;
+    if (addsMembers) this.#recordAdds += 1;
+  }
+
+  /** Whether the record holds operations of peers. */
+  get hasForeign(): boolean {
+    return this.#foreign.length > 0;
+  }
+
+  /** A copy of the operations that were made here. */
+  ownBytes(): Uint8Array {
+    assert(!this.#isOpen, 'no operation is open');
+    const own: Uint8Array[] = [];
+    let from = 0;
+    for (let index = 0; index < this.#foreign.length; index += 2) {
+      own.push(this.#bytes.subarray(from, this.#foreign[index]));
+      from = this.#foreign[index + 1] ?? 0;
+    }
+    own.push(this.#bytes.subarray(from, this.#size));
+    return Buffer.concat(own);
+  }
+
   /** Takes back the operations behind `size`, and the open one. */
   truncate(size: number): void {
     assert(size <= this.#size, 'a record is cut, not grown');
     this.#size = size;
     this.#isOpen = false;
     if (size === 0) this.#recordAdds = 0;
+    if (this.#foreign.length > 0) this.#foreign = this.#foreign.filter((place) => place < size);
   }
 
   /** Whether an operation of the record adds a member. */

@@ -8,6 +8,9 @@ import type { DotList } from './dot-list.js';
 /** Valid until the next one is decoded. */
 export interface Operation {
   readonly actor: ActorId;
+  /** Where it lies in the bytes that it was decoded from, with its tag and length. */
+  readonly start: number;
+  readonly end: number;
   /** The first of its `count` counters. */
   readonly base: number;
   readonly count: number;

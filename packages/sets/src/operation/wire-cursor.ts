@@ -20,10 +20,13 @@ export class WireCursor {
   readonly bytes: Uint8Array;
   readonly view: DataView;
   readonly #failure: DecodeFailure;
+  readonly #what: string;
   /** The next byte to read. */
   position = 0;
 
-  constructor(bytes: Uint8Array, failure: DecodeFailure) {
+  /** `what` names the message in errors. */
+  constructor(bytes: Uint8Array, failure: DecodeFailure, what = 'operation') {
+    this.#what = what;
     this.bytes = bytes;
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#failure = failure;
@@ -57,7 +60,7 @@ export class WireCursor {
   fail(why: string, cause?: unknown): never {
     throw new SynclineError(
       this.#failure,
-      `malformed operation: ${why}, near byte ${this.position} of ${this.bytes.length}; ${causes[this.#failure]}`,
+      `malformed ${this.#what}: ${why}, near byte ${this.position} of ${this.bytes.length}; ${causes[this.#failure]}`,
       { details: { byte: this.position }, cause },
     );
   }

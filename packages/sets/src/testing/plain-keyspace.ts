@@ -136,6 +136,10 @@ export class PlainKeyspace implements Keyspace {
     if (this.#before.length === 0) this.#sets = before;
   }
 
+  whenWhole(): Promise<void> | undefined {
+    return undefined;
+  }
+
   admitWrite(): Promise<void> | undefined {
     return undefined;
   }

@@ -43,7 +43,9 @@ export async function readStoredSets(
   const state = new SetsState(keys);
   const clock = createSystemClock();
   const onProgress = () => undefined;
-  const deps = { state, files, clock, logger: silentLogger, limits: engineLimits, onProgress };
+  const limits = engineLimits;
+  const keepsOwn = false;
+  const deps = { state, files, clock, logger: silentLogger, limits, keepsOwn, onProgress };
   const { log } = await load(deps, identity);
   await log.close();
   const { liveDots, xor } = state.digest;

@@ -1,0 +1,69 @@
+// What an engine shows in /metrics: gauges that follow its changes, a few times per second at most.
+import type { Clock, Metrics, SegmentLog } from '@syncline/kernel';
+import type { Checkpoints } from './checkpoints.js';
+import type { SetsState } from './sets-state.js';
+import type { Turns } from './turns.js';
+
+/** How often gauges follow, at most. */
+const GAUGES_MS = 100;
+
+export interface EngineGaugesDeps {
+  readonly state: SetsState;
+  readonly turns: Turns;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  /** Its log and checkpoints, once it has them. */
+  readonly engine: {
+    readonly log: SegmentLog | undefined;
+    readonly checkpoints: Checkpoints | undefined;
+  };
+}
+
+export class EngineGauges {
+  readonly #deps: EngineGaugesDeps;
+  #reportedMs = Number.NEGATIVE_INFINITY;
+  #localCount = 0;
+  #foreignCount = 0;
+  #peakBytes = 0;
+
+  constructor(deps: EngineGaugesDeps) {
+    this.#deps = deps;
+  }
+
+  get peakBytes(): number {
+    this.#peakBytes = Math.max(this.#peakBytes, this.#deps.state.usedBytes);
+    return this.#peakBytes;
+  }
+
+  /** True when it has reported. */
+  reportIfDue(): boolean {
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs - this.#reportedMs < GAUGES_MS) return false;
+    this.#reportedMs = nowMs;
+    this.report();
+    return true;
+  }
+
+  report(): void {
+    const { state, turns, clock, metrics, engine } = this.#deps;
+    metrics.set('syncline_sets_live_dots', state.digest.liveDots);
+    metrics.set('syncline_sets_sets', state.sets.filledCount);
+    metrics.set('syncline_sets_memory_bytes', state.usedBytes);
+    this.#peakBytes = Math.max(this.#peakBytes, state.usedBytes);
+    metrics.set('syncline_sets_pins', state.pins.count);
+    metrics.set('syncline_sets_pin_entries', state.pins.entries);
+    metrics.set('syncline_sets_log_bytes', engine.log?.bytes ?? 0);
+    const last = engine.checkpoints?.last;
+    metrics.set('syncline_sets_checkpoint_bytes', last?.bytes ?? 0);
+    const ageMs = last === undefined || last.number === 0 ? 0 : clock.nowMs() - last.takenMs;
+    metrics.set('syncline_sets_checkpoint_age_seconds', Math.max(0, ageMs) / 1000);
+    this.#countOperations(turns.operationsCount - this.#localCount, 'local');
+    this.#countOperations(turns.foreignCount - this.#foreignCount, 'peer');
+    this.#localCount = turns.operationsCount;
+    this.#foreignCount = turns.foreignCount;
+  }
+
+  #countOperations(count: number, origin: 'local' | 'peer'): void {
+    if (count > 0) this.#deps.metrics.add('syncline_sets_operations_total', count, { origin });
+  }
+}

@@ -1,0 +1,287 @@
+// Pulls of this node: one at a time, when something was missed, and now and then to be sure.
+//
+// The core (puller.ts) knows neither time nor disk. This is what drives it: from whom, in which slices, for how long,
+// and what follows from how it ended.
+import {
+  type Clock,
+  type Logger,
+  type Metrics,
+  type Random,
+  SynclineError,
+  type Timer,
+  type VersionVector,
+} from '@syncline/kernel';
+import type { SetsState } from '../engine/sets-state.js';
+import type { LoopShare, Turns } from '../engine/turns.js';
+import { setsLimits } from '../limits.js';
+import type { PullLimits } from './pull-limits.js';
+import type { OfferMessage, PullMessage } from './pull-messages.js';
+import { PullSchedule, type PullTrigger } from './pull-schedule.js';
+import { Puller } from './puller.js';
+import type { Repair, RepairCounts, Repairs } from './repairs.js';
+
+export interface PullsDeps {
+  readonly state: SetsState;
+  readonly turns: Turns;
+  readonly loop: LoopShare;
+  readonly repairs: Repairs;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly limits: PullLimits;
+  /** False: the peer is not connected. */
+  send(peer: number, message: PullMessage): boolean;
+  /** Makes way for a large pull: false when it must wait, because this node serves others that load first. */
+  makeWay(): boolean;
+  /** True: the version covers operations of our own that we do not know, and nothing may be pulled. */
+  isAheadOfUs(version: VersionVector): boolean;
+}
+
+export interface PullsOptions {
+  readonly intervalMs: number;
+}
+
+type Outcome =
+  | 'applied'
+  | 'nothing'
+  | 'busy'
+  | 'diverged'
+  | 'corrupt'
+  | 'timeout'
+  | 'failed'
+  | 'aborted';
+
+interface Current {
+  readonly peer: number;
+  readonly puller: Puller;
+  readonly stop: AbortController;
+  /** Why it must end early. */
+  end: Outcome | undefined;
+  wake: () => void;
+}
+
+export class Pulls {
+  readonly #deps: PullsDeps;
+  readonly #schedule: PullSchedule;
+  /** Peers whose symbols did not decode: they are asked for a listing. */
+  readonly #wantsListing = new Set<number>();
+  #current: Current | undefined;
+  #running: Promise<void> | undefined;
+  #timer: Timer | undefined;
+  #session: number;
+  #isCaughtUp = false;
+  #isStopped = false;
+
+  constructor(deps: PullsDeps, options: PullsOptions) {
+    this.#deps = deps;
+    const { clock, random } = deps;
+    this.#schedule = new PullSchedule(options, clock.monotonicMs(), random.float());
+    this.#session = random.u32();
+  }
+
+  /** A pull has ended well since the start. */
+  get isCaughtUp(): boolean {
+    return this.#isCaughtUp;
+  }
+
+  get divergedPeers(): readonly number[] {
+    return this.#schedule.divergedPeers;
+  }
+
+  get peer(): number | undefined {
+    return this.#current?.peer;
+  }
+
+  peerUp(peer: number): void {
+    this.#schedule.peerUp(peer, this.#isCaughtUp ? 'connect' : 'start');
+    this.#next();
+  }
+
+  peerDown(peer: number): void {
+    this.#schedule.peerDown(peer);
+    if (this.#current?.peer === peer) this.#endEarly('aborted');
+  }
+
+  want(peer: number, trigger: PullTrigger): void {
+    this.#schedule.want(peer, trigger);
+    this.#next();
+  }
+
+  wantAny(trigger: PullTrigger): void {
+    this.#schedule.wantAny(trigger);
+    this.#next();
+  }
+
+  /** Throws `invalid-argument` for what no honest peer sends; the pull has ended then. */
+  receive(peer: number, message: PullMessage): void {
+    const current = this.#current;
+    if (current?.peer !== peer || current.puller.session !== message.session) return;
+    try {
+      current.puller.receive(message);
+    } catch (thrown) {
+      this.#endEarly('corrupt');
+      throw thrown;
+    }
+    current.wake();
+  }
+
+  /** Resolves when nothing runs any more. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    this.#endEarly('aborted');
+    await this.#running;
+  }
+
+  #endEarly(outcome: Outcome): void {
+    const current = this.#current;
+    if (current === undefined) return;
+    current.end ??= outcome;
+    current.stop.abort();
+    current.wake();
+  }
+
+  #next(): void {
+    if (this.#isStopped || this.#running !== undefined) return;
+    this.#timer?.cancel();
+    const { clock, random } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    const due = this.#schedule.next(nowMs, random.float());
+    if (due === undefined) {
+      const waitMs = Math.max(1, this.#schedule.dueMs() - nowMs);
+      this.#timer = clock.setTimer(waitMs, () => this.#next(), { unref: true });
+      return;
+    }
+    this.#running = this.#pull(...due).finally(() => {
+      this.#running = undefined;
+      this.#next();
+    });
+  }
+
+  async #pull(peer: number, trigger: PullTrigger): Promise<void> {
+    const { clock, metrics, turns } = this.#deps;
+    const startMs = clock.monotonicMs();
+    turns.commitNow(); // a pin is taken between turns
+    const { state, limits } = this.#deps;
+    this.#session = (this.#session + 1) >>> 0 || 1;
+    const send = (message: PullMessage) => {
+      if (!this.#deps.send(peer, message)) this.#endEarly('aborted');
+    };
+    const options = { session: this.#session, listing: this.#wantsListing.has(peer) };
+    const puller = new Puller({ state, limits, send }, options);
+    const current: Current = {
+      peer,
+      puller,
+      stop: new AbortController(),
+      end: undefined,
+      wake: () => {},
+    };
+    this.#current = current;
+    const outcome = await this.#run(current, startMs).catch((thrown: unknown) => {
+      const error = toSynclineError(thrown);
+      this.#deps.logger.info('pull failed', { peer, code: error.code, reason: error.message });
+      return error.code === 'overloaded' ? ('busy' as const) : ('failed' as const);
+    });
+    puller.close();
+    this.#current = undefined;
+    if (outcome !== 'busy') {
+      const isApplied = outcome === 'applied' || outcome === 'nothing';
+      const version = state.settledVersion();
+      this.#deps.send(peer, { kind: 'done', session: puller.session, isApplied, version });
+    }
+    metrics.add('syncline_sets_pulls_total', 1, { trigger, outcome });
+    metrics.observe('syncline_sets_pull_seconds', (clock.monotonicMs() - startMs) / 1000);
+    metrics.add('syncline_sets_pull_symbols_total', puller.symbolsCount);
+    this.#ended(peer, trigger, outcome);
+  }
+
+  #ended(peer: number, trigger: PullTrigger, outcome: Outcome): void {
+    const { clock, logger, metrics, state } = this.#deps;
+    if (outcome === 'corrupt') this.#wantsListing.add(peer);
+    else if (outcome === 'applied') this.#wantsListing.delete(peer);
+    const isGood = outcome === 'applied' || outcome === 'nothing';
+    if (isGood) this.#isCaughtUp = true;
+    if (outcome === 'diverged') {
+      const { version, liveDots } = state.digestNow();
+      metrics.add('syncline_sets_divergence_total');
+      logger.error('this node and a peer differ at the same version: nothing is repaired', {
+        peer,
+        version: version.toString(),
+        liveDots,
+      });
+    }
+    const verdict = isGood ? 'done' : outcome === 'diverged' ? 'diverged' : 'again';
+    this.#schedule.ended(peer, trigger, verdict, clock.monotonicMs());
+  }
+
+  async #run(current: Current, startMs: number): Promise<Outcome> {
+    const { turns, repairs, loop } = this.#deps;
+    const { puller, stop } = current;
+    let repair: Repair | undefined;
+    await turns.settled(); // what is shown is as durable as configured
+    puller.open();
+    try {
+      for (let isChecked = false; ; ) {
+        if (current.end !== undefined) return current.end;
+        turns.commitNow(); // a pin is walked between turns
+        const step = puller.step();
+        const { offer } = puller;
+        if (offer !== undefined && !isChecked) {
+          if (this.#deps.isAheadOfUs(offer.version)) return 'aborted';
+          isChecked = true;
+        }
+        if (repair === undefined && puller.isLarge) {
+          if (!this.#deps.makeWay()) return 'busy';
+          repair = await repairs.begin('large', stop.signal);
+        }
+        if (repair !== undefined) for (const frame of puller.takeFrames()) await repair.add(frame);
+        if (step === 'more') await loop.yieldIfOverBudget();
+        else if (step === 'wait')
+          await this.#message(current, repair === undefined ? startMs : undefined);
+        else if (step === 'ready') break;
+        else return step;
+      }
+      repair ??= await repairs.begin('small', stop.signal);
+      const counts = await this.#apply(puller, repair);
+      this.#deps.metrics.add('syncline_sets_pull_dots_total', counts.added, { kind: 'added' });
+      this.#deps.metrics.add('syncline_sets_pull_dots_total', counts.dropped, { kind: 'dropped' });
+      return 'applied';
+    } finally {
+      await repair?.abandon();
+    }
+  }
+
+  async #apply(puller: Puller, repair: Repair): Promise<RepairCounts> {
+    const { version } = puller.offer as OfferMessage;
+    const drops = puller.drops();
+    for (const frame of puller.takeFrames()) await repair.add(frame);
+    return repair.finish(drops, version);
+  }
+
+  /** Waits for a message, but not for ever. */
+  async #message(current: Current, startMs: number | undefined): Promise<void> {
+    const { clock } = this.#deps;
+    const { pullIdleMs, pullTimeoutMs } = setsLimits;
+    const leftMs =
+      startMs === undefined
+        ? pullIdleMs.value
+        : Math.max(1, startMs + pullTimeoutMs.value - clock.monotonicMs());
+    await new Promise<void>((resolve) => {
+      const timer = clock.setTimer(Math.min(pullIdleMs.value, leftMs), () => {
+        current.end ??= 'timeout';
+        resolve();
+      });
+      current.wake = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+    current.wake = () => {};
+  }
+}
+
+function toSynclineError(thrown: unknown): SynclineError {
+  if (thrown instanceof SynclineError) return thrown;
+  throw thrown;
+}

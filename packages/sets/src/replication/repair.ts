@@ -1,0 +1,223 @@
+// Applies what a pull has found: adds the missed elements, drops those that were removed elsewhere, takes over the
+// version. In the log a repair is a run of records and an end; without the end it never happened.
+//
+//   repair      u8 what (1 add, 2 drop) · u32 index in its repair · an AntiEntropyPayload
+//   repairEnd   u32 records · version vector
+//
+// A replay does exactly what was done when the repair was made: nothing lies between its records, so the version at
+// that moment is the same. Adds are applied as they come. Those of a repair without an end are not covered by the
+// version, and are taken back by that.
+//
+// S33  A dot that the version covers at the moment of applying is not added: it was seen, and may have been removed.
+// S34  A repair counts whole or not at all, whatever ends the process meanwhile.
+import { assert, type Dot, SynclineError, VersionVector } from '@syncline/kernel';
+import type { ByteList } from '../byte-list.js';
+import type { SetEntry } from '../engine/set-table.js';
+import type { SetsState } from '../engine/sets-state.js';
+import { wordOf } from '../memory/element-heap.js';
+import {
+  type DotWords,
+  ROW_ACTOR,
+  ROW_COUNTER_HIGH,
+  ROW_COUNTER_LOW,
+} from '../memory/element-row.js';
+import { Payload } from './payload.js';
+
+/** Elements between two yields. */
+const SLICE_ELEMENTS = 256;
+const HEAD_BYTES = 5;
+const END_HEAD_BYTES = 4;
+
+export const RepairPart = { add: 1, drop: 2 } as const;
+export type RepairPart = (typeof RepairPart)[keyof typeof RepairPart];
+
+/** The head of a repair record; the payload follows. */
+export function repairHead(part: RepairPart, index: number): Uint8Array {
+  const head = Buffer.alloc(HEAD_BYTES);
+  head.writeUInt8(part, 0);
+  head.writeUInt32BE(index, 1);
+  return head;
+}
+
+export function repairEnd(records: number, version: VersionVector): readonly Uint8Array[] {
+  const head = Buffer.alloc(END_HEAD_BYTES);
+  head.writeUInt32BE(records);
+  return [head, version.toBytes()];
+}
+
+/** Adds the dots that the version does not cover. Each step is a slice, and leaves the turn empty. */
+export function* applyAdds(state: SetsState, payload: Payload): Generator<void, number, undefined> {
+  let added = 0;
+  for (let index = 0; index < payload.length; index += 1) {
+    const [actor, counter] = [payload.actorOf(index), payload.counterOf(index)];
+    if (counter > state.version.counterOf(actor)) {
+      const set = state.sets.findOrCreate(payload.sets, payload.setOf(index));
+      const row = state.findOrInsert(set, payload.members, index);
+      changeDots(state, set, row, (dots) => [...dots, { actor, counter }]);
+      state.digest.add(actor, Math.floor(counter / 2 ** 32), counter | 0);
+      added += 1;
+    }
+    if (index % SLICE_ELEMENTS === SLICE_ELEMENTS - 1) {
+      state.settleTurn();
+      yield;
+    }
+  }
+  state.settleTurn();
+  return added;
+}
+
+/** Drops those of the dots that are still there. */
+export function* applyDrops(
+  state: SetsState,
+  payload: Payload,
+): Generator<void, number, undefined> {
+  let dropped = 0;
+  for (let index = 0; index < payload.length; index += 1) {
+    const [actor, counter] = [payload.actorOf(index), payload.counterOf(index)];
+    const [set, row] = findElement(state, payload, index);
+    if (set !== undefined && row !== 0) {
+      const isOther = (dot: Dot) => dot.actor !== actor || dot.counter !== counter;
+      dropped += dropDots(state, set, row, isOther);
+    }
+    if (index % SLICE_ELEMENTS === SLICE_ELEMENTS - 1) {
+      state.settleTurn();
+      yield;
+    }
+  }
+  state.settleTurn();
+  return dropped;
+}
+
+/** The last step: from now on everything that the peer had seen counts as seen here. */
+export function mergeVersion(state: SetsState, version: VersionVector): void {
+  for (const { actor, counter } of version.entries())
+    if (counter > state.version.counterOf(actor)) state.advance(actor, counter);
+  state.settleTurn();
+}
+
+/** Takes back the adds of a repair that has no end. */
+export function* dropUncovered(state: SetsState): Generator<void, void, undefined> {
+  const isCovered = ({ actor, counter }: Dot) => counter <= state.version.counterOf(actor);
+  for (let position = 0; ; ) {
+    const sets: SetEntry[] = [];
+    position = state.sets.scan(position, SLICE_ELEMENTS, (set) => void sets.push(set));
+    for (const set of sets) {
+      for (let hash = 0; hash < 2 ** 32; ) {
+        const rows: number[] = [];
+        hash = set.table.walk(hash, SLICE_ELEMENTS, (row) => void rows.push(row));
+        for (const row of rows) dropDots(state, set, row, isCovered);
+        state.settleTurn();
+        yield;
+      }
+    }
+    if (position === 0) return;
+  }
+}
+
+/** What of the log belongs to a repair, while it is replayed. */
+export class RepairReplay {
+  readonly #state: SetsState;
+  /** Of the repair that has begun and not ended. */
+  #records = 0;
+  #drops: Payload[] = [];
+
+  constructor(state: SetsState) {
+    this.#state = state;
+  }
+
+  part(body: Uint8Array): void {
+    const view = new DataView(body.buffer, body.byteOffset, body.length);
+    if (body.length < HEAD_BYTES) throw damaged('a part of a repair is cut off');
+    const index = view.getUint32(1);
+    if (index === 0) this.abandon();
+    if (index !== this.#records) throw damaged('a part of a repair is missing');
+    this.#records += 1;
+    const payload = new Payload(body.slice(HEAD_BYTES), 'corrupt');
+    if (view.getUint8(0) === RepairPart.drop) this.#drops.push(payload);
+    else if (view.getUint8(0) === RepairPart.add) run(applyAdds(this.#state, payload));
+    else throw damaged('a part of a repair is of an unknown kind');
+  }
+
+  end(body: Uint8Array): void {
+    if (body.length < END_HEAD_BYTES) throw damaged('the end of a repair is cut off');
+    const records = new DataView(body.buffer, body.byteOffset, body.length).getUint32(0);
+    if (records !== this.#records) throw damaged('a part of a repair is missing');
+    for (const payload of this.#drops) run(applyDrops(this.#state, payload));
+    mergeVersion(this.#state, VersionVector.fromBytes(body.slice(END_HEAD_BYTES)));
+    this.#records = 0;
+    this.#drops = [];
+  }
+
+  /** Another record comes, or none: a repair that has begun has no end. */
+  abandon(): void {
+    if (this.#records === 0) return;
+    this.#records = 0;
+    this.#drops = [];
+    run(dropUncovered(this.#state));
+  }
+}
+
+function findElement(
+  state: SetsState,
+  payload: Payload,
+  index: number,
+): readonly [SetEntry | undefined, number] {
+  const set = state.sets.find(payload.sets as ByteList, payload.setOf(index));
+  return [set, set === undefined ? 0 : state.find(set, payload.members, index)];
+}
+
+function dropDots(
+  state: SetsState,
+  set: SetEntry,
+  row: number,
+  isKept: (dot: Dot) => boolean,
+): number {
+  let gone: readonly Dot[] = [];
+  changeDots(state, set, row, (dots) => {
+    const kept = dots.filter(isKept);
+    if (kept.length === dots.length) return dots;
+    gone = dots.filter((dot) => !isKept(dot));
+    if (state.pins.areOpen) state.pins.dropped(set, row, dots, kept);
+    return kept;
+  });
+  state.digest.dropAll(gone);
+  return gone.length;
+}
+
+/** Does nothing when `change` returns what it was given. */
+function changeDots(
+  state: SetsState,
+  set: SetEntry,
+  row: number,
+  change: (dots: readonly Dot[]) => readonly Dot[],
+): void {
+  const page = state.heap.words[row >>> 16] as Int32Array;
+  const start = wordOf(row);
+  const words: DotWords = {
+    actor: page[start + ROW_ACTOR] as number,
+    high: page[start + ROW_COUNTER_HIGH] as number,
+    low: page[start + ROW_COUNTER_LOW] as number,
+  };
+  const before = state.several.read(words);
+  const after = change(before);
+  if (after === before) return;
+  assert(
+    new Set(after.map(({ actor, counter }) => `${actor}:${counter}`)).size === after.length,
+    'S3: a dot is added once',
+  );
+  state.touch(set, row, page, start);
+  state.several.write(after, words);
+  state.write(set, row, words);
+}
+
+function run(steps: Generator<void, unknown, undefined>): void {
+  while (steps.next().done !== true);
+}
+
+function damaged(why: string): SynclineError {
+  return new SynclineError(
+    'corrupt',
+    `the log of the sets is damaged: ${why}. Restore the directory from a backup, or move it away and start with an ` +
+      'empty one, which loads the sets from a peer if there is one.',
+  );
+}

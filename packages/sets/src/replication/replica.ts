@@ -1,0 +1,368 @@
+// This node as its peers see it: applies their operations in its turns, sends them its own once these are as durable as
+// configured, and repairs what was missed.
+//
+//   mesh ─▶ deliver ─▶ the turn's record, with the bytes as they came ─▶ log ─▶ acknowledgement
+//   own operations ─▶ log ─▶ publish                     pulls ─▶ repairs ─▶ log ─▶ memory
+//
+// S5   Nothing is published, acknowledged or shown as a version before it is as durable as configured.
+// S30  Operations of peers are part of the turn: one that cannot be stored is undone and not acknowledged.
+import {
+  type ActorId,
+  assert,
+  type Clock,
+  formatActor,
+  type Logger,
+  type Metrics,
+  type Random,
+  SynclineError,
+  type VersionVector,
+} from '@syncline/kernel';
+import type {
+  ChannelHandler,
+  DeliveredOperation,
+  Mesh,
+  MeshChannel,
+  PeerStatus,
+  PullReason,
+} from '@syncline/mesh';
+import { applyOperation } from '../engine/operations.js';
+import type { SetsState } from '../engine/sets-state.js';
+import type { LoopShare, TurnFollower, Turns } from '../engine/turns.js';
+import type { WriteGate } from '../engine/write-gate.js';
+import type { WriteHold } from '../keyspace.js';
+import { decodeOperations } from '../operation/decode-operations.js';
+import type { Operation } from '../operation/operation.js';
+import type { OperationWriter } from '../operation/operation-writer.js';
+import { type PullLimits, pullLimits } from './pull-limits.js';
+import { decodePull, encodePull, MessageKind, type PullMessage } from './pull-messages.js';
+import { Pulls } from './pulls.js';
+import type { Repairs } from './repairs.js';
+import { ServedPulls } from './served-pulls.js';
+
+/** How soon an operation of a peer is tried again that found no room on disk. */
+const FULL_RETRY_MS = 1_000;
+
+export interface ReplicaDeps {
+  readonly mesh: Mesh;
+  readonly state: SetsState;
+  readonly turns: Turns;
+  readonly gate: WriteGate;
+  readonly loop: LoopShare;
+  readonly repairs: Repairs;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** A peer knows more of our actor than we do: stores and uses a new epoch. The gate is closed meanwhile. */
+  raiseEpoch(seen: VersionVector): Promise<number>;
+}
+
+export interface ReplicaOptions {
+  readonly nodeId: number;
+  readonly startupDelayMs: number;
+  readonly pullIntervalMs: number;
+  readonly limits?: Partial<PullLimits>;
+}
+
+/** Own operations from the log, for the ring of the mesh. */
+export interface OwnOperations {
+  readonly encoded: Uint8Array;
+  readonly base: number;
+  readonly last: number;
+}
+
+/** A turn that is in the log and may not leave yet. */
+interface Appended extends OwnOperations {
+  /** 0: it may leave once the turn is over. */
+  readonly number: number;
+  readonly hasForeign: boolean;
+  /** What was applied with it; only needed when it has a number. */
+  readonly version: VersionVector | undefined;
+}
+
+export class Replica implements ChannelHandler, TurnFollower {
+  readonly #deps: ReplicaDeps;
+  readonly #options: ReplicaOptions;
+  readonly #channel: MeshChannel;
+  readonly #pulls: Pulls;
+  readonly #served: ServedPulls;
+  /** Oldest first. */
+  readonly #queue: Appended[] = [];
+  /** What may be shown while the queue is not empty. */
+  #durable: VersionVector | undefined;
+  #ownAppended = 0;
+  #isOpen = false;
+  /** The gate lets operations of peers through in this call. */
+  #isAdmitted = false;
+  #isWaitingForGate = false;
+  /** What peers know of our actor beyond what we do. */
+  #ahead: VersionVector | undefined;
+  #raising: Promise<void> | undefined;
+
+  constructor(deps: ReplicaDeps, options: ReplicaOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    const limits = { ...pullLimits, ...options.limits };
+    const send = (peer: number, message: PullMessage) => this.#send(peer, message);
+    const { repairs } = deps;
+    this.#served = new ServedPulls({
+      ...deps,
+      limits,
+      send,
+      isBusy: () => repairs.isLoading || !this.#isOpen,
+    });
+    this.#pulls = new Pulls(
+      {
+        ...deps,
+        limits,
+        send,
+        makeWay: () => this.#makeWay(),
+        isAheadOfUs: (version) => this.#isAheadOfUs(version),
+      },
+      { intervalMs: options.pullIntervalMs },
+    );
+    this.#channel = deps.mesh.channel('sets', this);
+    deps.turns.follow(this);
+  }
+
+  /** Joins the mesh. Resolves when writes may start: peers were asked what they know of us. `hold` is released. */
+  async open(epoch: number, own: readonly OwnOperations[], hold: WriteHold): Promise<void> {
+    const { mesh, clock, state } = this.#deps;
+    this.#isOpen = true;
+    this.#ownAppended = state.version.ownCounter;
+    mesh.open(epoch);
+    for (const { encoded, base, last } of own) this.#channel.publish(encoded, base, last);
+    const stop = new AbortController();
+    const timer = clock.setTimer(this.#options.startupDelayMs, () => stop.abort());
+    try {
+      await mesh.firstContact(stop.signal);
+      if (this.#ahead !== undefined) await this.#raiseEpoch(this.#ahead);
+    } finally {
+      timer.cancel();
+      hold.release();
+    }
+  }
+
+  /** Takes no more operations and ends pulls. Resolves when nothing of it runs any more. */
+  async stop(): Promise<void> {
+    this.#isOpen = false;
+    this.#served.endAll();
+    await this.#pulls.stop();
+  }
+
+  /** The disk has failed: peers must not count on this node. */
+  async leave(): Promise<void> {
+    await this.stop();
+    await this.#deps.mesh.close();
+  }
+
+  get channel(): MeshChannel {
+    return this.#channel;
+  }
+
+  get isCaughtUp(): boolean {
+    return this.#pulls.isCaughtUp;
+  }
+
+  get divergedPeers(): readonly number[] {
+    return this.#pulls.divergedPeers;
+  }
+
+  peers(): readonly PeerStatus[] {
+    return this.#deps.mesh.peers();
+  }
+
+  /** A read waits for what is not here yet. */
+  pullForRead(): void {
+    this.#pulls.wantAny('read');
+  }
+
+  // What the mesh asks.
+
+  appliedCounter(actor: ActorId): number {
+    return this.#deps.state.version.counterOf(actor);
+  }
+
+  version(): VersionVector {
+    return this.#queue.length > 0 && this.#durable !== undefined
+      ? this.#durable.copy()
+      : this.#deps.state.settledVersion();
+  }
+
+  deliver(delivered: DeliveredOperation): 'taken' | 'wait' {
+    const { state, turns, gate, repairs, clock } = this.#deps;
+    if (!this.#isOpen || turns.failure !== undefined) return 'wait';
+    if (repairs.isLoading || (gate.isClosed && !this.#isAdmitted)) {
+      this.#waitForGate();
+      return 'wait';
+    }
+    const operation = decodeDelivered(delivered);
+    const addsMembers = hasAdds(operation);
+    for (const _ of applyOperation(state, operation));
+    state.record.addForeign(delivered.encoded, addsMembers);
+    try {
+      turns.foreignEnded();
+    } catch (thrown) {
+      assert(thrown instanceof SynclineError, 'an operation that is not stored says why');
+      clock.setTimer(FULL_RETRY_MS, () => this.#channel.resume());
+      return 'wait';
+    }
+    return 'taken';
+  }
+
+  message(peer: number, kind: number, body: Uint8Array): void {
+    if (!this.#isOpen) return;
+    const message = decodePull(kind, body.slice());
+    if (message.kind === 'open') this.#served.open(peer, message);
+    else if (message.kind === 'more') this.#served.more(peer, message);
+    else if (message.kind === 'done') this.#served.done(peer, message);
+    else this.#pulls.receive(peer, message);
+  }
+
+  peerUp(peer: number, version: VersionVector): void {
+    if (!this.#isOpen || this.#isAheadOfUs(version)) return;
+    this.#pulls.peerUp(peer);
+  }
+
+  peerDown(peer: number): void {
+    this.#pulls.peerDown(peer);
+    this.#served.peerDown(peer);
+  }
+
+  pullWanted(peer: number, reason: PullReason): void {
+    if (this.#isOpen) this.#pulls.want(peer, reason);
+  }
+
+  // What turns report.
+
+  appended(record: OperationWriter, number: number): void {
+    const { state } = this.#deps;
+    const base = this.#ownAppended + 1;
+    const last = state.version.ownCounter;
+    this.#ownAppended = last;
+    if (this.#queue.length === 0) this.#durable = undefined;
+    if (number > 0) this.#durable ??= state.settledVersion(); // of the turn before
+    this.#queue.push({
+      number,
+      encoded: last < base ? new Uint8Array(0) : record.ownBytes(),
+      base,
+      last,
+      hasForeign: record.hasForeign,
+      version: number > 0 ? state.version.toVector() : undefined,
+    });
+  }
+
+  /** The turn is over: what need not wait for a sync leaves. */
+  turnEnded(): void {
+    this.synced(0);
+  }
+
+  synced(number: number): void {
+    let hasForeign = false;
+    while (this.#queue[0] !== undefined && this.#queue[0].number <= number) {
+      const appended = this.#queue.shift() as Appended;
+      hasForeign ||= appended.hasForeign;
+      if (appended.version !== undefined) this.#durable = appended.version;
+      const { encoded, base, last } = appended;
+      if (last >= base && this.#isOpen) this.#channel.publish(encoded, base, last);
+    }
+    if (hasForeign) this.#channel.committed();
+  }
+
+  undone(record: OperationWriter): void {
+    if (record.hasForeign && this.#isOpen) this.#pulls.wantAny('gap');
+  }
+
+  /** A repair has moved the version. */
+  repaired(): void {
+    this.#channel.committed();
+    this.#channel.resume();
+  }
+
+  #send(peer: number, message: PullMessage): boolean {
+    const body = encodePull(message);
+    this.#deps.metrics.add('syncline_sets_pull_bytes_total', body.length, { kind: message.kind });
+    return this.#channel.send(peer, MessageKind[message.kind], body);
+  }
+
+  /** Operations of peers wait like other writers, and go on together. */
+  #waitForGate(): void {
+    if (this.#isWaitingForGate) return;
+    const admitted = this.#deps.gate.admit() ?? Promise.resolve();
+    this.#isWaitingForGate = true;
+    const resume = (isAdmitted: boolean) => {
+      this.#isWaitingForGate = false;
+      this.#isAdmitted = isAdmitted;
+      if (isAdmitted) this.#channel.resume();
+      this.#isAdmitted = false;
+    };
+    admitted.then(
+      () => resume(true),
+      () => resume(false),
+    );
+  }
+
+  /** Nodes that load wait for each other in the order of their ids, never in a circle. */
+  #makeWay(): boolean {
+    const { nodeId } = this.#options;
+    if (this.#served.peers.some((peer) => peer < nodeId)) return false;
+    this.#served.endAll();
+    return true;
+  }
+
+  #isAheadOfUs(version: VersionVector): boolean {
+    const { state } = this.#deps;
+    const { own, ownCounter } = state.version;
+    if (version.counterOf(own) <= ownCounter) return false;
+    const isFirst = this.#ahead === undefined;
+    this.#ahead = (this.#ahead ?? state.version.toVector()).copy().merge(version);
+    if (isFirst && this.#raising === undefined && !this.#deps.gate.isClosed)
+      void this.#raiseLater();
+    return true;
+  }
+
+  async #raiseLater(): Promise<void> {
+    const hold = await this.#deps.gate.close(new AbortController().signal);
+    try {
+      if (this.#ahead !== undefined) await this.#raiseEpoch(this.#ahead);
+    } finally {
+      hold.release();
+    }
+  }
+
+  async #raiseEpoch(seen: VersionVector): Promise<void> {
+    const { logger, mesh, state, turns } = this.#deps;
+    const before = formatActor(state.version.own);
+    try {
+      const epoch = await this.#deps.raiseEpoch(seen);
+      logger.warn('peers know operations of this node that its disk does not have: new epoch', {
+        before,
+        epoch,
+      });
+      this.#ownAppended = 0;
+      this.#ahead = undefined;
+      mesh.changeEpoch(epoch);
+    } catch (thrown) {
+      turns.fail(SynclineError.from(thrown, 'storage-failed'));
+    }
+  }
+}
+
+function decodeDelivered({ actor, base, count, encoded }: DeliveredOperation): Operation {
+  for (const operation of decodeOperations(encoded, 'invalid-argument')) {
+    const { end } = operation;
+    const isWhole = end === encoded.length && operation.count === count;
+    assert(
+      isWhole && operation.actor === actor && operation.base === base,
+      'the mesh and the sets read the same operation',
+    );
+    return operation;
+  }
+  throw new SynclineError('invalid-argument', 'malformed operation: it is empty');
+}
+
+function hasAdds(operation: Operation): boolean {
+  for (let member = 0; member < operation.members.length; member += 1)
+    if (operation.counterOf(member) > 0) return true;
+  return false;
+}

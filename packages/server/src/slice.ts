@@ -48,8 +48,11 @@ export interface SliceDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Undefined without peers. The slice registers its channel; the one that knows the node's epoch opens the mesh. */
-  readonly mesh: SliceMesh | undefined;
+  /**
+   * Undefined without peers. The slice registers its channel, and the one that knows the node's epoch opens the mesh.
+   * The server accepts its connections and closes it.
+   */
+  readonly mesh: Mesh | undefined;
   /** Fires when the server begins to stop. */
   readonly draining: AbortSignal;
   /** The slice's own store, in memory with `--memory`. Call it once at most; the server closes it. */
@@ -64,9 +67,6 @@ export interface SliceDeps {
   /** Counts that one of the slice's limits was met. It shows in the log, /metrics and /api/status. */
   limitReached(limit: string): void;
 }
-
-/** What slices see of the node's mesh. The server accepts its connections and closes it. */
-export type SliceMesh = Pick<Mesh, 'channel' | 'open' | 'changeEpoch' | 'firstContact' | 'peers'>;
 
 /** What a started slice contributes. A listener that no slice declares is not opened. */
 export interface RunningSlice {

@@ -81,7 +81,7 @@ export class ClusterProcess {
         clusterId: CLUSTER_ID,
         durability: plan.durability,
         limits: plan.limits,
-        antiEntropyIntervalMs: plan.antiEntropyIntervalMs,
+        pullIntervalMs: plan.antiEntropyIntervalMs,
       },
     );
     const process = new ClusterProcess(deps, sets);

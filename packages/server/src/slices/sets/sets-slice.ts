@@ -32,11 +32,12 @@ async function start(deps: SliceDeps): Promise<RunningSlice> {
 async function open(deps: SliceDeps): Promise<RunningSlice> {
   const { config, logger } = deps;
   const password = config.credentials.respPassword?.reveal();
+  const { mesh, ...others } = deps;
   const sets = await openSets(
     {
-      ...deps,
+      ...others,
+      ...(mesh === undefined ? {} : { mesh }),
       files: await deps.openFiles(),
-      mesh: deps.mesh,
       processBytes: () => process.memoryUsage.rss(),
       onBug: (thrown) => void reportBug(logger, thrown, { slice: 'sets' }),
     },
@@ -46,7 +47,7 @@ async function open(deps: SliceDeps): Promise<RunningSlice> {
       durability: config.sets.durability,
       memoryBytesMax: config.sets.memoryMaxBytes,
       startupDelayMs: config.sets.startupDelayMs,
-      antiEntropyIntervalMs: config.sets.antiEntropyIntervalMs,
+      pullIntervalMs: config.sets.antiEntropyIntervalMs,
       ...(password === undefined ? {} : { password }),
       version: readVersion(),
       port: config.resp.port,

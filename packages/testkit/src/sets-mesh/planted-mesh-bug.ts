@@ -3,7 +3,7 @@
 import { createMesh } from '@syncline/mesh';
 import { openSets } from '@syncline/sets';
 import { loadEdited, type SourceEdit } from '../simulation/load-edited.js';
-import type { ClusterCode } from './cluster-process.js';
+import type { MeshCode } from './mesh-process.js';
 
 interface Bug {
   /** The expected failure. A run that failed for another reason would prove nothing. */
@@ -14,9 +14,9 @@ interface Bug {
 
 const bugs: Readonly<Record<string, Bug>> = {};
 
-export const PLANTED_CLUSTER_BUGS = Object.keys(bugs);
+export const PLANTED_MESH_BUGS = Object.keys(bugs);
 
-export function isPlantedClusterBug(name: string): boolean {
+export function isPlantedMeshBug(name: string): boolean {
   return Object.hasOwn(bugs, name);
 }
 
@@ -27,11 +27,11 @@ export function symptomOf(name: string): RegExp {
 const loaded = new Map<string, Promise<unknown>>();
 
 /** Loads the sets and the mesh with a bug in one of them, once per bug. */
-export async function loadPlanted(name: string): Promise<ClusterCode> {
+export async function loadPlanted(name: string): Promise<MeshCode> {
   const { folder, edits } = bugs[name] ?? { folder: 'sets', edits: [] };
   const entry = folder === 'sets' ? 'local-sets' : 'open-mesh';
   const loading = loaded.get(name) ?? loadEdited({ folder, entry, bug: name, edits });
   loaded.set(name, loading);
-  const code = (await loading) as Partial<ClusterCode>;
+  const code = (await loading) as Partial<MeshCode>;
   return { createMesh, openSets, ...code };
 }

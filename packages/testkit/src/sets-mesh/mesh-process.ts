@@ -7,8 +7,8 @@ import type { openSets, Sets, SetsOptions } from '@syncline/sets';
 import { encodeCommand, RespReplies, type RespReply } from '@syncline/sets/testing';
 import { createBusyClock } from '../sets-node/busy-clock.js';
 import { RandomCommands } from '../sets-node/random-commands.js';
-import type { ClusterHistory } from './cluster-history.js';
 import { watchLog } from './logged-files.js';
+import type { MeshHistory } from './mesh-history.js';
 
 export const CLUSTER_ID = 'sim';
 const MESH_PORT = 7403;
@@ -17,7 +17,7 @@ const DIGEST_PART = 0.3;
 const FAILED_MS_MAX = 500;
 const LOOK_MS = 200;
 
-export interface ClusterPlan {
+export interface MeshPlan {
   readonly nodes: number;
   readonly durability: Durability;
   readonly limits: NonNullable<SetsOptions['limits']>;
@@ -28,17 +28,17 @@ export interface ClusterPlan {
   readonly isLarge: boolean;
 }
 
-export interface ClusterCode {
+export interface MeshCode {
   readonly createMesh: typeof createMesh;
   readonly openSets: typeof openSets;
 }
 
-export interface ClusterProcessDeps {
+export interface MeshProcessDeps {
   readonly ports: SimPorts;
   readonly nodeId: number;
-  readonly plan: ClusterPlan;
-  readonly code: ClusterCode;
-  readonly history: ClusterHistory;
+  readonly plan: MeshPlan;
+  readonly code: MeshCode;
+  readonly history: MeshHistory;
   readonly random: SeededRandom;
   readonly isAlive: () => boolean;
   /** False when clients are to stop. */
@@ -49,18 +49,18 @@ export function nodeName(nodeId: number): string {
   return `n${nodeId}`;
 }
 
-export class ClusterProcess {
-  readonly #deps: ClusterProcessDeps;
+export class MeshProcess {
+  readonly #deps: MeshProcessDeps;
   readonly #sets: Sets;
   readonly #client: Client;
 
-  private constructor(deps: ClusterProcessDeps, sets: Sets) {
+  private constructor(deps: MeshProcessDeps, sets: Sets) {
     this.#deps = deps;
     this.#sets = sets;
     this.#client = new Client(sets, deps.isAlive);
   }
 
-  static async start(deps: ClusterProcessDeps): Promise<ClusterProcess> {
+  static async start(deps: MeshProcessDeps): Promise<MeshProcess> {
     const { ports, nodeId, plan, code, history, random } = deps;
     const clock = createBusyClock(ports.clock, random.fork('turns'), plan.turnMsMax);
     const files = watchLog(ports.files, nodeId, history);
@@ -84,7 +84,7 @@ export class ClusterProcess {
         pullIntervalMs: plan.antiEntropyIntervalMs,
       },
     );
-    const process = new ClusterProcess(deps, sets);
+    const process = new MeshProcess(deps, sets);
     void process.#runClient();
     void process.#exitWhenFailed();
     return process;

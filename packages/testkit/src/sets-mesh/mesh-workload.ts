@@ -14,23 +14,17 @@ import { powerLosses } from '../simulation/faults/power-losses.js';
 import { roughNetwork } from '../simulation/faults/rough-network.js';
 import { slowDisks } from '../simulation/faults/slow-disks.js';
 import type { Workload, WorkloadContext, WorkloadEntry } from '../simulation/workload.js';
-import { ClusterHistory } from './cluster-history.js';
-import {
-  CLUSTER_ID,
-  type ClusterCode,
-  type ClusterPlan,
-  ClusterProcess,
-  nodeName,
-} from './cluster-process.js';
-import { isPlantedClusterBug, loadPlanted, PLANTED_CLUSTER_BUGS } from './planted-cluster-bug.js';
+import { MeshHistory } from './mesh-history.js';
+import { CLUSTER_ID, type MeshCode, type MeshPlan, MeshProcess, nodeName } from './mesh-process.js';
+import { isPlantedMeshBug, loadPlanted, PLANTED_MESH_BUGS } from './planted-mesh-bug.js';
 
 const COME_UP_MS_MAX = 60_000;
 /** S11: equal again within this time. */
 const CONVERGE_MS_MAX = 15_000;
 const POLL_MS = 250;
 
-export const setsClusterWorkload: WorkloadEntry = {
-  name: 'sets-cluster',
+export const setsMeshWorkload: WorkloadEntry = {
+  name: 'sets-mesh',
   faults: [
     clockSteps,
     crashPoints,
@@ -42,16 +36,16 @@ export const setsClusterWorkload: WorkloadEntry = {
     roughNetwork,
     slowDisks,
   ],
-  bugs: PLANTED_CLUSTER_BUGS,
+  bugs: PLANTED_MESH_BUGS,
   probes: [],
   async prepare(bug) {
-    if (bug !== undefined && isPlantedClusterBug(bug)) await loadPlanted(bug);
+    if (bug !== undefined && isPlantedMeshBug(bug)) await loadPlanted(bug);
   },
-  create: (bug) => new SetsClusterWorkload(bug),
+  create: (bug) => new SetsMeshWorkload(bug),
 };
 
 /** Small limits, so that what is rare happens often. */
-function planCluster(random: SeededRandom): ClusterPlan {
+function planMesh(random: SeededRandom): MeshPlan {
   const pick = <T>(...choices: readonly [T, ...T[]]): T =>
     choices[Math.floor(random.float() * choices.length)] ?? choices[0];
   return {
@@ -78,12 +72,12 @@ function planCluster(random: SeededRandom): ClusterPlan {
   };
 }
 
-class SetsClusterWorkload implements Workload {
-  readonly name = 'sets-cluster';
+class SetsMeshWorkload implements Workload {
+  readonly name = 'sets-mesh';
   readonly #bug: string | undefined;
-  readonly #processes = new Map<number, ClusterProcess>();
-  #history = new ClusterHistory(createOrderKeys(CLUSTER_ID));
-  #plan: ClusterPlan | undefined;
+  readonly #processes = new Map<number, MeshProcess>();
+  #history = new MeshHistory(createOrderKeys(CLUSTER_ID));
+  #plan: MeshPlan | undefined;
   #isWanted = true;
   #lives = 0;
 
@@ -92,18 +86,18 @@ class SetsClusterWorkload implements Workload {
   }
 
   async setup({ simulation, random, targets }: WorkloadContext): Promise<void> {
-    const plan = planCluster(random.fork('plan'));
+    const plan = planMesh(random.fork('plan'));
     this.#plan = plan;
     const history = this.#history;
     const bug = this.#bug;
-    assert(bug === undefined || isPlantedClusterBug(bug), `there is no bug ${bug}`);
-    const code: ClusterCode = bug === undefined ? { createMesh, openSets } : await loadPlanted(bug);
+    assert(bug === undefined || isPlantedMeshBug(bug), `there is no bug ${bug}`);
+    const code: MeshCode = bug === undefined ? { createMesh, openSets } : await loadPlanted(bug);
     for (let nodeId = 1; nodeId <= plan.nodes; nodeId += 1) {
       const node = simulation.addNode(nodeName(nodeId), async (ports) => {
         const { life } = node;
         this.#processes.delete(nodeId);
         this.#lives += 1;
-        const process = await ClusterProcess.start({
+        const process = await MeshProcess.start({
           ports,
           nodeId,
           plan,

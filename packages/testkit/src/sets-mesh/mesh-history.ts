@@ -20,7 +20,7 @@ import {
 import { ribltHash } from '@syncline/riblt';
 import { type OrderKeys, type PlainOperation, plainByProtobuf } from '@syncline/sets/testing';
 
-export class ClusterHistory {
+export class MeshHistory {
   readonly #keys: OrderKeys;
   /** Of each actor, by their counters. */
   readonly #operations = new Map<ActorId, PlainOperation[]>();

@@ -1,6 +1,6 @@
 // The files of one node, with a history that sees every record before it reaches the log.
 import { type AppendHandle, type Files, SynclineError } from '@syncline/kernel';
-import type { ClusterHistory } from './cluster-history.js';
+import type { MeshHistory } from './mesh-history.js';
 
 const SEGMENT = /^log\/\d{16}\.log$/;
 /** Of a segment's header without its owner, and where the length of that stands. */
@@ -11,7 +11,7 @@ const RECORD_HEAD_BYTES = 9;
 const KIND_AT = 8;
 const OPERATIONS = 1;
 
-export function watchLog(files: Files, nodeId: number, history: ClusterHistory): Files {
+export function watchLog(files: Files, nodeId: number, history: MeshHistory): Files {
   const append = (handle: AppendHandle, parts: readonly Uint8Array[]) => {
     const bytes = Buffer.concat(parts);
     const headerBytes = handle.length > 0 ? 0 : HEADER_BYTES + (bytes[OWNER_LENGTH_AT] ?? 0);

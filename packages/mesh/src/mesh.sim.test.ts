@@ -1,10 +1,10 @@
 // Three nodes on the simulated network, with the smallest slice there is.
-import { actorId } from '@syncline/kernel';
+import { actorId, VersionVector } from '@syncline/kernel';
 import { Simulation } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import type { Mesh } from './mesh.js';
 import { createMesh } from './open-mesh.js';
-import { AddOnlySlice, emptyDisk } from './testing/add-only-slice.js';
+import { AddOnlySlice, type SliceDisk } from './testing/add-only-slice.js';
 
 const names = ['n1', 'n2', 'n3'];
 const peers = names.map((host, index) => ({ nodeId: index + 1, host, port: 7403 }));
@@ -13,9 +13,10 @@ test('operations of three nodes reach all of them, and are acknowledged', async 
   const simulation = new Simulation({ seed: 1 });
   const slices: AddOnlySlice[] = [];
   const meshes: Mesh[] = [];
-  const disks = names.map(() => emptyDisk());
+  const disks = names.map((): SliceDisk => ({ log: [], version: new VersionVector() }));
   for (const [index, name] of names.entries()) {
-    const disk = disks[index] ?? emptyDisk();
+    const disk = disks[index];
+    if (disk === undefined) continue;
     const node = simulation.addNode(name, async (ports) => {
       const nodeId = index + 1;
       const mesh = createMesh(ports, { nodeId, clusterId: 'test', peers, secret: 'secret' });

@@ -1,8 +1,8 @@
 // The smallest slice that can show what the mesh does wrong: a list of operations that only grows.
 //
 // It checks each delivery, commits after a while as a disk does, can undo what it has not committed, can refuse for a
-// while, and repairs by asking a peer for all operations that it lacks. A repair is only made when the mesh wants one:
-// a lost operation that nobody noticed stays lost.
+// while, and repairs by asking a peer for all operations that it lacks. It repairs only when a peer connects or when
+// the mesh wants it: a lost operation that nobody noticed stays lost.
 import { type ActorId, assert, type Clock, dot, type Timer, VersionVector } from '@syncline/kernel';
 import type { ChannelHandler, DeliveredOperation, MeshChannel, PullReason } from '../mesh.js';
 import { type OperationHead, readOperationHeads } from '../operation-head.js';
@@ -10,13 +10,9 @@ import { encodeOperation } from './encode-operation.js';
 
 /** What survives a crash. */
 export interface SliceDisk {
-  epoch: number;
+  /** Encoded, in the order in which they were committed. */
   readonly log: Uint8Array[];
   readonly version: VersionVector;
-}
-
-export function emptyDisk(): SliceDisk {
-  return { epoch: 0, log: [], version: new VersionVector() };
 }
 
 export interface AddOnlySliceOptions {
@@ -34,8 +30,11 @@ const openKind = 11;
 const payloadKind = 13;
 
 export class AddOnlySlice implements ChannelHandler {
+  /** Given to it once it is registered. */
   channel: MeshChannel | undefined;
-  readonly pulls: Record<PullReason | 'up', number> = { overflow: 0, gap: 0, evicted: 0, up: 0 };
+  readonly pulls: Record<PullReason, number> = { overflow: 0, gap: 0, evicted: 0 };
+  /** Last counters of the operations that this process has made and published. */
+  readonly published: number[] = [];
   readonly #clock: Clock;
   readonly #disk: SliceDisk;
   readonly #options: AddOnlySliceOptions;
@@ -65,11 +64,10 @@ export class AddOnlySlice implements ChannelHandler {
         ),
     );
     this.#known = this.#memory.copy();
-    const encoded = encodeOperation({ dot: dot(actor, base), count, dependencies, body });
-    this.#apply(encoded, true);
+    this.#apply(encodeOperation({ dot: dot(actor, base), count, dependencies, body }), true);
   }
 
-  /** From now on, until `accept`, nothing is taken. */
+  /** Takes nothing until `accept`. */
   refuse(): void {
     this.#isRefusing = true;
   }
@@ -85,7 +83,7 @@ export class AddOnlySlice implements ChannelHandler {
     this.#commit = undefined;
     this.#uncommitted = [];
     this.#memory = this.#disk.version.copy();
-    this.#known = new VersionVector(); // the next operation names too much, which is harmless
+    this.#known = new VersionVector(); // the next operation names more than it must, which is harmless
   }
 
   appliedCounter(actor: ActorId): number {
@@ -108,7 +106,6 @@ export class AddOnlySlice implements ChannelHandler {
   }
 
   peerUp(peer: number): void {
-    this.pulls.up += 1;
     this.#pull(peer);
   }
 
@@ -119,10 +116,6 @@ export class AddOnlySlice implements ChannelHandler {
     this.#pull(peer);
   }
 
-  close(): void {
-    this.#commit?.cancel();
-  }
-
   #apply(encoded: Uint8Array, isOwn: boolean): void {
     const [head] = readOperationHeads(encoded);
     assert(head !== undefined, 'an operation is delivered whole');
@@ -130,7 +123,7 @@ export class AddOnlySlice implements ChannelHandler {
     assert(this.appliedCounter(actor) === base - 1, `M23: ${base} is not next for ${actor}`);
     assert(
       dependencies === undefined || this.#memory.dominates(dependencies),
-      `M23: ${dependencies} is not applied here, ${this.#memory} is`,
+      `M23: it depends on ${dependencies}, and only ${this.#memory} is applied`,
     );
     this.#memory.advance(actor, last);
     this.#uncommitted.push({ head, isOwn });
@@ -146,7 +139,9 @@ export class AddOnlySlice implements ChannelHandler {
       this.#disk.version.advance(head.actor, head.last);
     }
     for (const { head, isOwn } of committed) {
-      if (isOwn) this.channel?.publish(head.encoded, head.base, head.last);
+      if (!isOwn) continue;
+      this.published.push(head.last);
+      this.channel?.publish(head.encoded, head.base, head.last);
     }
     this.channel?.committed();
   }
@@ -163,7 +158,7 @@ export class AddOnlySlice implements ChannelHandler {
     if (missing.length > 0) this.channel?.send(peer, payloadKind, Buffer.concat(missing));
   }
 
-  /** Operations come in the order in which the peer has applied them, so each is ready when it is reached. */
+  /** Operations come in the order in which the peer has committed them, so each is ready when it is reached. */
   #repair(body: Uint8Array): void {
     for (const { actor, last, encoded } of readOperationHeads(body)) {
       if (last > this.appliedCounter(actor)) this.#apply(encoded.slice(), false);

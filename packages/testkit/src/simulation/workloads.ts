@@ -2,6 +2,7 @@
 import { fairWorkload } from '../fair-cluster/fair-workload.js';
 import { jobsWorkload } from '../jobs-node/jobs-workload.js';
 import { registerWorkload } from '../register/register-workload.js';
+import { setsClusterWorkload } from '../sets-cluster/cluster-workload.js';
 import { setsWorkload } from '../sets-node/sets-workload.js';
 import type { WorkloadEntry } from './workload.js';
 
@@ -9,5 +10,6 @@ export const workloads: readonly WorkloadEntry[] = [
   registerWorkload,
   fairWorkload,
   setsWorkload,
+  setsClusterWorkload,
   jobsWorkload,
 ];

@@ -110,6 +110,11 @@ export class Turns {
     return this.#fullBy;
   }
 
+  /** Something else was appended: there is room again. */
+  foundRoom(): void {
+    this.#fullBy = undefined;
+  }
+
   get failure(): SynclineError | undefined {
     return this.#failure;
   }

@@ -58,6 +58,8 @@ interface Current {
   readonly stop: AbortController;
   /** Why it must end early. */
   end: Outcome | undefined;
+  /** Messages so far. */
+  received: number;
   wake: () => void;
 }
 
@@ -72,6 +74,7 @@ export class Pulls {
   #session: number;
   #isCaughtUp = false;
   #isStopped = false;
+  #isPlanned = false;
 
   constructor(deps: PullsDeps, options: PullsOptions) {
     this.#deps = deps;
@@ -95,7 +98,7 @@ export class Pulls {
 
   peerUp(peer: number): void {
     this.#schedule.peerUp(peer, this.#isCaughtUp ? 'connect' : 'start');
-    this.#next();
+    this.#plan();
   }
 
   peerDown(peer: number): void {
@@ -105,12 +108,12 @@ export class Pulls {
 
   want(peer: number, trigger: PullTrigger): void {
     this.#schedule.want(peer, trigger);
-    this.#next();
+    this.#plan();
   }
 
   wantAny(trigger: PullTrigger): void {
     this.#schedule.wantAny(trigger);
-    this.#next();
+    this.#plan();
   }
 
   /** Throws `invalid-argument` for what no honest peer sends; the pull has ended then. */
@@ -123,6 +126,7 @@ export class Pulls {
       this.#endEarly('corrupt');
       throw thrown;
     }
+    current.received += 1;
     current.wake();
   }
 
@@ -140,6 +144,16 @@ export class Pulls {
     current.end ??= outcome;
     current.stop.abort();
     current.wake();
+  }
+
+  /** Not at once: whoever triggers it may be in the middle of a turn. */
+  #plan(): void {
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    this.#deps.clock.defer(() => {
+      this.#isPlanned = false;
+      this.#next();
+    });
   }
 
   #next(): void {
@@ -175,6 +189,7 @@ export class Pulls {
       puller,
       stop: new AbortController(),
       end: undefined,
+      received: 0,
       wake: () => {},
     };
     this.#current = current;
@@ -225,6 +240,7 @@ export class Pulls {
       for (let isChecked = false; ; ) {
         if (current.end !== undefined) return current.end;
         turns.commitNow(); // a pin is walked between turns
+        const { received } = current;
         const step = puller.step();
         const { offer } = puller;
         if (offer !== undefined && !isChecked) {
@@ -237,9 +253,11 @@ export class Pulls {
         }
         if (repair !== undefined) for (const frame of puller.takeFrames()) await repair.add(frame);
         if (step === 'more') await loop.yieldIfOverBudget();
-        else if (step === 'wait')
-          await this.#message(current, repair === undefined ? startMs : undefined);
-        else if (step === 'ready') break;
+        else if (step === 'wait') {
+          // Some may have come while a part was stored.
+          const isNew = current.received > received;
+          if (!isNew) await this.#message(current, repair === undefined ? startMs : undefined);
+        } else if (step === 'ready') break;
         else return step;
       }
       repair ??= await repairs.begin('small', stop.signal);

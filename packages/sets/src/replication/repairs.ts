@@ -134,6 +134,7 @@ export class Repair {
     if (turns.failure !== undefined) throw turns.failure;
     try {
       log()?.append(kind, parts);
+      turns.foundRoom();
     } catch (thrown) {
       const error = SynclineError.from(thrown, 'storage-failed');
       if (error.code !== 'storage-full' && error.code !== 'unavailable') turns.fail(error);

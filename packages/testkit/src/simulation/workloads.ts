@@ -4,6 +4,7 @@ import { jobsWorkload } from '../jobs-node/jobs-workload.js';
 import { meshWorkload } from '../mesh-nodes/mesh-workload.js';
 import { registerWorkload } from '../register/register-workload.js';
 import { setsMeshWorkload } from '../sets-mesh/mesh-workload.js';
+import { setsClusterWorkload } from '../sets-cluster/cluster-workload.js';
 import { setsWorkload } from '../sets-node/sets-workload.js';
 import type { WorkloadEntry } from './workload.js';
 
@@ -13,5 +14,6 @@ export const workloads: readonly WorkloadEntry[] = [
   meshWorkload,
   setsWorkload,
   setsMeshWorkload,
+  setsClusterWorkload,
   jobsWorkload,
 ];

@@ -1,0 +1,34 @@
+// Replicated sets in a world that fails: correct code survives every seed, each planted bug is found by a check that
+// is meant to, and a seed gives the same run each time. `npm run test:sim` runs far more seeds.
+import { expect, test } from 'vitest';
+import { runSeeds } from '../simulation/run-seeds.js';
+import { problemOf } from '../simulation/seeds-report.js';
+import { setsClusterWorkload } from './cluster-workload.js';
+import { PLANTED_CLUSTER_BUGS, symptomOf } from './planted-bug.js';
+
+const TIMEOUT_MS = 300_000;
+
+test(
+  'S1 S2 S3 S4 S5 S6 S30 S31 S32 S33 S34 S35 S36 nodes that miss much converge, and show nothing that is not so',
+  async () => {
+    const report = await runSeeds(setsClusterWorkload, { firstSeed: 1, seedsCount: 60 });
+    expect(problemOf(report)).toBeUndefined();
+    expect(report.missedProbes).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test.each(PLANTED_CLUSTER_BUGS)(
+  'a planted bug is found within 200 seeds: %s',
+  async (bug) => {
+    const report = await runSeeds(setsClusterWorkload, { firstSeed: 1, seedsCount: 200, bug });
+    expect(report.failed?.failure?.message).toMatch(symptomOf(bug));
+  },
+  TIMEOUT_MS,
+);
+
+test('a seed run twice gives one trace', async () => {
+  const options = { firstSeed: 500, seedsCount: 5, isTwice: true };
+  const report = await runSeeds(setsClusterWorkload, options);
+  expect(report.unrepeatableSeed).toBeUndefined();
+});

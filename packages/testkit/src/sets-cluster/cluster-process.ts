@@ -1,6 +1,8 @@
-// One node of a cluster of sets: the real sets over a simulated disk and a mesh that loses much, with a client.
+// One node of a cluster of sets: the real sets over a simulated disk, with a client. The mesh is the real one over a
+// simulated network, or one that loses much.
 import { assert, type Durability, type Metrics, VersionVector } from '@syncline/kernel';
 import type { SeededRandom, SimPorts } from '@syncline/kernel/testing';
+import { createMesh, type Mesh, type MeshOptions } from '@syncline/mesh';
 import type { openSets, Sets, SetsOptions } from '@syncline/sets';
 import { FakeMesh, type FakeMessage, parseVersion, Talk } from '@syncline/sets/testing';
 import { createBusyClock } from '../sets-node/busy-clock.js';
@@ -13,6 +15,8 @@ export interface ClusterPlan {
   readonly limits: NonNullable<SetsOptions['limits']>;
   readonly pullLimits: NonNullable<SetsOptions['pullLimits']>;
   readonly pendingMax: number;
+  /** Undefined: a mesh that loses operations, and never sends them again. */
+  readonly realMesh: Partial<MeshOptions> | undefined;
   readonly turnMsMax: number;
   readonly betweenMsMax: number;
   readonly membersCount: number;
@@ -33,9 +37,11 @@ export interface ClusterProcessDeps {
 }
 
 const SETS = ['a', 'b'];
+const MESH_PORT = 7403;
 
 export class ClusterProcess {
-  readonly mesh: FakeMesh;
+  readonly #fake: FakeMesh | undefined;
+  readonly #mesh: Mesh;
   readonly #deps: ClusterProcessDeps;
   readonly #content = new LogContent();
   #sets: Sets | undefined;
@@ -43,11 +49,21 @@ export class ClusterProcess {
   constructor(deps: ClusterProcessDeps) {
     this.#deps = deps;
     const { nodeId, ports, plan } = deps;
+    if (plan.realMesh !== undefined) {
+      this.#mesh = createMesh(ports, {
+        ...plan.realMesh,
+        nodeId,
+        clusterId: CLUSTER_ID,
+        peers: plan.nodeIds.map((id) => ({ nodeId: id, host: `n${id}`, port: MESH_PORT })),
+        secret: 'secret',
+      });
+      return;
+    }
     const send = (peer: number, message: FakeMessage) => {
       if ('version' in message) this.#checkShown(message.version);
       deps.send(peer, message);
     };
-    this.mesh = new FakeMesh(
+    this.#fake = new FakeMesh(
       { clock: ports.clock, random: deps.random.fork('mesh'), send },
       {
         nodeId,
@@ -55,15 +71,25 @@ export class ClusterProcess {
         pendingMax: plan.pendingMax,
       },
     );
+    this.#mesh = this.#fake;
+  }
+
+  /** A message of the mesh that loses much. */
+  receive(from: number, message: FakeMessage): void {
+    this.#fake?.receive(from, message);
   }
 
   async start(): Promise<void> {
     const { nodeId, ports, plan, history, random, open } = this.#deps;
     const clock = createBusyClock(ports.clock, random.fork('turns'), plan.turnMsMax);
     const files = watchLog(ports.files, this.#content, history);
+    if (plan.realMesh !== undefined)
+      await ports.network.listen({ host: ports.nodeName, port: MESH_PORT }, (connection) =>
+        this.#mesh.accept(connection),
+      );
     const onBug = (thrown: unknown) => void Promise.reject(thrown); // unhandled: the run fails
     const sets = await open(
-      { ...ports, clock, files, mesh: this.mesh, metrics: probing(ports), onBug },
+      { ...ports, clock, files, mesh: this.#mesh, metrics: probing(ports), onBug },
       { ...plan, nodeId, clusterId: CLUSTER_ID },
     );
     // What was read is durable: the log was synced when it was opened.

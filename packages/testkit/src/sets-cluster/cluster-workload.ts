@@ -1,4 +1,4 @@
-// Three nodes of replicated sets, their clients, and everything that can go wrong between and below them.
+// Two to five nodes of replicated sets, their clients, and everything that can go wrong between and below them.
 import { assert } from '@syncline/kernel';
 import type { MessageLink, SeededRandom, SimNode, Simulation } from '@syncline/kernel/testing';
 import { openSets } from '@syncline/sets';
@@ -38,7 +38,7 @@ function planCluster(random: SeededRandom): ClusterPlan {
     choices[Math.floor(random.float() * choices.length)] ?? choices[0];
   return {
     durability: pick('buffered', 'synced'),
-    nodeIds: pick([1, 2], [1, 2, 3], [1, 2, 3]),
+    nodeIds: pick([1, 2], [1, 2, 3], [1, 2, 3], [1, 2, 3, 4, 5]),
     limits: {
       checkpointLogBytesMin: pick(500, 3_000, 1_000_000),
       checkpointStepRows: pick(1, 256),
@@ -55,6 +55,12 @@ function planCluster(random: SeededRandom): ClusterPlan {
       stepRows: pick(1, 1, 4, 256),
     },
     pendingMax: pick(0, 4, 1_000),
+    realMesh: pick(undefined, {
+      bufferSize: pick(4, 65_536),
+      ringBytesMax: pick(500, 5_000, 64 * 1024 * 1024),
+      ackTimeoutMs: pick(50, 500),
+      maxRetries: pick(0, 5),
+    }),
     turnMsMax: pick(0, 3, 10),
     betweenMsMax: pick(20, 60, 200),
     membersCount: pick(3, 8),
@@ -147,7 +153,7 @@ class SetsClusterWorkload implements Workload {
     const link =
       this.#links.get(key) ??
       simulation.messageLink<FakeMessage>(source, target, (message) =>
-        this.#processes.get(to)?.mesh.receive(from, message),
+        this.#processes.get(to)?.receive(from, message),
       );
     this.#links.set(key, link);
     return link;

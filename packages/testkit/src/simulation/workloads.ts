@@ -3,7 +3,6 @@ import { fairWorkload } from '../fair-cluster/fair-workload.js';
 import { jobsWorkload } from '../jobs-node/jobs-workload.js';
 import { meshWorkload } from '../mesh-nodes/mesh-workload.js';
 import { registerWorkload } from '../register/register-workload.js';
-import { setsMeshWorkload } from '../sets-mesh/mesh-workload.js';
 import { setsClusterWorkload } from '../sets-cluster/cluster-workload.js';
 import { setsWorkload } from '../sets-node/sets-workload.js';
 import type { WorkloadEntry } from './workload.js';
@@ -13,7 +12,6 @@ export const workloads: readonly WorkloadEntry[] = [
   fairWorkload,
   meshWorkload,
   setsWorkload,
-  setsMeshWorkload,
   setsClusterWorkload,
   jobsWorkload,
 ];

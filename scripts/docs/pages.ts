@@ -4,6 +4,7 @@ import { cliLimits } from '@syncline/cli';
 import { fairLimits, fairMetrics } from '@syncline/fair';
 import { jobsLimits, jobsMetrics } from '@syncline/jobs';
 import { kernelLimits } from '@syncline/kernel';
+import { meshLimits, meshMetrics } from '@syncline/mesh';
 import { protocolLimits } from '@syncline/protocol';
 import { ribltLimits } from '@syncline/riblt';
 import { serverLimits, serverMetrics } from '@syncline/server';
@@ -20,13 +21,20 @@ const limits = {
   protocol: protocolLimits,
   fair: fairLimits,
   riblt: ribltLimits,
+  mesh: meshLimits,
   sets: setsLimits,
   jobs: jobsLimits,
   streams: streamsLimits,
   server: serverLimits,
   cli: cliLimits,
 };
-const metrics = { server: serverMetrics, fair: fairMetrics, sets: setsMetrics, jobs: jobsMetrics };
+const metrics = {
+  server: serverMetrics,
+  mesh: meshMetrics,
+  fair: fairMetrics,
+  sets: setsMetrics,
+  jobs: jobsMetrics,
+};
 
 const mark = '<!-- Made from the code by "npm run docs"; edits are lost. -->';
 

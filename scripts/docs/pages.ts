@@ -19,6 +19,7 @@ import { renderMetricsPage } from './metrics-page.js';
 const limits = {
   kernel: kernelLimits,
   protocol: protocolLimits,
+  mesh: meshLimits,
   fair: fairLimits,
   riblt: ribltLimits,
   mesh: meshLimits,

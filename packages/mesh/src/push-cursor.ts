@@ -139,8 +139,9 @@ export class PushCursor {
     }
     this.#sent = Math.min(this.#sent, expected - 1);
     this.#received = Math.min(this.#received, expected - 1);
-    if (reason !== 'gap') this.#mode = 'overflowed';
-    this.#planRetry(nowMs);
+    this.#mode = reason === 'gap' ? 'live' : 'overflowed';
+    // Not later than planned: Nacks that keep coming must not put it off for ever.
+    if (this.#dueMs === Number.POSITIVE_INFINITY) this.#planRetry(nowMs);
   }
 
   /** `unsentBytes` above 0: the peer cannot have received everything yet. */

@@ -44,6 +44,7 @@ export class AddOnlySlice implements ChannelHandler {
   #known = new VersionVector();
   #commit: Timer | undefined;
   #isRefusing = false;
+  #isRepairUncommitted = false;
 
   constructor(clock: Clock, disk: SliceDisk, options: AddOnlySliceOptions) {
     this.#clock = clock;
@@ -84,6 +85,10 @@ export class AddOnlySlice implements ChannelHandler {
     this.#uncommitted = [];
     this.#memory = this.#disk.version.copy();
     this.#known = new VersionVector(); // the next operation names more than it must, which is harmless
+    // What was pushed is the mesh's to bring again, unless a repair relied on it.
+    if (!this.#isRepairUncommitted) return;
+    this.#isRepairUncommitted = false;
+    for (const peer of this.channel?.connectedPeers() ?? []) this.#pull(peer);
   }
 
   appliedCounter(actor: ActorId): number {
@@ -120,11 +125,11 @@ export class AddOnlySlice implements ChannelHandler {
     const [head] = readOperationHeads(encoded);
     assert(head !== undefined, 'an operation is delivered whole');
     const { actor, base, last, dependencies } = head;
-    assert(this.appliedCounter(actor) === base - 1, `M23: ${base} is not next for ${actor}`);
-    assert(
-      dependencies === undefined || this.#memory.dominates(dependencies),
-      `M23: it depends on ${dependencies}, and only ${this.#memory} is applied`,
-    );
+    const applied = this.appliedCounter(actor);
+    assert(applied === base - 1, `M23: ${base} is not next for ${actor}, which is at ${applied}`);
+    if (dependencies !== undefined && !this.#memory.dominates(dependencies)) {
+      assert(false, `M23: it depends on ${dependencies}, and only ${this.#memory} is applied`);
+    }
     this.#memory.advance(actor, last);
     this.#uncommitted.push({ head, isOwn });
     this.#commit ??= this.#clock.setTimer(this.#options.commitMs(), () => this.#commitAll());
@@ -134,6 +139,7 @@ export class AddOnlySlice implements ChannelHandler {
     this.#commit = undefined;
     const committed = this.#uncommitted;
     this.#uncommitted = [];
+    this.#isRepairUncommitted = false;
     for (const { head } of committed) {
       this.#disk.log.push(head.encoded);
       this.#disk.version.advance(head.actor, head.last);
@@ -163,6 +169,7 @@ export class AddOnlySlice implements ChannelHandler {
     for (const { actor, last, encoded } of readOperationHeads(body)) {
       if (last > this.appliedCounter(actor)) this.#apply(encoded.slice(), false);
     }
+    this.#isRepairUncommitted = this.#uncommitted.length > 0;
     this.channel?.resume();
   }
 }

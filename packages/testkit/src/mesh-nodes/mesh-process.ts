@@ -87,6 +87,7 @@ export class MeshProcess {
       else this.write(1 + Math.floor(BURST_MAX * random.float() ** 3));
     }
     this.slice.accept();
+    if (plan.undoPart > 0) this.slice.undo(); // nothing follows that would show the gap
   }
 
   write(operations: number): void {

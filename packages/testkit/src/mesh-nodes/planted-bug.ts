@@ -28,7 +28,7 @@ const BUGS = {
     edit(
       'pending-operations',
       'for (const cause of dependencies?.entries() ?? [])',
-      'for (const cause of [] as { actor: ActorId; counter: number }[])',
+      'for (const cause of [])',
     ),
   ),
   /** A dropped operation is acknowledged like a held one, and nobody pulls. */

@@ -221,7 +221,7 @@ function answer(known: KnownCommand, context: CommandContext): void | Promise<vo
   client.lastCommand = known.fullName;
   facts.countCommand(known.fullName);
   const mark = reply.mark();
-  const counterBefore = keyspace.lastCounter();
+  const counterBefore = known.makesOperations ? keyspace.lastCounter() : 0;
   try {
     const pending = runCommand(known, context);
     if (pending !== undefined) return answerLater(pending, known, context, mark);
@@ -229,8 +229,10 @@ function answer(known: KnownCommand, context: CommandContext): void | Promise<vo
     answerFailure(context, mark, error);
   }
   // Nobody else ran meanwhile, so a new counter is one of this command.
-  const counter = keyspace.lastCounter();
-  if (counter !== counterBefore) client.lastCounter = counter;
+  if (known.makesOperations) {
+    const counter = keyspace.lastCounter();
+    if (counter !== counterBefore) client.lastCounter = counter;
+  }
   return undefined;
 }
 

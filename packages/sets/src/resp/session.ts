@@ -215,11 +215,10 @@ export class Session implements RespSession, TurnMember {
   #work(): void {
     const { clock } = this.#deps;
     const nowMs = clock.monotonicMs();
-    const wasMidCommand = this.#parser.isMidCommand;
+    if (!this.#parser.isMidCommand) this.#deadlines.commandBegins(nowMs);
     this.client.lastActiveMs = nowMs;
     this.#budget.start(nowMs);
     this.#pause = this.#runCommands(nowMs);
-    if (!wasMidCommand) this.#deadlines.commandBegins(nowMs);
     this.#budget.stop(clock.monotonicMs());
     if (this.#pause === 'turn' && !this.#isEnding) clock.defer(this.#resume);
     this.#settle();

@@ -69,3 +69,13 @@ test('members and options are not keys', () => {
   ])
     expect(resolveCommand(table, wordsOf(...words))).not.toBeTypeOf('string');
 });
+
+test('S5 only what reads or changes sets is refused with an undone turn, never what changes the connection', () => {
+  const refused = table.all.filter(({ usesSets }) => usesSets).map(({ fullName }) => fullName);
+  expect(refused).toEqual(expect.arrayContaining(['sadd', 'scard', 'dbsize', 'exec', 'info']));
+  expect(refused).toEqual(expect.arrayContaining(['syncline.read', 'syncline.vv']));
+  const kept = ['multi', 'discard', 'watch', 'hello', 'auth', 'select', 'reset', 'quit', 'client'];
+  expect(refused.filter((name) => [...kept, 'ping', 'config', 'bgsave'].includes(name))).toEqual(
+    [],
+  );
+});

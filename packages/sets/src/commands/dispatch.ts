@@ -37,6 +37,9 @@ const neverQueued: ReadonlySet<string> = new Set([
   'reset',
 ]);
 
+/** These read or change sets, though Redis's flags do not say so. */
+const alsoUseSets: ReadonlySet<string> = new Set(['exec', 'info', 'syncline.read']);
+
 export class CommandLookup implements CommandFinder {
   readonly all: readonly KnownCommand[];
   readonly #slots: readonly (Slot | undefined)[];
@@ -86,6 +89,7 @@ function knownCommand(command: Command, container: string | undefined): KnownCom
     command,
     fullName,
     access: has('write') ? 'write' : has('readonly') ? 'read' : undefined,
+    usesSets: has('write') || has('readonly') || alsoUseSets.has(fullName),
     makesOperations: has('write') || fullName === 'exec',
     isOpen: has('no_auth'),
     // Redis refuses PING while it loads; here it answers, because the node is alive.
@@ -219,9 +223,10 @@ function refuse(table: CommandFinder, context: CommandContext, text: string): vo
 function answer(known: KnownCommand, context: CommandContext): void | Promise<void> {
   const { client, facts, keyspace, reply } = context;
   client.lastCommand = known.fullName;
+  if (known.usesSets) client.hasUsedSets = true;
   facts.countCommand(known.fullName);
   const mark = reply.mark();
-  const counterBefore = keyspace.lastCounter();
+  const counterBefore = known.makesOperations ? keyspace.lastCounter() : 0;
   try {
     const pending = runCommand(known, context);
     if (pending !== undefined) return answerLater(pending, known, context, mark);
@@ -229,8 +234,10 @@ function answer(known: KnownCommand, context: CommandContext): void | Promise<vo
     answerFailure(context, mark, error);
   }
   // Nobody else ran meanwhile, so a new counter is one of this command.
-  const counter = keyspace.lastCounter();
-  if (counter !== counterBefore) client.lastCounter = counter;
+  if (known.makesOperations) {
+    const counter = keyspace.lastCounter();
+    if (counter !== counterBefore) client.lastCounter = counter;
+  }
   return undefined;
 }
 

@@ -22,7 +22,6 @@ const limits = {
   mesh: meshLimits,
   fair: fairLimits,
   riblt: ribltLimits,
-  mesh: meshLimits,
   sets: setsLimits,
   jobs: jobsLimits,
   streams: streamsLimits,

@@ -2,7 +2,7 @@
 // a quorum, with ioredis and redis-py.
 import type { ClusterNode } from '@syncline/testkit';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { runProgram } from './run-program.js';
 import { digestOf, type MeshedCluster, startMeshedCluster } from './sets-cluster.js';
 
@@ -23,10 +23,17 @@ async function connectedPeers(node: ClusterNode): Promise<number> {
   return peers.filter(({ state }) => state === 'connected').length;
 }
 
+const clients: Redis[] = [];
+afterEach(() => {
+  for (const client of clients.splice(0)) client.disconnect();
+});
+
 function clientOf(id: number): Redis {
   const node = cluster.nodes[id - 1];
   if (node === undefined) throw new Error(`no node ${id}`);
-  return new Redis(node.address('resp').port);
+  const client = new Redis(node.address('resp').port);
+  clients.push(client);
+  return client;
 }
 
 test('WAIT resolves when the peers have applied the write', async () => {
@@ -35,7 +42,6 @@ test('WAIT resolves when the peers have applied the write', async () => {
   expect(await one.call('WAIT', 2, 5_000)).toBe(2);
   expect((await two.smembers('fruits')).toSorted()).toEqual(['apple', 'pear']);
   expect((await three.smembers('fruits')).toSorted()).toEqual(['apple', 'pear']);
-  for (const client of [one, two, three]) client.disconnect();
 });
 
 test('SYNCLINE.READ AFTER carries read-your-writes to another node', async () => {
@@ -46,7 +52,6 @@ test('SYNCLINE.READ AFTER carries read-your-writes to another node', async () =>
     const command = ['AFTER', version, 'TIMEOUT', '5000', 'SISMEMBER', 'log', `line ${n}`];
     expect(await two.call('SYNCLINE.READ', ...command)).toBe(1);
   }
-  for (const client of [one, two]) client.disconnect();
 });
 
 test('a quorum read sees what a majority has acknowledged', async () => {
@@ -55,7 +60,6 @@ test('a quorum read sees what a majority has acknowledged', async () => {
   await one.call('WAIT', 1, 5_000);
   const command = ['QUORUM', 'MAJORITY', 'TIMEOUT', '5000', 'SMEMBERS', 'votes'];
   expect(await three.call('SYNCLINE.READ', ...command)).toEqual(['yes']);
-  for (const client of [one, three]) client.disconnect();
 });
 
 test('an add on one side of a partition wins over a remove on the other', async () => {
@@ -72,7 +76,6 @@ test('an add on one side of a partition wins over a remove on the other', async 
     expect(new Set(digests).size).toBe(1);
   }, AT_MOST);
   expect(await two.sismember('tags', 'new')).toBe(1);
-  for (const client of [one, two]) client.disconnect();
 });
 
 const PYTHON = `

@@ -1,13 +1,28 @@
-// Operations of the mesh, and what they mean to the sets, as Protobuf-ES reads and writes them: for tests of
-// the codecs that do without it. All of it comes from proto/syncline/; `npm run proto` generates it anew.
+// Frames and operations of the mesh, and what they mean to the sets, as Protobuf-ES reads and writes them: for tests
+// of the codecs that do without it. All of it comes from proto/syncline/; `npm run proto` generates it anew.
 //
 // A door of its own, because the runtime of Protobuf is slow to load and no node needs it.
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
-import { type Operations, OperationsSchema } from './generated/syncline/mesh/v1/mesh_pb.js';
+import {
+  type Frame,
+  FrameSchema,
+  type Operations,
+  OperationsSchema,
+} from './generated/syncline/mesh/v1/mesh_pb.js';
 import { type Change, ChangeSchema } from './generated/syncline/sets/v1/sets_pb.js';
 
+export type MeshFrame = Frame;
 export type MeshOperations = Operations;
 export type SetsChange = Change;
+
+/** Throws on bytes that are not the message. */
+export function parseMeshFrame(bytes: Uint8Array): MeshFrame {
+  return fromBinary(FrameSchema, bytes);
+}
+
+export function encodeMeshFrame(fields: MessageInitShape<typeof FrameSchema>): Uint8Array {
+  return toBinary(FrameSchema, create(FrameSchema, fields), knownFields);
+}
 
 /** Throws on bytes that are not the message. */
 export function parseMeshOperations(bytes: Uint8Array): MeshOperations {

@@ -10,6 +10,7 @@ import type { ServerFacts } from './commands/server-facts.js';
 import { SetsEngine } from './engine/engine.js';
 import type { Digest } from './keyspace.js';
 import { setsLimits } from './limits.js';
+import type { Replica } from './replication/replica.js';
 import { RespSessions } from './resp/resp-sessions.js';
 import type { RespPeer, RespSession, Sets, SetsDeps, SetsOptions, SetsStatus } from './sets.js';
 import { SharedQuota } from './shared-quota.js';
@@ -207,6 +208,7 @@ class LocalSets implements Sets {
       epoch: () => engine.epoch,
       phase: () => engine.phase,
       failure: () => engine.failure,
+      replication: engine.replica && factsOf(engine.replica),
       checkPassword: guard && ((client, user, given) => guard.check(client, user, given)),
       counts: () => ({
         commands: this.#commandCounts.total,
@@ -238,6 +240,18 @@ function replicationOf({ replica }: SetsEngine): SetsStatus['replication'] {
   if (replica === undefined) return undefined;
   const { isCaughtUp, divergedPeers } = replica;
   return { isCaughtUp, divergedPeers, peers: replica.peers() };
+}
+
+function factsOf(replica: Replica): ServerFacts['replication'] {
+  const { channel } = replica;
+  return {
+    peers: () => replica.peers(),
+    connectedCount: () => channel.connectedPeers().length,
+    appliedCount: (counter) => channel.appliedCount(counter),
+    whenApplied: (counter, count, signal) => channel.whenApplied(counter, count, signal),
+    askVersions: (count, signal) => channel.askVersions(count, signal),
+    pullForRead: () => replica.pullForRead(),
+  };
 }
 
 function memoryOf(engine: SetsEngine, rssBytes: number): ReturnType<ServerFacts['memory']> {

@@ -49,7 +49,8 @@ export interface Command {
   /** It may answer in a later turn, so it cannot be part of a transaction. */
   readonly waits?: true;
   /**
-   * Answers within the turn. Only a command that `waits` may return a promise; its connection waits for it.
+   * Answers within the turn. Only a command that `waits`, or WAIT outside a transaction, may return a promise; its
+   * connection waits for it.
    * A `SynclineError` that is thrown becomes the answer. `limit-exceeded` means that it is too large for one
    * turn or one operation and has changed nothing: outside a transaction `runLong` is called next.
    */

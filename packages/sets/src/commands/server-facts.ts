@@ -1,5 +1,6 @@
 // What commands report about the server, and the little that they may change of it.
-import type { Clock, Random, SynclineError } from '@syncline/kernel';
+import type { Clock, Random, SynclineError, VersionVector } from '@syncline/kernel';
+import type { PeerStatus } from '@syncline/mesh';
 import type { SharedQuota } from '../shared-quota.js';
 import type { Client } from './client.js';
 
@@ -35,6 +36,8 @@ export interface ServerFacts {
   readonly checkPassword:
     | ((client: Client, user: string, password: Uint8Array) => boolean | Promise<boolean>)
     | undefined;
+  /** Undefined: this node has no peers. */
+  readonly replication: ReplicationFacts | undefined;
   counts(): ServerCounts;
   memory(): MemoryFacts;
   /** Whether memory is above `maxmemory`. Asked before every command that adds members. */
@@ -61,6 +64,20 @@ export interface ServerCounts {
   readonly connectionsTotal: number;
   readonly liveDots: number;
   readonly blocked: number;
+}
+
+/** The other nodes, as far as commands need them. */
+export interface ReplicationFacts {
+  peers(): readonly PeerStatus[];
+  connectedCount(): number;
+  /** Peers that have applied our operations up to this counter. */
+  appliedCount(counter: number): number;
+  /** Resolves with the number of peers that have applied our operations up to this counter, or when the signal fires. */
+  whenApplied(counter: number, count: number, signal: AbortSignal): Promise<number>;
+  /** The versions of peers that answer, at most `count` of them, until the signal fires. */
+  askVersions(count: number, signal: AbortSignal): Promise<readonly VersionVector[]>;
+  /** A read waits for what is not here: fetch it. */
+  pullForRead(): void;
 }
 
 export interface MemoryFacts {

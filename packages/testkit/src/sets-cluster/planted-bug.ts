@@ -54,7 +54,7 @@ const BUGS = {
   ),
   /** T7: operations are published before they are stored. */
   'sets-publish-too-early': bug(
-    /S[1-6]: /,
+    /S[1-6]: |published out of order/,
     edit(
       'engine/turns',
       'if (this.#fullBy === undefined && !isLarge) {',
@@ -83,7 +83,7 @@ const BUGS = {
   /** T9: a node that dropped an operation does not pull. */
   'sets-no-pull': bug(
     /S36: /,
-    edit(REPLICA, 'this.#pulls.want(peer, reason);', ''),
+    edit(REPLICA, 'this.#pulls.want(peer, reason);', 'void [peer, reason];'),
     edit('replication/pull-schedule', "this.wantAny('interval');", ''),
   ),
   /** A repair without its end is replayed. */

@@ -51,9 +51,10 @@ const sections: Readonly<Record<string, (context: CommandContext) => Facts>> = {
     ['total_connections_received', facts.counts().connectionsTotal],
     ['total_commands_processed', facts.counts().commands],
   ],
-  replication: () => [
+  replication: ({ facts }) => [
     ['role', 'master'],
-    ['connected_slaves', 0],
+    ['connected_slaves', facts.replication?.connectedCount() ?? 0],
+    ...peerFacts(facts),
   ],
   keyspace: ({ facts, keyspace }) => {
     const sets = isReadable(facts) ? keyspace.setsCount() : 0;
@@ -64,7 +65,7 @@ const sections: Readonly<Record<string, (context: CommandContext) => Facts>> = {
     ['epoch', context.facts.epoch()],
     ['cluster', context.facts.clusterId],
     ...versionFacts(context),
-    ['peers', 0],
+    ['peers', context.facts.replication?.peers().length ?? 0],
   ],
 };
 
@@ -153,6 +154,26 @@ function versionFacts({ facts, keyspace }: CommandContext): Facts {
     ['live_dots', liveDots],
     ['digest', formatXor(xor)],
   ];
+}
+
+/** Peers are all equal; Redis's tools find them as slaves. */
+function peerFacts({ replication }: ServerFacts): Facts {
+  const peers = replication?.peers() ?? [];
+  return peers.map(
+    (peer, index) =>
+      [
+        `peer${index}`,
+        [
+          `id=${peer.nodeId}`,
+          `address=${peer.address}`,
+          `state=${peer.state}`,
+          `lag_operations=${peer.lagOperations}`,
+          `lag_ms=${Math.round(peer.lagMs)}`,
+          `pending=${peer.pendingOperations}`,
+          `reconnects=${peer.reconnects}`,
+        ].join(','),
+      ] as const,
+  );
 }
 
 function isReadable(facts: ServerFacts): boolean {

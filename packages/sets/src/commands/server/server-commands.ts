@@ -1,8 +1,10 @@
 // Small commands about the server: its time, role and checkpoints, and those that Redis clients send although they
 // have no meaning here.
+import type { PeerStatus } from '@syncline/mesh';
 import { type Command, type CommandContext, commandsIn } from '../command.js';
 import { errorFor, errorTexts } from '../errors.js';
-import { integerWord, isOption } from '../words.js';
+import { isOption } from '../words.js';
+import { wait } from './wait.js';
 
 const define = commandsIn('server');
 const MICROSECONDS = 1_000_000;
@@ -18,15 +20,34 @@ const time = define('time', 1, ['loading', 'stale', 'fast'], {
 });
 
 const role = define('role', 1, ['noscript', 'loading', 'stale', 'fast'], {
-  summary: 'Returns `master`.',
-  difference: 'Every node accepts writes, so each is a master; INFO shows the state of peers.',
-  run({ reply }) {
+  summary: 'Returns `master`, the last counter of this node, and its connected peers.',
+  difference:
+    'Every node accepts writes, so each is a master, and peers are listed as its replicas, each with the last counter that it has applied.',
+  run({ facts, keyspace, reply }) {
+    const counter = keyspace.lastCounter();
+    const peers = (facts.replication?.peers() ?? []).filter(({ state }) => isConnected(state));
     reply.array(3);
     reply.bulkText('master');
-    reply.integer(0);
-    reply.array(0);
+    reply.integer(facts.replication === undefined ? 0 : counter);
+    reply.array(peers.length);
+    for (const { address, lagOperations } of peers) {
+      const [host = '', port = ''] = splitAddress(address);
+      reply.array(3);
+      reply.bulkText(host);
+      reply.bulkText(port);
+      reply.bulkText(String(Math.max(0, counter - lagOperations)));
+    }
   },
 });
+
+function isConnected(state: PeerStatus['state']): boolean {
+  return state === 'connected' || state === 'behind';
+}
+
+function splitAddress(address: string): readonly string[] {
+  const colon = address.lastIndexOf(':');
+  return colon < 0 ? [address, '0'] : [address.slice(0, colon), address.slice(colon + 1)];
+}
 
 const bgsave = define('bgsave', -1, ['admin', 'noscript', 'no_async_loading'], {
   syntax: '[SCHEDULE]',
@@ -61,19 +82,6 @@ const lastsave = define('lastsave', 1, ['loading', 'stale', 'fast'], {
   summary: 'Returns the Unix time of the last successful checkpoint.',
   run: ({ facts, reply }) =>
     reply.integer(Math.floor(facts.persistence().checkpoint.lastSaveMs / 1_000)),
-});
-
-const wait = commandsIn('generic')('wait', 3, ['noscript'], {
-  syntax: 'peers milliseconds',
-  summary: 'Returns the number of peers that have applied the writes of this connection.',
-  difference: 'Returns 0 at once: this node has no peers.',
-  run({ args, reply }) {
-    const timeoutMs = integerWord(args, 2);
-    if (integerWord(args, 1) === undefined) reply.error(errorTexts.notInteger);
-    else if (timeoutMs === undefined) reply.error(errorTexts.timeoutNotInteger);
-    else if (timeoutMs < 0) reply.error(errorTexts.timeoutNegative);
-    else reply.integer(0);
-  },
 });
 
 /** Clients send it to find out whether this is a cluster. */

@@ -12,14 +12,13 @@ import {
 } from '../command.js';
 import { resolveCommand, runCommand } from '../dispatch.js';
 import { errorFor, errorTexts } from '../errors.js';
+import { waitWithin } from '../waiting.js';
 import { integerWord, isOption } from '../words.js';
 import { parseVersion } from './versions.js';
 
 const define = commandsIn('syncline');
 const TIMEOUT_MS_MAX = 60_000;
 const QUORUM_TIMEOUT_MS = 1_000;
-/** This node, as it has no peers. */
-const NODES = 1;
 
 export interface SynclineReadDeps {
   readonly metrics: Metrics;
@@ -40,51 +39,71 @@ export function createSynclineRead({ metrics, table }: SynclineReadDeps): Comman
       const known = resolveCommand(table(), options.inner);
       if (typeof known === 'string') return reply.error(known);
       if (known.access !== 'read') return reply.error(errorTexts.readOnlyInside);
-      if (typeof options.quorum === 'number' && options.quorum > NODES)
-        return reply.error(errorFor.noQuorum(NODES, options.quorum));
+      const nodes = 1 + (facts.replication?.peers().length ?? 0);
+      const wanted = options.quorum === 'majority' ? Math.floor(nodes / 2) + 1 : options.quorum;
+      const others = (wanted ?? 1) - 1;
+      if (others >= nodes) return reply.error(errorFor.noQuorum(nodes, others + 1));
       const version = keyspace.version();
-      if (version.dominates(options.after)) return runInner(known, options, context);
-      if (options.timeoutMs === 0) return reply.error(errorFor.notReady(version.toString()));
+      if (others === 0 && version.dominates(options.after))
+        return runInner(known, options, context);
+      if (options.timeoutMs === 0)
+        return reply.error(
+          others > 0 ? errorFor.noQuorum(1, others + 1) : errorFor.notReady(version.toString()),
+        );
       if (!facts.blockedQuota.tryTake(1)) return reply.error(errorTexts.tooManyBlocked);
-      return runWhenApplied(known, options, context, metrics);
+      return runWhenApplied(known, { ...options, others }, context, metrics);
     },
   });
 }
 
 async function runWhenApplied(
   known: KnownCommand,
-  options: ReadOptions,
+  options: WaitOptions,
   context: CommandContext,
   metrics: Metrics,
 ): Promise<void> {
-  const isApplied = await waitForVersion(options, context).finally(() =>
+  const outcome = await waitForVersion(options, context).finally(() =>
     context.facts.blockedQuota.giveBack(1),
   );
-  metrics.add('syncline_sets_read_waits_total', 1, { outcome: isApplied ? 'done' : 'timeout' });
-  context.keyspace.commit(); // what it reads is in the log
-  if (isApplied) return runInner(known, options, context);
-  context.reply.error(errorFor.notReady(context.keyspace.version().toString()));
+  const { keyspace, reply } = context;
+  metrics.add('syncline_sets_read_waits_total', 1, {
+    outcome: outcome === 'applied' ? 'done' : 'timeout',
+  });
+  await keyspace.whenWhole();
+  keyspace.commit(); // what it reads is in the log
+  if (outcome === 'applied') return runInner(known, options, context);
+  if (outcome === 'not-ready') reply.error(errorFor.notReady(keyspace.version().toString()));
+  else reply.error(errorFor.noQuorum(1 + outcome, 1 + options.others));
 }
 
-/** False after the timeout. Rejects with `aborted` when the client has gone. */
+interface WaitOptions extends ReadOptions {
+  /** Nodes besides this one that must tell their version. */
+  readonly others: number;
+}
+
+/**
+ * `applied` when this node has applied what was asked for; a number of peers when too few have told their versions in
+ * time. Rejects with `aborted` when the client has gone.
+ */
 async function waitForVersion(
-  { after, timeoutMs }: ReadOptions,
+  { after, timeoutMs, others }: WaitOptions,
   { client, facts, keyspace }: CommandContext,
-): Promise<boolean> {
-  const stop = new AbortController();
-  const onGone = () => stop.abort();
-  const timer = facts.clock.setTimer(timeoutMs, () => stop.abort());
-  client.reading.addEventListener('abort', onGone, { once: true });
+): Promise<'applied' | 'not-ready' | number> {
+  const { clock, replication } = facts;
   try {
-    await keyspace.whenApplied(after, stop.signal);
-    return true;
+    return await waitWithin(clock, timeoutMs, client.reading, async (signal) => {
+      const version = after.copy();
+      const versions = others > 0 ? await replication?.askVersions(others, signal) : undefined;
+      if (others > (versions?.length ?? 0)) return versions?.length ?? 0;
+      for (const each of versions ?? []) version.merge(each);
+      if (!keyspace.version().dominates(version)) replication?.pullForRead();
+      await keyspace.whenApplied(version, signal);
+      return 'applied';
+    });
   } catch (error) {
     if (!(error instanceof SynclineError) || error.code !== 'aborted') throw error;
     if (client.reading.aborted) throw abortedError('SYNCLINE.READ', client.reading);
-    return false;
-  } finally {
-    timer.cancel();
-    client.reading.removeEventListener('abort', onGone);
+    return 'not-ready';
   }
 }
 

@@ -21,6 +21,7 @@ export interface RigState {
   persistence: PersistenceFacts;
   checkpoint: ReturnType<ServerFacts['startCheckpoint']>;
   durability: ReturnType<ServerFacts['durability']>;
+  replication: ServerFacts['replication'];
 }
 
 export interface CommandRigOptions {
@@ -130,6 +131,9 @@ export class CommandRig {
       watchQuota: quota('watchersMax'),
       blockedQuota: quota('waitingCommandsMax'),
       checkPassword: undefined,
+      get replication() {
+        return state.replication;
+      },
       counts: () => ({ commands: 0, connections: 1, connectionsTotal: 1, liveDots: 0, blocked: 0 }),
       memory: () => state.memory,
       isOutOfMemory: () => state.isOutOfMemory,
@@ -193,5 +197,6 @@ function initialState(): RigState {
     },
     checkpoint: 'started',
     durability: 'buffered',
+    replication: undefined,
   };
 }

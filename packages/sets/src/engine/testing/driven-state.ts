@@ -24,10 +24,10 @@ export class DrivenState {
   readonly state: SetsState;
   readonly operation: LocalOperation;
 
-  constructor(limits: Partial<EngineLimits> = {}) {
+  constructor(limits: Partial<EngineLimits> = {}, actor = actorId(1, 1)) {
     this.state = new SetsState(createOrderKeys('test'), { ...engineLimits, ...limits });
     this.operation = new LocalOperation(this.state);
-    this.state.version.useActor(actorId(1, 1));
+    this.state.version.useActor(actor);
   }
 
   /** One operation. */

@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest';
+import { PullSchedule } from './pull-schedule.js';
+
+const create = () => new PullSchedule({ intervalMs: 10_000 }, 0, 0.5);
+
+test('every connect starts a pull, and a trigger during one is remembered once', () => {
+  const schedule = create();
+  schedule.peerUp(2, 'start');
+  expect(schedule.next(0, 0)).toEqual([2, 'start']);
+  expect(schedule.next(0, 0)).toBeUndefined();
+  schedule.want(2, 'overflow');
+  schedule.want(2, 'gap');
+  schedule.ended(2, 'start', 'done', 5);
+  expect(schedule.next(5, 0)).toEqual([2, 'overflow']);
+  expect(schedule.next(5, 0)).toBeUndefined();
+});
+
+test('without a trigger the peer whose last pull is oldest comes, every 10 s give or take a fifth', () => {
+  const schedule = create();
+  for (const [peer, nowMs] of [
+    [2, 0],
+    [3, 1],
+  ] as const) {
+    schedule.peerUp(peer, 'connect');
+    expect(schedule.next(nowMs, 0)).toEqual([peer, 'connect']);
+    schedule.ended(peer, 'connect', 'done', nowMs);
+  }
+  expect(schedule.dueMs()).toBe(10_000);
+  expect(schedule.next(9_999, 0)).toBeUndefined();
+  expect(schedule.next(10_000, 1)).toEqual([2, 'interval']);
+  schedule.ended(2, 'interval', 'done', 10_000);
+  expect(schedule.dueMs()).toBe(22_000);
+  expect(schedule.next(22_000, 0)).toEqual([3, 'interval']);
+  expect(schedule.dueMs()).toBe(30_000);
+});
+
+test('a peer that was busy is asked again after a second, and others first', () => {
+  const schedule = create();
+  schedule.peerUp(2, 'connect');
+  schedule.peerUp(3, 'connect');
+  expect(schedule.next(0, 0)).toEqual([2, 'connect']);
+  schedule.ended(2, 'connect', 'again', 0);
+  expect(schedule.next(0, 0)).toEqual([3, 'connect']);
+  schedule.ended(3, 'connect', 'done', 0);
+  expect(schedule.next(999, 0)).toBeUndefined();
+  expect(schedule.dueMs()).toBe(1_000);
+  expect(schedule.next(1_000, 0)).toEqual([2, 'connect']);
+});
+
+test('nothing is pulled from a peer that is gone, nor from one that has diverged', () => {
+  const schedule = create();
+  schedule.peerUp(2, 'connect');
+  schedule.peerDown(2);
+  schedule.want(2, 'gap');
+  schedule.wantAny('read');
+  expect(schedule.next(0, 0)).toBeUndefined();
+  schedule.peerUp(3, 'connect');
+  expect(schedule.next(0, 0)).toEqual([3, 'connect']);
+  schedule.ended(3, 'connect', 'diverged', 0);
+  schedule.peerDown(3);
+  schedule.peerUp(3, 'connect');
+  schedule.want(3, 'overflow');
+  expect(schedule.next(20_000, 0)).toBeUndefined();
+  expect(schedule.divergedPeers).toEqual([3]);
+});

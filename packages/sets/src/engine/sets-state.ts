@@ -207,6 +207,7 @@ export class SetsState {
         this.#free(this.touchedSet(place), row);
     }
     this.#clearTurn();
+    this.sets.turnSettled();
     this.pins.turnSettled();
   }
 
@@ -226,6 +227,7 @@ export class SetsState {
     this.record.truncate(0);
     this.#undoLength = 0;
     this.#clearTurn();
+    this.sets.turnUndone();
     this.pins.turnUndone();
   }
 

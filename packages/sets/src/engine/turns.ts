@@ -40,7 +40,10 @@ export interface TurnMember {
 }
 
 /** What turns need of the log. */
-export type TurnLog = Pick<SegmentLog, 'append' | 'sync' | 'nextNumber' | 'syncedThrough'>;
+export type TurnLog = Pick<
+  SegmentLog,
+  'append' | 'sync' | 'nextNumber' | 'syncedThrough' | 'fullBy'
+>;
 
 export interface TurnsDeps {
   readonly state: SetsState;
@@ -64,10 +67,12 @@ export class Turns {
   #isSyncing = false;
   #isStopped = false;
   #syncTimer: Timer | undefined;
-  /** Why the last append failed; undefined once one has succeeded. */
+  /** Why the next append may find no room: the last one did, or removes have used the room kept back for them. */
   #fullBy: SynclineError | undefined;
   #failure: SynclineError | undefined;
   #operationsCount = 0;
+  /** Operations of this turn. */
+  #turnOperations = 0;
 
   constructor(deps: TurnsDeps, durability: Durability) {
     this.#deps = deps;
@@ -92,9 +97,9 @@ export class Turns {
     return this.#failure;
   }
 
-  /** Operations that were made here since the start. */
+  /** Operations that were made here since the start, without those that were undone. */
   get operationsCount(): number {
-    return this.#operationsCount;
+    return this.#operationsCount + this.#turnOperations;
   }
 
   join(member: TurnMember): void {
@@ -104,7 +109,7 @@ export class Turns {
 
   /** To be called after each operation. Throws when it had to be stored at once and could not be: it is undone. */
   operationEnded(): void {
-    this.#operationsCount += 1;
+    this.#turnOperations += 1;
     const isLarge = this.#deps.state.record.size >= setsLimits.turnRecordBytesMax.value;
     if (this.#fullBy === undefined && !isLarge) {
       this.#plan();
@@ -200,7 +205,9 @@ export class Turns {
       metrics.observe('syncline_sets_log_append_seconds', (clock.monotonicMs() - startMs) / 1000);
       if (this.durability === 'buffered') this.#planSync();
     }
-    this.#fullBy = undefined;
+    this.#fullBy = log?.fullBy;
+    this.#operationsCount += this.#turnOperations;
+    this.#turnOperations = 0;
     record.clear();
     state.settleTurn();
     this.#deps.onCommitted();
@@ -209,6 +216,7 @@ export class Turns {
 
   #undo(error: SynclineError): SynclineError {
     this.#deps.state.undoTurn();
+    this.#turnOperations = 0;
     const isTemporary = error.code === 'storage-full' || error.code === 'unavailable';
     if (isTemporary) this.#fullBy = error;
     else this.fail(error);

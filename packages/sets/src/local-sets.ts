@@ -225,6 +225,8 @@ class LocalSets implements Sets {
       persistence: () => persistenceOf(engine),
       startCheckpoint: () => {
         if (engine.checkpoints === undefined) return 'nothing-to-write-to';
+        if (engine.failure !== undefined) return 'failed';
+        if (engine.phase === 'closing') return 'closing';
         return engine.checkpoints.start() ? 'started' : 'running';
       },
       durability: () => engine.turns.durability,

@@ -221,6 +221,7 @@ export class SetsState {
         this.#free(this.touchedSet(place), row);
     }
     this.#clearTurn();
+    this.sets.turnSettled();
     this.pins.turnSettled();
   }
 
@@ -240,6 +241,7 @@ export class SetsState {
     this.record.truncate(0);
     this.#undoLength = 0;
     this.#clearTurn();
+    this.sets.turnUndone();
     this.pins.turnUndone();
   }
 

@@ -128,7 +128,8 @@ export class AddOnlySlice implements ChannelHandler {
     const applied = this.appliedCounter(actor);
     assert(applied === base - 1, `M23: ${base} is not next for ${actor}, which is at ${applied}`);
     if (dependencies !== undefined && !this.#memory.dominates(dependencies)) {
-      assert(false, `M23: it depends on ${dependencies}, and only ${this.#memory} is applied`);
+      const [wanted, known] = [dependencies.toString(), this.#memory.toString()];
+      assert(false, `M23: it depends on ${wanted}, and only ${known} is applied`);
     }
     this.#memory.advance(actor, last);
     this.#uncommitted.push({ head, isOwn });

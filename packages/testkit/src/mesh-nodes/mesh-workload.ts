@@ -144,9 +144,10 @@ class MeshWorkload implements Workload {
   }
 
   #difference(): string | undefined {
-    const [first, ...others] = this.#disks.map(({ version }) => version);
+    const versions = this.#disks.map(({ version }) => version);
+    const [first, ...others] = versions;
     if (first !== undefined && others.some((other) => !other.equals(first))) {
-      return `${first} | ${others.join(' | ')}; ${this.#statuses()}`;
+      return `${versions.join(' | ')}; ${this.#statuses()}`;
     }
     for (const [index, process] of this.#processes.entries()) {
       for (const status of process?.mesh.peers() ?? []) {

@@ -54,7 +54,7 @@ const arbitraryVersion: fc.Arbitrary<VersionVector> = fc
   .map((dots) => VersionVector.of(...dots));
 
 const maybeDot = fc.option(arbitraryDot, { nil: undefined });
-const channel = fc.integer({ min: 1, max: 2 ** 32 - 1 });
+const someChannel = fc.integer({ min: 1, max: 2 ** 32 - 1 });
 const link = fc.constant(0 as const);
 const closeCode = fc.constantFrom(...(Object.keys(closeCodes) as CloseCode[]));
 const nackReason = fc.constantFrom(...(Object.keys(nackReasons) as NackReason[]));
@@ -92,10 +92,15 @@ const arbitraryFrame: fc.Arbitrary<Frame> = fc.oneof(
     channels: fc.array(fc.record({ name, version: arbitraryVersion }), { maxLength: 16 }),
   }),
   fc.record({ channel: link, kind: kind('snappy'), compressed: arbitraryBytes }),
-  fc.record({ channel, kind: kind('ack'), received: maybeDot, applied: maybeDot }),
-  fc.record({ channel, kind: kind('nack'), reason: nackReason, expected: maybeDot }),
-  fc.record({ channel, kind: kind('version-query'), id: word }),
-  fc.record({ channel, kind: kind('version-reply'), id: word, version: arbitraryVersion }),
+  fc.record({ channel: someChannel, kind: kind('ack'), received: maybeDot, applied: maybeDot }),
+  fc.record({ channel: someChannel, kind: kind('nack'), reason: nackReason, expected: maybeDot }),
+  fc.record({ channel: someChannel, kind: kind('version-query'), id: word }),
+  fc.record({
+    channel: someChannel,
+    kind: kind('version-reply'),
+    id: word,
+    version: arbitraryVersion,
+  }),
 );
 
 function dotBytes(value: Dot | undefined): Uint8Array {
@@ -185,7 +190,7 @@ test('M1 frames are written byte by byte as Protobuf-ES writes them, and read ba
 
 test('M1 messages of slices travel as the bytes of their field', () => {
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 2 ** 32 - 1 }), arbitraryBytes, (channel, sums) => {
+    fc.property(someChannel, arbitraryBytes, (channel, sums) => {
       const body = { case: 'symbols', value: { session: 7, from: 32, sums, last: true } } as const;
       const encoded = encodeMeshFrame({ channel, body });
       const frame = decodeFrame(encoded);
@@ -248,10 +253,10 @@ function damaged(random: Random, bytes: Uint8Array): Uint8Array {
   const result = [...bytes];
   for (let left = 1 + randomBelow(random, 3); left > 0; left -= 1) {
     const at = randomBelow(random, result.length + 1);
-    const kind = randomBelow(random, 4);
-    if (kind === 0) result[at] = (result[at] ?? 0) ^ (1 << randomBelow(random, 8));
-    else if (kind === 1) result.splice(at, randomBelow(random, 4));
-    else if (kind === 2) result.splice(at, 0, ...random.bytes(randomBelow(random, 4)));
+    const change = randomBelow(random, 4);
+    if (change === 0) result[at] = (result[at] ?? 0) ^ (1 << randomBelow(random, 8));
+    else if (change === 1) result.splice(at, randomBelow(random, 4));
+    else if (change === 2) result.splice(at, 0, ...random.bytes(randomBelow(random, 4)));
     else result.splice(at, result.length);
   }
   return Uint8Array.from(result);

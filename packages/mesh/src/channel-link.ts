@@ -9,8 +9,8 @@ export interface ChannelLink {
   readonly unsentBytes: number;
   send(frame: ChannelFrame): void;
   sendOperations(chunks: readonly Uint8Array[]): void;
-  /** Calls back once when little is unsent, unless the connection ends before. */
-  whenDrained(callback: () => void): void;
+  /** Resolves when little is unsent. Rejects when the connection ends before. */
+  whenDrained(): Promise<void>;
   /** Ends the connection because of what was received. */
   refuse(why: string): void;
 }

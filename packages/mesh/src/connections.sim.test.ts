@@ -20,6 +20,32 @@ function inWorld<T>(
   );
 }
 
+test('operations of three nodes reach all of them, and are acknowledged', async () => {
+  await inWorld(async ({ clock }, start) => {
+    const nodes = [1, 2, 3].map((nodeId) => start({ nodeId }));
+    await clock.sleep(500);
+    for (let round = 0; round < 20; round += 1) {
+      for (const { slice } of nodes) slice.add(1 + (round % 3), Buffer.from(`${round}`));
+      await clock.sleep(7);
+    }
+    await clock.sleep(100);
+    for (const { disk, mesh, slice } of nodes) {
+      expect(disk.version.toString()).toBe('1.0:39,2.0:39,3.0:39');
+      expect(slice.channel?.appliedCount(39)).toBe(2);
+      for (const status of mesh.peers()) {
+        expect(status).toMatchObject({ state: 'connected', lagOperations: 0, lagMs: 0 });
+        expect(status).toMatchObject({ unackedOperations: 0, pendingOperations: 0, retries: 0 });
+      }
+    }
+    await clock.sleep(1_000);
+    const [node] = nodes;
+    expect(node?.count('syncline_mesh_peer_state 2')).toBe(2);
+    expect(node?.count('syncline_mesh_lag_seconds 2')).toBeGreaterThan(5);
+    expect(node?.count('syncline_mesh_frames_total 2 out operations')).toBeGreaterThan(5);
+    expect(node?.count('syncline_mesh_bytes_total 2 in ack')).toBeGreaterThan(100);
+  });
+});
+
 test('M30 both sides dial, and one connection per pair stays', async () => {
   for (let seed = 1; seed <= 10; seed += 1) {
     await inWorld(async ({ clock, simulation }, start) => {

@@ -97,7 +97,7 @@ export type Frame =
 export type FrameKind = Frame['kind'];
 
 /** Field numbers in the Frame message. Messages of slices have those from 11 to 16. */
-const fields = {
+const fieldNumbers = {
   hello: 2,
   auth: 3,
   close: 4,
@@ -119,7 +119,7 @@ const closeTextBytesMax = meshLimits.closeTextBytesMax.value;
 
 /** With the length in front: what is written to a connection. */
 export function encodeFrame(frame: Frame): Uint8Array {
-  const field = frame.kind === 'message' ? frame.field : fields[frame.kind];
+  const field = frame.kind === 'message' ? frame.field : fieldNumbers[frame.kind];
   return finishFrame(new WireWriter().number(1, frame.channel).message(field, bodyOf(frame)));
 }
 
@@ -127,7 +127,7 @@ export function encodeFrame(frame: Frame): Uint8Array {
 export function encodeOperationsFrame(channel: number, chunks: readonly Uint8Array[]): Uint8Array {
   const writer = new WireWriter().number(1, channel);
   writer.delimited(
-    fields.operations,
+    fieldNumbers.operations,
     chunks.reduce((sum, chunk) => sum + chunk.length, 0),
   );
   for (const chunk of chunks) writer.raw(chunk);
@@ -203,15 +203,15 @@ function bodyOf(frame: Frame): WireWriter {
 
 function linkFrame(field: number, body: Uint8Array): LinkFrame & { readonly channel: 0 } {
   switch (field) {
-    case fields.hello:
+    case fieldNumbers.hello:
       return readHello(body);
-    case fields.auth:
+    case fieldNumbers.auth:
       return readAuth(body);
-    case fields.close:
+    case fieldNumbers.close:
       return readClose(body);
-    case fields.heartbeat:
+    case fieldNumbers.heartbeat:
       return readHeartbeat(body);
-    case fields.snappy:
+    case fieldNumbers.snappy:
       return { channel: 0, kind: 'snappy', compressed: body };
     default:
       throw malformed(`field ${field} is unknown on channel 0`);
@@ -224,15 +224,15 @@ function channelFrame(
   body: Uint8Array,
 ): ChannelFrame & { readonly channel: number } {
   switch (field) {
-    case fields.operations:
+    case fieldNumbers.operations:
       return { channel, kind: 'operations', encoded: body };
-    case fields.ack:
+    case fieldNumbers.ack:
       return readAck(channel, body);
-    case fields.nack:
+    case fieldNumbers.nack:
       return readNack(channel, body);
-    case fields['version-query']:
+    case fieldNumbers['version-query']:
       return { channel, kind: 'version-query', id: new WireFields(body, 'n').number(1) };
-    case fields['version-reply']:
+    case fieldNumbers['version-reply']:
       return readReply(channel, body);
     default:
       if (field >= MESSAGE_FIELD_MIN && field <= MESSAGE_FIELD_MAX) {

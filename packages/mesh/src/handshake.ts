@@ -13,7 +13,7 @@ import { type ActorId, actorId, EPOCH_MAX } from '@syncline/kernel';
 import type { AuthFrame, CloseCode, Frame, HelloFrame } from './frame-codec.js';
 
 /** The versions of the protocol that we speak. */
-export const PROTOCOL_VERSION = 1;
+const PROTOCOL_VERSION = 1;
 
 export const NONCE_BYTES = 16;
 export const BOOT_ID_BYTES = 16;

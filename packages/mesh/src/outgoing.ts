@@ -193,18 +193,21 @@ export class Outgoing {
       this.#perform(receiver, link, action);
       if (receiver.link !== link) return; // the connection ended meanwhile
     }
-    if (link.unsentBytes >= windowBytes) this.#pumpWhenDrained(receiver, link);
+    if (link.unsentBytes >= windowBytes) void this.#pumpWhenDrained(receiver, link);
     this.#planTimer(receiver);
   }
 
-  #pumpWhenDrained(receiver: Receiver, link: ChannelLink): void {
+  async #pumpWhenDrained(receiver: Receiver, link: ChannelLink): Promise<void> {
     if (receiver.isAwaitingDrain) return;
     receiver.isAwaitingDrain = true;
-    link.whenDrained(() => {
-      if (receiver.link !== link) return;
-      receiver.isAwaitingDrain = false;
-      this.#pump(receiver);
-    });
+    try {
+      await link.whenDrained();
+    } catch {
+      return; // the connection has ended, and so has this use of it
+    }
+    if (receiver.link !== link) return;
+    receiver.isAwaitingDrain = false;
+    this.#pump(receiver);
   }
 
   #perform(receiver: Receiver, link: ChannelLink, action: PushAction): void {

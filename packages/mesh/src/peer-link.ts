@@ -276,7 +276,7 @@ export class PeerLink {
       },
       send: (frame) => this.#send({ ...frame, channel: number }),
       sendOperations: (chunks) => this.#write('operations', encodeOperationsFrame(number, chunks)),
-      whenDrained: (callback) => void connection.drained().then(callback, () => {}),
+      whenDrained: () => connection.drained(),
       refuse: (why) => this.close('protocol', why),
     };
   }

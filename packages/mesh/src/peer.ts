@@ -121,7 +121,7 @@ export class Peer {
     if (refusal !== undefined) return refusal;
     this.#link = link;
     old?.close('duplicate', 'replaced by another connection');
-    if (!link.isDialled) this.#stopDialling();
+    this.#stopDialling();
     return undefined;
   }
 

@@ -288,7 +288,9 @@ function runSchedule(random: SeededRandom): void {
     () => {
       nowMs = Math.max(nowMs, Math.min(cursor.dueMs, nowMs + 10_000));
       const action = cursor.onTimer(nowMs, 0);
-      if (action !== undefined) peer.take(action);
+      if (action === undefined) return;
+      note(action);
+      peer.take(action);
     },
   ];
   for (let step = 0; step < 200; step += 1) {

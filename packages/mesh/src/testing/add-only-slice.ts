@@ -1,8 +1,8 @@
 // The smallest slice that can show what the mesh does wrong: a list of operations that only grows.
 //
 // It checks each delivery, commits after a while as a disk does, can undo what it has not committed, can refuse for a
-// while, and repairs by asking a peer for all operations that it lacks. It repairs only when a peer connects or when
-// the mesh wants it: a lost operation that nobody noticed stays lost.
+// while, and repairs by asking a peer for all operations that it lacks. It repairs only when the mesh wants it, or when
+// a peer connects that has something which nobody will push: a lost operation that nobody noticed stays lost.
 import { type ActorId, assert, type Clock, dot, type Timer, VersionVector } from '@syncline/kernel';
 import type { ChannelHandler, DeliveredOperation, MeshChannel, PullReason } from '../mesh.js';
 import { type OperationHead, readOperationHeads } from '../operation-head.js';
@@ -19,6 +19,8 @@ export interface AddOnlySliceOptions {
   readonly actor: ActorId;
   /** Time from applying to committing. */
   readonly commitMs: () => number;
+  /** Whether a running process speaks for this actor, so that its operations come by pushes alone. */
+  readonly isCurrent: (actor: ActorId) => boolean;
 }
 
 interface Uncommitted {
@@ -110,8 +112,11 @@ export class AddOnlySlice implements ChannelHandler {
     else if (kind === payloadKind) this.#repair(body);
   }
 
-  peerUp(peer: number): void {
-    this.#pull(peer);
+  peerUp(peer: number, version: VersionVector): void {
+    const isBehind = version
+      .entries()
+      .some((entry) => !this.#disk.version.covers(entry) && !this.#options.isCurrent(entry.actor));
+    if (isBehind) this.#pull(peer);
   }
 
   peerDown(): void {}
@@ -128,7 +133,8 @@ export class AddOnlySlice implements ChannelHandler {
     const applied = this.appliedCounter(actor);
     assert(applied === base - 1, `M23: ${base} is not next for ${actor}, which is at ${applied}`);
     if (dependencies !== undefined && !this.#memory.dominates(dependencies)) {
-      assert(false, `M23: it depends on ${dependencies}, and only ${this.#memory} is applied`);
+      const [wanted, known] = [dependencies.toString(), this.#memory.toString()];
+      assert(false, `M23: it depends on ${wanted}, and only ${known} is applied`);
     }
     this.#memory.advance(actor, last);
     this.#uncommitted.push({ head, isOwn });

@@ -60,10 +60,11 @@ export class TestNode {
       { clusterId: 'test', secret: 'secret', peers, ...this.#options },
     );
     const actor = actorId(nodeId, epoch);
-    const slice = new AddOnlySlice(ports.clock, this.disk, { actor, commitMs: () => 1 });
+    const options = { actor, commitMs: () => 1, isCurrent: () => false };
+    const slice = new AddOnlySlice(ports.clock, this.disk, options);
     for (const [index, name] of channels.entries()) {
       const isFirst = index === 0;
-      const other = new AddOnlySlice(ports.clock, this.disk, { actor, commitMs: () => 1 });
+      const other = new AddOnlySlice(ports.clock, this.disk, options);
       const channel = mesh.channel(name, isFirst ? (wrap?.(slice) ?? slice) : other);
       if (isFirst) slice.channel = channel;
     }

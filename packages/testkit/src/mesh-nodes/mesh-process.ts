@@ -2,7 +2,7 @@
 import { actorId } from '@syncline/kernel';
 import type { SeededRandom, SimPorts } from '@syncline/kernel/testing';
 import type { createMesh, Mesh, MeshChannel } from '@syncline/mesh';
-import { AddOnlySlice, type SliceDisk } from '@syncline/mesh/testing';
+import { AddOnlySlice, type AddOnlySliceOptions, type SliceDisk } from '@syncline/mesh/testing';
 
 export interface MeshPlan {
   readonly bufferSize: number;
@@ -25,6 +25,7 @@ export interface MeshProcessDeps {
   readonly random: SeededRandom;
   readonly create: typeof createMesh;
   readonly isAlive: () => boolean;
+  readonly isCurrent: AddOnlySliceOptions['isCurrent'];
   /** Whether more is to be written. */
   readonly isWanted: () => boolean;
 }
@@ -49,7 +50,7 @@ export class MeshProcess {
   readonly #options: MeshProcessOptions;
 
   constructor(deps: MeshProcessDeps, options: MeshProcessOptions) {
-    const { ports, random, create } = deps;
+    const { ports, random, create, isCurrent } = deps;
     const { nodeId, names, disk, plan } = options;
     this.#deps = deps;
     this.#options = options;
@@ -68,7 +69,7 @@ export class MeshProcess {
     this.mesh = create(ports, settings);
     const actor = actorId(nodeId, disk.epoch);
     const commitMs = () => plan.commitMsMax * random.float() ** 2;
-    this.slice = new AddOnlySlice(ports.clock, disk, { actor, commitMs });
+    this.slice = new AddOnlySlice(ports.clock, disk, { actor, commitMs, isCurrent });
     this.channel = this.mesh.channel('list', this.slice);
     this.slice.channel = this.channel;
   }

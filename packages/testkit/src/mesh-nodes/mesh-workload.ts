@@ -3,7 +3,7 @@
 // Checked all the time: deliveries keep the causal order and come once (in the slice), what counts as applied is
 // committed at the peer, what a peer lacks is still in the ring, buffers stay within their limits. In the end, in a
 // calm world, all nodes hold the same; and then pushes alone keep them equal, without a repair.
-import { actorId, assert, dot, VersionVector } from '@syncline/kernel';
+import { actorId, assert, dot, epochOf, nodeOf, VersionVector } from '@syncline/kernel';
 import type { SeededRandom } from '@syncline/kernel/testing';
 import { createMesh } from '@syncline/mesh';
 import { clockSteps } from '../simulation/faults/clock-steps.js';
@@ -91,6 +91,7 @@ class MeshWorkload implements Workload {
             create,
             isAlive: () => node.life === life,
             isWanted: () => this.#isWanted,
+            isCurrent: (actor) => this.#diskOf(nodeOf(actor) - 1).epoch === epochOf(actor),
           },
           { nodeId: index + 1, names: NAMES, disk, plan },
         );
@@ -144,9 +145,10 @@ class MeshWorkload implements Workload {
   }
 
   #difference(): string | undefined {
-    const [first, ...others] = this.#disks.map(({ version }) => version);
+    const versions = this.#disks.map(({ version }) => version);
+    const [first, ...others] = versions;
     if (first !== undefined && others.some((other) => !other.equals(first))) {
-      return `${first} | ${others.join(' | ')}; ${this.#statuses()}`;
+      return `${versions.join(' | ')}; ${this.#statuses()}`;
     }
     for (const [index, process] of this.#processes.entries()) {
       for (const status of process?.mesh.peers() ?? []) {

@@ -22,7 +22,7 @@ import {
 import type { Mesh } from '@syncline/mesh';
 import { setsLimits } from '../limits.js';
 import { createOrderKeys } from '../memory/order-hash.js';
-import type { PullLimits } from '../replication/pull-limits.js';
+import { type PullLimits, pullLimits } from '../replication/pull-limits.js';
 import { Repairs } from '../replication/repairs.js';
 import { type OwnOperations, Replica } from '../replication/replica.js';
 import { Checkpoints } from './checkpoints.js';
@@ -130,7 +130,8 @@ export class SetsEngine {
     this.keyspace = new LocalKeyspace({ state, operation, turns, gate, loop, random });
     const log = () => this.#log;
     const onRepaired = () => this.#onRepaired();
-    this.#repairs = new Repairs({ state, turns, gate, loop, log, onRepaired });
+    const sliceElements = options.pullLimits?.stepRows ?? pullLimits.stepRows;
+    this.#repairs = new Repairs({ state, turns, gate, loop, sliceElements, log, onRepaired });
     this.replica = this.#createReplica(loop);
     this.#gauges = new EngineGauges({ state, turns, clock, metrics, engine: this });
   }
@@ -339,7 +340,7 @@ export class SetsEngine {
     const { mesh, clock, random, logger, metrics } = this.#deps;
     if (mesh === undefined || mesh.peers().length === 0) return undefined;
     const { state, turns } = this;
-    const { nodeId, startupDelayMs, pullIntervalMs, pullLimits } = this.#options;
+    const { nodeId, startupDelayMs, pullIntervalMs, pullLimits: limits } = this.#options;
     const raiseEpoch = (seen: VersionVector) => this.#raiseEpoch(seen);
     return new Replica(
       {
@@ -350,7 +351,7 @@ export class SetsEngine {
         nodeId,
         startupDelayMs: startupDelayMs ?? setsLimits.startupDelayMs.value,
         pullIntervalMs: pullIntervalMs ?? setsLimits.pullIntervalMs.value,
-        ...(pullLimits && { limits: pullLimits }),
+        ...(limits && { limits }),
       },
     );
   }

@@ -207,7 +207,7 @@ test('S31 a removed element of our own does not come back, and is not taken for 
   expect(to.members('set').length).toBe(1_999);
 });
 
-test('equal versions with unequal dots are reported, and nothing changes', () => {
+test('S39 equal versions with unequal dots are reported, and nothing changes', () => {
   const { from, to } = prepare(1_000);
   from.remove('set', [memberOf(5, 20)]);
   to.state.version.advance(actorId(1, 1), from.state.version.ownCounter);

@@ -23,7 +23,7 @@ import {
 } from '../memory/element-row.js';
 import { Payload } from './payload.js';
 
-/** Elements between two yields. */
+/** Elements between two yields, unless a test asks for fewer. */
 const SLICE_ELEMENTS = 256;
 const HEAD_BYTES = 5;
 const END_HEAD_BYTES = 4;
@@ -46,7 +46,11 @@ export function repairEnd(records: number, version: VersionVector): readonly Uin
 }
 
 /** Adds the dots that the version does not cover. Each step is a slice, and leaves the turn empty. */
-export function* applyAdds(state: SetsState, payload: Payload): Generator<void, number, undefined> {
+export function* applyAdds(
+  state: SetsState,
+  payload: Payload,
+  slice = SLICE_ELEMENTS,
+): Generator<void, number, undefined> {
   let added = 0;
   for (let index = 0; index < payload.length; index += 1) {
     const [actor, counter] = [payload.actorOf(index), payload.counterOf(index)];
@@ -57,7 +61,7 @@ export function* applyAdds(state: SetsState, payload: Payload): Generator<void, 
       state.digest.add(actor, Math.floor(counter / 2 ** 32), counter | 0);
       added += 1;
     }
-    if (index % SLICE_ELEMENTS === SLICE_ELEMENTS - 1) {
+    if (index % slice === slice - 1) {
       state.settleTurn();
       yield;
     }
@@ -70,6 +74,7 @@ export function* applyAdds(state: SetsState, payload: Payload): Generator<void, 
 export function* applyDrops(
   state: SetsState,
   payload: Payload,
+  slice = SLICE_ELEMENTS,
 ): Generator<void, number, undefined> {
   let dropped = 0;
   for (let index = 0; index < payload.length; index += 1) {
@@ -79,7 +84,7 @@ export function* applyDrops(
       const isOther = (dot: Dot) => dot.actor !== actor || dot.counter !== counter;
       dropped += dropDots(state, set, row, isOther);
     }
-    if (index % SLICE_ELEMENTS === SLICE_ELEMENTS - 1) {
+    if (index % slice === slice - 1) {
       state.settleTurn();
       yield;
     }

@@ -29,6 +29,8 @@ export interface RepairsDeps {
   readonly turns: Turns;
   readonly gate: WriteGate;
   readonly loop: LoopShare;
+  /** Elements that are applied between two looks at the clock. */
+  readonly sliceElements: number;
   /** Undefined: nothing is stored. */
   log(): SegmentLog | undefined;
   /** The version has moved by a repair. */
@@ -93,20 +95,24 @@ export class Repair {
   async add(frame: Uint8Array): Promise<void> {
     this.#append(RepairPart.add, frame);
     const payload = new Payload(frame, 'invalid-argument');
-    if (this.#isLarge) this.#added += await this.#run(applyAdds(this.#deps.state, payload));
+    if (this.#isLarge)
+      this.#added += await this.#run(
+        applyAdds(this.#deps.state, payload, this.#deps.sliceElements),
+      );
     else this.#adds.push(payload);
   }
 
   async finish(drops: readonly Uint8Array[], version: VersionVector): Promise<RepairCounts> {
-    const { state, gate, onRepaired } = this.#deps;
+    const { state, gate, onRepaired, sliceElements } = this.#deps;
     for (const frame of drops) this.#append(RepairPart.drop, frame);
     await this.#seal(version);
     const release = gate.holdReads();
     let dropped = 0;
     try {
       for (const frame of drops)
-        dropped += await this.#run(applyDrops(state, new Payload(frame, 'corrupt')));
-      for (const payload of this.#adds) this.#added += await this.#run(applyAdds(state, payload));
+        dropped += await this.#run(applyDrops(state, new Payload(frame, 'corrupt'), sliceElements));
+      for (const payload of this.#adds)
+        this.#added += await this.#run(applyAdds(state, payload, sliceElements));
       mergeVersion(state, version);
     } finally {
       release();

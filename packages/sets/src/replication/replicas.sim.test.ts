@@ -1,78 +1,223 @@
-// Whole nodes over a mesh that loses, doubles and reorders: what one missed the others give it.
-import {
-  roughLink,
-  type SimNode,
-  type Simulation,
-  Simulation as World,
-} from '@syncline/kernel/testing';
+// Whole nodes over a mesh in memory: what one has missed the others give it, and what that means to clients.
+import { roughLink } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
-import { openSets } from '../local-sets.js';
-import type { Sets } from '../sets.js';
-import { FakeMesh, type FakeMessage } from '../testing/fake-mesh.js';
+import { CrashPlan, type CrashPoint, crashPointsAt } from '../engine/testing/crash-plan.js';
+import { Talk } from '../testing/talk.js';
+import { type NodeChoices, Nodes } from './testing/two-nodes.js';
 
-const bytes = (text: string) => Buffer.from(text);
-
-class Cluster {
-  readonly simulation: Simulation;
-  readonly sets = new Map<number, Sets>();
-  readonly #meshes = new Map<number, FakeMesh>();
-  readonly nodes = new Map<number, SimNode>();
-  constructor(seed: number, ids: readonly number[]) {
-    this.simulation = new World({ seed });
-    const { simulation } = this;
-    for (const id of ids) {
-      const node = simulation.addNode(`n${id}`, async (ports) => {
-        const peers = ids.filter((peer) => peer !== id);
-        const mesh = new FakeMesh(
-          {
-            ...ports,
-            send: (peer, message) => this.#link(id, peer).send(message),
-          },
-          { nodeId: id, peers, pendingMax: 4 },
-        );
-        this.#meshes.set(id, mesh);
-        this.sets.delete(id);
-        const sets = await openSets({ ...ports, mesh }, { nodeId: id, clusterId: 'test' });
-        this.sets.set(id, sets);
-      });
-      this.nodes.set(id, node);
-    }
-  }
-  readonly #links = new Map<string, ReturnType<Simulation['messageLink']>>();
-  #link(from: number, to: number) {
-    const key = `${from}>${to}`;
-    const [a, b] = [this.nodes.get(from), this.nodes.get(to)];
-    if (a === undefined || b === undefined) throw new Error('no node');
-    const link =
-      this.#links.get(key) ??
-      this.simulation.messageLink(a, b, (message) => {
-        this.#meshes.get(to)?.receive(from, message as FakeMessage);
-      });
-    this.#links.set(key, link);
-    return link;
-  }
+/** Runs a test body in the world of some nodes. */
+async function withNodes(
+  ids: readonly number[],
+  body: (nodes: Nodes) => Promise<void>,
+  choices: NodeChoices = {},
+): Promise<void> {
+  const nodes = new Nodes(1, ids, choices);
+  await nodes.simulation.run(() => body(nodes));
 }
 
-test('nodes converge although most operations get lost', async () => {
-  const cluster = new Cluster(1, [1, 2, 3]);
-  const { simulation } = cluster;
-  await simulation.run(async () => {
-    for (const node of cluster.nodes.values()) node.start();
-    await simulation.clock.sleep(2_000);
-    simulation.network.adjust({ ...roughLink, lossProbability: 0.3 });
+const bulk = (text: string) => `$${text.length}\r\n${text}\r\n`;
+
+test('S36 nodes converge although many operations get lost', () =>
+  withNodes([1, 2, 3], async (nodes) => {
+    await nodes.start(1, 2, 3);
+    nodes.simulation.network.adjust({ ...roughLink, lossProbability: 0.3 });
     for (let n = 0; n < 60; n += 1) {
-      const sets = cluster.sets.get(1 + (n % 3)) as Sets;
-      const set = bytes(`s${n % 2}`);
-      if (n % 4 === 3) await sets.remove(set, [bytes(`m${n % 7}`), bytes(`m${n % 5}`)]);
-      else await sets.add(set, [bytes(`m${n % 7}`), bytes(`m${n % 11}`)]);
-      await simulation.clock.sleep(50);
+      const id = 1 + (n % 3);
+      if (n % 4 === 3) await nodes.remove(id, `m${n % 7}`, `m${n % 5}`);
+      else await nodes.add(id, `m${n % 7}`, `m${n % 11}`);
+      await nodes.simulation.clock.sleep(50);
     }
-    simulation.calm();
-    await simulation.clock.sleep(25_000);
-    const shown = [...cluster.sets.values()].map((sets) => {
-      const { version, liveDots, xor } = sets.digest();
-      return `${version.toString()} ${liveDots} ${xor.join()}`;
-    });
-    expect(new Set(shown).size).toBe(1);
+    nodes.simulation.calm();
+    await nodes.converged(1, 2, 3);
+  }));
+
+test('S30 a removed member stays removed, one that is added concurrently stays', () =>
+  withNodes([1, 2], async (nodes) => {
+    await nodes.start(1, 2);
+    await nodes.add(1, 'a', 'b');
+    await nodes.converged(1, 2);
+    nodes.cut(1, 2);
+    await nodes.remove(1, 'a', 'b');
+    await nodes.add(2, 'b');
+    nodes.heal();
+    await nodes.converged(1, 2);
+    expect(await nodes.members(1)).toEqual(['b']);
+  }));
+
+test('the first write waits until peers were asked, and no longer than a second', () =>
+  withNodes([1, 2], async (nodes) => {
+    const { clock } = nodes.simulation;
+    nodes.machine(1).start();
+    await nodes.until(() => nodes.find(1) !== undefined);
+    const startMs = clock.monotonicMs();
+    await nodes.add(1, 'a');
+    expect(clock.monotonicMs() - startMs).toBeGreaterThan(900);
+    expect(clock.monotonicMs() - startMs).toBeLessThan(1_100);
+    const againMs = clock.monotonicMs();
+    await nodes.add(1, 'b');
+    expect(clock.monotonicMs() - againMs).toBeLessThan(10);
+  }));
+
+test('S6 a node that lost its disk gets everything back', () =>
+  withNodes(
+    [1, 2],
+    async (nodes) => {
+      await nodes.start(1, 2);
+      await nodes.add(1, 'a', 'b', 'c');
+      await nodes.converged(1, 2);
+      nodes.machine(1).kill();
+      await nodes.start(1);
+      await nodes.converged(1, 2);
+      expect(await nodes.members(1)).toEqual(['a', 'b', 'c']);
+      expect(nodes.sets(1).status().replication).toMatchObject({ isCaughtUp: true });
+    },
+    { inMemory: true },
+  ));
+
+/** Node 1 writes, is copied, writes more that node 2 gets, and is set back to the copy. */
+async function setBack(nodes: Nodes): Promise<number> {
+  await nodes.start(1, 2);
+  await nodes.add(1, 'a');
+  await nodes.converged(1, 2);
+  const copy = await nodes.stop(1);
+  nodes.machine(1).kill();
+  await nodes.start(1);
+  const { epoch } = nodes.sets(1).status();
+  await nodes.add(1, 'b', 'e', 'f');
+  await nodes.converged(1, 2);
+  await nodes.stop(1);
+  await nodes.restore(1, copy);
+  return epoch;
+}
+
+test('S3 a restored copy of a directory goes on under a new epoch', () =>
+  withNodes([1, 2], async (nodes) => {
+    const epoch = await setBack(nodes);
+    await nodes.start(1);
+    await nodes.add(1, 'c');
+    await nodes.converged(1, 2);
+    expect(await nodes.members(2)).toEqual(['a', 'b', 'c', 'e', 'f']);
+    expect(nodes.sets(1).status().epoch).not.toBe(epoch);
+  }));
+
+test('S3 a restored copy that has written before peers were reached stops with a conflict', () =>
+  withNodes([1, 2], async (nodes) => {
+    const epoch = await setBack(nodes);
+    nodes.cut(1, 2);
+    await nodes.start(1);
+    await nodes.add(1, 'c');
+    expect(nodes.sets(1).status().epoch).toBe(epoch);
+    const before = nodes.digest(2);
+    nodes.heal();
+    await nodes.until(() => nodes.sets(1).status().health === 'failed');
+    expect(nodes.sets(1).status().reason).toMatch(/restored from a copy/);
+    expect(nodes.digest(2)).toBe(before);
+  }));
+
+test('WAIT counts peers that have applied the writes of a connection', () =>
+  withNodes([1, 2, 3], async (nodes) => {
+    await nodes.start(1, 2, 3);
+    await nodes.until(() => nodes.sets(1).status().replication?.isCaughtUp === true);
+    await nodes.simulation.clock.sleep(1_000);
+    const talk = new Talk(nodes.sets(1));
+    expect(await talk.ask('WAIT', '5', '10')).toBe(':2\r\n');
+    await talk.ask('SADD', 'set', 'a');
+    expect(await talk.ask('WAIT', '2', '5000')).toBe(':2\r\n');
+    nodes.cut(1, 3);
+    await talk.ask('SADD', 'set', 'b');
+    expect(await talk.ask('WAIT', '2', '500')).toBe(':1\r\n');
+    await talk.ask('MULTI');
+    await talk.ask('WAIT', '2', '0');
+    expect(await talk.ask('EXEC')).toBe('*1\r\n:1\r\n');
+    talk.leave();
+  }));
+
+test('a blocked SYNCLINE.READ starts a pull; QUORUM asks peers for their versions', () =>
+  withNodes([1, 2], async (nodes) => {
+    await nodes.start(1, 2);
+    await nodes.until(() => nodes.sets(2).status().replication?.isCaughtUp === true);
+    const [writer, reader] = [new Talk(nodes.sets(1)), new Talk(nodes.sets(2))];
+    nodes.simulation.network.adjust({ ...roughLink, lossProbability: 0.5 });
+    for (let n = 0; n < 10; n += 1) await writer.ask('SADD', 'set', `m${n}`);
+    nodes.simulation.calm();
+    const mine = (await writer.ask('SYNCLINE.VV', 'MINE')).split('\r\n')[1] ?? '';
+    const startMs = nodes.simulation.clock.monotonicMs();
+    const read = ['SYNCLINE.READ', 'AFTER', mine, 'TIMEOUT', '9000', 'SCARD', 'set'];
+    expect(await reader.ask(...read)).toBe(':10\r\n');
+    expect(nodes.simulation.clock.monotonicMs() - startMs).toBeLessThan(6_000);
+    const quorum = ['SYNCLINE.READ', 'QUORUM', 'MAJORITY', 'SCARD', 'set'];
+    expect(await reader.ask(...quorum)).toBe(':10\r\n');
+    expect(await reader.ask('SYNCLINE.READ', 'QUORUM', '3', 'SCARD', 'set')).toBe(
+      '-NOQUORUM 2 of 3 nodes answered\r\n',
+    );
+    nodes.cut(1, 2);
+    await nodes.simulation.clock.sleep(5_000);
+    expect(await reader.ask(...quorum)).toBe('-NOQUORUM 1 of 2 nodes answered\r\n');
+    writer.leave();
+    reader.leave();
+  }));
+
+test('INFO and ROLE show the peers', () =>
+  withNodes([1, 2], async (nodes) => {
+    await nodes.start(1, 2);
+    await nodes.until(() => nodes.sets(1).status().replication?.isCaughtUp === true);
+    const talk = new Talk(nodes.sets(1));
+    const info = await talk.ask('INFO', 'replication', 'syncline');
+    expect(info).toContain(
+      'role:master\r\nconnected_slaves:1\r\npeer0:id=2,address=node-2,state=connected,',
+    );
+    expect(info).toContain('peers:1\r\n');
+    expect(await talk.ask('ROLE')).toBe(
+      `*3\r\n${bulk('master')}:0\r\n*1\r\n*3\r\n${bulk('node-2')}${bulk('0')}${bulk('0')}`,
+    );
+    talk.leave();
+  }));
+
+/** Node 2 pulls twice from node 1, and dies at one file operation of the second pull, if there is a point. */
+async function pullAndDie(choices: NodeChoices, point?: CrashPoint) {
+  const nodes = new Nodes(1, [1, 2], choices);
+  return nodes.simulation.run(async () => {
+    await nodes.start(1, 2);
+    await nodes.add(1, 'a', 'b', 'c', 'd', 'e');
+    await nodes.converged(1, 2);
+    nodes.cut(1, 2);
+    await nodes.remove(1, 'a', 'b');
+    await nodes.add(1, 'f', 'g', 'h', 'c');
+    const before = nodes.digest(2);
+    const after = nodes.digest(1);
+    await nodes.simulation.clock.sleep(3_000);
+    const plan = new CrashPlan(nodes.machine(2), point);
+    nodes.machine(2).disk.plan = plan;
+    nodes.heal();
+    if (point === undefined) await nodes.converged(1, 2);
+    else await plan.crashed;
+    nodes.cut(1, 2);
+    await nodes.simulation.clock.sleep(3_000);
+    if (point !== undefined) await nodes.start(2);
+    const found = nodes.digest(2);
+    nodes.heal();
+    await nodes.converged(1, 2);
+    return { operations: plan.operations, before, after, found };
   });
-});
+}
+
+test.each([
+  ['small', { pullLimits: { frameBytes: 20 } }],
+  ['large', { pullLimits: { frameBytes: 20, dotsMax: 2 } }],
+] as const)(
+  'S34 a %s repair counts whole or not at all, wherever the process ends',
+  async (_, choices) => {
+    const { operations } = await pullAndDie(choices);
+    expect(
+      operations.filter((operation) => operation.startsWith('handle-write')).length,
+    ).toBeGreaterThan(3);
+    const seen = new Set<string>();
+    for (const [index, operation] of operations.entries())
+      for (const point of crashPointsAt(index + 1, operation, 2)) {
+        const { before, after, found } = await pullAndDie(choices, point);
+        expect([before, after], `${operation} ${JSON.stringify(point)}`).toContain(found);
+        seen.add(found === before ? 'before' : 'after');
+      }
+    expect([...seen].toSorted()).toEqual(['after', 'before']);
+  },
+);

@@ -157,7 +157,8 @@ export class ClusterProcess {
     if (roll < 0.5) return ['SADD', pick(SETS), ...members()];
     if (roll < 0.8) return ['SREM', pick(SETS), ...members()];
     if (roll < 0.9) return ['SMOVE', pick(SETS), pick(SETS), member()];
-    if (roll < 0.97) return ['SPOP', pick(SETS)];
+    if (roll < 0.94) return ['SPOP', pick(SETS)];
+    if (roll < 0.97) return ['BGSAVE'];
     return ['DEL', pick(SETS)];
   }
 

@@ -3,7 +3,7 @@ import { assert } from '@syncline/kernel';
 import type { MessageLink, SeededRandom, SimNode, Simulation } from '@syncline/kernel/testing';
 import { openSets } from '@syncline/sets';
 import type { FakeMessage } from '@syncline/sets/testing';
-import { PowerWatch } from '../simulation/disk-watch.js';
+import { crashPoints, PowerWatch } from '../simulation/disk-watch.js';
 import { crashes } from '../simulation/faults/crashes.js';
 import { brieflyFullDisks } from '../simulation/faults/full-disks.js';
 import { partitions } from '../simulation/faults/partitions.js';
@@ -22,7 +22,16 @@ const POLL_MS = 500;
 
 export const setsClusterWorkload: WorkloadEntry = {
   name: 'sets-cluster',
-  faults: [crashes, brieflyFullDisks, partitions, pauses, powerLosses, roughNetwork, slowDisks],
+  faults: [
+    brieflyFullDisks,
+    crashPoints,
+    crashes,
+    partitions,
+    pauses,
+    powerLosses,
+    roughNetwork,
+    slowDisks,
+  ],
   bugs: PLANTED_CLUSTER_BUGS,
   probes: ['applied', 'nothing', 'aborted', 'busy', 'symbols', 'added', 'dropped', 'loading'].map(
     (name) => `sets-cluster/${name}`,

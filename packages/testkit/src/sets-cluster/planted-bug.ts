@@ -16,7 +16,7 @@ const PULLER = 'replication/puller';
 const REPAIR = 'replication/repair';
 const REPAIRS = 'replication/repairs';
 const REPLICA = 'replication/replica';
-const WRONG = /S[1234567]+: |S3[0-6]: /;
+const WRONG = /S([1-7]|20|3[0-6]): /;
 
 const BUGS = {
   /** R1: payload and symbols come from the live state. */

@@ -1,6 +1,6 @@
 // The files of a node, as they are, with somebody who sees what reaches the log and what of it a loss of power cannot
 // take. Segments are large in these runs, so there is one.
-import { type AppendHandle, type Files, VersionVector } from '@syncline/kernel';
+import { type AppendHandle, type Files, SynclineError, VersionVector } from '@syncline/kernel';
 import { plainByProtobuf } from '@syncline/sets/testing';
 import type { ClusterHistory } from './cluster-history.js';
 
@@ -49,9 +49,15 @@ function watchHandle(
     append(parts) {
       const bytes = Buffer.concat(parts);
       const at = handle.length > 0 ? 0 : HEADER_BYTES + (bytes[OWNER_LENGTH_AT] ?? 0);
-      handle.append(parts);
-      if (bytes.length === at) return;
-      see(bytes[at + RECORD_HEAD_BYTES - 1] ?? 0, bytes.subarray(at + RECORD_HEAD_BYTES));
+      try {
+        handle.append(parts);
+      } catch (thrown) {
+        if (thrown instanceof SynclineError) throw thrown;
+        // The process has died in this very call, and the record may be there.
+        if (bytes.length > at) seeRecord(bytes.subarray(at));
+        throw thrown;
+      }
+      if (bytes.length > at) seeRecord(bytes.subarray(at));
     },
     truncate: (to) => handle.truncate(to),
     async sync() {
@@ -62,7 +68,9 @@ function watchHandle(
     close: () => handle.close(),
   };
 
-  function see(kind: number, body: Uint8Array): void {
+  function seeRecord(record: Uint8Array): void {
+    const kind = record[RECORD_HEAD_BYTES - 1];
+    const body = record.slice(RECORD_HEAD_BYTES);
     if (kind === OPERATIONS) {
       for (const operation of plainByProtobuf(body)) {
         const { actor, base, count } = operation;

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createSystemRandom, randomBelow } from '@syncline/kernel';
 import type { ClusterNode } from '@syncline/testkit';
 import { Redis } from 'ioredis';
-import { expect, inject, onTestFailed, test, vi } from 'vitest';
+import { expect, inject, test, vi } from 'vitest';
 import { digestOf, type MeshedCluster, startMeshedCluster } from './sets-cluster.js';
 import { tell } from './sets-figures.js';
 import { SetsWriter } from './sets-writer.js';
@@ -26,7 +26,6 @@ test(
   'S1 S6 S36 whatever is killed, paused or cut off, nothing acknowledged is lost and all nodes become equal',
   async () => {
     await using cluster = await startMeshedCluster({ nodes: NODES });
-    onTestFailed(() => void process.stderr.write(`${cluster.logs()}\n`));
     const writers = cluster.nodes.map((node) => new SetsWriter(`n${node.id}`, random));
     for (const [at, node] of cluster.nodes.entries()) writers[at]?.start(respPort(node));
     for (let round = 0; round < ROUNDS; round += 1) {

@@ -79,10 +79,11 @@ const integration: ProjectOptions = {
   globalSetup: 'scripts/test/build-programs.mjs',
 };
 
-/** Most of them load, starve, kill or measure a server. */
+/** They load or starve a server and watch how long others wait. */
 const aloneFiles = [
-  'e2e/{fair,jobs}-*.int.test.ts',
-  'e2e/sets-{cluster-killed,full-disk,hostile-clients,killed,large-commands,loop-holds,memory}.int.test.ts',
+  'e2e/fair-{hostile-clients,redis-lost,service-killed}.int.test.ts',
+  'e2e/jobs-{full-disk,hostile-clients,network,tasks}.int.test.ts',
+  'e2e/sets-{full-disk,hostile-clients,large-commands,loop-holds,memory}.int.test.ts',
 ];
 
 export default defineConfig({

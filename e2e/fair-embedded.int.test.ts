@@ -5,6 +5,8 @@ import { expect, test, vi } from 'vitest';
 import { CliProcess } from './cli-process.js';
 import { type FairFleet, startFleet, WAIT } from './fair-fleet.js';
 
+/** The sets keep 8 MiB of it back, and a store that was full wants more than 4 MiB free before it writes again. */
+const DISK_BYTES = 32 * 1024 * 1024;
 const LEAK_PER_SECOND = 0.005;
 const options = { policy: 'linear', leakPerSecond: LEAK_PER_SECOND, flushIntervalMs: 10 } as const;
 
@@ -48,7 +50,7 @@ test('after kill -9 the cells are what they were, less the time in between', asy
 });
 
 test('on a full disk instances go on sharing, it is metered, and writing resumes', async (context) => {
-  const disk = mountSmallDisk(8 * 1024 * 1024);
+  const disk = mountSmallDisk(DISK_BYTES);
   if ('reason' in disk) return context.skip(disk.reason);
   using _ = disk;
   const ports = ['--http-port', '0', '--grpc-port', '0', '--resp-port', '0', '--mesh-port', '0'];

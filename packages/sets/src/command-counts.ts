@@ -17,6 +17,8 @@ export interface CommandCountsDeps {
 export class CommandCounts {
   readonly #deps: CommandCountsDeps;
   readonly #counts = new Map<string, CommandCount>();
+  /** The command of the last call: mostly the next one has the same. */
+  #last: CommandCount = { labels: { command: '' }, count: 0 };
   #total = 0;
   #timer: Timer | undefined;
 
@@ -32,9 +34,8 @@ export class CommandCounts {
   /** `name` comes from the command table, so there are few of them. */
   add(name: string): void {
     this.#total += 1;
-    const entry = this.#counts.get(name);
-    if (entry === undefined) this.#counts.set(name, { labels: { command: name }, count: 1 });
-    else entry.count += 1;
+    if (this.#last.labels.command !== name) this.#last = this.#countOf(name);
+    this.#last.count += 1;
     this.#timer ??= this.#plan();
   }
 
@@ -47,6 +48,14 @@ export class CommandCounts {
       this.#deps.metrics.add('syncline_sets_commands_total', entry.count, entry.labels);
       entry.count = 0;
     }
+  }
+
+  #countOf(name: string): CommandCount {
+    const found = this.#counts.get(name);
+    if (found !== undefined) return found;
+    const made = { labels: { command: name }, count: 0 };
+    this.#counts.set(name, made);
+    return made;
   }
 
   #plan(): Timer {

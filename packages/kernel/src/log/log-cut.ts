@@ -1,17 +1,17 @@
-// Makes the disk agree with what a replay found: whatever lies behind the end of the log is removed.
+// Removes what is no longer part of a log: at a start what lies behind its end, later what lies before its beginning.
 //
-// Each step leaves a log that the next start reads in the same way. The segment that holds the end is cut
+// Each step of a cut leaves a log that the next start reads in the same way. The segment that holds the end is cut
 // and synced first; the segments behind it no longer continue it, so if they are still there after a
 // crash they end the log at the same record. Their removal is synced before anything is appended, so
 // they cannot come back behind newer records.
 //
 // K42  A cut that is interrupted at any point is completed by the next start, at the same record.
+import { SynclineError } from '../error.js';
 import { isTemporary } from '../files/file-system-error.js';
 import type { Files } from '../files/files.js';
 import type { Logger } from '../logger.js';
 import type { LogEnd, ReplayedLog } from './log-replay.js';
-import { Segment } from './segment.js';
-import { CHAIN_START, encodeSegmentHeader, RecordChain } from './segment-format.js';
+import { CHAIN_START, encodeSegmentHeader, RecordChain, Segment } from './segment-format.js';
 
 export interface LogCutDeps {
   readonly files: Files;
@@ -156,4 +156,30 @@ async function withHandle(
   } finally {
     await handle.close();
   }
+}
+
+/**
+ * Removes the segments whose records are all below `number`, except the newest. Oldest first, and each removal is
+ * durable before the next one: a loss of power never leaves a gap between segments. The names of those that stay are
+ * durable before the first one goes, so it does not leave an empty log either.
+ */
+export async function dropSegments(
+  files: Files,
+  directory: string,
+  segments: Segment[],
+  number: number,
+): Promise<void> {
+  for (let isFirst = true; ; isFirst = false) {
+    const [oldest, second] = segments;
+    if (oldest === undefined || second === undefined || second.firstNumber > number) return;
+    if (isFirst) await files.syncDir(directory);
+    await files.remove(oldest.path).catch(ignoreMissing);
+    segments.shift();
+    await files.syncDir(directory);
+  }
+}
+
+/** Someone may have tidied up by hand. */
+function ignoreMissing(thrown: unknown): void {
+  if (!(thrown instanceof SynclineError) || thrown.code !== 'not-found') throw thrown;
 }

@@ -1,4 +1,5 @@
-// The bytes of a segment log: file names, the header of a segment, and the chain of record checksums.
+// The bytes of a segment log: file names, the header of a segment, the chain of record checksums, and what is
+// remembered of each file.
 //
 //   header   "SYLG" · u16 format · u16 check of these six bytes
 //            · u8 owner length · owner · u64 first number · u32 crc of the record before · u32 crc
@@ -10,6 +11,7 @@
 // damage.
 import { assert } from '../assert.js';
 import { crc32, crc32Between } from '../hash/crc32.js';
+import { kernelLimits } from '../limits.js';
 
 export const RECORD_HEAD_BYTES = 9;
 export const OWNER_BYTES_MAX = 255;
@@ -135,5 +137,41 @@ export class RecordChain {
     view.setUint32(12, length);
     view.setUint8(16, kind);
     return crc32Between(this.#prefix, 0, 17, 0);
+  }
+}
+
+const INDEX_STEP_BYTES = kernelLimits.logIndexStepBytes.value;
+
+interface Mark {
+  readonly number: number;
+  /** Where this record begins. */
+  readonly offset: number;
+}
+
+/** One file of the log: where it begins, how long it is, and the positions of some of its records. */
+export class Segment {
+  readonly path: string;
+  readonly firstNumber: number;
+  /** Length of the file. */
+  bytes: number;
+  readonly #marks: Mark[] = [];
+
+  constructor(directory: string, firstNumber: number, bytes: number) {
+    this.path = segmentPath(directory, firstNumber);
+    this.firstNumber = firstNumber;
+    this.bytes = bytes;
+  }
+
+  /** Remembers where a record begins, if it is far enough from the last one remembered. */
+  mark(number: number, offset: number): void {
+    const last = this.#marks.at(-1);
+    if (last !== undefined && offset - last.offset < INDEX_STEP_BYTES) return;
+    this.#marks.push({ number, offset });
+  }
+
+  /** Bytes from the last remembered record that is not behind `number` to the end. */
+  bytesFrom(number: number): number {
+    const mark = this.#marks.findLast((each) => each.number <= number);
+    return this.bytes - (mark?.offset ?? 0);
   }
 }

@@ -205,18 +205,18 @@ test.each(['no file', 'no record'] as const)(
 /** Loses power after the last step of `body`, and returns what is replayed. */
 async function losePowerAfter(
   seed: number,
-  replayFrom: number,
-  body: (ports: SimPorts) => Promise<void>,
+  options: Partial<SegmentLogOptions>,
+  body: (ports: SimPorts, node: SimNode) => Promise<void>,
 ): Promise<readonly string[]> {
   const simulation = new Simulation({ seed });
   let replayed: readonly string[] | undefined;
   let hasLostPower = false;
   const node = simulation.addNode('n1', async (ports) => {
     if (hasLostPower) {
-      replayed = (await openSampleLog(ports, { replayFrom })).replayed;
+      replayed = (await openSampleLog(ports, options)).replayed;
       return;
     }
-    await body(ports);
+    await body(ports, node);
     hasLostPower = true;
     node.losePower();
   });
@@ -233,7 +233,7 @@ async function losePowerAfter(
 test('K41 K43 a loss of power before the first sync leaves a prefix, not a log without its beginning', async () => {
   const lengths = new Set<number>();
   for (let seed = 0; seed < 50; seed += 1) {
-    const replayed = await losePowerAfter(seed, 1, async (ports) => {
+    const replayed = await losePowerAfter(seed, {}, async (ports) => {
       const { log } = await openSampleLog(ports);
       appendNumbered(log, 20);
     });
@@ -243,9 +243,32 @@ test('K41 K43 a loss of power before the first sync leaves a prefix, not a log w
   expect(lengths.size).toBeGreaterThan(2);
 });
 
+test('K44 the part of a record that found no room does not come back after a clean close', async () => {
+  for (let seed = 0; seed < 30; seed += 1) {
+    const replayed = await losePowerAfter(seed, { mustBeWhole: true }, async (ports, node) => {
+      const { log } = await openSampleLog(ports);
+      appendNumbered(log, 2);
+      await log.sync();
+      const { plan } = node.disk;
+      node.disk.plan = new FullDisk(createSeededRandom(seed));
+      expect(() => appendNumbered(log, 1)).toThrow();
+      node.disk.plan = plan;
+      await log.close();
+    });
+    expect(replayed).toEqual(numbered(1, 2));
+  }
+});
+
+/** Takes a part of what is written. */
+class FullDisk extends SeededDiskPlan {
+  override verdict({ kind }: DiskOperation): Verdict {
+    return kind === 'handle-write' ? 'full' : 'ok';
+  }
+}
+
 test('K41 K43 a segment goes after the name of the next one is durable', async () => {
   for (let seed = 0; seed < 60; seed += 1) {
-    const replayed = await losePowerAfter(seed, 7, async (ports) => {
+    const replayed = await losePowerAfter(seed, { replayFrom: 7 }, async (ports) => {
       const { log } = await openSampleLog(ports);
       appendNumbered(log, 1);
       await log.sync();

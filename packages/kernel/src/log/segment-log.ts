@@ -7,24 +7,36 @@
 //   append -> the operating system has the record: it survives kill -9
 //   sync   -> once it has resolved, the records appended before it survive power loss
 //
+// A full segment is followed by a new one without waiting: header and first record are one write. If there
+// is no descriptor or no room for a new file, the current one goes on and the rotation is tried again later.
+//
 // K41  Every record that a sync has covered survives power loss.
+// K44  A write that finds no room leaves every file as it was.
 // K45  After a write error other than want of room, a failed cut or a failed sync, the log takes no more
 //      records and always throws the same error.
+// K46  Running out of file descriptors, or of room for a new segment, does not end the writing.
 import { assert } from '../assert.js';
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
 import { DiskReserve } from '../files/disk-reserve.js';
 import { isTemporary } from '../files/file-system-error.js';
-import type { Files } from '../files/files.js';
+import type { AppendHandle, Files } from '../files/files.js';
 import { kernelLimits } from '../limits.js';
 import type { Logger } from '../logger.js';
-import { makeLogDirectory, type SettledLog, settleLog } from './log-cut.js';
-import { replayLog } from './log-replay.js';
-import { SegmentFiles } from './segment-files.js';
-import { OWNER_BYTES_MAX, RECORD_HEAD_BYTES, type RecordChain } from './segment-format.js';
-import { SharedRun } from './shared-run.js';
+import { dropSegments, makeLogDirectory, type SettledLog, settleLog } from './log-cut.js';
+import { type ReplayOptions, replayLog } from './log-replay.js';
+import {
+  encodeSegmentHeader,
+  OWNER_BYTES_MAX,
+  RECORD_HEAD_BYTES,
+  type RecordChain,
+  Segment,
+} from './segment-format.js';
+import { UnsyncedFiles } from './unsynced-files.js';
 
 const BODY_BYTES_MAX = kernelLimits.logRecordBytesMax.value;
+const ROTATION_RETRY_BYTES = kernelLimits.logRotationRetryBytes.value;
+const UNSYNCED_SEGMENTS_MAX = kernelLimits.logUnsyncedSegmentsMax.value;
 
 export interface SegmentLogDeps {
   readonly files: Files;
@@ -32,38 +44,38 @@ export interface SegmentLogDeps {
   readonly clock: Clock;
 }
 
-export interface SegmentLogOptions {
-  /** Below the root of `files`; created if missing. Nothing else may write there. */
-  readonly directory: string;
-  /** At most 255 bytes, stored in every segment. A log of another owner is refused as `corrupt`. */
-  readonly owner: Uint8Array;
+export interface SegmentLogOptions extends ReplayOptions {
   /** A segment that has reached this size is followed by a new one. It may exceed it by one record. */
   readonly segmentBytesMax: number;
   /** Room kept back for appends with `useReserve`; 0 for none. */
   readonly reserveBytes: number;
-  /** The first record that is wanted. Segments that end before it are not read. At least 1. */
-  readonly replayFrom: number;
-  /** For a log that was closed: a bad record is `corrupt`, instead of the place where the log is cut. */
-  readonly mustBeWhole: boolean;
-  /**
-   * Called for each record from `replayFrom` on, in order; `body` is only valid during the call. If it
-   * throws, `open` rejects with the error and nothing on disk has changed.
-   */
-  onRecord(number: number, kind: number, body: Uint8Array): void;
-  /** Awaited after each chunk of about 1 MiB: the place to report progress and to let others run. */
-  onProgress?(readBytes: number, totalBytes: number): Promise<void> | void;
+}
+
+interface OpenSegment {
+  readonly segment: Segment;
+  readonly handle: AppendHandle;
 }
 
 export class SegmentLog implements AsyncDisposable {
   /** Bytes dropped when the log was opened, behind the first bad record. */
   readonly cutBytes: number;
+  readonly #deps: SegmentLogDeps;
   readonly #directory: string;
-  readonly #logger: Logger;
+  readonly #owner: Uint8Array;
+  readonly #segmentBytesMax: number;
   readonly #chain: RecordChain;
-  readonly #files: SegmentFiles;
   readonly #reserve: DiskReserve;
-  readonly #syncs = new SharedRun(() => this.#sync());
+  /** Oldest first; the last one is the current one. */
+  readonly #segments: Segment[];
+  /** Undefined while the log has no segment. */
+  #current: OpenSegment | undefined;
+  /** The current segment is followed by a new one from this size on. */
+  #rotateAtBytes: number;
+  readonly #unsynced: UnsyncedFiles;
   #syncedThrough: number;
+  /** Resolves when the sync in flight has ended. */
+  #syncing: Promise<void> | undefined;
+  #nextSync: Promise<void> | undefined;
   #dropping: Promise<void> = Promise.resolve();
   #isClosed = false;
   #closing: Promise<void> | undefined;
@@ -90,19 +102,26 @@ export class SegmentLog implements AsyncDisposable {
   }
 
   private constructor(deps: SegmentLogDeps, options: SegmentLogOptions, settled: SettledLog) {
-    const { directory, reserveBytes } = options;
+    const { directory, owner, segmentBytesMax, reserveBytes } = options;
+    const { segments, chain, cutBytes } = settled;
+    this.#deps = deps;
     this.#directory = directory;
-    this.#logger = deps.logger;
-    this.#chain = settled.chain;
-    this.#files = new SegmentFiles(deps, options, settled.segments);
+    this.#owner = owner.slice();
+    this.#segmentBytesMax = segmentBytesMax;
+    this.#rotateAtBytes = segmentBytesMax;
+    this.#chain = chain;
+    this.#syncedThrough = chain.nextNumber - 1;
+    this.#segments = segments;
+    this.cutBytes = cutBytes;
+    this.#unsynced = new UnsyncedFiles(deps.files, directory);
     this.#reserve = new DiskReserve(deps, { path: `${directory}/reserve`, bytes: reserveBytes });
-    this.cutBytes = settled.cutBytes;
-    this.#syncedThrough = settled.chain.nextNumber - 1;
+    const segment = segments.at(-1);
+    if (segment) this.#current = { segment, handle: deps.files.openAppend(segment.path) };
   }
 
   /** Of the oldest record still held. */
   get firstNumber(): number {
-    return this.#files.segments[0]?.firstNumber ?? this.#chain.nextNumber;
+    return this.#segments[0]?.firstNumber ?? this.#chain.nextNumber;
   }
 
   /** Of the next record that is appended. */
@@ -117,15 +136,13 @@ export class SegmentLog implements AsyncDisposable {
 
   /** Of all segments. */
   get bytes(): number {
-    return this.#files.segments.reduce((sum, { bytes }) => sum + bytes, 0);
+    return this.#segments.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** How many files the log has. */
   get segments(): number {
-    return this.#files.segments.length;
+    return this.#segments.length;
   }
 
-  /** Whether the reserve has its full size; true if none is wanted. */
   get isFullReserve(): boolean {
     return this.#reserve.isFull;
   }
@@ -137,7 +154,7 @@ export class SegmentLog implements AsyncDisposable {
   bytesFrom(number: number): number {
     if (number >= this.#chain.nextNumber) return 0;
     let sum = 0;
-    for (const segment of this.#files.segments.toReversed()) {
+    for (const segment of this.#segments.toReversed()) {
       sum += segment.bytesFrom(number);
       if (segment.firstNumber <= number) break;
     }
@@ -160,7 +177,7 @@ export class SegmentLog implements AsyncDisposable {
     let length = 0;
     for (const part of parts) length += part.length;
     if (length > BODY_BYTES_MAX) throw tooLarge(length);
-    const useReserve = options?.useReserve ?? false;
+    const { useReserve = false } = options ?? {};
     if (!useReserve && !this.#reserve.restore()) throw noRoomBeyondReserve(this.#directory);
     const crc = this.#chain.crcOf(kind, length, parts);
     this.#headView.setUint32(0, length);
@@ -168,7 +185,7 @@ export class SegmentLog implements AsyncDisposable {
     this.#headView.setUint8(8, kind);
     for (const part of parts) this.#pieces.push(part);
     try {
-      this.#files.write(this.#pieces, this.#chain);
+      this.#write();
     } catch (thrown) {
       this.#retryWithReserve(thrown, useReserve);
     } finally {
@@ -183,11 +200,18 @@ export class SegmentLog implements AsyncDisposable {
   }
 
   /**
-   * Makes everything appended so far durable. One sync runs at a time; later callers share the next. Rejects
-   * with `unavailable` when there is no file descriptor for it: try again. Any other error is final.
+   * Makes everything appended so far durable. One sync runs at a time; those who come meanwhile share the next,
+   * since it is too late for this one. Rejects with `unavailable` when there is no file descriptor for it: try
+   * again. Any other error is final.
    */
   sync(): Promise<void> {
-    return this.#syncs.request();
+    if (this.#nextSync !== undefined) return this.#nextSync;
+    if (this.#syncing === undefined) return this.#startSync();
+    this.#nextSync = this.#syncing.then(() => {
+      this.#nextSync = undefined;
+      return this.#startSync();
+    });
+    return this.#nextSync;
   }
 
   /**
@@ -214,17 +238,79 @@ export class SegmentLog implements AsyncDisposable {
     if (!isTemporary(thrown)) throw this.#fail(thrown);
     if (!useReserve || !this.#reserve.release()) throw thrown;
     try {
-      this.#files.write(this.#pieces, this.#chain);
+      this.#write();
     } catch (again) {
       throw isTemporary(again) ? again : this.#fail(again);
     }
+  }
+
+  /** Writes the record in `#pieces`. If there is no room, or no descriptor for a first segment, nothing has changed. */
+  #write(): void {
+    const current = this.#current;
+    if (current === undefined) {
+      this.#startSegment();
+    } else if (current.handle.length < this.#rotateAtBytes || !this.#rotate(current)) {
+      const { segment, handle } = current;
+      this.#unsynced.changed(handle); // also by the cut behind a write that found no room
+      appendOrRestore(handle, this.#pieces);
+      segment.mark(this.#chain.nextNumber, segment.bytes);
+      segment.bytes = handle.length;
+    }
+  }
+
+  /** False if the current segment has to take the record. */
+  #rotate(current: OpenSegment): boolean {
+    const isBlocked =
+      this.#unsynced.leftover !== undefined || this.#unsynced.fullCount >= UNSYNCED_SEGMENTS_MAX;
+    let reason = 'earlier segments wait for a sync';
+    try {
+      if (!isBlocked) {
+        this.#startSegment();
+        return true;
+      }
+    } catch (thrown) {
+      if (!isTemporary(thrown)) throw thrown;
+      reason = SynclineError.from(thrown).message;
+    }
+    const { path, bytes } = current.segment;
+    const level = this.#rotateAtBytes === this.#segmentBytesMax ? 'warn' : 'debug';
+    this.#deps.logger[level]('log segment not rotated', { segment: path, bytes, reason });
+    this.#rotateAtBytes = current.handle.length + ROTATION_RETRY_BYTES;
+    return false;
+  }
+
+  /** Creates a segment with its header and the next record. */
+  #startSegment(): void {
+    const { nextNumber, crc } = this.#chain;
+    const owner = this.#owner;
+    const header = encodeSegmentHeader({ owner, firstNumber: nextNumber, chainCrc: crc });
+    const segment = new Segment(this.#directory, nextNumber, 0);
+    const handle = this.#unsynced.leftover ?? openNew(this.#deps.files, segment.path);
+    this.#unsynced.starting(handle);
+    appendOrRestore(handle, [header, ...this.#pieces]);
+    this.#unsynced.started(handle, this.#current?.handle);
+    segment.mark(nextNumber, header.length);
+    segment.bytes = handle.length;
+    this.#segments.push(segment);
+    this.#current = { segment, handle };
+    this.#rotateAtBytes = this.#segmentBytesMax;
+  }
+
+  #startSync(): Promise<void> {
+    const sync = this.#sync();
+    const ended = () => {
+      this.#syncing = undefined;
+    };
+    this.#syncing = sync.then(ended, ended); // callers get its error
+    return sync;
   }
 
   async #sync(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     const through = this.#chain.nextNumber - 1;
     try {
-      await this.#files.sync();
+      if (this.#current && this.#unsynced.leftover) await this.#unsynced.removeLeftover();
+      await this.#unsynced.sync();
     } catch (thrown) {
       throw isTemporary(thrown) ? thrown : this.#fail(thrown);
     }
@@ -236,7 +322,7 @@ export class SegmentLog implements AsyncDisposable {
     this.#checkOpen();
     if (this.#syncedThrough < number - 1) await this.sync();
     try {
-      await this.#files.dropBefore(number);
+      await dropSegments(this.#deps.files, this.#directory, this.#segments, number);
     } catch (thrown) {
       const { code } = SynclineError.from(thrown, 'storage-failed');
       throw code === 'storage-failed' ? this.#fail(thrown) : thrown;
@@ -249,9 +335,10 @@ export class SegmentLog implements AsyncDisposable {
     try {
       await this.#dropping;
       await this.sync();
-      await this.#files.removeUnused();
+      await this.#unsynced.removeLeftover();
     } finally {
-      await this.#files.close();
+      await this.#unsynced.close();
+      await this.#current?.handle.close();
       await this.#reserve.close();
     }
   }
@@ -271,7 +358,7 @@ export class SegmentLog implements AsyncDisposable {
       `the log in ${directory} has failed and takes no more records: ${message}`,
       { outcome: 'unknown', cause: thrown, details: { directory } },
     );
-    this.#logger.error('log failed', { directory, reason: message });
+    this.#deps.logger.error('log failed', { directory, reason: message });
     return this.#failure;
   }
 }
@@ -286,9 +373,28 @@ function noRoomBeyondReserve(directory: string): SynclineError {
 }
 
 function tooLarge(bytes: number): SynclineError {
-  return new SynclineError(
-    'limit-exceeded',
-    `a record of ${bytes} bytes is too large: at most ${BODY_BYTES_MAX} bytes are allowed`,
-    { details: { limit: 'logRecordBytesMax', bytes } },
-  );
+  const message = `a record of ${bytes} bytes is too large: at most ${BODY_BYTES_MAX} bytes are allowed`;
+  const details = { limit: 'logRecordBytesMax', bytes };
+  return new SynclineError('limit-exceeded', message, { details });
+}
+
+function openNew(files: Files, path: string): AppendHandle {
+  const handle = files.openAppend(path);
+  if (handle.length === 0) return handle;
+  void handle.close();
+  const message = `the new log segment ${path} exists already. Probably another process uses its directory.`;
+  throw new SynclineError('storage-failed', message);
+}
+
+/** K44  After a write that found no room, the file is as it was. */
+function appendOrRestore(handle: AppendHandle, pieces: readonly Uint8Array[]): void {
+  const { length } = handle;
+  try {
+    handle.append(pieces);
+  } catch (thrown) {
+    if (!(thrown instanceof SynclineError) || thrown.code !== 'storage-full') throw thrown;
+    handle.truncate(length);
+    const { message, details } = thrown;
+    throw new SynclineError('storage-full', message, { details, cause: thrown });
+  }
 }

@@ -31,6 +31,8 @@ export interface Client<Queued = unknown> extends Watcher {
   lastCommand: string;
   /** Set when a command has walked sets and may have taken long. The session checks the time and resets it. */
   hasWalked: boolean;
+  /** Set when a command reads or changes sets: only then may an error take the place of its reply. */
+  hasUsedSets: boolean;
   lastActiveMs: number;
   /** Closes the connection after this reply: QUIT. */
   endAfterReply(): void;

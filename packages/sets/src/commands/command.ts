@@ -95,6 +95,8 @@ export interface KnownCommand {
   readonly fullName: string;
   /** What it does with sets; undefined for commands that touch none. */
   readonly access: 'read' | 'write' | undefined;
+  /** Its answer depends on sets, so it is refused when what they were is undone. */
+  readonly usesSets: boolean;
   /** It may create operations: a write, or EXEC. */
   readonly makesOperations: boolean;
   /** It answers clients that have not authenticated. */

@@ -4,7 +4,7 @@ import { createSeededRandom } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import { PlainKeyspace } from '../testing/plain-keyspace.js';
 import type { Command, CommandFlag } from './command.js';
-import { CommandLookup } from './lookup.js';
+import { CommandLookup } from './dispatch.js';
 import { CommandRig } from './testing/command-rig.js';
 import { transactionCommands } from './transactions/transaction-commands.js';
 

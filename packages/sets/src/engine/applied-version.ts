@@ -61,6 +61,11 @@ export class AppliedVersion {
     if (actor !== this.#own) this.#unnamed.add(actor);
   }
 
+  advanceOwn(counter: number): void {
+    assert(counter > this.#ownCounter, 'S3: counters only rise');
+    this.#ownCounter = counter;
+  }
+
   /** Takes an actor back to where it was before an undone turn. */
   restore(actor: ActorId, counter: number): void {
     if (actor === this.#own) {

@@ -100,21 +100,44 @@ describe('class buffered', () => {
     withFailingDisk('buffered', async ({ engine, disk, outcomes, write }) => {
       await write('first');
       const before = contentOf(engine.state);
+      const { signal } = new AbortController();
       disk.failing = /^handle-write log/;
-      const held = engine.keyspace.closeGate(new AbortController().signal);
       await Promise.all([write('second'), write('third')]);
       expect(outcomes).toEqual(['stored', 'storage-failed', 'storage-failed']);
       expect(contentOf(engine.state)).toBe(before);
       disk.failing = undefined;
       expectWritesRefused(engine);
       await expect(engine.keyspace.admitWrite()).rejects.toEqual(failed);
-      const hold = await held;
-      await expect(hold.nextPart()).rejects.toEqual(failed);
-      hold.release();
+      await expect(engine.keyspace.closeGate(signal)).rejects.toEqual(failed);
       await engine.turns.settled();
       expectReadsGoOn(engine, 1);
       expect(engine.failure).toEqual(failed);
       expect(engine.checkpoints?.start()).toBe(false);
+    }));
+
+  test('a large command is refused when the turn before it cannot be stored', () =>
+    withFailingDisk('buffered', async ({ engine, disk, outcomes, write }) => {
+      await write('first');
+      disk.failing = /^handle-write log/;
+      const { signal } = new AbortController();
+      const refused = expect(engine.keyspace.closeGate(signal)).rejects.toEqual(failed);
+      await Promise.all([write('second'), refused]);
+      expect(outcomes).toEqual(['stored', 'storage-failed']);
+    }));
+
+  test('a large command is told that a part was not stored, and so are those that wait behind it', () =>
+    withFailingDisk('buffered', async ({ engine, disk, write }) => {
+      await write('first');
+      const { signal } = new AbortController();
+      const hold = await engine.keyspace.closeGate(signal);
+      const refused = expect(engine.keyspace.closeGate(signal)).rejects.toEqual(failed);
+      disk.failing = /^handle-write log/;
+      engine.keyspace.add(listOf('a', 'second'), 0, 1);
+      await expect(hold.nextPart()).rejects.toEqual(failed);
+      expectWritesRefused(engine);
+      hold.release();
+      await refused;
+      expectReadsGoOn(engine, 1);
     }));
 
   test('a failed sync in the background refuses writes, and reads go on', () =>

@@ -137,7 +137,7 @@ export class LocalOperation {
     const before = state.version.ownCounter;
     const count = record.end(state.takeDependencies());
     assert(count === Math.max(1, this.#added), 'S3: one counter per element added');
-    state.advance(state.version.own, before + count);
+    state.advanceOwn(before + count);
     return true;
   }
 

@@ -52,7 +52,9 @@ export class SetsState {
   #undo = new Int32Array(UNDO_FIRST * UNDO_WORDS);
   #undoLength = 0;
   #operationStart = 0;
-  /** Counters before the turn, of the actors that it has moved. */
+  /** Our own counter before the turn; -1 when the turn has not moved it. */
+  #ownCounterBefore = -1;
+  /** The counters of other actors that the turn has moved, before it. */
   readonly #countersBefore = new Map<ActorId, number>();
   /** What operations of this turn have named as dependencies. */
   readonly #dependencies: VersionVector[] = [];
@@ -78,10 +80,13 @@ export class SetsState {
   /** What settled turns have applied: all of it is in the log. */
   settledVersion(): VersionVector {
     const version = this.version.toVector();
-    if (this.#countersBefore.size === 0) return version;
+    const own = this.#ownCounterBefore < 0 ? undefined : this.version.own;
+    if (own === undefined && this.#countersBefore.size === 0) return version;
+    const before = (actor: ActorId) =>
+      actor === own ? this.#ownCounterBefore : this.#countersBefore.get(actor);
     const dots = version.entries().map(({ actor, counter }) => ({
       actor,
-      counter: this.#countersBefore.get(actor) ?? counter,
+      counter: before(actor) ?? counter,
     }));
     return VersionVector.of(...dots.filter(({ counter }) => counter > 0));
   }
@@ -186,6 +191,12 @@ export class SetsState {
     this.version.advance(actor, counter);
   }
 
+  /** Our own counter, which moves with every operation. */
+  advanceOwn(counter: number): void {
+    if (this.#ownCounterBefore < 0) this.#ownCounterBefore = this.version.ownCounter;
+    this.version.advanceOwn(counter);
+  }
+
   takeDependencies(): Uint8Array | undefined {
     const dependencies = this.version.takeDependencies();
     if (dependencies === undefined) return undefined;
@@ -227,6 +238,7 @@ export class SetsState {
       this.#revert(place);
     }
     for (const [actor, counter] of this.#countersBefore) this.version.restore(actor, counter);
+    if (this.#ownCounterBefore >= 0) this.version.restore(this.version.own, this.#ownCounterBefore);
     for (const dependencies of this.#dependencies) this.version.giveBackDependencies(dependencies);
     this.record.truncate(0);
     this.#undoLength = 0;
@@ -292,6 +304,7 @@ export class SetsState {
   #clearTurn(): void {
     this.#undoLength = 0;
     this.#operationStart = 0;
+    this.#ownCounterBefore = -1;
     this.#countersBefore.clear();
     this.#dependencies.length = 0;
     if (this.#undo.length > UNDO_KEPT * UNDO_WORDS)

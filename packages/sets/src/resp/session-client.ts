@@ -36,6 +36,7 @@ export class SessionClient implements Client {
   lastCounter = 0;
   lastCommand = '';
   hasWalked = false;
+  hasUsedSets = false;
   lastActiveMs: number;
   readonly #deps: SessionClientDeps;
   #reading: AbortController | undefined;

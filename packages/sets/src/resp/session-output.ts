@@ -2,12 +2,13 @@
 // takes them.
 import { assert, SynclineError } from '@syncline/kernel';
 import type { RespSink } from '../sets.js';
+import type { TurnReplies } from './turn-replies.js';
 
 interface HeldReplies {
-  bytes: Uint8Array;
+  readonly bytes: Uint8Array;
   /** They leave once the log is synced up to this number. */
   readonly number: number;
-  readonly repliesCount: number;
+  readonly replies: TurnReplies;
 }
 
 export class SessionOutput {
@@ -45,15 +46,16 @@ export class SessionOutput {
     this.#pump();
   }
 
-  /** With a number above 0 the replies wait until the log is synced up to it. */
-  write(bytes: Uint8Array, number = 0, repliesCount = 0): void {
-    if (this.#isDropped || bytes.length === 0) return;
-    if (number > 0 || this.#held.length > 0) {
-      this.#held.push({ bytes, number, repliesCount });
-      this.#unsentBytes += bytes.length;
-    } else {
+  /** With a number above 0 the replies wait until the log is synced up to it. True: `replies` must stay as they are. */
+  write(bytes: Uint8Array, number: number, replies: TurnReplies): boolean {
+    if (this.#isDropped || bytes.length === 0) return false;
+    if (number === 0 && this.#held.length === 0) {
       this.#send(bytes);
+      return false;
     }
+    this.#held.push({ bytes, number, replies });
+    this.#unsentBytes += bytes.length;
+    return true;
   }
 
   /** Whether replies wait for a sync. */
@@ -73,16 +75,19 @@ export class SessionOutput {
     if (held.length > 0) this.#settle();
   }
 
-  /** A sync failed: each reply that waits becomes this error. False when a part of a reply was among them. */
+  /** A sync failed: what waits is refused. False when a part of a reply was among it. */
   refuse(error: SynclineError): boolean {
     const held = this.#held;
     this.#held = [];
-    for (const { bytes, repliesCount } of held) {
+    let isWhole = true;
+    for (const { bytes, replies } of held) {
       this.#unsentBytes -= bytes.length;
-      this.#send(misconfReplies(error, repliesCount));
+      const refused = replies.refused(bytes, error);
+      if (refused === undefined) isWhole = false;
+      else this.#send(refused);
     }
     this.#settle();
-    return held.every(({ repliesCount }) => repliesCount > 0);
+    return isWhole;
   }
 
   /** Behind what waits, the connection is closed. */
@@ -141,12 +146,6 @@ export class SessionOutput {
       return;
     this.#sink?.end();
   }
-}
-
-/** Redis has this prefix for its own trouble with the disk. */
-export function misconfReplies(error: SynclineError, count: number): Uint8Array {
-  const line = `-MISCONF ${error.message.replaceAll(/[\r\n]/g, ' ')}\r\n`;
-  return Buffer.from(line.repeat(count), 'latin1');
 }
 
 /** For someone who must wait until replies have left. */

@@ -154,6 +154,34 @@ describe('S5 the end of a turn', () => {
     expect(client.read()).toBe(bulk('e'));
   });
 
+  test('S5 an undone turn refuses no reply of a command that uses no sets', () => {
+    const { rig, client } = setUp();
+    rig.turns.failsWith = full;
+    client.send(
+      'PING\r\nECHO a\r\nPING\r\nWRITE b\r\nPING\r\nPING\r\nECHO c\r\nECHO d\r\nPING\r\n',
+    );
+    const pong = '+PONG\r\n';
+    const behind = [misconf, pong, pong, misconf, misconf, pong];
+    expect(client.read()).toBe([pong, bulk('a'), pong, ...behind].join(''));
+    client.send('PING\r\nECHO e\r\n');
+    expect(client.read()).toBe(pong + bulk('e'));
+  });
+
+  test('S5 nor does a failed sync, whether turns before it were undone or not', () => {
+    const { rig, client } = setUp();
+    const pong = '+PONG\r\n';
+    rig.turns.waitsFor = 1;
+    client.send('PING\r\nWRITE a\r\nPING\r\n');
+    expect(client.read()).toBe('');
+    rig.turns.failsWith = full;
+    client.send('ECHO b\r\nPING\r\nWRITE c\r\nPING\r\nECHO d\r\n');
+    expect(client.read()).toBe('');
+    rig.turns.failed(new SynclineError('storage-failed', 'the disk is gone'));
+    const gone = '-MISCONF the disk is gone\r\n';
+    const second = [gone, pong, misconf, pong, misconf];
+    expect(client.read()).toBe([pong, gone, pong, ...second].join(''));
+  });
+
   test('in class synced replies wait for the sync of their turn, in order', () => {
     const { clock, rig, client } = setUp();
     rig.turns.waitsFor = 5;

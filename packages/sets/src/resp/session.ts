@@ -6,8 +6,8 @@
 // is unsent; then `push` asks to wait, and reading goes on later from the same place. After a protocol error or
 // QUIT nothing more is read.
 //
-// S5   Replies leave when their turn is in the log. If it was undone, what was answered since its first change
-//      becomes an error.
+// S5   Replies leave when their turn is in the log. If it was undone, what has read or changed sets since its first
+//      change becomes an error.
 // S10  Reading stops above a limit of unsent replies; a client that takes too few is cut.
 import type { Clock, Metrics, SynclineError } from '@syncline/kernel';
 import type { CommandContext } from '../commands/command.js';
@@ -27,7 +27,8 @@ import {
   TurnBudget,
   type TurnCounter,
 } from './session-limits.js';
-import { deferred, goneError, misconfReplies, SessionOutput } from './session-output.js';
+import { deferred, goneError, SessionOutput } from './session-output.js';
+import { TurnReplies } from './turn-replies.js';
 
 const outputPauseBytes = setsLimits.outputPauseBytes.value;
 
@@ -76,14 +77,9 @@ export class Session implements RespSession, TurnMember {
   /** Resolves for a command that makes a large reply, while it must wait. */
   #roomy: ReturnType<typeof deferred> | undefined;
 
-  // Replies of this turn: those up to `#cleanEnd` were made before its first change.
+  /** Of this turn. */
+  #replies = new TurnReplies();
   #isJoined = false;
-  #cleanEnd = 0;
-  #completeEnd = 0;
-  #repliesCount = 0;
-  #doubtfulCount = 0;
-  /** One of them is the end of a reply of which a part has left: an error cannot take its place. */
-  #hasTail = false;
 
   constructor(deps: SessionDeps, { id, peer }: SessionOptions) {
     this.#deps = deps;
@@ -173,21 +169,11 @@ export class Session implements RespSession, TurnMember {
 
   turnEnded(error: SynclineError | undefined, number: number): void {
     this.#isJoined = false;
-    if (error === undefined) {
-      const repliesCount = this.#hasTail ? 0 : this.#repliesCount;
-      this.#output.write(this.#writer.take(this.#completeEnd), number, repliesCount);
-    } else {
-      const clean = this.#writer.take(this.#cleanEnd);
-      this.#output.write(clean, number, this.#repliesCount - this.#doubtfulCount);
-      this.#writer.take(this.#completeEnd - this.#cleanEnd); // they must not leave
-      const refused = misconfReplies(error, this.#doubtfulCount);
-      this.#output.write(refused, number, this.#doubtfulCount);
-    }
-    this.#cleanEnd = 0;
-    this.#completeEnd = 0;
-    this.#repliesCount = 0;
-    this.#doubtfulCount = 0;
-    this.#hasTail = false;
+    const replies = this.#replies;
+    const bytes = this.#writer.take(replies.end);
+    const left = error === undefined ? bytes : replies.undone(bytes, error);
+    if (this.#output.write(left, number, replies)) this.#replies = new TurnReplies();
+    else replies.clear();
     this.#checkOutput();
     if (this.#isEnding && this.#pause !== 'command') this.#output.end();
   }
@@ -215,11 +201,10 @@ export class Session implements RespSession, TurnMember {
   #work(): void {
     const { clock } = this.#deps;
     const nowMs = clock.monotonicMs();
-    const wasMidCommand = this.#parser.isMidCommand;
+    if (!this.#parser.isMidCommand) this.#deadlines.commandBegins(nowMs);
     this.client.lastActiveMs = nowMs;
     this.#budget.start(nowMs);
     this.#pause = this.#runCommands(nowMs);
-    if (!wasMidCommand) this.#deadlines.commandBegins(nowMs);
     this.#budget.stop(clock.monotonicMs());
     if (this.#pause === 'turn' && !this.#isEnding) clock.defer(this.#resume);
     this.#settle();
@@ -241,6 +226,7 @@ export class Session implements RespSession, TurnMember {
       }
       this.#deadlines.commandBegins(nowMs);
       const start = writer.length;
+      client.hasUsedSets = false;
       const answer = dispatch(this.#context);
       if (answer !== undefined) {
         this.#waitFor(answer, writer.mark() - (writer.length - start));
@@ -278,10 +264,8 @@ export class Session implements RespSession, TurnMember {
       else if (client.replies === 'skip-next') client.replies = 'skip';
       return;
     }
-    this.#completeEnd = this.#writer.length;
-    this.#repliesCount += 1;
-    if (this.#deps.turns.hasChanges) this.#doubtfulCount += 1;
-    else this.#cleanEnd = this.#completeEnd;
+    const end = this.#writer.length;
+    this.#replies.add(start, end, client.hasUsedSets, this.#deps.turns.hasChanges);
     this.#join();
   }
 
@@ -300,7 +284,7 @@ export class Session implements RespSession, TurnMember {
         if (this.#isGone) return;
         // What it has written and read is in the log, whatever becomes of this turn: see Keyspace.commit.
         turns.commitNow();
-        if (this.#writer.isTaken(mark)) this.#hasTail = true;
+        if (this.#writer.isTaken(mark)) this.#replies.addPart(this.#writer.length);
         this.#answered(this.#writer.startOf(mark));
         // In the next turn: many commands that wait for little would otherwise hold the event loop together.
         this.#pause = 'turn';
@@ -339,6 +323,7 @@ export class Session implements RespSession, TurnMember {
     this.#deps.metrics.add('syncline_sets_protocol_errors_total', 1, { kind: failure.kind });
     if (failure.text !== undefined) {
       const start = this.#writer.length;
+      this.client.hasUsedSets = false;
       this.#writer.error(failure.text);
       this.#answered(start);
     }
@@ -351,8 +336,7 @@ export class Session implements RespSession, TurnMember {
     if (this.#writer.length + this.#unsentBytes <= outputPauseBytes / 2) return undefined;
     if (this.client.replies === 'on') {
       this.#deps.turns.commitNow(); // first what others have changed, which has nothing to do with this part
-      this.#completeEnd = this.#writer.length;
-      this.#cleanEnd = this.#completeEnd;
+      this.#replies.addPart(this.#writer.length);
       this.#join();
       this.#deps.turns.commitNow();
     } else {

@@ -109,12 +109,16 @@ const BUGS = {
   /** A sync resolves without any. */
   'sets-sync-skipped': bug(
     /S5: an answer left before|S6: record/,
-    inKernel('log/segment-files', 'await Promise.all(changed.map((handle) => handle.sync()));', ''),
+    inKernel(
+      'log/unsynced-files',
+      'await Promise.all(handles.map((handle) => handle.sync()));',
+      '',
+    ),
   ),
   /** A start replays records whatever their checksum is. */
   'sets-chain-unchecked': bug(
     /S6: (what was written cannot be read|a start shows)/,
-    inKernel('log/record-scanner', 'if (crc !== view.getUint32(at + 4)) return false;', ''),
+    inKernel('log/log-replay', 'if (crc !== view.getUint32(at + 4)) return false;', ''),
   ),
   /** A pin keeps what a turn has dropped that was undone. */
   'sets-pin-ignores-undo': bug(

@@ -39,7 +39,7 @@ export class FileContent {
   #changesCount = 0;
   readonly #changedPages = new Map<number, ChangedPage>();
   /** Cuts that are not durable, oldest first. */
-  #cuts: { readonly change: number; readonly length: number }[] = [];
+  #cuts: { readonly change: number; readonly before: number; readonly after: number }[] = [];
 
   get length(): number {
     return this.#length;
@@ -66,8 +66,8 @@ export class FileContent {
     if (length >= this.#length) return;
     this.#change(length, this.#length);
     this.#bytes.fill(0, length, this.#length);
+    this.#cuts.push({ change: this.#changesCount, before: this.#length, after: length });
     this.#length = length;
-    this.#cuts.push({ change: this.#changesCount, length });
   }
 
   beginSync(): BegunSync {
@@ -91,7 +91,8 @@ export class FileContent {
 
   /** Drops a part of what was not synced; what is left counts as synced. */
   lose(loss: ContentLoss): void {
-    const lengths = [this.#syncedLength, this.#length, ...this.#cuts.map(({ length }) => length)];
+    const cutLengths = this.#cuts.flatMap(({ before, after }) => [before, after]);
+    const lengths = [this.#syncedLength, this.#length, ...cutLengths];
     const lengthMin = Math.min(...lengths);
     const uncertainBytes = Math.max(...lengths) - lengthMin;
     if (uncertainBytes === 0 && this.#changedPages.size === 0) return;

@@ -11,9 +11,9 @@ import {
   type KnownCommand,
   withHelp,
 } from '../command.js';
+import { isArity } from '../dispatch.js';
 import { errorTexts } from '../errors.js';
 import { Glob } from '../glob.js';
-import { isArity } from '../lookup.js';
 import { integerWord, isOption } from '../words.js';
 
 const flags: readonly CommandFlag[] = ['loading', 'stale'];

@@ -10,9 +10,8 @@ import {
   commandsIn,
   type KnownCommand,
 } from '../command.js';
-import { runCommand } from '../dispatch.js';
+import { resolveCommand, runCommand } from '../dispatch.js';
 import { errorFor, errorTexts } from '../errors.js';
-import { resolveCommand } from '../lookup.js';
 import { waitWithin } from '../waiting.js';
 import { integerWord, isOption } from '../words.js';
 import { parseVersion } from './versions.js';

@@ -100,6 +100,7 @@ export class CommandRig {
       lastCounter: 0,
       lastCommand: '',
       hasWalked: false,
+      hasUsedSets: false,
       lastActiveMs: 0,
       endAfterReply: () => {},
       cut: () => {

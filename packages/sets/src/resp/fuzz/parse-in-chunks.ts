@@ -1,6 +1,5 @@
 // Feeds the parser chunk by chunk and writes down what it finds, in the form of the plain parser.
-import { CommandParser } from '../command-parser.js';
-import type { CommandParserOptions } from '../command-reader.js';
+import { CommandParser, type CommandParserOptions } from '../command-parser.js';
 import type { PlainResult } from './plain-parser.js';
 
 export interface ParseOptions extends CommandParserOptions {

@@ -1,7 +1,7 @@
 // The parser again, as plainly as it can be said: all bytes are there, and a command is cut off their front.
 //
 // It shares nothing with the fast one but the limits, so that a mistake in either shows as a difference.
-import type { CommandParserOptions } from '../command-reader.js';
+import type { CommandParserOptions } from '../command-parser.js';
 import type { ProtocolFailureKind } from '../protocol-failure.js';
 
 /** One character per byte everywhere. */

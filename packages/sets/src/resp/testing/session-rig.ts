@@ -22,7 +22,7 @@ export class SessionRig {
   readonly metrics = new Map<string, number>();
   readonly ran: string[] = [];
   readonly unwatched: unknown[] = [];
-  /** Toys by name; ECHO, WRITE, QUIT and REPLY are there. */
+  /** Toys by name; ECHO, WRITE, QUIT, PING and REPLY are there. All but PING use sets. */
   readonly commands: Map<string, ToyCommand>;
   readonly turns: ToyTurns;
   readonly bugs: unknown[] = [];
@@ -39,6 +39,7 @@ export class SessionRig {
       ['ECHO', ({ args, reply }) => reply.bulkOf(args, 1)],
       ['WRITE', write],
       ['QUIT', quit],
+      ['PING', ({ reply }) => reply.simple('PONG')],
       ['REPLY', ({ args, client, reply }) => setReplies(client, args.text(1), reply)],
     ]);
     const facts: Partial<ServerFacts> = {
@@ -63,6 +64,7 @@ export class SessionRig {
       dispatch: (context: CommandContext) => {
         const name = context.args.text(0);
         this.ran.push(name);
+        context.client.hasUsedSets = name !== 'PING';
         const command = this.commands.get(name);
         return command === undefined ? context.reply.error(`ERR ${name}`) : command(context);
       },

@@ -2,7 +2,7 @@ import { silentMetrics } from '@syncline/kernel';
 import { expect, test } from 'vitest';
 import { ByteList } from '../byte-list.js';
 import { createCommandTable } from './command-table.js';
-import { resolveCommand } from './lookup.js';
+import { resolveCommand } from './dispatch.js';
 import { wordsOf } from './testing/command-rig.js';
 
 const table = createCommandTable({ metrics: silentMetrics });
@@ -68,4 +68,14 @@ test('members and options are not keys', () => {
     ['SINTERCARD', 'x', `${longest}x`],
   ])
     expect(resolveCommand(table, wordsOf(...words))).not.toBeTypeOf('string');
+});
+
+test('S5 only what reads or changes sets is refused with an undone turn, never what changes the connection', () => {
+  const refused = table.all.filter(({ usesSets }) => usesSets).map(({ fullName }) => fullName);
+  expect(refused).toEqual(expect.arrayContaining(['sadd', 'scard', 'dbsize', 'exec', 'info']));
+  expect(refused).toEqual(expect.arrayContaining(['syncline.read', 'syncline.vv']));
+  const kept = ['multi', 'discard', 'watch', 'hello', 'auth', 'select', 'reset', 'quit', 'client'];
+  expect(refused.filter((name) => [...kept, 'ping', 'config', 'bgsave'].includes(name))).toEqual(
+    [],
+  );
 });

@@ -131,8 +131,8 @@ export class Replica implements ChannelHandler, TurnFollower {
     const { mesh, clock, state } = this.#deps;
     this.#isOpen = true;
     this.#ownAppended = state.version.ownCounter;
-    mesh.open(epoch);
     for (const { encoded, base, last } of own) this.#channel.publish(encoded, base, last);
+    mesh.open(epoch);
     const stop = new AbortController();
     const timer = clock.setTimer(this.#options.startupDelayMs, () => stop.abort());
     try {

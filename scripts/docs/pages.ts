@@ -4,6 +4,7 @@ import { cliLimits } from '@syncline/cli';
 import { fairLimits, fairMetrics } from '@syncline/fair';
 import { jobsLimits, jobsMetrics } from '@syncline/jobs';
 import { kernelLimits } from '@syncline/kernel';
+import { meshLimits, meshMetrics } from '@syncline/mesh';
 import { protocolLimits } from '@syncline/protocol';
 import { ribltLimits } from '@syncline/riblt';
 import { serverLimits, serverMetrics } from '@syncline/server';
@@ -18,6 +19,7 @@ import { renderMetricsPage } from './metrics-page.js';
 const limits = {
   kernel: kernelLimits,
   protocol: protocolLimits,
+  mesh: meshLimits,
   fair: fairLimits,
   riblt: ribltLimits,
   sets: setsLimits,
@@ -26,7 +28,13 @@ const limits = {
   server: serverLimits,
   cli: cliLimits,
 };
-const metrics = { server: serverMetrics, fair: fairMetrics, sets: setsMetrics, jobs: jobsMetrics };
+const metrics = {
+  server: serverMetrics,
+  mesh: meshMetrics,
+  fair: fairMetrics,
+  sets: setsMetrics,
+  jobs: jobsMetrics,
+};
 
 const mark = '<!-- Made from the code by "npm run docs"; edits are lost. -->';
 

@@ -1,3 +1,4 @@
+export { meshLimits } from './limits.js';
 export type {
   ChannelHandler,
   DeliveredOperation,
@@ -10,3 +11,5 @@ export type {
   PullReason,
   SnappyCodec,
 } from './mesh.js';
+export { meshMetrics } from './metrics-list.js';
+export { createMesh } from './open-mesh.js';

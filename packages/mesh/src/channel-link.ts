@@ -1,0 +1,16 @@
+// A connection to a peer, as one channel sees it.
+import type { ActorId } from '@syncline/kernel';
+import type { ChannelFrame } from './frame-codec.js';
+
+export interface ChannelLink {
+  readonly nodeId: number;
+  /** The actor for which the peer speaks. */
+  readonly actor: ActorId;
+  readonly unsentBytes: number;
+  send(frame: ChannelFrame): void;
+  sendOperations(chunks: readonly Uint8Array[]): void;
+  /** Resolves when little is unsent. Rejects when the connection ends before. */
+  whenDrained(): Promise<void>;
+  /** Ends the connection because of what was received. */
+  refuse(why: string): void;
+}

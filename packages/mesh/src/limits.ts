@@ -1,0 +1,165 @@
+// Every limit of the mesh. docs/LIMITS.md is made from this list. Those that name an option are its default.
+import { defineLimits } from '@syncline/kernel';
+
+export const meshLimits = defineLimits({
+  peersMax: {
+    value: 16,
+    unit: 'entries',
+    why: 'Nodes that one node is connected to. Every node pushes to every other, so more would cost each write too much.',
+  },
+  channelsMax: {
+    value: 16,
+    unit: 'entries',
+    why: 'Channels that a node announces. A peer that names more is disconnected.',
+  },
+  nameBytesMax: {
+    value: 255,
+    unit: 'bytes',
+    why: 'Cluster id, and name of a channel. A peer that sends a longer one is disconnected.',
+  },
+  closeTextBytesMax: {
+    value: 1_024,
+    unit: 'bytes',
+    why: 'Explanation that comes with the end of a connection. The rest is cut off.',
+  },
+  frameBytesMax: {
+    value: 8 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'One frame, compressed or not: twice the largest operation. A peer that announces a longer one is disconnected.',
+  },
+  unauthenticatedFrameBytesMax: {
+    value: 4_096,
+    unit: 'bytes',
+    why: 'One frame of a connection that has not authenticated yet. A longer one ends the connection.',
+  },
+  handshakesMax: {
+    value: 64,
+    unit: 'connections',
+    why: 'Accepted connections in their handshake. Further ones are closed at once.',
+  },
+  pushFrameBytesMax: {
+    value: 256 * 1024,
+    unit: 'bytes',
+    why: 'Operations sent in one frame. A larger operation goes alone.',
+  },
+  pushWindowBytes: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'Unsent bytes of a connection above which further operations wait in the ring, where they cost no extra memory.',
+  },
+  messageBytesMax: {
+    value: 8 * 1024 * 1024 - 64,
+    unit: 'bytes',
+    why: 'One message of a channel to one peer, so that it fits into a frame.',
+  },
+  peerUnsentBytesMax: {
+    value: 16 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Operations and messages that one peer has still to be sent. Above it the peer is told to pull, and messages are refused.',
+  },
+  connectionUnsentBytesMax: {
+    value: 32 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'Unsent bytes of one connection, acknowledgements and answers included. A peer that does not read them is disconnected.',
+  },
+  ringOperationsMax: {
+    value: 262_144,
+    unit: 'entries',
+    why: 'Recent operations kept for peers, per channel. The oldest go first; a peer that needs them has to pull.',
+  },
+  ringBytesMax: {
+    value: 64 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'The same in bytes. Option `ringBytesMax`.',
+  },
+  pendingOperationsMax: {
+    value: 65_536,
+    unit: 'entries',
+    why: 'Received operations that wait for their causes, over all peers of a channel. Further ones are dropped unacknowledged, and pulled. Option `bufferSize`.',
+  },
+  pendingBytesMax: {
+    value: 64 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'The same in bytes.',
+  },
+  drainOperationsMax: {
+    value: 2_048,
+    unit: 'entries',
+    why: 'Held operations delivered in one turn of the event loop, a few milliseconds. The rest follows in later turns.',
+  },
+  retriesMax: {
+    value: 5,
+    unit: 'attempts',
+    why: 'Resends of operations that a peer does not acknowledge, before it is told to pull. Option `maxRetries`.',
+  },
+  retryBackoffMs: {
+    value: 100,
+    unit: 'ms',
+    why: 'Wait before the first resend; it doubles each time. Option `retryBackoffMs`.',
+  },
+  ackTimeoutMs: {
+    value: 500,
+    unit: 'ms',
+    why: 'How long an acknowledgement may take before operations are sent again. Option `ackTimeoutMs`.',
+  },
+  heartbeatIntervalMs: {
+    value: 1_000,
+    unit: 'ms',
+    why: 'A connection on which nothing was sent for this long sends a heartbeat. Option `heartbeatIntervalMs`.',
+  },
+  connectionTimeoutMs: {
+    value: 5_000,
+    unit: 'ms',
+    why: 'Silence after which a connection is dead, and the time for a handshake. Option `connectionTimeoutMs`.',
+  },
+  reconnectBackoffMs: {
+    value: 100,
+    unit: 'ms',
+    why: 'Bound of the wait before a lost peer is dialled again; it doubles each time. Also the head start of the lower node id.',
+  },
+  reconnectBackoffMsMax: {
+    value: 10_000,
+    unit: 'ms',
+    why: 'Longest wait before a peer is dialled again. A connection that lived this long starts over with the shortest.',
+  },
+  unsettledCheckMs: {
+    value: 100,
+    unit: 'ms',
+    why: 'While received operations are not committed yet, acknowledgements and gaps are looked at this often.',
+  },
+  stuckMs: {
+    value: 1_000,
+    unit: 'ms',
+    why: 'An operation that has waited this long for the cause of another node makes the channel pull.',
+  },
+  pullRequestMs: {
+    value: 5_000,
+    unit: 'ms',
+    why: 'A peer that has to pull is reminded this often.',
+  },
+  closeMs: {
+    value: 1_000,
+    unit: 'ms',
+    why: 'Time for the last bytes of a connection to leave. Then it is cut.',
+  },
+  compressAboveBytes: {
+    value: 4_096,
+    unit: 'bytes',
+    why: 'Smaller frames are not compressed.',
+  },
+  waitersMax: {
+    value: 16_384,
+    unit: 'entries',
+    why: 'Callers that wait for acknowledgements or for the versions of peers, per channel. One more is refused as overloaded.',
+  },
+  refusalLogIntervalMs: {
+    value: 60_000,
+    unit: 'ms',
+    why: 'Refused connections of one address are logged once in this time.',
+  },
+  refusalAddressesMax: {
+    value: 1_024,
+    unit: 'entries',
+    why: 'Addresses whose refusals are remembered. The oldest is forgotten first.',
+  },
+});

@@ -1,0 +1,361 @@
+// One connection to a peer, dialled or accepted: handshake, frames, heartbeats, and its end.
+//
+//   handshake -> greeting (both proved who they are; our first heartbeat is out) -> up (theirs is here) -> ended
+//
+// The first heartbeats name the channels. Channel k of a connection is the k-th of the sorted names that both
+// sides have.
+//
+// M5  Before the handshake is done nothing is read but its frames, each at most 4 KiB, within a time limit.
+// M7  A connection on which nothing arrives for `connectionTimeoutMs` ends.
+// M8  A peer that breaks the protocol is disconnected, and a connection never has more than its limit unsent.
+import {
+  assert,
+  type Clock,
+  type Connection,
+  type Metrics,
+  type Random,
+  type Timer,
+} from '@syncline/kernel';
+import type { Channel } from './channel.js';
+import type { ChannelLink } from './channel-link.js';
+import {
+  type CloseCode,
+  decodeFrame,
+  encodeFrame,
+  encodeOperationsFrame,
+  type Frame,
+  type FrameKind,
+  type HeartbeatFrame,
+  LENGTH_BYTES,
+} from './frame-codec.js';
+import { compressFrame, uncompressFrame } from './frame-compression.js';
+import { FrameCounts } from './frame-counts.js';
+import { FrameSplitter } from './frame-splitter.js';
+import {
+  type AuthenticatedPeer,
+  Handshake,
+  type HandshakeIdentity,
+  type HandshakeStep,
+  NONCE_BYTES,
+} from './handshake.js';
+import { meshLimits } from './limits.js';
+import type { SnappyCodec } from './mesh.js';
+import type { meshMetrics } from './metrics-list.js';
+import { peerFault } from './wire.js';
+
+export interface PeerLinkDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metrics: Metrics<keyof typeof meshMetrics>;
+  readonly snappy: SnappyCodec | undefined;
+  readonly identity: HandshakeIdentity;
+  /** Sorted by name. */
+  readonly channels: ReadonlyMap<string, Channel>;
+  /** The peer has proved who it is. A code closes the connection at once. */
+  onAuthenticated(link: PeerLink): CloseCode | undefined;
+  /** The peer's versions are known; its channels are connected right after this call. */
+  onUp(link: PeerLink): void;
+  /** Called once. Its channels were disconnected before. */
+  onEnded(link: PeerLink, end: LinkEnd): void;
+}
+
+export interface PeerLinkOptions {
+  /** The node that was dialled; undefined on a connection that was opened to us. */
+  readonly dialledNodeId: number | undefined;
+  readonly heartbeatIntervalMs: number;
+  readonly connectionTimeoutMs: number;
+}
+
+export interface LinkEnd {
+  readonly why: string;
+  /** Whether we refused the peer, before it had proved who it is. */
+  readonly refusal: CloseCode | undefined;
+}
+
+type LinkState = 'handshake' | 'greeting' | 'up' | 'ended';
+
+export class PeerLink {
+  readonly connection: Connection;
+  readonly #deps: PeerLinkDeps;
+  readonly #options: PeerLinkOptions;
+  readonly #handshake: Handshake;
+  readonly #splitter = new FrameSplitter(meshLimits.unauthenticatedFrameBytesMax.value);
+  #state: LinkState = 'handshake';
+  #peer: AuthenticatedPeer | undefined;
+  #counts: FrameCounts | undefined;
+  /** Channel k of the connection is number k - 1. */
+  #channels: readonly {
+    readonly name: string;
+    readonly channel: Channel;
+    readonly link: ChannelLink;
+  }[] = [];
+  #lastReceivedMs: number;
+  #lastSentMs: number;
+  #sequence = 0;
+  #timer: Timer | undefined;
+
+  constructor(deps: PeerLinkDeps, options: PeerLinkOptions, connection: Connection) {
+    this.connection = connection;
+    this.#deps = deps;
+    this.#options = options;
+    this.#handshake = new Handshake(deps.identity, {
+      dialledNodeId: options.dialledNodeId,
+      nonce: deps.random.bytes(NONCE_BYTES),
+      peerUris: connection.peerUris,
+    });
+    this.#lastReceivedMs = deps.clock.monotonicMs();
+    this.#lastSentMs = this.#lastReceivedMs;
+  }
+
+  get isDialled(): boolean {
+    return this.#options.dialledNodeId !== undefined;
+  }
+
+  get isUp(): boolean {
+    return this.#state === 'up';
+  }
+
+  get isEnded(): boolean {
+    return this.#state === 'ended';
+  }
+
+  /** The peer, once it has proved who it is. */
+  get peer(): AuthenticatedPeer {
+    assert(this.#peer !== undefined, 'M3: the peer is authenticated');
+    return this.#peer;
+  }
+
+  /** Undefined before it has proved who it is. */
+  get peerNodeId(): number | undefined {
+    return this.#peer?.nodeId;
+  }
+
+  get silentMs(): number {
+    return this.#deps.clock.monotonicMs() - this.#lastReceivedMs;
+  }
+
+  start(): void {
+    const timeoutMs = this.#options.connectionTimeoutMs;
+    const fail = () => this.close('protocol', `no handshake within ${timeoutMs} ms`);
+    this.#timer = this.#deps.clock.setTimer(timeoutMs, fail, { unref: true });
+    for (const frame of this.#handshake.start()) this.#send(frame);
+    this.connection.readBy({
+      take: (chunk) => this.#take(chunk),
+      end: () => this.#end('the peer closed the connection', undefined),
+    });
+  }
+
+  /** Says why, and ends the connection; what is unsent still goes out. */
+  close(code: CloseCode, why: string): void {
+    if (this.#state === 'ended') return;
+    const isKnown = this.#state !== 'handshake';
+    const text = isKnown ? why.slice(0, meshLimits.closeTextBytesMax.value / 4) : '';
+    this.#send({ channel: 0, kind: 'close', code, text });
+    this.#end(why, isKnown ? undefined : code);
+  }
+
+  #take(chunk: Uint8Array): undefined {
+    if (this.#state === 'ended') return;
+    this.#lastReceivedMs = this.#deps.clock.monotonicMs();
+    this.#splitter.push(chunk);
+    try {
+      for (let next = this.#next(); next !== undefined; next = this.#next()) this.#receive(next);
+    } catch (thrown) {
+      this.close('protocol', peerFault(thrown));
+    }
+  }
+
+  /** Undefined once the connection has ended, too. */
+  #next(): Frame | undefined {
+    if (this.#hasEnded()) return undefined;
+    const bytes = this.#splitter.next();
+    if (bytes === undefined) return undefined;
+    const frame = decodeFrame(bytes);
+    this.#counts?.add('in', frame.kind, LENGTH_BYTES + bytes.length);
+    if (frame.kind !== 'snappy' || this.#peer?.snappy !== true) return frame;
+    const { snappy } = this.#deps;
+    return snappy === undefined ? frame : uncompressFrame(snappy, frame.compressed);
+  }
+
+  #receive(frame: Frame): void {
+    if (this.#state === 'handshake') {
+      this.#onHandshake(this.#handshake.receive(frame));
+      return;
+    }
+    switch (frame.kind) {
+      case 'hello':
+      case 'auth':
+      case 'snappy':
+        this.close('protocol', `unexpected ${frame.kind}`);
+        break;
+      case 'close': {
+        const text = frame.text === '' ? '' : `: ${frame.text}`;
+        this.#end(`the peer closed the connection (${frame.code}${text})`, undefined);
+        break;
+      }
+      case 'heartbeat':
+        this.#onHeartbeat(frame);
+        break;
+      default: {
+        const place = this.#channels[frame.channel - 1];
+        if (place === undefined) this.close('protocol', `unknown channel ${frame.channel}`);
+        else place.channel.receive(place.link, frame);
+      }
+    }
+  }
+
+  #onHandshake(step: HandshakeStep): void {
+    switch (step.kind) {
+      case 'continue':
+        for (const frame of step.send) this.#send(frame);
+        break;
+      case 'failed':
+        this.close(step.close, step.why);
+        break;
+      case 'closed':
+        this.#end(`the peer refused the connection (${step.code})`, undefined);
+        break;
+      default:
+        this.#authenticate(step.peer, step.send);
+    }
+  }
+
+  #authenticate(peer: AuthenticatedPeer, frames: readonly Frame[]): void {
+    this.#peer = peer;
+    const refusal = this.#deps.onAuthenticated(this);
+    if (this.#hasEnded()) return;
+    if (refusal !== undefined) {
+      this.close(refusal, `refused as ${refusal}`);
+      return;
+    }
+    this.#state = 'greeting';
+    this.#splitter.bytesMax = meshLimits.frameBytesMax.value;
+    this.#counts = new FrameCounts(this.#deps.metrics, peer.nodeId);
+    for (const frame of frames) this.#send(frame);
+    this.#sendHeartbeat(false);
+  }
+
+  #onHeartbeat({ sequence, isReply, channels }: HeartbeatFrame): void {
+    if (this.#state === 'greeting') {
+      this.#connectChannels(channels);
+      return;
+    }
+    if (!isReply) this.#sendHeartbeat(true, sequence);
+    for (const { name, version } of channels) {
+      const place = this.#channels.find((known) => known.name === name);
+      place?.channel.onHeartbeat(place.link, version);
+    }
+  }
+
+  #connectChannels(channels: HeartbeatFrame['channels']): void {
+    this.#state = 'up';
+    this.#planHeartbeat();
+    const versions = new Map(channels.map(({ name, version }) => [name, version]));
+    const shared = [...this.#deps.channels].filter(([name]) => versions.has(name));
+    this.#channels = shared.map(([name, channel], index) => ({
+      name,
+      channel,
+      link: this.#channelLink(index + 1),
+    }));
+    this.#deps.onUp(this);
+    for (const { name, channel, link } of this.#channels) {
+      const version = versions.get(name);
+      if (this.#hasEnded() || version === undefined) return;
+      channel.up(link, version);
+    }
+  }
+
+  #channelLink(number: number): ChannelLink {
+    const { nodeId, actor } = this.peer;
+    const { connection } = this;
+    return {
+      nodeId,
+      actor,
+      get unsentBytes() {
+        return connection.unsentBytes;
+      },
+      send: (frame) => this.#send({ ...frame, channel: number }),
+      sendOperations: (chunks) => this.#write('operations', encodeOperationsFrame(number, chunks)),
+      whenDrained: () => connection.drained(),
+      refuse: (why) => this.close('protocol', why),
+    };
+  }
+
+  #sendHeartbeat(isReply: boolean, sequence = this.#nextSequence()): void {
+    const channels = [...this.#deps.channels].map(([name, channel]) => ({
+      name,
+      version: channel.version(),
+    }));
+    this.#send({ channel: 0, kind: 'heartbeat', sequence, isReply, channels });
+  }
+
+  #nextSequence(): number {
+    this.#sequence = (this.#sequence + 1) >>> 0;
+    return this.#sequence;
+  }
+
+  /** The timer is set for the next moment at which something may be due. */
+  #planHeartbeat(): void {
+    this.#timer?.cancel();
+    const { heartbeatIntervalMs, connectionTimeoutMs } = this.#options;
+    const dueMs = Math.min(
+      this.#lastSentMs + heartbeatIntervalMs,
+      this.#lastReceivedMs + connectionTimeoutMs,
+    );
+    const delayMs = Math.max(1, dueMs - this.#deps.clock.monotonicMs());
+    this.#timer = this.#deps.clock.setTimer(delayMs, () => this.#onTimer(), { unref: true });
+  }
+
+  #onTimer(): void {
+    const { heartbeatIntervalMs, connectionTimeoutMs } = this.#options;
+    if (this.silentMs >= connectionTimeoutMs) {
+      this.#end(`nothing was received for ${connectionTimeoutMs} ms`, undefined);
+      this.connection.destroy();
+      return;
+    }
+    const quietMs = this.#deps.clock.monotonicMs() - this.#lastSentMs;
+    if (quietMs >= heartbeatIntervalMs) this.#sendHeartbeat(false);
+    this.#counts?.flush();
+    if (!this.#hasEnded()) this.#planHeartbeat();
+  }
+
+  #send(frame: Frame): void {
+    this.#write(frame.kind, encodeFrame(frame));
+  }
+
+  #write(kind: FrameKind, encoded: Uint8Array): void {
+    if (this.#state === 'ended') return;
+    const { snappy } = this.#deps;
+    const isCompressed = this.#peer?.snappy === true && snappy !== undefined;
+    const bytes = isCompressed ? compressFrame(snappy, encoded) : encoded;
+    this.#counts?.add('out', kind, bytes.length);
+    this.#lastSentMs = this.#deps.clock.monotonicMs();
+    this.connection.write(bytes);
+    if (this.connection.unsentBytes <= meshLimits.connectionUnsentBytesMax.value) return;
+    this.#end('the peer does not read what it is sent', undefined);
+    this.connection.destroy();
+  }
+
+  #end(why: string, refusal: CloseCode | undefined): void {
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
+    this.#timer?.cancel();
+    this.#counts?.flush();
+    for (const { channel, link } of this.#channels) channel.down(link);
+    this.connection.end();
+    this.#cutLater();
+    this.#deps.onEnded(this, { why, refusal });
+  }
+
+  /** The last bytes get some time to leave. */
+  #cutLater(): void {
+    const cut = () => this.connection.destroy();
+    const timer = this.#deps.clock.setTimer(meshLimits.closeMs.value, cut, { unref: true });
+    void this.connection.closed.then(() => timer.cancel());
+  }
+
+  /** A call may have ended the connection; the compiler would not expect it. */
+  #hasEnded(): boolean {
+    return this.isEnded;
+  }
+}

@@ -1,0 +1,225 @@
+// One configured peer: dials it while there is no connection, and decides which one stays if there are two.
+//
+// Both sides dial, the one with the higher node id a little later. Two connections of the same two processes: the one
+// dialled by the lower id stays, so that both sides choose the same one. Another process with the peer's node id
+// is only let in when the old one has been silent for a while.
+//
+// M30  A peer has at most one connection in use, and both sides agree on which.
+// M31  While there is none it is dialled again and again, with growing waits and full jitter.
+import {
+  backoffMs,
+  type Clock,
+  formatAddress,
+  type Logger,
+  type Metrics,
+  type Network,
+  type Random,
+  SynclineError,
+  type Timer,
+} from '@syncline/kernel';
+import type { CloseCode } from './frame-codec.js';
+import { meshLimits } from './limits.js';
+import type { MeshPeer } from './mesh.js';
+import type { meshMetrics } from './metrics-list.js';
+import type { LinkEnd, PeerLink } from './peer-link.js';
+
+export interface PeerDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly network: Network;
+  readonly logger: Logger;
+  readonly metrics: Metrics<keyof typeof meshMetrics>;
+  /** Runs the handshake on a connection that was dialled. */
+  startLink(connection: Awaited<ReturnType<Network['connect']>>, dialledNodeId: number): PeerLink;
+  /** The first attempt has an outcome. */
+  onContact(): void;
+}
+
+export interface PeerOptions extends MeshPeer {
+  readonly ownNodeId: number;
+  readonly heartbeatIntervalMs: number;
+}
+
+export type PeerState = 'connecting' | 'connected' | 'down';
+
+const backoff = {
+  initialMs: meshLimits.reconnectBackoffMs.value,
+  maxMs: meshLimits.reconnectBackoffMsMax.value,
+} as const;
+
+export class Peer {
+  readonly nodeId: number;
+  readonly address: string;
+  readonly #deps: PeerDeps;
+  readonly #options: PeerOptions;
+  /** Authenticated, and in use. */
+  #link: PeerLink | undefined;
+  #upMs = 0;
+  #state: PeerState = 'down';
+  #sinceMs: number;
+  #lastError: string | undefined;
+  #wasUp = false;
+  #reconnects = 0;
+  #hasContact = false;
+  /** Whether it is to be dialled at all. */
+  #isOpen = false;
+  #attempt = 0;
+  #redial: Timer | undefined;
+  #dialling: AbortController | undefined;
+
+  constructor(deps: PeerDeps, options: PeerOptions) {
+    this.nodeId = options.nodeId;
+    this.address = formatAddress(options);
+    this.#deps = deps;
+    this.#options = options;
+    this.#sinceMs = deps.clock.nowMs();
+  }
+
+  get link(): PeerLink | undefined {
+    return this.#link;
+  }
+
+  get state(): PeerState {
+    return this.#state;
+  }
+
+  /** Wall clock. */
+  get sinceMs(): number {
+    return this.#sinceMs;
+  }
+
+  get lastError(): string | undefined {
+    return this.#lastError;
+  }
+
+  get reconnects(): number {
+    return this.#reconnects;
+  }
+
+  /** Whether the first attempt has had an outcome. */
+  get hasContact(): boolean {
+    return this.#hasContact;
+  }
+
+  open(): void {
+    this.#isOpen = true;
+    const { nodeId, ownNodeId } = this.#options;
+    // The lower id gets a head start, so that mostly there is only one connection.
+    this.#dialAfter(ownNodeId < nodeId ? 0 : meshLimits.reconnectBackoffMs.value);
+  }
+
+  close(code: CloseCode, why: string): void {
+    this.#isOpen = false;
+    this.#stopDialling();
+    this.#link?.close(code, why);
+  }
+
+  /** A connection has proved to be of this peer. A code refuses it. */
+  admit(link: PeerLink): CloseCode | undefined {
+    const old = this.#link;
+    const refusal = old === undefined ? undefined : this.#choose(old, link);
+    if (refusal !== undefined) return refusal;
+    this.#link = link;
+    old?.close('duplicate', 'replaced by another connection');
+    this.#stopDialling();
+    return undefined;
+  }
+
+  up(link: PeerLink): void {
+    if (this.#link !== link) return;
+    if (this.#wasUp) {
+      this.#reconnects += 1;
+      this.#deps.metrics.add('syncline_mesh_reconnects_total');
+    }
+    this.#wasUp = true;
+    this.#upMs = this.#deps.clock.monotonicMs();
+    this.#setState('connected');
+    this.#deps.logger.info('peer connected', { peer: this.nodeId, dialled: link.isDialled });
+    this.#contacted();
+  }
+
+  /** A connection of this peer, or one that was dialled to it, has ended. */
+  ended(link: PeerLink, { why }: LinkEnd): void {
+    const isCurrent = this.#link === link;
+    if (!isCurrent && (this.#link !== undefined || !link.isDialled)) return;
+    const { clock, logger } = this.#deps;
+    this.#link = undefined;
+    if (this.#state === 'connected') {
+      logger.info('peer disconnected', { peer: this.nodeId, reason: why });
+      const livedMs = clock.monotonicMs() - this.#upMs;
+      if (livedMs >= meshLimits.reconnectBackoffMsMax.value) this.#attempt = 0;
+      this.#lastError = why;
+    }
+    this.#failed(why);
+  }
+
+  #choose(old: PeerLink, link: PeerLink): CloseCode | undefined {
+    const { nodeId, ownNodeId, heartbeatIntervalMs } = this.#options;
+    if (old.silentMs >= 2 * heartbeatIntervalMs) return undefined;
+    if (Buffer.compare(old.peer.bootId, link.peer.bootId) !== 0) return 'node-id-in-use';
+    if (old.isDialled === link.isDialled) return undefined; // the dialler has given up the old one
+    return link.isDialled === ownNodeId < nodeId ? undefined : 'duplicate';
+  }
+
+  #retryLater(): void {
+    if (!this.#isOpen) return;
+    this.#dialAfter(backoffMs(this.#attempt, backoff, this.#deps.random));
+    this.#attempt += 1;
+  }
+
+  #dialAfter(delayMs: number): void {
+    this.#redial?.cancel();
+    this.#redial = this.#deps.clock.setTimer(delayMs, () => void this.#dial(), { unref: true });
+  }
+
+  async #dial(): Promise<void> {
+    if (!this.#isOpen || this.#link !== undefined || this.#dialling !== undefined) return;
+    const dialling = new AbortController();
+    this.#dialling = dialling;
+    this.#setState('connecting');
+    const { host, port, nodeId } = this.#options;
+    try {
+      const { signal } = dialling;
+      const connection = await this.#deps.network.connect({ host, port }, { signal });
+      if (this.#dialling === dialling) this.#deps.startLink(connection, nodeId);
+      else connection.destroy();
+    } catch (thrown) {
+      if (this.#dialling !== dialling) return;
+      this.#dialling = undefined;
+      this.#failed(SynclineError.from(thrown).message);
+    } finally {
+      if (this.#dialling === dialling) this.#dialling = undefined;
+    }
+  }
+
+  /** There is no connection, or none any more. */
+  #failed(why: string): void {
+    const { nodeId, address } = this;
+    // Repeats say nothing new.
+    if (why !== this.#lastError) {
+      this.#deps.logger.warn('cannot connect to peer', { peer: nodeId, address, reason: why });
+    }
+    this.#lastError = why;
+    this.#setState('down');
+    this.#retryLater();
+    this.#contacted();
+  }
+
+  #stopDialling(): void {
+    this.#redial?.cancel();
+    this.#dialling?.abort();
+    this.#dialling = undefined;
+  }
+
+  #contacted(): void {
+    if (this.#hasContact) return;
+    this.#hasContact = true;
+    this.#deps.onContact();
+  }
+
+  #setState(state: PeerState): void {
+    if (this.#state === state) return;
+    this.#state = state;
+    this.#sinceMs = this.#deps.clock.nowMs();
+  }
+}

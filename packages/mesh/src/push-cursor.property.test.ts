@@ -1,0 +1,322 @@
+// One peer and its cursor, with everything that can happen between them; and the ring against a plain list.
+import { actorId, assert, dot, randomBelow } from '@syncline/kernel';
+import { createSeededRandom, type SeededRandom } from '@syncline/kernel/testing';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { meshLimits } from './limits.js';
+import { readOperationHeads } from './operation-head.js';
+import { OperationRing } from './operation-ring.js';
+import { type PushAction, PushCursor } from './push-cursor.js';
+import { encodeOperation } from './testing/encode-operation.js';
+
+const actor = actorId(1, 0);
+const options = { maxRetries: 5, retryBackoffMs: 100, ackTimeoutMs: 500, unsentBytesMax: 100_000 };
+
+/** Operations with counters from `base` on; gives the message and its last counter. */
+function messageFrom(base: number, counts: readonly number[], bodyBytes = 3): [Uint8Array, number] {
+  const parts: Uint8Array[] = [];
+  let next = base;
+  for (const count of counts) {
+    parts.push(encodeOperation({ dot: dot(actor, next), count, body: new Uint8Array(bodyBytes) }));
+    next += count;
+  }
+  return [Buffer.concat(parts), next - 1];
+}
+
+function push(ring: OperationRing, counts: readonly number[], nowMs = 0, bodyBytes = 3): void {
+  const base = ring.last + 1;
+  const [encoded, last] = messageFrom(base, counts, bodyBytes);
+  ring.push(encoded, base, last, nowMs);
+}
+
+/** The counters that an action sends. */
+function countersOf(
+  action: PushAction | undefined,
+): readonly [number, number] | 'evicted' | undefined {
+  if (action?.kind !== 'operations') return action?.kind;
+  const heads = action.slice.chunks.flatMap((chunk) => [...readOperationHeads(chunk)]);
+  for (const [index, head] of heads.entries()) {
+    assert(
+      index === 0 || head.base === (heads[index - 1]?.last ?? 0) + 1,
+      'M11: no gap in a frame',
+    );
+  }
+  assert(heads.at(-1)?.last === action.slice.last, 'M11: the slice ends where it says');
+  return [heads[0]?.base ?? 0, action.slice.last];
+}
+
+test('M10 the ring keeps a run of counters without a gap, within both limits', () => {
+  const steps = fc.array(
+    fc.oneof(
+      fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 4 }),
+      fc.integer({ min: 0, max: 200 }),
+    ),
+    { maxLength: 60 },
+  );
+  fc.assert(
+    fc.property(
+      steps,
+      fc.integer({ min: 1, max: 12 }),
+      fc.constantFrom(100, 300, 100_000),
+      (list, operationsMax, bytesMax) => {
+        const ring = new OperationRing({ operationsMax, bytesMax });
+        // A plain list of chunks.
+        let plain: { base: number; last: number; operations: number; bytes: number }[] = [];
+        const sum = (field: 'operations' | 'bytes') =>
+          plain.reduce((total, each) => total + each[field], 0);
+        for (const step of list) {
+          if (typeof step === 'number') {
+            ring.free(step);
+            while ((plain[0]?.last ?? Number.POSITIVE_INFINITY) <= step) plain = plain.slice(1);
+          } else {
+            const base = ring.last + 1;
+            const [encoded, last] = messageFrom(base, step);
+            ring.push(encoded, base, last, base);
+            plain.push({ base, last, operations: step.length, bytes: encoded.length });
+            while (sum('operations') > operationsMax || sum('bytes') > bytesMax)
+              plain = plain.slice(1);
+          }
+          expect([ring.operations, ring.bytes]).toEqual([sum('operations'), sum('bytes')]);
+          expect(ring.first).toBe(plain[0]?.base ?? ring.last + 1);
+          for (const { base, last } of plain) {
+            expect(ring.has(base) && ring.has(last)).toBe(true);
+            expect(ring.publishedMs(last)).toBe(base);
+            expect(
+              countersOf({ kind: 'operations', slice: ring.read(last), isRetry: false }),
+            ).toEqual([base, ring.last]);
+            const after = plain.filter((each) => each.last > last);
+            expect(ring.operationsAfter(last)).toBe(
+              after.reduce((total, each) => total + each.operations, 0),
+            );
+          }
+          expect(ring.has(ring.last + 1) || ring.has(ring.first - 1)).toBe(false);
+        }
+      },
+    ),
+    { numRuns: 100 },
+  );
+});
+
+test('a large message is cut into frames between operations', () => {
+  const ring = new OperationRing({ operationsMax: 1_000, bytesMax: 100_000_000 });
+  ring.reset(6);
+  push(
+    ring,
+    Array.from({ length: 40 }, () => 2),
+    0,
+    30_000,
+  );
+  expect([ring.first, ring.last, ring.operations]).toEqual([7, 86, 40]);
+  let next = 7;
+  while (next <= 86) {
+    const slice = ring.read(next);
+    const bytes = slice.chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    expect(bytes).toBeLessThanOrEqual(meshLimits.pushFrameBytesMax.value);
+    expect(countersOf({ kind: 'operations', slice, isRetry: false })?.[0]).toBe(next);
+    next = slice.last + 1;
+  }
+  push(ring, [1], 0, 1_000_000);
+  expect(ring.read(87).chunks).toHaveLength(1);
+});
+
+function newCursor(operationsMax = 1_000): { ring: OperationRing; cursor: PushCursor } {
+  const ring = new OperationRing({ operationsMax, bytesMax: 1_000_000 });
+  return { ring, cursor: new PushCursor({ ring, random: createSeededRandom(1) }, options) };
+}
+
+test('M11 pushes go out in order; after a Nack they start again where the peer wants them', () => {
+  const { ring, cursor } = newCursor();
+  push(ring, [1, 1, 1]);
+  expect(cursor.next(0, 0)).toBeUndefined(); // not connected
+  cursor.up(1);
+  expect(countersOf(cursor.next(0, 0))).toEqual([1, 3]); // the chunk that has counter 2
+  expect(cursor.next(0, 0)).toBeUndefined();
+  push(ring, [2]);
+  expect(countersOf(cursor.next(1, 0))).toEqual([4, 5]);
+  cursor.onAck(3, 3, 2);
+  cursor.onNack('gap', 4, 3);
+  expect(countersOf(cursor.next(3, 0))).toEqual([4, 5]);
+  cursor.onNack('gap', 99, 4); // nothing is there
+  expect(cursor.next(4, 0)).toBeUndefined();
+});
+
+test('M12 five resends with growing waits, then the peer has to pull and gets nothing until it answers', () => {
+  const { ring, cursor } = newCursor();
+  cursor.up(0);
+  push(ring, [1, 1]);
+  expect(countersOf(cursor.next(0, 0))).toEqual([1, 2]);
+  let nowMs = 0;
+  for (let attempt = 0; attempt < 5; attempt += 1) {
+    const waitMs = cursor.dueMs - nowMs;
+    expect(waitMs).toBeGreaterThanOrEqual(500 + 50 * 2 ** attempt);
+    expect(waitMs).toBeLessThanOrEqual(500 + 100 * 2 ** attempt);
+    expect(cursor.onTimer(cursor.dueMs - 1, 0)).toBeUndefined();
+    nowMs = cursor.dueMs;
+    const action = cursor.onTimer(nowMs, 0);
+    expect(countersOf(action)).toEqual([1, 2]);
+    expect(action).toMatchObject({ isRetry: true });
+  }
+  nowMs = cursor.dueMs;
+  expect(countersOf(cursor.onTimer(nowMs, 0))).toBe('evicted');
+  expect(cursor.mode).toBe('behind');
+  push(ring, [1]);
+  expect(cursor.next(nowMs, 0)).toBeUndefined();
+  expect(countersOf(cursor.onTimer(cursor.dueMs, 0))).toBe('evicted'); // a reminder
+  expect(cursor.onAck(1, 1, nowMs)).toBe(true);
+  expect(cursor.mode).toBe('live');
+  expect(countersOf(cursor.next(nowMs, 0))).toEqual([1, 3]);
+});
+
+test('a resend waits while the connection still has unsent bytes', () => {
+  const { ring, cursor } = newCursor();
+  cursor.up(0);
+  push(ring, [1]);
+  cursor.next(0, 0);
+  const dueMs = cursor.dueMs;
+  expect(cursor.onTimer(dueMs, 1)).toBeUndefined();
+  expect(cursor.dueMs).toBeGreaterThan(dueMs);
+  expect(cursor.mode).toBe('live');
+});
+
+test('a peer that has dropped operations gets one frame at a time, until it acknowledges', () => {
+  const { ring, cursor } = newCursor();
+  cursor.up(0);
+  push(ring, [1]);
+  push(ring, [1]);
+  expect(countersOf(cursor.next(0, 0))).toEqual([1, 2]);
+  cursor.onNack('overflow', 2, 1);
+  expect(cursor.mode).toBe('overflowed');
+  push(ring, [1]);
+  expect(cursor.next(2, 0)).toBeUndefined();
+  expect(countersOf(cursor.onTimer(cursor.dueMs, 0))).toEqual([1, 3]); // from what it has acknowledged
+  cursor.onAck(3, 0, 1_000);
+  expect(cursor.mode).toBe('live');
+  expect(cursor.dueMs).toBe(Number.POSITIVE_INFINITY);
+});
+
+test('M13 a peer whose next operation has left the ring has to pull, and is live again where the ring reaches', () => {
+  const { ring, cursor } = newCursor(3);
+  for (let each = 0; each < 5; each += 1) push(ring, [1]);
+  cursor.up(1);
+  expect(countersOf(cursor.next(0, 0))).toBe('evicted');
+  expect(cursor.next(0, 0)).toBeUndefined();
+  cursor.onAck(0, 0, 1);
+  expect(cursor.mode).toBe('behind');
+  cursor.onAck(2, 2, 1);
+  expect(cursor.mode).toBe('live');
+  expect(countersOf(cursor.next(0, 0))).toEqual([3, 5]);
+});
+
+test('a peer with too much to catch up with has to pull', () => {
+  const { ring, cursor } = newCursor();
+  push(
+    ring,
+    Array.from({ length: 20 }, () => 1),
+    0,
+    10_000,
+  );
+  cursor.up(0);
+  expect(countersOf(cursor.next(0, 0))).toBe('evicted');
+  cursor.onAck(1, 1, 0);
+  expect(cursor.mode).toBe('behind'); // still too much
+  cursor.onAck(20, 20, 0);
+  expect(cursor.mode).toBe('live');
+  push(ring, [1]);
+  expect(countersOf(cursor.next(0, 200_000))).toBe('evicted');
+});
+
+/** A peer that applies in order, forgets what it has not committed, and answers when it likes. */
+class ModelPeer {
+  committed = 0;
+  applied = 0;
+
+  take(action: PushAction): void {
+    if (action.kind !== 'operations') return;
+    for (const chunk of action.slice.chunks) {
+      for (const { base, last } of readOperationHeads(chunk)) {
+        if (base === this.applied + 1) this.applied = last;
+      }
+    }
+  }
+}
+
+function runSchedule(random: SeededRandom): void {
+  const ring = new OperationRing({ operationsMax: 1 + randomBelow(random, 20), bytesMax: 2_000 });
+  const cursor = new PushCursor({ ring, random }, options);
+  const peer = new ModelPeer();
+  let nowMs = 0;
+  let highest = 0; // sent over this connection, or known to be there
+  const note = (action: PushAction) => {
+    const counters = countersOf(action);
+    if (counters === undefined || counters === 'evicted') return;
+    highest = Math.max(highest, cursor.received);
+    assert(counters[0] <= highest + 1, 'M11: no counter is skipped');
+    highest = Math.max(highest, counters[1]);
+  };
+  const pump = () => {
+    for (let action = cursor.next(nowMs, 0); action !== undefined; action = cursor.next(nowMs, 0)) {
+      note(action);
+      if (random.float() < 0.8) peer.take(action);
+      if (action.kind === 'evicted' && random.float() < 0.5) pull();
+    }
+  };
+  const pull = () => {
+    peer.applied = Math.max(peer.applied, ring.last);
+    peer.committed = peer.applied;
+  };
+  const ack = () => {
+    cursor.onAck(peer.committed, peer.committed, nowMs);
+    ring.free(cursor.applied);
+    pump();
+  };
+  const steps: (() => void)[] = [
+    () => push(ring, [1 + randomBelow(random, 3)], nowMs),
+    () => {
+      peer.committed = peer.applied;
+    },
+    () => {
+      peer.applied = peer.committed; // undone
+    },
+    ack,
+    () => {
+      cursor.down();
+      peer.applied = peer.committed;
+      highest = peer.committed;
+      cursor.up(peer.committed);
+    },
+    () => cursor.onNack(random.float() < 0.5 ? 'gap' : 'overflow', peer.applied + 1, nowMs),
+    () => {
+      nowMs = Math.max(nowMs, Math.min(cursor.dueMs, nowMs + 10_000));
+      const action = cursor.onTimer(nowMs, 0);
+      if (action === undefined) return;
+      note(action);
+      peer.take(action);
+    },
+  ];
+  for (let step = 0; step < 200; step += 1) {
+    steps[randomBelow(random, steps.length)]?.();
+    pump();
+    assert(cursor.applied <= peer.committed, 'M13: applied is committed at the peer');
+  }
+  // From now on all goes well.
+  if (cursor.mode === 'down') cursor.up(peer.committed);
+  for (let step = 0; peer.committed < ring.last; step += 1) {
+    assert(step < 100, `M11: the peer gets all; it is ${cursor.mode}`);
+    nowMs += 10_000;
+    const action = cursor.onTimer(nowMs, 0);
+    for (let each = action; each !== undefined; each = cursor.next(nowMs, 0)) {
+      peer.take(each);
+      if (each.kind === 'evicted') pull();
+    }
+    if (peer.applied < cursor.received) cursor.onNack('gap', peer.applied + 1, nowMs);
+    peer.committed = peer.applied;
+    cursor.onAck(peer.committed, peer.committed, nowMs);
+  }
+}
+
+test('M11 M13 whatever is lost, undone or cut off, the peer gets everything in the end', () => {
+  fc.assert(
+    fc.property(fc.nat(), (seed) => runSchedule(createSeededRandom(seed))),
+    { numRuns: 200 },
+  );
+});

@@ -1,0 +1,227 @@
+// Where one peer stands in the ring of a channel, and what it is to be sent next. No I/O: the caller sends what
+// `next` and `onTimer` give, and calls back when `dueMs` has come.
+//
+//   down ------> live ----------> overflowed   it dropped some: one frame at a time, as retries
+//     ^          ^  | \             |
+//     |          |  |  '----------> behind      what it needs has left the ring, it has too much to catch up
+//     |          +--+---(an Ack)----+           with, or it does not answer: it has to pull
+//   (any)
+//
+// Nothing of this is stored: after a restart the versions that peers exchange say what is missing.
+//
+// M11  Operations go out in the order of their counters, with no gap, and again from the first one that the peer
+//      lacks after a Nack, a timeout or a new connection.
+// M12  After `maxRetries` resends without an answer the peer is told to pull, and gets nothing until it acknowledges.
+// M13  What a peer has `applied` is only what it has committed; the ring keeps everything after it.
+import { assert, backoffMs, type Random } from '@syncline/kernel';
+import type { NackReason } from './frame-codec.js';
+import { meshLimits } from './limits.js';
+import type { OperationRing, RingSlice } from './operation-ring.js';
+
+export interface PushCursorDeps {
+  readonly ring: OperationRing;
+  readonly random: Random;
+}
+
+export interface PushCursorOptions {
+  readonly maxRetries: number;
+  readonly retryBackoffMs: number;
+  readonly ackTimeoutMs: number;
+  /** What the peer may still have to be sent. */
+  readonly unsentBytesMax: number;
+}
+
+export type PushMode = 'down' | 'live' | 'overflowed' | 'behind';
+
+export type PushAction =
+  | { readonly kind: 'operations'; readonly slice: RingSlice; readonly isRetry: boolean }
+  /** «Pull from me.» */
+  | { readonly kind: 'evicted' };
+
+/** No resend waits longer, however many are configured. */
+const retryBackoffMsMax = 60_000;
+
+export class PushCursor {
+  readonly #deps: PushCursorDeps;
+  readonly #options: PushCursorOptions;
+  #mode: PushMode = 'down';
+  #sent = 0;
+  #received = 0;
+  #applied = 0;
+  #attempt = 0;
+  #dueMs = Number.POSITIVE_INFINITY;
+  #isPullWanted = false;
+  #behindSinceMs = 0;
+
+  constructor(deps: PushCursorDeps, options: PushCursorOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  get mode(): PushMode {
+    return this.#mode;
+  }
+
+  /** Committed at the peer, as far as we know. Outlives connections. */
+  get applied(): number {
+    return this.#applied;
+  }
+
+  get received(): number {
+    return this.#received;
+  }
+
+  get sent(): number {
+    return this.#sent;
+  }
+
+  /** Monotonic time; undefined unless it is behind. */
+  get behindSinceMs(): number | undefined {
+    return this.#mode === 'behind' ? this.#behindSinceMs : undefined;
+  }
+
+  /** When `onTimer` is to be called. Infinite: not at all. */
+  get dueMs(): number {
+    return this.#dueMs;
+  }
+
+  /** A connection stands. The peer's version has this counter of ours. */
+  up(counter: number): void {
+    this.#mode = 'live';
+    this.#sent = counter;
+    this.#received = counter;
+    this.#applied = counter;
+    this.#attempt = 0;
+    this.#dueMs = Number.POSITIVE_INFINITY;
+    this.#isPullWanted = false;
+  }
+
+  down(): void {
+    this.#mode = 'down';
+    this.#dueMs = Number.POSITIVE_INFINITY;
+    this.#isPullWanted = false;
+  }
+
+  /** For a new epoch: nothing of the new actor is anywhere. */
+  reset(): void {
+    this.down();
+    this.#sent = 0;
+    this.#received = 0;
+    this.#applied = 0;
+  }
+
+  /** The next thing to send now. `unsentBytes` are those of the connection. */
+  next(nowMs: number, unsentBytes: number): PushAction | undefined {
+    const { ring } = this.#deps;
+    if (this.#mode === 'live' && this.#sent < ring.last) {
+      if (this.#canPushAfter(this.#sent, unsentBytes)) return this.#push(nowMs);
+      this.#fallBehind(nowMs);
+    }
+    if (!this.#isPullWanted) return undefined;
+    this.#isPullWanted = false;
+    return { kind: 'evicted' };
+  }
+
+  /** Whether the peer's state changed: something may be freed, and `next` may have something. */
+  onAck(received: number, applied: number, nowMs: number): boolean {
+    const receivedNow = Math.max(received, applied);
+    const isNew = receivedNow > this.#received || applied > this.#applied;
+    if (!isNew || this.#mode === 'down') return false;
+    this.#received = Math.max(this.#received, receivedNow);
+    this.#applied = Math.max(this.#applied, applied);
+    this.#attempt = 0;
+    if (this.#mode === 'live') this.#sent = Math.max(this.#sent, this.#received);
+    else this.#resumeAfter(this.#received, nowMs);
+    this.#planRetry(nowMs);
+    return true;
+  }
+
+  onNack(reason: Exclude<NackReason, 'evicted'>, expected: number, nowMs: number): void {
+    const { ring } = this.#deps;
+    if (this.#mode === 'down' || this.#mode === 'behind' || expected > ring.last) return;
+    if (!ring.has(expected)) {
+      this.#fallBehind(nowMs);
+      return;
+    }
+    this.#sent = Math.min(this.#sent, expected - 1);
+    this.#received = Math.min(this.#received, expected - 1);
+    this.#mode = reason === 'gap' ? 'live' : 'overflowed';
+    // Not later than planned: Nacks that keep coming must not put it off for ever.
+    if (this.#dueMs === Number.POSITIVE_INFINITY) this.#planRetry(nowMs);
+  }
+
+  /** `unsentBytes` above 0: the peer cannot have received everything yet. */
+  onTimer(nowMs: number, unsentBytes: number): PushAction | undefined {
+    if (nowMs < this.#dueMs) return undefined;
+    if (this.#mode === 'behind') {
+      this.#isPullWanted = true;
+      this.#dueMs = nowMs + meshLimits.pullRequestMs.value;
+      return this.next(nowMs, unsentBytes);
+    }
+    if (unsentBytes > 0) {
+      this.#planRetry(nowMs);
+      return undefined;
+    }
+    if (this.#attempt >= this.#options.maxRetries || !this.#deps.ring.has(this.#received + 1)) {
+      this.#fallBehind(nowMs);
+      return this.next(nowMs, unsentBytes);
+    }
+    const slice = this.#deps.ring.read(this.#received + 1);
+    this.#attempt += 1;
+    this.#sent = Math.max(this.#sent, slice.last);
+    this.#planRetry(nowMs);
+    return { kind: 'operations', slice, isRetry: true };
+  }
+
+  #push(nowMs: number): PushAction {
+    const slice = this.#deps.ring.read(this.#sent + 1);
+    assert(slice.last > this.#sent, 'M11: a push makes progress');
+    const isFirst = this.#sent === this.#received;
+    this.#sent = slice.last;
+    if (isFirst) this.#planRetry(nowMs);
+    return { kind: 'operations', slice, isRetry: false };
+  }
+
+  /** An answer came: goes on behind what the peer has, if the ring still reaches. */
+  #resumeAfter(counter: number, nowMs: number): void {
+    this.#sent = counter;
+    if (counter >= this.#deps.ring.last || this.#canPushAfter(counter, 0)) {
+      this.#mode = 'live';
+      this.#isPullWanted = false;
+    } else if (this.#mode !== 'behind') {
+      this.#fallBehind(nowMs);
+    }
+  }
+
+  #canPushAfter(counter: number, unsentBytes: number): boolean {
+    const { ring } = this.#deps;
+    const backlogBytes = unsentBytes + ring.bytesAfter(counter);
+    return ring.has(counter + 1) && backlogBytes <= this.#options.unsentBytesMax;
+  }
+
+  #fallBehind(nowMs: number): void {
+    this.#mode = 'behind';
+    this.#behindSinceMs = nowMs;
+    this.#isPullWanted = true;
+    this.#dueMs = nowMs + meshLimits.pullRequestMs.value;
+  }
+
+  #planRetry(nowMs: number): void {
+    if (this.#mode === 'behind') return;
+    const isWaiting =
+      this.#received < this.#sent ||
+      (this.#mode === 'overflowed' && this.#received < this.#deps.ring.last);
+    if (!isWaiting) {
+      this.#dueMs = Number.POSITIVE_INFINITY;
+      return;
+    }
+    const { ackTimeoutMs, retryBackoffMs } = this.#options;
+    const backoff = {
+      initialMs: retryBackoffMs,
+      maxMs: retryBackoffMsMax,
+      jitter: 'half',
+    } as const;
+    const waitMs = backoffMs(this.#attempt, backoff, this.#deps.random);
+    this.#dueMs = nowMs + ackTimeoutMs + waitMs;
+  }
+}

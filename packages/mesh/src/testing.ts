@@ -1,0 +1,5 @@
+export {
+  AddOnlySlice,
+  type AddOnlySliceOptions,
+  type SliceDisk,
+} from './testing/add-only-slice.js';

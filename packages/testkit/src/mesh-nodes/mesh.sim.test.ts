@@ -1,0 +1,37 @@
+// Three nodes of a mesh in a world that fails: correct code survives every seed, each planted bug is found by a check
+// that is meant to, and a seed gives the same run each time. `npm run test:sim` runs far more seeds.
+import { expect, test } from 'vitest';
+import { runSeeds } from '../simulation/run-seeds.js';
+import { problemOf } from '../simulation/seeds-report.js';
+import { meshWorkload } from './mesh-workload.js';
+import { PLANTED_MESH_BUGS, symptomOf } from './planted-bug.js';
+
+const CHECKED =
+  'M9 M14 M22 M23 M24 whatever ends connections and processes, operations arrive once, in causal order and in the end';
+
+/** Seconds of one core, and far more on a busy machine. */
+const TIMEOUT_MS = 300_000;
+
+test(
+  CHECKED,
+  async () => {
+    const report = await runSeeds(meshWorkload, { firstSeed: 1, seedsCount: 60 });
+    expect(problemOf(report)).toBeUndefined();
+    expect(report.missedProbes).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test.each(PLANTED_MESH_BUGS)(
+  'a planted bug is found within 200 seeds: %s',
+  async (bug) => {
+    const report = await runSeeds(meshWorkload, { firstSeed: 1, seedsCount: 200, bug });
+    expect(report.failed?.failure?.message).toMatch(symptomOf(bug));
+  },
+  TIMEOUT_MS,
+);
+
+test('a seed run twice gives one trace', async () => {
+  const report = await runSeeds(meshWorkload, { firstSeed: 500, seedsCount: 5, isTwice: true });
+  expect(report.unrepeatableSeed).toBeUndefined();
+});

@@ -63,7 +63,9 @@ function planCluster(random: SeededRandom): ClusterPlan {
       symbolsMax: pick(128, 16_384),
       stepRows: pick(1, 1, 4, 256),
     },
+    mesh: pick('fake', 'real'),
     pendingMax: pick(0, 4, 1_000),
+    ringBytesMax: pick(100, 1_000, 1_000_000),
     turnMsMax: pick(0, 3, 10),
     betweenMsMax: pick(20, 60, 200),
     membersCount: pick(3, 8),
@@ -156,7 +158,7 @@ class SetsClusterWorkload implements Workload {
     const link =
       this.#links.get(key) ??
       simulation.messageLink<FakeMessage>(source, target, (message) =>
-        this.#processes.get(to)?.mesh.receive(from, message),
+        this.#processes.get(to)?.receive(from, message),
       );
     this.#links.set(key, link);
     return link;

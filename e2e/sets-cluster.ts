@@ -34,6 +34,7 @@ export async function startMeshedCluster(options: MeshedClusterOptions): Promise
   };
   const cluster = await startCluster({
     nodes: options.nodes,
+    readyTimeoutMs: 60_000,
     // Nodes are asked whether they are ready before the proxies know where they lead.
     env: { SYNCLINE_SETS_STARTUP_DELAY_MS: '200', ...options.env },
     args: (id) => [

@@ -201,10 +201,10 @@ class OpenMesh implements Mesh {
   }
 
   #statusOf(peer: Peer): PeerStatus {
-    const { nodeId, address, link, sinceMs, lastError, reconnects } = peer;
+    const { nodeId, address, link, lastError, reconnects } = peer;
     const sum = { lagOperations: 0, unackedOperations: 0, pendingOperations: 0, retries: 0 };
     let lagMs = 0;
-    let isBehind = false;
+    let behindMs: number | undefined;
     for (const channel of this.#channels.values()) {
       const status = channel.receiverStatus(nodeId);
       sum.pendingOperations += channel.pendingOf(nodeId);
@@ -213,9 +213,11 @@ class OpenMesh implements Mesh {
       sum.unackedOperations += status.unackedOperations;
       sum.retries += status.retries;
       lagMs = Math.max(lagMs, status.lagMs);
-      isBehind ||= status.isBehind;
+      if (status.behindMs !== undefined) behindMs = Math.max(behindMs ?? 0, status.behindMs);
     }
-    const state = peer.state === 'connected' && isBehind ? 'behind' : peer.state;
+    const isBehind = peer.state === 'connected' && behindMs !== undefined;
+    const state = isBehind ? 'behind' : peer.state;
+    const sinceMs = isBehind ? this.#deps.clock.nowMs() - (behindMs ?? 0) : peer.sinceMs;
     const silentMs = link?.silentMs;
     return { nodeId, address, state, sinceMs, silentMs, ...sum, lagMs, reconnects, lastError };
   }

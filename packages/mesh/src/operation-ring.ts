@@ -159,6 +159,10 @@ export class OperationRing {
     operations: number,
     publishedMs: number,
   ): void {
+    assert(
+      encoded.length <= meshLimits.messageBytesMax.value,
+      'M10: an operation fits into a frame',
+    );
     this.#endBytes += encoded.length;
     this.#endOperations += operations;
     const ends = { endBytes: this.#endBytes, endOperations: this.#endOperations };

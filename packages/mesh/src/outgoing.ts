@@ -36,7 +36,8 @@ interface Receiver {
 }
 
 export interface ReceiverStatus {
-  readonly isBehind: boolean;
+  /** How long it has been behind; undefined unless it is. */
+  readonly behindMs: number | undefined;
   readonly lagOperations: number;
   readonly lagMs: number;
   readonly unackedOperations: number;
@@ -155,14 +156,15 @@ export class Outgoing {
   statusOf(nodeId: number): ReceiverStatus | undefined {
     const receiver = this.#receiver(nodeId);
     if (receiver === undefined) return undefined;
-    const { applied, received, sent, mode } = receiver.cursor;
+    const { applied, received, sent, mode, behindSinceMs } = receiver.cursor;
+    const nowMs = this.#deps.clock.monotonicMs();
     const ring = this.#ring;
     const oldestMs = ring.publishedMs(applied + 1);
     const unacked = ring.operationsAfter(received) - ring.operationsAfter(Math.max(sent, received));
     return {
-      isBehind: mode === 'behind',
+      behindMs: behindSinceMs === undefined ? undefined : nowMs - behindSinceMs,
       lagOperations: ring.operationsAfter(applied),
-      lagMs: oldestMs === undefined ? 0 : this.#deps.clock.monotonicMs() - oldestMs,
+      lagMs: oldestMs === undefined ? 0 : nowMs - oldestMs,
       unackedOperations: mode === 'down' ? 0 : unacked,
       retries: receiver.retries,
     };

@@ -51,6 +51,7 @@ export class PushCursor {
   #attempt = 0;
   #dueMs = Number.POSITIVE_INFINITY;
   #isPullWanted = false;
+  #behindSinceMs = 0;
 
   constructor(deps: PushCursorDeps, options: PushCursorOptions) {
     this.#deps = deps;
@@ -72,6 +73,11 @@ export class PushCursor {
 
   get sent(): number {
     return this.#sent;
+  }
+
+  /** Monotonic time; undefined unless it is behind. */
+  get behindSinceMs(): number | undefined {
+    return this.#mode === 'behind' ? this.#behindSinceMs : undefined;
   }
 
   /** When `onTimer` is to be called. Infinite: not at all. */
@@ -195,6 +201,7 @@ export class PushCursor {
 
   #fallBehind(nowMs: number): void {
     this.#mode = 'behind';
+    this.#behindSinceMs = nowMs;
     this.#isPullWanted = true;
     this.#dueMs = nowMs + meshLimits.pullRequestMs.value;
   }

@@ -12,6 +12,8 @@ export interface RefusalLogDeps {
 }
 
 const authFailures: ReadonlySet<CloseCode> = new Set(['cluster', 'refused']);
+/** They say nothing about the peer. */
+const unlogged: ReadonlySet<CloseCode> = new Set(['duplicate', 'shutdown']);
 
 export class RefusalLog {
   readonly #deps: RefusalLogDeps;
@@ -24,6 +26,7 @@ export class RefusalLog {
 
   add({ host }: Address, code: CloseCode, reason: string): void {
     const { clock, logger, metrics } = this.#deps;
+    if (unlogged.has(code)) return;
     if (authFailures.has(code)) metrics.add('syncline_mesh_auth_failures_total');
     const nowMs = clock.monotonicMs();
     const loggedMs = this.#loggedMs.get(host);

@@ -80,10 +80,13 @@ export class SetsState {
   /** What settled turns have applied: all of it is in the log. */
   settledVersion(): VersionVector {
     const version = this.version.toVector();
-    if (this.#countersBefore.size === 0) return version;
+    const own = this.#ownCounterBefore < 0 ? undefined : this.version.own;
+    if (own === undefined && this.#countersBefore.size === 0) return version;
+    const before = (actor: ActorId) =>
+      actor === own ? this.#ownCounterBefore : this.#countersBefore.get(actor);
     const dots = version.entries().map(({ actor, counter }) => ({
       actor,
-      counter: this.#countersBefore.get(actor) ?? counter,
+      counter: before(actor) ?? counter,
     }));
     return VersionVector.of(...dots.filter(({ counter }) => counter > 0));
   }

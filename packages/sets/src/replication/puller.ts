@@ -1,7 +1,7 @@
 // Pulls from one peer what this node has missed. Pure: `step` does a little work, `receive` takes a message.
 //
-//   opened ─▶ offered: payload arrives, and the dots that both have seen are counted
-//               └▶ symbols or a listing, if these differ ─▶ found: what the peer has seen removed ─▶ ready
+//   opened ─▶ counting the dots that both have seen ─▶ gathering the payload
+//                                                        └─▶ removes, if these dots differ ─▶ ready
 //
 // A dot that is live there and not here was never seen here, or was removed here; one that is live here and not there,
 // though the peer has seen it, was removed there. Versions tell which. So adds are listed by the peer, and only
@@ -9,21 +9,18 @@
 // pull before anything has changed.
 //
 // S32  Dots added here since the pin count as missed removes if the peer has seen them and does not bring them.
-import { type Dot, dot as dotOf, SynclineError } from '@syncline/kernel';
-import { Decoder, RibltError, Sketch, SymbolBlock } from '@syncline/riblt';
+import { type Dot, SynclineError } from '@syncline/kernel';
+import { RibltError } from '@syncline/riblt';
 import { AddedDots } from '../engine/added-dots.js';
 import { LiveDigest } from '../engine/live-digest.js';
 import { DotPin } from '../engine/pins.js';
 import type { SetsState } from '../engine/sets-state.js';
 import { setsLimits } from '../limits.js';
-import { decodeListing } from './dot-listing.js';
 import { DotSet } from './dot-set.js';
+import { MissedRemoves } from './missed-removes.js';
 import { Payload, PayloadWriter } from './payload.js';
-import { isListingCheaper, type PullLimits } from './pull-limits.js';
+import type { PullLimits } from './pull-limits.js';
 import type { OfferMessage, PullMessage, SymbolsMessage } from './pull-messages.js';
-
-/** Symbols that a difference needs at least; up to here two blocks are asked for at a time. */
-const SYMBOLS_PER_DOT = 1.25;
 
 export interface PullerDeps {
   readonly state: SetsState;
@@ -40,15 +37,7 @@ export interface PullerOptions {
 /** `busy`: try later. `corrupt`: what the peer sent does not fit, ask for a listing next time. */
 export type PullEnd = 'nothing' | 'busy' | 'diverged' | 'corrupt';
 
-type Stage =
-  | 'opened'
-  | 'counting'
-  | 'gathering'
-  | 'sketching'
-  | 'symbols'
-  | 'gatheringMine'
-  | 'listing'
-  | 'finding';
+type Stage = 'opened' | 'counting' | 'gathering' | 'removes';
 
 export class Puller {
   readonly session: number;
@@ -58,24 +47,17 @@ export class Puller {
   readonly #added: AddedDots;
   readonly #digest: Pick<LiveDigest, 'liveDots' | 'xor'>;
   readonly #common: LiveDigest;
-  readonly #decoder: Decoder;
   /** What the peer brings, encoded; with its dots, to notice one that comes twice. */
   readonly #frames: Uint8Array[] = [];
   readonly #unseen = new DotSet();
   #framesBytes = 0;
+  #framesAsked = 0;
+  #framesReceived = 0;
   #isPayloadComplete = false;
   #offer: OfferMessage | undefined;
   #stage: Stage = 'opened';
   #end: PullEnd | 'ready' | undefined;
-  #blocks: SymbolsMessage[] = [];
-  #sketch: Sketch | undefined;
-  #symbolsCount = 0;
-  #blocksAsked = 0;
-  #blocksTaken = 0;
-  /** Dots of ours that the peer has seen; those that it lists are taken out. */
-  #mine: DotSet | undefined;
-  #missed = new DotSet();
-  #missedFound = 0;
+  #removes: MissedRemoves | undefined;
   readonly #dropsWriter = new PayloadWriter();
   readonly #drops: Uint8Array[] = [];
 
@@ -89,7 +71,6 @@ export class Puller {
     const { liveDots, xor } = deps.state.digest;
     this.#digest = { liveDots, xor };
     this.#common = new LiveDigest(deps.state.ribltKey);
-    this.#decoder = new Decoder(deps.state.ribltKey, { symbolsMax: deps.limits.symbolsMax });
   }
 
   /** To be called once all that the pin holds is as durable as configured. */
@@ -116,15 +97,7 @@ export class Puller {
   }
 
   get symbolsCount(): number {
-    return this.#symbolsCount;
-  }
-
-  get unseenCount(): number {
-    return this.#unseen.size;
-  }
-
-  get missedCount(): number {
-    return this.#missed.size;
+    return this.#removes?.symbolsCount ?? 0;
   }
 
   /** Payloads that arrived since the last call. */
@@ -151,7 +124,7 @@ export class Puller {
     if (this.#end !== undefined) return;
     if (message.kind === 'offer') this.#receiveOffer(message);
     else if (message.kind === 'payload') this.#receivePayload(message.encoded);
-    else if (message.kind === 'symbols' && this.#offer !== undefined) this.#blocks.push(message);
+    else if (message.kind === 'symbols') this.#receiveSymbols(message);
   }
 
   /** A little work, between turns. 'wait': a message must come first. Throws `overloaded` when the pin is broken. */
@@ -166,19 +139,12 @@ export class Puller {
           return this.#count();
         case 'gathering':
           return this.#isPayloadComplete ? this.#compare() : 'wait';
-        case 'sketching':
-          return this.#buildSketch();
-        case 'symbols':
-          return this.#decode();
-        case 'gatheringMine':
-          return this.#gatherMine();
-        case 'listing':
-          return this.#compareListing();
-        case 'finding':
-          return this.#find();
+        case 'removes':
+          return this.#findRemoves();
       }
     } catch (thrown) {
-      if (!(thrown instanceof RibltError)) throw thrown;
+      const isMalformed = thrown instanceof SynclineError && thrown.code === 'invalid-argument';
+      if (!(thrown instanceof RibltError) && !isMalformed) throw thrown;
       this.#end = 'corrupt';
       return 'corrupt';
     }
@@ -199,9 +165,19 @@ export class Puller {
     this.#stage = offer.version.dominates(this.#pin.version) ? 'gathering' : 'counting';
   }
 
+  #receiveSymbols(message: SymbolsMessage): void {
+    try {
+      this.#removes?.receive(message);
+    } catch (thrown) {
+      throw invalid(thrown instanceof RibltError ? thrown.message : String(thrown));
+    }
+  }
+
   #receivePayload(encoded: Uint8Array): void {
     const { offer } = this;
     if (offer === undefined || this.#isPayloadComplete) return;
+    this.#framesReceived += 1;
+    if (this.#framesReceived > this.#framesAsked) throw invalid('a payload comes unasked');
     if (encoded.length > setsLimits.repairRecordBytesMax.value)
       throw invalid(`a payload of ${encoded.length} bytes is too large`);
     const payload = new Payload(encoded, 'invalid-argument');
@@ -222,7 +198,7 @@ export class Puller {
   }
 
   #ask(payloadFrames: number, symbolBlocks: number): void {
-    this.#blocksAsked += symbolBlocks;
+    this.#framesAsked += payloadFrames;
     this.#deps.send({ kind: 'more', session: this.session, payloadFrames, symbolBlocks });
   }
 
@@ -247,147 +223,33 @@ export class Puller {
       this.#end = 'ready';
       return 'ready';
     }
-    this.#ask(0, 1);
-    if (this.#options.listing || isListingCheaper(offer.common, 0)) this.#startMine();
-    else this.#startSketch(this.#deps.limits.symbolsSmall);
+    const { limits, state } = this.#deps;
+    this.#removes = new MissedRemoves(
+      {
+        pin: this.#pin,
+        key: state.ribltKey,
+        limits,
+        offer,
+        commonCount: liveDots,
+        ask: (blocks) => this.#ask(0, blocks),
+        found: (set, member, dot) => this.#drop(set, member, dot),
+      },
+      this.#options.listing,
+    );
+    this.#stage = 'removes';
     return 'more';
+  }
+
+  #findRemoves(): 'more' | 'wait' | 'ready' {
+    const step = this.#removes?.step() ?? 'found';
+    if (step !== 'found') return step;
+    this.#end = 'ready';
+    return 'ready';
   }
 
   #commonDigest(): Pick<LiveDigest, 'liveDots' | 'xor'> {
     const isAll = this.#offer?.version.dominates(this.#pin.version) ?? false;
     return isAll ? this.#digest : this.#common;
-  }
-
-  #startSketch(symbols: number): void {
-    this.#sketch = new Sketch(symbols, this.#deps.state.ribltKey);
-    this.#pin.rewind();
-    this.#stage = 'sketching';
-  }
-
-  #buildSketch(): 'more' {
-    const isMore = this.#pin.step(this.#deps.limits.stepRows, (_set, _member, dots) => {
-      for (const dot of dots)
-        if (this.#isCommon(dot))
-          this.#sketch?.add(dot.actor, Math.floor(dot.counter / 2 ** 32), dot.counter | 0);
-    });
-    if (!isMore) this.#stage = 'symbols';
-    return 'more';
-  }
-
-  #startMine(): void {
-    this.#sketch = undefined;
-    this.#mine = new DotSet();
-    this.#pin.rewind();
-    this.#stage = 'gatheringMine';
-  }
-
-  #gatherMine(): 'more' {
-    const isMore = this.#pin.step(this.#deps.limits.stepRows, (_set, _member, dots) => {
-      for (const dot of dots) if (this.#isCommon(dot)) this.#mine?.add(dot.actor, dot.counter);
-    });
-    if (!isMore) this.#stage = 'listing';
-    return 'more';
-  }
-
-  #decode(): 'more' | 'wait' {
-    const message = this.#blocks[0];
-    if (message === undefined) return 'wait';
-    if (message.listing !== undefined) {
-      this.#startMine();
-      return 'more';
-    }
-    const sketch = this.#sketch as Sketch;
-    const offer = this.#offer as OfferMessage;
-    const { from, sums, checks, counts } = message;
-    const to = from + counts.length;
-    if (to > sketch.symbolsCount && sketch.symbolsCount < this.#deps.limits.symbolsMax) {
-      this.#startSketch(this.#deps.limits.symbolsMax);
-      return 'more';
-    }
-    if (from !== this.#symbolsCount || to > sketch.symbolsCount)
-      throw new RibltError('corrupt', `symbols from ${from} on, expected ${this.#symbolsCount}`);
-    this.#blocks.shift();
-    this.#blocksTaken += 1;
-    this.#symbolsCount = to;
-    const remote = SymbolBlock.fromColumns({
-      from,
-      itemsCount: offer.common,
-      sums,
-      checks,
-      counts,
-    });
-    if (this.#decoder.push(remote, sketch.block(from, to)) === 'done') {
-      this.#startFinding(this.#decodedDots());
-      return 'more';
-    }
-    this.#askForSymbols();
-    return 'more';
-  }
-
-  /** At least so many differ as the counts do; up to there symbols are asked for ahead. */
-  #askForSymbols(): void {
-    const offer = this.#offer as OfferMessage;
-    const differences = Math.abs(this.#commonDigest().liveDots - offer.common);
-    const isFar = this.#symbolsCount * 1.125 < differences * SYMBOLS_PER_DOT;
-    const missing = (isFar ? 2 : 1) - (this.#blocksAsked - this.#blocksTaken);
-    if (missing > 0) this.#ask(0, missing);
-  }
-
-  #decodedDots(): DotSet {
-    const { version } = this.#offer as OfferMessage;
-    const missed = new DotSet();
-    for (const [words, isMine] of [
-      [this.#decoder.onlyLocal(), true],
-      [this.#decoder.onlyRemote(), false],
-    ] as const)
-      for (let at = 0; at < words.length; at += 3) {
-        const dot = toDot(words, at);
-        if (!version.covers(dot) || !this.#pin.version.covers(dot))
-          throw new RibltError('corrupt', 'a decoded dot was not seen by both sides');
-        if (isMine) missed.add(dot.actor, dot.counter);
-      }
-    return missed;
-  }
-
-  #compareListing(): 'more' | 'wait' {
-    const message = this.#blocks.shift();
-    if (message === undefined) return 'wait';
-    const { listing, last } = message;
-    if (listing === undefined) throw new RibltError('corrupt', 'symbols come after a listing');
-    const { version } = this.#offer as OfferMessage;
-    decodeListing(listing, (actor, from, length) => {
-      if (from + length - 1 > version.counterOf(actor))
-        throw new RibltError('corrupt', 'a listed dot was not seen by its sender');
-      this.#mine?.deleteRun(actor, from, length);
-    });
-    if (last) this.#startFinding(this.#mine as DotSet);
-    else this.#ask(0, 1);
-    return 'more';
-  }
-
-  #startFinding(missed: DotSet): void {
-    this.#missed = missed;
-    this.#sketch = undefined;
-    this.#pin.rewind();
-    this.#stage = 'finding';
-  }
-
-  /** Their elements. What was dropped here since the pin is passed too, so that all must be found. */
-  #find(): 'more' | 'ready' {
-    const isMore =
-      this.#missed.size > 0 &&
-      this.#pin.step(this.#deps.limits.stepRows, (set, member, dots) => {
-        for (const dot of dots) {
-          if (!this.#missed.has(dot.actor, dot.counter)) continue;
-          this.#missedFound += 1;
-          this.#drop(set, member, dot);
-        }
-      });
-    if (isMore) return 'more';
-    if (this.#missedFound !== this.#missed.size)
-      throw new RibltError('corrupt', 'a decoded dot was not live here');
-    this.#end = 'ready';
-    return 'ready';
   }
 
   #drop(set: Uint8Array, member: Uint8Array, dot: Dot): void {
@@ -397,15 +259,6 @@ export class Puller {
 
   #flushDrops(): void {
     if (this.#dropsWriter.bytes > 0) this.#drops.push(this.#dropsWriter.take(0, false));
-  }
-}
-
-function toDot(words: Uint32Array, at: number): Dot {
-  const counter = (words[at + 1] as number) * 2 ** 32 + (words[at + 2] as number);
-  try {
-    return dotOf(words[at] as number as Dot['actor'], counter);
-  } catch (thrown) {
-    throw new RibltError('corrupt', SynclineError.from(thrown).message);
   }
 }
 

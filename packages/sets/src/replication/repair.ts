@@ -11,7 +11,6 @@
 // S33  A dot that the version covers at the moment of applying is not added: it was seen, and may have been removed.
 // S34  A repair counts whole or not at all, whatever ends the process meanwhile.
 import { assert, type Dot, SynclineError, VersionVector } from '@syncline/kernel';
-import type { ByteList } from '../byte-list.js';
 import type { SetEntry } from '../engine/set-table.js';
 import type { SetsState } from '../engine/sets-state.js';
 import { wordOf } from '../memory/element-heap.js';
@@ -167,7 +166,7 @@ function findElement(
   payload: Payload,
   index: number,
 ): readonly [SetEntry | undefined, number] {
-  const set = state.sets.find(payload.sets as ByteList, payload.setOf(index));
+  const set = state.sets.find(payload.sets, payload.setOf(index));
   return [set, set === undefined ? 0 : state.find(set, payload.members, index)];
 }
 

@@ -92,12 +92,13 @@ export class Replica implements ChannelHandler, TurnFollower {
   #durable: VersionVector | undefined;
   #ownAppended = 0;
   #isOpen = false;
+  /** Peers were not asked yet, and the gate is closed for that. */
+  #isStarting = true;
   /** The gate lets operations of peers through in this call. */
   #isAdmitted = false;
   #isWaitingForGate = false;
   /** What peers know of our actor beyond what we do. */
   #ahead: VersionVector | undefined;
-  #raising: Promise<void> | undefined;
 
   constructor(deps: ReplicaDeps, options: ReplicaOptions) {
     this.#deps = deps;
@@ -130,8 +131,8 @@ export class Replica implements ChannelHandler, TurnFollower {
     const { mesh, clock, state } = this.#deps;
     this.#isOpen = true;
     this.#ownAppended = state.version.ownCounter;
-    mesh.open(epoch);
     for (const { encoded, base, last } of own) this.#channel.publish(encoded, base, last);
+    mesh.open(epoch);
     const stop = new AbortController();
     const timer = clock.setTimer(this.#options.startupDelayMs, () => stop.abort());
     try {
@@ -139,6 +140,7 @@ export class Replica implements ChannelHandler, TurnFollower {
       if (this.#ahead !== undefined) await this.#raiseEpoch(this.#ahead);
     } finally {
       timer.cancel();
+      this.#isStarting = false;
       hold.release();
     }
   }
@@ -316,8 +318,7 @@ export class Replica implements ChannelHandler, TurnFollower {
     if (version.counterOf(own) <= ownCounter) return false;
     const isFirst = this.#ahead === undefined;
     this.#ahead = (this.#ahead ?? state.version.toVector()).copy().merge(version);
-    if (isFirst && this.#raising === undefined && !this.#deps.gate.isClosed)
-      void this.#raiseLater();
+    if (isFirst && !this.#isStarting) void this.#raiseLater();
     return true;
   }
 

@@ -143,8 +143,8 @@ export class FakeMesh implements Mesh, MeshChannel {
     for (const { actor, base: first, count, dependencies, start, end } of decodeOperations(
       encoded,
     )) {
-      const own = actorId(this.#options.nodeId, this.#epoch);
-      if (actor !== own || first !== next) throw new RangeError('published out of order');
+      const isOwn = actor === actorId(this.#options.nodeId, this.#epoch) || !this.#isOpen;
+      if (!isOwn || first !== next) throw new RangeError('published out of order');
       next += count;
       const operation = {
         actor,

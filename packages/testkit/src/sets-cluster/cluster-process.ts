@@ -1,8 +1,14 @@
-// One node of a cluster of sets: the real sets over a simulated disk, with a client. The mesh is the real one over a
-// simulated network, or one that loses much.
-import { assert, type Durability, type Metrics, VersionVector } from '@syncline/kernel';
+// One node of a cluster of sets: the real sets over a simulated disk, with a client, and over the real mesh or one that
+// loses much.
+import {
+  assert,
+  type Connection,
+  type Durability,
+  type Metrics,
+  VersionVector,
+} from '@syncline/kernel';
 import type { SeededRandom, SimPorts } from '@syncline/kernel/testing';
-import { createMesh, type Mesh, type MeshOptions } from '@syncline/mesh';
+import { type ChannelHandler, createMesh, type Mesh } from '@syncline/mesh';
 import type { openSets, Sets, SetsOptions } from '@syncline/sets';
 import { FakeMesh, type FakeMessage, parseVersion, Talk } from '@syncline/sets/testing';
 import { createBusyClock } from '../sets-node/busy-clock.js';
@@ -14,9 +20,10 @@ export interface ClusterPlan {
   readonly nodeIds: readonly number[];
   readonly limits: NonNullable<SetsOptions['limits']>;
   readonly pullLimits: NonNullable<SetsOptions['pullLimits']>;
+  /** `fake`: operations are never sent again, so that pulls have work. */
+  readonly mesh: 'fake' | 'real';
   readonly pendingMax: number;
-  /** Undefined: a mesh that loses operations, and never sends them again. */
-  readonly realMesh: Partial<MeshOptions> | undefined;
+  readonly ringBytesMax: number;
   readonly turnMsMax: number;
   readonly betweenMsMax: number;
   readonly membersCount: number;
@@ -40,66 +47,91 @@ const SETS = ['a', 'b'];
 const MESH_PORT = 7403;
 
 export class ClusterProcess {
-  readonly #fake: FakeMesh | undefined;
   readonly #mesh: Mesh;
+  readonly #fakeMesh: FakeMesh | undefined;
   readonly #deps: ClusterProcessDeps;
   readonly #content = new LogContent();
   #sets: Sets | undefined;
 
   constructor(deps: ClusterProcessDeps) {
     this.#deps = deps;
-    const { nodeId, ports, plan } = deps;
-    if (plan.realMesh !== undefined) {
-      this.#mesh = createMesh(ports, {
-        ...plan.realMesh,
-        nodeId,
-        clusterId: CLUSTER_ID,
-        peers: plan.nodeIds.map((id) => ({ nodeId: id, host: `n${id}`, port: MESH_PORT })),
-        secret: 'secret',
-      });
-      return;
+    const { nodeId, ports, plan, random, send } = deps;
+    if (plan.mesh === 'fake') {
+      this.#fakeMesh = new FakeMesh(
+        { clock: ports.clock, random: random.fork('mesh'), send },
+        {
+          nodeId,
+          peers: plan.nodeIds.filter((id) => id !== nodeId),
+          pendingMax: plan.pendingMax,
+        },
+      );
     }
-    const send = (peer: number, message: FakeMessage) => {
-      if ('version' in message) this.#checkShown(message.version);
-      deps.send(peer, message);
-    };
-    this.#fake = new FakeMesh(
-      { clock: ports.clock, random: deps.random.fork('mesh'), send },
-      {
-        nodeId,
-        peers: plan.nodeIds.filter((id) => id !== nodeId),
-        pendingMax: plan.pendingMax,
-      },
-    );
-    this.#mesh = this.#fake;
+    const peers = plan.nodeIds.map((id) => ({ nodeId: id, host: `n${id}`, port: MESH_PORT }));
+    const { pendingMax: bufferSize, ringBytesMax } = plan;
+    this.#mesh =
+      this.#fakeMesh ??
+      createMesh(ports, {
+        ...{ nodeId, clusterId: CLUSTER_ID, peers, secret: 'secret' },
+        ...{ bufferSize: Math.max(1, bufferSize), ringBytesMax },
+      });
   }
 
-  /** A message of the mesh that loses much. */
-  receive(from: number, message: FakeMessage): void {
-    this.#fake?.receive(from, message);
+  receive(peer: number, message: FakeMessage): void {
+    this.#fakeMesh?.receive(peer, message);
   }
 
   async start(): Promise<void> {
     const { nodeId, ports, plan, history, random, open } = this.#deps;
     const clock = createBusyClock(ports.clock, random.fork('turns'), plan.turnMsMax);
     const files = watchLog(ports.files, this.#content, history);
-    if (plan.realMesh !== undefined)
-      await ports.network.listen({ host: ports.nodeName, port: MESH_PORT }, (connection) =>
-        this.#mesh.accept(connection),
-      );
     const onBug = (thrown: unknown) => void Promise.reject(thrown); // unhandled: the run fails
     const sets = await open(
-      { ...ports, clock, files, mesh: this.#mesh, metrics: probing(ports), onBug },
+      { ...ports, clock, files, mesh: this.#watchedMesh(), metrics: probing(ports), onBug },
       { ...plan, nodeId, clusterId: CLUSTER_ID },
     );
     // What was read is durable: the log was synced when it was opened.
     this.#content.appended.merge(sets.version());
     this.#content.synced.merge(sets.version());
     this.#sets = sets;
+    if (this.#fakeMesh === undefined) void this.#listen();
     void this.#endIfFailed(sets);
     if (nodeId === plan.nodeIds[0] && plan.preloadedCount > 0 && sets.version().size === 0)
       void this.#preload(sets);
     void this.#runClient(sets);
+  }
+
+  async #listen(): Promise<void> {
+    const { network } = this.#deps.ports;
+    const accept = (connection: Connection) => this.#mesh.accept(connection);
+    await network.listen({ host: '0.0.0.0', port: MESH_PORT }, accept);
+  }
+
+  /** Sees every version that the sets show to their peers. */
+  #watchedMesh(): Mesh {
+    const mesh = this.#mesh;
+    const watched = (handler: ChannelHandler): ChannelHandler => ({
+      appliedCounter: (actor) => handler.appliedCounter(actor),
+      version: () => {
+        const version = handler.version();
+        this.#checkShown(version);
+        return version;
+      },
+      deliver: (operation) => handler.deliver(operation),
+      message: (peer, kind, body) => handler.message(peer, kind, body),
+      peerUp: (peer, version) => handler.peerUp(peer, version),
+      peerDown: (peer) => handler.peerDown(peer),
+      pullWanted: (peer, reason) => handler.pullWanted(peer, reason),
+    });
+    return {
+      channel: (name, handler) => mesh.channel(name, watched(handler)),
+      open: (epoch) => mesh.open(epoch),
+      changeEpoch: (epoch) => mesh.changeEpoch(epoch),
+      accept: (connection) => mesh.accept(connection),
+      firstContact: (signal) => mesh.firstContact(signal),
+      peers: () => mesh.peers(),
+      close: () => mesh.close(),
+      [Symbol.asyncDispose]: () => mesh.close(),
+    };
   }
 
   /** What it shows, checked; undefined while it cannot be read. */

@@ -1,4 +1,4 @@
-// Two to five nodes of replicated sets, their clients, and everything that can go wrong between and below them.
+// Three nodes of replicated sets, their clients, and everything that can go wrong between and below them.
 import { assert } from '@syncline/kernel';
 import type { MessageLink, SeededRandom, SimNode, Simulation } from '@syncline/kernel/testing';
 import { openSets } from '@syncline/sets';
@@ -63,13 +63,9 @@ function planCluster(random: SeededRandom): ClusterPlan {
       symbolsMax: pick(128, 16_384),
       stepRows: pick(1, 1, 4, 256),
     },
+    mesh: pick('fake', 'real'),
     pendingMax: pick(0, 4, 1_000),
-    realMesh: pick(undefined, {
-      bufferSize: pick(4, 65_536),
-      ringBytesMax: pick(500, 5_000, 64 * 1024 * 1024),
-      ackTimeoutMs: pick(50, 500),
-      maxRetries: pick(0, 5),
-    }),
+    ringBytesMax: pick(100, 1_000, 1_000_000),
     turnMsMax: pick(0, 3, 10),
     betweenMsMax: pick(20, 60, 200),
     membersCount: pick(3, 8),

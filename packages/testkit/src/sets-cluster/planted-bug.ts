@@ -13,6 +13,7 @@ const edit = (file: string, find: string, replace: string): SourceEdit => ({ fil
 
 const SERVER = 'replication/pull-server';
 const PULLER = 'replication/puller';
+const REMOVES = 'replication/missed-removes';
 const REPAIR = 'replication/repair';
 const REPAIRS = 'replication/repairs';
 const REPLICA = 'replication/replica';
@@ -108,11 +109,11 @@ const BUGS = {
       'if (version.covers(dot)) this.#listed?.add(dot.actor, dot.counter);',
       'this.#listed?.add(dot.actor, dot.counter);',
     ),
-    edit(PULLER, 'if (from + length - 1 > version.counterOf(actor))', 'if (length < 0)'),
+    edit(REMOVES, 'if (from + length - 1 > version.counterOf(actor))', 'if (length < 0)'),
     edit(
-      PULLER,
-      'this.#mine?.deleteRun(actor, from, length);',
-      'this.#mine?.deleteRun(actor, from + 1, length);',
+      REMOVES,
+      'this.#mine.deleteRun(actor, from, length);',
+      'this.#mine.deleteRun(actor, from + 1, length);',
     ),
   ),
 } as const satisfies Readonly<Record<string, Bug>>;

@@ -32,52 +32,81 @@ export function drivePull(
   from: SetsState,
   options: DrivenPullOptions = {},
 ): DrivenPullResult {
-  const limits = { ...pullLimits, ...options.limits };
-  const bytes = { open: 0, offer: 0, payload: 0, symbols: 0, more: 0, done: 0 };
-  const toServer: PullMessage[] = [];
-  const toPuller: PullMessage[] = [];
-  const carry = (queue: PullMessage[]) => (message: PullMessage) => {
-    const encoded = encodePull(message);
-    bytes[message.kind] += encoded.length;
-    const received = decodePull(MessageKind[message.kind], encoded);
-    queue.push(options.onMessage?.(received) ?? received);
-  };
-  const listing = options.listing ?? false;
-  const puller = new Puller({ state: to, limits, send: carry(toServer) }, { session: 7, listing });
-  let server: PullServer | undefined;
-  puller.open();
-  const finish = (outcome: 'applied' | PullEnd): DrivenPullResult => {
-    puller.close();
-    server?.close();
-    const totalBytes = Object.values(bytes).reduce((sum, each) => sum + each, 0);
-    return { outcome, bytes, totalBytes };
-  };
-  for (;;) {
-    options.meanwhile?.();
-    for (const message of toServer.splice(0)) {
-      if (message.kind === 'open') {
-        const answer = answerAtOnce(from, message);
-        if (answer !== undefined) carry(toPuller)(answer);
-        else server = new PullServer({ state: from, limits, send: carry(toPuller) }, message);
-      } else if (message.kind === 'more') {
-        server?.receive(message);
-      }
-    }
-    const served = server?.step() ?? 'wait';
-    for (const message of toPuller.splice(0)) puller.receive(message);
-    const pulled = puller.step();
-    if (pulled === 'ready') break;
-    if (pulled !== 'more' && pulled !== 'wait') return finish(pulled);
-    if (served === 'wait' && pulled === 'wait' && toServer.length === 0 && toPuller.length === 0)
-      throw new Error('the pull stands still');
+  return new DrivenPull(to, from, options).run();
+}
+
+class DrivenPull {
+  readonly #to: SetsState;
+  readonly #from: SetsState;
+  readonly #options: DrivenPullOptions;
+  readonly #limits: PullLimits;
+  readonly #bytes = { open: 0, offer: 0, payload: 0, symbols: 0, more: 0, done: 0 };
+  readonly #toServer: PullMessage[] = [];
+  readonly #toPuller: PullMessage[] = [];
+  readonly #puller: Puller;
+  #server: PullServer | undefined;
+
+  constructor(to: SetsState, from: SetsState, options: DrivenPullOptions) {
+    this.#to = to;
+    this.#from = from;
+    this.#options = options;
+    this.#limits = { ...pullLimits, ...options.limits };
+    const send = (message: PullMessage) => this.#carry(message, this.#toServer);
+    const { listing = false } = options;
+    this.#puller = new Puller({ state: to, limits: this.#limits, send }, { session: 7, listing });
   }
-  options.meanwhile?.();
-  const offer = puller.offer;
-  if (offer === undefined) throw new Error('a pull that is ready had an offer');
-  for (const frame of puller.drops()) run(applyDrops(to, new Payload(frame, 'corrupt')));
-  for (const frame of puller.takeFrames()) run(applyAdds(to, new Payload(frame, 'corrupt')));
-  mergeVersion(to, offer.version);
-  return finish('applied');
+
+  run(): DrivenPullResult {
+    this.#puller.open();
+    let end: PullEnd | 'ready' | undefined;
+    while (end === undefined) {
+      this.#options.meanwhile?.();
+      end = this.#step();
+    }
+    if (end === 'ready') this.#apply();
+    this.#puller.close();
+    this.#server?.close();
+    const totalBytes = Object.values(this.#bytes).reduce((sum, each) => sum + each, 0);
+    return { outcome: end === 'ready' ? 'applied' : end, bytes: this.#bytes, totalBytes };
+  }
+
+  #step(): PullEnd | 'ready' | undefined {
+    for (const message of this.#toServer.splice(0)) this.#serve(message);
+    const served = this.#server?.step() ?? 'wait';
+    for (const message of this.#toPuller.splice(0)) this.#puller.receive(message);
+    const pulled = this.#puller.step();
+    if (pulled !== 'more' && pulled !== 'wait') return pulled;
+    const isQuiet = this.#toServer.length + this.#toPuller.length === 0;
+    if (served === 'wait' && pulled === 'wait' && isQuiet) throw new Error('the pull stands still');
+    return undefined;
+  }
+
+  #serve(message: PullMessage): void {
+    if (message.kind === 'more') this.#server?.receive(message);
+    if (message.kind !== 'open') return;
+    const send = (answer: PullMessage) => this.#carry(answer, this.#toPuller);
+    const answer = answerAtOnce(this.#from, message);
+    if (answer !== undefined) send(answer);
+    else this.#server = new PullServer({ state: this.#from, limits: this.#limits, send }, message);
+  }
+
+  #carry(message: PullMessage, queue: PullMessage[]): void {
+    const encoded = encodePull(message);
+    this.#bytes[message.kind] += encoded.length;
+    const received = decodePull(MessageKind[message.kind], encoded);
+    queue.push(this.#options.onMessage?.(received) ?? received);
+  }
+
+  #apply(): void {
+    this.#options.meanwhile?.();
+    const { offer } = this.#puller;
+    if (offer === undefined) throw new Error('a pull that is ready had an offer');
+    for (const frame of this.#puller.drops())
+      run(applyDrops(this.#to, new Payload(frame, 'corrupt')));
+    for (const frame of this.#puller.takeFrames())
+      run(applyAdds(this.#to, new Payload(frame, 'corrupt')));
+    mergeVersion(this.#to, offer.version);
+  }
 }
 
 /** What this state has made in its turn; the turn is over afterwards. */

@@ -218,7 +218,8 @@ test('a peer with too much to catch up with has to pull', () => {
   cursor.up(0);
   expect(countersOf(cursor.next(0, 0))).toBe('evicted');
   cursor.onAck(1, 1, 0);
-  expect(cursor.mode).toBe('behind'); // still too much
+  expect(cursor.mode).toBe('behind'); // still too much: it is reminded soon
+  expect(cursor.dueMs).toBe(500);
   cursor.onAck(20, 20, 0);
   expect(cursor.mode).toBe('live');
   push(ring, [1]);

@@ -190,6 +190,9 @@ export class PushCursor {
       this.#isPullWanted = false;
     } else if (this.#mode !== 'behind') {
       this.#fallBehind(nowMs);
+    } else {
+      // It has pulled, and more was written meanwhile.
+      this.#dueMs = Math.min(this.#dueMs, nowMs + this.#options.ackTimeoutMs);
     }
   }
 

@@ -1,4 +1,5 @@
 // The library's interface, and RESP sessions on top of it, over the simulated disk.
+import { silentMetrics } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { openSets } from './local-sets.js';
@@ -192,4 +193,22 @@ test('a disk that failed takes no more writes in this process', () =>
     await expect(add()).rejects.toMatchObject({ code: 'storage-failed' });
     expect(sets.status().health).toBe('failed');
     await sets.close();
+  }));
+
+test('gauges follow while nothing is written', () =>
+  runInSimulation(1, async (ports) => {
+    const gauges = new Map<string, number>();
+    const set = (name: string, value: number) => void gauges.set(name, value);
+    const metrics = { ...silentMetrics, set };
+    const sets = await openSets({ ...ports, metrics }, identity);
+    await sets.add(bytes('a'), [bytes('x')]);
+    const members = sets.members(bytes('a'))[Symbol.asyncIterator]();
+    await members.next();
+    await ports.clock.sleep(1_100);
+    expect(gauges.get('syncline_sets_pins')).toBe(1);
+    await members.return?.();
+    await ports.clock.sleep(1_100);
+    expect(gauges.get('syncline_sets_pins')).toBe(0);
+    await sets.close();
+    expect(ports.node.pendingTimersCount).toBe(0);
   }));

@@ -29,8 +29,10 @@ import { SetsState } from './sets-state.js';
 import { LoopShare, Turns } from './turns.js';
 import { WriteGate } from './write-gate.js';
 
-/** How often gauges follow, at most. */
+/** How often gauges follow while something is written, at most. */
 const GAUGES_MS = 100;
+/** How often they follow while nothing is: the last checkpoint grows older, and pins close. */
+const IDLE_GAUGES_MS = 1_000;
 /** How often a start on a full disk tries again to store its epoch. */
 const CLAIM_RETRY_MS = 1_000;
 const PROGRESS_LOG_MS = 1_000;
@@ -81,6 +83,7 @@ export class SetsEngine {
   #progress: LoadProgress | undefined;
   #isLoaded = false;
   #isClosing = false;
+  #gaugesTimer: Timer | undefined;
   #gaugesMs = Number.NEGATIVE_INFINITY;
   #gaugedOperations = 0;
   #peakBytes = 0;
@@ -214,7 +217,7 @@ export class SetsEngine {
       elements: this.state.digest.liveDots,
       ms: Math.round(clock.nowMs() - startedMs),
     });
-    this.#reportGauges();
+    this.#watchGauges();
     this.#checkpoints?.startIfDue();
   }
 
@@ -232,6 +235,7 @@ export class SetsEngine {
     this.keyspace.refuseWrites(error);
     this.#gate.shut(error);
     this.#claimTimer?.cancel();
+    this.#gaugesTimer?.cancel();
     try {
       if (files === undefined || this.#log === undefined) return;
       await this.#checkpoints?.stop();
@@ -312,6 +316,13 @@ export class SetsEngine {
     this.keyspace.refuseWrites(error);
     this.#gate.shut(error);
     this.#checkpoints?.dispose();
+  }
+
+  #watchGauges(): void {
+    this.#reportGauges();
+    if (this.#isClosing) return;
+    const again = () => this.#watchGauges();
+    this.#gaugesTimer = this.#deps.clock.setTimer(IDLE_GAUGES_MS, again, { unref: true });
   }
 
   #reportGauges(): void {

@@ -34,7 +34,12 @@ import type { SetsState } from './sets-state.js';
 import { RecordKind } from './turns.js';
 
 const LOG_DIRECTORY = 'log';
-const CHUNK_BYTES = 1024 * 1024;
+/** Read at once from a checkpoint: some milliseconds of work, after which others run. */
+const CHUNK_BYTES = 128 * 1024;
+/** Records of the log up to this size are replayed at once. */
+const RECORD_BYTES_AT_ONCE = 256 * 1024;
+/** Of a larger one, steps between which others run: 512 members each. */
+const STEPS_PER_SLICE = 8;
 
 export interface LoadDeps {
   readonly state: SetsState;
@@ -92,6 +97,9 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
     takenMs = header.takenMs;
   }
   let replayed = 0;
+  const countReplayed = () => {
+    replayed += 1;
+  };
   const log = await SegmentLog.open(
     { files, logger, clock },
     {
@@ -102,7 +110,10 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
       replayFrom: number + 1,
       mustBeWhole: identity.state === 'clean',
       onRecord: (_number, kind, body) => {
-        replayed += replay(state, kind, body);
+        const operations = replay(state, kind, body, countReplayed);
+        if (body.length > RECORD_BYTES_AT_ONCE) return runInSlices(operations, nextTurn);
+        for (const _ of operations);
+        return undefined;
       },
       onProgress: (readBytes) => {
         deps.onProgress(checkpointBytes + readBytes, totalBytes);
@@ -124,20 +135,32 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
   return { log, replayed, checkpoint: { number, bytes: checkpointBytes, takenMs } };
 }
 
-function replay(state: SetsState, kind: number, body: Uint8Array): number {
+/** Each step applies a part of the record. Nothing else may change the state before all are done. */
+function* replay(
+  state: SetsState,
+  kind: number,
+  body: Uint8Array,
+  onOperation: () => void,
+): Generator<void, void, undefined> {
   if (kind !== RecordKind.operations) {
     throw new SynclineError(
       'corrupt',
       `the log holds a record of kind ${kind}, which this version does not know`,
     );
   }
-  let operations = 0;
   for (const operation of decodeOperations(body)) {
-    for (const _ of applyOperation(state, operation));
-    operations += 1;
+    yield* applyOperation(state, operation);
+    onOperation();
   }
   state.settleTurn();
-  return operations;
+}
+
+async function runInSlices(steps: Iterable<void>, nextTurn: () => Promise<void>): Promise<void> {
+  let count = 0;
+  for (const _ of steps) {
+    count += 1;
+    if (count % STEPS_PER_SLICE === 0) await nextTurn();
+  }
 }
 
 async function logBytes(files: Files): Promise<number> {

@@ -88,16 +88,17 @@ export function exceedsOperation(args: ByteList, from: number): boolean {
   return !isSmall && partEnd(args, from, elementsMax, OPERATION_BYTES) < args.length;
 }
 
-/** SADD and SREM in parts; returns how many members were absent, or present. */
+/** Adds or removes the words behind `key`, in parts; returns how many members were absent, or present. */
 export async function changeInParts(
-  { args, keyspace }: CommandContext,
+  { args, keyspace }: Pick<CommandContext, 'args' | 'keyspace'>,
+  key: number,
   kind: 'add' | 'remove',
   hold: WriteHold,
 ): Promise<number> {
   let changed = 0;
-  for (let from = 2; from < args.length; ) {
+  for (let from = key + 1; from < args.length; ) {
     const to = partEnd(args, from, PART_ELEMENTS_MAX, PART_BYTES_MAX);
-    changed += keyspace[kind](args, 1, from, to);
+    changed += keyspace[kind](args, key, from, to);
     from = to;
     const pause = hold.nextPart();
     if (pause !== undefined) await pause;

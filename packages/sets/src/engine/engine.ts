@@ -242,7 +242,7 @@ export class SetsEngine {
       elements: this.state.digest.liveDots,
       ms: Math.round(clock.nowMs() - startedMs),
     });
-    this.#gauges.report();
+    this.#gauges.watch();
     this.#checkpoints?.startIfDue();
   }
 
@@ -261,6 +261,7 @@ export class SetsEngine {
     if (this.replica !== undefined) await this.replica.stop();
     this.#gate.shut(error);
     this.#claimTimer?.cancel();
+    this.#gauges.stop();
     try {
       if (files === undefined || this.#log === undefined) return;
       await this.#checkpoints?.stop();

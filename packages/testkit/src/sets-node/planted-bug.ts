@@ -65,8 +65,8 @@ const BUGS = {
     /S4: the operation .* follows|S2: no serial order/,
     edit(
       'engine/sets-state',
-      'if (this.#ownCounterBefore >= 0)',
-      'if (this.#ownCounterBefore < -1)',
+      'this.version.restore(this.version.own, this.#ownCounterBefore);',
+      ';',
     ),
   ),
   /** The digest depends on the order of the changes. */

@@ -194,7 +194,14 @@ test('S19 a large record is replayed in slices, and what it has written is there
       },
     };
     const state = new SetsState(createOrderKeys('test'));
-    const deps = { ...ports, clock, state, limits: engineLimits, onProgress: () => {} };
+    const deps = {
+      ...ports,
+      clock,
+      state,
+      limits: engineLimits,
+      onProgress: () => {},
+      keepsOwn: false,
+    };
     const loaded = await load(deps, { nodeId: 1, clusterId: 'test', epoch: 1, state: 'open' });
     expect([loaded.replayed, state.digest.xor]).toEqual([1, digest.xor]);
     expect(state.digest.liveDots).toBe(30_000);

@@ -234,7 +234,7 @@ test('M1 operations written one behind the other are one message, as Protobuf-ES
       const heads = [...readOperationHeads(message)].map(({ actor, base, last, dependencies }) => [
         dot(actor, base),
         last - base + 1,
-        (dependencies ?? new VersionVector()).toString(),
+        VersionVector.of(...dependencies).toString(),
       ]);
       expect(heads).toEqual(
         independent.map(({ dot: first, count, dependencies }) => [

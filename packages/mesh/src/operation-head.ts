@@ -2,7 +2,7 @@
 //
 // An operation is only decoded as far as delivery needs it, so that pushing it on costs little and a new kind of
 // body needs no change here.
-import { type ActorId, actorId, DOT_BYTES, VersionVector } from '@syncline/kernel';
+import { type ActorId, actorId, DOT_BYTES, type Dot, kernelLimits } from '@syncline/kernel';
 import { delimitedTag, varintTag, WireReader } from './wire.js';
 
 export interface OperationHead {
@@ -11,8 +11,8 @@ export interface OperationHead {
   readonly base: number;
   /** The last of them. */
   readonly last: number;
-  /** Counters of other actors that must be applied before it. Undefined: none. */
-  readonly dependencies: VersionVector | undefined;
+  /** Counters of other actors that must be applied before it. */
+  readonly dependencies: readonly Dot[];
   /** With tag and length, a view of the message that it came in. */
   readonly encoded: Uint8Array;
 }
@@ -23,6 +23,7 @@ const countTag = varintTag(2);
 const dependenciesTag = delimitedTag(3);
 const bodyTag = delimitedTag(4);
 const wordEnd = 2 ** 32;
+const none: readonly Dot[] = [];
 
 /** One after the other from an Operations message. Bytes that are wrong further on throw further on. */
 export function* readOperationHeads(message: Uint8Array): Iterable<OperationHead> {
@@ -52,24 +53,18 @@ function skipTag(reader: WireReader): number {
 
 function readHead(message: Uint8Array, start: number, from: number, end: number): OperationHead {
   const reader = new WireReader(message, from, end);
-  let actor: ActorId | undefined;
-  let base = 0;
+  let first: Dot | undefined;
   let count = 0;
-  let dependencies: VersionVector | undefined;
+  let dependencies: readonly Dot[] | undefined;
   let hasBody = false;
   while (!reader.isAtEnd) {
     const tag = reader.varint();
-    if (tag === dotTag && actor === undefined) {
-      const at = dotAt(reader);
-      actor = actorId(
-        (message[at] ?? 0) * 256 + (message[at + 1] ?? 0),
-        wordAt(message, at) & 0xffff,
-      );
-      base = wordAt(message, at + 4) * wordEnd + wordAt(message, at + 8);
+    if (tag === dotTag && first === undefined) {
+      first = readDots(reader, 1)[0];
     } else if (tag === countTag && count === 0) {
       count = reader.varint();
     } else if (tag === dependenciesTag && dependencies === undefined) {
-      dependencies = VersionVector.fromBytes(reader.delimited());
+      dependencies = readDots(reader, kernelLimits.versionVectorEntriesMax.value);
     } else if (tag === bodyTag && !hasBody) {
       hasBody = true;
       reader.position = reader.delimitedEnd();
@@ -77,24 +72,39 @@ function readHead(message: Uint8Array, start: number, from: number, end: number)
       reader.fail(`field tag ${tag} is unknown in an operation, or comes twice`);
     }
   }
-  if (actor === undefined) return reader.fail('an operation has no dot');
+  if (first === undefined) return reader.fail('an operation has no dot');
+  const { actor, counter: base } = first;
   if (count === 0) reader.fail('an operation takes no counter');
-  if (base < 1 || base > Number.MAX_SAFE_INTEGER - (count - 1)) {
-    reader.fail(`${count} counters from ${base} on are not within 1 to 2^53 - 1`);
+  if (base > Number.MAX_SAFE_INTEGER - (count - 1)) {
+    reader.fail(`${count} counters from ${base} on go beyond 2^53 - 1`);
   }
-  if (dependencies !== undefined && dependencies.counterOf(actor) > 0) {
+  if (dependencies?.some((cause) => cause.actor === actor)) {
     reader.fail('an operation depends on its own actor');
   }
   const encoded = message.subarray(start, end);
-  return { actor, base, last: base + count - 1, dependencies, encoded };
+  return { actor, base, last: base + count - 1, dependencies: dependencies ?? none, encoded };
 }
 
-function dotAt(reader: WireReader): number {
+/** A field of dots, sorted and of different actors. Not by `VersionVector`, which would take twice the time. */
+function readDots(reader: WireReader, entriesMax: number): readonly Dot[] {
   const end = reader.delimitedEnd();
-  const at = reader.position;
-  if (end - at !== DOT_BYTES) reader.fail(`a dot has ${end - at} bytes, not ${DOT_BYTES}`);
-  reader.position = end;
-  return at;
+  const length = end - reader.position;
+  if (length % DOT_BYTES !== 0) reader.fail(`${length} bytes are not a multiple of ${DOT_BYTES}`);
+  if (length > entriesMax * DOT_BYTES) reader.fail(`more than ${entriesMax} dots`);
+  const dots: Dot[] = [];
+  let previous = -1;
+  for (; reader.position < end; reader.position += DOT_BYTES) {
+    const word = wordAt(reader.bytes, reader.position);
+    const high = wordAt(reader.bytes, reader.position + 4);
+    const counter = high * wordEnd + wordAt(reader.bytes, reader.position + 8);
+    if (word <= previous) reader.fail('actors are repeated or out of order');
+    if (counter < 1 || counter > Number.MAX_SAFE_INTEGER) {
+      reader.fail(`counter ${counter} is not from 1 to 2^53 - 1`);
+    }
+    previous = word;
+    dots.push({ actor: actorId(word >>> 16, word & 0xffff), counter });
+  }
+  return dots;
 }
 
 function wordAt(bytes: Uint8Array, at: number): number {

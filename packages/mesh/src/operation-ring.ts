@@ -165,8 +165,15 @@ export class OperationRing {
     );
     this.#endBytes += encoded.length;
     this.#endOperations += operations;
-    const ends = { endBytes: this.#endBytes, endOperations: this.#endOperations };
-    this.#chunks.push({ base, last, encoded, operations, publishedMs, ...ends });
+    this.#chunks.push({
+      base,
+      last,
+      encoded,
+      operations,
+      endBytes: this.#endBytes,
+      endOperations: this.#endOperations,
+      publishedMs,
+    });
     this.#last = last;
   }
 

@@ -211,7 +211,7 @@ test('M21 ranges that overlap a held one are not held', () => {
     actor,
     base,
     last: base + count - 1,
-    dependencies: undefined,
+    dependencies: [],
     encoded: new Uint8Array(1),
   });
   const pending = new PendingOperations({ operationsMax: 10, bytesMax: 100 });
@@ -237,6 +237,6 @@ test('a held operation does not keep the frame that it came in', () => {
   const frame = new Uint8Array(1_000_000);
   const pending = new PendingOperations({ operationsMax: 10, bytesMax: 100 });
   const encoded = frame.subarray(5, 15);
-  pending.hold({ actor: actorId(1, 0), base: 5, last: 5, dependencies: undefined, encoded });
+  pending.hold({ actor: actorId(1, 0), base: 5, last: 5, dependencies: [], encoded });
   expect(pending.lowest(actorId(1, 0))?.encoded.buffer.byteLength).toBe(10);
 });

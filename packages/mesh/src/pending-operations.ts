@@ -11,7 +11,7 @@
 // M20  An operation is ready when it is next for its actor and all its dependencies are applied: causal order.
 // M21  Per actor the held ranges rise and do not overlap: nothing is held twice.
 // M22  At most `operationsMax` operations and `bytesMax` bytes are held, and the counts are exact.
-import { type ActorId, assert } from '@syncline/kernel';
+import { type ActorId, assert, type Dot } from '@syncline/kernel';
 import type { OperationHead } from './operation-head.js';
 
 export interface PendingOptions {
@@ -37,7 +37,7 @@ interface Queue {
   /** End of the run without a gap that starts with the lowest. */
   runLast: number;
   /** The lowest cannot be ready before this counter of that actor is applied. Undefined: look at it. */
-  waitsFor: { readonly actor: ActorId; readonly counter: number } | undefined;
+  waitsFor: Dot | undefined;
 }
 
 const compactAbove = 1_024;
@@ -176,9 +176,9 @@ export function readiness(operation: OperationHead, applied: AppliedCounter): Re
 function missingCause(
   { actor, base, dependencies }: OperationHead,
   applied: AppliedCounter,
-): { readonly actor: ActorId; readonly counter: number } | undefined {
+): Dot | undefined {
   if (applied(actor) < base - 1) return { actor, counter: base - 1 };
-  for (const cause of dependencies?.entries() ?? []) {
+  for (const cause of dependencies) {
     if (applied(cause.actor) < cause.counter) return cause;
   }
   return undefined;

@@ -3,7 +3,15 @@
 // It checks each delivery, commits after a while as a disk does, can undo what it has not committed, can refuse for a
 // while, and repairs by asking a peer for all operations that it lacks. It repairs only when the mesh wants it, or when
 // a peer connects that has something which nobody will push: a lost operation that nobody noticed stays lost.
-import { type ActorId, assert, type Clock, dot, type Timer, VersionVector } from '@syncline/kernel';
+import {
+  type ActorId,
+  assert,
+  type Clock,
+  dot,
+  formatDot,
+  type Timer,
+  VersionVector,
+} from '@syncline/kernel';
 import type { ChannelHandler, DeliveredOperation, MeshChannel, PullReason } from '../mesh.js';
 import { type OperationHead, readOperationHeads } from '../operation-head.js';
 import { encodeOperation } from './encode-operation.js';
@@ -132,9 +140,9 @@ export class AddOnlySlice implements ChannelHandler {
     const { actor, base, last, dependencies } = head;
     const applied = this.appliedCounter(actor);
     assert(applied === base - 1, `M23: ${base} is not next for ${actor}, which is at ${applied}`);
-    if (dependencies !== undefined && !this.#memory.dominates(dependencies)) {
-      const [wanted, known] = [dependencies.toString(), this.#memory.toString()];
-      assert(false, `M23: it depends on ${wanted}, and only ${known} is applied`);
+    for (const cause of dependencies) {
+      if (this.#memory.covers(cause)) continue;
+      assert(false, `M23: it depends on ${formatDot(cause)}, which is not applied`);
     }
     this.#memory.advance(actor, last);
     this.#uncommitted.push({ head, isOwn });

@@ -25,11 +25,7 @@ const BUGS = {
   /** Dependencies are not looked at. */
   'mesh-no-causality': bug(
     /M23: it depends on/,
-    edit(
-      'pending-operations',
-      'for (const cause of dependencies?.entries() ?? [])',
-      'for (const cause of [])',
-    ),
+    edit('pending-operations', 'for (const cause of dependencies)', 'for (const cause of [])'),
   ),
   /** A dropped operation is acknowledged like a held one, and nobody pulls. */
   'mesh-ack-of-dropped': bug(
@@ -56,8 +52,8 @@ const BUGS = {
     /M23: |M9: |M24: |M10: /,
     edit(
       'operation-head',
-      'base = wordAt(message, at + 4) * wordEnd + wordAt(message, at + 8);',
-      'base = wordAt(message, at + 8) || 1;',
+      'const counter = high * wordEnd + wordAt(reader.bytes, reader.position + 8);',
+      'const counter = high * 0 + wordAt(reader.bytes, reader.position + 8) || 1;',
     ),
   ),
   /** The ring frees what peers have merely received. */

@@ -161,6 +161,8 @@ class LocalSets implements Sets {
     const { failure, fullBy, phase, progress } = this.#engine;
     if (failure !== undefined) return { health: 'failed', reason: failure.message };
     if (phase === 'loading') {
+      if (progress === undefined && this.#engine.isLoadingFromPeer)
+        return { health: 'loading', reason: 'loading the sets from a peer' };
       const { loadedBytes = 0, totalBytes = 0 } = progress ?? {};
       const percent = totalBytes === 0 ? 0 : Math.floor((100 * loadedBytes) / totalBytes);
       return { health: 'loading', reason: `loading the sets, ${percent}% read` };

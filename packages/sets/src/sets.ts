@@ -7,6 +7,7 @@ import type {
   Logger,
   Metrics,
   Random,
+  SynclineError,
   VersionVector,
 } from '@syncline/kernel';
 import type { Mesh, PeerStatus } from '@syncline/mesh';
@@ -26,6 +27,11 @@ export interface SetsDeps {
    * peers in it, this node is alone.
    */
   readonly mesh?: Mesh;
+  /**
+   * Peers know operations of this node that it does not, and it has made others: it takes no more writes and must be
+   * stopped. Default: `status` tells.
+   */
+  onConflict?(error: SynclineError): void;
   /** Memory of the process as the system sees it, for INFO. Default: 0. */
   processBytes?(): number;
   /** A bug of ours in a command that nobody waits for any more. Default: it is thrown from a microtask. */

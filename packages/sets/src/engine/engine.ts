@@ -20,11 +20,11 @@ import {
   type VersionVector,
 } from '@syncline/kernel';
 import type { Mesh } from '@syncline/mesh';
-import { setsLimits } from '../limits.js';
 import { createOrderKeys } from '../memory/order-hash.js';
+import type { OwnOperations } from '../replication/committed-turns.js';
 import { type PullLimits, pullLimits } from '../replication/pull-limits.js';
 import { Repairs } from '../replication/repairs.js';
-import { type OwnOperations, Replica } from '../replication/replica.js';
+import { Replica } from '../replication/replica.js';
 import { Checkpoints } from './checkpoints.js';
 import { EngineGauges } from './engine-gauges.js';
 import { type EngineLimits, engineLimits } from './engine-limits.js';
@@ -51,6 +51,7 @@ export interface EngineDeps {
   readonly metrics: Metrics;
   /** To other nodes. Without it, or without peers in it, this node is alone. */
   readonly mesh?: Mesh;
+  onConflict?(error: SynclineError): void;
 }
 
 export interface EngineOptions {
@@ -141,6 +142,10 @@ export class SetsEngine {
     if (!this.#isLoaded || this.#repairs.isLoading) return 'loading';
     if (this.turns.failure !== undefined && this.turns.durability === 'synced') return 'failed';
     return this.#isClosing ? 'closing' : 'serving';
+  }
+
+  get isLoadingFromPeer(): boolean {
+    return this.#repairs.isLoading;
   }
 
   get failure(): SynclineError | undefined {
@@ -341,19 +346,13 @@ export class SetsEngine {
     const { mesh, clock, random, logger, metrics } = this.#deps;
     if (mesh === undefined || mesh.peers().length === 0) return undefined;
     const { state, turns } = this;
-    const { nodeId, startupDelayMs, pullIntervalMs, pullLimits: limits } = this.#options;
     const raiseEpoch = (seen: VersionVector) => this.#raiseEpoch(seen);
     return new Replica(
       {
         ...{ mesh, state, turns, gate: this.#gate, loop, repairs: this.#repairs },
         ...{ clock, random, logger, metrics, raiseEpoch },
       },
-      {
-        nodeId,
-        startupDelayMs: startupDelayMs ?? setsLimits.startupDelayMs.value,
-        pullIntervalMs: pullIntervalMs ?? setsLimits.pullIntervalMs.value,
-        ...(limits && { limits }),
-      },
+      this.#options,
     );
   }
 
@@ -389,10 +388,11 @@ export class SetsEngine {
   }
 
   #onFailed(error: SynclineError): void {
-    this.#deps.logger.error('the disk failed, writes are refused until a restart', { error });
+    this.#deps.logger.error('the sets failed, writes are refused until a restart', { error });
     this.keyspace.refuseWrites(error);
     this.#gate.shut(error);
     this.#checkpoints?.dispose();
     void this.replica?.leave();
+    if (error.code === 'conflict') this.#deps.onConflict?.(error);
   }
 }

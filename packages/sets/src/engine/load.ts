@@ -17,8 +17,8 @@ import { setsLimits } from '../limits.js';
 import type { DotWords } from '../memory/element-row.js';
 import { decodeOperations } from '../operation/decode-operations.js';
 import type { Operation } from '../operation/operation.js';
+import type { OwnOperations } from '../replication/committed-turns.js';
 import { RepairReplay } from '../replication/repair.js';
-import type { OwnOperations } from '../replication/replica.js';
 import {
   CheckpointDecoder,
   type CheckpointHeader,

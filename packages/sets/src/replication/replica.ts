@@ -15,6 +15,7 @@ import {
   type Metrics,
   type Random,
   SynclineError,
+  type Timer,
   type VersionVector,
 } from '@syncline/kernel';
 import type {
@@ -30,9 +31,11 @@ import type { SetsState } from '../engine/sets-state.js';
 import type { LoopShare, TurnFollower, Turns } from '../engine/turns.js';
 import type { WriteGate } from '../engine/write-gate.js';
 import type { WriteHold } from '../keyspace.js';
+import { setsLimits } from '../limits.js';
 import { decodeOperations } from '../operation/decode-operations.js';
 import type { Operation } from '../operation/operation.js';
 import type { OperationWriter } from '../operation/operation-writer.js';
+import { CommittedTurns, type OwnOperations } from './committed-turns.js';
 import { type PullLimits, pullLimits } from './pull-limits.js';
 import { decodePull, encodePull, MessageKind, type PullMessage } from './pull-messages.js';
 import { Pulls } from './pulls.js';
@@ -59,25 +62,9 @@ export interface ReplicaDeps {
 
 export interface ReplicaOptions {
   readonly nodeId: number;
-  readonly startupDelayMs: number;
-  readonly pullIntervalMs: number;
-  readonly limits?: Partial<PullLimits>;
-}
-
-/** Own operations from the log, for the ring of the mesh. */
-export interface OwnOperations {
-  readonly encoded: Uint8Array;
-  readonly base: number;
-  readonly last: number;
-}
-
-/** A turn that is in the log and may not leave yet. */
-interface Appended extends OwnOperations {
-  /** 0: it may leave once the turn is over. */
-  readonly number: number;
-  readonly hasForeign: boolean;
-  /** What was applied with it; only needed when it has a number. */
-  readonly version: VersionVector | undefined;
+  readonly startupDelayMs?: number | undefined;
+  readonly pullIntervalMs?: number | undefined;
+  readonly pullLimits?: Partial<PullLimits> | undefined;
 }
 
 export class Replica implements ChannelHandler, TurnFollower {
@@ -86,24 +73,22 @@ export class Replica implements ChannelHandler, TurnFollower {
   readonly #channel: MeshChannel;
   readonly #pulls: Pulls;
   readonly #served: ServedPulls;
-  /** Oldest first. */
-  readonly #queue: Appended[] = [];
-  /** What may be shown while the queue is not empty. */
-  #durable: VersionVector | undefined;
-  #ownAppended = 0;
+  readonly #turns: CommittedTurns;
   #isOpen = false;
   /** Peers were not asked yet, and the gate is closed for that. */
   #isStarting = true;
   /** The gate lets operations of peers through in this call. */
   #isAdmitted = false;
   #isWaitingForGate = false;
+  #deliveredInTurn = 0;
+  #resuming: Timer | undefined;
   /** What peers know of our actor beyond what we do. */
   #ahead: VersionVector | undefined;
 
   constructor(deps: ReplicaDeps, options: ReplicaOptions) {
     this.#deps = deps;
     this.#options = options;
-    const limits = { ...pullLimits, ...options.limits };
+    const limits = { ...pullLimits, ...options.pullLimits };
     const send = (peer: number, message: PullMessage) => this.#send(peer, message);
     const { repairs } = deps;
     this.#served = new ServedPulls({
@@ -120,9 +105,14 @@ export class Replica implements ChannelHandler, TurnFollower {
         makeWay: () => this.#makeWay(),
         isAheadOfUs: (version) => this.#isAheadOfUs(version),
       },
-      { intervalMs: options.pullIntervalMs },
+      { intervalMs: options.pullIntervalMs ?? setsLimits.pullIntervalMs.value },
     );
     this.#channel = deps.mesh.channel('sets', this);
+    this.#turns = new CommittedTurns({
+      state: deps.state,
+      publish: ({ encoded, base, last }) => this.#channel.publish(encoded, base, last),
+      acknowledge: () => this.#channel.committed(),
+    });
     deps.turns.follow(this);
   }
 
@@ -130,11 +120,12 @@ export class Replica implements ChannelHandler, TurnFollower {
   async open(epoch: number, own: readonly OwnOperations[], hold: WriteHold): Promise<void> {
     const { mesh, clock, state } = this.#deps;
     this.#isOpen = true;
-    this.#ownAppended = state.version.ownCounter;
+    this.#turns.startAfter(state.version.ownCounter);
     for (const { encoded, base, last } of own) this.#channel.publish(encoded, base, last);
     mesh.open(epoch);
     const stop = new AbortController();
-    const timer = clock.setTimer(this.#options.startupDelayMs, () => stop.abort());
+    const { startupDelayMs = setsLimits.startupDelayMs.value } = this.#options;
+    const timer = clock.setTimer(startupDelayMs, () => stop.abort());
     try {
       await mesh.firstContact(stop.signal);
       if (this.#ahead !== undefined) await this.#raiseEpoch(this.#ahead);
@@ -155,7 +146,7 @@ export class Replica implements ChannelHandler, TurnFollower {
   /** The disk has failed: peers must not count on this node. */
   async leave(): Promise<void> {
     await this.stop();
-    await this.#deps.mesh.close();
+    await this.#deps.mesh.close().catch(() => undefined); // nobody counts on a goodbye
   }
 
   get channel(): MeshChannel {
@@ -186,27 +177,35 @@ export class Replica implements ChannelHandler, TurnFollower {
   }
 
   version(): VersionVector {
-    return this.#queue.length > 0 && this.#durable !== undefined
-      ? this.#durable.copy()
-      : this.#deps.state.settledVersion();
+    return this.#turns.version();
   }
 
   deliver(delivered: DeliveredOperation): 'taken' | 'wait' {
-    const { state, turns, gate, repairs, clock } = this.#deps;
+    const { state, turns, gate, repairs } = this.#deps;
     if (!this.#isOpen || turns.failure !== undefined) return 'wait';
     if (repairs.isLoading || (gate.isClosed && !this.#isAdmitted)) {
       this.#waitForGate();
       return 'wait';
     }
+    if (this.#deliveredInTurn >= setsLimits.turnCommandsMax.value) {
+      this.#resumeAfter(0);
+      return 'wait';
+    }
+    this.#deliveredInTurn += 1;
     const operation = decodeDelivered(delivered);
     const addsMembers = hasAdds(operation);
-    for (const _ of applyOperation(state, operation));
+    try {
+      for (const _ of applyOperation(state, operation));
+    } catch (thrown) {
+      this.#cannotHold(delivered, thrown);
+      return 'wait';
+    }
     state.record.addForeign(delivered.encoded, addsMembers);
     try {
       turns.foreignEnded();
     } catch (thrown) {
       assert(thrown instanceof SynclineError, 'an operation that is not stored says why');
-      clock.setTimer(FULL_RETRY_MS, () => this.#channel.resume());
+      this.#resumeAfter(FULL_RETRY_MS);
       return 'wait';
     }
     return 'taken';
@@ -238,37 +237,17 @@ export class Replica implements ChannelHandler, TurnFollower {
   // What turns report.
 
   appended(record: OperationWriter, number: number): void {
-    const { state } = this.#deps;
-    const base = this.#ownAppended + 1;
-    const last = state.version.ownCounter;
-    this.#ownAppended = last;
-    if (this.#queue.length === 0) this.#durable = undefined;
-    if (number > 0) this.#durable ??= state.settledVersion(); // of the turn before
-    this.#queue.push({
-      number,
-      encoded: last < base ? new Uint8Array(0) : record.ownBytes(),
-      base,
-      last,
-      hasForeign: record.hasForeign,
-      version: number > 0 ? state.version.toVector() : undefined,
-    });
+    this.#turns.appended(record, number);
   }
 
   /** The turn is over: what need not wait for a sync leaves. */
   turnEnded(): void {
-    this.synced(0);
+    this.#deliveredInTurn = 0;
+    this.#turns.synced(0);
   }
 
   synced(number: number): void {
-    let hasForeign = false;
-    while (this.#queue[0] !== undefined && this.#queue[0].number <= number) {
-      const appended = this.#queue.shift() as Appended;
-      hasForeign ||= appended.hasForeign;
-      if (appended.version !== undefined) this.#durable = appended.version;
-      const { encoded, base, last } = appended;
-      if (last >= base && this.#isOpen) this.#channel.publish(encoded, base, last);
-    }
-    if (hasForeign) this.#channel.committed();
+    this.#turns.synced(number);
   }
 
   undone(record: OperationWriter): void {
@@ -285,6 +264,24 @@ export class Replica implements ChannelHandler, TurnFollower {
     const body = encodePull(message);
     this.#deps.metrics.add('syncline_sets_pull_bytes_total', body.length, { kind: message.kind });
     return this.#channel.send(peer, MessageKind[message.kind], body);
+  }
+
+  /** Goes on with operations of peers that wait: in a later turn, or after a while. */
+  #resumeAfter(ms: number): void {
+    this.#resuming ??= this.#deps.clock.setTimer(ms, () => {
+      this.#resuming = undefined;
+      this.#deliveredInTurn = 0;
+      this.#channel.resume();
+    });
+  }
+
+  /** Memory does not suffice for an operation, which is half applied: the node must stop. */
+  #cannotHold({ encoded }: DeliveredOperation, thrown: unknown): void {
+    const { state, turns } = this.#deps;
+    if (!(thrown instanceof SynclineError) || thrown.code !== 'limit-exceeded') throw thrown;
+    state.record.addForeign(encoded, true);
+    turns.fail(thrown);
+    turns.commitNow(); // undoes it
   }
 
   /** Operations of peers wait like other writers, and go on together. */
@@ -318,7 +315,7 @@ export class Replica implements ChannelHandler, TurnFollower {
     if (version.counterOf(own) <= ownCounter) return false;
     const isFirst = this.#ahead === undefined;
     this.#ahead = (this.#ahead ?? state.version.toVector()).copy().merge(version);
-    if (isFirst && !this.#isStarting) void this.#raiseLater();
+    if (isFirst && !this.#isStarting) this.#raiseLater().catch(() => undefined); // the gate is shut
     return true;
   }
 
@@ -340,7 +337,7 @@ export class Replica implements ChannelHandler, TurnFollower {
         before,
         epoch,
       });
-      this.#ownAppended = 0;
+      this.#turns.startAfter(0);
       this.#ahead = undefined;
       mesh.changeEpoch(epoch);
     } catch (thrown) {

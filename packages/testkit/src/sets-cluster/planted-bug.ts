@@ -17,6 +17,7 @@ const REMOVES = 'replication/missed-removes';
 const REPAIR = 'replication/repair';
 const REPAIRS = 'replication/repairs';
 const REPLICA = 'replication/replica';
+const COMMITTED = 'replication/committed-turns';
 const WRONG = /S([1-7]|20|3[0-6]): /;
 
 const BUGS = {
@@ -65,12 +66,16 @@ const BUGS = {
   /** T8: the version is what memory holds. */
   'sets-version-too-early': bug(
     /S5: /,
-    edit(REPLICA, ': this.#deps.state.settledVersion();', ': this.#deps.state.version.toVector();'),
+    edit(
+      COMMITTED,
+      ': this.#deps.state.settledVersion();',
+      ': this.#deps.state.version.toVector();',
+    ),
   ),
   /** T8: in class synced the version does not wait for the sync. */
   'sets-version-not-synced': bug(
     /S5: /,
-    edit(REPLICA, '? this.#durable.copy()', '? this.#deps.state.settledVersion()'),
+    edit(COMMITTED, '? this.#durable.copy()', '? this.#deps.state.settledVersion()'),
   ),
   /** T8: the version of a repair is merged before all of it is in. */
   'sets-repair-merged-early': bug(

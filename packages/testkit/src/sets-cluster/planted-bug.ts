@@ -56,7 +56,7 @@ const BUGS = {
   ),
   /** T7: operations are published before they are stored. */
   'sets-publish-too-early': bug(
-    /S[1-6]: |published out of order/,
+    /S[1-6]: |published out of order|an operation that is not stored says why/,
     edit(
       'engine/turns',
       'if (this.#fullBy === undefined && !isLarge) {',

@@ -128,7 +128,10 @@ export interface MeshChannel {
   resume(): void;
   /** Sends one message to one peer. False: it is not connected, or too much is unsent to it. */
   send(peer: number, kind: number, body: Uint8Array): boolean;
-  /** The committed versions of the peers that answer, ours not included. Ends early when `count` have answered. */
+  /**
+   * The committed versions of the peers that answer, ours not included. Ends early when `count` have answered.
+   * Rejects with `overloaded` when too many callers wait; so does `whenApplied`.
+   */
   askVersions(count: number, signal: AbortSignal): Promise<readonly VersionVector[]>;
   /** Peers that have applied our operations up to this counter. */
   appliedCount(counter: number): number;

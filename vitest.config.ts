@@ -35,6 +35,9 @@ const jobsKills = Number(process.env['JOBS_KILLS'] ?? 20);
 /** How often a server of sets is killed under load, in each class of durability. */
 const setsKills = Number(process.env['SETS_KILLS'] ?? 3);
 
+/** How many faults strike a cluster of sets under load. */
+const setsClusterRounds = Number(process.env['SETS_CLUSTER_ROUNDS'] ?? 6);
+
 /** Up to how many differences the cost curve of reconciliation is measured: 1,000, or up to 100,000. */
 const ribltDifferencesMax = Number(process.env['RIBLT_DIFFERENCES_MAX'] ?? 1_000);
 
@@ -55,6 +58,7 @@ function project(name: string, options: ProjectOptions): TestProjectInlineConfig
         setsSequences,
         setsCrashSeeds,
         setsKills,
+        setsClusterRounds,
         jobsContenders,
         jobsCrashSeeds,
         jobsHistories,
@@ -75,10 +79,11 @@ const integration: ProjectOptions = {
   globalSetup: 'scripts/test/build-programs.mjs',
 };
 
-/** Most of them load, starve, kill or measure a server. */
+/** They load or starve a server and watch how long others wait. */
 const aloneFiles = [
-  'e2e/{fair,jobs}-*.int.test.ts',
-  'e2e/sets-{full-disk,hostile-clients,killed,large-commands,loop-holds,memory}.int.test.ts',
+  'e2e/fair-{hostile-clients,redis-lost,service-killed}.int.test.ts',
+  'e2e/jobs-{full-disk,hostile-clients,network,tasks}.int.test.ts',
+  'e2e/sets-{full-disk,hostile-clients,large-commands,loop-holds,memory}.int.test.ts',
 ];
 
 export default defineConfig({

@@ -18,6 +18,7 @@ import { compare } from './measure.js';
 import { benchTable, factsLines } from './report.js';
 import { ribltBenches } from './riblt.js';
 import { setsBenches } from './sets.js';
+import { setsClusterBenches } from './sets-cluster.js';
 import { setsCostBenches } from './sets-costs.js';
 import { storageBenches } from './storage.js';
 import { streamsStateBenches } from './streams-state.js';
@@ -34,6 +35,7 @@ const benches: readonly AnyBench[] = [
   ...ribltBenches,
   ...setsBenches,
   ...setsCostBenches,
+  ...setsClusterBenches,
   ...jobsWriteBenches,
   ...jobsFanoutBenches,
   ...jobsLocalBenches,

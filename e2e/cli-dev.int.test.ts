@@ -29,7 +29,10 @@ async function nodesOf(dev: CliProcess, count: number): Promise<readonly Node[]>
 interface Status {
   readonly nodeId: number;
   readonly dataDir: string;
+  readonly peers: readonly { readonly state: string }[];
 }
+
+const POLL = { timeout: 20_000, interval: 50 };
 
 async function statusOf({ url }: Node): Promise<Status | undefined> {
   const response = await fetch(`${url}/api/status`).catch(() => undefined);
@@ -47,8 +50,10 @@ test('three nodes; one dies and the rest goes on; Ctrl-C stops all and leaves no
   await using dev = start(directory.path);
   const nodes = await nodesOf(dev, 3);
   expect(nodes.map(({ node }) => node)).toEqual([1, 2, 3]);
-  expect(dev.stderr).toContain('These nodes are separate');
   for (const node of nodes) expect((await statusOf(node))?.nodeId).toBe(node.node);
+  const connectedOf = async (node: Node) =>
+    (await statusOf(node))?.peers.filter(({ state }) => state === 'connected').length;
+  for (const node of nodes) await expect.poll(() => connectedOf(node), POLL).toBe(2);
 
   const [first, second] = nodes;
   if (first === undefined || second === undefined) throw new Error('three nodes were started');

@@ -138,9 +138,9 @@ export const kernelLimits = defineLimits({
     why: 'Body of one record of a segment log. A larger one is refused; it also bounds what a damaged length can make a start hold in memory.',
   },
   logReadChunkBytes: {
-    value: 1024 * 1024,
+    value: 128 * 1024,
     unit: 'bytes',
-    why: 'Read at once when a segment log is opened, about a millisecond of replay. Between two chunks the caller can let others run.',
+    why: 'Read at once when a segment log is opened: some milliseconds of replay. Between two chunks the caller can let others run.',
   },
   logIndexStepBytes: {
     value: 256 * 1024,

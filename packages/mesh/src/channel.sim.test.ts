@@ -148,7 +148,10 @@ async function runSeed(seed: number): Promise<number> {
       const isEqual = others.every((other) => first?.equals(other));
       if (isEqual && lags.every((lag) => lag === 0)) break;
       const state = members.map(({ disk }) => disk.version.toString()).join(' | ');
-      assert(simulation.nowMs < deadlineMs, `M9: not equal after a minute: ${state}, lags ${lags}`);
+      assert(
+        simulation.nowMs < deadlineMs,
+        `M9: not equal after a minute: ${state}, lags ${lags.join()}`,
+      );
     }
     for (const { channel } of members) channel.close();
     return members.reduce((sum, { disk }) => sum + disk.log.length, 0);

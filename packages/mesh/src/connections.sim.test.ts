@@ -183,6 +183,7 @@ test('M7 a peer that falls silent is dead after 5 s, and dialled again', async (
     for (const { mesh } of nodes) {
       expect(mesh.peers()).not.toMatchObject([{ state: 'connected' }]);
       expect(mesh.peers()[0]?.lastError).toContain('nothing was received for 5000 ms');
+      expect(mesh.peers()[0]?.silentMs).toBeGreaterThan(5_000);
     }
     simulation.network.heal();
     await clock.sleep(12_000);

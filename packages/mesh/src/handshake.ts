@@ -72,11 +72,6 @@ export class Handshake {
     return this.#state;
   }
 
-  /** What the peer calls itself, or whom we have dialled. Not proved before `done`. */
-  get claimedNodeId(): number | undefined {
-    return this.#options.dialledNodeId ?? this.#hello?.nodeId;
-  }
-
   /** What is sent first: the Hello of the dialler. */
   start(): readonly Frame[] {
     const { dialledNodeId } = this.#options;

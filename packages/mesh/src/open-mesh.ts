@@ -201,7 +201,7 @@ class OpenMesh implements Mesh {
   }
 
   #statusOf(peer: Peer): PeerStatus {
-    const { nodeId, address, link, lastError, reconnects } = peer;
+    const { nodeId, address, silentMs, lastError, reconnects } = peer;
     const sum = { lagOperations: 0, unackedOperations: 0, pendingOperations: 0, retries: 0 };
     let lagMs = 0;
     let behindMs: number | undefined;
@@ -218,7 +218,6 @@ class OpenMesh implements Mesh {
     const isBehind = peer.state === 'connected' && behindMs !== undefined;
     const state = isBehind ? 'behind' : peer.state;
     const sinceMs = isBehind ? this.#deps.clock.nowMs() - (behindMs ?? 0) : peer.sinceMs;
-    const silentMs = link?.silentMs;
     return { nodeId, address, state, sinceMs, silentMs, ...sum, lagMs, reconnects, lastError };
   }
 

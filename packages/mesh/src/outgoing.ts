@@ -195,7 +195,10 @@ export class Outgoing {
       this.#perform(receiver, link, action);
       if (receiver.link !== link) return; // the connection ended meanwhile
     }
-    if (link.unsentBytes >= windowBytes) void this.#pumpWhenDrained(receiver, link);
+    if (link.unsentBytes >= windowBytes) {
+      cursor.assess(nowMs, link.unsentBytes);
+      void this.#pumpWhenDrained(receiver, link);
+    }
     this.#planTimer(receiver);
   }
 

@@ -54,6 +54,8 @@ export class Peer {
   readonly #options: PeerOptions;
   /** Authenticated, and in use. */
   #link: PeerLink | undefined;
+  /** When the last byte of a connection came that has ended. */
+  #lastReceivedMs: number | undefined;
   #upMs = 0;
   #state: PeerState = 'down';
   #sinceMs: number;
@@ -75,8 +77,11 @@ export class Peer {
     this.#sinceMs = deps.clock.nowMs();
   }
 
-  get link(): PeerLink | undefined {
-    return this.#link;
+  /** Since the last byte of the peer, over any connection; undefined before the first. */
+  get silentMs(): number | undefined {
+    if (this.#link !== undefined) return this.#link.silentMs;
+    const lastMs = this.#lastReceivedMs;
+    return lastMs === undefined ? undefined : this.#deps.clock.monotonicMs() - lastMs;
   }
 
   get state(): PeerState {
@@ -143,6 +148,7 @@ export class Peer {
     const isCurrent = this.#link === link;
     if (!isCurrent && (this.#link !== undefined || !link.isDialled)) return;
     const { clock, logger } = this.#deps;
+    if (isCurrent) this.#lastReceivedMs = clock.monotonicMs() - link.silentMs;
     this.#link = undefined;
     if (this.#state === 'connected') {
       logger.info('peer disconnected', { peer: this.nodeId, reason: why });

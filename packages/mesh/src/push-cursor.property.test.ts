@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { meshLimits } from './limits.js';
 import { readOperationHeads } from './operation-head.js';
 import { OperationRing } from './operation-ring.js';
-import { type PushAction, PushCursor } from './push-cursor.js';
+import { type PushAction, PushCursor, type PushMode } from './push-cursor.js';
 import { encodeOperation } from './testing/encode-operation.js';
 
 const actor = actorId(1, 0);
@@ -218,12 +218,113 @@ test('a peer with too much to catch up with has to pull', () => {
   cursor.up(0);
   expect(countersOf(cursor.next(0, 0))).toBe('evicted');
   cursor.onAck(1, 1, 0);
-  expect(cursor.mode).toBe('behind'); // still too much
+  expect(cursor.mode).toBe('behind'); // still too much: it is reminded soon
+  expect(cursor.dueMs).toBe(500);
   cursor.onAck(20, 20, 0);
   expect(cursor.mode).toBe('live');
   push(ring, [1]);
   expect(countersOf(cursor.next(0, 200_000))).toBe('evicted');
 });
+
+/** What happens to a peer that has acknowledged 2 of 4 operations, and what its mode is then. */
+const events = {
+  up: ({ cursor }) => cursor.up(2),
+  down: ({ cursor }) => cursor.down(),
+  'new ack': ({ cursor }) => cursor.onAck(3, 3, 0),
+  'old ack': ({ cursor }) => cursor.onAck(1, 1, 0),
+  'nack gap': ({ cursor }) => cursor.onNack('gap', 3, 0),
+  'nack overflow': ({ cursor }) => cursor.onNack('overflow', 3, 0),
+  'nack loading': ({ cursor }) => cursor.onNack('loading', 3, 0),
+  'nack beyond the end': ({ cursor }) => cursor.onNack('gap', 9, 0),
+  'nack before the ring': ({ cursor }) => cursor.onNack('gap', 1, 0),
+  'retries exhausted': ({ cursor }) => {
+    for (let each = 0; each < 7; each += 1) cursor.onTimer(cursor.dueMs, 0);
+  },
+  'out of the ring': ({ ring, cursor }) => {
+    push(ring, [1, 1, 1, 1]);
+    ring.free(8);
+    push(ring, [1]);
+    cursor.next(0, 0);
+  },
+} as const satisfies Record<string, (subject: { ring: OperationRing; cursor: PushCursor }) => void>;
+
+const modes: Record<PushMode, Record<keyof typeof events, PushMode>> = {
+  down: {
+    up: 'live',
+    down: 'down',
+    'new ack': 'down',
+    'old ack': 'down',
+    'nack gap': 'down',
+    'nack overflow': 'down',
+    'nack loading': 'down',
+    'nack beyond the end': 'down',
+    'nack before the ring': 'down',
+    'retries exhausted': 'down',
+    'out of the ring': 'down',
+  },
+  live: {
+    up: 'live',
+    down: 'down',
+    'new ack': 'live',
+    'old ack': 'live',
+    'nack gap': 'live',
+    'nack overflow': 'overflowed',
+    'nack loading': 'overflowed',
+    'nack beyond the end': 'live',
+    'nack before the ring': 'behind',
+    'retries exhausted': 'behind',
+    'out of the ring': 'behind',
+  },
+  overflowed: {
+    up: 'live',
+    down: 'down',
+    'new ack': 'live',
+    'old ack': 'overflowed',
+    'nack gap': 'live',
+    'nack overflow': 'overflowed',
+    'nack loading': 'overflowed',
+    'nack beyond the end': 'overflowed',
+    'nack before the ring': 'behind',
+    'retries exhausted': 'behind',
+    'out of the ring': 'overflowed', // noticed by the next retry
+  },
+  behind: {
+    up: 'live',
+    down: 'down',
+    'new ack': 'live',
+    'old ack': 'behind',
+    'nack gap': 'behind',
+    'nack overflow': 'behind',
+    'nack loading': 'behind',
+    'nack beyond the end': 'behind',
+    'nack before the ring': 'behind',
+    'retries exhausted': 'behind',
+    'out of the ring': 'behind',
+  },
+};
+
+function cursorIn(mode: PushMode): { ring: OperationRing; cursor: PushCursor } {
+  const subject = newCursor();
+  const { ring, cursor } = subject;
+  for (let each = 0; each < 4; each += 1) push(ring, [1]);
+  ring.free(1);
+  if (mode !== 'down') cursor.up(2);
+  if (mode === 'live' || mode === 'overflowed') cursor.next(0, 0);
+  if (mode === 'overflowed') cursor.onNack('overflow', 3, 0);
+  if (mode === 'behind') cursor.onNack('gap', 1, 0);
+  expect(cursor.mode).toBe(mode);
+  return subject;
+}
+
+for (const mode of Object.keys(modes) as PushMode[]) {
+  for (const event of Object.keys(events) as (keyof typeof events)[]) {
+    test(`M12 M13 ${mode}: ${event} leads to ${modes[mode][event]}`, () => {
+      const subject = cursorIn(mode);
+      events[event](subject);
+      expect(subject.cursor.mode).toBe(modes[mode][event]);
+    });
+  }
+}
 
 /** A peer that applies in order, forgets what it has not committed, and answers when it likes. */
 class ModelPeer {

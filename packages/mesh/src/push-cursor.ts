@@ -110,13 +110,16 @@ export class PushCursor {
     this.#applied = 0;
   }
 
+  /** Notices that what the peer needs next has left the ring, or that it has too much to catch up with. */
+  assess(nowMs: number, unsentBytes: number): void {
+    if (this.#mode !== 'live' || this.#sent >= this.#deps.ring.last) return;
+    if (!this.#canPushAfter(this.#sent, unsentBytes)) this.#fallBehind(nowMs);
+  }
+
   /** The next thing to send now. `unsentBytes` are those of the connection. */
   next(nowMs: number, unsentBytes: number): PushAction | undefined {
-    const { ring } = this.#deps;
-    if (this.#mode === 'live' && this.#sent < ring.last) {
-      if (this.#canPushAfter(this.#sent, unsentBytes)) return this.#push(nowMs);
-      this.#fallBehind(nowMs);
-    }
+    this.assess(nowMs, unsentBytes);
+    if (this.#mode === 'live' && this.#sent < this.#deps.ring.last) return this.#push(nowMs);
     if (!this.#isPullWanted) return undefined;
     this.#isPullWanted = false;
     return { kind: 'evicted' };
@@ -152,7 +155,7 @@ export class PushCursor {
 
   /** `unsentBytes` above 0: the peer cannot have received everything yet. */
   onTimer(nowMs: number, unsentBytes: number): PushAction | undefined {
-    if (nowMs < this.#dueMs) return undefined;
+    if (this.#mode === 'down' || nowMs < this.#dueMs) return undefined;
     if (this.#mode === 'behind') {
       this.#isPullWanted = true;
       this.#dueMs = nowMs + meshLimits.pullRequestMs.value;
@@ -190,6 +193,9 @@ export class PushCursor {
       this.#isPullWanted = false;
     } else if (this.#mode !== 'behind') {
       this.#fallBehind(nowMs);
+    } else {
+      // It has pulled, and more was written meanwhile.
+      this.#dueMs = Math.min(this.#dueMs, nowMs + this.#options.ackTimeoutMs);
     }
   }
 

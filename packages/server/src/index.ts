@@ -10,7 +10,6 @@ export {
   type LogStream,
   type PinoLoggerOptions,
 } from './logs/pino-logger.js';
-export type { MeshAcceptor } from './mesh/mesh-acceptor.js';
 export { serverMetrics } from './metrics-list.js';
 export type { Check } from './readiness.js';
 export type { RespPeer, RespSession, RespSessions } from './resp/resp-session.js';

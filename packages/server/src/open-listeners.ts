@@ -79,12 +79,12 @@ function openResp(context: ServerContext, slices: readonly SlicePart[]): Promise
   );
 }
 
-function openMesh(context: ServerContext, slices: readonly SlicePart[]): Promise<ServerListener> {
-  const { connectionsMax, port } = context.config.mesh;
-  const acceptor = slices.find(({ running }) => running.mesh !== undefined)?.running.mesh;
-  assert(acceptor !== undefined, 'the mesh is opened for a slice that owns it');
+function openMesh(context: ServerContext): Promise<ServerListener> {
+  const { config, mesh } = context;
+  const { connectionsMax, port } = config.mesh;
+  assert(mesh !== undefined, 'the listener of the mesh is opened for a mesh');
   return openMeshListener(
-    { ...context, acceptor, ended: context.end.signal },
+    { ...context, mesh, ended: context.end.signal },
     { address: addressOf(context, port), connectionsMax },
   );
 }

@@ -1,5 +1,6 @@
 // What the parts of one server share. It holds nothing open.
 import { setMaxListeners } from 'node:events';
+import { createRequire } from 'node:module';
 import {
   type Clock,
   createTcpNetwork,
@@ -11,6 +12,14 @@ import {
   type SynclineError,
   type TcpNetworkOptions,
 } from '@syncline/kernel';
+import {
+  createMesh,
+  type Mesh,
+  type MeshDeps,
+  meshLimits,
+  meshMetrics,
+  type SnappyCodec,
+} from '@syncline/mesh';
 import { protocolLimits } from '@syncline/protocol';
 import { createTokenCheck, type TokenCheck } from './auth/bearer-token.js';
 import type { ServerConfig } from './config/server-config.js';
@@ -43,6 +52,8 @@ export interface ServerContext {
   /** Those that accept, in the order they were opened. */
   readonly listeners: ListeningAddress[];
   readonly createNetwork: CreateNetwork;
+  /** Undefined without peers. */
+  readonly mesh: Mesh | undefined;
   readonly fail: (error: SynclineError) => void;
   /** Resolves with the first error that a slice failed with. */
   readonly failed: Promise<SynclineError>;
@@ -65,7 +76,11 @@ export function createServerContext(
   slices: readonly Slice[],
 ): ServerContext {
   const logger = deps.logger.child({ node: config.nodeId });
-  const metrics = new PromMetrics([serverMetrics, ...slices.map((slice) => slice.metrics)]);
+  const metrics = new PromMetrics([
+    serverMetrics,
+    meshMetrics,
+    ...slices.map((slice) => slice.metrics),
+  ]);
   const limits = new LimitWatch({ ...deps, logger, metrics });
   const drain = new AbortController();
   setMaxListeners(0, drain.signal); // every event stream listens; Node would take them for a leak
@@ -78,7 +93,9 @@ export function createServerContext(
   limits.declare('kernel', kernelLimits);
   limits.declare('protocol', protocolLimits);
   limits.declare('server', serverLimits);
+  limits.declare('mesh', meshLimits);
   for (const slice of slices) limits.declare(slice.name, slice.limits);
+  const createNetwork = networkFactory(config);
   return {
     ...deps,
     config,
@@ -99,10 +116,40 @@ export function createServerContext(
     },
     startedMonotonicMs: deps.clock.monotonicMs(),
     listeners: [],
-    createNetwork: networkFactory(config),
+    createNetwork,
+    mesh: openMesh({ ...deps, logger, metrics, network: createNetwork({}) }, config),
     fail,
     failed,
   };
+}
+
+function openMesh(
+  deps: Omit<MeshDeps, 'snappy'>,
+  { nodeId, credentials, mesh }: ServerConfig,
+): Mesh | undefined {
+  if (mesh.peers.length === 0) return undefined;
+  const { meshSecret, tls } = credentials;
+  const snappy = mesh.compression ? loadSnappy(deps.logger) : undefined;
+  return createMesh(
+    { ...deps, ...(snappy === undefined ? {} : { snappy }) },
+    {
+      ...mesh,
+      nodeId,
+      secret: meshSecret?.reveal() ?? '',
+      usesCertificates: meshSecret === undefined && tls?.ca !== undefined,
+    },
+  );
+}
+
+/** An optional dependency: without it frames travel uncompressed. */
+function loadSnappy(logger: Logger): SnappyCodec | undefined {
+  try {
+    return createRequire(import.meta.url)('snappy') as SnappyCodec;
+  } catch {
+    const warning = 'mesh.compression has no effect: the package "snappy" is not installed.';
+    logger.warn('configuration', { warning });
+    return undefined;
+  }
 }
 
 function networkFactory({ credentials: { tls } }: ServerConfig): CreateNetwork {

@@ -1,5 +1,6 @@
 // The document at /api/status: what this node is, what it serves and how it is.
 import type { Clock, StorageHealth } from '@syncline/kernel';
+import type { Mesh, PeerStatus } from '@syncline/mesh';
 import type { LimitWatch, ReachedLimit } from './limit-watch.js';
 import type { ListeningAddress } from './listener.js';
 import type { Check, Readiness } from './readiness.js';
@@ -17,6 +18,8 @@ export interface ServerStatus {
   readonly listeners: readonly ListeningAddress[];
   readonly dataDir: string | undefined;
   readonly slices: readonly SliceReport[];
+  /** The other nodes of the cluster, as this node sees them. */
+  readonly peers: readonly PeerStatus[];
   readonly limitsReached: readonly ReachedLimit[];
 }
 
@@ -43,6 +46,7 @@ export interface StatusSources {
   readonly identity: ServerIdentity;
   readonly readiness: Readiness;
   readonly limits: LimitWatch;
+  readonly mesh: Pick<Mesh, 'peers'> | undefined;
   /** Grows while the server starts. */
   readonly listeners: readonly ListeningAddress[];
   readonly slices: readonly { report(): SliceReport }[];
@@ -59,6 +63,7 @@ export function reportStatus(sources: StatusSources): ServerStatus {
     checks,
     listeners: sources.listeners,
     slices: sources.slices.map((slice) => slice.report()),
+    peers: sources.mesh?.peers() ?? [],
     limitsReached: sources.limits.reachedLimits(),
   };
 }

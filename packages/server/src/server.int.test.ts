@@ -20,6 +20,9 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
+/** A node with peers has a mesh. */
+const PEERS = { mesh: { peers: ['2@127.0.0.1:1'] } };
+
 test('a server without slices opens HTTP only', async () => {
   await using server = await startTestServer([]);
   expect(server.announced).toEqual(['http']);
@@ -28,24 +31,12 @@ test('a server without slices opens HTTP only', async () => {
   expect(await ready.json()).toEqual({ ready: true, checks: [{ name: 'server', ok: true }] });
 });
 
-test('every listener that a slice uses is announced as soon as it accepts', async () => {
-  await using server = await startTestServer([new EchoSlice()]);
+test('every listener that is used is announced as soon as it accepts', async () => {
+  await using server = await startTestServer([new EchoSlice()], { settings: PEERS });
   expect(server.announced).toEqual(['mesh', 'grpc', 'resp', 'http']);
+  await using alone = await startTestServer([new EchoSlice()]);
+  expect(alone.announced).toEqual(['grpc', 'resp', 'http']);
   expect(server.listeners.every(({ port }) => port > 0)).toBe(true);
-});
-
-test('a node with peers says that it is on its own when nothing connects it to them', async () => {
-  const settings = { mesh: { peers: ['2@127.0.0.1:1'] } };
-  await using alone = await startTestServer([], { settings });
-  expect(alone.log).toContainEqual({
-    level: 'warn',
-    msg: 'configuration',
-    fields: { node: 1, peers: [2], warning: expect.stringContaining('mesh.peers has no effect') },
-  });
-  await using meshed = await startTestServer([new EchoSlice()], { settings });
-  await using single = await startTestServer([]);
-  for (const { log } of [meshed, single])
-    expect(log.filter(({ level }) => level === 'warn')).toEqual([]);
 });
 
 test('data lies in one store per slice, and survives a restart', async () => {
@@ -93,14 +84,18 @@ test.each(['http', 'grpc', 'resp', 'mesh'] as const)(
     const slice = new EchoSlice();
     const port = holder.port('http');
     const others = await freePort();
-    const settings = { mesh: { port: others }, [listener]: { port } };
+    const mesh = { ...PEERS.mesh, port: others };
+    const settings = {
+      mesh,
+      ...(listener === 'mesh' ? { mesh: { ...mesh, port } } : { [listener]: { port } }),
+    };
     await expect(startTestServer([slice], { settings })).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringContaining(`127.0.0.1:${port}`),
     });
     expect(slice.journal).toEqual(['start', 'draining', 'stop']);
     await using _again = await startTestServer([new EchoSlice()], {
-      settings: { mesh: { port: others } },
+      settings: { mesh },
     });
   },
 );
@@ -121,7 +116,6 @@ test('a stop drains: not ready, no new work, what is in flight is answered, slic
   const url = `http://127.0.0.1:${server.port('http')}`;
   const grpc = createEchoClient(server.port('grpc'));
   await using resp = await openRawClient(server.port('resp'));
-  await using mesh = await openRawClient(server.port('mesh'));
 
   const slowHttp = fetch(`${url}/api/echo/say/wait`);
   const slowCall = say(grpc, 'wait');
@@ -143,9 +137,6 @@ test('a stop drains: not ready, no new work, what is in flight is answered, slic
   expect((await stream).error).toBeUndefined();
   await expect(openRawClient(server.port('resp'))).rejects.toThrow();
   await expect(openRawClient(server.port('grpc'))).rejects.toThrow();
-  await expect(openRawClient(server.port('mesh'))).rejects.toThrow();
-  mesh.send('last change');
-  await until(() => mesh.text() === 'last change', 'the mesh still works');
   expect(first.journal).not.toContain('stop');
 
   first.release();
@@ -156,7 +147,6 @@ test('a stop drains: not ready, no new work, what is in flight is answered, slic
   expect(await stopped).toEqual({ inTime: true, failures: [] });
   expect(first.journal).toEqual(['start', 'draining', 'client gone', 'stop']);
   expect(second.journal).toEqual(['start', 'draining', 'stop']);
-  await mesh.closed; // the slice had left it open
   grpc.close();
 });
 

@@ -9,7 +9,7 @@
 //     flight, at most two thirds of the grace time, then the rest is cut
 //   3 the ports are closed, HTTP first: until here its own routes have answered
 //   2 the slices stop, last one first, and each closes its store behind it
-//   1 mesh connections that a slice has left are cut, the directory is released
+//   1 the mesh closes its connections, then the directory is released
 import {
   type Clock,
   Lifecycle,
@@ -58,20 +58,20 @@ export async function startServer(
   slices: readonly Slice[],
 ): Promise<RunningServer> {
   assertSlices(slices);
-  const names = usedListeners(slices);
+  const names = usedListeners(slices, config);
   checkExposure(config, names);
   const context = createServerContext(deps, config, slices);
   context.metrics.watchProcess();
-  warnOfPeersWithoutMesh(context, names);
   warnOfFewOpenFiles(context, config, names);
   const { graceMs } = config.shutdown;
   const lifecycle = new Lifecycle(context);
 
   const data = new DataPart(context);
+  const mesh = meshPart(context);
   const sliceParts = slices.map((slice) => createSlicePart(context, data, slice));
   const listenerParts = names.map((name) => createListenerPart(deps, context, name, sliceParts));
   const traffic = new TrafficPart({ ...context, listeners: listenerParts }, { graceMs });
-  for (const part of [data, ...sliceParts, ...listenerParts, traffic]) {
+  for (const part of [data, mesh, ...sliceParts, ...listenerParts, traffic]) {
     await lifecycle.start(undone(part, context.drain), graceMs);
   }
   context.logger.info('server ready', { version: context.identity.version });
@@ -84,13 +84,13 @@ export async function startServer(
   return { listeners: context.listeners, failed: context.failed, stop };
 }
 
-/** Whoever names peers believes that they are connected, so silence would be a promise. */
-function warnOfPeersWithoutMesh(context: ServerContext, names: readonly ListenerName[]): void {
-  const { peers } = context.config.mesh;
-  if (peers.length === 0 || names.includes('mesh')) return;
-  const warning =
-    'mesh.peers has no effect: there is no mesh yet. This node is on its own, and a majority is itself alone.';
-  context.logger.warn('configuration', { warning, peers: peers.map(({ nodeId }) => nodeId) });
+/** Opened by a slice, and closed behind all of them, so that peers get the last changes. */
+function meshPart({ mesh }: ServerContext): LifecyclePart {
+  return {
+    name: 'mesh',
+    start: () => Promise.resolve(),
+    stop: () => mesh?.close() ?? Promise.resolve(),
+  };
 }
 
 function createSlicePart(context: ServerContext, data: DataPart, slice: Slice): SlicePart {
@@ -99,7 +99,6 @@ function createSlicePart(context: ServerContext, data: DataPart, slice: Slice): 
     {
       ...context,
       logger: context.logger.child({ slice: name }),
-      network: context.createNetwork({}),
       openStorage: (directory) => data.openStorage(directory),
       openFiles: (directory) => data.openFiles(directory),
       limitReached: (limit) => context.limits.reached(name, limit),

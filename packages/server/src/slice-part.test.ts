@@ -2,7 +2,6 @@ import {
   createMemoryStorage,
   createSystemClock,
   createSystemRandom,
-  createTcpNetwork,
   silentMetrics,
 } from '@syncline/kernel';
 import { expect, test } from 'vitest';
@@ -21,7 +20,7 @@ function depsOf(
     random: createSystemRandom(),
     logger: recordingLogger(log),
     metrics: silentMetrics,
-    network: createTcpNetwork(),
+    mesh: undefined,
     draining: new AbortController().signal,
     limitReached: () => undefined,
     fail: () => undefined,

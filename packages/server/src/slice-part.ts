@@ -126,7 +126,7 @@ function notReady(reason: string): SliceStatus {
 
 /** The listeners were checked and counted by what the slice has declared. */
 function assertContributions({ name, listeners }: Slice, running: RunningSlice): void {
-  for (const listener of ['grpc', 'resp', 'mesh'] as const) {
+  for (const listener of ['grpc', 'resp'] as const) {
     const isDeclared = listeners.includes(listener);
     assert(isDeclared === (running[listener] !== undefined), `slice ${name} declares ${listener}`);
   }

@@ -1,17 +1,24 @@
 import { AssertionError } from '@syncline/kernel';
 import { expect, test } from 'vitest';
+import type { ServerConfig } from './config/server-config.js';
 import { assertSlices, usedListeners } from './slice-set.js';
 import { EchoSlice } from './testing/echo-slice.js';
+import { testConfig } from './testing/test-server.js';
+
+function configOf(peers: ServerConfig['mesh']['peers']): Pick<ServerConfig, 'mesh'> {
+  return { mesh: { ...testConfig({ settings: {} }).mesh, peers } };
+}
 
 test('only what a slice uses is opened, and HTTP last', () => {
-  expect(usedListeners([])).toEqual(['http']);
-  expect(usedListeners([new EchoSlice({ listeners: ['grpc'] })])).toEqual(['grpc', 'http']);
-  expect(
-    usedListeners([
-      new EchoSlice({ name: 'one', listeners: ['resp', 'mesh'] }),
-      new EchoSlice({ name: 'two', listeners: ['grpc'] }),
-    ]),
-  ).toEqual(['mesh', 'grpc', 'resp', 'http']);
+  const alone = configOf([]);
+  expect(usedListeners([], alone)).toEqual(['http']);
+  expect(usedListeners([new EchoSlice({ listeners: ['grpc'] })], alone)).toEqual(['grpc', 'http']);
+  const slices = [
+    new EchoSlice({ name: 'one', listeners: ['resp'] }),
+    new EchoSlice({ name: 'two', listeners: ['grpc'] }),
+  ];
+  const peers = [{ nodeId: 2, host: '127.0.0.1', port: 7413 }];
+  expect(usedListeners(slices, configOf(peers))).toEqual(['mesh', 'grpc', 'resp', 'http']);
 });
 
 test.each([

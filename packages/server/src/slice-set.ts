@@ -1,11 +1,16 @@
 // The slices of one server taken together: which listeners they use, and whether they can live together.
 import { assert } from '@syncline/kernel';
+import type { ServerConfig } from './config/server-config.js';
 import type { ListenerName } from './listener.js';
 import type { Slice } from './slice.js';
 
-/** In the order of opening. HTTP is always used, by the server itself. */
-export function usedListeners(slices: readonly Slice[]): readonly ListenerName[] {
+/** In the order of opening. HTTP is always used, by the server itself; the mesh when there are peers. */
+export function usedListeners(
+  slices: readonly Slice[],
+  { mesh: { peers } }: Pick<ServerConfig, 'mesh'>,
+): readonly ListenerName[] {
   const used = new Set<ListenerName>(slices.flatMap((slice) => slice.listeners));
+  if (peers.length > 0) used.add('mesh');
   return [...(['mesh', 'grpc', 'resp'] as const).filter((listener) => used.has(listener)), 'http'];
 }
 
@@ -17,8 +22,6 @@ export function assertSlices(slices: readonly Slice[]): void {
     assert(/^[a-z]+$/.test(name), `a slice is named in lower-case letters: ${name}`);
     assert(name !== 'status', 'the server itself answers /api/status');
   }
-  for (const listener of ['resp', 'mesh'] as const) {
-    const users = slices.filter((slice) => slice.listeners.includes(listener));
-    assert(users.length <= 1, `one slice at most uses ${listener}`);
-  }
+  const users = slices.filter((slice) => slice.listeners.includes('resp'));
+  assert(users.length <= 1, 'one slice at most uses resp');
 }

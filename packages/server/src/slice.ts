@@ -9,9 +9,9 @@
 // - No connection, call or request arrives before `start` has resolved.
 // - `deps.draining` fires when a stop begins. The slice then ends its long-lived streams in good order
 //   and soon; calls that have arrived are still answered.
-// - `stop` is called once, when no gRPC call, HTTP request or RESP session is left. Mesh connections
-//   still stand, so that peers get the last changes; the slice closes them. When `stop` resolves all
-//   that was acknowledged is as durable as promised. The signal means: the grace time is over, give up.
+// - `stop` is called once, when no gRPC call, HTTP request or RESP session is left. The mesh still stands, so
+//   that peers get the last changes; the server closes it behind the slices. When `stop` resolves all that was
+//   acknowledged is as durable as promised. The signal means: the grace time is over, give up.
 // - Storage is closed after `stop`, never before.
 import type {
   Clock,
@@ -20,15 +20,14 @@ import type {
   Logger,
   MetricDefinitions,
   Metrics,
-  Network,
   Random,
   Storage,
   SynclineError,
 } from '@syncline/kernel';
+import type { Mesh } from '@syncline/mesh';
 import type { ServerConfig } from './config/server-config.js';
 import type { GrpcService } from './grpc/grpc-service.js';
 import type { HttpRoute } from './http/http-route.js';
-import type { MeshAcceptor } from './mesh/mesh-acceptor.js';
 import type { RespSessions } from './resp/resp-session.js';
 
 export interface Slice {
@@ -39,7 +38,7 @@ export interface Slice {
   /** Shown as `syncline_limit{package="<name>"}`. */
   readonly limits: Readonly<Record<string, Limit>>;
   /** Where it answers, besides HTTP. Known before the start, so that a wrong setup is refused early. */
-  readonly listeners: readonly ('grpc' | 'resp' | 'mesh')[];
+  readonly listeners: readonly ('grpc' | 'resp')[];
   start(deps: SliceDeps): Promise<RunningSlice>;
 }
 
@@ -49,8 +48,11 @@ export interface SliceDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** For dialling peers: TLS with this node's certificate where TLS is configured. */
-  readonly network: Network;
+  /**
+   * Undefined without peers. The slice registers its channel, and the one that knows the node's epoch opens the mesh.
+   * The server accepts its connections and closes it.
+   */
+  readonly mesh: Mesh | undefined;
   /** Fires when the server begins to stop. */
   readonly draining: AbortSignal;
   /** The slice's own store, in memory with `--memory`. Call it once at most; the server closes it. */
@@ -73,8 +75,6 @@ export interface RunningSlice {
   readonly http?: readonly HttpRoute[];
   /** One slice of a server may speak RESP. */
   readonly resp?: RespSessions;
-  /** One slice of a server may own the mesh. */
-  readonly mesh?: MeshAcceptor;
   /** Called often and from many places: cheap, and without side effects. */
   status(): SliceStatus;
   stop(signal: AbortSignal): Promise<void>;

@@ -1,4 +1,5 @@
 // The library's interface, and RESP sessions on top of it, over the simulated disk.
+import { silentMetrics } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { openSets } from './local-sets.js';
@@ -161,6 +162,24 @@ test('S7 a full disk refuses writes, reads go on, and writing resumes with room'
     await sets.close();
   }));
 
+test('S5 what changes the connection is answered, though the turn behind which it stands is undone', () =>
+  runInSimulation(1, async (ports) => {
+    const { sets } = await open(ports);
+    const client = connect(sets);
+    ports.node.disk.adjust({ isFull: true });
+    client.push('SADD a x\r\nHELLO 3\r\nSCARD a\r\nMULTI\r\nSCARD a\r\nPING\r\nEXEC\r\n');
+    await ports.clock.sleep(500);
+    const misconf = '-MISCONF [^\r]*\r\n';
+    const answers = `^${misconf}%7\r\n.*${misconf}\\+OK\r\n\\+QUEUED\r\n\\+QUEUED\r\n${misconf}$`;
+    expect(client.output()).toMatch(new RegExp(answers, 's'));
+    const before = client.output().length;
+    client.push('SPOP a\r\n');
+    await ports.clock.sleep(500);
+    expect(client.output().slice(before), 'in RESP3, outside a transaction').toBe('_\r\n');
+    ports.node.disk.adjust({ isFull: false });
+    await sets.close();
+  }));
+
 test('a node that stops answers what has arrived and refuses later writes', () =>
   runInSimulation(1, async (ports) => {
     const { sets } = await open(ports);
@@ -172,13 +191,13 @@ test('a node that stops answers what has arrived and refuses later writes', () =
     await ports.clock.sleep(1);
     const closing = sets.close();
     const late = connect(sets);
-    late.push('SADD a z\r\nSCARD b\r\n');
+    late.push('SADD a z\r\nSCARD b\r\nBGSAVE\r\n');
     await closing;
     await ports.clock.sleep(1);
     const refused = '-ERR server is shutting down\r\n';
     expect(first.output()).toMatch(/^:1\r\n:\d+\r\n$/);
     expect(second.output()).toBe(':1\r\n');
-    expect(late.output()).toBe(`${refused}:1\r\n`);
+    expect(late.output()).toBe(`${refused}:1\r\n${refused}`);
   }));
 
 test('a disk that failed takes no more writes in this process', () =>
@@ -191,5 +210,27 @@ test('a disk that failed takes no more writes in this process', () =>
     ports.node.disk.adjust({ syncFailureProbability: 0 });
     await expect(add()).rejects.toMatchObject({ code: 'storage-failed' });
     expect(sets.status().health).toBe('failed');
+    const client = connect(sets);
+    client.push('BGSAVE\r\nPING\r\n');
+    await ports.clock.sleep(1);
+    expect(client.output()).toMatch(/^-MISCONF [^\r]*\r\n\+PONG\r\n$/);
     await sets.close();
+  }));
+
+test('gauges follow while nothing is written', () =>
+  runInSimulation(1, async (ports) => {
+    const gauges = new Map<string, number>();
+    const set = (name: string, value: number) => void gauges.set(name, value);
+    const metrics = { ...silentMetrics, set };
+    const sets = await openSets({ ...ports, metrics }, identity);
+    await sets.add(bytes('a'), [bytes('x')]);
+    const members = sets.members(bytes('a'))[Symbol.asyncIterator]();
+    await members.next();
+    await ports.clock.sleep(1_100);
+    expect(gauges.get('syncline_sets_pins')).toBe(1);
+    await members.return?.();
+    await ports.clock.sleep(1_100);
+    expect(gauges.get('syncline_sets_pins')).toBe(0);
+    await sets.close();
+    expect(ports.node.pendingTimersCount).toBe(0);
   }));

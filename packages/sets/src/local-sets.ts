@@ -6,9 +6,10 @@ import type { Client } from './commands/client.js';
 import { createCommandTable } from './commands/command-table.js';
 import { PasswordGuard } from './commands/connection/password-guard.js';
 import { createDispatch } from './commands/dispatch.js';
+import { changeInParts, withGate } from './commands/long-work.js';
 import type { ServerFacts } from './commands/server-facts.js';
 import { SetsEngine } from './engine/engine.js';
-import type { Digest } from './keyspace.js';
+import type { Digest, WriteHold } from './keyspace.js';
 import { setsLimits } from './limits.js';
 import type { Replica } from './replication/replica.js';
 import { RespSessions } from './resp/resp-sessions.js';
@@ -18,8 +19,6 @@ import { SharedQuota } from './shared-quota.js';
 const CONNECTIONS_MAX = 10_000;
 /** As in Redis. */
 const RUN_ID_BYTES = 20;
-/** Elements of one operation where a change needs several. */
-const PART_ELEMENTS = 4_096;
 
 /** Rejects with `conflict` when the data belongs to another node or cluster, with `corrupt` when it is damaged. */
 export async function openSets(deps: SetsDeps, options: SetsOptions): Promise<Sets> {
@@ -150,24 +149,10 @@ class LocalSets implements Sets {
       const isTooLarge = thrown instanceof SynclineError && thrown.code === 'limit-exceeded';
       if (!isTooLarge) throw thrown;
     }
-    return this.#changeInParts(kind, list);
-  }
-
-  /** Larger than one operation: several of them, which may be seen half done. */
-  async #changeInParts(kind: 'add' | 'remove', list: ByteList): Promise<number> {
-    const { keyspace, turns } = this.#engine;
-    const hold = await keyspace.closeGate(new AbortController().signal);
-    let changed = 0;
-    try {
-      for (let from = 1; from < list.length; ) {
-        const to = partEnd(list, from);
-        changed += keyspace[kind](list, 0, from, to);
-        from = to;
-        await hold.nextPart();
-      }
-    } finally {
-      hold.release();
-    }
+    // Larger than one operation: several of them, which may be seen half done.
+    const { signal } = new AbortController();
+    const change = (hold: WriteHold) => changeInParts({ args: list, keyspace }, 0, kind, hold);
+    const changed = await withGate(keyspace, signal, change);
     await turns.settled();
     return changed;
   }
@@ -227,6 +212,8 @@ class LocalSets implements Sets {
       persistence: () => persistenceOf(engine),
       startCheckpoint: () => {
         if (engine.checkpoints === undefined) return 'nothing-to-write-to';
+        if (engine.failure !== undefined) return 'failed';
+        if (engine.phase === 'closing') return 'closing';
         return engine.checkpoints.start() ? 'started' : 'running';
       },
       durability: () => engine.turns.durability,
@@ -294,17 +281,6 @@ function rethrow(thrown: unknown): void {
   queueMicrotask(() => {
     throw thrown;
   });
-}
-
-function partEnd(list: ByteList, from: number): number {
-  const bytesMax = setsLimits.operationBytesMax.value / 4;
-  let bytes = 0;
-  let to = from;
-  while (to < list.length && to < from + PART_ELEMENTS && bytes < bytesMax) {
-    bytes += list.sizeOf(to);
-    to += 1;
-  }
-  return to;
 }
 
 /** The set, then its members. */

@@ -52,7 +52,7 @@ function showConfig(world: CliWorld, options: Readonly<Record<string, unknown>>)
 function tryToServe(world: CliWorld, sources: ConfigSources): void {
   try {
     const { config, warnings } = loadConfig(sources);
-    checkExposure(config, usedListeners(createSlices()));
+    checkExposure(config, usedListeners(createSlices(), config));
     for (const warning of warnings) say(world, `Warning: ${warning}`);
   } catch (thrown) {
     if (!(thrown instanceof SynclineError)) throw thrown;

@@ -53,7 +53,7 @@ async function dev(world: CliWorld, options: DevOptions): Promise<void> {
   const isKept = keepData !== undefined;
   const directory = isKept ? resolve(keepData) : mkdtempSync(join(tmpdir(), 'syncline-dev-'));
   const cleanUp = () => (isKept ? undefined : rmSync(directory, { recursive: true, force: true }));
-  const cluster = startCluster(world, settings, { nodesCount, directory });
+  const cluster = await startCluster(world, settings, { nodesCount, directory });
   const stopRequest = listenForStop(world, () => {
     cluster.kill();
     cleanUp();

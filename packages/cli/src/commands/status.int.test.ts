@@ -19,6 +19,7 @@ const status: ServerStatus = {
   listeners: [],
   dataDir: undefined,
   slices: [],
+  peers: [],
   limitsReached: [],
 };
 

@@ -1,9 +1,9 @@
 // Tells where the nodes listen: one line of JSON for each listener, or a table on a terminal.
-import { type CliWorld, say } from '../cli-world.js';
+import type { CliWorld } from '../cli-world.js';
 import { paintFor } from '../paint.js';
 import { type StatusHintSources, statusHint } from '../serve/status-hint.js';
 import { readVersion } from '../version.js';
-import { type DevWelcomeFacts, renderDevWelcome, separateNodesText } from './dev-welcome.js';
+import { type DevWelcomeFacts, renderDevWelcome } from './dev-welcome.js';
 
 export function announceCluster(
   world: CliWorld,
@@ -27,8 +27,6 @@ export function announceCluster(
     stdout.write(renderDevWelcome(facts, paintFor(stdout, environment)));
     return;
   }
-  const separate = separateNodesText(nodes);
-  if (separate !== undefined) say(world, separate);
   for (const { nodeId, listeners } of nodes) {
     for (const { listener, host, port } of listeners)
       stdout.write(`${JSON.stringify({ node: nodeId, listener, host, port })}\n`);

@@ -18,12 +18,18 @@ test('node k adds 10·(k−1) to every port and has its own directory', () => {
   for (const { args } of plan) expect(valuesOf(args, '--peer')).toEqual(peers);
 });
 
-test('a port of 0 stays 0, and peers without an address are not named', () => {
+test('a port of 0 stays 0, and mesh ports are those that were found free', () => {
   const free = { http: 0, grpc: 0, resp: 0, mesh: 0 };
-  const plan = planNodes({ nodesCount: 2, ports: free, directory: '/data', logLevel: 'info' });
+  const plan = planNodes({
+    nodesCount: 2,
+    ports: free,
+    meshPorts: [4001, 4002],
+    directory: '/data',
+    logLevel: 'info',
+  });
   for (const { args } of plan) {
     expect(valuesOf(args, '--http-port')).toEqual(['0']);
-    expect(valuesOf(args, '--peer')).toEqual([]);
+    expect(valuesOf(args, '--peer')).toEqual(['1@127.0.0.1:4001', '2@127.0.0.1:4002']);
   }
 });
 

@@ -1,5 +1,5 @@
 // The nodes of a local cluster: each adds 10 to every port of the one before it and has its own
-// directory. A port of 0 stays 0, and the system chooses.
+// directory. A port of 0 stays 0, and the system chooses; only mesh ports are chosen before, since peers name them.
 import { join } from 'node:path';
 import { SynclineError } from '@syncline/kernel';
 
@@ -20,6 +20,8 @@ export interface DevPlanOptions {
   readonly nodesCount: number;
   /** Those of node 1. */
   readonly ports: DevPorts;
+  /** Of all nodes, where `ports.mesh` is 0. */
+  readonly meshPorts?: readonly number[];
   readonly directory: string;
   readonly logLevel: string;
 }
@@ -43,12 +45,13 @@ export function checkPorts(ports: DevSettings, nodesCount: number): void {
 }
 
 export function planNodes(options: DevPlanOptions): readonly DevNode[] {
-  const { nodesCount, ports, directory, logLevel } = options;
+  const { nodesCount, ports, meshPorts = [], directory, logLevel } = options;
   const ids = Array.from({ length: nodesCount }, (_, index) => index + 1);
-  const portOf = (name: keyof DevPorts, nodeId: number): number =>
-    ports[name] === 0 ? 0 : ports[name] + PORT_STEP * (nodeId - 1);
-  // Without fixed ports nobody can be told where its peers will be.
-  const peers = ports.mesh === 0 ? [] : ids.map((id) => `${id}@${HOST}:${portOf('mesh', id)}`);
+  const portOf = (name: keyof DevPorts, nodeId: number): number => {
+    if (ports[name] !== 0) return ports[name] + PORT_STEP * (nodeId - 1);
+    return name === 'mesh' ? (meshPorts[nodeId - 1] ?? 0) : 0;
+  };
+  const peers = ids.map((id) => `${id}@${HOST}:${portOf('mesh', id)}`);
   return ids.map((nodeId) => ({
     nodeId,
     args: [

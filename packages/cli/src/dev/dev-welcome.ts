@@ -20,15 +20,6 @@ export interface DevWelcomeFacts {
   readonly hints: readonly StatusHint[];
 }
 
-/** Said only while it is true: a node that has a mesh listens for its peers. */
-export function separateNodesText(nodes: DevWelcomeFacts['nodes']): string | undefined {
-  const hasMesh = nodes.some(({ listeners }) =>
-    listeners.some(({ listener }) => listener === 'mesh'),
-  );
-  if (hasMesh || nodes.length === 1) return undefined;
-  return 'These nodes are separate: there is no mesh yet that connects them.';
-}
-
 export function renderDevWelcome(facts: DevWelcomeFacts, paint: Paint): string {
   const { nodes, isTls } = facts;
   const names = (['http', 'grpc', 'resp', 'mesh'] as const).filter((name) =>
@@ -38,16 +29,17 @@ export function renderDevWelcome(facts: DevWelcomeFacts, paint: Paint): string {
     String(nodeId),
     ...names.map((name) => paint('cyan', shownAddress(listeners, name, isTls))),
   ]);
-  const separate = separateNodesText(nodes);
   const count = nodes.length === 1 ? 'one node' : `${nodes.length} nodes`;
   const data = `Data in ${facts.directory}${facts.isKept ? '' : ', removed at the end'}.`;
   return [
     `\n${paint('bold', `Syncline ${facts.version}`)}, ${count} on this machine.\n${data}\n\n`,
     renderColumns([['node', ...names].map((title) => paint('dim', title)), ...rows], '  '),
-    separate === undefined ? '' : `\n${paint('yellow', separate)}\n`,
     '\nTry in another terminal:\n',
     renderHints(facts.hints, paint),
-    renderHints(redisHint(nodes[0]?.listeners ?? [], facts), paint),
+    renderHints(redisHint(nodes[0]?.listeners ?? [], nodes[1]?.listeners, facts), paint),
+    nodes.length === 1
+      ? ''
+      : '\nThe sets are replicated: what is written on one node is read on all.\n',
     `\n${paint('dim', 'Ctrl-C stops all.')}\n\n`,
   ].join('');
 }

@@ -1,4 +1,5 @@
 // Starts the nodes of a local cluster and shows what they write, each behind its number.
+import { createServer } from 'node:net';
 import { formatLogLine } from '@syncline/server';
 import type { ServerSettings } from '@syncline/server/config';
 import { type CliWorld, say } from '../cli-world.js';
@@ -14,14 +15,15 @@ export interface ClusterOptions {
   readonly directory: string;
 }
 
-export function startCluster(
+export async function startCluster(
   world: CliWorld,
   { http, grpc, resp, mesh, log }: ServerSettings,
   options: ClusterOptions,
-): LocalCluster {
+): Promise<LocalCluster> {
   const paint = paintFor(world.stderr, world.environment);
   const ports = { http: http.port, grpc: grpc.port, resp: resp.port, mesh: mesh.port };
-  const nodes = planNodes({ ...options, ports, logLevel: log.level }).map((node) => {
+  const meshPorts = mesh.port === 0 ? await freePorts(options.nodesCount) : [];
+  const nodes = planNodes({ ...options, ports, meshPorts, logLevel: log.level }).map((node) => {
     const color = NODE_COLORS[(node.nodeId - 1) % NODE_COLORS.length] ?? 'cyan';
     const prefix = paint(color, `${node.nodeId} |`);
     // The prefix says which node it is.
@@ -31,4 +33,25 @@ export function startCluster(
     return new NodeProcess({ environment: world.environment, onLine }, node);
   });
   return new LocalCluster(nodes);
+}
+
+/** Ports that are free now. They are held until all are found, so that they differ. */
+async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  try {
+    return await Promise.all(
+      servers.map(
+        (server) =>
+          new Promise<number>((resolve, reject) => {
+            server.once('error', reject);
+            server.listen({ host: '127.0.0.1', port: 0 }, () => {
+              const address = server.address();
+              resolve(typeof address === 'object' && address !== null ? address.port : 0);
+            });
+          }),
+      ),
+    );
+  } finally {
+    for (const server of servers) server.close();
+  }
 }

@@ -5,20 +5,28 @@ const resp = { listener: 'resp', host: '127.0.0.1', port: 7402 } as const;
 const plain = { isTls: false, hasPassword: false };
 
 test('one line writes, the next one reads', () => {
-  expect(redisHint([resp], plain).map(({ command }) => command)).toEqual([
+  expect(redisHint([resp], undefined, plain).map(({ command }) => command)).toEqual([
     'redis-cli -p 7402 sadd fruits apple pear',
     'redis-cli -p 7402 smembers fruits',
   ]);
-  expect(redisHint([], plain)).toEqual([]);
+  expect(redisHint([], undefined, plain)).toEqual([]);
+});
+
+test('in a cluster the second line reads on another node', () => {
+  const hints = redisHint([resp], [{ ...resp, port: 7412 }], plain);
+  expect(hints.map(({ command }) => command)).toEqual([
+    'redis-cli -p 7402 sadd fruits apple pear',
+    'redis-cli -p 7412 smembers fruits',
+  ]);
 });
 
 test('TLS, a password and another address show, the password itself does not', () => {
   const far = [{ ...resp, host: '10.0.0.7' }];
-  expect(redisHint(far, { isTls: true, hasPassword: true })[1]).toEqual({
+  expect(redisHint(far, undefined, { isTls: true, hasPassword: true })[1]).toEqual({
     command: 'redis-cli --tls -h 10.0.0.7 -p 7402 --askpass smembers fruits',
     remarks: ['with --cacert FILE, if a private authority signed the certificate'],
   });
-  expect(redisHint([{ ...resp, host: '0.0.0.0' }], plain)[1]).toEqual({
+  expect(redisHint([{ ...resp, host: '0.0.0.0' }], undefined, plain)[1]).toEqual({
     command: 'redis-cli -p 7402 smembers fruits',
     remarks: [],
   });

@@ -39,7 +39,7 @@ export function renderWelcome(facts: WelcomeFacts, paint: Paint): string {
     renderColumns(rows, '  '),
     '\nTry in another terminal:\n',
     renderHints([facts.hint], paint),
-    renderHints(redisHint(listeners, facts), paint),
+    renderHints(redisHint(listeners, undefined, facts), paint),
     `\n${paint('dim', 'Ctrl-C stops it.')}\n\n`,
   ].join('');
 }

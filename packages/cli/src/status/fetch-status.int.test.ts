@@ -41,6 +41,7 @@ test('an answer that only begins as ours does', async () => {
     checks: [],
     listeners: [],
     slices: [],
+    peers: [],
     limitsReached: [],
   };
   const good = JSON.stringify(whole);

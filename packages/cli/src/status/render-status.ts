@@ -23,6 +23,7 @@ export function renderStatus(status: ServerStatus, paint: Paint): string {
     head,
     renderColumns(facts, '  '),
     renderSlices(status, paint),
+    renderPeers(status, paint),
     renderProblems(status, paint),
   ].join('');
 }
@@ -40,6 +41,27 @@ function renderSlices({ slices }: ServerStatus, paint: Paint): string {
       .join(', '),
   ]);
   return `\n${renderColumns(rows, '  ')}`;
+}
+
+/** Who is behind, by how much and since when. */
+function renderPeers({ peers, startedAtMs, uptimeMs }: ServerStatus, paint: Paint): string {
+  if (peers.length === 0) return '';
+  const nowMs = startedAtMs + uptimeMs;
+  const rows = peers.map((peer) => [
+    `peer ${peer.nodeId}`,
+    paint(peer.state === 'connected' ? 'green' : 'red', printable(peer.state)),
+    `for ${formatDuration(Math.max(0, nowMs - peer.sinceMs))}`,
+    printable(peer.address),
+    lagOf(peer),
+    peer.lastError === undefined || peer.state === 'connected' ? '' : printable(peer.lastError),
+  ]);
+  return `\n${renderColumns(rows, '  ')}`;
+}
+
+function lagOf(peer: ServerStatus['peers'][number]): string {
+  if (peer.lagOperations === 0) return 'up to date';
+  const count = peer.lagOperations === 1 ? '1 operation' : `${peer.lagOperations} operations`;
+  return `${count} behind (${(peer.lagMs / 1000).toFixed(1)} s)`;
 }
 
 function renderProblems({ checks, limitsReached }: ServerStatus, paint: Paint): string {

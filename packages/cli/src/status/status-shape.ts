@@ -24,5 +24,19 @@ const statusShape = shape({
       details: shape({}),
     }),
   ),
+  peers: list(
+    shape({
+      nodeId: numeric,
+      address: text,
+      state: text,
+      sinceMs: numeric,
+      lagOperations: numeric,
+      lagMs: numeric,
+      unackedOperations: numeric,
+      pendingOperations: numeric,
+      retries: numeric,
+      lastError: optional(text),
+    }),
+  ),
   limitsReached: list(shape({ package: text, limit: text, count: numeric })),
 });

@@ -48,6 +48,18 @@ export class DiskReserve {
     return (this.#handle?.length ?? 0) >= this.#bytes;
   }
 
+  /** It was given up, and the room is not taken back yet. */
+  get isGivenUp(): boolean {
+    return !this.#isRestored;
+  }
+
+  /** For those who may not use the room that is kept back. */
+  noRoom(): SynclineError {
+    const path = this.#path;
+    const message = `no space left on the device beyond the reserve in ${path}. Free some space, then try again.`;
+    return new SynclineError('storage-full', message, { details: { path } });
+  }
+
   /** Gives the room back to the disk. False if there was none to give. */
   release(): boolean {
     const handle = this.#handle;

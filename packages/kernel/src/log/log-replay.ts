@@ -34,11 +34,11 @@ export interface ReplayOptions {
   /** For a log that was closed: a bad record is `corrupt`, instead of the place where the log is cut. */
   readonly mustBeWhole: boolean;
   /**
-   * Called for each record from `replayFrom` on, in order; `body` is only valid during the call. If it
-   * throws, `open` rejects with the error and nothing on disk has changed.
+   * Called for each record from `replayFrom` on, in order; `body` is only valid until it returns, or until its
+   * promise has resolved. If it throws, `open` rejects with the error and nothing on disk has changed.
    */
-  onRecord(number: number, kind: number, body: Uint8Array): void;
-  /** Awaited after each chunk of about 1 MiB: the place to report progress and to let others run. */
+  onRecord(number: number, kind: number, body: Uint8Array): Promise<void> | void;
+  /** Awaited after each chunk of about 128 KiB: the place to report progress and to let others run. */
   onProgress?(readBytes: number, totalBytes: number): Promise<void> | void;
 }
 
@@ -196,11 +196,11 @@ class LogReader {
   async #readSegment(segment: Segment, decoded: DecodedHeader): Promise<number> {
     if (decoded.kind !== 'ok' || this.chain === undefined) return 0;
     const { onRecord, onProgress, replayFrom } = this.#options;
-    const scanner = new RecordScanner(this.chain, segment, decoded.bytes, (number, kind, body) => {
-      if (number >= replayFrom) onRecord(number, kind, body);
-    });
+    const scanner = new RecordScanner(this.chain, segment, decoded.bytes, (number, kind, body) =>
+      number >= replayFrom ? onRecord(number, kind, body) : undefined,
+    );
     for await (const chunk of this.#chunks(segment, decoded.bytes)) {
-      const isGood = scanner.push(chunk);
+      const isGood = await scanner.push(chunk);
       this.#readBytes += chunk.length;
       await onProgress?.(this.#readBytes, this.#totalBytes);
       if (!isGood) break;
@@ -234,7 +234,7 @@ class LogReader {
 class RecordScanner {
   readonly #chain: RecordChain;
   readonly #segment: Segment;
-  readonly #onRecord: (number: number, kind: number, body: Uint8Array) => void;
+  readonly #onRecord: ReplayOptions['onRecord'];
   /** Bytes behind the last record. */
   #held: Uint8Array[] = [];
   #heldBytes = 0;
@@ -246,7 +246,7 @@ class RecordScanner {
     chain: RecordChain,
     segment: Segment,
     offset: number,
-    onRecord: (number: number, kind: number, body: Uint8Array) => void,
+    onRecord: ReplayOptions['onRecord'],
   ) {
     this.#chain = chain;
     this.#segment = segment;
@@ -260,13 +260,13 @@ class RecordScanner {
   }
 
   /** False once there was a bad record: nothing behind it counts. */
-  push(chunk: Uint8Array): boolean {
+  async push(chunk: Uint8Array): Promise<boolean> {
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;
     if (this.#heldBytes < this.#neededBytes) return true;
     const bytes = this.#held.length === 1 ? chunk : join(this.#held, this.#heldBytes);
     const start = this.#offset;
-    const isGood = this.#scan(bytes);
+    const isGood = await this.#scan(bytes);
     const rest = bytes.subarray(this.#offset - start);
     this.#held = rest.length === 0 ? [] : [rest];
     this.#heldBytes = rest.length;
@@ -274,7 +274,7 @@ class RecordScanner {
   }
 
   /** Takes every complete record from bytes that begin at the current offset. */
-  #scan(bytes: Uint8Array): boolean {
+  async #scan(bytes: Uint8Array): Promise<boolean> {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     const fileBytes = this.#segment.bytes;
     let at = 0;
@@ -292,7 +292,8 @@ class RecordScanner {
       const crc = this.#chain.crcOfBody(kind, body);
       if (crc !== view.getUint32(at + 4)) return false;
       const { nextNumber } = this.#chain;
-      this.#onRecord(nextNumber, kind, body);
+      const pending = this.#onRecord(nextNumber, kind, body);
+      if (pending !== undefined) await pending;
       this.#segment.mark(nextNumber, this.#offset);
       this.#chain.advance(crc);
       this.#offset += recordBytes;

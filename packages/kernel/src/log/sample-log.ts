@@ -23,7 +23,7 @@ export async function openSampleLog(
       reserveBytes: 0,
       replayFrom: 1,
       mustBeWhole: false,
-      onRecord: (number, kind, body) => replayed.push(describe(number, kind, body)),
+      onRecord: (number, kind, body) => void replayed.push(describe(number, kind, body)),
       ...options,
     },
   );

@@ -143,6 +143,11 @@ export class SegmentLog implements AsyncDisposable {
     return this.#segments.length;
   }
 
+  /** Why an append without `useReserve` is refused; undefined unless the reserve was given up. */
+  get fullBy(): SynclineError | undefined {
+    return this.#reserve.isGivenUp ? this.#reserve.noRoom() : undefined;
+  }
+
   get isFullReserve(): boolean {
     return this.#reserve.isFull;
   }
@@ -178,7 +183,7 @@ export class SegmentLog implements AsyncDisposable {
     for (const part of parts) length += part.length;
     if (length > BODY_BYTES_MAX) throw tooLarge(length);
     const { useReserve = false } = options ?? {};
-    if (!useReserve && !this.#reserve.restore()) throw noRoomBeyondReserve(this.#directory);
+    if (!useReserve && !this.#reserve.restore()) throw this.#reserve.noRoom();
     const crc = this.#chain.crcOf(kind, length, parts);
     this.#headView.setUint32(0, length);
     this.#headView.setUint32(4, crc);
@@ -361,15 +366,6 @@ export class SegmentLog implements AsyncDisposable {
     this.#deps.logger.error('log failed', { directory, reason: message });
     return this.#failure;
   }
-}
-
-function noRoomBeyondReserve(directory: string): SynclineError {
-  return new SynclineError(
-    'storage-full',
-    `cannot append to the log in ${directory}: no space left on the device beyond its reserve. ` +
-      'Free some space, then try again.',
-    { details: { directory } },
-  );
 }
 
 function tooLarge(bytes: number): SynclineError {

@@ -82,12 +82,51 @@ const mesh = {
     help: 'Name of the cluster. Nodes of another name are refused.',
   }),
   peers: listSetting(peerAddressSchema, 16, {
-    help: 'The other nodes. Without effect until there is a mesh; a start with peers says so in its log. This node itself may stand in the list and is passed over, so that one list serves all.',
+    help: 'The other nodes. This node itself may be in the list and is skipped, so that one list serves all nodes.',
     flag: '--peer <id@host:port>',
     allowedItem: 'ID@HOST:PORT (id 1 to 65535)',
   }),
   secretFile: fileSetting({
     help: 'File with the secret by which peers know each other. Instead of it SYNCLINE_MESH_SECRET may hold the secret itself.',
+  }),
+  maxRetries: integerSetting(
+    { min: 0, max: 100, default: 5 },
+    {
+      help: 'How often unacknowledged operations are sent again before the peer is asked to pull.',
+    },
+  ),
+  retryBackoffMs: integerSetting(
+    { min: 1, max: 60_000, default: 100 },
+    { help: 'Wait before the first resend, in milliseconds. It doubles with each further one.' },
+  ),
+  ackTimeoutMs: integerSetting(
+    { min: 10, max: 60_000, default: 500 },
+    { help: 'How long a peer may take to acknowledge operations before they are sent again.' },
+  ),
+  bufferSize: integerSetting(
+    { min: 1, max: 1_048_576, default: 65_536 },
+    {
+      help: 'Operations that may wait for earlier ones they depend on. Beyond it they are dropped unacknowledged and pulled later.',
+    },
+  ),
+  heartbeatIntervalMs: integerSetting(
+    { min: 10, max: 60_000, default: 1_000 },
+    { help: 'How often a heartbeat is sent to an idle peer, in milliseconds.' },
+  ),
+  connectionTimeoutMs: integerSetting(
+    { min: 100, max: 600_000, default: 5_000 },
+    {
+      help: 'A peer that sends nothing for this long is disconnected and dialled again. Also the limit of a handshake.',
+    },
+  ),
+  ringBytesMax: integerSetting(
+    { min: 1024 * 1024, max: 16 * 1024 ** 3, default: 64 * 1024 * 1024 },
+    {
+      help: 'Bytes of recent operations that are kept for peers that are slow or away. A peer that misses more catches up by a pull.',
+    },
+  ),
+  compression: booleanSetting(false, {
+    help: 'Compress frames above 4 KiB with Snappy, if the peer allows it too.',
   }),
   connectionsMax: integerSetting(
     { ...connectionsMax, default: 64 },
@@ -143,6 +182,16 @@ const sets = {
     {
       help: 'Memory that the sets may use, in bytes; 0 for no limit. Above it, commands that add members are answered with an OOM error. Removes still work, and so does what peers send. `CONFIG SET maxmemory` changes it until the next start.',
     },
+  ),
+  startupDelayMs: integerSetting(
+    { min: 0, max: 60_000, default: 1_000 },
+    {
+      help: 'How long the first write of a start may wait until every peer has answered or could not be reached.',
+    },
+  ),
+  antiEntropyIntervalMs: integerSetting(
+    { min: 100, max: 3_600_000, default: 10_000 },
+    { help: 'How often the sets are compared with those of a peer, one peer at a time.' },
   ),
 };
 

@@ -15,7 +15,7 @@ async function listen(world: SimulatedBody) {
       metrics: silentMetrics,
       limits: new LimitWatch({ clock, logger, metrics: silentMetrics }),
       createNetwork: () => network,
-      acceptor: { accept: (connection) => accepted.push(connection) },
+      mesh: { accept: (connection) => accepted.push(connection) },
       ended: end.signal,
     },
     { address: { host: 'test', port: 7403 }, connectionsMax: 2 },
@@ -42,7 +42,7 @@ test('a connection is handed over whole', () =>
     expect(await connection?.closed).toEqual({ kind: 'ended' });
   }));
 
-test('one beyond the limit is dropped, and silence is the business of the slice', () =>
+test('one beyond the limit is dropped, and silence is the business of the mesh', () =>
   runInSimulation('limits', async (world) => {
     const { dial, accepted } = await listen(world);
     const startMs = world.clock.monotonicMs();
@@ -57,7 +57,7 @@ test('one beyond the limit is dropped, and silence is the business of the slice'
     two.destroy();
   }));
 
-test('a drain stops accepting and leaves what stands; the end of the slices cuts it', () =>
+test('a drain stops accepting and leaves what stands; the end cuts it', () =>
   runInSimulation('drain', async (world) => {
     const { dial, listener, accepted, end } = await listen(world);
     const peer = await dial();

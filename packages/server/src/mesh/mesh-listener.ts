@@ -1,19 +1,19 @@
-// The mesh listener: accepts and counts the connections of peers, and hands them to the slice.
+// The mesh listener: accepts and counts the connections of peers, and hands them to the mesh.
 //
-// Whether a peer still lives is the slice's to find out: it knows what it has sent and when an answer
-// is due. A drain only stops accepting. What stands carries the last changes to the peers, and is closed by
-// the slice when it stops; what is left after that is cut.
+// Whether a peer is alive is for the mesh to find out: it knows what it has sent and when an answer is due. A drain
+// only stops accepting. What stands carries the last changes to the peers and is closed with the mesh, after the
+// slices; what is left after that is cut.
 import type { Address, Connection } from '@syncline/kernel';
+import type { Mesh } from '@syncline/mesh';
 import { ConnectionCount, type ConnectionCountDeps } from '../connection-count.js';
 import { ConnectionSet } from '../connection-set.js';
 import type { ServerListener } from '../listener.js';
 import type { CreateNetwork } from '../server-context.js';
-import type { MeshAcceptor } from './mesh-acceptor.js';
 
 export interface MeshListenerDeps extends ConnectionCountDeps {
   readonly createNetwork: CreateNetwork;
-  readonly acceptor: MeshAcceptor;
-  /** Fires when the slices have stopped. */
+  readonly mesh: Pick<Mesh, 'accept'>;
+  /** Fires when the slices and the mesh have stopped. */
   readonly ended: AbortSignal;
 }
 
@@ -31,7 +31,7 @@ export async function openMeshListener(
   const connections = new ConnectionSet(count);
   deps.ended.addEventListener('abort', () => connections.cutAll(), { once: true });
   const accept = (connection: Connection): void => {
-    if (connections.add(connection)) deps.acceptor.accept(connection);
+    if (connections.add(connection)) deps.mesh.accept(connection);
     else connection.destroy();
   };
   const network = deps.createNetwork(count.networkOptions());

@@ -1,4 +1,4 @@
-// RESP and mesh over real sockets: the simulated tests have the corners, these the operating system.
+// RESP over real sockets: the simulated tests have the corners, these the operating system.
 import { expect, test } from 'vitest';
 import { EchoSlice } from '../testing/echo-slice.js';
 import { openRawClient } from '../testing/raw-client.js';
@@ -13,14 +13,11 @@ test('bytes come back, QUIT ends behind the last one', async () => {
   client.send('QUIT');
   await client.closed;
   expect(client.text()).toBe('helloQUIT');
-  await using peer = await openRawClient(server.port('mesh'));
-  peer.send('frame');
-  await until(() => peer.text() === 'frame', 'the echo of the mesh');
 });
 
 test('the connection beyond the limit is answered, and does not stay', async () => {
   await using server = await startTestServer([new EchoSlice()], {
-    settings: { resp: { connectionsMax: 1 }, mesh: { connectionsMax: 1 } },
+    settings: { resp: { connectionsMax: 1 } },
   });
   await using first = await openRawClient(server.port('resp'));
   await using second = await openRawClient(server.port('resp'));
@@ -29,9 +26,6 @@ test('the connection beyond the limit is answered, and does not stay', async () 
   expect(second.text()).toBe('-ERR max number of clients reached\r\n');
   first.send('still here');
   await until(() => first.text() === 'still here', 'the first one goes on');
-  await using _peer = await openRawClient(server.port('mesh'));
-  const stranger = openRawClient(server.port('mesh')).then((client) => client.closed);
-  await stranger.catch(() => 'reset before it could connect');
 });
 
 test('an idle connection is cut', async () => {

@@ -6,7 +6,6 @@ import type {
   sendUnaryData,
 } from '@grpc/grpc-js';
 import {
-  type Connection,
   isErrorCode,
   type MetricDefinitions,
   type Storage,
@@ -50,7 +49,7 @@ export class EchoSlice implements Slice {
     this.name = options.name ?? 'echo';
     this.#said = `syncline_${this.name}_said_total`;
     this.metrics = { [this.#said]: { kind: 'counter', help: 'Answers.' } };
-    this.listeners = options.listeners ?? ['grpc', 'resp', 'mesh'];
+    this.listeners = options.listeners ?? ['grpc', 'resp'];
   }
 
   get waitingCount(): number {
@@ -80,7 +79,6 @@ export class EchoSlice implements Slice {
         },
       ],
       resp: { connect: () => createEchoSession(() => this.#wait()) },
-      mesh: { accept: (connection: Connection) => void this.#echo(connection) },
     };
     const used = Object.fromEntries(this.listeners.map((name) => [name, all[name]]));
     return {
@@ -168,15 +166,6 @@ export class EchoSlice implements Slice {
     for (;;) {
       await this.#wait();
       yield { event: 'tick', data: { line: 'one\ntwo' } };
-    }
-  }
-
-  async #echo(connection: Connection): Promise<void> {
-    try {
-      for await (const chunk of connection.incoming) connection.write(chunk);
-      connection.end();
-    } catch {
-      connection.destroy();
     }
   }
 }

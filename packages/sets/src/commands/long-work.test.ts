@@ -111,27 +111,62 @@ test.each([['DEL', 'large'], ['SUNIONSTORE', 'copy', 'large'], ['FLUSHALL']])(
   },
 );
 
+test('S19 a STORE whose result fits in one operation reads its sets while others write', async () => {
+  const rig = new CommandRig();
+  for (const set of ['a', 'b']) await rig.send('SADD', set, ...numbered(200));
+  rig.keyspace.pauseEvery = 10;
+  const holds: number[] = [];
+  rig.keyspace.betweenSlices = () => void holds.push(rig.keyspace.gateHolds);
+  const words = ['SINTERSTORE', 'copy', 'a', 'b'];
+  await rig.command('sinterstore').runLong?.(rig.context(words), rig.gone.signal);
+  expect(rig.reply.values).toEqual([{ kind: 'integer', value: 200 }]);
+  expect(holds.length).toBeGreaterThan(3);
+  expect(new Set(holds)).toEqual(new Set([0]));
+  expect(rig.keyspace.operations.at(-1)).toBe(200);
+  expect(rig.keyspace.isWatched(wordsOf('a'), 0, rig.client)).toBe(false);
+});
+
+test.each(['a', 'copy'])(
+  'S2 a STORE sees what others change in %j while it reads',
+  async (changed) => {
+    const rig = new CommandRig();
+    for (const set of ['a', 'b']) await rig.send('SADD', set, ...numbered(200));
+    await rig.send('SADD', 'b', 'late');
+    rig.keyspace.pauseEvery = 10;
+    const holds: number[] = [];
+    rig.keyspace.betweenSlices = () => {
+      if (holds.length === 0) rig.keyspace.add(wordsOf(changed, 'late'), 0, 1);
+      holds.push(rig.keyspace.gateHolds);
+    };
+    const words = ['SINTERSTORE', 'copy', 'a', 'b'];
+    await rig.command('sinterstore').runLong?.(rig.context(words), rig.gone.signal);
+    const cardinality = changed === 'a' ? 201 : 200;
+    expect(rig.reply.values).toEqual([{ kind: 'integer', value: cardinality }]);
+    expect(rig.keyspace.cardinality(wordsOf('copy'), 0)).toBe(cardinality);
+  },
+);
+
 test('changes that fit in one operation are one, over several sets and in both directions', async () => {
-  const { keyspace, changes } = await createParts();
+  const { keyspace, hold, changes } = await createParts();
   const set = Buffer.from('set');
   await changes.push('add', set, Buffer.from('a'));
   await changes.push('add', set, Buffer.from('b'));
   await changes.push('remove', set, Buffer.from('a'));
   await changes.push('add', Buffer.from('other'), Buffer.from('a'));
   expect(keyspace.operations).toEqual([]);
-  await changes.finish();
+  await changes.finish(hold);
   expect(keyspace.operations).toEqual([4]);
   expect(keyspace.cardinality(wordsOf('set'), 0)).toBe(1);
 });
 
 test('changes that do not fit are several operations, and nothing is lost between them', async () => {
-  const { keyspace, changes } = await createParts();
+  const { keyspace, hold, changes } = await createParts();
   const set = Buffer.from('set');
   const count = 60;
   const filling = Buffer.alloc(OPERATION_BYTES / (count / 2), 'x');
   for (let number = 0; number < count; number += 1)
     await changes.push('add', set, Buffer.concat([filling, Buffer.from(String(number))]));
-  await changes.finish();
+  await changes.finish(hold);
   expect(keyspace.operations.length).toBeGreaterThan(1);
   expect(keyspace.cardinality(wordsOf('set'), 0)).toBe(count);
 });
@@ -166,5 +201,5 @@ test.each([
 async function createParts() {
   const keyspace = new PlainKeyspace({ random: createSeededRandom(1) });
   const hold = await keyspace.closeGate(new AbortController().signal);
-  return { keyspace, changes: new ChangeParts({ keyspace, hold }) };
+  return { keyspace, hold, changes: new ChangeParts({ keyspace, hold }) };
 }

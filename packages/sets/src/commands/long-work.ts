@@ -1,7 +1,7 @@
 // How commands work for longer than a turn: reads through a pin, changes in parts behind the write gate, and both in
 // slices, so that others run in between. A read ends as soon as its client has gone; a change that has begun is
 // completed all the same.
-import { abortedError } from '@syncline/kernel';
+import { abortedError, SynclineError } from '@syncline/kernel';
 import type { ByteList } from '../byte-list.js';
 import type { Keyspace, WriteHold } from '../keyspace.js';
 import { setsLimits } from '../limits.js';
@@ -88,16 +88,17 @@ export function exceedsOperation(args: ByteList, from: number): boolean {
   return !isSmall && partEnd(args, from, elementsMax, OPERATION_BYTES) < args.length;
 }
 
-/** SADD and SREM in parts; returns how many members were absent, or present. */
+/** Adds or removes the words behind `key`, in parts; returns how many members were absent, or present. */
 export async function changeInParts(
-  { args, keyspace }: CommandContext,
+  { args, keyspace }: Pick<CommandContext, 'args' | 'keyspace'>,
+  key: number,
   kind: 'add' | 'remove',
   hold: WriteHold,
 ): Promise<number> {
   let changed = 0;
-  for (let from = 2; from < args.length; ) {
+  for (let from = key + 1; from < args.length; ) {
     const to = partEnd(args, from, PART_ELEMENTS_MAX, PART_BYTES_MAX);
-    changed += keyspace[kind](args, 1, from, to);
+    changed += keyspace[kind](args, key, from, to);
     from = to;
     const pause = hold.nextPart();
     if (pause !== undefined) await pause;
@@ -134,11 +135,11 @@ interface Run {
 
 /**
  * Changes of any number of sets. Together they are one operation if they fit in one, so that nobody sees them half
- * done; otherwise one operation per part.
+ * done; otherwise one operation per part. Without a hold of the gate they are only collected.
  */
 export class ChangeParts {
   readonly #keyspace: Keyspace;
-  readonly #hold: WriteHold;
+  readonly #hold: WriteHold | undefined;
   #part = new ChangePart();
   /** Complete, but not applied yet. */
   readonly #waiting: ChangePart[] = [];
@@ -148,12 +149,15 @@ export class ChangeParts {
   /** Members that were walked last. */
   readonly #page = new ByteCollector();
 
-  constructor(deps: { readonly keyspace: Keyspace; readonly hold: WriteHold }) {
+  constructor(deps: { readonly keyspace: Keyspace; readonly hold?: WriteHold }) {
     this.#keyspace = deps.keyspace;
     this.#hold = deps.hold;
   }
 
-  /** Undefined: go on. `set` must be the same object for consecutive members of one set. */
+  /**
+   * Undefined: go on. `set` must be the same object for consecutive members of one set. Throws `limit-exceeded` when
+   * there is no hold, and more was collected than one operation takes.
+   */
   push(kind: Run['kind'], set: Uint8Array, member: Uint8Array): Promise<void> | undefined {
     this.#part.push(kind, set, member);
     if (!this.#part.isFull) return undefined;
@@ -162,8 +166,10 @@ export class ChangeParts {
       this.#waitingElements + PART_ELEMENTS_MAX <= setsLimits.operationElementsMax.value &&
       this.#waitingBytes + PART_BYTES_MAX <= OPERATION_BYTES;
     if (isOneOperation && !this.#isSplit) return undefined;
+    if (this.#hold === undefined)
+      throw new SynclineError('limit-exceeded', 'the changes do not fit in one operation');
     this.#isSplit = true;
-    return this.#applyParts();
+    return this.#applyParts(this.#hold);
   }
 
   /**
@@ -196,19 +202,22 @@ export class ChangeParts {
     } while (position !== 0);
   }
 
-  /** Others may write in between only once the changes are several operations: one must be seen whole. */
+  /** With a hold, others may write in between only once the changes are several operations: one must be seen whole. */
   pause(): Promise<void> | undefined {
-    return this.#isSplit ? this.#hold.nextPart() : this.#keyspace.yieldIfOverBudget();
+    const keyspace = this.#keyspace;
+    if (this.#hold === undefined)
+      return keyspace.yieldIfOverBudget()?.then(() => void keyspace.commit());
+    return this.#isSplit ? this.#hold.nextPart() : keyspace.yieldIfOverBudget();
   }
 
-  /** Applies what is left. */
-  async finish(): Promise<void> {
+  /** Applies what is left, behind the closed gate. */
+  async finish(hold: WriteHold): Promise<void> {
     this.#complete();
-    if (this.#isSplit) return this.#applyParts();
+    if (this.#isSplit) return this.#applyParts(hold);
     inOneOperation(this.#keyspace, () => {
       for (const part of this.#waiting) part.apply(this.#keyspace);
     });
-    await this.#hold.nextPart();
+    await hold.nextPart();
   }
 
   #complete(): void {
@@ -218,10 +227,10 @@ export class ChangeParts {
     this.#part = new ChangePart();
   }
 
-  async #applyParts(): Promise<void> {
+  async #applyParts(hold: WriteHold): Promise<void> {
     for (const part of this.#waiting.splice(0)) {
       inOneOperation(this.#keyspace, () => part.apply(this.#keyspace));
-      const pause = this.#hold.nextPart();
+      const pause = hold.nextPart();
       if (pause !== undefined) await pause;
     }
   }

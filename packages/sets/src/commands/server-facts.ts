@@ -45,8 +45,8 @@ export interface ServerFacts {
   /** 0: no limit. */
   setMemoryMax(bytes: number): void;
   persistence(): PersistenceFacts;
-  /** The last outcome: the server runs without a disk. */
-  startCheckpoint(): 'started' | 'running' | 'nothing-to-write-to';
+  /** `failed`: see `failure()`. `nothing-to-write-to`: the server runs without a disk. */
+  startCheckpoint(): 'started' | 'running' | 'failed' | 'closing' | 'nothing-to-write-to';
   durability(): 'buffered' | 'synced';
   /** Takes effect with the next turn. */
   setDurability(durability: 'buffered' | 'synced'): void;

@@ -130,8 +130,7 @@ test('a remove gets through thanks to the reserve, where an add is refused', () 
     expect(world.remove('a', 'x')).toBe(1);
     await world.settled();
     expect(world.disk.sizeOf('log/reserve')).toBe(0);
-    world.add('a', 'w');
-    await expect(world.settled(), 'what is left of it is for removes').rejects.toEqual(full);
+    expect(() => world.add('a', 'w'), 'what is left of it is for removes').toThrow(full);
     expect(world.remove('a', 'y')).toBe(1);
     await world.settled();
     expect(world.engine.keyspace.cardinality(listOf('a'), 0)).toBe(1);
@@ -140,6 +139,23 @@ test('a remove gets through thanks to the reserve, where an add is refused', () 
     expect(world.disk.sizeOf('log/reserve'), 'refilled with room').toBe(lowLimits.logReserveBytes);
     expect(world.add('a', 'w')).toBe(1);
     await world.settled();
+  }));
+
+test('S7 a turn that is undone has touched no watched set, and what was touched before stays so', () =>
+  World.run(async (world) => {
+    const { keyspace } = world.engine;
+    const [watcher, touched] = [{ isTouched: false }, { isTouched: false }];
+    keyspace.watch(listOf('a'), 0, watcher);
+    keyspace.watch(listOf('b'), 0, touched);
+    world.add('b', 'x');
+    await world.settled();
+    expect([watcher.isTouched, touched.isTouched]).toEqual([false, true]);
+    world.disk.leave(0);
+    world.add('a', 'x');
+    world.add('b', 'y');
+    expect(watcher.isTouched, 'others in this turn see it').toBe(true);
+    await expect(world.settled()).rejects.toEqual(full);
+    expect([watcher.isTouched, touched.isTouched]).toEqual([false, true]);
   }));
 
 test('without a reserve removes are refused, too', () =>

@@ -1,11 +1,13 @@
 // What an engine shows in /metrics: gauges that follow its changes, a few times per second at most.
-import type { Clock, Metrics, SegmentLog } from '@syncline/kernel';
+import type { Clock, Metrics, SegmentLog, Timer } from '@syncline/kernel';
 import type { Checkpoints } from './checkpoints.js';
 import type { SetsState } from './sets-state.js';
 import type { Turns } from './turns.js';
 
-/** How often gauges follow, at most. */
+/** How often gauges follow while something is written, at most. */
 const GAUGES_MS = 100;
+/** How often they follow while nothing is: the last checkpoint grows older, and pins close. */
+const IDLE_GAUGES_MS = 1_000;
 
 export interface EngineGaugesDeps {
   readonly state: SetsState;
@@ -25,6 +27,7 @@ export class EngineGauges {
   #localCount = 0;
   #foreignCount = 0;
   #peakBytes = 0;
+  #timer: Timer | undefined;
 
   constructor(deps: EngineGaugesDeps) {
     this.#deps = deps;
@@ -42,6 +45,17 @@ export class EngineGauges {
     this.#reportedMs = nowMs;
     this.report();
     return true;
+  }
+
+  /** Reports now, and from now on also while nothing is written. */
+  watch(): void {
+    this.report();
+    const again = () => this.watch();
+    this.#timer = this.#deps.clock.setTimer(IDLE_GAUGES_MS, again, { unref: true });
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
   }
 
   report(): void {

@@ -137,7 +137,7 @@ async function workload(ports: SimPorts, ledger: Ledger, durability: Durability)
   const { acknowledged } = ledger;
   await clock.sleep(1_100);
   ledger.powerSafe = Math.max(ledger.powerSafe, acknowledged); // the sync of each second has run
-  for (let n = 0; n < 14; n += 1) {
+  for (let n = 0; n < 16; n += 1) {
     const members = ['m0', `a${n}`, `b${n}`, `c${n}`];
     await ledger.write(engine, ['add', `s${n % 4}`, ...members], ['remove', `s${n % 5}`, 'm1']);
     await clock.sleep(15);

@@ -247,7 +247,7 @@ export class SetsEngine {
       elements: this.state.digest.liveDots,
       ms: Math.round(clock.nowMs() - startedMs),
     });
-    this.#gauges.report();
+    this.#gauges.watch();
     this.#checkpoints?.startIfDue();
   }
 
@@ -266,6 +266,7 @@ export class SetsEngine {
     if (this.replica !== undefined) await this.replica.stop();
     this.#gate.shut(error);
     this.#claimTimer?.cancel();
+    this.#gauges.stop();
     try {
       if (files === undefined || this.#log === undefined) return;
       await this.#checkpoints?.stop();

@@ -1,5 +1,12 @@
 // What a start makes of checkpoints and logs that no healthy run leaves, and of dots that were dropped meanwhile.
-import { actorId, type Dot, type Files, SynclineError, VersionVector } from '@syncline/kernel';
+import {
+  actorId,
+  type Clock,
+  type Dot,
+  type Files,
+  SynclineError,
+  VersionVector,
+} from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { createOrderKeys } from '../memory/order-hash.js';
@@ -166,4 +173,37 @@ test('S21 a log without the checkpoint before it is refused', () =>
     await ports.files.remove(`checkpoint/${name}`);
     const error = await startEngine(ports).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'corrupt', details: { reason: 'missing' } });
+  }));
+
+test('S19 a large record is replayed in slices, and what it has written is there', () =>
+  runInSimulation(1, async (ports) => {
+    const engine = await startEngine(ports);
+    const members = Array.from({ length: 30_000 }, (_, n) => `member ${n}`);
+    engine.keyspace.add(listOf('a', ...members), 0, 1);
+    await engine.turns.settled();
+    const { digest } = engine.state;
+    let deferred = 0;
+    const clock: Clock = {
+      nowMs: () => ports.clock.nowMs(),
+      monotonicMs: () => ports.clock.monotonicMs(),
+      sleep: (ms, signal) => ports.clock.sleep(ms, signal),
+      setTimer: (ms, callback) => ports.clock.setTimer(ms, callback),
+      defer: (callback) => {
+        deferred += 1;
+        return ports.clock.defer(callback);
+      },
+    };
+    const state = new SetsState(createOrderKeys('test'));
+    const deps = {
+      ...ports,
+      clock,
+      state,
+      limits: engineLimits,
+      onProgress: () => {},
+      keepsOwn: false,
+    };
+    const loaded = await load(deps, { nodeId: 1, clusterId: 'test', epoch: 1, state: 'open' });
+    expect([loaded.replayed, state.digest.xor]).toEqual([1, digest.xor]);
+    expect(state.digest.liveDots).toBe(30_000);
+    expect(deferred, 'one per chunk, and one per 4,096 members').toBeGreaterThan(8);
   }));

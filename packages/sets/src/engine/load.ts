@@ -40,7 +40,12 @@ import type { SetsState } from './sets-state.js';
 import { RecordKind } from './turns.js';
 
 const LOG_DIRECTORY = 'log';
-const CHUNK_BYTES = 1024 * 1024;
+/** Read at once from a checkpoint: some milliseconds of work, after which others run. */
+const CHUNK_BYTES = 128 * 1024;
+/** Records of the log up to this size are replayed at once. */
+const RECORD_BYTES_AT_ONCE = 256 * 1024;
+/** Of a larger one, steps between which others run: 512 members each. */
+const STEPS_PER_SLICE = 8;
 
 export interface LoadDeps {
   readonly state: SetsState;
@@ -104,6 +109,10 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
   let replayed = 0;
   const repairs = new RepairReplay(state);
   const own = new OwnKeeper(identity, deps.keepsOwn);
+  const onOperation = (operation: Operation, body: Uint8Array) => {
+    own.see(operation, body);
+    replayed += 1;
+  };
   const log = await SegmentLog.open(
     { files, logger, clock },
     {
@@ -117,7 +126,9 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
         if (kind === RecordKind.repair) return repairs.part(body);
         if (kind === RecordKind.repairEnd) return repairs.end(body);
         repairs.abandon();
-        replayed += replay(state, kind, body, own);
+        const operations = replay(state, kind, body, onOperation);
+        if (body.length > RECORD_BYTES_AT_ONCE) return runInSlices(operations, nextTurn);
+        for (const _ of operations);
         return undefined;
       },
       onProgress: (readBytes) => {
@@ -146,21 +157,32 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
   };
 }
 
-function replay(state: SetsState, kind: number, body: Uint8Array, own: OwnKeeper): number {
+/** Each step applies a part of the record. Nothing else may change the state before all are done. */
+function* replay(
+  state: SetsState,
+  kind: number,
+  body: Uint8Array,
+  onOperation: (operation: Operation, body: Uint8Array) => void,
+): Generator<void, void, undefined> {
   if (kind !== RecordKind.operations) {
     throw new SynclineError(
       'corrupt',
       `the log holds a record of kind ${kind}, which this version does not know`,
     );
   }
-  let operations = 0;
   for (const operation of decodeOperations(body)) {
-    for (const _ of applyOperation(state, operation));
-    own.see(operation, body);
-    operations += 1;
+    yield* applyOperation(state, operation);
+    onOperation(operation, body);
   }
   state.settleTurn();
-  return operations;
+}
+
+async function runInSlices(steps: Iterable<void>, nextTurn: () => Promise<void>): Promise<void> {
+  let count = 0;
+  for (const _ of steps) {
+    count += 1;
+    if (count % STEPS_PER_SLICE === 0) await nextTurn();
+  }
 }
 
 /** Keeps the newest own operations of the log, for the ring of the mesh. */

@@ -3,7 +3,7 @@
 // An element enters the list when it loses its last dot of that moment, whether the walk has passed it or not: the
 // list also answers `has` and takes part in random draws. Each entry remembers whether it was passed, so that a
 // walk shows every element once.
-import { type Dot, type Random, randomBelow } from '@syncline/kernel';
+import { assert, type Dot, type Random, randomBelow } from '@syncline/kernel';
 import { ByteList } from '../byte-list.js';
 import type { Pin as KeyspacePin } from '../keyspace.js';
 import {
@@ -37,6 +37,7 @@ interface PinnedSet {
   readonly passed: Set<number>;
   /** The walk has visited rows whose hash word is below this. */
   walkedHash: number;
+  isWalked: boolean;
   /** Members of the list up to `indexedCount`, as text. */
   index: Set<string>;
   indexedCount: number;
@@ -66,6 +67,7 @@ export class MemberPin extends Pin implements KeyspacePin {
         dropped: new DroppedList(),
         passed: new Set<number>(),
         walkedHash: 0,
+        isWalked: false,
         index: new Set<string>(),
         indexedCount: 0,
       };
@@ -94,6 +96,19 @@ export class MemberPin extends Pin implements KeyspacePin {
     this.checkWhole();
     const pinned = this.#byName.get(textOf(set));
     if (pinned === undefined) return;
+    assert(
+      !pinned.isWalked,
+      'one walk over a pinned set at a time: what it has passed is remembered once',
+    );
+    pinned.isWalked = true;
+    try {
+      yield* this.#walk(pinned);
+    } finally {
+      pinned.isWalked = false;
+    }
+  }
+
+  async *#walk(pinned: PinnedSet): AsyncGenerator<readonly Uint8Array[], void, undefined> {
     const { heap } = this.state;
     pinned.walkedHash = 0;
     pinned.passed.clear();

@@ -319,3 +319,20 @@ test('S20 a walk of a large table goes on while its segments are divided and joi
   expect(steps).toBeGreaterThan(5);
   expectSame(walk.finish(16), lines);
 });
+
+test('two walks over one pinned set at a time are refused', async () => {
+  const driven = new DrivenState();
+  driven.add('a', ['x', 'y']);
+  driven.settle();
+  const deps = {
+    random: createSeededRandom(1),
+    commitNow: () => {},
+    yieldIfOverBudget: () => undefined,
+  };
+  const pin = new MemberPin(driven.state, deps, [Buffer.from('a')]);
+  const first = pin.members(Buffer.from('a'));
+  await first.next();
+  await expect(pin.members(Buffer.from('a')).next()).rejects.toThrow('one walk');
+  await first.return();
+  expect((await pin.members(Buffer.from('a')).next()).value?.length).toBe(2);
+});

@@ -44,6 +44,8 @@ export class SetTable {
   readonly #sets: (SetEntry | undefined)[] = [undefined];
   readonly #freeSlots: number[] = [];
   readonly #watched = new Map<Watcher, Set<SetEntry>>();
+  /** Watchers that this turn was the first to touch. */
+  readonly #touched = new Set<Watcher>();
   #last: SetEntry | undefined = undefined;
   #filledCount = 0;
   #nameBytes = 0;
@@ -104,13 +106,23 @@ export class SetTable {
   memberAppeared(set: SetEntry): void {
     set.cardinality += 1;
     if (set.cardinality === 1) this.#filledCount += 1;
-    if (set.watchers !== undefined) touchAll(set.watchers);
+    if (set.watchers !== undefined) this.#touch(set.watchers);
   }
 
   memberVanished(set: SetEntry): void {
     set.cardinality -= 1;
     if (set.cardinality === 0) this.#filledCount -= 1;
-    if (set.watchers !== undefined) touchAll(set.watchers);
+    if (set.watchers !== undefined) this.#touch(set.watchers);
+  }
+
+  turnSettled(): void {
+    this.#touched.clear();
+  }
+
+  /** The members are what they were before the turn. */
+  turnUndone(): void {
+    for (const watcher of this.#touched) watcher.isTouched = false;
+    this.#touched.clear();
   }
 
   watch(watcher: Watcher, list: ByteList, index: number): void {
@@ -128,6 +140,7 @@ export class SetTable {
       this.forgetIfUnused(set);
     }
     this.#watched.delete(watcher);
+    this.#touched.delete(watcher);
   }
 
   forgetIfUnused(set: SetEntry): void {
@@ -140,6 +153,14 @@ export class SetTable {
     this.#freeSlots.push(set.slot);
     this.#nameBytes -= set.name.length;
     if (this.#last === set) this.#last = undefined;
+  }
+
+  #touch(watchers: ReadonlySet<Watcher>): void {
+    for (const watcher of watchers) {
+      if (watcher.isTouched) continue;
+      watcher.isTouched = true;
+      this.#touched.add(watcher);
+    }
   }
 
   #create(list: ByteList, index: number): SetEntry {
@@ -159,10 +180,6 @@ export class SetTable {
     this.#hash.write(list.view, list.start(index), list.end(index), this.#position);
     return this.#position;
   }
-}
-
-function touchAll(watchers: ReadonlySet<Watcher>): void {
-  for (const watcher of watchers) watcher.isTouched = true;
 }
 
 function isNamed({ name }: SetEntry, list: ByteList, index: number): boolean {

@@ -224,6 +224,7 @@ export class SetsState {
         this.#free(this.touchedSet(place), row);
     }
     this.#clearTurn();
+    this.sets.turnSettled();
     this.pins.turnSettled();
   }
 
@@ -243,6 +244,7 @@ export class SetsState {
     this.record.truncate(0);
     this.#undoLength = 0;
     this.#clearTurn();
+    this.sets.turnUndone();
     this.pins.turnUndone();
   }
 

@@ -18,6 +18,8 @@ class HeldLog implements TurnLog {
   readonly records: string[] = [];
   readonly usedReserve: boolean[] = [];
   syncedThrough = 0;
+  /** The room that was kept back is used up. */
+  fullBy: SynclineError | undefined;
   /** Thrown by appends. */
   failure: SynclineError | undefined;
   #syncing: { resolve(): void; reject(error: unknown): void } | undefined;
@@ -442,6 +444,38 @@ describe('on a full disk', () => {
       world.remove('b');
       await world.endTurn();
       expect(world.log.usedReserve).toEqual([false, true, false, true, true, true]);
+    }));
+
+  test('S7 while the reserve is given up each operation is stored by itself, also after a remove that was', () =>
+    withTurns('buffered', async (world) => {
+      world.add('a', 'b');
+      await world.endTurn();
+      world.log.fullBy = full;
+      world.remove('a');
+      await world.endTurn();
+      expect(world.turns.fullBy).toBe(full);
+      world.remove('b');
+      const stored = world.settled();
+      world.log.failure = full;
+      expect(() => world.add('c')).toThrow(full);
+      await world.endTurn();
+      expect(stored.outcome).toBe('settled');
+      world.log.failure = undefined;
+      world.log.fullBy = undefined;
+      world.add('c');
+      expect(world.turns.fullBy).toBeUndefined();
+    }));
+
+  test('operations that are undone are not counted', () =>
+    withTurns('buffered', async (world) => {
+      world.add('a');
+      await world.endTurn();
+      world.log.failure = full;
+      world.add('b');
+      world.add('c');
+      expect(world.turns.operationsCount).toBe(3);
+      await world.endTurn();
+      expect(world.turns.operationsCount).toBe(1);
     }));
 
   test('a large turn is undone when it is written early', () =>

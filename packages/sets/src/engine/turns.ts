@@ -56,7 +56,10 @@ export interface TurnMember {
 }
 
 /** What turns need of the log. */
-export type TurnLog = Pick<SegmentLog, 'append' | 'sync' | 'nextNumber' | 'syncedThrough'>;
+export type TurnLog = Pick<
+  SegmentLog,
+  'append' | 'sync' | 'nextNumber' | 'syncedThrough' | 'fullBy'
+>;
 
 export interface TurnsDeps {
   readonly state: SetsState;
@@ -80,11 +83,14 @@ export class Turns {
   #isSyncing = false;
   #isStopped = false;
   #syncTimer: Timer | undefined;
-  /** Why the last append failed; undefined once one has succeeded. */
+  /** Why the next append may find no room: the last one did, or removes have used the room kept back for them. */
   #fullBy: SynclineError | undefined;
   #failure: SynclineError | undefined;
   #operationsCount = 0;
   #foreignCount = 0;
+  /** Of this turn: operations that were made here, and those of peers. */
+  #turnOperations = 0;
+  #turnForeign = 0;
   #follower: TurnFollower | undefined;
 
   constructor(deps: TurnsDeps, durability: Durability) {
@@ -112,21 +118,21 @@ export class Turns {
 
   /** Something else was appended: there is room again. */
   foundRoom(): void {
-    this.#fullBy = undefined;
+    this.#fullBy = this.#log?.fullBy;
   }
 
   get failure(): SynclineError | undefined {
     return this.#failure;
   }
 
-  /** Operations that were made here since the start. */
+  /** Operations that were made here since the start, without those that were undone. */
   get operationsCount(): number {
-    return this.#operationsCount;
+    return this.#operationsCount + this.#turnOperations;
   }
 
   /** Operations of peers that were applied since the start. */
   get foreignCount(): number {
-    return this.#foreignCount;
+    return this.#foreignCount + this.#turnForeign;
   }
 
   join(member: TurnMember): void {
@@ -136,13 +142,13 @@ export class Turns {
 
   /** To be called after each operation. Throws when it had to be stored at once and could not be: it is undone. */
   operationEnded(): void {
-    this.#operationsCount += 1;
+    this.#turnOperations += 1;
     this.#gather();
   }
 
   /** To be called after each operation of a peer. Throws as `operationEnded` does. */
   foreignEnded(): void {
-    this.#foreignCount += 1;
+    this.#turnForeign += 1;
     this.#gather();
   }
 
@@ -242,7 +248,10 @@ export class Turns {
       metrics.observe('syncline_sets_log_append_seconds', (clock.monotonicMs() - startMs) / 1000);
       if (this.durability === 'buffered') this.#planSync();
     }
-    this.#fullBy = undefined;
+    this.#fullBy = log?.fullBy;
+    this.#operationsCount += this.#turnOperations;
+    this.#foreignCount += this.#turnForeign;
+    this.#turnOperations = this.#turnForeign = 0;
     const waitsFor = this.durability === 'synced' && log !== undefined ? log.nextNumber - 1 : 0;
     this.#follower?.appended(record, waitsFor);
     record.clear();
@@ -254,6 +263,7 @@ export class Turns {
   #undo(error: SynclineError): SynclineError {
     this.#follower?.undone(this.#deps.state.record);
     this.#deps.state.undoTurn();
+    this.#turnOperations = this.#turnForeign = 0;
     const isTemporary = error.code === 'storage-full' || error.code === 'unavailable';
     if (isTemporary) this.#fullBy = error;
     else this.fail(error);

@@ -259,6 +259,20 @@ test('a holder that has passed the gate on has stored its part when it is shut m
     otherHold.release();
   }));
 
+test('a hold that is released while it waits for the gate again does not keep it closed', () =>
+  withGate(async ({ gate, clock, write, events }) => {
+    const hold = await gate.close(never);
+    const small = write('small');
+    await clock.sleep(HOLD_MS);
+    const part = hold.nextPart();
+    hold.release();
+    await Promise.all([part, small]);
+    await settle(clock);
+    expect(gate.admit()).toBeUndefined();
+    expect(gate.waitingCount).toBe(0);
+    expect(events).toContain('small');
+  }));
+
 test('releasing twice does not open the gate of the next holder', () =>
   withGate(async ({ gate, clock }) => {
     const hold = await gate.close(never);

@@ -105,6 +105,7 @@ export class WriteGate {
       },
       release: () => {
         if (this.#holder === hold) this.#open();
+        else this.#withdraw(hold);
       },
     };
   }
@@ -140,6 +141,12 @@ export class WriteGate {
       this.#closers.push(entry);
       this.#pumpLater();
     });
+  }
+
+  /** A holder that lets others through has given up: it does not get the gate again. */
+  #withdraw(hold: object): void {
+    const index = this.#closers.findIndex((closer) => closer.hold === hold);
+    if (index >= 0) this.#closers.splice(index, 1)[0]?.resolve();
   }
 
   #open(): void {

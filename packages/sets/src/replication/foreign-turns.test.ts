@@ -14,6 +14,7 @@ const namesOf = (bytes: Uint8Array) =>
   Array.from(decodeOperations(bytes), ({ actor, base }) => `${actor >>> 16}:${base}`);
 
 class MemoryLog implements TurnLog {
+  readonly fullBy = undefined;
   readonly records: Uint8Array[] = [];
   syncedThrough = 0;
   isFull = false;

@@ -15,6 +15,8 @@ export interface ClusterNodeOptions {
   /** Of the whole cluster: it is removed if we die before the node. */
   readonly directory: string;
   readonly dataDir: string;
+  /** Known before the start, so that peers can name it; 0: the system chooses. */
+  readonly meshPort: number;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly readyTimeoutMs: number;
@@ -37,6 +39,7 @@ export class ClusterNode {
     this.id = options.id;
     this.dataDir = options.dataDir;
     this.#options = options;
+    if (options.meshPort > 0) this.#ports.set('mesh', options.meshPort);
   }
 
   get pid(): number {

@@ -6,12 +6,15 @@
 //   await cluster.node(2).restart();
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createTcpNetwork } from '@syncline/kernel';
 import { makeTempDirectory, type TempDirectory } from '../temp-directory.js';
 import { ClusterNode } from './cluster-node.js';
 
 export interface ClusterOptions {
   /** Their ids are 1 to `nodes`. */
   readonly nodes: number;
+  /** Each node has all others as its peers. Default: they are separate. */
+  readonly isMeshed?: boolean;
   /** Further arguments of `serve`, the same for all or by node id. */
   readonly args?: readonly string[] | ((nodeId: number) => readonly string[]);
   readonly env?: Readonly<Record<string, string>>;
@@ -35,8 +38,9 @@ const COMMAND_LINE = fileURLToPath(new URL('../../../cli/bin/syncline.js', impor
 /** Resolves when all nodes are ready. If one fails, none is left and the error holds its last output. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const directory = await makeTempDirectory('cluster');
+  const meshPorts = options.isMeshed === true ? await freePorts(options.nodes) : [];
   const nodes = Array.from({ length: options.nodes }, (_, index) =>
-    createNode(index + 1, directory, options),
+    createNode(index + 1, directory, meshPorts, options),
   );
   const cluster: Cluster = {
     nodes,
@@ -55,17 +59,37 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   throw failure.reason;
 }
 
-function createNode(id: number, directory: TempDirectory, options: ClusterOptions): ClusterNode {
+function createNode(
+  id: number,
+  directory: TempDirectory,
+  meshPorts: readonly number[],
+  options: ClusterOptions,
+): ClusterNode {
+  const peers = meshPorts.flatMap((port, index) => ['--peer', `${index + 1}@127.0.0.1:${port}`]);
   const { args = [], env = {}, readyTimeoutMs = 20_000, program = COMMAND_LINE } = options;
   return new ClusterNode({
     id,
     program,
     directory: directory.path,
     dataDir: join(directory.path, `node-${id}`),
-    args: typeof args === 'function' ? args(id) : args,
+    meshPort: meshPorts[id - 1] ?? 0,
+    args: [...peers, ...(typeof args === 'function' ? args(id) : args)],
     env,
     readyTimeoutMs,
   });
+}
+
+/** Ports that are free now. All are held until the last is found, so that they differ. */
+async function freePorts(count: number): Promise<readonly number[]> {
+  const network = createTcpNetwork();
+  const listeners = await Promise.all(
+    Array.from({ length: count }, () =>
+      network.listen({ host: '127.0.0.1', port: 0 }, (connection) => connection.destroy()),
+    ),
+  );
+  const ports = listeners.map(({ address }) => address.port);
+  await Promise.all(listeners.map((listener) => listener.close()));
+  return ports;
 }
 
 /** Every node and the directory go, also when one of them complains. */

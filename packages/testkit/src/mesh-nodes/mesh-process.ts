@@ -1,5 +1,5 @@
 // One process of a simulated mesh: the mesh, the smallest slice on it, and a writer.
-import { actorId } from '@syncline/kernel';
+import { actorId, silentMetrics } from '@syncline/kernel';
 import type { SeededRandom, SimPorts } from '@syncline/kernel/testing';
 import type { createMesh, Mesh, MeshChannel } from '@syncline/mesh';
 import { AddOnlySlice, type AddOnlySliceOptions, type SliceDisk } from '@syncline/mesh/testing';
@@ -46,6 +46,8 @@ export class MeshProcess {
   readonly slice: AddOnlySlice;
   readonly channel: MeshChannel;
   readonly epoch: number;
+  /** Operations that were dropped for want of room. */
+  droppedCount = 0;
   readonly #deps: MeshProcessDeps;
   readonly #options: MeshProcessOptions;
 
@@ -66,7 +68,8 @@ export class MeshProcess {
       bufferSize,
       ringBytesMax,
     };
-    this.mesh = create(ports, settings);
+    const metrics = { ...silentMetrics, add: (name: string) => this.#count(name) };
+    this.mesh = create({ ...ports, metrics }, settings);
     const actor = actorId(nodeId, disk.epoch);
     const commitMs = () => plan.commitMsMax * random.float() ** 2;
     this.slice = new AddOnlySlice(ports.clock, disk, { actor, commitMs, isCurrent });
@@ -99,6 +102,10 @@ export class MeshProcess {
         random.bytes(Math.floor(40 * random.float())),
       );
     }
+  }
+
+  #count(name: string): void {
+    if (name === 'syncline_mesh_overflow_total') this.droppedCount += 1;
   }
 
   async #refuseForAWhile(): Promise<void> {

@@ -174,13 +174,11 @@ class MeshWorkload implements Workload {
       for (const process of this.#processes) process?.write(1 + Math.floor(3 * random.float()));
       await simulation.clock.sleep(2 * random.float());
     }
-    const slackMs = this.#plan?.commitMsMax ?? 0;
-    await this.#converge(context, CALM_ROUND_MS + 3 * slackMs);
-    const isRoomy = (this.#plan?.bufferSize ?? 0) > 50 && (this.#plan?.ringBytesMax ?? 0) > 5_000;
-    const isQuick = slackMs < 100;
-    if (isRoomy && isQuick) {
-      assert(this.#pullsCount() === before, 'M9: in a calm world a repair was wanted');
-    }
+    const { commitMsMax = 0, bufferSize = 0, ringBytesMax = 0 } = this.#plan ?? {};
+    // Small buffers overflow also in a calm world, and a slow disk looks like a peer that does not answer.
+    const isRoomy = bufferSize > 50 && ringBytesMax > 5_000 && commitMsMax < 100;
+    await this.#converge(context, isRoomy ? CALM_ROUND_MS : CONVERGE_MS_MAX);
+    assert(!isRoomy || this.#pullsCount() === before, 'M9: in a calm world a repair was wanted');
   }
 
   #pullsCount(): number {
@@ -198,6 +196,8 @@ class MeshWorkload implements Workload {
       this.#checkApplied(index, process);
       this.#checkStatus(index, process);
       const { overflow, gap, evicted } = process.slice.pulls;
+      const isPulled = process.droppedCount === 0 || overflow > 0;
+      assert(isPulled, 'M25: an operation was dropped, and no pull was wanted');
       if (overflow > 0) simulation.chaos.probe('mesh/overflow-pull');
       if (gap > 0) simulation.chaos.probe('mesh/gap-pull');
       if (evicted > 0) simulation.chaos.probe('mesh/evicted-pull');

@@ -33,7 +33,7 @@ const BUGS = {
   ),
   /** A dropped operation is acknowledged like a held one, and nobody pulls. */
   'mesh-ack-of-dropped': bug(
-    /M9: not equal/,
+    /M25: |M9: not equal/,
     edit('incoming', "sender.sendNack('overflow', has + 1);", 'void has;'),
     edit('incoming', "this.#deps.handler.pullWanted(sender.nodeId, 'overflow');", ''),
     edit(

@@ -47,7 +47,7 @@ function planCluster(random: SeededRandom): ClusterPlan {
     choices[Math.floor(random.float() * choices.length)] ?? choices[0];
   return {
     durability: pick('buffered', 'synced'),
-    nodeIds: pick([1, 2], [1, 2, 3], [1, 2, 3]),
+    nodeIds: pick([1, 2], [1, 2, 3], [1, 2, 3], [1, 2, 3, 4, 5]),
     limits: {
       checkpointLogBytesMin: pick(500, 3_000, 1_000_000),
       checkpointStepRows: pick(1, 256),

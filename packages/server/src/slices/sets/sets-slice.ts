@@ -32,9 +32,11 @@ async function start(deps: SliceDeps): Promise<RunningSlice> {
 async function open(deps: SliceDeps): Promise<RunningSlice> {
   const { config, logger } = deps;
   const password = config.credentials.respPassword?.reveal();
+  const { mesh, ...others } = deps;
   const sets = await openSets(
     {
-      ...deps,
+      ...others,
+      ...(mesh === undefined ? {} : { mesh }),
       files: await deps.openFiles(),
       processBytes: () => process.memoryUsage.rss(),
       onBug: (thrown) => void reportBug(logger, thrown, { slice: 'sets' }),
@@ -44,6 +46,8 @@ async function open(deps: SliceDeps): Promise<RunningSlice> {
       clusterId: config.mesh.clusterId,
       durability: config.sets.durability,
       memoryBytesMax: config.sets.memoryMaxBytes,
+      startupDelayMs: config.sets.startupDelayMs,
+      pullIntervalMs: config.sets.antiEntropyIntervalMs,
       ...(password === undefined ? {} : { password }),
       version: readVersion(),
       port: config.resp.port,

@@ -44,7 +44,7 @@ function deleteCommand(name: string, flags: Command['flags'], summary: string): 
           count += 1;
           await changes.removeAll(args, key);
         }
-        await changes.finish();
+        await changes.finish(hold);
         return count;
       });
       reply.integer(deleted);
@@ -81,7 +81,7 @@ function flushCommand(name: string): Command {
         const changes = new ChangeParts({ keyspace, hold });
         for (const names of pagesOfNames(keyspace))
           for (let key = 0; key < names.length; key += 1) await changes.removeAll(names, key);
-        await changes.finish();
+        await changes.finish(hold);
       });
       reply.simple('OK');
     },

@@ -1,3 +1,4 @@
+import { SynclineError } from '@syncline/kernel';
 import { describe, expect, test } from 'vitest';
 import { CommandRig } from '../testing/command-rig.js';
 
@@ -102,9 +103,13 @@ describe('BGSAVE, BGREWRITEAOF and LASTSAVE', () => {
       'ERR this server runs with --memory and has no disk to save to',
       'ERR this server runs with --memory and has no disk to save to',
     ],
+    ['failed', 'MISCONF the disk is gone', 'MISCONF the disk is gone'],
+    ['closing', 'ERR server is shutting down', 'ERR server is shutting down'],
   ] as const)('a checkpoint that is %s', async (outcome, bgsave, bgrewriteaof) => {
     const rig = new CommandRig();
     rig.state.checkpoint = outcome;
+    if (outcome === 'failed')
+      rig.state.failure = new SynclineError('storage-failed', 'the disk is gone');
     expect(await rig.text('BGSAVE')).toBe(bgsave);
     expect(await rig.text('BGSAVE', 'schedule')).toBe(bgsave);
     expect(await rig.text('BGREWRITEAOF')).toBe(bgrewriteaof);

@@ -74,8 +74,12 @@ const bgrewriteaof = define('bgrewriteaof', 1, ['admin', 'noscript', 'no_async_l
 
 function startCheckpoint({ facts, reply }: CommandContext, started: string, running: string): void {
   const outcome = facts.startCheckpoint();
+  const failure = facts.failure();
   if (outcome === 'started') reply.simple(started);
-  else reply.error(outcome === 'running' ? running : errorTexts.nothingToSaveTo);
+  else if (outcome === 'running') reply.error(running);
+  else if (outcome === 'closing') reply.error(errorTexts.closing);
+  else if (outcome === 'nothing-to-write-to') reply.error(errorTexts.nothingToSaveTo);
+  else reply.error(failure === undefined ? errorTexts.failed : errorFor.failure(failure));
 }
 
 const lastsave = define('lastsave', 1, ['loading', 'stale', 'fast'], {

@@ -1,9 +1,10 @@
 // SINTER, SUNION, SDIFF, their STORE forms, and SINTERCARD.
 import { assert, SynclineError } from '@syncline/kernel';
 import type { ByteList } from '../../byte-list.js';
+import type { Watcher } from '../../keyspace.js';
 import { setsLimits } from '../../limits.js';
 import { ByteCollector } from '../byte-collector.js';
-import { type Command, commandsIn, keysToLast } from '../command.js';
+import { type Command, type CommandContext, commandsIn, keysToLast } from '../command.js';
 import { errorTexts } from '../errors.js';
 import {
   ChangeParts,
@@ -75,28 +76,63 @@ function storeCommand(name: string, rule: SetRule, summary: string): Command {
       });
       reply.integer(list.length - membersFrom);
     },
-    async runLong({ args, keyspace, reply }, signal) {
-      const destination = args.bytes(1);
-      const stored = await withGate(keyspace, signal, async (hold) => {
-        const changes = new ChangeParts({ keyspace, hold });
-        const deps = { keyspace, pause: () => changes.pause() };
-        const named = { args, from: 2, to: args.length };
-        using result = await PinnedAlgebra.open(rule, deps, named);
-        await changes.removeAll(args, 1, (member) => result.has(member));
-        let count = 0;
-        for await (const batch of result.members()) {
-          for (const member of batch) {
-            const pause = changes.push('add', destination, member);
-            if (pause !== undefined) await pause;
-          }
-          count += batch.length;
-        }
-        await changes.finish();
-        return count;
-      });
-      reply.integer(stored);
+    async runLong(context) {
+      const { args, keyspace, reply } = context;
+      const watcher: Watcher = { isTouched: false };
+      for (let key = 1; key < args.length; key += 1) keyspace.watch(args, key, watcher);
+      try {
+        const ahead = await storeAhead(rule, context);
+        const { signal } = new AbortController(); // what was asked for is done, whether the client stays or not
+        const stored = await withGate(keyspace, signal, async (hold) => {
+          const isValid = ahead !== undefined && !watcher.isTouched;
+          const changes = isValid ? ahead.changes : new ChangeParts({ keyspace, hold });
+          const count = isValid ? ahead.count : await collectStore(rule, context, changes);
+          await changes.finish(hold);
+          return count;
+        });
+        reply.integer(stored);
+      } finally {
+        keyspace.unwatch(watcher);
+      }
     },
   });
+}
+
+/**
+ * Computes the changes of a STORE while others write: reading large sets can take seconds. They are valid as long as
+ * none of its sets has changed. Undefined: they are too large for one operation, and must be applied in between.
+ */
+async function storeAhead(rule: SetRule, context: CommandContext) {
+  const changes = new ChangeParts(context);
+  try {
+    return { changes, count: await collectStore(rule, context, changes) };
+  } catch (thrown) {
+    const isTooLarge = thrown instanceof SynclineError && thrown.code === 'limit-exceeded';
+    const isPinBroken = thrown instanceof SynclineError && thrown.code === 'overloaded';
+    if (isTooLarge || isPinBroken) return undefined;
+    throw thrown;
+  }
+}
+
+/** Returns the size of the result. */
+async function collectStore(
+  rule: SetRule,
+  { args, keyspace }: CommandContext,
+  changes: ChangeParts,
+): Promise<number> {
+  const destination = args.bytes(1);
+  const deps = { keyspace, pause: () => changes.pause() };
+  using result = await PinnedAlgebra.open(rule, deps, { args, from: 2, to: args.length });
+  await changes.removeAll(args, 1, (member) => result.has(member));
+  let count = 0;
+  for await (const batch of result.members()) {
+    for (const member of batch) {
+      const pause = changes.push('add', destination, member);
+      if (pause !== undefined) await pause;
+    }
+    count += batch.length;
+  }
+  return count;
 }
 
 const KEYS_FROM = 2;

@@ -30,7 +30,7 @@ function changeCommand(kind: 'add' | 'remove', name: string, flags: Command['fla
     },
     async runLong(context, signal) {
       const { keyspace, reply } = context;
-      const change = (hold: WriteHold) => changeInParts(context, kind, hold);
+      const change = (hold: WriteHold) => changeInParts(context, 1, kind, hold);
       reply.integer(await withGate(keyspace, signal, change));
     },
   });

@@ -1,0 +1,71 @@
+// Three real nodes, each pair connected through proxies that can cut, delay and slow the link.
+import {
+  type ClusterNode,
+  type FaultProxy,
+  startCluster,
+  startFaultProxy,
+} from '@syncline/testkit';
+import { Redis } from 'ioredis';
+
+export interface MeshedCluster extends AsyncDisposable {
+  readonly nodes: readonly ClusterNode[];
+  readonly proxies: readonly FaultProxy[];
+  /** Both directions between two nodes. */
+  linkOf(one: number, other: number): readonly FaultProxy[];
+  logs(): string;
+}
+
+export interface MeshedClusterOptions {
+  readonly nodes: number;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly args?: readonly string[];
+}
+
+export async function startMeshedCluster(options: MeshedClusterOptions): Promise<MeshedCluster> {
+  const ids = Array.from({ length: options.nodes }, (_, index) => index + 1);
+  const links = new Map<string, FaultProxy>();
+  for (const from of ids)
+    for (const to of ids)
+      if (from !== to) links.set(`${from}-${to}`, await startFaultProxy({ seed: from * 16 + to }));
+  const proxy = (from: number, to: number) => {
+    const found = links.get(`${from}-${to}`);
+    if (found === undefined) throw new Error(`no link from ${from} to ${to}`);
+    return found;
+  };
+  const cluster = await startCluster({
+    nodes: options.nodes,
+    readyTimeoutMs: 60_000,
+    // Nodes are asked whether they are ready before the proxies know where they lead.
+    env: { SYNCLINE_SETS_STARTUP_DELAY_MS: '200', ...options.env },
+    args: (id) => [
+      ...ids
+        .filter((other) => other !== id)
+        .flatMap((other) => ['--peer', `${other}@127.0.0.1:${proxy(id, other).address.port}`]),
+      ...(options.args ?? []),
+    ],
+  });
+  for (const from of ids)
+    for (const to of ids)
+      if (from !== to) proxy(from, to).setTarget(cluster.node(to).address('mesh'));
+  return {
+    nodes: cluster.nodes,
+    proxies: [...links.values()],
+    linkOf: (one, other) => [proxy(one, other), proxy(other, one)],
+    logs: () => cluster.logs(),
+    async [Symbol.asyncDispose]() {
+      await cluster[Symbol.asyncDispose]();
+      for (const link of links.values()) await link[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Version, number of live dots and checksum: equal digests mean equal nodes. */
+export async function digestOf(node: ClusterNode): Promise<string> {
+  const redis = new Redis(node.address('resp').port, { lazyConnect: true, retryStrategy: null });
+  try {
+    await redis.connect();
+    return String(await redis.call('SYNCLINE.DIGEST'));
+  } finally {
+    redis.disconnect();
+  }
+}

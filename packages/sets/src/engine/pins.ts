@@ -177,8 +177,8 @@ export class DroppedList {
   }
 }
 
-/** An element and its dots. The bytes of the member are valid during the call. */
-export type VisitDots = (set: Uint8Array, member: Uint8Array, dots: readonly Dot[]) => void;
+/** Dots of one element. `member` gives a view that is valid during the call; most walks do not need it. */
+export type VisitDots = (dots: readonly Dot[], set: Uint8Array, member: () => Uint8Array) => void;
 
 /** Sets that are taken from the table at once; each costs a reference. */
 const SETS_PER_BATCH = 256;
@@ -258,11 +258,15 @@ export class DotPin extends Pin {
   /** One step of a whole walk: `walk`, then `walkDropped`. False at the end. */
   step(count: number, visit: VisitDots): boolean {
     const { heap } = this.state;
+    let current = 0;
+    const member = () =>
+      memberBuffer(heap, current).subarray(memberStart(current), memberEnd(heap, current));
     const isMore = this.walk(count, ({ name }, row, dots) => {
-      visit(name, memberBuffer(heap, row).subarray(memberStart(row), memberEnd(heap, row)), dots);
+      current = row;
+      visit(dots, name, member);
     });
     if (isMore) return true;
-    return this.walkDropped(count, ({ name }, member, dot) => visit(name, member, [dot]));
+    return this.walkDropped(count, ({ name }, bytes, dot) => visit([dot], name, () => bytes));
   }
 
   /**

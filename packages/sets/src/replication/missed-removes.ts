@@ -96,7 +96,7 @@ export class MissedRemoves {
 
   #buildSketch(): 'more' {
     const { pin, limits, offer } = this.#deps;
-    const isMore = pin.step(limits.stepRows, (_set, _member, dots) => {
+    const isMore = pin.step(limits.stepRows, (dots) => {
       for (const dot of dots)
         if (offer.version.covers(dot))
           this.#sketch?.add(dot.actor, Math.floor(dot.counter / 2 ** 32), dot.counter | 0);
@@ -166,7 +166,7 @@ export class MissedRemoves {
 
   #gather(): 'more' {
     const { pin, limits, offer } = this.#deps;
-    const isMore = pin.step(limits.stepRows, (_set, _member, dots) => {
+    const isMore = pin.step(limits.stepRows, (dots) => {
       for (const dot of dots) if (offer.version.covers(dot)) this.#mine.add(dot.actor, dot.counter);
     });
     if (!isMore) this.#stage = 'listing';
@@ -200,11 +200,11 @@ export class MissedRemoves {
     const { pin, limits, found } = this.#deps;
     const isMore =
       this.#missed.size > 0 &&
-      pin.step(limits.stepRows, (set, member, dots) => {
+      pin.step(limits.stepRows, (dots, set, member) => {
         for (const dot of dots) {
           if (!this.#missed.has(dot.actor, dot.counter)) continue;
           this.#foundCount += 1;
-          found(set, member, dot);
+          found(set, member(), dot);
         }
       });
     if (isMore) return 'more';

@@ -101,7 +101,7 @@ export class PullServer {
 
   #count(): 'more' {
     const { version } = this.#open;
-    const isMore = this.#pin.step(this.#deps.limits.stepRows, (_set, _member, dots) => {
+    const isMore = this.#pin.step(this.#deps.limits.stepRows, (dots) => {
       for (const dot of dots) {
         if (version.covers(dot))
           this.#common.add(dot.actor, Math.floor(dot.counter / 2 ** 32), dot.counter | 0);
@@ -127,8 +127,8 @@ export class PullServer {
     if (this.#payloadCredit === 0) return 'wait';
     const { version } = this.#open;
     const { limits } = this.#deps;
-    const isMore = this.#pin.step(limits.stepRows, (set, member, dots) => {
-      for (const dot of dots) if (!version.covers(dot)) this.#writer.add(set, member, dot);
+    const isMore = this.#pin.step(limits.stepRows, (dots, set, member) => {
+      for (const dot of dots) if (!version.covers(dot)) this.#writer.add(set, member(), dot);
     });
     if (isMore && this.#writer.bytes < limits.frameBytes) return 'more';
     this.#payloadCredit -= 1;
@@ -155,10 +155,10 @@ export class PullServer {
 
   #buildSketch(): 'more' {
     const { version } = this.#open;
-    const isMore = this.#pin.step(this.#deps.limits.stepRows, (_set, _member, dots) => {
-      for (const { actor, counter } of dots)
-        if (version.covers({ actor, counter }))
-          this.#sketch?.add(actor, Math.floor(counter / 2 ** 32), counter | 0);
+    const isMore = this.#pin.step(this.#deps.limits.stepRows, (dots) => {
+      for (const dot of dots)
+        if (version.covers(dot))
+          this.#sketch?.add(dot.actor, Math.floor(dot.counter / 2 ** 32), dot.counter | 0);
     });
     if (!isMore) this.#stage = 'symbols';
     return 'more';
@@ -199,7 +199,7 @@ export class PullServer {
 
   #buildListing(): 'more' {
     const { version } = this.#open;
-    const isMore = this.#pin.step(this.#deps.limits.stepRows, (_set, _member, dots) => {
+    const isMore = this.#pin.step(this.#deps.limits.stepRows, (dots) => {
       for (const dot of dots) if (version.covers(dot)) this.#listed?.add(dot.actor, dot.counter);
     });
     if (isMore) return 'more';

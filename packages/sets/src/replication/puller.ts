@@ -203,7 +203,7 @@ export class Puller {
   }
 
   #count(): 'more' {
-    const isMore = this.#pin.step(this.#deps.limits.stepRows, (_set, _member, dots) => {
+    const isMore = this.#pin.step(this.#deps.limits.stepRows, (dots) => {
       for (const dot of dots)
         if (this.#isCommon(dot))
           this.#common.add(dot.actor, Math.floor(dot.counter / 2 ** 32), dot.counter | 0);

@@ -26,7 +26,7 @@ const BUGS = {
     WRONG,
     edit(
       'engine/pins',
-      'return this.walkDropped(count, ({ name }, member, dot) => visit(name, member, [dot]));',
+      'return this.walkDropped(count, ({ name }, bytes, dot) => visit([dot], name, () => bytes));',
       'return false;',
     ),
   ),

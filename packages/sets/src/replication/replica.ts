@@ -139,6 +139,7 @@ export class Replica implements ChannelHandler, TurnFollower {
   /** Takes no more operations and ends pulls. Resolves when nothing of it runs any more. */
   async stop(): Promise<void> {
     this.#isOpen = false;
+    this.#resuming?.cancel();
     this.#served.endAll();
     await this.#pulls.stop();
   }

@@ -93,12 +93,13 @@ export class Replica implements ChannelHandler, TurnFollower {
     this.#options = options;
     const limits = { ...pullLimits, ...options.pullLimits };
     const send = (peer: number, message: PullMessage) => this.#send(peer, message);
-    const { repairs } = deps;
+    const { repairs, gate } = deps;
     this.#served = new ServedPulls({
       ...deps,
       limits,
       send,
       isBusy: () => repairs.isLoading || !this.#isOpen,
+      whenWhole: () => gate.whenWhole(),
     });
     this.#pulls = new Pulls(
       {

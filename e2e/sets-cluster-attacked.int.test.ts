@@ -78,7 +78,7 @@ async function otherNode(): Promise<PeerFacts> {
 
 const refusals = () => target.tail().match(/"msg":"mesh connection refused"/g)?.length ?? 0;
 
-describe('without the secret', () => {
+describe('M5 without the secret', () => {
   const frame = (length: number, ...bytes: readonly number[]) => {
     const head = Buffer.alloc(4);
     head.writeUInt32BE(length);
@@ -94,7 +94,7 @@ describe('without the secret', () => {
     ['an HTTP request', Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n')],
     ['a TLS greeting', Buffer.from('160301020001000001fc0303', 'hex')],
   ])('%s is refused at once', async (_, bytes) => {
-    const socket = await open(target.address('mesh'));
+    const socket = await openSocket(target.address('mesh'));
     socket.write(bytes);
     await ended(socket);
     await expectUnharmed();
@@ -102,10 +102,10 @@ describe('without the secret', () => {
 
   test('half a frame, a silent client and one byte at a time end after the time for a handshake', async () => {
     const startMs = performance.now();
-    const half = await open(target.address('mesh'));
+    const half = await openSocket(target.address('mesh'));
     half.write(frame(100, 0x12));
-    const silent = await open(target.address('mesh'));
-    const slow = await open(target.address('mesh'));
+    const silent = await openSocket(target.address('mesh'));
+    const slow = await openSocket(target.address('mesh'));
     const drip = setInterval(() => slow.write(Buffer.of(0)), 200);
     slow.write(frame(4_000).subarray(0, 3));
     await Promise.all([half, silent, slow].map(ended));
@@ -136,7 +136,7 @@ describe('without the secret', () => {
     const redis = new Redis(target.address('resp').port);
     // Most are closed at once, some before they know that they were connected.
     const opened = await Promise.allSettled(
-      Array.from({ length: 500 }, () => open(target.address('mesh'))),
+      Array.from({ length: 500 }, () => openSocket(target.address('mesh'))),
     );
     const sockets = opened.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
     const startMs = performance.now();
@@ -204,7 +204,7 @@ describe('with the secret', () => {
     await vi.waitFor(() => expect(attacker.peers()[0]?.state).toBe('connected'), AT_MOST);
     await vi.waitFor(async () => {
       const held = (await peersOf(target)).map(({ pendingOperations }) => pendingOperations);
-      expect(held.toSorted()).toEqual([0, 1]);
+      expect(held.reduce((sum, count) => sum + count, 0)).toBe(1);
     }, AT_MOST);
     await expectUnharmed();
   });
@@ -251,7 +251,7 @@ function joinAs(options: Partial<MeshOptions>, published: () => readonly Uint8Ar
   return mesh;
 }
 
-async function open({ host, port }: Address): Promise<Socket> {
+async function openSocket({ host, port }: Address): Promise<Socket> {
   const socket = connect({ host, port });
   socket.on('error', () => {});
   await once(socket, 'connect');

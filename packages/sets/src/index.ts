@@ -7,6 +7,7 @@ export { openSets } from './local-sets.js';
 export { setsMetrics } from './metrics-list.js';
 export { protocolFailures } from './resp/protocol-failure.js';
 export type {
+  PullCounts,
   ReplicationStatus,
   RespPeer,
   RespSession,

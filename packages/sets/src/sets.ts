@@ -117,6 +117,21 @@ export interface ReplicationStatus {
   /** Peers whose sets differ from ours at the same version: a bug or a damaged disk. */
   readonly divergedPeers: readonly number[];
   readonly peers: readonly PeerStatus[];
+  /** Pulls of this node since the start, by peer. */
+  readonly pulls: readonly PullCounts[];
+}
+
+export interface PullCounts {
+  readonly peer: number;
+  /** Pulls that have ended, for better or worse. */
+  readonly count: number;
+  /** In both directions. */
+  readonly bytes: number;
+  /** Dots that were added and dropped by them. */
+  readonly added: number;
+  readonly dropped: number;
+  /** When the last one ended, wall clock. */
+  readonly lastMs: number;
 }
 
 export interface RespPeer {

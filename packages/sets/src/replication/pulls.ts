@@ -14,6 +14,7 @@ import {
 import type { SetsState } from '../engine/sets-state.js';
 import type { LoopShare, Turns } from '../engine/turns.js';
 import { setsLimits } from '../limits.js';
+import type { PullCounts } from '../sets.js';
 import type { PullLimits } from './pull-limits.js';
 import type { OfferMessage, PullMessage } from './pull-messages.js';
 import { PullSchedule, type PullTrigger } from './pull-schedule.js';
@@ -52,6 +53,8 @@ type Outcome =
   | 'failed'
   | 'aborted';
 
+type GrowingCounts = { -readonly [Key in keyof PullCounts]: PullCounts[Key] };
+
 interface Current {
   readonly peer: number;
   readonly puller: Puller;
@@ -66,6 +69,7 @@ interface Current {
 export class Pulls {
   readonly #deps: PullsDeps;
   readonly #schedule: PullSchedule;
+  readonly #counts = new Map<number, GrowingCounts>();
   /** Peers whose symbols did not decode: they are asked for a listing. */
   readonly #wantsListing = new Set<number>();
   #current: Current | undefined;
@@ -92,8 +96,13 @@ export class Pulls {
     return this.#schedule.divergedPeers;
   }
 
-  get peer(): number | undefined {
-    return this.#current?.peer;
+  get counts(): readonly PullCounts[] {
+    return [...this.#counts.values()].map((counts) => ({ ...counts }));
+  }
+
+  /** A message of a pull of this node was sent or received. */
+  countBytes(peer: number, bytes: number): void {
+    this.#countsOf(peer).bytes += bytes;
   }
 
   peerUp(peer: number): void {
@@ -136,6 +145,19 @@ export class Pulls {
     this.#timer?.cancel();
     this.#endEarly('aborted');
     await this.#running;
+  }
+
+  #countsOf(peer: number): GrowingCounts {
+    const counts = this.#counts.get(peer) ?? {
+      peer,
+      count: 0,
+      bytes: 0,
+      added: 0,
+      dropped: 0,
+      lastMs: 0,
+    };
+    this.#counts.set(peer, counts);
+    return counts;
   }
 
   #endEarly(outcome: Outcome): void {
@@ -228,6 +250,9 @@ export class Pulls {
 
   #ended(peer: number, trigger: PullTrigger, outcome: Outcome): void {
     const { clock } = this.#deps;
+    const counts = this.#countsOf(peer);
+    counts.count += 1;
+    counts.lastMs = clock.nowMs();
     if (outcome === 'corrupt') this.#wantsListing.add(peer);
     else if (outcome === 'applied') this.#wantsListing.delete(peer);
     const isGood = outcome === 'applied' || outcome === 'nothing';
@@ -267,9 +292,12 @@ export class Pulls {
         else return step;
       }
       repair ??= await repairs.begin('small', stop.signal);
-      const counts = await this.#apply(puller, repair);
-      this.#deps.metrics.add('syncline_sets_pull_dots_total', counts.added, { kind: 'added' });
-      this.#deps.metrics.add('syncline_sets_pull_dots_total', counts.dropped, { kind: 'dropped' });
+      const { added, dropped } = await this.#apply(puller, repair);
+      this.#deps.metrics.add('syncline_sets_pull_dots_total', added, { kind: 'added' });
+      this.#deps.metrics.add('syncline_sets_pull_dots_total', dropped, { kind: 'dropped' });
+      const counts = this.#countsOf(current.peer);
+      counts.added += added;
+      counts.dropped += dropped;
       return 'applied';
     } finally {
       await repair?.abandon();

@@ -5,6 +5,9 @@ import type { Repository } from '../repository/repository.js';
 import type { Rule, Violation } from '../repository/rule.js';
 import { packageOf, packageRoles, parseSynclineImport } from './packages.js';
 
+/** Packages of files that are served and not imported. */
+const filePackages: ReadonlySet<string> = new Set(['@syncline/dashboard']);
+
 type Versions = Readonly<Record<string, string>>;
 
 interface Manifest {
@@ -30,6 +33,7 @@ export const declaredImports: Rule = {
       }
       for (const module of declared) {
         if (!module.startsWith('@syncline/') || imported.has(module)) continue;
+        if (filePackages.has(module)) continue;
         yield { path, line: 1, message: `${module} is a dependency that no source imports` };
       }
       yield* compareReferences(repository, name, [...imported.keys()]);

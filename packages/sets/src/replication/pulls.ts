@@ -52,6 +52,18 @@ type Outcome =
   | 'failed'
   | 'aborted';
 
+/** How the last pull from a peer ended. */
+export interface PullReport {
+  readonly peer: number;
+  readonly trigger: PullTrigger;
+  readonly outcome: Outcome;
+  /** Wall clock. */
+  readonly endedAtMs: number;
+  readonly tookMs: number;
+  /** Received in it, without framing. */
+  readonly receivedBytes: number;
+}
+
 interface Current {
   readonly peer: number;
   readonly puller: Puller;
@@ -60,6 +72,7 @@ interface Current {
   end: Outcome | undefined;
   /** Messages so far. */
   received: number;
+  receivedBytes: number;
   wake: () => void;
 }
 
@@ -68,6 +81,7 @@ export class Pulls {
   readonly #schedule: PullSchedule;
   /** Peers whose symbols did not decode: they are asked for a listing. */
   readonly #wantsListing = new Set<number>();
+  readonly #reports = new Map<number, PullReport>(); // by peer
   #current: Current | undefined;
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
@@ -90,6 +104,10 @@ export class Pulls {
 
   get divergedPeers(): readonly number[] {
     return this.#schedule.divergedPeers;
+  }
+
+  get reports(): readonly PullReport[] {
+    return [...this.#reports.values()];
   }
 
   get peer(): number | undefined {
@@ -117,9 +135,10 @@ export class Pulls {
   }
 
   /** Throws `invalid-argument` for what no honest peer sends; the pull has ended then. */
-  receive(peer: number, message: PullMessage): void {
+  receive(peer: number, message: PullMessage, bytes: number): void {
     const current = this.#current;
     if (current?.peer !== peer || current.puller.session !== message.session) return;
+    current.receivedBytes += bytes;
     try {
       current.puller.receive(message);
     } catch (thrown) {
@@ -190,6 +209,7 @@ export class Pulls {
       stop: new AbortController(),
       end: undefined,
       received: 0,
+      receivedBytes: 0,
       wake: () => {},
     };
     this.#current = current;
@@ -206,7 +226,11 @@ export class Pulls {
       this.#deps.send(peer, { kind: 'done', session: puller.session, isApplied, version });
     }
     metrics.add('syncline_sets_pulls_total', 1, { trigger, outcome });
-    metrics.observe('syncline_sets_pull_seconds', (clock.monotonicMs() - startMs) / 1000);
+    const tookMs = clock.monotonicMs() - startMs;
+    metrics.observe('syncline_sets_pull_seconds', tookMs / 1000);
+    const { receivedBytes } = current;
+    const endedAtMs = clock.nowMs();
+    this.#reports.set(peer, { peer, trigger, outcome, endedAtMs, tookMs, receivedBytes });
     metrics.add('syncline_sets_pull_symbols_total', puller.symbolsCount);
     this.#ended(peer, trigger, outcome);
   }

@@ -38,7 +38,7 @@ import type { OperationWriter } from '../operation/operation-writer.js';
 import { CommittedTurns, type OwnOperations } from './committed-turns.js';
 import { type PullLimits, pullLimits } from './pull-limits.js';
 import { decodePull, encodePull, MessageKind, type PullMessage } from './pull-messages.js';
-import { Pulls } from './pulls.js';
+import { type PullReport, Pulls } from './pulls.js';
 import type { Repairs } from './repairs.js';
 import { ServedPulls } from './served-pulls.js';
 
@@ -162,6 +162,10 @@ export class Replica implements ChannelHandler, TurnFollower {
     return this.#pulls.divergedPeers;
   }
 
+  get pullReports(): readonly PullReport[] {
+    return this.#pulls.reports;
+  }
+
   peers(): readonly PeerStatus[] {
     return this.#deps.mesh.peers();
   }
@@ -218,7 +222,7 @@ export class Replica implements ChannelHandler, TurnFollower {
     if (message.kind === 'open') this.#served.open(peer, message);
     else if (message.kind === 'more') this.#served.more(peer, message);
     else if (message.kind === 'done') this.#served.done(peer, message);
-    else this.#pulls.receive(peer, message);
+    else this.#pulls.receive(peer, message, body.length);
   }
 
   peerUp(peer: number, version: VersionVector): void {

@@ -60,7 +60,7 @@ export const jobPictureBuilder: PictureBuilder<unknown> = {
       } = piece as { readonly tag: string; readonly from: number; readonly cells: string };
       cells.get(tag)?.set(bytesOf(text), from);
     }
-    return { ...head, cells } satisfies JobPicture;
+    return { ...head, cells, history: extended(head.history, head) } satisfies JobPicture;
   },
   delta(before, given) {
     const picture = before as JobPicture;

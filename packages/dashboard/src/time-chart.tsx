@@ -94,6 +94,8 @@ function optionsOf(
       {
         ...axis,
         space: 80,
+        size: 26,
+        incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 3_600],
         values: (_, splits) => splits.map((at) => new Date(at * 1_000).toLocaleTimeString('en-GB')),
       },
       { ...axis, size: 46, values: (_, splits) => splits.map(formatShort) },

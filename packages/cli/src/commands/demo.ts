@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SynclineError } from '@syncline/kernel';
 import type { Command } from 'commander';
-import type { CliWorld } from '../cli-world.js';
+import { type CliWorld, say } from '../cli-world.js';
 import { DemoCluster } from '../demo/demo-cluster.js';
 import { type Act, Stage } from '../demo/demo-stage.js';
 import { fairAct } from '../demo/fair-act.js';
@@ -31,7 +31,7 @@ export function fillDemoCommand(command: Command, world: CliWorld): void {
   command
     .option('--act <name>', `Play one act: ${ACTS.map(({ name }) => name).join(', ')}`)
     .option('--fast', 'Less waiting, and end after the last act')
-    .option('--json', 'Print lines of JSON, and end after the last act')
+    .option('--json', 'Print lines of JSON')
     .action((options: DemoOptions) => demo(world, options));
 }
 
@@ -54,8 +54,8 @@ async function demo(world: CliWorld, options: DemoOptions): Promise<void> {
     stage.started(directory);
     for (const act of acts) await stage.play(act);
     stage.ended(acts.length);
-    if (isFast || isJson) return;
-    world.stdout.write('The nodes run on, and so does the dashboard. Press Ctrl-C to stop.\n');
+    if (isFast) return;
+    say(world, 'The nodes and the dashboard stay up. Press Ctrl-C to stop.');
     await stopRequest;
   } catch (thrown) {
     if (!(thrown instanceof StoppedEarly) && !stop.signal.aborted) throw thrown;

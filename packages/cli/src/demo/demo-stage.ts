@@ -4,6 +4,8 @@ import type { CliWorld } from '../cli-world.js';
 import { paintFor } from '../paint.js';
 import type { DemoCluster } from './demo-cluster.js';
 
+const READING_MS = 3_000;
+
 export interface Act {
   readonly name: string;
   readonly title: string;
@@ -46,13 +48,14 @@ export class Stage {
     await act.play(this);
   }
 
-  /** One sentence of the story. `view` is the page of the dashboard that shows it. */
-  tell(text: string, view?: string): void {
+  /** One sentence of the story, with time to read it. `view` is the page of the dashboard that shows it. */
+  async tell(text: string, view?: string): Promise<void> {
     const url = view === undefined ? undefined : this.cluster.url(1, view);
     this.#write({ kind: 'step', act: this.#act, text, url }, (paint) => {
       const place = url === undefined ? '' : paint('dim', `  ${url}`);
       return `  ${text}${place}`;
     });
+    if (!this.isFast) await pause(READING_MS, this.signal);
   }
 
   /** The end of an act. Throws when it is not true, with what was found instead. */

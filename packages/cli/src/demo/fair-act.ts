@@ -29,16 +29,16 @@ export const fairAct: Act = {
       await until('the instances to connect', stage, () =>
         trackers.every((tracker) => tracker.status().connected) ? true : undefined,
       );
-      stage.tell(
+      await stage.tell(
         `Three instances serve a resource with room for ${CAPACITY_PER_SECOND} requests per second. ` +
           `Six quiet callers want ${QUIET_PER_SECOND} each, one noisy caller wants ${NOISY_PER_SECOND}.`,
         '/fair',
       );
       const before = await serve({ trackers: undefined, phaseMs, signal });
-      stage.tell(
+      await stage.tell(
         `Without throttling the quiet callers get ${percent(before.quiet)} of what they ask for.`,
       );
-      stage.tell(
+      await stage.tell(
         'Now every instance asks its tracker first. Watch the cells heat up.',
         '/fair?tracker=demo-api',
       );
@@ -47,7 +47,7 @@ export const fairAct: Act = {
       const [, , third] = trackers;
       const known = third?.peek('noisy').probability ?? 0;
       stage.fact(
-        after.quiet > 0.9 && after.quiet > before.quiet + 0.2 && known > 0.3,
+        after.quiet > 0.8 && after.quiet > before.quiet + 0.3 && known > 0.3,
         `the quiet callers now get ${percent(after.quiet)} (before: ${percent(before.quiet)}), and instance 3 refuses ${percent(known)} of the noisy caller`,
         { before: round(before.quiet), after: round(after.quiet), noisyProbability: round(known) },
       );

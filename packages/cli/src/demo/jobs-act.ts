@@ -44,7 +44,7 @@ export const jobsAct: Act = {
     };
     signal.addEventListener('abort', endAll, { once: true });
     try {
-      stage.tell(
+      await stage.tell(
         `${WORKERS} processes work on ${NUM_TASKS} tasks, each through ${TAGS.length} tags.`,
         `/jobs/${JOB_ID}`,
       );
@@ -54,12 +54,12 @@ export const jobsAct: Act = {
         (await progress()).cells.finished >= (NUM_TASKS * TAGS.length) / 3 ? true : undefined,
       );
       first[VICTIM]?.kill('SIGKILL');
-      stage.tell(`Worker ${VICTIM} is killed with SIGKILL. Nobody is told.`);
+      await stage.tell(`Worker ${VICTIM} is killed with SIGKILL. It cannot say goodbye.`);
       const lost = await until('the lease to expire', stage, async () => {
         const { lostTasks } = await progress();
         return lostTasks > 0 ? lostTasks : undefined;
       });
-      stage.tell(
+      await stage.tell(
         `${lost} of its tasks show as lost once their leases expire. A new process takes over.`,
       );
       start(VICTIM);

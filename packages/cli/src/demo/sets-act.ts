@@ -21,16 +21,16 @@ export const setsAct: Act = {
     const removed = new Map(SETS.map((set) => [set, new Set<string>()]));
     try {
       await until('the nodes to see each other', stage, () => allConnected(stage, 2));
-      stage.tell('Writers add members on all three nodes at once.', '/sets');
+      await stage.tell('Writers add members on all three nodes at once.', '/sets');
       await addOnAll(stage, clients, written, { phase: 'before', perPhase });
       cluster.cutOff(3);
       await until('node 3 to be cut off', stage, () => peersDown(stage));
-      stage.tell('Node 3 is cut off. Both sides go on taking writes.', '/sets');
+      await stage.tell('Node 3 is cut off. Both sides go on taking writes.', '/sets');
       await addOnAll(stage, clients, written, { phase: 'during', perPhase });
       await removeSome(clients, written, removed);
-      stage.tell('Some members are removed on node 1 meanwhile; node 3 cannot know.');
+      await stage.tell('Some members are removed on node 1 meanwhile; node 3 cannot know.');
       cluster.mend();
-      stage.tell('The link is back. The nodes find out what each has missed.', '/sets');
+      await stage.tell('The link is back. The nodes find out what each has missed.', '/sets');
       const members = await until('equal digests', stage, () => equalDigests(stage));
       const missing = await countMissing(clients, written, removed);
       stage.fact(

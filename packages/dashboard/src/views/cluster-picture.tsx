@@ -8,19 +8,24 @@ import { Badge, type Tone } from '../marks.js';
 import type { PeerPicture, PullPicture, SetsPicture } from '../pictures.js';
 import { peerTone } from './overview.js';
 
-const WIDTH = 720;
-const HEIGHT = 300;
+const WIDTH = 460;
+const ROW_HEIGHT = 112;
 const NODE_RADIUS = 34;
 
 export function ClusterPicture({ picture }: { readonly picture: SetsPicture }) {
   const peers = picture.replication?.peers ?? [];
   const pulls = new Map(picture.replication?.pulls.map((pull) => [pull.peer, pull]));
   const diverged = new Set(picture.replication?.divergedPeers);
-  const placed = peers.map((peer, at) => ({ peer, ...placeOf(at, peers.length) }));
-  const center = peers.length === 0 ? { x: WIDTH / 2, y: HEIGHT / 2 } : { x: 110, y: HEIGHT / 2 };
+  const height = Math.max(1, peers.length) * ROW_HEIGHT + 24;
+  const placed = peers.map((peer, at) => ({
+    peer,
+    x: WIDTH - 70,
+    y: 12 + (at + 0.42) * ROW_HEIGHT,
+  }));
+  const center = { x: peers.length === 0 ? WIDTH / 2 : 70, y: height / 2 - 10 };
   return (
     <div class="cluster">
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={wordsOf(picture)}>
+      <svg viewBox={`0 0 ${WIDTH} ${height}`} role="img" aria-label={wordsOf(picture)}>
         {placed.map(({ peer, x, y }) => (
           <Link key={peer.nodeId} peer={peer} from={center} to={{ x, y }} />
         ))}
@@ -48,13 +53,6 @@ export function ClusterPicture({ picture }: { readonly picture: SetsPicture }) {
 interface Point {
   readonly x: number;
   readonly y: number;
-}
-
-/** On an arc to the right of this node. */
-function placeOf(at: number, count: number): Point {
-  const spread = Math.min(1.5, 0.5 * (count - 1));
-  const angle = count === 1 ? 0 : -spread / 2 + (spread * at) / (count - 1);
-  return { x: 110 + 490 * Math.cos(angle * 0.5), y: HEIGHT / 2 + 150 * Math.sin(angle * 1.2) };
 }
 
 function Link({
@@ -109,7 +107,7 @@ function LinksTable(props: {
   const now = useNow() + useContext(ServerClock);
   return (
     <div class="scroll-x">
-      <table>
+      <table class="stack">
         <thead>
           <tr>
             <th>Link to</th>
@@ -123,19 +121,23 @@ function LinksTable(props: {
         <tbody>
           {props.peers.map((peer) => (
             <tr key={peer.nodeId}>
-              <td>
-                <b>node {peer.nodeId}</b> <span class="muted">{peer.address}</span>
+              <td data-label="Link to">
+                <b>node {peer.nodeId}</b> <span class="address">{peer.address}</span>
               </td>
-              <td>
+              <td data-label="State">
                 <Badge tone={peerTone(peer)}>{peer.state}</Badge>
               </td>
-              <td class="number">
+              <td data-label="Lag" class="number">
                 {formatShort(peer.lagOperations)} ops
                 {peer.lagOperations > 0 && `, ${formatDuration(peer.lagMs)}`}
               </td>
-              <td class="number">{formatShort(peer.unackedOperations)}</td>
-              <td class="number">{formatShort(peer.pendingOperations)}</td>
-              <td>{pullText(props.pulls.get(peer.nodeId), now)}</td>
+              <td data-label="Unacked" class="number">
+                {formatShort(peer.unackedOperations)}
+              </td>
+              <td data-label="Waiting here" class="number">
+                {formatShort(peer.pendingOperations)}
+              </td>
+              <td data-label="Last comparison">{pullText(props.pulls.get(peer.nodeId), now)}</td>
             </tr>
           ))}
         </tbody>

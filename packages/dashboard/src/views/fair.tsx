@@ -56,7 +56,7 @@ function TrackersTable({ picture }: { readonly picture: FairPicture }) {
   const [deltas, refusals] = picture.rates;
   return (
     <div class="scroll-x">
-      <table>
+      <table class="stack">
         <thead>
           <tr>
             <th>Tracker</th>
@@ -71,17 +71,25 @@ function TrackersTable({ picture }: { readonly picture: FairPicture }) {
         <tbody>
           {picture.trackers.map((tracker) => (
             <tr key={tracker.tracker} class={tracker.tracker === picture.shown ? 'is-chosen' : ''}>
-              <td>
+              <td data-label="Tracker">
                 <a href={pathOf({ view: 'fair', tracker: tracker.tracker })}>
                   <Name text={tracker.tracker} />
                 </a>
               </td>
-              <td class="number">{formatCount(tracker.instances)}</td>
-              <td class="number">{formatShort(deltas?.byLabel[tracker.tracker] ?? 0)}</td>
-              <td class="number">{formatShort(refusals?.byLabel[tracker.tracker] ?? 0)}</td>
-              <td class="number">{formatCount(tracker.cells)}</td>
-              <td>{tracker.config?.policy ?? 'by its clients'}</td>
-              <td>
+              <td data-label="Instances" class="number">
+                {formatCount(tracker.instances)}
+              </td>
+              <td data-label="Deltas/s" class="number">
+                {formatShort(deltas?.byLabel[tracker.tracker] ?? 0)}
+              </td>
+              <td data-label="Refusals/s" class="number">
+                {formatShort(refusals?.byLabel[tracker.tracker] ?? 0)}
+              </td>
+              <td data-label="Cells" class="number">
+                {formatCount(tracker.cells)}
+              </td>
+              <td data-label="Decay">{tracker.config?.policy ?? 'by its clients'}</td>
+              <td data-label="State">
                 {tracker.streamsBehind > 0 ? (
                   <Badge tone="warn">{tracker.streamsBehind} behind</Badge>
                 ) : (
@@ -117,7 +125,7 @@ function Cells({
       aside={<HeatLegend />}
     >
       {cells.length === 0 ? (
-        <Empty title="All cells are cool: nobody is throttled" />
+        <Empty title="All cells are cool: no caller is throttled" />
       ) : (
         <>
           <HeatMap cells={cells} tracker={tracker} />
@@ -127,7 +135,7 @@ function Cells({
             instances only.
           </p>
           <div class="scroll-x">
-            <table>
+            <table class="stack">
               <caption>Hottest cells</caption>
               <thead>
                 <tr>
@@ -140,10 +148,16 @@ function Cells({
               <tbody>
                 {top.map(([seed, row, column, perMille, ageMs]) => (
                   <tr key={`${seed}/${row}/${column}`}>
-                    <td>{row}</td>
-                    <td class="number">{column}</td>
-                    <td class="number">{(perMille / 10).toFixed(1)}%</td>
-                    <td>{ageMs < 0 ? 'unknown' : `${formatDuration(ageMs)} ago`}</td>
+                    <td data-label="Level">{row}</td>
+                    <td data-label="Cell" class="number">
+                      {column}
+                    </td>
+                    <td data-label="Probability" class="number">
+                      {(perMille / 10).toFixed(1)}%
+                    </td>
+                    <td data-label="Changed">
+                      {ageMs < 0 ? 'unknown' : `${formatDuration(ageMs)} ago`}
+                    </td>
                   </tr>
                 ))}
               </tbody>

@@ -141,7 +141,7 @@ export function ClassLegend() {
 function TagsTable({ picture }: { readonly picture: JobPicture }) {
   return (
     <div class="scroll-x tall">
-      <table>
+      <table class="stack">
         <thead>
           <tr>
             <th>Tag</th>
@@ -153,14 +153,16 @@ function TagsTable({ picture }: { readonly picture: JobPicture }) {
         <tbody>
           {picture.tags.map(({ tag, counts }) => (
             <tr key={tag}>
-              <td>
+              <td data-label="Tag">
                 <Name text={tag} />
               </td>
-              <td class="wide">
+              <td data-label="Progress" class="wide">
                 <ProgressBar counts={counts} />
               </td>
-              <td class="number">{formatCount(counts[4] ?? 0)}</td>
-              <td class="number">
+              <td data-label="Failed" class="number">
+                {formatCount(counts[4] ?? 0)}
+              </td>
+              <td data-label="Done" class="number">
                 {formatPercent(
                   counts[2] ?? 0,
                   counts.reduce((sum, count) => sum + count, 0),

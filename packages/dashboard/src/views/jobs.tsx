@@ -97,7 +97,7 @@ function Filters({ route }: { readonly route: JobsRoute }) {
 function JobsTable({ picture }: { readonly picture: JobsPicture }) {
   return (
     <div class="scroll-x">
-      <table class="jobs">
+      <table class="jobs stack">
         <thead>
           <tr>
             <th>Job</th>
@@ -113,15 +113,15 @@ function JobsTable({ picture }: { readonly picture: JobsPicture }) {
             const state = stateOf(cells, lostTasks, job.deletedAtMs !== undefined);
             return (
               <tr key={job.jobId}>
-                <td>
+                <td data-label="Job">
                   <a href={pathOf({ view: 'job', job: job.jobId, task: -1, tag: '' })}>
                     <Name text={job.jobId} />
                   </a>
                 </td>
-                <td>
+                <td data-label="State">
                   <Badge tone={state.tone}>{state.text}</Badge>
                 </td>
-                <td class="wide">
+                <td data-label="Progress" class="wide">
                   <ProgressBar
                     counts={[
                       cells.notStarted,
@@ -132,9 +132,13 @@ function JobsTable({ picture }: { readonly picture: JobsPicture }) {
                     ]}
                   />
                 </td>
-                <td class="number">{formatPercent(cells.finished, cells.total)}</td>
-                <td class="number">{formatShort(job.numTasks)}</td>
-                <td>
+                <td data-label="Done" class="number">
+                  {formatPercent(cells.finished, cells.total)}
+                </td>
+                <td data-label="Tasks" class="number">
+                  {formatShort(job.numTasks)}
+                </td>
+                <td data-label="Changed">
                   <Age atMs={job.changedAtMs} />
                 </td>
               </tr>
@@ -142,10 +146,10 @@ function JobsTable({ picture }: { readonly picture: JobsPicture }) {
           })}
           {picture.damaged.map((jobId) => (
             <tr key={jobId}>
-              <td>
+              <td data-label="Job">
                 <Name text={jobId} />
               </td>
-              <td colSpan={5}>
+              <td data-label="State" colSpan={5}>
                 <Badge tone="bad">damaged</Badge> Its metadata cannot be read. It can be removed
                 with <code>syncline jobs rm</code>.
               </td>

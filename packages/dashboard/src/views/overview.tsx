@@ -79,7 +79,7 @@ export function OverviewView({ picture }: { readonly picture: OverviewPicture })
       {picture.limitsReached.length > 0 && (
         <Card title="Limits that were reached">
           <div class="scroll-x">
-            <table>
+            <table class="stack">
               <thead>
                 <tr>
                   <th>Limit</th>
@@ -90,11 +90,13 @@ export function OverviewView({ picture }: { readonly picture: OverviewPicture })
               <tbody>
                 {picture.limitsReached.map(({ package: owner, limit, count, lastMs }) => (
                   <tr key={`${owner}/${limit}`}>
-                    <td>
+                    <td data-label="Limit">
                       {owner} <b>{limit}</b>
                     </td>
-                    <td class="number">{formatCount(count)}</td>
-                    <td>
+                    <td data-label="Times" class="number">
+                      {formatCount(count)}
+                    </td>
+                    <td data-label="Last">
                       <Age atMs={lastMs} />
                     </td>
                   </tr>
@@ -161,7 +163,8 @@ function factsOf({ name, details }: SlicePicture): readonly (readonly [string, s
     const value = details[key];
     return typeof value === 'number' ? value : 0;
   };
-  const count = (label: string, key: string) => [label, formatShort(number(key))] as const;
+  const count = (label: string, key: string) =>
+    [number(key) === 1 ? label.replace(/s$/, '') : label, formatShort(number(key))] as const;
   switch (name) {
     case 'fair':
       return [count('trackers', 'trackers'), count('streams', 'streams')];
@@ -196,7 +199,7 @@ export function peerTone({ state }: PeerPicture): Tone {
 function PeersTable({ peers }: { readonly peers: readonly PeerPicture[] }) {
   return (
     <div class="scroll-x">
-      <table>
+      <table class="stack">
         <thead>
           <tr>
             <th>Node</th>
@@ -209,18 +212,20 @@ function PeersTable({ peers }: { readonly peers: readonly PeerPicture[] }) {
         <tbody>
           {peers.map((peer) => (
             <tr key={peer.nodeId}>
-              <td>
-                <b>{peer.nodeId}</b> <span class="muted">{peer.address}</span>
+              <td data-label="Node">
+                <b>node {peer.nodeId}</b> <span class="address">{peer.address}</span>
               </td>
-              <td>
+              <td data-label="State">
                 <Badge tone={peerTone(peer)}>{peer.state}</Badge>
               </td>
-              <td class="number">
+              <td data-label="Lag" class="number">
                 {formatShort(peer.lagOperations)} ops
                 {peer.lagOperations > 0 && `, ${formatDuration(peer.lagMs)}`}
               </td>
-              <td class="number">{formatShort(peer.unackedOperations)}</td>
-              <td>
+              <td data-label="Unacked" class="number">
+                {formatShort(peer.unackedOperations)}
+              </td>
+              <td data-label="Since">
                 <Age atMs={peer.sinceMs} />
               </td>
             </tr>

@@ -44,7 +44,8 @@ export class DashboardBrowser implements AsyncDisposable {
     page.on('pageerror', (error) => offences.push(`threw ${error.message}`));
     page.on('console', (message) => {
       const text = message.text();
-      if (message.type() === 'error' && !/^Failed to load resource/.test(text)) offences.push(text);
+      if (message.type() === 'error' && !text.startsWith('Failed to load resource'))
+        offences.push(text);
     });
     page.on('dialog', (dialog) => {
       offences.push(`a dialog: ${dialog.message()}`);

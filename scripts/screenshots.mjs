@@ -67,7 +67,7 @@ for await (const line of createInterface({ input: demo.stdout })) {
   }
   const moment = momentOf(event);
   if (moment !== undefined) shots = shots.then(() => shoot(moment));
-  if (event.kind === 'ended') shots.finally(() => demo.kill('SIGTERM'));
+  if (event.kind === 'ended') void shots.finally(() => demo.kill('SIGTERM'));
 }
 await shots;
 await browser.close();

@@ -22,8 +22,14 @@ export const declaredImports: Rule = {
   *find(repository) {
     for (const name of packageNames(repository)) {
       const manifest = readManifest(repository, name);
+      // What is built into the files is not needed to use them.
+      const isFiles = filePackages.has(`@syncline/${name}`);
       const declared = new Set(
-        Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
+        Object.keys({
+          ...manifest.dependencies,
+          ...manifest.peerDependencies,
+          ...(isFiles ? manifest.devDependencies : {}),
+        }),
       );
       const path = `packages/${name}/package.json`;
       const imported = importedModules(repository, name);

@@ -120,7 +120,7 @@ function titleOf(route: Route): string {
 /** Links within the page need no reload. Modified clicks do what they always do. */
 function followLink(event: MouseEvent): void {
   const link = event.target instanceof Element ? event.target.closest('a') : null;
-  if (link === null || link.target !== '' || link.origin !== location.origin) return;
+  if (link?.target !== '' || link.origin !== location.origin) return;
   if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
     return;
   if (link.pathname.startsWith('/api/') || link.hash !== '') return;

@@ -24,7 +24,7 @@ export async function readEvents(
 }
 
 /** Our server sends one line per field, a space after the colon, and `\n` alone. */
-export function parseBlock(block: string): ReceivedEvent | undefined {
+function parseBlock(block: string): ReceivedEvent | undefined {
   let event = '';
   let data = '';
   for (const line of block.split('\n')) {

@@ -1,6 +1,6 @@
 // Small pieces that all views share: status marks, names, cards, bars and sparklines.
 //
-// A status is never told by colour alone: each has a shape and a word.
+// A status is never shown by colour alone: each has a shape and a word.
 import type { ComponentChildren } from 'preact';
 import { formatCount, visible } from './format.js';
 
@@ -130,7 +130,7 @@ export function Sparkline({
 }
 
 export const CLASS_NAMES = ['not started', 'running', 'finished', 'warned', 'failed'] as const;
-export const CLASS_IDS = ['waiting', 'running', 'finished', 'warned', 'failed'] as const;
+const CLASS_IDS = ['waiting', 'running', 'finished', 'warned', 'failed'] as const;
 export const CLASS_TONES = [
   'idle',
   'busy',

@@ -45,7 +45,7 @@ async function demo(world: CliWorld, options: DemoOptions): Promise<void> {
     cluster.kill();
     cleanUp();
   });
-  void stopRequest.then(() => stop.abort(new StoppedEarly()));
+  void stopRequest.then(() => stop.abort());
   const isFast = options.fast === true;
   const isJson = options.json === true;
   const stage = new Stage({ world, cluster, signal: stop.signal }, { isFast, isJson });
@@ -58,19 +58,17 @@ async function demo(world: CliWorld, options: DemoOptions): Promise<void> {
     say(world, 'The nodes and the dashboard stay up. Press Ctrl-C to stop.');
     await stopRequest;
   } catch (thrown) {
-    if (!(thrown instanceof StoppedEarly) && !stop.signal.aborted) throw thrown;
+    if (!stop.signal.aborted) throw thrown; // Ctrl-C is not a failure
   } finally {
     await cluster.close(STOP_MS);
     cleanUp();
   }
 }
 
-/** Ctrl-C: not a failure of the demo. */
-class StoppedEarly extends Error {}
-
 function rejectedBy(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    const stop = () => reject(SynclineError.from(signal.reason, 'aborted'));
+    signal.addEventListener('abort', stop, { once: true });
   });
 }
 

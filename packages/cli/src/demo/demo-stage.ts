@@ -22,7 +22,7 @@ export interface StageOptions {
 export class Stage {
   readonly cluster: DemoCluster;
   readonly isFast: boolean;
-  /** Fires when somebody wants it to end. */
+  /** Fires when the demo is to end early. */
   readonly signal: AbortSignal;
   readonly #world: CliWorld;
   readonly #isJson: boolean;
@@ -119,7 +119,7 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {
       clearTimeout(timer);
-      reject(signal.reason);
+      reject(SynclineError.from(signal.reason, 'aborted'));
     };
     const timer = setTimeout(() => {
       signal.removeEventListener('abort', stop);

@@ -1,5 +1,5 @@
 // A job whose worker is killed and replaced: the killed worker's tasks show as lost, another process takes them over
-// under a new epoch, and whoever watches has seen every change.
+// under a new epoch, and a watcher sees every change.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { createJobManager, createJobReader, type JobReader, JobStatus } from '@syncline/jobs';

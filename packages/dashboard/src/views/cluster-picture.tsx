@@ -122,7 +122,10 @@ function LinksTable(props: {
           {props.peers.map((peer) => (
             <tr key={peer.nodeId}>
               <td data-label="Link to">
-                <b>node {peer.nodeId}</b> <span class="address">{peer.address}</span>
+                <span>
+                  <b>node {peer.nodeId}</b>
+                  <span class="address">{peer.address}</span>
+                </span>
               </td>
               <td data-label="State">
                 <Badge tone={peerTone(peer)}>{peer.state}</Badge>

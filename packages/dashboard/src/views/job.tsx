@@ -126,7 +126,7 @@ function timelineOf({ history }: JobPicture): readonly (readonly number[])[] {
   return [times, ...[3, 2, 4, 5].map((at) => history.map((row) => row[at] ?? 0))];
 }
 
-export function ClassLegend() {
+function ClassLegend() {
   return (
     <div class="legend-row" aria-hidden="true">
       {[2, 1, 3, 4, 0].map((at) => (

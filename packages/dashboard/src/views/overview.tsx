@@ -213,7 +213,10 @@ function PeersTable({ peers }: { readonly peers: readonly PeerPicture[] }) {
           {peers.map((peer) => (
             <tr key={peer.nodeId}>
               <td data-label="Node">
-                <b>node {peer.nodeId}</b> <span class="address">{peer.address}</span>
+                <span>
+                  <b>node {peer.nodeId}</b>
+                  <span class="address">{peer.address}</span>
+                </span>
               </td>
               <td data-label="State">
                 <Badge tone={peerTone(peer)}>{peer.state}</Badge>

@@ -50,6 +50,7 @@ export function dashboardRoutes(
   const hub = new LiveHub({
     clock: deps.clock,
     limitReached: (limit) => deps.limits.reached('server', limit),
+    pagesChanged: (count) => deps.metrics.set('syncline_server_live_pages', count),
   });
   const live: ServerRoute = {
     method: 'GET',

@@ -16,6 +16,8 @@ const CONFIRM_INTERVAL_MS = 1_000;
 export interface LiveHubDeps {
   readonly clock: Clock;
   limitReached(limit: 'livePagesMax'): void;
+  /** Default: unobserved. */
+  pagesChanged?(count: number): void;
 }
 
 export class LiveHub {
@@ -45,11 +47,11 @@ export class LiveHub {
         { details: { limit: 'livePagesMax' } },
       );
     }
-    this.#pagesCount += 1;
-    const feed = this.#feedOf(key, createSource);
+    const feed = this.#feedOf(key, createSource); // may throw
+    this.#countPages(1);
     feed.pagesCount += 1;
     const release = (): void => {
-      this.#pagesCount -= 1;
+      this.#countPages(-1);
       feed.pagesCount -= 1;
       if (feed.pagesCount > 0) return;
       feed.stop();
@@ -62,6 +64,11 @@ export class LiveHub {
       throw thrown;
     }
     return new LivePage(feed, this.#deps.clock, release);
+  }
+
+  #countPages(change: 1 | -1): void {
+    this.#pagesCount += change;
+    this.#deps.pagesChanged?.(this.#pagesCount);
   }
 
   #feedOf(key: string, createSource: () => LiveSource): LiveFeed {
@@ -79,7 +86,7 @@ class LiveFeed {
   pagesCount = 0;
   /** Counts the samples that pages must learn of. */
   mark = 0;
-  failure: unknown;
+  failure: SynclineError | undefined;
   isOver = false;
   readonly #clock: Clock;
   /** Of the samples up to `mark`; undefined: the picture was replaced. */
@@ -111,10 +118,10 @@ class LiveFeed {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  stop(failure?: unknown): void {
+  stop(thrown?: unknown): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.failure = failure;
+    if (thrown !== undefined) this.failure = SynclineError.from(thrown, 'closed');
     this.#timer?.cancel();
     this.source.stop();
     this.#wake();

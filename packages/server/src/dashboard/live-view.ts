@@ -38,10 +38,7 @@ export type LiveSample =
   | { readonly kind: 'delta'; readonly json: string };
 
 /** A picture small enough to be sent whole each time it changes. */
-export function snapshotSource(
-  intervalMs: number,
-  read: () => Promise<unknown> | unknown,
-): LiveSource {
+export function snapshotSource(intervalMs: number, read: () => unknown): LiveSource {
   let text = 'null';
   const refresh = async (): Promise<boolean> => {
     const before = text;

@@ -1,17 +1,7 @@
 // Builds the OpenAPI document from what each route says about itself beside its handler.
 import { z } from 'zod';
+import type { RouteDoc } from '../http/http-route.js';
 import type { ServerRoute } from '../http/route-table.js';
-
-/** What a route says about itself. Schemas are zod's, so that tests can hold answers against them. */
-export interface RouteDoc {
-  readonly summary: string;
-  readonly query?: Readonly<Record<string, z.ZodType>>;
-  readonly body?: z.ZodType;
-  /** The JSON of a successful answer; undefined: no content, or events. */
-  readonly reply?: z.ZodType;
-  /** Of a route that answers with server-sent events: their `data`, by `event`. */
-  readonly events?: Readonly<Record<string, z.ZodType>>;
-}
 
 const PROBLEM = z.looseObject({
   title: z.string(),

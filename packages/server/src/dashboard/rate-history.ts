@@ -2,7 +2,7 @@
 //
 // It runs also while no page is open, so that a page that opens sees the last two minutes and not a point.
 // A sample reads a handful of counters.
-import type { Clock, Timer } from '@syncline/kernel';
+import type { Clock } from '@syncline/kernel';
 import { serverLimits } from '../limits.js';
 import type { MetricSample } from '../metrics/prom-metrics.js';
 
@@ -13,7 +13,7 @@ export interface RateDefinition {
   readonly name: string;
   /** A counter, or a histogram whose observations are counted. */
   readonly metric: string;
-  /** A label by whose values the present rate is told, too. */
+  /** A label: the present rate is also given for each of its values. */
   readonly by?: string;
 }
 
@@ -42,7 +42,6 @@ export class RateHistory {
   readonly #deps: RateHistoryDeps;
   readonly #series: ReadonlyMap<string, readonly Series[]>;
   #sampledMs: number;
-  #timer: Timer | undefined;
 
   /** Definitions by slice. */
   constructor(
@@ -57,7 +56,6 @@ export class RateHistory {
       ]),
     );
     this.#sampledMs = deps.clock.monotonicMs();
-    deps.draining.addEventListener('abort', () => this.#timer?.cancel(), { once: true });
     this.#schedule();
   }
 
@@ -73,7 +71,7 @@ export class RateHistory {
   #schedule(): void {
     if (this.#deps.draining.aborted) return;
     const run = (): void => void this.#sample();
-    this.#timer = this.#deps.clock.setTimer(INTERVAL_MS, run, { unref: true });
+    this.#deps.clock.setTimer(INTERVAL_MS, run, { unref: true });
   }
 
   async #sample(): Promise<void> {

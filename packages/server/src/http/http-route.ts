@@ -3,7 +3,7 @@
 // A slice sees neither fastify nor sockets. Authentication, limits, error answers, backpressure and
 // keep-alive comments are the server's.
 import type { IncomingHttpHeaders } from 'node:http';
-import type { RouteDoc } from '../dashboard/openapi.js';
+import type { z } from 'zod';
 
 export interface HttpRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -42,3 +42,14 @@ export type ServerSentEvent = {
       /** JSON already, without line breaks: encoded once for many clients. */ readonly encoded: string;
     }
 );
+
+/** What a route says about itself. Schemas are zod's, so that tests can hold answers against them. */
+export interface RouteDoc {
+  readonly summary: string;
+  readonly query?: Readonly<Record<string, z.ZodType>>;
+  readonly body?: z.ZodType;
+  /** The JSON of a successful answer; undefined: no content, or events. */
+  readonly reply?: z.ZodType;
+  /** Of a route that answers with server-sent events: their `data`, by `event`. */
+  readonly events?: Readonly<Record<string, z.ZodType>>;
+}

@@ -3,8 +3,7 @@
 // fastify matches them. The same list answers what fastify does not: which methods a path has, and
 // what a mistyped path was probably meant to be.
 import { nearestName } from '../config/nearest-name.js';
-import type { RouteDoc } from '../dashboard/openapi.js';
-import type { HttpReply, HttpRequest, HttpRoute } from './http-route.js';
+import type { HttpReply, HttpRequest, HttpRoute, RouteDoc } from './http-route.js';
 import type { RouteAccess } from './request-guard.js';
 
 export interface ServerRoute {

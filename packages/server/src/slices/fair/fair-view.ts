@@ -1,5 +1,5 @@
 // What the dashboard shows of fair: trackers with their instances and rates, and the cells of one as a heat map.
-import type { StateService } from '@syncline/fair';
+import type { NamespaceFacts, StateService } from '@syncline/fair';
 import { type LiveView, snapshotSource } from '../../dashboard/live-view.js';
 import type { RateDefinition } from '../../dashboard/rate-history.js';
 import { serverLimits } from '../../limits.js';
@@ -10,6 +10,11 @@ export const fairRates: readonly RateDefinition[] = [
   { name: 'deltas', metric: 'syncline_fair_deltas_total', by: 'tracker' },
   { name: 'refusals', metric: 'syncline_fair_rejected_messages_total', by: 'tracker' },
 ];
+
+function withoutCells(namespace: NamespaceFacts): Omit<NamespaceFacts, 'highest'> {
+  const { highest: _, ...rest } = namespace;
+  return rest;
+}
 
 export function fairView(service: StateService): LiveView {
   return {
@@ -27,7 +32,7 @@ export function fairView(service: StateService): LiveView {
         return {
           ...status,
           rates: rates.of('fair'),
-          trackers: namespaces.map(({ highest: _, ...tracker }) => tracker),
+          trackers: namespaces.map(withoutCells),
           shown: shown?.tracker,
           // Seed, row, column, per mille, age: a thousand cells as objects would be five times as long.
           cells: shown?.highest.map(({ seed, row, column, probability, ageMs }) => [

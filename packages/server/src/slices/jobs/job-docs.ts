@@ -1,7 +1,6 @@
 // The routes of the jobs as /api/openapi.json describes them.
 import { z } from 'zod';
-import type { RouteDoc } from '../../dashboard/openapi.js';
-import type { HttpRoute } from '../../http/http-route.js';
+import type { HttpRoute, RouteDoc } from '../../http/http-route.js';
 
 const counts = z.object({
   notStarted: z.number(),

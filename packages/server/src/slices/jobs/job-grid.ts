@@ -65,9 +65,9 @@ export class JobGrid implements LiveSource {
   #hiddenTags = new Set<string>();
   #leases = new Map<number, TaskLease>();
   #lostCount = 0;
-  #recent: GridChange[] = [];
+  readonly #recent: GridChange[] = [];
   #fresh: GridChange[] = [];
-  #history: number[][] = [];
+  readonly #history: number[][] = [];
   #historyAtMs = 0;
   #changesCount = 0;
   #ratePerSecond = 0;
@@ -76,7 +76,7 @@ export class JobGrid implements LiveSource {
   #staleSinceMs: number | undefined;
   #isReplaced = false;
   #sentHead = '';
-  #failure: unknown;
+  #failure: SynclineError | undefined;
 
   constructor(deps: JobGridDeps, jobId: string) {
     this.#deps = deps;
@@ -216,7 +216,7 @@ export class JobGrid implements LiveSource {
         for (const event of events) this.#take(event);
       }
     } catch (thrown) {
-      this.#failure = thrown;
+      this.#failure = SynclineError.from(thrown, 'unavailable');
     }
   }
 

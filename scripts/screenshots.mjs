@@ -1,7 +1,7 @@
 // `npm run screenshots`: plays the demo, looks at it in Chromium, and writes docs/img: every view, light and dark, on a
 // wide and on a narrow screen. `npm run screenshots -- --all DIR` keeps all of them; docs/img gets what the docs use.
 import { spawn } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,19 +9,19 @@ import { chromium } from 'playwright-core';
 import { bootstrap } from './bootstrap/bootstrap.mjs';
 import { root } from './bootstrap/root.mjs';
 import { say } from './bootstrap/say.mjs';
+import { toPalettePng } from './screenshots/palette-png.mjs';
 
 /** What the documents show; the rest is for looking at. */
 const kept = new Set([
   'overview-light-1280',
   'overview-dark-1280',
+  'fair-light-1280',
+  'fair-dark-1280',
   'job-light-1280',
   'job-dark-1280',
   'job-dark-400',
   'sets-light-1280',
   'sets-dark-1280',
-  'fair-light-1280',
-  'fair-dark-1280',
-  'streams-light-400',
 ]);
 
 const looks = /** @type {const} */ ([
@@ -110,8 +110,9 @@ async function shoot({ afterMs, views }) {
           ...(kept.has(file) ? [docsDirectory] : []),
           ...(isAll ? [allDirectory] : []),
         ];
-        for (const directory of directories)
-          await page.screenshot({ path: join(directory, `${file}.png`), fullPage: true });
+        if (directories.length === 0) return;
+        const picture = toPalettePng(await page.screenshot({ fullPage: true }));
+        for (const directory of directories) writeFileSync(join(directory, `${file}.png`), picture);
       }),
     );
   }

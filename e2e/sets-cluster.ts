@@ -22,11 +22,7 @@ export interface MeshedClusterOptions {
 }
 
 export async function startMeshedCluster(options: MeshedClusterOptions): Promise<MeshedCluster> {
-  const ids = Array.from({ length: options.nodes }, (_, index) => index + 1);
   const links = new Map<string, FaultProxy>();
-  for (const from of ids)
-    for (const to of ids)
-      if (from !== to) links.set(`${from}-${to}`, await startFaultProxy({ seed: from * 16 + to }));
   const proxy = (from: number, to: number) => {
     const found = links.get(`${from}-${to}`);
     if (found === undefined) throw new Error(`no link from ${from} to ${to}`);
@@ -35,18 +31,15 @@ export async function startMeshedCluster(options: MeshedClusterOptions): Promise
   const cluster = await startCluster({
     nodes: options.nodes,
     readyTimeoutMs: 60_000,
-    // Nodes are asked whether they are ready before the proxies know where they lead.
-    env: { SYNCLINE_SETS_STARTUP_DELAY_MS: '200', ...options.env },
-    args: (id) => [
-      ...ids
-        .filter((other) => other !== id)
-        .flatMap((other) => ['--peer', `${other}@127.0.0.1:${proxy(id, other).address.port}`]),
-      ...(options.args ?? []),
-    ],
+    isMeshed: async (from, to, port) => {
+      const target = { host: '127.0.0.1', port };
+      const link = await startFaultProxy({ seed: from * 16 + to, target });
+      links.set(`${from}-${to}`, link);
+      return link.address.port;
+    },
+    ...(options.env === undefined ? {} : { env: options.env }),
+    ...(options.args === undefined ? {} : { args: options.args }),
   });
-  for (const from of ids)
-    for (const to of ids)
-      if (from !== to) proxy(from, to).setTarget(cluster.node(to).address('mesh'));
   return {
     nodes: cluster.nodes,
     proxies: [...links.values()],

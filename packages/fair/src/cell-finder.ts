@@ -1,19 +1,18 @@
-// Where the cells of a key lie in both structures. Keys of late are remembered, since a request asks
-// twice (`register`, then `report`) and busy flows ask often: finding a key again takes a quarter of hashing it.
+// Where the cells of a key lie in both structures. Recently used keys are cached, since a request asks
+// twice (`register`, then `report`) and busy flows ask often: a cached key costs a fifth of hashing it.
 //
-// The memory is a table in which a key has one place, so a key made to take another's place costs that
-// one a hash and nothing else. Only short strings are kept, and a bounded number of them. One that was cut
-// out of a longer text may keep that text alive until its place is taken or the window ends.
+// The cache is a Map from key to slot. It never looks at the characters of a key: `charCodeAt` leaves V8's fast
+// path, for the whole process, as soon as any module declares a class that extends String (ioredis does).
+// When all slots are in use the cache starts over, so a flood of new keys costs the others a hash now and then
+// and nothing else. Only short strings are cached. One that was cut out of a longer text may keep that text alive
+// until the cache starts over.
 import { type CellNumbers, createCellNumbers } from './cell-numbers.js';
 import type { FlowKey } from './flow-key.js';
 import type { KeyHash, WindowSalt } from './key-hash.js';
 import { fairLimits } from './limits.js';
 
-const PLACES = fairLimits.keysRememberedMax.value;
-const UNITS_MAX = fairLimits.keyUnitsRememberedMax.value;
-/** Multiplying by it parts neighbours, and the high bits are the place (Fibonacci hashing). */
-const GOLDEN_RATIO_32 = 0x9e37_79b1;
-const PLACE_SHIFT = 32 - Math.log2(PLACES);
+const SLOTS = fairLimits.keysCachedMax.value;
+const UNITS_MAX = fairLimits.keyUnitsCachedMax.value;
 
 export interface CellFinderOptions {
   readonly levels: number;
@@ -23,41 +22,51 @@ export interface CellFinderOptions {
 
 export class CellFinder {
   readonly #options: CellFinderOptions;
-  readonly #keys: FlowKey[];
+  readonly #cellsPerSlot: number;
+  /** From a key to the index in `cells` at which its slot starts. */
+  readonly #starts = new Map<string, number>();
+  #lastKey = '';
+  #lastStart = 0;
   readonly #words = new Uint32Array(2);
   #mainSalt: WindowSalt = new Uint32Array(4);
   #secondarySalt: WindowSalt = new Uint32Array(4);
   /**
-   * Per place the cells of the main structure by level, then those of the secondary. The last place is
-   * for keys that are not remembered.
+   * Per slot the cells of the main structure by level, then those of the secondary. The last slot is
+   * for keys that are not cached.
    */
   readonly cells: CellNumbers;
 
   constructor(options: CellFinderOptions) {
     this.#options = options;
-    this.#keys = new Array<FlowKey>(PLACES).fill('');
     const { levels, columns } = options;
-    this.cells = createCellNumbers((PLACES + 1) * 2 * levels, levels * columns);
+    this.#cellsPerSlot = 2 * levels;
+    this.cells = createCellNumbers((SLOTS + 1) * 2 * levels, levels * columns);
   }
 
   /** Other windows have other cells: forgets all keys. */
   enter(mainSalt: WindowSalt, secondarySalt: WindowSalt): void {
     this.#mainSalt = mainSalt;
     this.#secondarySalt = secondarySalt;
-    this.#keys.fill('');
+    this.#starts.clear();
+    this.#lastKey = '';
   }
 
   /** The index in `cells` at which those of a key, which is not empty, start. */
   find(key: FlowKey): number {
-    const cellsPerPlace = 2 * this.#options.levels;
     if (typeof key !== 'string' || key.length > UNITS_MAX) {
-      return this.#locate(key, PLACES * cellsPerPlace);
+      return this.#locate(key, SLOTS * this.#cellsPerSlot);
     }
-    const place = placeOf(key);
-    const start = place * cellsPerPlace;
-    if (this.#keys[place] === key) return start;
-    this.#locate(key, start);
-    this.#keys[place] = key;
+    if (key === this.#lastKey) return this.#lastStart; // `report` often follows `register` directly
+    const start = this.#starts.get(key) ?? this.#cache(key);
+    this.#lastKey = key;
+    this.#lastStart = start;
+    return start;
+  }
+
+  #cache(key: string): number {
+    if (this.#starts.size === SLOTS) this.#starts.clear(); // cheaper than to delete an old key for each new one
+    const start = this.#locate(key, this.#starts.size * this.#cellsPerSlot);
+    this.#starts.set(key, start);
     return start;
   }
 
@@ -82,30 +91,4 @@ export class CellFinder {
       word = (word + step) >>> 0;
     }
   }
-}
-
-/**
- * From nine of the key's units: its end, its middle and its first quarter, where names differ. Numbers at
- * the end count as they are, so that keys which are counted up get a place each.
- */
-function placeOf(key: string): number {
-  const last = key.length - 1;
-  const middle = key.length >> 1;
-  const quarter = key.length >> 2;
-  const sum =
-    key.charCodeAt(last) +
-    10 * unitAt(key, last - 1) +
-    100 * unitAt(key, last - 2) +
-    1000 * unitAt(key, last - 3) +
-    6151 * key.charCodeAt(middle) +
-    12_289 * unitAt(key, middle + 1) +
-    24_593 * key.charCodeAt(quarter) +
-    49_157 * unitAt(key, quarter + 1) +
-    98_317 * unitAt(key, quarter + 2);
-  return Math.imul(sum, GOLDEN_RATIO_32) >>> PLACE_SHIFT;
-}
-
-/** 0 beyond the ends of a short key. */
-function unitAt(key: string, index: number): number {
-  return key.charCodeAt(index) | 0;
 }

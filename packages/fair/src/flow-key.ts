@@ -1,4 +1,4 @@
-// What names who asks, and its bytes. Hot: a key that is ASCII is encoded without allocation.
+// A flow key names the caller; here it becomes bytes.
 import { isUint8Array } from 'node:util/types';
 import { fairLimits } from './limits.js';
 
@@ -32,35 +32,13 @@ export class KeyBytes {
   readonly #encoder = new TextEncoder();
 
   take(key: FlowKey): void {
-    const unitsCount = Math.min(key.length, UNITS_MAX);
     if (typeof key !== 'string') {
-      this.bytes.set(key.length > UNITS_MAX ? key.subarray(0, UNITS_MAX) : key);
-      this.length = unitsCount;
-    } else if (this.#takeAscii(key, unitsCount)) {
-      this.length = unitsCount;
-    } else {
-      this.length = this.#encoder.encodeInto(key.slice(0, unitsCount), this.bytes).written;
+      const part = key.length > UNITS_MAX ? key.subarray(0, UNITS_MAX) : key;
+      this.bytes.set(part);
+      this.length = part.length;
+      return;
     }
-  }
-
-  /** Four units at a time; false if they are not all ASCII. */
-  #takeAscii(key: string, unitsCount: number): boolean {
-    const { view } = this;
-    let all = 0;
-    let at = 0;
-    for (; at + 4 <= unitsCount; at += 4) {
-      const first = key.charCodeAt(at);
-      const second = key.charCodeAt(at + 1);
-      const third = key.charCodeAt(at + 2);
-      const fourth = key.charCodeAt(at + 3);
-      all |= first | second | third | fourth;
-      view.setInt32(at, first | (second << 8) | (third << 16) | (fourth << 24), true);
-    }
-    for (; at < unitsCount; at += 1) {
-      const unit = key.charCodeAt(at);
-      all |= unit;
-      view.setUint8(at, unit);
-    }
-    return all <= 0x7f;
+    const part = key.length > UNITS_MAX ? key.slice(0, UNITS_MAX) : key;
+    this.length = this.#encoder.encodeInto(part, this.bytes).written;
   }
 }

@@ -38,6 +38,8 @@ export interface LevelExplanation {
 export class FlowTable {
   readonly #options: FlowTableOptions;
   readonly #finder: CellFinder;
+  readonly #levels: number;
+  readonly #isMean: boolean;
   #main: Structure;
   #secondary: Structure;
 
@@ -45,6 +47,8 @@ export class FlowTable {
     this.#options = options;
     this.#finder = new CellFinder(options);
     const { levels, columns, isShared = false } = options;
+    this.#levels = levels;
+    this.#isMean = options.combine === 'mean';
     const decay = new DecayTable(options.decay);
     this.#main = new Structure(levels * columns, decay, isShared);
     this.#secondary = new Structure(levels * columns, decay, isShared);
@@ -77,46 +81,47 @@ export class FlowTable {
 
   /** The probability with which the flow is throttled now. */
   probabilityOf(key: FlowKey, nowMs: number): number {
-    return this.#combined(this.#main, this.#finder.find(key), nowMs);
+    const start = this.#finder.find(key);
+    const { cells } = this.#finder;
+    return this.#main.combined(cells, start, start + this.#levels, nowMs, this.#isMean);
   }
 
   /** Adds an outcome to the cells of the flow, in both structures. */
   add(key: FlowKey, delta: number, nowMs: number): void {
-    const { levels } = this.#options;
-    const main = this.#main;
-    const secondary = this.#secondary;
-    const { cells } = this.#finder;
+    const levels = this.#levels;
     const start = this.#finder.find(key);
-    for (let at = start; at < start + levels; at += 1) {
-      main.add(cells[at] ?? 0, delta, nowMs);
-      secondary.add(cells[at + levels] ?? 0, delta, nowMs);
-    }
+    const { cells } = this.#finder;
+    this.#main.addToAll(cells, start, start + levels, delta, nowMs);
+    this.#secondary.addToAll(cells, start + levels, start + 2 * levels, delta, nowMs);
   }
 
   /** The same for a shared table: with a gain in the view, without one in what is pending. */
   addShared(key: FlowKey, delta: number, gain: number, nowMs: number): void {
-    const { levels } = this.#options;
-    const main = this.#main;
-    const secondary = this.#secondary;
-    const { cells } = this.#finder;
+    this.add(key, gain === 1 ? delta : delta * gain, nowMs);
+    const levels = this.#levels;
     const start = this.#finder.find(key);
+    const { cells } = this.#finder;
     for (let at = start; at < start + levels; at += 1) {
-      const mainCell = cells[at] ?? 0;
-      const secondaryCell = cells[at + levels] ?? 0;
-      main.add(mainCell, delta * gain, nowMs);
-      main.pending.add(mainCell, delta);
-      secondary.add(secondaryCell, delta * gain, nowMs);
-      secondary.pending.add(secondaryCell, delta);
+      this.#main.pending.add(cells[at] ?? 0, delta);
+      this.#secondary.pending.add(cells[at + levels] ?? 0, delta);
     }
   }
 
   explain(key: FlowKey, nowMs: number) {
     const { levels, columns, combine } = this.#options;
     const start = this.#finder.find(key);
-    const probability = this.#combined(this.#main, start, nowMs);
-    const secondaryProbability = this.#combined(this.#secondary, start + levels, nowMs);
+    const { cells } = this.#finder;
+    const end = start + levels;
+    const probability = this.#main.combined(cells, start, end, nowMs, this.#isMean);
+    const secondaryProbability = this.#secondary.combined(
+      cells,
+      end,
+      end + levels,
+      nowMs,
+      this.#isMean,
+    );
     const explained = Array.from({ length: levels }, (_, level): LevelExplanation => {
-      const cell = this.#finder.cells[start + level] ?? 0;
+      const cell = cells[start + level] ?? 0;
       return {
         level,
         column: cell - level * columns,
@@ -127,19 +132,5 @@ export class FlowTable {
     const lowest = explained.findIndex((level) => level.probability === probability);
     const decidingLevel = combine === 'min' ? lowest : undefined;
     return { probability, levels: explained, decidingLevel, secondaryProbability };
-  }
-
-  /** `start`: where the cells of the flow in this structure start in those that were found. */
-  #combined(structure: Structure, start: number, nowMs: number): number {
-    const { levels, combine } = this.#options;
-    const { cells } = this.#finder;
-    let lowest = 1;
-    let sum = 0;
-    for (let at = start; at < start + levels; at += 1) {
-      const probability = structure.probabilityAt(cells[at] ?? 0, nowMs);
-      if (probability < lowest) lowest = probability;
-      sum += probability;
-    }
-    return combine === 'min' ? lowest : Math.min(1, sum / levels);
   }
 }

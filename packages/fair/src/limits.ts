@@ -32,15 +32,15 @@ export const fairLimits = defineLimits({
     unit: 'entries',
     why: 'UTF-16 units, or bytes, of a flow key that are hashed. The rest is ignored, so that a long key costs no more.',
   },
-  keysRememberedMax: {
+  keysCachedMax: {
     value: 4_096,
     unit: 'entries',
-    why: 'Keys whose cells a tracker remembers, a power of two. A new key takes the place of an old one, which is hashed when it comes back.',
+    why: 'Keys whose cells a tracker caches. When the cache is full it starts over, and each key is hashed once more.',
   },
-  keyUnitsRememberedMax: {
+  keyUnitsCachedMax: {
     value: 64,
     unit: 'entries',
-    why: 'UTF-16 units of a key that is remembered. A longer one is hashed at every call.',
+    why: 'UTF-16 units of a key that is cached. A longer key is hashed at every call.',
   },
   allowListKeysMax: {
     value: 10_000,

@@ -31,7 +31,7 @@ export class Rotation {
   /** Wall less monotonic time when we last looked: it changes only when a clock steps. */
   #clockOffsetMs: number;
   /** Monotonic time at which to look again: the end of the window at the latest. */
-  #lookAtMs = Number.NEGATIVE_INFINITY;
+  dueAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: RotationDeps, windowMs: number) {
     const { clock, table } = deps;
@@ -45,13 +45,13 @@ export class Rotation {
 
   /** Hot: one comparison, but every 100 ms. */
   advance(monotonicMs: number): void {
-    if (monotonicMs < this.#lookAtMs) return;
+    if (monotonicMs < this.dueAtMs) return;
     const wallMs = this.#deps.clock.nowMs();
     const stepMs = wallMs - monotonicMs - this.#clockOffsetMs;
     this.#enter(seedOf(wallMs, this.#windowMs), wallMs, stepMs);
     this.#clockOffsetMs = wallMs - monotonicMs;
     const leftMs = this.#startMs + this.#windowMs - wallMs;
-    this.#lookAtMs = monotonicMs + Math.min(LOOK_EVERY_MS, leftMs);
+    this.dueAtMs = monotonicMs + Math.min(LOOK_EVERY_MS, leftMs);
   }
 
   #enter(seed: number, wallMs: number, stepMs: number): void {

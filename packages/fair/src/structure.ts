@@ -6,6 +6,7 @@
 //
 // F3  Every probability is finite and in [0, 1].
 import { assert } from '@syncline/kernel';
+import type { CellNumbers } from './cell-numbers.js';
 import { PendingFolds } from './client/pending-folds.js';
 import type { DecayTable } from './decay-table.js';
 import type { KeyHash, WindowSalt } from './key-hash.js';
@@ -40,13 +41,30 @@ export class Structure {
     return this.#decay.decayed(cells[at] ?? 0, nowMs - (cells[at + 1] ?? 0));
   }
 
-  add(cell: number, delta: number, nowMs: number): void {
-    const sum = this.probabilityAt(cell, nowMs) + delta;
-    assert(!Number.isNaN(sum), 'F3: a probability is a number');
-    const cells = this.#cells;
-    const at = 2 * cell;
-    cells[at] = Math.min(1, Math.max(0, sum));
-    cells[at + 1] = nowMs;
+  /** Hot: the lowest probability of a flow, or the mean. `cells` holds the numbers of its cells, level by level. */
+  combined(cells: CellNumbers, from: number, to: number, nowMs: number, isMean: boolean): number {
+    const values = this.#cells;
+    let lowest = 1;
+    let sum = 0;
+    for (let index = from; index < to; index += 1) {
+      const at = 2 * (cells[index] ?? 0);
+      const probability = this.#decay.decayed(values[at] ?? 0, nowMs - (values[at + 1] ?? 0));
+      if (probability < lowest) lowest = probability;
+      sum += probability;
+    }
+    return isMean ? Math.min(1, sum / (to - from)) : lowest;
+  }
+
+  /** Hot: adds an outcome to all cells of a flow. */
+  addToAll(cells: CellNumbers, from: number, to: number, delta: number, nowMs: number): void {
+    assert(!Number.isNaN(delta), 'F3: a change is a number');
+    const values = this.#cells;
+    for (let index = from; index < to; index += 1) {
+      const at = 2 * (cells[index] ?? 0);
+      const before = this.#decay.decayed(values[at] ?? 0, nowMs - (values[at + 1] ?? 0));
+      values[at] = Math.min(1, Math.max(0, before + delta));
+      values[at + 1] = nowMs;
+    }
   }
 
   /** Sets what the shared state says. */

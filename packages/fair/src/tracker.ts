@@ -3,8 +3,10 @@
 //
 // F8  `register` and `report` are synchronous, do no I/O and never throw.
 import {
+  type Clock,
   createSystemClock,
   createSystemRandom,
+  type Random,
   SynclineError,
   silentMetrics,
 } from '@syncline/kernel';
@@ -59,11 +61,16 @@ const CLOSE_TIMEOUT_MS = 1_000;
 
 class Tracker implements FairTracker {
   readonly #deps: FairTrackerDeps;
+  readonly #clock: Clock;
+  readonly #random: Random;
   readonly #settings: TrackerSettings;
   readonly #table: FlowTable;
   readonly #rotation: Rotation;
   readonly #refusals: readonly Decision[];
   readonly #counts: CallCounts;
+  /** What one failure, and one success, adds to a cell. */
+  readonly #failureStep: number;
+  readonly #successStep: number;
   /** What a refusal counts as. */
   readonly #refused: Call;
   readonly #isExplaining: boolean;
@@ -78,8 +85,12 @@ class Tracker implements FairTracker {
     const { clock, logger } = deps;
     const { allowList, shadow = false, explain = false } = options;
     this.#deps = deps;
+    this.#clock = clock;
+    this.#random = deps.random;
     this.#settings = checkOptions(options, deps.random);
     const { shape, windowMs, label, shared } = this.#settings;
+    this.#failureStep = shape.increment;
+    this.#successStep = -shape.decrement;
     this.#table = new FlowTable({ ...this.#settings, ...shape, isShared: shared !== undefined });
     const onRotated = (lostCells: number) => this.#client?.rotated(lostCells);
     this.#rotation = new Rotation({ table: this.#table, clock, logger, onRotated }, windowMs);
@@ -100,9 +111,9 @@ class Tracker implements FairTracker {
     if (this.#isAllowed?.(key)) return this.#letThrough(CALL.allowed);
     const nowMs = this.#rotate();
     const probability = this.#table.probabilityOf(flow, nowMs);
-    const cost = costOf(options);
+    const cost = options === undefined ? 1 : costOf(options);
     const effective = this.#effective(probability, cost);
-    const draw = this.#deps.random.float();
+    const draw = this.#random.float();
     const isRefused = draw < effective;
     const decision = isRefused ? this.#refusal(probability, draw / effective) : ADMITTED;
     this.#counts.add(isRefused ? this.#refused : CALL.admitted);
@@ -112,13 +123,14 @@ class Tracker implements FairTracker {
 
   report(key: FlowKey, outcome: Outcome, options?: CostOptions): void {
     const flow = typeof key === 'string' ? key : plainKey(key);
-    if (this.#closing || flow === '' || this.#isAllowed?.(key)) return;
-    const { increment, decrement } = this.#settings.shape;
-    const step = outcome === 'failure' ? increment : outcome === 'success' ? -decrement : 0;
+    if (flow === '' || this.#closing) return;
+    if (this.#isAllowed?.(key)) return;
+    const step =
+      outcome === 'failure' ? this.#failureStep : outcome === 'success' ? this.#successStep : 0;
     this.#counts.add(step > 0 ? CALL.failure : step < 0 ? CALL.success : CALL.ignore);
     if (step === 0) return;
     const nowMs = this.#rotate();
-    const delta = costOf(options) * step;
+    const delta = options === undefined ? step : costOf(options) * step;
     const client = this.#client;
     if (client === undefined) {
       this.#table.add(flow, delta, nowMs);
@@ -176,8 +188,8 @@ class Tracker implements FairTracker {
 
   /** Moves to the window under way and returns the time that decay goes by: whole ms, as services count. */
   #rotate(): number {
-    const monotonicMs = Math.floor(this.#deps.clock.monotonicMs());
-    this.#rotation.advance(monotonicMs);
+    const monotonicMs = Math.floor(this.#clock.monotonicMs());
+    if (monotonicMs >= this.#rotation.dueAtMs) this.#rotation.advance(monotonicMs);
     return monotonicMs;
   }
 

@@ -1,6 +1,6 @@
 // A queue between one who makes items and one who takes them, bounded by count and by bytes.
 //
-// Offering never waits: a producer that meets a full queue is told so and decides itself whether to
+// Offering never waits: a producer that meets a full queue gets a refusal and decides itself whether to
 // wait, to drop or to fail. Taking waits. Only one taker at a time.
 //
 // K7  At most `itemsMax` items and `bytesMax` bytes are held, but one item larger than `bytesMax` fits

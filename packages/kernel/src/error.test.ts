@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { AssertionError, ERROR_CODES, isErrorCode, SynclineError } from './index.js';
 
 describe('K1 SynclineError', () => {
-  test('takes retryable from its code, says not-applied, and can be told otherwise', () => {
+  test('defaults to the retryability of its code and to not-applied, both of which can be overridden', () => {
     expect(new SynclineError('overloaded', 'full')).toMatchObject({
       retryable: true,
       outcome: 'not-applied',

@@ -32,12 +32,6 @@ export { crc32 } from './hash/crc32.js';
 export { type HalfSipKey, halfSipHash13, halfSipKey } from './hash/half-sip-hash.js';
 export { fmix32, murmur3x64x128, murmur3x86x32 } from './hash/murmur3.js';
 export {
-  type ActorClaim,
-  type ActorClaimDeps,
-  type ActorClaimOptions,
-  claimActor,
-} from './identity/actor-claim.js';
-export {
   type ActorId,
   actorId,
   EPOCH_MAX,

@@ -45,7 +45,7 @@ describe('K5 lifecycle', () => {
     expect(log.at(-1)).toBe('stop a');
   });
 
-  test('the grace time is one for all: parts after its end are told at once', async () => {
+  test('all parts share one grace time: parts that stop after its end are aborted at once', async () => {
     const { part, lifecycle } = createParts();
     const told: string[] = [];
     const stop = (name: string) => async (signal: AbortSignal) => {

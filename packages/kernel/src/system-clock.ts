@@ -14,9 +14,10 @@ import { abortedError } from './error.js';
 const DELAY_MS_MAX = 2 ** 31 - 1;
 
 export function createSystemClock(): Clock {
+  const { performance: source } = globalThis; // a getter, which costs as much as half of reading the clock
   return {
     nowMs: () => Date.now(),
-    monotonicMs: () => performance.now(),
+    monotonicMs: () => source.now(),
     sleep,
     setTimer: (ms, callback, options) => startTimer(ms, callback, options?.unref ?? false),
     defer,

@@ -32,7 +32,7 @@ export const closeCodes = {
 
 export type CloseCode = keyof typeof closeCodes;
 
-export const nackReasons = { overflow: 1, gap: 2, evicted: 3, loading: 4 } as const;
+export const nackReasons = { overflow: 1, gap: 2, evicted: 3 } as const;
 
 export type NackReason = keyof typeof nackReasons;
 

@@ -38,7 +38,7 @@ export const meshMetrics = {
   },
   syncline_mesh_nacks_total: {
     kind: 'counter',
-    help: 'Negative acknowledgements received: overflow, gap, evicted, loading.',
+    help: 'Negative acknowledgements received: overflow, gap, evicted.',
     labels: ['reason'],
   },
   syncline_mesh_duplicates_total: {

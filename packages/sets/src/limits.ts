@@ -132,6 +132,16 @@ export const setsLimits = defineLimits({
     unit: 'ms',
     why: 'How long the first write waits for peers, which may know more of this node than its disk does.',
   },
+  firstPullWaitMs: {
+    value: 10_000,
+    unit: 'ms',
+    why: 'How long a start that reaches no peer waits for one before `/readyz` succeeds without a pull.',
+  },
+  divergedDotsMax: {
+    value: 100,
+    unit: 'entries',
+    why: 'Dots that are logged when a node and a peer differ at the same version.',
+  },
   gateHoldMs: {
     value: 25,
     unit: 'ms',

@@ -128,7 +128,7 @@ export interface SetsStatus {
 }
 
 export interface ReplicationStatus {
-  /** It has compared itself with a peer since the start. */
+  /** It has compared itself with a peer since the start, or no peer could be reached for 10 seconds. */
   readonly isCaughtUp: boolean;
   /** Peers whose sets differ from ours at the same version: a bug or a damaged disk. */
   readonly divergedPeers: readonly number[];

@@ -70,7 +70,7 @@ export async function readBytes(connection: Connection, count: number): Promise<
   return Buffer.concat(chunks).subarray(0, count);
 }
 
-/** Writes as one should: waits whenever told to. */
+/** Writes with backpressure: waits for a drain whenever the connection asks for it. */
 export async function writeAll(
   connection: Connection,
   chunks: Iterable<Uint8Array>,

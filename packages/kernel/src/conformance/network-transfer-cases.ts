@@ -97,7 +97,7 @@ async function endSendsWhatIsUnsent(subject: NetworkSubject): Promise<void> {
   assert.ok(received.every((byte) => byte === 7));
 }
 
-/** Writes until told to wait for longer than the clock allows; gives the bytes that were taken. */
+/** Writes until a drain takes longer than the clock allows; returns how many bytes were accepted. */
 async function writeUntilStopped(
   { clock, highWaterBytes, transitBytesMax }: NetworkSubject,
   writer: Connection,

@@ -15,7 +15,7 @@ export const bytesCases = {
   'all byte values are kept': allByteValues,
 };
 
-/** Others are under way meanwhile, and a large one, which is handed on in slices. */
+/** Others are in flight meanwhile, and a large one, which is handed on in slices. */
 async function reuseAfterWrite({ storage }: StorageSubject): Promise<void> {
   const large = new StorageBatch();
   for (let index = 0; index < 3_000; index += 1) large.put(bytes(`large-${index}`), bytes('1'));

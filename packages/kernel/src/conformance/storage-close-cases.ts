@@ -1,4 +1,4 @@
-// Closing: nothing under way is lost, and whoever comes later is told.
+// Closing: nothing in flight is lost, and later calls fail with `closed`.
 import assert from 'node:assert/strict';
 import { kernelLimits } from '../limits.js';
 import { BUFFERED, batchOf, bytes, keysOf, put, putNumbered } from './storage-samples.js';
@@ -8,7 +8,7 @@ export const closeCases = {
   'an open store is healthy and readable': healthyWhenOpen,
   'a closed store refuses everything as closed': closedRefuses,
   'a store may be closed twice, also at the same time': closeTwice,
-  'closing waits for writes under way': closeWaitsForWrites,
+  'closing waits for writes in flight': closeWaitsForWrites,
   'a write that comes after the call of close is refused': writeAfterClose,
   'closing ends what was left open': closeEndsReaders,
 };

@@ -113,7 +113,7 @@ describe('who coalesces', () => {
     expect(await take(stream, 4)).toEqual(['z4', 'gap overflow', 'z6', 'live']);
   });
 
-  test('K22 hears of no gap while all that passes it is out of its scope', async () => {
+  test('K22 receives no gap while every skipped change is out of its scope', async () => {
     const feed = createFeed({ ring: { changesMax: 1_000 } });
     const stream = await openLive(feed, 'a');
     feed.commit('aaaaaa');

@@ -4,7 +4,7 @@ import type { FeedChange } from './feed-event.js';
 /**
  * One moment of the store, fixed when it was made. Both reads ascend by revision, end at `revision`,
  * hold only what is in scope, and come in pages that the store bounds. A view that was lost because the
- * store was opened anew throws `unavailable`; the feed then goes on with another one.
+ * store was reopened throws `unavailable`; the feed then goes on with another one.
  */
 export interface FeedView<C extends FeedChange> {
   /** The last committed change that this view holds: the boundary between replay and live. */

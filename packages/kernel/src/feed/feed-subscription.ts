@@ -122,13 +122,13 @@ export class FeedSubscription<C extends FeedChange, E>
     this.#wake();
   }
 
-  /** It is within reach again. Who has not heard otherwise need not know. */
+  /** The store is reachable again. Subscribers that never received `stale` receive nothing. */
   markLive(): void {
     this.#stale = undefined;
     this.#wake();
   }
 
-  /** The store shows another past: whoever has seen something gets a `gap` reset and a new snapshot. */
+  /** The store has another history: subscribers that have received events get a `gap` reset and a new snapshot. */
   restart(): void {
     if (this.#isEnded || this.#ending) return;
     this.#store.leave();

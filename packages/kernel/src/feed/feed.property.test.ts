@@ -67,7 +67,7 @@ class Reader {
   /** Resuming is legal at any moment, also in the middle of a replay. */
   async reconnect(feed: Feed<Change, Scope>): Promise<void> {
     this.#subscription.close();
-    await settle(); // a pull under way may still bring its event
+    await settle(); // a pull in flight may still bring its event
     this.#position = this.#subscription.position ?? this.#position;
     this.#isFailed = false;
     this.#isPulling = false;
@@ -135,7 +135,7 @@ const feedKinds = fc.record({
   liveIntervalMs: fc.constantFrom(10_000, Number.POSITIVE_INFINITY),
 });
 
-/** Opening a store anew closes its views, as on a disk that was full. */
+/** Reopening a store closes its views, as on a disk that was full. */
 class ReopeningStore extends MemoryFeedStore<Change, Scope> {
   #openings = 0;
 
@@ -166,7 +166,7 @@ class ReopeningStore extends MemoryFeedStore<Change, Scope> {
 
 async function* pagesUntil(lost: () => boolean, pages: AsyncIterable<readonly Change[]>) {
   for await (const page of pages) {
-    if (lost()) throw new SynclineError('unavailable', 'the store was opened anew');
+    if (lost()) throw new SynclineError('unavailable', 'the store was reopened');
     yield page;
   }
 }

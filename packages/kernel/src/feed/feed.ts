@@ -30,7 +30,7 @@ export interface FeedOptions {
   readonly history?: 'all' | 'latest';
   /** Newest changes kept for readers who are behind, so that they need no view. Default none. */
   readonly ring?: { readonly changesMax: number; readonly bytesMax?: number };
-  /** A subscriber that waits hears `live` this often when nothing happens. Default never. */
+  /** An idle subscriber receives `live` at this interval. Default: never. */
   readonly liveIntervalMs?: number;
 }
 
@@ -149,13 +149,13 @@ export class Feed<C extends FeedChange, Scope = void> {
     return subscription;
   }
 
-  /** The store is out of reach: subscribers hear it once they have what was published before. */
+  /** The store is unreachable: subscribers receive `stale` after everything published before it. */
   markStale(stale: Omit<FeedStale, 'kind'>): void {
     this.#stale = { kind: 'stale', ...stale };
     for (const subscription of this.#subscriptions) subscription.markStale(this.#stale);
   }
 
-  /** It is within reach again, and what happened meanwhile was published: who heard `stale` hears `live`. */
+  /** The store is reachable again and all missed changes were published: subscribers that received `stale` receive `live`. */
   markLive(): void {
     this.#stale = undefined;
     for (const subscription of this.#subscriptions) subscription.markLive();

@@ -1,4 +1,4 @@
-// Notices that a subscriber has heard nothing for a while, with one timer that is not moved by every event.
+// Notices that a subscriber has received nothing for a while, with one timer that is not moved by every event.
 import type { Clock, Timer } from '../clock.js';
 
 export class IdleWatch {

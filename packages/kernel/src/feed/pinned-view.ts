@@ -45,7 +45,7 @@ export class PinnedView<C extends FeedChange> {
       const next = await this.#pages.next();
       return next.done ? { kind: 'done' } : { kind: 'page', changes: next.value };
     } catch (thrown) {
-      // A store that was opened anew has closed its views. What was read so far counts.
+      // A store that was reopened has closed its views. What was read so far counts.
       if (!(thrown instanceof SynclineError && thrown.code === 'unavailable')) throw thrown;
       this.#isExpired = true;
       return { kind: 'expired' };
@@ -56,7 +56,7 @@ export class PinnedView<C extends FeedChange> {
     }
   }
 
-  /** Lets the view go from outside. A page under way is still delivered, then its reader closes. */
+  /** Lets the view go from outside. A page in flight is still delivered, then its reader closes. */
   release(): void {
     this.#isExpired = true;
     if (!this.#isReading) this.close().catch(() => {}); // opening the next view will say what is wrong

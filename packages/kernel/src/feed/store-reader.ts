@@ -1,4 +1,4 @@
-// What a subscriber reads of the store until it is level with what was published.
+// What a subscriber reads of the store until it is caught up with what was published.
 //
 //   replay, reset or resume ──▶ catching up ──▶ live
 //
@@ -31,7 +31,7 @@ export interface StoreReaderDeps<C extends FeedChange> {
   storeRevision(): number;
   publishedRevision(): number;
   isInScope(change: C): boolean;
-  /** All in scope up to `revision` was read. `owesLive`: after a resume or a gap the subscriber is told. */
+  /** Everything in scope up to `revision` was read. `owesLive`: a resume or a gap still has to be followed by `live`. */
   turnLive(revision: number, owesLive: boolean): void;
 }
 
@@ -68,7 +68,7 @@ export class StoreReader<C extends FeedChange> {
     yield* this.#catchUp(start.kind === 'catch-up' && start.coalesces);
   }
 
-  /** What is under way ends without a further piece. */
+  /** What is in flight ends without a further piece. */
   stop(): void {
     this.#stop.abort();
     this.#pinned?.release(); // nobody may ever pull again

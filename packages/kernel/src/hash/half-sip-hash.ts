@@ -21,7 +21,7 @@ interface ByteRange {
 }
 
 /**
- * Hashes the bytes of a range, or so many from the first on, into `out[0]` and `out[1]`. A view reads a
+ * Hashes the bytes of a range, or `length` bytes from its start, into `out[0]` and `out[1]`. A view reads a
  * word in one go.
  */
 export function halfSipHash13(

@@ -7,7 +7,7 @@
 //
 // All integers are big endian. A record's crc covers the crc of the record before it, its own number, its
 // length, its kind and its body, so a lost, torn, moved or foreign record breaks the chain. The first
-// eight bytes of a header have the same form in every format, so that a newer one can be told apart from
+// eight bytes of a header have the same form in every format, so that a newer one can be distinguished from
 // damage.
 import { assert } from '../assert.js';
 import { crc32, crc32Between } from '../hash/crc32.js';

@@ -64,7 +64,7 @@ test('a reader who still works on the last chunk learns of the end at once, and 
   expect(journal).toEqual(['one?', 'end']);
 });
 
-test('a reader hears at once that the connection is gone, and once only', async () => {
+test('a reader learns at once, and only once, that the connection is gone', async () => {
   const arrivals = new Arrivals({ taken: () => undefined });
   const { reader, journal, answer } = createReader();
   arrivals.handTo(reader);

@@ -14,7 +14,7 @@ export interface ArrivalsDeps {
 
 export class Arrivals {
   readonly #deps: ArrivalsDeps;
-  /** Bounded by whoever fills it, since what has arrived can no longer be refused. */
+  /** Bounded by its producer, since what has arrived can no longer be refused. */
   readonly #queue = new BoundedQueue<Uint8Array>({
     itemsMax: Number.POSITIVE_INFINITY,
     bytesOf: (chunk) => chunk.length,
@@ -49,7 +49,7 @@ export class Arrivals {
     this.#handOver();
   }
 
-  /** The connection is gone. Who pulls gets what is held and then this error; others hear it at once. */
+  /** The connection is gone. A pulling reader gets what is buffered, then this error; a callback gets it at once. */
   fail(error: SynclineError): void {
     this.#queue.fail(error);
     this.#isOver = true;

@@ -19,7 +19,7 @@ describe('listening', () => {
     EINVAL: ['other', 'system says EINVAL', ''],
   } as const;
   for (const [code, [reason, text, advice]] of Object.entries(expected)) {
-    it(`${code} is told as ${reason}`, () => {
+    it(`${code} is reported as ${reason}`, () => {
       const error = listenError(address, systemError(code));
       expect(error).toMatchObject({ code: 'unavailable', details: { reason, address } });
       expect(error.message).toContain(`cannot listen on 127.0.0.1:7400 (${text}).`);
@@ -39,7 +39,7 @@ describe('connecting', () => {
     EINVAL: ['unavailable', 'other'],
   } as const;
   for (const [code, [ours, reason]] of Object.entries(expected)) {
-    it(`${code} is told as ${reason}`, () => {
+    it(`${code} is reported as ${reason}`, () => {
       const error = connectError(address, systemError(code));
       expect(error).toMatchObject({ code: ours, details: { reason, address }, retryable: true });
       expect(error.message).toContain('127.0.0.1:7400');
@@ -60,7 +60,7 @@ describe('connecting', () => {
     expect(error.message).toContain('(certificate has expired)');
   });
 
-  it('a refused handshake is told without the numbers of OpenSSL', () => {
+  it('a refused handshake is reported without error numbers of OpenSSL', () => {
     const cause = Object.assign(new Error('80AC:error:0A00010B:SSL routines'), {
       code: 'ERR_SSL_WRONG_VERSION_NUMBER',
       reason: 'wrong version number',

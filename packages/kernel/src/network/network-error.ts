@@ -128,7 +128,7 @@ export function handshakeError(address: Address, cause: Error, distrust?: unknow
   return new SynclineError('unavailable', message, { details, cause });
 }
 
-/** For a connection that stood and broke. What was under way may or may not have arrived. */
+/** For a connection that stood and broke. What was in flight may or may not have arrived. */
 export function connectionError(remote: Address, cause?: Error): SynclineError {
   const { reason, text } = cause ? explain(cause) : RESET;
   return new SynclineError(

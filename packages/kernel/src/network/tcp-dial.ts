@@ -21,7 +21,7 @@ export interface Opening<Opened> {
   readonly event: 'connect' | 'secureConnect';
   /** Called in the same turn as the event, so that nothing the socket says next is missed. */
   opened(): Opened;
-  /** How an error of the socket is told. */
+  /** Turns a socket error into the error that the caller gets. */
   failed(error: Error): SynclineError;
 }
 

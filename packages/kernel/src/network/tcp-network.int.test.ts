@@ -85,7 +85,7 @@ describe('the end', () => {
 });
 
 describe('limits', () => {
-  it('connections beyond connectionsMax are closed and told; the others go on', async () => {
+  it('connections beyond connectionsMax are closed and reported; the others go on', async () => {
     const accepted: Connection[] = [];
     const refusals: Refusal[] = [];
     const network = createTcpNetwork({

@@ -1,6 +1,6 @@
-// The handshakes of one listener that are under way.
+// The handshakes of one listener that are in progress.
 //
-// Node's own handshake timeout starts anew with each byte, so that a client could hold a place for ever
+// Node's own handshake timeout starts over with each byte, so that a client could hold a place for ever
 // by sending one at a time. Here the whole handshake has one time. Node does not tell which TCP socket
 // lies below a new TLS stream either; both know the peer's address, which is unique per listener. A peer
 // that has reset the connection has no address any more, at any moment: then there is nobody to talk to.
@@ -20,7 +20,7 @@ export class TlsHandshakes {
   }
 
   begin(transport: Socket): void {
-    transport.on('error', () => {}); // the listener is told through the TLS stream
+    transport.on('error', () => {}); // the TLS stream reports it to the listener
     const peer = peerOf(transport);
     if (peer === undefined) {
       transport.destroy();

@@ -79,7 +79,7 @@ describe('certificates of peers', () => {
     expect(connection.peerUris).toEqual(['syncline://test/node/1']);
   });
 
-  it('K69 without client certificates no name is told', async () => {
+  it('K69 without client certificates there are no peer names', async () => {
     await using server = await watch({ ...pair('server'), requireClientCertificate: false });
     await using _connection = await createTlsNetwork(pair('client')).connect(server.address);
     await expect.poll(() => server.accepted.length).toBe(1);
@@ -152,7 +152,7 @@ describe('handshakes', () => {
     expect(server.refusals[0]?.error?.message).toBe('no TLS handshake within 100 ms');
   });
 
-  it('K69 a handshake under way when the listener closes is dropped', async () => {
+  it('K69 a handshake in progress when the listener closes is dropped', async () => {
     const accepted: Connection[] = [];
     const network = createTlsNetwork({ ...pair('server'), handshakeTimeoutMs: 600_000 });
     const listener = await network.listen(anyPort, (connection) => accepted.push(connection));

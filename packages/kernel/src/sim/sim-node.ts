@@ -3,7 +3,7 @@
 //
 //   start      -> a new process boots with fresh ports
 //   kill       -> like kill -9: what was handed to the disk or the network is on its way
-//   losePower  -> what was not synced may be gone, and nobody is told
+//   losePower  -> what was not synced may be gone, and peers are not notified
 //   pause      -> the process stands still; the world does not
 //   exit       -> the process ends itself; its supervisor starts it again after a while
 import type { Chaos } from '../chaos.js';

@@ -68,7 +68,7 @@ test('what the body or a callback throws fails the run, with the end of the trac
   expect(inTimer.cause).toBe(cause);
 });
 
-test('a rejection that nobody handles fails the run', async () => {
+test('an unhandled rejection fails the run', async () => {
   const ours = process.listeners('unhandledRejection'); // the test runner would fail on it, too
   process.removeAllListeners('unhandledRejection');
   try {

@@ -146,7 +146,7 @@ export class Simulation {
     const { timeMsMax, eventsMax } = this.#budget;
     const message: Record<SimulationFailureKind, string> = {
       thrown: reason,
-      'unhandled-rejection': `a promise rejected and nobody handled it: ${reason}`,
+      'unhandled-rejection': `unhandled promise rejection: ${reason}`,
       deadlock:
         'nothing is left to happen and the body still waits, perhaps for a real timer, socket or file',
       'time-budget': `not done, and the next event lies beyond timeMsMax, which is ${timeMsMax} ms`,

@@ -1,4 +1,4 @@
-// One holder per directory, for real processes: who comes second is told who the first one is.
+// One holder per directory, for real processes: the second one is refused, with the identity of the first.
 import { readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeTempDirectory, mountSmallDisk, startChild } from '@syncline/testkit';
@@ -28,7 +28,7 @@ for (const mode of ['claim', 'open'] as const) {
   describe(`K19 a directory that is held by ${mode}`, () => {
     const hold = HOLDERS[mode];
 
-    it('is refused to another process, which is told pid, host and time of the holder', async () => {
+    it('is refused to another process with the pid, host and start time of the holder', async () => {
       await using directory = await makeTempDirectory('hold');
       await using child = startChild('storage-holder', mode, directory.path);
       expect(await child.nextLine()).toBe('{"holds":true}');
@@ -86,7 +86,7 @@ for (const mode of ['claim', 'open'] as const) {
       }
     });
 
-    it('keeps the name of who holds it after it was deleted and made anew', async () => {
+    it('keeps the name of who holds it after it was deleted and created again', async () => {
       await using directory = await makeTempDirectory('hold');
       const path = join(directory.path, 'data');
       const first = await hold(path);

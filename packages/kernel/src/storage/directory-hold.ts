@@ -1,4 +1,4 @@
-// Holds a directory for this process: one holder at a time, and others are told who it is.
+// Holds a directory for this process: one holder at a time; other processes are refused and shown who it is.
 //
 // The lock is that of a LevelDB in the directory. It is an fcntl lock, which belongs to the process: a
 // second opening in the same process would not only get it too under another spelling of the path, it

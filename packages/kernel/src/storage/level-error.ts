@@ -71,7 +71,7 @@ export function levelReadError(thrown: unknown, directory: string): SynclineErro
 
 /**
  * For all but a full disk. What the failed write left on disk nobody can tell. Want of open files is final
- * too: opening anew while they are short is no cure, since LevelDB drops a log that it cannot open.
+ * too: reopening while they are short is no cure, since LevelDB drops a log that it cannot open.
  */
 export function levelWriteError(thrown: unknown, directory: string): SynclineError {
   const { message } = rootOf(thrown);

@@ -1,6 +1,6 @@
 // Hands a group of writes to LevelDB: each value sealed, a slice at a time.
 //
-// A slice ends after so many operations or bytes, not after some time, so that what it does is the same on
+// A slice ends after a fixed number of operations or bytes, not after some time, so that what it does is the same on
 // every machine. Operations go straight to the native batch. `put` of the library would first make an
 // object with options and encodings of each, which takes twice as long as the rest; only the first one
 // goes that way, for a batch without any would not be written. The array form of a batch would hold the

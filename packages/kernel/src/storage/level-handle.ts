@@ -8,10 +8,10 @@
 // synced table of what that held in the background. A compaction, of whatever keys, begins by making tables of all
 // that is in memory and waits for them. It does not say whether it could, so it has a synced write on either side.
 // If there is no file for a new log it stops behind the table of the former one: then the current log counts, and
-// the write before has synced that. What fails in the background is told to the write behind.
+// the write before has synced that. A background failure is reported by the next write.
 //
-// A store that found its disk full is closed and opened anew, so a store lives through several of
-// these. Whoever still reads through a closed one (a snapshot, a range half way) is told why.
+// A store that found its disk full is closed and reopened, so a store lives through several of
+// these. Readers of a closed one (a snapshot, an unfinished range) get an error that says why.
 import type { Iterator, Snapshot } from 'classic-level';
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
@@ -112,7 +112,7 @@ export class LevelHandle {
     return () => feed.write();
   }
 
-  /** Waits for reads under way. Later ones throw what `error` makes. */
+  /** Waits for reads in flight. Later ones throw what `error` makes. */
   async close(error: () => SynclineError = () => closedStore(this.directory)): Promise<void> {
     this.#closedError ??= error;
     await this.#database.close();

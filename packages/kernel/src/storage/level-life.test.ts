@@ -64,7 +64,7 @@ const TABLE: Readonly<Record<State, Readonly<Record<Event, Expected>>>> = {
 const NO_ROOM = new Error('IO error: /data/000003.log: No space left on device');
 const ROOM = { bytesFree: 1, bytesNeeded: 2 };
 
-/** A disk that does as told, and a life on it. */
+/** A scripted disk, and a store on it. */
 function createLife() {
   const disk = { hasRoom: true, opening: 'ok' as 'ok' | 'full' | 'corrupt' };
   const handles: FakeHandle[] = [];
@@ -187,7 +187,7 @@ describe('the life of a LevelDB store', () => {
     await expect(life.writable(1)).rejects.toMatchObject({ outcome: 'not-applied' });
   });
 
-  it('K16 closes the old handle before the new one opens, and its readers are told why', async () => {
+  it('K16 closes the old handle before the new one opens, with an error for its readers that says why', async () => {
     const world = createLife();
     await ENTER.full(world);
     const handle = await world.life.writable(10);

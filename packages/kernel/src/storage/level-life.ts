@@ -4,7 +4,7 @@
 // way, its idea of the position in the log is ahead of the file, and it goes on as if nothing had
 // happened: later batches are acknowledged, even synced, but lie where no reader of the log finds them,
 // and are gone after a restart (in trials up to all of the 100 writes that followed). A failed compaction
-// makes it refuse every later write instead. Opening anew mends both: the log is read up to its last
+// makes it refuse every later write instead. Reopening mends both: the log is read up to its last
 // whole batch and becomes a table, and a new log begins.
 //
 //   open ─ no room ─▶ full ─ a write finds room ─▶ reopening ─▶ open
@@ -59,10 +59,10 @@ export class LevelLife<Handle extends LifeHandle> {
   /** The handle to read from. Throws while there is none. */
   readable(): Handle {
     const state = this.#state;
-    if (state.kind === 'reopening') throw this.#unavailable('is being opened anew');
+    if (state.kind === 'reopening') throw this.#unavailable('is being reopened');
     if (state.kind === 'open') return state.handle;
     if (state.handle) return state.handle;
-    throw state.kind === 'full' ? this.#unavailable('has no room to be opened anew') : state.error;
+    throw state.kind === 'full' ? this.#unavailable('has no room to be reopened') : state.error;
   }
 
   /** Waits for a reopening. If one failed for want of room it is tried again, since reads hang on it. */
@@ -78,7 +78,7 @@ export class LevelLife<Handle extends LifeHandle> {
     return this.#state.kind === 'open' ? this.#state.handle : undefined;
   }
 
-  /** The handle to write to. Opens the store anew if it was full and there is room now. */
+  /** The handle to write to. Opens the store again if it was full and there is room now. */
   async writable(writeBytes: number): Promise<Handle> {
     if (this.#state.kind === 'reopening') await this.#state.done;
     if (this.#state.kind === 'full') await this.#leaveFull(this.#state, writeBytes);
@@ -95,7 +95,7 @@ export class LevelLife<Handle extends LifeHandle> {
     }
   }
 
-  /** Call it when a write has failed. Resolves with what the writer is told. */
+  /** Call it when a write has failed. Resolves with the error for the writer. */
   async writeFailed(thrown: unknown, writeBytes: number): Promise<SynclineError> {
     const handle = this.readable();
     const error = await this.#explain(thrown, writeBytes);
@@ -152,7 +152,7 @@ export class LevelLife<Handle extends LifeHandle> {
   /** Never rejects: what came of it is in the state. */
   async #openAnew(old: Handle | undefined): Promise<void> {
     try {
-      await old?.close(() => this.#unavailable('was opened anew meanwhile; take a new snapshot'));
+      await old?.close(() => this.#unavailable('was reopened meanwhile; take a new snapshot'));
       const handle = await this.#deps.openHandle();
       this.#state = { kind: 'open', handle };
       this.#deps.logger.info('storage was reopened', { directory: this.#directory });

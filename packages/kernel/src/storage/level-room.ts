@@ -1,4 +1,4 @@
-// Is there room to open this store anew, and to go on writing?
+// Is there room to reopen this store, and to go on writing?
 //
 // Opening a LevelDB turns its logs into tables and writes a new manifest, so it needs room itself. If it
 // runs out on the way nothing is lost, but then nothing can be read either. So room is checked while

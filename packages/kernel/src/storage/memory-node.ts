@@ -1,6 +1,6 @@
 // Reading the nodes of a memory tree: one key, or the next few entries of a range.
 //
-// A reader holds nothing but a root. It reads a range in pieces and finds its place anew for each, so
+// A reader holds nothing but a root. It reads a range in pieces and finds its place again for each, so
 // that nothing stays open and nothing must be closed.
 
 export interface MemoryLeaf {

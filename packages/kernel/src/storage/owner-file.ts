@@ -35,7 +35,7 @@ export async function writeOwner(directory: string, owner: DirectoryOwner): Prom
 
 /**
  * Removes the file if it names `owner`. It may name another: a directory that was deleted under its holder
- * can be made and held anew meanwhile. Never fails: on a broken disk the name stays, and nobody is misled
+ * can be created and held again meanwhile. Never fails: on a broken disk the name stays, and nobody is misled
  * once the lock is free.
  */
 export async function removeOwner(directory: string, owner: DirectoryOwner): Promise<void> {

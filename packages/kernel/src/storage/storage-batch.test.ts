@@ -18,7 +18,7 @@ describe('StorageBatch', () => {
     expect([batch.length, batch.bytes]).toEqual([3, 5]);
   });
 
-  it('K13 shares no bytes with whoever filled it, nor with whoever reads it', () => {
+  it('K13 shares no bytes with its writer or its readers', () => {
     const key = one.slice();
     const value = two.slice();
     const batch = new StorageBatch().put(key, value);
@@ -45,7 +45,7 @@ describe('StorageBatch', () => {
     ]);
   });
 
-  it('is empty and may be filled anew after `clear`', () => {
+  it('is empty and may be filled again after `clear`', () => {
     const batch = new StorageBatch().put(one, two);
     batch.clear();
     expect([batch.length, batch.bytes, batch.operations]).toEqual([0, 0, []]);

@@ -46,7 +46,7 @@ export interface StorageReads {
 }
 
 /**
- * A view of one moment. It must be closed; a store closes what is left open. A store that is opened anew
+ * A view of one moment. It must be closed; a store closes what is left open. A store that is reopened
  * after a full disk loses its snapshots: they answer `unavailable`, and a new one can be taken.
  */
 export interface StorageSnapshot extends StorageReads, Disposable {
@@ -58,7 +58,7 @@ export type StorageHealth =
   | { readonly kind: 'ok' }
   /** The last write found no room. Reads go on, each write checks for room first. */
   | { readonly kind: 'full'; readonly reason: string }
-  /** A store that failed a write is being opened anew. For these milliseconds `get` throws `unavailable`. */
+  /** A store that failed a write is being reopened. For these milliseconds `get` throws `unavailable`. */
   | { readonly kind: 'reopening' }
   /** The disk failed. Reads go on if they can; writes fail until the process is restarted. */
   | { readonly kind: 'failed'; readonly reason: string }
@@ -80,9 +80,9 @@ export interface Storage extends StorageReads, AsyncDisposable {
   health(): StorageHealth;
   /**
    * Resolves at once unless the store is reopening. Shells wait here so that `get` need not throw.
-   * Rejects when there is nothing to wait for: the store was closed, or could not be opened anew.
+   * Rejects when there is nothing to wait for: the store was closed, or could not be reopened.
    */
   whenReadable(): Promise<void>;
-  /** Waits for writes under way, then frees everything. A second call does nothing. */
+  /** Waits for writes in flight, then frees everything. A second call does nothing. */
   close(): Promise<void>;
 }

@@ -143,7 +143,7 @@ describe('WriteQueue', () => {
     expect(groups.map(namesOf)).toEqual(['first', 'second', 'third']);
   });
 
-  it('is drained when nothing is queued or under way', async () => {
+  it('is drained when nothing is queued or in flight', async () => {
     const { queue, groups } = createQueue();
     await queue.drained();
     void queue.push(batchOf('a'), 'buffered');

@@ -1,6 +1,6 @@
 // The order of writes: one group at a time goes to the store, and what arrives meanwhile forms the next.
 //
-// LevelDB takes writes on several threads and would order them as it likes. So one write is under way
+// LevelDB takes writes on several threads and would order them as it likes. So one write is in flight
 // at a time, and those behind it are joined: together they cost one sync, not one each. As inside
 // LevelDB, a buffered write never waits for the sync of one behind it.
 //
@@ -80,7 +80,7 @@ export class WriteQueue {
     });
   }
 
-  /** Resolves when no write is queued or under way. */
+  /** Resolves when no write is queued or in flight. */
   async drained(): Promise<void> {
     while (this.#running) await this.#running;
   }

@@ -6,9 +6,10 @@
 // Symbols cost by the difference, a listing by the size of the set; where a listing is cheaper, or symbols have failed
 // before, it is used at once. Dots that only the peer holds were removed here, and concern nobody but the peer. What
 // is decoded is not trusted: each dot must have been seen by both sides, and ours must be live in the pin.
-import { type Dot, dot as dotOf, SynclineError } from '@syncline/kernel';
+import { type ActorId, type Dot, dot as dotOf, formatDot, SynclineError } from '@syncline/kernel';
 import { Decoder, RibltError, type RibltKey, Sketch, SymbolBlock } from '@syncline/riblt';
 import type { DotPin } from '../engine/pins.js';
+import { setsLimits } from '../limits.js';
 import { decodeListing } from './dot-listing.js';
 import { DotSet } from './dot-set.js';
 import { isListingCheaper, type PullLimits } from './pull-limits.js';
@@ -18,6 +19,13 @@ import type { OfferMessage, SymbolsMessage } from './pull-messages.js';
 const SYMBOLS_PER_DOT = 1.25;
 /** A block has at most this part of those before it. */
 const NEXT_BLOCK = 1.0625;
+const DIVERGED_DOTS_MAX = setsLimits.divergedDotsMax.value / 2;
+
+/** As text, `node.epoch:counter`. */
+export interface DotDifferences {
+  readonly onlyHere: readonly string[];
+  readonly onlyThere: readonly string[];
+}
 
 export interface MissedRemovesDeps {
   readonly pin: DotPin;
@@ -26,6 +34,8 @@ export interface MissedRemovesDeps {
   readonly offer: OfferMessage;
   /** How many dots of ours the peer has seen. */
   readonly commonCount: number;
+  /** The peer differs at the same version: dots are only reported, and their elements are not looked for. */
+  readonly isDiverged: boolean;
   /** Asks the peer for blocks of symbols. */
   ask(blocks: number): void;
   /** An element has lost this dot elsewhere. */
@@ -46,6 +56,8 @@ export class MissedRemoves {
   /** Dots of ours that the peer has seen; those that it lists are taken out. */
   #mine = new DotSet();
   #missed = new DotSet();
+  /** Dots that only the peer holds, as many as a divergence reports. */
+  readonly #theirs: Dot[] = [];
   #foundCount = 0;
 
   constructor(deps: MissedRemovesDeps, asksForListing: boolean) {
@@ -59,6 +71,16 @@ export class MissedRemoves {
   /** Symbols that were decoded. */
   get symbolsCount(): number {
     return this.#symbolsCount;
+  }
+
+  /** Dots that only one side holds, as many of each as are logged. Complete once they are found. */
+  differences(): DotDifferences {
+    const onlyHere: string[] = [];
+    for (const actor of this.#missed.actors())
+      for (const { from, length } of this.#missed.runs(actor))
+        for (let at = 0; at < length && onlyHere.length < DIVERGED_DOTS_MAX; at += 1)
+          onlyHere.push(formatDot({ actor, counter: from + at }));
+    return { onlyHere, onlyThere: this.#theirs.map(formatDot) };
   }
 
   receive(message: SymbolsMessage): void {
@@ -154,6 +176,7 @@ export class MissedRemoves {
         if (!offer.version.covers(dot) || !pin.version.covers(dot))
           throw new RibltError('corrupt', 'a decoded dot was not seen by both sides');
         if (isMine) missed.add(dot.actor, dot.counter);
+        else if (this.#theirs.length < DIVERGED_DOTS_MAX) this.#theirs.push(dot);
       }
     return missed;
   }
@@ -182,11 +205,17 @@ export class MissedRemoves {
     decodeListing(listing, (actor, from, length) => {
       if (from + length - 1 > version.counterOf(actor))
         throw new RibltError('corrupt', 'a listed dot was not seen by its sender');
+      if (this.#deps.isDiverged) this.#noteTheirs(actor, from, length);
       this.#mine.deleteRun(actor, from, length);
     });
     if (last) this.#startFinding(this.#mine);
     else this.#ask(1);
     return 'more';
+  }
+
+  #noteTheirs(actor: ActorId, from: number, length: number): void {
+    for (let at = 0; at < length && this.#theirs.length < DIVERGED_DOTS_MAX; at += 1)
+      if (!this.#mine.has(actor, from + at)) this.#theirs.push({ actor, counter: from + at });
   }
 
   #startFinding(missed: DotSet): void {
@@ -197,7 +226,8 @@ export class MissedRemoves {
 
   /** What was dropped here since the pin was taken is passed too, so all of them must be found. */
   #find(): 'more' | 'found' {
-    const { pin, limits, found } = this.#deps;
+    const { pin, limits, found, isDiverged } = this.#deps;
+    if (isDiverged) return 'found';
     const isMore =
       this.#missed.size > 0 &&
       pin.step(limits.stepRows, (dots, set, member) => {

@@ -3,6 +3,8 @@
 //   counting ─▶ offer ─▶ payload: live dots that the peer has not seen, with their elements
 //                          └▶ symbols of the live dots that both have seen, or a listing of them
 //
+// At equal versions with unequal dots the offer says `diverged`, and only symbols or a listing follow.
+//
 // All of it is read from one pin, so the peer gets the state of one moment whatever is written meanwhile. Nothing is
 // sent without credit.
 //
@@ -26,15 +28,14 @@ export interface PullServerDeps {
   send(message: PullMessage): void;
 }
 
-/** The answer to a peer that needs nothing, or whose copy is damaged; undefined: it has something to pull. */
+/** The answer to a peer that needs nothing; undefined: it has something to pull, or it differs at the same version. */
 export function answerAtOnce(state: SetsState, open: OpenMessage): OfferMessage | undefined {
   const { version, liveDots, xor } = state.digestNow();
   if (!open.version.dominates(version)) return undefined;
-  const isEqual = version.dominates(open.version);
   const isSame = liveDots === open.liveDots && xor[0] === open.xor[0] && xor[1] === open.xor[1];
-  const verdict = isEqual && !isSame ? 'diverged' : 'nothing';
+  if (!isSame && version.dominates(open.version)) return undefined;
   const { session } = open;
-  return { kind: 'offer', session, verdict, version, unseen: 0, common: liveDots, xor };
+  return { kind: 'offer', session, verdict: 'nothing', version, unseen: 0, common: liveDots, xor };
 }
 
 export function busyOffer(session: number): OfferMessage {
@@ -113,7 +114,8 @@ export class PullServer {
     this.#deps.send({
       kind: 'offer',
       session: this.session,
-      verdict: 'pull',
+      // At equal versions both must hold the same dots. The peer may still ask for symbols, to log what differs.
+      verdict: this.#open.version.dominates(this.#pin.version) ? 'diverged' : 'pull',
       version: this.#pin.version,
       unseen: this.#unseen,
       common,

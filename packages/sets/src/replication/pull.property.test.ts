@@ -213,13 +213,35 @@ test('S31 a removed element of our own does not come back, and is not taken for 
   expect(to.members('set').length).toBe(1_999);
 });
 
-test('S39 equal versions with unequal dots are reported, and nothing changes', () => {
+test.each([false, true])(
+  'S39 equal versions with unequal dots are reported, and nothing changes (listing: %s)',
+  (listing) => {
+    const { from, to } = prepare(1_000);
+    from.remove('set', [memberOf(5, 20)]);
+    from.add('set', ['new']);
+    to.state.version.advance(actorId(1, 1), from.state.version.ownCounter);
+    from.settle();
+    const { outcome, differences } = drivePull(to.state, from.state, { listing });
+    expect(outcome).toBe('diverged');
+    expect(differences).toEqual({ onlyHere: ['1.1:6'], onlyThere: ['1.1:1002'] });
+    expect(to.members('set').length).toBe(1_000);
+  },
+);
+
+test('S39 of a large divergence 100 dots are reported', () => {
   const { from, to } = prepare(1_000);
-  from.remove('set', [memberOf(5, 20)]);
+  from.remove(
+    'set',
+    Array.from({ length: 500 }, (_, number) => memberOf(number, 20)),
+  );
+  from.add(
+    'set',
+    Array.from({ length: 200 }, (_, number) => `new ${number}`),
+  );
   to.state.version.advance(actorId(1, 1), from.state.version.ownCounter);
   from.settle();
-  expect(drivePull(to.state, from.state).outcome).toBe('diverged');
-  expect(to.members('set').length).toBe(1_000);
+  const { onlyHere, onlyThere } = drivePull(to.state, from.state).differences;
+  expect([onlyHere.length, onlyThere.length]).toEqual([50, 50]);
 });
 
 describe('a peer that sends what it should not', () => {

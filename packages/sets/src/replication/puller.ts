@@ -17,7 +17,7 @@ import { DotPin } from '../engine/pins.js';
 import type { SetsState } from '../engine/sets-state.js';
 import { setsLimits } from '../limits.js';
 import { DotSet } from './dot-set.js';
-import { MissedRemoves } from './missed-removes.js';
+import { type DotDifferences, MissedRemoves } from './missed-removes.js';
 import { Payload, PayloadWriter } from './payload.js';
 import type { PullLimits } from './pull-limits.js';
 import type { OfferMessage, PullMessage, SymbolsMessage } from './pull-messages.js';
@@ -96,6 +96,16 @@ export class Puller {
     return (this.#offer?.unseen ?? 0) > dotsMax || this.#framesBytes > bytesMax;
   }
 
+  /** The peer has the same version and other dots. */
+  get isDiverged(): boolean {
+    return this.#offer?.verdict === 'diverged';
+  }
+
+  /** What a divergence consists of, as far as it was found. */
+  differences(): DotDifferences {
+    return this.#removes?.differences() ?? { onlyHere: [], onlyThere: [] };
+  }
+
   get symbolsCount(): number {
     return this.#removes?.symbolsCount ?? 0;
   }
@@ -151,11 +161,14 @@ export class Puller {
   }
 
   #receiveOffer(offer: OfferMessage): void {
-    if (offer.verdict !== 'pull') {
-      this.#end = offer.verdict;
+    const { verdict } = offer;
+    if (verdict === 'nothing' || verdict === 'busy') {
+      this.#end = verdict;
       return;
     }
     if (this.#offer !== undefined) return;
+    if (verdict === 'diverged' && (offer.unseen > 0 || !offer.version.equals(this.#pin.version)))
+      throw invalid('a peer that has diverged offers another version');
     this.#offer = offer;
     this.#added.limitTo(offer.version);
     this.#isPayloadComplete = offer.unseen === 0;
@@ -216,10 +229,12 @@ export class Puller {
     return this.#offer?.version.covers(dot) ?? false;
   }
 
+  /** Nothing is repaired at equal versions, but what differs is found out. */
   #compare(): 'more' | 'ready' {
     const offer = this.#offer as OfferMessage;
     const { liveDots, xor } = this.#commonDigest();
     if (liveDots === offer.common && xor[0] === offer.xor[0] && xor[1] === offer.xor[1]) {
+      if (this.isDiverged) throw invalid('a peer that has diverged shows the same digest');
       this.#end = 'ready';
       return 'ready';
     }
@@ -231,6 +246,7 @@ export class Puller {
         limits,
         offer,
         commonCount: liveDots,
+        isDiverged: this.isDiverged,
         ask: (blocks) => this.#ask(0, blocks),
         found: (set, member, dot) => this.#drop(set, member, dot),
       },
@@ -240,11 +256,11 @@ export class Puller {
     return 'more';
   }
 
-  #findRemoves(): 'more' | 'wait' | 'ready' {
+  #findRemoves(): 'more' | 'wait' | 'ready' | 'diverged' {
     const step = this.#removes?.step() ?? 'found';
     if (step !== 'found') return step;
-    this.#end = 'ready';
-    return 'ready';
+    this.#end = this.isDiverged ? 'diverged' : 'ready';
+    return this.#end;
   }
 
   #commonDigest(): Pick<LiveDigest, 'liveDots' | 'xor'> {

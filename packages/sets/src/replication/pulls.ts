@@ -213,11 +213,13 @@ export class Pulls {
       wake: () => {},
     };
     this.#current = current;
-    const outcome = await this.#run(current, startMs).catch((thrown: unknown) => {
+    const end = await this.#run(current, startMs).catch((thrown: unknown) => {
       const error = toSynclineError(thrown);
       this.#deps.logger.info('pull failed', { peer, code: error.code, reason: error.message });
       return error.code === 'overloaded' ? ('busy' as const) : ('failed' as const);
     });
+    // Even if what differs could not be found out.
+    const outcome = puller.isDiverged ? 'diverged' : end;
     puller.close();
     this.#current = undefined;
     if (outcome !== 'busy') {
@@ -232,24 +234,28 @@ export class Pulls {
     const endedAtMs = clock.nowMs();
     this.#reports.set(peer, { peer, trigger, outcome, endedAtMs, tookMs, receivedBytes });
     metrics.add('syncline_sets_pull_symbols_total', puller.symbolsCount);
+    if (outcome === 'diverged') this.#reportDivergence(peer, puller);
     this.#ended(peer, trigger, outcome);
   }
 
+  #reportDivergence(peer: number, puller: Puller): void {
+    const { logger, metrics, state } = this.#deps;
+    const { version, liveDots } = state.digestNow();
+    metrics.add('syncline_sets_divergence_total');
+    logger.error('this node and a peer differ at the same version: nothing is repaired', {
+      peer,
+      version: version.toString(),
+      liveDots,
+      ...puller.differences(),
+    });
+  }
+
   #ended(peer: number, trigger: PullTrigger, outcome: Outcome): void {
-    const { clock, logger, metrics, state } = this.#deps;
+    const { clock } = this.#deps;
     if (outcome === 'corrupt') this.#wantsListing.add(peer);
     else if (outcome === 'applied') this.#wantsListing.delete(peer);
     const isGood = outcome === 'applied' || outcome === 'nothing';
     if (isGood) this.#isCaughtUp = true;
-    if (outcome === 'diverged') {
-      const { version, liveDots } = state.digestNow();
-      metrics.add('syncline_sets_divergence_total');
-      logger.error('this node and a peer differ at the same version: nothing is repaired', {
-        peer,
-        version: version.toString(),
-        liveDots,
-      });
-    }
     const verdict = isGood ? 'done' : outcome === 'diverged' ? 'diverged' : 'again';
     this.#schedule.ended(peer, trigger, verdict, clock.monotonicMs());
   }

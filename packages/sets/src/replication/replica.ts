@@ -82,6 +82,9 @@ export class Replica implements ChannelHandler, TurnFollower {
   #isWaitingForGate = false;
   #deliveredInTurn = 0;
   #resuming: Timer | undefined;
+  /** While no peer is connected and none was pulled from. */
+  #waitingAlone: Timer | undefined;
+  #isCaughtUp = false;
   /** What peers know of our actor beyond what we do. */
   #ahead: VersionVector | undefined;
 
@@ -90,12 +93,13 @@ export class Replica implements ChannelHandler, TurnFollower {
     this.#options = options;
     const limits = { ...pullLimits, ...options.pullLimits };
     const send = (peer: number, message: PullMessage) => this.#send(peer, message);
-    const { repairs } = deps;
+    const { repairs, gate } = deps;
     this.#served = new ServedPulls({
       ...deps,
       limits,
       send,
       isBusy: () => repairs.isLoading || !this.#isOpen,
+      whenWhole: () => gate.whenWhole(),
     });
     this.#pulls = new Pulls(
       {
@@ -123,6 +127,7 @@ export class Replica implements ChannelHandler, TurnFollower {
     this.#turns.startAfter(state.version.ownCounter);
     for (const { encoded, base, last } of own) this.#channel.publish(encoded, base, last);
     mesh.open(epoch);
+    this.#waitAlone();
     const stop = new AbortController();
     const { startupDelayMs = setsLimits.startupDelayMs.value } = this.#options;
     const timer = clock.setTimer(startupDelayMs, () => stop.abort());
@@ -140,6 +145,7 @@ export class Replica implements ChannelHandler, TurnFollower {
   async stop(): Promise<void> {
     this.#isOpen = false;
     this.#resuming?.cancel();
+    this.#waitingAlone?.cancel();
     this.#served.endAll();
     await this.#pulls.stop();
   }
@@ -154,8 +160,9 @@ export class Replica implements ChannelHandler, TurnFollower {
     return this.#channel;
   }
 
+  /** It has compared itself with a peer since the start, or has waited long enough for one to come up. */
   get isCaughtUp(): boolean {
-    return this.#pulls.isCaughtUp;
+    return this.#isCaughtUp || this.#pulls.isCaughtUp;
   }
 
   get divergedPeers(): readonly number[] {
@@ -226,6 +233,7 @@ export class Replica implements ChannelHandler, TurnFollower {
   }
 
   peerUp(peer: number, version: VersionVector): void {
+    this.#waitingAlone?.cancel();
     if (!this.#isOpen || this.#isAheadOfUs(version)) return;
     this.#pulls.peerUp(peer);
   }
@@ -233,6 +241,7 @@ export class Replica implements ChannelHandler, TurnFollower {
   peerDown(peer: number): void {
     this.#pulls.peerDown(peer);
     this.#served.peerDown(peer);
+    if (this.#isOpen && this.#channel.connectedPeers().length === 0) this.#waitAlone();
   }
 
   pullWanted(peer: number, reason: PullReason): void {
@@ -263,6 +272,18 @@ export class Replica implements ChannelHandler, TurnFollower {
   repaired(): void {
     this.#channel.committed();
     this.#channel.resume();
+  }
+
+  #waitAlone(): void {
+    this.#waitingAlone?.cancel();
+    if (this.isCaughtUp) return;
+    const { clock, logger } = this.#deps;
+    const waitMs = setsLimits.firstPullWaitMs.value;
+    const giveUp = () => {
+      this.#isCaughtUp = true;
+      logger.warn('no peer could be reached: serving what is stored here', { waitMs });
+    };
+    this.#waitingAlone = clock.setTimer(waitMs, giveUp, { unref: true });
   }
 
   #send(peer: number, message: PullMessage): boolean {

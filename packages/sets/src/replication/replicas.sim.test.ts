@@ -114,6 +114,58 @@ test('S3 a restored copy that has written before peers were reached stops with a
     expect(nodes.digest(2)).toBe(before);
   }));
 
+test('a start counts as caught up after its first pull, or after 10 seconds without any peer', () =>
+  withNodes([1, 2], async (nodes) => {
+    const { clock } = nodes.simulation;
+    const isCaughtUp = (id: number) => nodes.sets(id).status().replication?.isCaughtUp;
+    await nodes.start(1);
+    const startMs = clock.monotonicMs();
+    expect(isCaughtUp(1)).toBe(false);
+    await nodes.until(() => isCaughtUp(1) === true);
+    expect(clock.monotonicMs() - startMs).toBeGreaterThan(9_900);
+    expect(clock.monotonicMs() - startMs).toBeLessThan(10_100);
+    await nodes.add(1, 'a');
+    nodes.simulation.network.adjust({ delayMs: 200 });
+    await nodes.start(2);
+    expect(isCaughtUp(2)).toBe(false);
+    await nodes.until(() => isCaughtUp(2) === true);
+    expect(await nodes.members(2)).toEqual(['a']);
+    expect(clock.monotonicMs() - startMs).toBeLessThan(15_000);
+  }));
+
+test('S39 nodes that differ at the same version log the dots, and pull from each other no more', () =>
+  withNodes([1, 2, 3], async (nodes) => {
+    const alone = (id: number) => {
+      nodes.heal();
+      for (const other of [1, 2, 3]) if (other !== id) nodes.cut(other, id);
+    };
+    await nodes.start(1, 2, 3);
+    await nodes.add(1, 'a', 'b');
+    await nodes.converged(1, 2, 3);
+    const copy = await nodes.stop(1);
+    nodes.machine(1).kill();
+    // Node 1 uses the same dot twice: to add for node 2, and from an old copy of its disk to remove for node 3.
+    alone(3);
+    await nodes.start(1);
+    await nodes.add(1, 'c');
+    await nodes.until(() => nodes.sets(2).has(Buffer.from('set'), Buffer.from('c')));
+    await nodes.stop(1);
+    await nodes.restore(1, copy);
+    alone(2);
+    await nodes.start(1);
+    await nodes.remove(1, 'b');
+    await nodes.until(() => !nodes.sets(3).has(Buffer.from('set'), Buffer.from('b')));
+    nodes.machine(1).kill();
+    nodes.heal();
+    const diverged = (id: number) => nodes.sets(id).status().replication?.divergedPeers;
+    await nodes.until(() => diverged(2)?.length === 1 && diverged(3)?.length === 1);
+    expect([diverged(2), diverged(3)]).toEqual([[3], [2]]);
+    const [kept, removed] = [await nodes.members(2), await nodes.members(3)];
+    expect([kept, removed]).toEqual([['a', 'b', 'c'], ['a']]);
+    await nodes.simulation.clock.sleep(60_000);
+    expect([await nodes.members(2), await nodes.members(3)]).toEqual([kept, removed]);
+  }));
+
 test('WAIT counts peers that have applied the writes of a connection', () =>
   withNodes([1, 2, 3], async (nodes) => {
     await nodes.start(1, 2, 3);

@@ -18,6 +18,8 @@ export interface ServedPullsDeps {
   send(peer: number, message: PullMessage): boolean;
   /** Nothing can be served now. */
   isBusy(): boolean;
+  /** Undefined: memory is whole. Otherwise a repair is being applied, and memory must not be shown before it is in. */
+  whenWhole(): Promise<void> | undefined;
 }
 
 interface Served {
@@ -43,6 +45,11 @@ export class ServedPulls {
   open(peer: number, open: OpenMessage): void {
     const { state, turns, send, isBusy } = this.#deps;
     this.peerDown(peer); // it has given up what it had started before
+    const whole = this.#deps.whenWhole();
+    if (whole !== undefined) {
+      void whole.then(() => this.open(peer, open));
+      return;
+    }
     turns.commitNow();
     const answer = answerAtOnce(state, open);
     const isFull = this.#served.size >= setsLimits.pullsServedMax.value;

@@ -230,10 +230,11 @@ export class IntegerReplies {
 
   constructor() {
     for (let value = SMALLEST; value <= LARGEST; value += 1) {
-      const bytes = Buffer.from(`:${value}\r\n`, 'latin1');
+      const text = `:${value}\r\n`;
       const at = (value - SMALLEST) * INTEGER_STRIDE;
-      this.#table[at] = bytes.length;
-      this.#table.set(bytes, at + 1);
+      this.#table[at] = text.length;
+      for (let index = 0; index < text.length; index += 1)
+        this.#table[at + 1 + index] = text.charCodeAt(index);
     }
   }
 

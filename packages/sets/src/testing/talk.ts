@@ -8,6 +8,9 @@ export function encodeCommand(words: readonly string[]): Uint8Array {
   return Buffer.from(`*${words.length}\r\n${parts.join('')}`, 'latin1');
 }
 
+/** One for all: an abort without a reason makes an exception with a stack. */
+const LEFT = new SynclineError('closed', 'the client has left');
+
 export class Talk {
   readonly #session: RespSession;
   readonly #gone = new AbortController();
@@ -20,7 +23,7 @@ export class Talk {
       address,
       loopback: true,
       gone: this.#gone.signal,
-      cut: () => this.#gone.abort(),
+      cut: () => this.#gone.abort(LEFT),
     });
     this.#ended = new Promise((resolve) => {
       this.#gone.signal.addEventListener('abort', () => resolve());
@@ -64,7 +67,7 @@ export class Talk {
   }
 
   leave(): void {
-    this.#gone.abort();
+    this.#gone.abort(LEFT);
     this.#session.close('draining');
   }
 }

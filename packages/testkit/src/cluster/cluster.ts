@@ -13,8 +13,11 @@ import { ClusterNode } from './cluster-node.js';
 export interface ClusterOptions {
   /** Their ids are 1 to `nodes`. */
   readonly nodes: number;
-  /** Each node has all others as its peers. Default: they are separate. */
-  readonly isMeshed?: boolean;
+  /**
+   * Each node has all others as its peers. Default: they are separate. A function gives the port at which one node
+   * reaches another one, such as that of a proxy.
+   */
+  readonly isMeshed?: boolean | ((from: number, to: number, port: number) => Promise<number>);
   /** Further arguments of `serve`, the same for all or by node id. */
   readonly args?: readonly string[] | ((nodeId: number) => readonly string[]);
   readonly env?: Readonly<Record<string, string>>;
@@ -38,9 +41,12 @@ const COMMAND_LINE = fileURLToPath(new URL('../../../cli/bin/syncline.js', impor
 /** Resolves when all nodes are ready. If one fails, none is left and the error holds its last output. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const directory = await makeTempDirectory('cluster');
-  const meshPorts = options.isMeshed === true ? await freePorts(options.nodes) : [];
-  const nodes = Array.from({ length: options.nodes }, (_, index) =>
-    createNode(index + 1, directory, meshPorts, options),
+  const { isMeshed = false } = options;
+  const meshPorts = isMeshed === false ? [] : await freePorts(options.nodes);
+  const nodes = await Promise.all(
+    Array.from({ length: options.nodes }, (_, index) =>
+      createNode(index + 1, directory, meshPorts, options),
+    ),
   );
   const cluster: Cluster = {
     nodes,
@@ -59,14 +65,21 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   throw failure.reason;
 }
 
-function createNode(
+async function createNode(
   id: number,
   directory: TempDirectory,
   meshPorts: readonly number[],
   options: ClusterOptions,
-): ClusterNode {
-  const peers = meshPorts.flatMap((port, index) => ['--peer', `${index + 1}@127.0.0.1:${port}`]);
+): Promise<ClusterNode> {
   const { args = [], env = {}, readyTimeoutMs = 20_000, program = COMMAND_LINE } = options;
+  const { isMeshed } = options;
+  const peers: string[] = [];
+  for (const [index, port] of meshPorts.entries()) {
+    const peer = index + 1;
+    if (peer === id) continue;
+    const reached = typeof isMeshed === 'function' ? await isMeshed(id, peer, port) : port;
+    peers.push('--peer', `${peer}@127.0.0.1:${reached}`);
+  }
   return new ClusterNode({
     id,
     program,

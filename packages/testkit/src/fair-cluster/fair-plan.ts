@@ -11,7 +11,7 @@ export interface FairPlan {
     readonly broadcastBudgetCells: number;
     readonly defaultWindowMs: number;
   };
-  /** Messages under way before a stream is full. */
+  /** Messages in flight before a stream is full. */
   readonly windowMessages: number;
   readonly runMs: number;
   /** Skew of the service's wall clock. */

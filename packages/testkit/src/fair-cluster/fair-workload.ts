@@ -19,13 +19,13 @@ import { METRIC_PROBES } from './probing-metrics.js';
 import { ServiceProcess } from './service-process.js';
 import { hasWallSteps, wallSteps } from './wall-steps.js';
 
-/** Until a dead connection is found out, and a stream opened anew. */
+/** Until a dead connection is found out, and a stream reopened. */
 const RECOVER_MS = 18_000;
 /** Seeds of a time with other clocks are gone by then. */
 const STEPPED_WINDOWS = 6;
 const BURST_REQUESTS = 5;
 const BURST_MS = 400;
-/** Round trips of a calm network, with one message under way at a time. */
+/** Round trips of a calm network, with one message in flight at a time. */
 const ROUND_TRIPS_MS = 100;
 const IDLE_MS = 3_000;
 

@@ -20,7 +20,7 @@ export interface MessageStreamDeps {
 }
 
 export interface MessageStreamOptions {
-  /** Messages under way before the stream is full. */
+  /** Messages in flight before the stream is full. */
   readonly windowMessages: number;
 }
 

@@ -31,7 +31,7 @@ export class ServiceProcess {
   readonly #clients: ClientProcesses;
   readonly #service: StateService;
   readonly #watches = new Set<StreamWatch>();
-  /** Of the view under way, if there is one. */
+  /** Of the view in flight, if there is one. */
   #isViewUnsure = false;
   readonly store: WatchedStore;
 

@@ -35,7 +35,7 @@ export class FairLoad {
     setInterval(() => this.#tick(), TICK_MS);
   }
 
-  /** And begins anew. */
+  /** And begins again. */
   figures(): LoadFigures {
     const samples = this.#samplesUs.subarray(0, Math.min(this.#decisions, SAMPLES_MAX)).toSorted();
     const at = (part: number) => samples[Math.floor(samples.length * part)] ?? 0;

@@ -1,7 +1,7 @@
 // One direction of one proxied connection: takes bytes from one end and passes them to the other, as
 // badly as it is told.
 //
-// Latency is counted from a chunk's arrival, so that many chunks are under way at once, but at most
+// Latency is counted from a chunk's arrival, so that many chunks are in flight at once, but at most
 // `faultLineBytesMax`; then reading stops. Pace, slices, holes and resets are decided as bytes leave.
 import type { Clock, Connection, Random } from '@syncline/kernel';
 import { testkitLimits } from '../limits.js';

@@ -127,7 +127,7 @@ describe('without faults', () => {
 });
 
 describe('latency', () => {
-  it('delays one direction, while many chunks are under way', async () => {
+  it('delays one direction, while many chunks are in flight', async () => {
     await using all = await startAll();
     all.proxy.set({ latencyMs: 200 }, 'to-target');
     const startMs = performance.now();

@@ -6,7 +6,7 @@ export type ProxyDirection = 'to-target' | 'to-client';
 export interface ProxyFaults {
   /** What arrives from now on is passed on this much later. */
   readonly latencyMs?: number;
-  /** And up to this much more, drawn anew for each chunk. The order of the bytes stays. */
+  /** And up to this much more, drawn again for each chunk. The order of the bytes stays. */
   readonly jitterMs?: number;
   readonly bytesPerSecond?: number;
   /** Cuts what passes into pieces of this size, each sent by itself. */

@@ -1,6 +1,6 @@
 // The durable side of a register node: group commit around the pure core.
 //
-// Inputs that come while a commit is under way make up the next one. The core decides about them on a
+// Inputs that come while a commit is in flight make up the next one. The core decides about them on a
 // copy of the state; the copy becomes the state when the batch is on the disk, and only then is anybody
 // answered. If the disk is full, nothing has happened. If a sync fails, nobody can tell, so the process
 // ends and finds out at its next start.

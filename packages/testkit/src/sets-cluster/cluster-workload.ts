@@ -63,6 +63,7 @@ function planCluster(random: SeededRandom): ClusterPlan {
       symbolsMax: pick(128, 16_384),
       stepRows: pick(1, 1, 4, 256),
     },
+    pullIntervalMs: pick(300, 2_000, 10_000),
     mesh: pick('fake', 'real'),
     pendingMax: pick(0, 4, 1_000),
     ringBytesMax: pick(100, 1_000, 1_000_000),
@@ -70,7 +71,7 @@ function planCluster(random: SeededRandom): ClusterPlan {
     betweenMsMax: pick(20, 60, 200),
     membersCount: pick(3, 8),
     preloadedCount: pick(0, 0, 300),
-    runMs: 3_000 + 6_000 * random.float(),
+    runMs: 2_000 + 4_000 * random.float(),
   };
 }
 

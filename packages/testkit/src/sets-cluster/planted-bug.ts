@@ -54,6 +54,27 @@ const BUGS = {
     WRONG,
     edit(REPAIR, 'dropped += dropDots(state, set, row, isOther);', 'dropped += 0;'),
   ),
+  /** T4: a repair looks at one set only, and merges the version of all of them. */
+  'sets-repair-of-one-set': bug(
+    WRONG,
+    ...[SERVER, PULLER].map((file) =>
+      edit(
+        file,
+        'this.#pin.step(this.#deps.limits.stepRows, (dots) => {',
+        'this.#pin.step(this.#deps.limits.stepRows, (dots, set) => { if (set[0] !== 97) return;',
+      ),
+    ),
+    edit(
+      SERVER,
+      'this.#pin.step(limits.stepRows, (dots, set, member) => {',
+      'this.#pin.step(limits.stepRows, (dots, set, member) => { if (set[0] !== 97) return;',
+    ),
+    edit(
+      REMOVES,
+      'pin.step(limits.stepRows, (dots) => {',
+      'pin.step(limits.stepRows, (dots, set) => { if (set[0] !== 97) return;',
+    ),
+  ),
   /** T7: operations are published before they are stored. */
   'sets-publish-too-early': bug(
     /S[1-6]: |published out of order|an operation that is not stored says why/,
@@ -102,10 +123,18 @@ const BUGS = {
     /S[12]: /,
     edit('engine/write-gate', 'return this.#whole;', 'return undefined;'),
   ),
+  /** A peer is served while a repair is being applied. */
+  'sets-serves-half-a-repair': bug(
+    WRONG,
+    edit(REPLICA, 'whenWhole: () => gate.whenWhole(),', 'whenWhole: () => undefined,'),
+  ),
   /** A checkpoint is taken in the middle of a repair. */
   'sets-checkpoint-in-repair': bug(WRONG, edit('engine/checkpoints', '|| this.#deps.isHeld()', '')),
   /** Operations of peers pass the closed gate. */
-  'sets-gate-ignored': bug(WRONG, edit(REPLICA, '(gate.isClosed && !this.#isAdmitted)', 'false')),
+  'sets-gate-ignored': bug(
+    /S\d+: |K4: /,
+    edit(REPLICA, '(gate.isClosed && !this.#isAdmitted)', 'false'),
+  ),
   /** Symbols of the server count all dots, not those that both have seen. */
   'sets-symbols-of-all': bug(
     /S36: |S[12]: /,

@@ -1,7 +1,6 @@
 // The files of a node, as they are, with somebody who sees what reaches the log and what of it a loss of power cannot
 // take. Segments are large in these runs, so there is one.
 import { type AppendHandle, type Files, SynclineError, VersionVector } from '@syncline/kernel';
-import { plainByProtobuf } from '@syncline/sets/testing';
 import type { ClusterHistory } from './cluster-history.js';
 
 const SEGMENT = /^log\/\d{16}\.log$/;
@@ -72,7 +71,7 @@ function watchHandle(
     const kind = record[RECORD_HEAD_BYTES - 1];
     const body = record.slice(RECORD_HEAD_BYTES);
     if (kind === OPERATIONS) {
-      for (const operation of plainByProtobuf(body)) {
+      for (const operation of history.decode(body)) {
         const { actor, base, count } = operation;
         history.stored(operation);
         content.appended.advance(actor, base + count - 1);

@@ -42,7 +42,7 @@ export interface UnsyncedChange {
 export interface PowerLoss {
   survives(change: UnsyncedChange): boolean;
   /**
-   * Decides how long a file is afterwards: its length is uncertain by so many bytes, from 0 (the shortest
+   * Decides how long a file is afterwards: its length is uncertain by this many bytes, from 0 (the shortest
    * it was since its last sync) to all of them. Pages inside it that do not survive are as they were at
    * the last sync, zeros if they are new.
    */

@@ -164,8 +164,8 @@ test('K16 reads go on while the disk is full, and the first write with room reop
     node.disk.adjust({ isFull: false });
     const written = write();
     while (storage.health().kind !== 'reopening') await simulation.clock.sleep(1);
-    expect(() => storage.get(bytes('a'))).toThrow(/is being opened anew/);
-    expect(() => snapshot.get(bytes('a'))).toThrow(/was opened anew/);
+    expect(() => storage.get(bytes('a'))).toThrow(/is being reopened/);
+    expect(() => snapshot.get(bytes('a'))).toThrow(/was reopened/);
     const found: (string | undefined)[] = [];
     for await (const { value } of storage.range()) found.push(string(value));
     expect(found).toEqual(['1']); // a range waits instead
@@ -186,7 +186,7 @@ test('K16 a disk that fills up again during the reopening can be read when there
     while (storage.health().kind !== 'reopening') await simulation.clock.sleep(1);
     node.disk.adjust({ isFull: true });
     await refused;
-    expect(() => storage.get(bytes('a'))).toThrow(/no room to be opened anew/);
+    expect(() => storage.get(bytes('a'))).toThrow(/no room to be reopened/);
     await expect(storage.whenReadable()).rejects.toMatchObject({ code: 'unavailable' });
     node.disk.adjust({ isFull: false });
     await storage.whenReadable();

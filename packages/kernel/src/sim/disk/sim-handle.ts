@@ -1,5 +1,5 @@
 // One opening of a simulated store, as a LevelHandle is one of a LevelDB. A store that found its disk full
-// is opened anew, and whoever still reads through the old opening (a snapshot, a range half way) is told.
+// is reopened, and readers of the old handle (a snapshot, an unfinished range) get an error that says so.
 //
 // It fails in the words of LevelDB, so that the same code reads them.
 import type { SynclineError } from '../../error.js';
@@ -81,7 +81,7 @@ export class SimHandle implements LifeHandle {
   }
 }
 
-/** Opens a store anew, which takes time and room. */
+/** Reopens a store, which takes time and room. */
 export function reopenSimHandle(deps: SimHandleDeps): Promise<SimHandle> {
   const { disk, image } = deps;
   return disk.perform('reopen', image.name, (verdict) => {

@@ -2,7 +2,7 @@
 // exchanged: the order of writes (WriteQueue) and what a failed write makes of the store (LevelLife) are
 // the same code, so that shells meet here every moment that they meet in production.
 //
-// While the disk is full reads go on. The first write that finds room opens the store anew: during that
+// While the disk is full reads go on. The first write that finds room opens the store again: during that
 // `get` throws, and afterwards older snapshots and ranges end with `unavailable`. A failed sync is final
 // for the process: nobody can say what became of the write.
 import { kernelLimits } from '../../limits.js';

@@ -2,7 +2,7 @@
 //
 // A kill keeps every batch that was handed over. A loss of power keeps the synced ones, and of the
 // others any subset: a store may lose any unsynced record, not only the last ones. A batch is never
-// torn. Writes under way, and those whose sync failed, are uncertain: they may turn up after a restart.
+// torn. Writes in flight, and those whose sync failed, are uncertain: they may turn up after a restart.
 //
 // K82  A batch acknowledged as buffered survives a kill; one acknowledged as synced, or secured since, a loss of
 //      power.
@@ -48,13 +48,13 @@ export class StoreImage {
     this.#uncertain = records;
   }
 
-  /** The batches under way are applied. */
+  /** The batches in flight are applied. */
   commit(): void {
     this.#append(this.#uncertain);
     this.#uncertain = [];
   }
 
-  /** The batches under way have left no trace. */
+  /** The batches in flight have left no trace. */
   discard(): void {
     this.#uncertain = [];
   }

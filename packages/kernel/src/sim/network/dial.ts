@@ -1,6 +1,6 @@
 // Opening a simulated connection: a packet goes there, an answer comes back, and each may take long,
 // get stuck in a partition or find nobody. The two systems open the connection between them; the
-// processes are told afterwards.
+// processes are notified afterwards.
 import type { Timer } from '../../clock.js';
 import { abortedError, type SynclineError } from '../../error.js';
 import { kernelLimits } from '../../limits.js';

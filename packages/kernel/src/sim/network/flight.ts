@@ -1,4 +1,4 @@
-// What is under way on one direction of a connection: it arrives in order, and late.
+// What is in flight on one direction of a connection: it arrives in order, and late.
 //
 // A closed link holds it back. When the link opens again it is sent once more after a while, or the
 // connection turns out to be dead; if the link stays closed for too long the sender gives up.

@@ -1,7 +1,7 @@
 // Carries whole messages from one simulated machine to another, and loses, doubles and reorders them.
 //
 // The Network port is a byte stream and hides such things, yet a protocol meets them: it reconnects,
-// sends again, and hears late answers. A core that survives a message link survives every shell. The
+// sends again, and receives late answers. A core that survives a message link survives every shell. The
 // messages are values of the core; no bytes are needed.
 import type { EventOwner } from '../event-queue.js';
 import type { Scheduler } from '../scheduler.js';

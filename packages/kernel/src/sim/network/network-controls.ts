@@ -12,7 +12,7 @@ export interface NetworkControls {
   unblock(from: readonly string[], to: readonly string[]): void;
   /** Nothing passes between the two groups, in either direction. */
   partition(left: readonly string[], right: readonly string[]): void;
-  /** Opens every link. Connections that had bytes under way go on, or turn out to be dead. */
+  /** Opens every link. Connections that had bytes in flight go on, or turn out to be dead. */
   heal(): void;
   /** Cuts connections in the middle of what they are sending. */
   resetConnections(isWanted: (from: string, to: string) => boolean): void;

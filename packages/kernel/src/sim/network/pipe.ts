@@ -2,7 +2,7 @@
 //
 //   write -> unsent -> (window) -> flight -> (link) -> the other side's inbox -> reader
 //
-// The window bounds what is under way or unread, so that a reader who stops stops the writer. What
+// The window bounds what is in flight or unread, so that a reader who stops stops the writer. What
 // reaches a process that has gone is answered with a reset.
 //
 // K85  What arrives is a prefix of what was written; all of it, if the end arrives.
@@ -39,7 +39,7 @@ export interface PipeDeps {
   readonly label: string;
 }
 
-/** Bytes under way or unread at the other side, at most. */
+/** Bytes in flight or unread at the other side, at most. */
 const WINDOW_BYTES = 64 * 1024;
 /** Silence after which a system asks whether the other machine is still there. */
 const KEEP_ALIVE_MS = 30_000;
@@ -77,14 +77,14 @@ export class Pipe {
     this.#depart();
   }
 
-  /** The sender leaves: what is unsent is dropped, what is under way still arrives, then `last`. */
+  /** The sender leaves: what is unsent is dropped, what is in flight still arrives, then `last`. */
   leave(last: 'end' | 'reset'): void {
     this.#unsent.clear();
     if (this.#sending !== 'done') this.#flight.launch({ kind: last });
     this.#sending = 'done';
   }
 
-  /** The sender's machine is without power. Of what is under way, a part may still arrive. */
+  /** The sender's machine is without power. Of what is in flight, a part may still arrive. */
   vanish(): void {
     this.#unsent.clear();
     this.#sending = 'done';
@@ -106,7 +106,7 @@ export class Pipe {
     scheduler.after(KEEP_ALIVE_MS, { kind: 'keep-alive', subject: label, run });
   }
 
-  /** The reader took bytes. The sender hears of it over the way back, once that is open. */
+  /** The reader took bytes. The sender is notified over the reverse direction, once that is open. */
   consumed(bytes: number): void {
     const { back } = this.#deps;
     if (!back.isOpen) {
@@ -117,7 +117,7 @@ export class Pipe {
     this.#depart();
   }
 
-  /** The connection is reset in the middle of what is under way. */
+  /** The connection is reset in the middle of what is in flight. */
   breakNow(): void {
     this.#breakBoth('ECONNRESET', this.#prefixOf(this.#flight.nextBytes));
   }
@@ -165,7 +165,7 @@ export class Pipe {
     this.#breakSender('ECONNRESET');
   }
 
-  /** The receiver gets `lastBytes`, then the news. */
+  /** The receiver gets `lastBytes`, then the end of the connection. */
   #breakBoth(code: BreakCode, lastBytes: Uint8Array = new Uint8Array(0)): void {
     const { scheduler, receiver, label } = this.#deps;
     this.#flight.truncate(0);

@@ -120,7 +120,7 @@ test('a sender without acknowledgements gives up, though its bytes have arrived'
     const closed = await client.closed;
     expect(closed).toMatchObject({ kind: 'reset', error: { details: { reason: 'timeout' } } });
     expect(simulation.nowMs).toBeGreaterThan(10_000);
-    expect(got.end).toBe('open'); // half open: nobody told it
+    expect(got.end).toBe('open'); // half open: it was not notified
   }));
 
 test('K85 what arrives is a prefix of what was written, and a reset comes within a frame', async () => {
@@ -185,7 +185,7 @@ test('the peer of a killed process sees an end or a reset, and a reset when it s
   expect(ends).toEqual(new Set(['ended', 'reset']));
 });
 
-test('the peer of a machine without power hears nothing until it asks', () =>
+test('the peer of a machine without power notices nothing until it probes', () =>
   withPair(1, async (pair) => {
     const got = collect(pair.client);
     nodeOf(pair, 'b').losePower();

@@ -1,7 +1,13 @@
 // Sets as a slice of the server: sessions behind RESP, their directory, and a page of facts.
 import { join } from 'node:path';
 import { SynclineError } from '@syncline/kernel';
-import { openSets, type Sets, setsLimits, setsMetrics } from '@syncline/sets';
+import {
+  openSets,
+  type ReplicationStatus,
+  type Sets,
+  setsLimits,
+  setsMetrics,
+} from '@syncline/sets';
 import type { ServerConfig } from '../../config/server-config.js';
 import { reportBug } from '../../handler-bug.js';
 import type { RunningSlice, Slice, SliceDeps, SliceHealth, SliceStatus } from '../../slice.js';
@@ -40,6 +46,7 @@ async function open(deps: SliceDeps): Promise<RunningSlice> {
       ...(mesh === undefined ? {} : { mesh }),
       files: await deps.openFiles(),
       processBytes: () => process.memoryUsage.rss(),
+      onConflict: (error) => deps.fail(conflicting(error, config)),
       onBug: (thrown) => void reportBug(logger, thrown, { slice: 'sets' }),
     },
     {
@@ -90,9 +97,32 @@ function located(thrown: unknown, config: ServerConfig): SynclineError {
   return new SynclineError(error.code, message, { details: error.details, cause: error });
 }
 
+function conflicting(error: SynclineError, config: ServerConfig): SynclineError {
+  const { code, details } = error;
+  const message = `cannot go on with the sets in ${join(config.dataDir, 'sets')}: ${error.message}`;
+  return new SynclineError(code, message, { details, cause: error });
+}
+
 function statusOf(sets: Sets): SliceStatus {
   const { health, reason, connections: _, liveDots, ...details } = sets.status();
-  return { health: healthOf(health, reason), details: { ...details, elements: liveDots } };
+  const ownHealth = healthOf(health, reason);
+  return {
+    health: ownHealth.kind === 'ready' ? withPeers(ownHealth, details.replication) : ownHealth,
+    details: { ...details, elements: liveDots },
+  };
+}
+
+/** A node serves from the start, but it is ready only once it has what its peers had, and while it agrees with them. */
+function withPeers(health: SliceHealth, replication: ReplicationStatus | undefined): SliceHealth {
+  if (replication === undefined) return health;
+  const { divergedPeers, isCaughtUp } = replication;
+  if (divergedPeers.length > 0) {
+    const nodes = `node${divergedPeers.length > 1 ? 's' : ''} ${divergedPeers.join(', ')}`;
+    return { kind: 'not-ready', reason: `diverged from ${nodes} at the same version; see the log` };
+  }
+  return isCaughtUp
+    ? health
+    : { kind: 'not-ready', reason: 'waiting for the first pull from a peer' };
 }
 
 /** With a full disk a node goes on answering reads, so it stays ready. */

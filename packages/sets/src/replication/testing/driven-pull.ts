@@ -3,6 +3,7 @@ import { applyOperation } from '../../engine/operations.js';
 import type { SetsState } from '../../engine/sets-state.js';
 import type { DrivenState } from '../../engine/testing/driven-state.js';
 import { decodeOperations } from '../../operation/decode-operations.js';
+import type { DotDifferences } from '../missed-removes.js';
 import { Payload } from '../payload.js';
 import { type PullLimits, pullLimits } from '../pull-limits.js';
 import { decodePull, encodePull, MessageKind, type PullMessage } from '../pull-messages.js';
@@ -24,6 +25,7 @@ export interface DrivenPullResult {
   /** Bytes of all messages, by kind. */
   readonly bytes: Readonly<Record<PullMessage['kind'], number>>;
   readonly totalBytes: number;
+  readonly differences: DotDifferences;
 }
 
 /** `to` pulls from `from`. Both must be between turns, and are again afterwards. */
@@ -64,10 +66,12 @@ class DrivenPull {
       end = this.#step();
     }
     if (end === 'ready') this.#apply();
+    const differences = this.#puller.differences();
     this.#puller.close();
     this.#server?.close();
     const totalBytes = Object.values(this.#bytes).reduce((sum, each) => sum + each, 0);
-    return { outcome: end === 'ready' ? 'applied' : end, bytes: this.#bytes, totalBytes };
+    const outcome = end === 'ready' ? 'applied' : end;
+    return { outcome, bytes: this.#bytes, totalBytes, differences };
   }
 
   #step(): PullEnd | 'ready' | undefined {

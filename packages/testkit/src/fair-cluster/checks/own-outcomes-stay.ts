@@ -2,7 +2,7 @@
 // lowers a cell; so a view is at least what the service ever said of the cell, with what was reported since
 // on top, less decay. A value that comes while outcomes are in flight must not hide them.
 //
-// An instance that gave outcomes up, was asked for its view or meets another epoch starts anew: then it
+// An instance that gave outcomes up, was asked for its view or meets another epoch starts over: then it
 // takes what the service says. Three kinds of instances are not held to it: of those that raise their
 // outcomes while they are alone a guess is taken back; in the plain contract nobody can tell whether a value
 // contains what is in flight; and a wall clock that was set may leave a structure behind (wall-steps.ts).
@@ -13,7 +13,7 @@ import { fade, listCells } from '../cell-model.js';
 interface LeastCell {
   readonly probability: number;
   readonly atMs: number;
-  /** The longest that a value of the cell was under way: by so much less it had decayed. */
+  /** The longest that a value of the cell was in flight: by so much less it had decayed. */
   readonly delayMs: number;
 }
 

@@ -1,4 +1,4 @@
-// How long the last value of each cell was under way. A client cannot know, so it takes the value for one of
+// How long the last value of each cell was in flight. A client cannot know, so it takes the value for one of
 // the moment it came; by so much time it has decayed too little, and so much a check must allow.
 import type { SyncResponse } from '@syncline/fair';
 import { listCells } from '../cell-model.js';

@@ -1,5 +1,5 @@
 // F6  When outcomes and faults have stopped, every view of a live seed is what the service holds, but for
-// the time that its last value was under way. After wall clocks were set the check waits until nobody uses a
+// the time that its last value was in flight. After wall clocks were set the check waits until nobody uses a
 // structure of that time (a service ahead has evicted it, its clients have not); then nothing is excused.
 import type { Namespace } from '@syncline/fair';
 import { UNTOLD_PROBABILITY } from '../cell-model.js';

@@ -417,7 +417,7 @@ export const AckSchema: GenMessage<Ack> = /*@__PURE__*/
  */
 export type Nack = Message<"syncline.mesh.v1.Nack"> & {
   /**
-   * 1 overflow, 2 gap, 3 evicted, 4 loading.
+   * 1 overflow, 2 gap, 3 evicted.
    *
    * @generated from field: uint32 reason = 1;
    */

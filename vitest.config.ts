@@ -41,6 +41,9 @@ const setsClusterRounds = Number(process.env['SETS_CLUSTER_ROUNDS'] ?? 6);
 /** Up to how many differences the cost curve of reconciliation is measured: 1,000, or up to 100,000. */
 const ribltDifferencesMax = Number(process.env['RIBLT_DIFFERENCES_MAX'] ?? 1_000);
 
+/** Tasks of the job whose grid is drawn under constant change, each with ten tags. */
+const dashboardTasks = Number(process.env['DASHBOARD_TASKS'] ?? 300);
+
 const endingIn = (suffix: string) => roots.map((root) => `${root}/**/*${suffix}`);
 
 type ProjectOptions = NonNullable<TestProjectInlineConfiguration['test']>;
@@ -64,6 +67,7 @@ function project(name: string, options: ProjectOptions): TestProjectInlineConfig
         jobsHistories,
         jobsKills,
         ribltDifferencesMax,
+        dashboardTasks,
       },
       ...options,
     },

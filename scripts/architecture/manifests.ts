@@ -5,6 +5,9 @@ import type { Repository } from '../repository/repository.js';
 import type { Rule, Violation } from '../repository/rule.js';
 import { packageOf, packageRoles, parseSynclineImport } from './packages.js';
 
+/** Packages of files that are served and not imported. */
+const filePackages: ReadonlySet<string> = new Set(['@syncline/dashboard']);
+
 type Versions = Readonly<Record<string, string>>;
 
 interface Manifest {
@@ -19,8 +22,14 @@ export const declaredImports: Rule = {
   *find(repository) {
     for (const name of packageNames(repository)) {
       const manifest = readManifest(repository, name);
+      // What is built into the files is not needed to use them.
+      const isFiles = filePackages.has(`@syncline/${name}`);
       const declared = new Set(
-        Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
+        Object.keys({
+          ...manifest.dependencies,
+          ...manifest.peerDependencies,
+          ...(isFiles ? manifest.devDependencies : {}),
+        }),
       );
       const path = `packages/${name}/package.json`;
       const imported = importedModules(repository, name);
@@ -30,6 +39,7 @@ export const declaredImports: Rule = {
       }
       for (const module of declared) {
         if (!module.startsWith('@syncline/') || imported.has(module)) continue;
+        if (filePackages.has(module)) continue;
         yield { path, line: 1, message: `${module} is a dependency that no source imports` };
       }
       yield* compareReferences(repository, name, [...imported.keys()]);

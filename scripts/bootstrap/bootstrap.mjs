@@ -6,6 +6,7 @@ import { ensureBuilt } from './build.mjs';
 import { ensureInstalled } from './install.mjs';
 import { withBootstrapLock } from './lock.mjs';
 import { nodeVersionProblem } from './node-version.mjs';
+import { ensurePageBuilt } from './page.mjs';
 import { root } from './root.mjs';
 import { say } from './say.mjs';
 import { StepError } from './step.mjs';
@@ -24,7 +25,9 @@ export async function bootstrap(project) {
   await orExplain(() =>
     withBootstrapLock(async () => {
       await ensureInstalled();
-      if (project !== undefined) await ensureBuilt([project]);
+      if (project === undefined) return;
+      await ensureBuilt([project]);
+      await ensurePageBuilt();
     }),
   );
 }

@@ -29,6 +29,11 @@ const services = [
     debianPackage: 'python3-redis',
     use: 'a client of ours in another language',
   },
+  {
+    probe: ['/usr/bin/chromium', '--version'],
+    debianPackage: 'chromium',
+    use: 'a browser for the dashboard',
+  },
 ];
 
 export async function ensureServices() {

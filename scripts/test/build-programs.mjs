@@ -3,12 +3,16 @@
 // what does compile are still worth running.
 import { ensureBuilt } from '../bootstrap/build.mjs';
 import { withBootstrapLock } from '../bootstrap/lock.mjs';
+import { ensurePageBuilt } from '../bootstrap/page.mjs';
 import { say } from '../bootstrap/say.mjs';
 import { StepError } from '../bootstrap/step.mjs';
 
 export async function setup() {
   try {
-    await withBootstrapLock(() => ensureBuilt(['packages/cli', 'packages/testkit', 'examples']));
+    await withBootstrapLock(async () => {
+      await ensureBuilt(['packages/cli', 'packages/testkit', 'examples']);
+      await ensurePageBuilt();
+    });
   } catch (error) {
     if (!(error instanceof StepError)) throw error;
     say(`${error.message}\nThe programs that these tests start are those of an older build.`);

@@ -24,6 +24,10 @@ const COMMANDS: Readonly<Record<string, LazyCommand>> = {
     description: 'Run a local cluster in this terminal',
     load: async () => (await import('./commands/dev.js')).fillDevCommand,
   },
+  demo: {
+    description: 'Watch three nodes agree, step by step',
+    load: async () => (await import('./commands/demo.js')).fillDemoCommand,
+  },
   status: {
     description: 'Show what a server is and how it is',
     load: async () => (await import('./commands/status.js')).fillStatusCommand,
@@ -51,6 +55,7 @@ export function createProgram(world: CliWorld): Command {
     ['syncline serve', 'a server on this machine, data in ./syncline-data'],
     ['syncline status', 'what runs there, and how it is'],
     ['syncline dev -n 3', 'three nodes in this terminal'],
+    ['syncline demo', 'what it can do, step by step'],
     ['syncline help serve', 'all about one command'],
   ]);
   for (const [name, { description }] of Object.entries(COMMANDS))

@@ -58,6 +58,66 @@ export const serverLimits = defineLimits({
     unit: 'ms',
     why: 'An event stream gets a comment this often, so that proxies keep it open.',
   },
+  livePagesMax: {
+    value: 1_000,
+    unit: 'entries',
+    why: 'Open pages of the dashboard. A further one is refused with 503. Each holds two numbers and a socket.',
+  },
+  liveDeltasMax: {
+    value: 32,
+    unit: 'entries',
+    why: 'Recent changes kept per view that is on screen. A page that missed more gets the whole picture again.',
+  },
+  livePartBytesMax: {
+    value: 64 * 1024,
+    unit: 'bytes',
+    why: 'One event with a part of a job grid, before base64. A page that does not read holds one of them.',
+  },
+  liveGridCellsMax: {
+    value: 2_000_000,
+    unit: 'entries',
+    why: 'Cells of one job grid, one byte each. Tags beyond it are not drawn.',
+  },
+  liveGridsMax: {
+    value: 32,
+    unit: 'entries',
+    why: 'Jobs whose grids are on screen at once. A further one is refused with 503.',
+  },
+  liveJobsScannedMax: {
+    value: 2_000,
+    unit: 'entries',
+    why: 'Jobs that the list of the dashboard looks at when it searches.',
+  },
+  liveListMax: {
+    value: 200,
+    unit: 'entries',
+    why: 'Rows of a list in the dashboard: jobs, sets or members.',
+  },
+  liveNameBytesMax: {
+    value: 512,
+    unit: 'bytes',
+    why: 'Shown of the name of a set or of a member. A longer one is cut, and the page says so.',
+  },
+  liveCellsMax: {
+    value: 1_000,
+    unit: 'entries',
+    why: 'Cells of one tracker in the heat map: the highest ones.',
+  },
+  rateHistoryMax: {
+    value: 120,
+    unit: 'entries',
+    why: 'Samples of a rate, one per second, for the sparklines of the dashboard.',
+  },
+  pipelineReportsMax: {
+    value: 256,
+    unit: 'entries',
+    why: 'Slots of pipelines that report to this node. Beyond it the one that was silent longest is dropped.',
+  },
+  pipelineReportAgeMaxMs: {
+    value: 3_600_000,
+    unit: 'ms',
+    why: 'A pipeline that has not reported for this long is forgotten.',
+  },
   grpcMessageBytesMax: {
     value: 1024 * 1024,
     unit: 'bytes',

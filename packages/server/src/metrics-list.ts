@@ -53,6 +53,10 @@ export const serverMetrics = {
     help: 'From the headers of a request to the end of its answer; event streams are left out.',
     labels: ['route'],
   },
+  syncline_server_live_pages: {
+    kind: 'gauge',
+    help: 'Open pages of the dashboard. The limit is `livePagesMax`.',
+  },
   syncline_server_grpc_calls_total: {
     kind: 'counter',
     help: 'Ended calls, by method and status. CANCELLED includes those past their deadline and those with a message that is too large.',

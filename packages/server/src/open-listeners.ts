@@ -1,6 +1,7 @@
 // Sets up each listener from the configuration and from what the started slices contribute.
 import type { Address } from '@syncline/kernel';
 import { assert } from '@syncline/kernel';
+import { dashboardRoutes } from './dashboard/dashboard-routes.js';
 import { openGrpcListener } from './grpc/grpc-listener.js';
 import { createHostCheck } from './http/host-check.js';
 import { openHttpListener } from './http/http-listener.js';
@@ -49,11 +50,9 @@ function openHttp(context: ServerContext, slices: readonly SlicePart[]): Promise
 
 function routesOf(context: ServerContext, slices: readonly SlicePart[]): readonly ServerRoute[] {
   const fromSlices = slices.flatMap(({ name, running }) => sliceRoutes(name, running.http ?? []));
-  const links = fromSlices
-    .filter(({ method, path }) => method === 'GET' && !path.includes(':'))
-    .map(({ path }) => path);
   const status = () => reportStatus({ ...context, slices });
-  return [...ownRoutes({ ...context, status }, links), ...fromSlices];
+  const routes = [...ownRoutes({ ...context, status }), ...fromSlices];
+  return [...routes, ...dashboardRoutes({ ...context, status }, slices, routes)];
 }
 
 function openGrpc(context: ServerContext, slices: readonly SlicePart[]): Promise<ServerListener> {

@@ -1,6 +1,7 @@
 // The document at /api/status: what this node is, what it serves and how it is.
 import type { Clock, StorageHealth } from '@syncline/kernel';
 import type { Mesh, PeerStatus } from '@syncline/mesh';
+import { z } from 'zod';
 import type { LimitWatch, ReachedLimit } from './limit-watch.js';
 import type { ListeningAddress } from './listener.js';
 import type { Check, Readiness } from './readiness.js';
@@ -22,6 +23,54 @@ export interface ServerStatus {
   readonly peers: readonly PeerStatus[];
   readonly limitsReached: readonly ReachedLimit[];
 }
+
+/** For /api/openapi.json. */
+export const statusSchema = z.object({
+  nodeId: z.number(),
+  clusterId: z.string(),
+  version: z.string(),
+  nodeVersion: z.string(),
+  startedAtMs: z.number(),
+  uptimeMs: z.number(),
+  isReady: z.boolean(),
+  checks: z.array(
+    z.object({
+      name: z.string(),
+      ok: z.boolean(),
+      isFatal: z.boolean(),
+      reason: z.string().optional(),
+    }),
+  ),
+  listeners: z.array(z.object({ listener: z.string(), host: z.string(), port: z.number() })),
+  dataDir: z.string().optional(),
+  slices: z.array(
+    z.object({
+      name: z.string(),
+      health: z.object({ kind: z.string(), reason: z.string().optional() }),
+      storage: z.looseObject({ kind: z.string() }).optional(),
+      details: z.record(z.string(), z.unknown()),
+    }),
+  ),
+  peers: z.array(
+    z.object({
+      nodeId: z.number(),
+      address: z.string(),
+      state: z.enum(['connecting', 'connected', 'behind', 'down']),
+      sinceMs: z.number(),
+      silentMs: z.number().optional(),
+      lagOperations: z.number(),
+      lagMs: z.number(),
+      unackedOperations: z.number(),
+      pendingOperations: z.number(),
+      retries: z.number(),
+      reconnects: z.number(),
+      lastError: z.string().optional(),
+    }),
+  ),
+  limitsReached: z.array(
+    z.object({ package: z.string(), limit: z.string(), count: z.number(), lastMs: z.number() }),
+  ),
+});
 
 export interface SliceReport extends SliceStatus {
   readonly name: string;

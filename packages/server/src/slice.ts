@@ -26,6 +26,8 @@ import type {
 } from '@syncline/kernel';
 import type { Mesh } from '@syncline/mesh';
 import type { ServerConfig } from './config/server-config.js';
+import type { LiveView } from './dashboard/live-view.js';
+import type { RateDefinition } from './dashboard/rate-history.js';
 import type { GrpcService } from './grpc/grpc-service.js';
 import type { HttpRoute } from './http/http-route.js';
 import type { RespSessions } from './resp/resp-session.js';
@@ -75,6 +77,10 @@ export interface RunningSlice {
   readonly http?: readonly HttpRoute[];
   /** One slice of a server may speak RESP. */
   readonly resp?: RespSessions;
+  /** What the dashboard can show of it. */
+  readonly views?: readonly LiveView[];
+  /** Counters whose rates the dashboard draws. */
+  readonly rates?: readonly RateDefinition[];
   /** Called often and from many places: cheap, and without side effects. */
   status(): SliceStatus;
   stop(signal: AbortSignal): Promise<void>;

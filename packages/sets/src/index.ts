@@ -5,6 +5,7 @@ export type { Digest } from './keyspace.js';
 export { setsLimits } from './limits.js';
 export { openSets } from './local-sets.js';
 export { setsMetrics } from './metrics-list.js';
+export type { PullReport } from './replication/pulls.js';
 export { protocolFailures } from './resp/protocol-failure.js';
 export type {
   PullCounts,
@@ -12,6 +13,8 @@ export type {
   RespPeer,
   RespSession,
   RespSink,
+  ScannedMembers,
+  ScannedSets,
   Sets,
   SetsDeps,
   SetsOptions,

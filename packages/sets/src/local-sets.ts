@@ -9,11 +9,20 @@ import { createDispatch } from './commands/dispatch.js';
 import { changeInParts, withGate } from './commands/long-work.js';
 import type { ServerFacts } from './commands/server-facts.js';
 import { SetsEngine } from './engine/engine.js';
-import type { Digest, WriteHold } from './keyspace.js';
+import type { Digest, ScanFrom, WriteHold } from './keyspace.js';
 import { setsLimits } from './limits.js';
 import type { Replica } from './replication/replica.js';
 import { RespSessions } from './resp/resp-sessions.js';
-import type { RespPeer, RespSession, Sets, SetsDeps, SetsOptions, SetsStatus } from './sets.js';
+import type {
+  RespPeer,
+  RespSession,
+  ScannedMembers,
+  ScannedSets,
+  Sets,
+  SetsDeps,
+  SetsOptions,
+  SetsStatus,
+} from './sets.js';
 import { SharedQuota } from './shared-quota.js';
 
 const CONNECTIONS_MAX = 10_000;
@@ -79,6 +88,25 @@ class LocalSets implements Sets {
       signal?.throwIfAborted();
       yield* batch;
     }
+  }
+
+  scanSets(from: ScanFrom): ScannedSets {
+    const names: Uint8Array[] = [];
+    const { keyspace } = this.#engine;
+    const next = keyspace.scanNames(from, (buffer, start, end) => {
+      names.push(buffer.slice(start, end));
+    });
+    const list = ByteList.from(names);
+    const sets = names.map((name, at) => ({ name, cardinality: keyspace.cardinality(list, at) }));
+    return { sets, next };
+  }
+
+  scanMembers(set: Uint8Array, from: ScanFrom): ScannedMembers {
+    const members: Uint8Array[] = [];
+    const next = this.#engine.keyspace.scan(ByteList.of(set), 0, from, (buffer, start, end) => {
+      members.push(buffer.slice(start, end));
+    });
+    return { members, next };
   }
 
   version(): VersionVector {

@@ -12,8 +12,9 @@ import type {
 } from '@syncline/kernel';
 import type { Mesh, PeerStatus } from '@syncline/mesh';
 import type { EngineLimits } from './engine/engine-limits.js';
-import type { Digest } from './keyspace.js';
+import type { Digest, ScanFrom } from './keyspace.js';
 import type { PullLimits } from './replication/pull-limits.js';
+import type { PullReport } from './replication/pulls.js';
 
 export interface SetsDeps {
   /** The directory of the sets. Undefined: they are kept in memory only, and are lost with the process. */
@@ -82,6 +83,10 @@ export interface Sets extends AsyncDisposable {
   cardinality(set: Uint8Array): number;
   /** All members at one moment, in no particular order. */
   members(set: Uint8Array, signal?: AbortSignal): AsyncIterable<Uint8Array>;
+  /** Sets that are not empty, from a position on: at least `count` of them, if there are as many. */
+  scanSets(from: ScanFrom): ScannedSets;
+  /** Members of a set, as `scanSets`. */
+  scanMembers(set: Uint8Array, from: ScanFrom): ScannedMembers;
   version(): VersionVector;
   digest(): Digest;
   /** Resolves when all that could be read up to now is stored. Rejects when it could not be, and was undone. */
@@ -91,6 +96,17 @@ export interface Sets extends AsyncDisposable {
   status(): SetsStatus;
   /** Refuses writes, finishes what is in flight, and marks the stop as clean. */
   close(): Promise<void>;
+}
+
+export interface ScannedSets {
+  readonly sets: readonly { readonly name: Uint8Array; readonly cardinality: number }[];
+  /** The position to continue from; 0 at the end. */
+  readonly next: number;
+}
+
+export interface ScannedMembers {
+  readonly members: readonly Uint8Array[];
+  readonly next: number;
 }
 
 export interface SetsStatus {
@@ -130,8 +146,8 @@ export interface PullCounts {
   /** Dots that were added and dropped by them. */
   readonly added: number;
   readonly dropped: number;
-  /** When the last one ended, wall clock. */
-  readonly lastMs: number;
+  /** Undefined: none has ended yet. */
+  readonly last: PullReport | undefined;
 }
 
 export interface RespPeer {

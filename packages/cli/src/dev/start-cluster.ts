@@ -36,7 +36,7 @@ export async function startCluster(
 }
 
 /** Ports that are free now. They are held until all are found, so that they differ. */
-async function freePorts(count: number): Promise<readonly number[]> {
+export async function freePorts(count: number): Promise<readonly number[]> {
   const servers = Array.from({ length: count }, () => createServer());
   try {
     return await Promise.all(

@@ -3,6 +3,7 @@
 // A slice sees neither fastify nor sockets. Authentication, limits, error answers, backpressure and
 // keep-alive comments are the server's.
 import type { IncomingHttpHeaders } from 'node:http';
+import type { z } from 'zod';
 
 export interface HttpRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -10,6 +11,8 @@ export interface HttpRoute {
   readonly path: string;
   /** A SynclineError becomes a problem document by the error table. */
   handle(request: HttpRequest): Promise<HttpReply> | HttpReply;
+  /** For /api/openapi.json. */
+  readonly doc?: RouteDoc;
 }
 
 export interface HttpRequest {
@@ -29,10 +32,24 @@ export type HttpReply =
   /** Server-sent events, pulled as fast as the client reads. Ends when a stop begins. */
   | { readonly kind: 'events'; readonly events: AsyncIterable<ServerSentEvent> };
 
-export interface ServerSentEvent {
+export type ServerSentEvent = {
   readonly event: string;
   /** What Last-Event-ID will say when the client comes back. */
   readonly id?: string;
-  /** Sent as JSON. */
-  readonly data: unknown;
+} & (
+  | { /** Sent as JSON. */ readonly data: unknown }
+  | {
+      /** JSON already, without line breaks: encoded once for many clients. */ readonly encoded: string;
+    }
+);
+
+/** What a route says about itself. Schemas are zod's, so that tests can hold answers against them. */
+export interface RouteDoc {
+  readonly summary: string;
+  readonly query?: Readonly<Record<string, z.ZodType>>;
+  readonly body?: z.ZodType;
+  /** The JSON of a successful answer; undefined: no content, or events. */
+  readonly reply?: z.ZodType;
+  /** Of a route that answers with server-sent events: their `data`, by `event`. */
+  readonly events?: Readonly<Record<string, z.ZodType>>;
 }

@@ -1,7 +1,6 @@
 // The routes that the server itself answers.
 import type { Readiness } from '../readiness.js';
-import type { ServerIdentity, ServerStatus } from '../server-status.js';
-import { type PageLink, renderPage } from './page.js';
+import { type ServerIdentity, type ServerStatus, statusSchema } from '../server-status.js';
 import type { ServerReply, ServerRoute } from './route-table.js';
 
 export interface OwnRoutesDeps {
@@ -11,31 +10,14 @@ export interface OwnRoutesDeps {
   status(): ServerStatus;
 }
 
-const LINKS: readonly PageLink[] = [
-  { path: '/api/status', text: 'This node: listeners, slices, checks, limits that were met.' },
-  { path: '/readyz', text: 'What is ready, what is not and why.' },
-  { path: '/healthz', text: 'Whether this process should go on, or be restarted.' },
-  { path: '/metrics', text: 'Figures for Prometheus.' },
-  { path: '/version', text: 'What runs here.' },
-];
-
-/** `sliceLinks` are the slices' paths that can be opened as they are. */
-export function ownRoutes(
-  deps: OwnRoutesDeps,
-  sliceLinks: readonly string[],
-): readonly ServerRoute[] {
+export function ownRoutes(deps: OwnRoutesDeps): readonly ServerRoute[] {
   const { identity, readiness } = deps;
-  const links = [
-    ...LINKS,
-    ...sliceLinks.map((path) => ({ path, text: 'Data of a slice, as JSON.' })),
-  ];
   const get = (
     path: string,
     access: 'open' | 'token',
     handle: () => ServerReply | Promise<ServerReply>,
   ): ServerRoute => ({ method: 'GET', path, access, handle });
   return [
-    get('/', 'open', () => renderPage(links)),
     get('/healthz', 'open', () => health(readiness)),
     get('/readyz', 'open', () => ready(readiness)),
     get('/metrics', 'token', async () => ({
@@ -47,7 +29,10 @@ export function ownRoutes(
       kind: 'json',
       body: { version: identity.version, nodeVersion: process.version },
     })),
-    get('/api/status', 'token', () => ({ kind: 'json', body: deps.status() })),
+    {
+      ...get('/api/status', 'token', () => ({ kind: 'json', body: deps.status() })),
+      doc: { summary: 'This node: listeners, slices, peers, checks, limits.', reply: statusSchema },
+    },
   ];
 }
 

@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { EitherAbort } from '../either-abort.js';
 import { reportBug } from '../handler-bug.js';
 import type { ServerSentEvent } from './http-route.js';
-import type { ServerReply } from './route-table.js';
+import type { FileReply, ServerReply } from './route-table.js';
 import { sendEvents } from './server-sent-events.js';
 
 export interface ReplyWriterDeps {
@@ -24,10 +24,10 @@ export async function writeReply(
       reply.send(JSON.stringify(content.body));
       return;
     case 'text':
-      if (content.contentSecurityPolicy !== undefined) {
-        reply.header('content-security-policy', content.contentSecurityPolicy);
-      }
       reply.type(content.contentType).send(content.body);
+      return;
+    case 'file':
+      writeFile(reply, content);
       return;
     case 'empty':
       reply.code(204).send();
@@ -38,6 +38,13 @@ export async function writeReply(
     default:
       unreachable(content);
   }
+}
+
+function writeFile(reply: FastifyReply, { contentType, body, gzip, headers }: FileReply): void {
+  const takesGzip = /\bgzip\b/.test(String(reply.request.headers['accept-encoding'] ?? ''));
+  reply.headers({ ...headers, vary: 'accept-encoding' }).type(contentType);
+  if (takesGzip) reply.header('content-encoding', 'gzip');
+  reply.send(takesGzip ? gzip : body);
 }
 
 /** The answer is under way, so that a source which fails can only be logged; the client comes back. */

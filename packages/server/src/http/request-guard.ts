@@ -1,8 +1,8 @@
 // What every HTTP request must pass before it reaches a route, as a pure function of its headers.
 //
 // The order is from the cheapest and least telling to the token. /healthz and /readyz stay open:
-// probes carry no token, and the reasons in them name no data. The page at / is open since it holds
-// links only. Everything else needs the token where one is configured.
+// probes carry no token, and the reasons in them name no data. The files of the page are open since
+// they hold no data. Everything else needs the token where one is configured.
 import { SynclineError } from '@syncline/kernel';
 import { type TokenCheck, tokenError } from '../auth/bearer-token.js';
 import type { serverLimits } from '../limits.js';

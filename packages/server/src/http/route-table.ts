@@ -3,7 +3,7 @@
 // fastify matches them. The same list answers what fastify does not: which methods a path has, and
 // what a mistyped path was probably meant to be.
 import { nearestName } from '../config/nearest-name.js';
-import type { HttpReply, HttpRequest, HttpRoute } from './http-route.js';
+import type { HttpReply, HttpRequest, HttpRoute, RouteDoc } from './http-route.js';
 import type { RouteAccess } from './request-guard.js';
 
 export interface ServerRoute {
@@ -12,16 +12,25 @@ export interface ServerRoute {
   readonly path: string;
   readonly access: RouteAccess;
   handle(request: HttpRequest): Promise<ServerReply> | ServerReply;
+  readonly doc?: RouteDoc;
 }
 
-/** The server's own routes also answer with text. */
-export type ServerReply = HttpReply | TextReply;
+/** The server's own routes also answer with text and with files of the page. */
+export type ServerReply = HttpReply | TextReply | FileReply;
 
 export interface TextReply {
   readonly kind: 'text';
   readonly contentType: string;
   readonly body: string;
-  readonly contentSecurityPolicy?: string;
+}
+
+export interface FileReply {
+  readonly kind: 'file';
+  readonly contentType: string;
+  readonly body: Buffer;
+  /** The same, compressed. */
+  readonly gzip: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 export function sliceRoutes(slice: string, routes: readonly HttpRoute[]): readonly ServerRoute[] {
@@ -30,6 +39,7 @@ export function sliceRoutes(slice: string, routes: readonly HttpRoute[]): readon
     path: `/api/${slice}${route.path}`,
     access: 'work',
     handle: (request) => route.handle(request),
+    ...(route.doc === undefined ? {} : { doc: route.doc }),
   }));
 }
 

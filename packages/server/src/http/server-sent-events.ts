@@ -39,9 +39,11 @@ export async function sendEvents(
 }
 
 /** Line breaks cannot occur: JSON escapes them, and names and ids are cut at the first. */
-export function formatEvent({ event, id, data }: ServerSentEvent): string {
+export function formatEvent(sent: ServerSentEvent): string {
+  const { event, id } = sent;
+  const json = 'encoded' in sent ? sent.encoded : JSON.stringify(sent.data);
   const idLine = id === undefined ? '' : `id: ${oneLine(id)}\n`;
-  return `event: ${oneLine(event)}\n${idLine}data: ${JSON.stringify(data)}\n\n`;
+  return `event: ${oneLine(event)}\n${idLine}data: ${json}\n\n`;
 }
 
 function oneLine(text: string): string {

@@ -21,6 +21,12 @@ const SECONDS_BUCKETS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
 
+/** One value of a metric, with its labels. */
+export interface MetricSample {
+  readonly labels: Readonly<Record<string, string | number | undefined>>;
+  readonly value: number;
+}
+
 export class PromMetrics implements Metrics {
   readonly #registry = new Registry();
   readonly #counters = new Map<string, Counter>();
@@ -43,6 +49,14 @@ export class PromMetrics implements Metrics {
   /** The text that Prometheus reads. */
   expose(): Promise<string> {
     return this.#registry.metrics();
+  }
+
+  /** The values of a counter, or how often a histogram was observed. */
+  async read(name: string): Promise<readonly MetricSample[]> {
+    const counter = this.#counters.get(name);
+    if (counter !== undefined) return (await counter.get()).values;
+    const { values } = await declared(this.#histograms, name, 'counter or histogram').get();
+    return values.filter(({ metricName }) => metricName === `${name}_count`);
   }
 
   add(name: string, amount = 1, labels: Readonly<Record<string, string>> = {}): void {

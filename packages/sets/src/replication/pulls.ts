@@ -55,6 +55,17 @@ type Outcome =
 
 type GrowingCounts = { -readonly [Key in keyof PullCounts]: PullCounts[Key] };
 
+/** How a pull ended. */
+export interface PullReport {
+  readonly trigger: PullTrigger;
+  readonly outcome: Outcome;
+  /** Wall clock. */
+  readonly endedAtMs: number;
+  readonly tookMs: number;
+  /** In both directions, without framing. */
+  readonly bytes: number;
+}
+
 interface Current {
   readonly peer: number;
   readonly puller: Puller;
@@ -154,7 +165,7 @@ export class Pulls {
       bytes: 0,
       added: 0,
       dropped: 0,
-      lastMs: 0,
+      last: undefined,
     };
     this.#counts.set(peer, counts);
     return counts;
@@ -198,6 +209,7 @@ export class Pulls {
   async #pull(peer: number, trigger: PullTrigger): Promise<void> {
     const { clock, metrics, turns } = this.#deps;
     const startMs = clock.monotonicMs();
+    const startBytes = this.#countsOf(peer).bytes;
     turns.commitNow(); // a pin is taken between turns
     const { state, limits } = this.#deps;
     this.#session = (this.#session + 1) >>> 0 || 1;
@@ -230,7 +242,12 @@ export class Pulls {
       this.#deps.send(peer, { kind: 'done', session: puller.session, isApplied, version });
     }
     metrics.add('syncline_sets_pulls_total', 1, { trigger, outcome });
-    metrics.observe('syncline_sets_pull_seconds', (clock.monotonicMs() - startMs) / 1000);
+    const tookMs = clock.monotonicMs() - startMs;
+    metrics.observe('syncline_sets_pull_seconds', tookMs / 1000);
+    const counts = this.#countsOf(peer);
+    counts.count += 1;
+    const bytes = counts.bytes - startBytes;
+    counts.last = { trigger, outcome, endedAtMs: clock.nowMs(), tookMs, bytes };
     metrics.add('syncline_sets_pull_symbols_total', puller.symbolsCount);
     if (outcome === 'diverged') this.#reportDivergence(peer, puller);
     this.#ended(peer, trigger, outcome);
@@ -250,9 +267,6 @@ export class Pulls {
 
   #ended(peer: number, trigger: PullTrigger, outcome: Outcome): void {
     const { clock } = this.#deps;
-    const counts = this.#countsOf(peer);
-    counts.count += 1;
-    counts.lastMs = clock.nowMs();
     if (outcome === 'corrupt') this.#wantsListing.add(peer);
     else if (outcome === 'applied') this.#wantsListing.delete(peer);
     const isGood = outcome === 'applied' || outcome === 'nothing';

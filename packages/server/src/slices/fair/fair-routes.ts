@@ -1,16 +1,50 @@
 // GET /api/fair: trackers, streams, instances and the highest cells, as `syncline fair top` shows them.
 import type { StateService } from '@syncline/fair';
 import { SynclineError } from '@syncline/kernel';
+import { z } from 'zod';
 import type { HttpRoute } from '../../http/http-route.js';
 
 const CELLS_BY_DEFAULT = 20;
 const CELLS_MAX = 1_000;
+
+const factsSchema = z.object({
+  streams: z.number(),
+  streamsMax: z.number(),
+  trackers: z.number(),
+  isReachable: z.boolean(),
+  namespaces: z.array(
+    z.object({
+      tracker: z.string(),
+      config: z.looseObject({ levels: z.number(), columns: z.number() }).optional(),
+      epoch: z.number(),
+      streams: z.number(),
+      streamsBehind: z.number(),
+      instances: z.number(),
+      cells: z.number(),
+      seeds: z.array(z.object({ seed: z.string(), cells: z.number(), idleMs: z.number() })),
+      highest: z.array(
+        z.object({
+          seed: z.string(),
+          row: z.number(),
+          column: z.number(),
+          probability: z.number(),
+          ageMs: z.number().optional(),
+        }),
+      ),
+    }),
+  ),
+});
 
 export function fairRoutes(service: StateService): readonly HttpRoute[] {
   return [
     {
       method: 'GET',
       path: '',
+      doc: {
+        summary: 'Trackers, streams, instances and the highest cells.',
+        query: { tracker: z.string().optional(), limit: z.string().optional() },
+        reply: factsSchema,
+      },
       handle: ({ query }) => ({ kind: 'json', body: factsFor(service, query) }),
     },
   ];

@@ -4,6 +4,7 @@ import { serverLimits } from '../../limits.js';
 import type { RunningSlice, Slice, SliceDeps, SliceStatus } from '../../slice.js';
 import { fairRoutes } from './fair-routes.js';
 import { fairStoreKind, openFairStore } from './fair-store.js';
+import { fairRates, fairView } from './fair-view.js';
 import { stateGrpcService } from './state-grpc.js';
 
 export function createFairSlice(): Slice {
@@ -26,6 +27,8 @@ async function start(deps: SliceDeps): Promise<RunningSlice> {
   return {
     grpc: [stateGrpcService({ ...deps, service }, { bytesInFlightMax })],
     http: fairRoutes(service),
+    views: [fairView(service)],
+    rates: fairRates,
     status: () => statusOf(service, deps),
     async stop() {
       await service.close();

@@ -1,20 +1,52 @@
-// GET /api/sets: what this node holds, as numbers. Names of sets and members stay with Redis clients.
-import type { Sets } from '@syncline/sets';
+// GET /api/sets: what this node holds, as numbers. Names of sets and members are shown by the views of the dashboard.
+import type { Sets, SetsStatus } from '@syncline/sets';
+import { z } from 'zod';
 import type { HttpReply, HttpRoute } from '../../http/http-route.js';
 
+export interface SetsFacts extends SetsStatus {
+  readonly version: string;
+  readonly xor: string;
+}
+
+const factsSchema = z.object({
+  health: z.enum(['loading', 'ready', 'full', 'failed']),
+  reason: z.string().optional(),
+  epoch: z.number(),
+  sets: z.number(),
+  liveDots: z.number(),
+  memoryBytes: z.number(),
+  logBytes: z.number(),
+  checkpoint: z.object({ bytes: z.number(), takenMs: z.number(), isRunning: z.boolean() }),
+  connections: z.number(),
+  replication: z
+    .object({
+      isCaughtUp: z.boolean(),
+      divergedPeers: z.array(z.number()),
+      pulls: z.array(z.looseObject({ peer: z.number(), outcome: z.string() })),
+      peers: z.array(z.looseObject({ nodeId: z.number(), state: z.string() })),
+    })
+    .optional(),
+  version: z.string(),
+  xor: z.string(),
+});
+
 export function setsRoutes(sets: Sets): readonly HttpRoute[] {
-  return [{ method: 'GET', path: '', handle: () => showFacts(sets) }];
+  const doc = {
+    summary: 'What this node holds. Nodes with equal version, liveDots and xor hold the same sets.',
+    reply: factsSchema,
+  };
+  return [{ method: 'GET', path: '', handle: () => showFacts(sets), doc }];
 }
 
 /** They leave when what they tell is stored: a version that is undone later must not be waited for elsewhere. */
 async function showFacts(sets: Sets): Promise<HttpReply> {
-  const body = factsOf(sets);
+  const body = setsFacts(sets);
   await sets.settled();
   return { kind: 'json', body };
 }
 
 /** Two nodes with equal `version`, `liveDots` and `xor` hold the same sets. */
-function factsOf(sets: Sets): unknown {
+export function setsFacts(sets: Sets): SetsFacts {
   const { version, liveDots, xor } = sets.digest();
   return { ...sets.status(), version: version.toString(), liveDots, xor: xor.map(hex).join('') };
 }

@@ -13,6 +13,7 @@ import { reportBug } from '../../handler-bug.js';
 import type { RunningSlice, Slice, SliceDeps, SliceHealth, SliceStatus } from '../../slice.js';
 import { readVersion } from '../../version.js';
 import { setsRoutes } from './sets-routes.js';
+import { setsRates, setsViews } from './sets-view.js';
 
 export function createSetsSlice(): Slice {
   return {
@@ -66,6 +67,8 @@ async function open(deps: SliceDeps): Promise<RunningSlice> {
   return {
     resp: sets,
     http: setsRoutes(sets),
+    views: setsViews({ sets, nodeId: config.nodeId }),
+    rates: setsRates,
     status: () => statusOf(sets),
     stop: () => sets.close(),
   };

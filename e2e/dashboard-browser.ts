@@ -1,0 +1,61 @@
+// A real Chromium on the dashboard, which notes what the page must never do: ask another server, break its policy,
+// or throw.
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+const CHROMIUM = '/usr/bin/chromium';
+
+/** As root it has no sandbox; the rest keeps the browser itself from calling out. */
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+export interface WatchedPage extends AsyncDisposable {
+  readonly page: Page;
+  /** What went wrong so far, in words. Lost connections to the page's own server are not wrong. */
+  readonly offences: readonly string[];
+}
+
+export class DashboardBrowser implements AsyncDisposable {
+  readonly #browser: Browser;
+
+  private constructor(browser: Browser) {
+    this.#browser = browser;
+  }
+
+  static async start(): Promise<DashboardBrowser> {
+    return new DashboardBrowser(await chromium.launch({ executablePath: CHROMIUM, args: ARGS }));
+  }
+
+  /** A tab of its own session. */
+  async open(url: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
+    const context = await this.#browser.newContext(options);
+    const page = await context.newPage();
+    const offences: string[] = [];
+    const { origin } = new URL(url);
+    page.on('request', (request) => {
+      if (!request.url().startsWith(`${origin}/`)) offences.push(`asked ${request.url()}`);
+    });
+    page.on('pageerror', (error) => offences.push(`threw ${error.message}`));
+    page.on('console', (message) => {
+      const text = message.text();
+      if (message.type() === 'error' && !text.startsWith('Failed to load resource'))
+        offences.push(text);
+    });
+    page.on('dialog', (dialog) => {
+      offences.push(`a dialog: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    await page.goto(url);
+    return { page, offences, [Symbol.asyncDispose]: () => context.close() };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#browser.close();
+  }
+}

@@ -1,0 +1,193 @@
+// The dashboard in a real Chromium, on real servers with live data.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Cluster, makeTempDirectory, startCluster } from '@syncline/testkit';
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DashboardBrowser } from './dashboard-browser.js';
+import { DashboardWorld, HOSTILE } from './dashboard-world.js';
+
+let cluster: Cluster;
+let world: DashboardWorld;
+let browser: DashboardBrowser;
+let url: string;
+
+const SLOW = { timeout: 20_000 };
+
+beforeAll(async () => {
+  [cluster, browser] = await Promise.all([
+    startCluster({ nodes: 2, isMeshed: true }),
+    DashboardBrowser.start(),
+  ]);
+  url = cluster.node(1).url('http');
+  world = await DashboardWorld.start(cluster.node(1));
+}, 60_000);
+
+afterAll(async () => {
+  await world?.[Symbol.asyncDispose]();
+  await browser?.[Symbol.asyncDispose]();
+  await cluster?.[Symbol.asyncDispose]();
+});
+
+/** Waits until a text is on screen. */
+async function see(page: Page, text: string | RegExp): Promise<void> {
+  await page.getByText(text).first().waitFor(SLOW);
+}
+
+/** Waits until what a selector shows has changed by itself. */
+async function seeChange(page: Page, selector: string): Promise<void> {
+  const before = await page.locator(selector).first().textContent();
+  await expect.poll(() => page.locator(selector).first().textContent(), SLOW).not.toBe(before);
+}
+
+const VIEWS: (readonly [string, readonly (string | RegExp)[]])[] = [
+  ['/', [/Node 1 is ready/, 'Fair buckets', 'Job states', /in memory/, '127.0.0.1']],
+  ['/fair', ['api', 'in step', 'Hottest cells']],
+  ['/jobs', ['nightly', 'hostile', /failed/]],
+  ['/jobs/nightly', ['Tasks and tags', 'Latest changes', 'ingest']],
+  ['/sets', ['this node', 'fruits', /digests equal/, /nothing missing|repaired/]],
+  [`/sets/${Buffer.from('fruits').toString('base64url')}`, ['250', 'fruit-1', 'Next page']],
+  ['/streams', ['orders', 'partition 3', '48.2 KB']],
+];
+
+describe('each view', () => {
+  test.each(VIEWS)('%s shows live data and keeps to its server', async (path, texts) => {
+    await using tab = await browser.open(`${url}${path}`);
+    for (const text of texts) await see(tab.page, text);
+    await tab.page.getByText('Live', { exact: true }).waitFor(SLOW);
+    expect(tab.offences).toEqual([]);
+  });
+
+  test('numbers move by themselves', async () => {
+    await using tab = await browser.open(`${url}/jobs/nightly`);
+    await see(tab.page, 'Latest changes');
+    await seeChange(tab.page, '.changes');
+    await tab.page.goto(`${url}/streams`);
+    await see(tab.page, 'Records in');
+    await seeChange(tab.page, '.facts');
+    expect(tab.offences).toEqual([]);
+  });
+
+  test.each(['light', 'dark'] as const)(
+    'no serious accessibility finding, %s',
+    async (colorScheme) => {
+      await using tab = await browser.open(url, { bypassCSP: true, colorScheme });
+      for (const [path, [text = '']] of VIEWS) {
+        await tab.page.goto(`${url}${path}`);
+        await see(tab.page, text);
+        await tab.page.evaluate(axe.source);
+        const found = await tab.page.evaluate<readonly axe.Result[]>(
+          "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)",
+        );
+        const findings = found
+          .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+          .map(
+            ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`,
+          );
+        expect({ path, findings }).toEqual({ path, findings: [] });
+      }
+    },
+  );
+});
+
+describe('a job', () => {
+  test('cells are reached by keys, and show state, lease and raw JSON', async () => {
+    await using tab = await browser.open(`${url}/jobs/nightly`);
+    const { page } = tab;
+    await page.locator('.grid').focus();
+    await page.keyboard.press('ArrowRight');
+    await see(page, /Task 0/);
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowDown');
+    await expect.poll(() => page.url()).toContain('task=1&tag=parse');
+    await page.goto(`${url}/jobs/hostile?task=0&tag=${encodeURIComponent(HOSTILE.reordered)}`);
+    await see(page, /held/);
+    await see(page, 'the test');
+    await page.getByText('Raw JSON').click();
+    await see(page, /"statusClass": "failed"/);
+    await page.keyboard.press('3');
+    await expect.poll(() => page.url()).toMatch(/\/jobs$/);
+    await page.keyboard.press('/');
+    await page.keyboard.type('host');
+    await expect.poll(() => page.locator('table.jobs tbody tr').count(), SLOW).toBe(1);
+    expect(tab.offences).toEqual([]);
+  });
+
+  test('is removed only after a question', async () => {
+    await world.write('nightly', 0, 'ingest', 5, 'still there');
+    await using tab = await browser.open(`${url}/jobs/hostile`);
+    const { page } = tab;
+    await page.getByRole('button', { name: 'Remove…' }).click();
+    await page.getByRole('button', { name: 'Keep it' }).click();
+    expect((await fetch(`${url}/api/jobs/hostile`)).status).toBe(200);
+    await page.getByRole('button', { name: 'Remove…' }).click();
+    await page.getByRole('button', { name: 'Remove', exact: true }).click();
+    await expect.poll(() => page.url()).toMatch(/\/jobs$/);
+    expect((await fetch(`${url}/api/jobs/hostile`)).status).toBe(404);
+    expect(tab.offences).toEqual([]);
+  });
+});
+
+test('hostile names are shown as text, and change nothing else', async () => {
+  const set = Buffer.from(HOSTILE.markup).toString('base64url');
+  await using tab = await browser.open(`${url}/sets/${set}`);
+  const { page } = tab;
+  await see(page, HOSTILE.markup);
+  await see(page, 'safe⟨U+202E⟩gpj.exe');
+  await see(page, 'bell␇␀null␛[31mred');
+  await page.goto(`${url}/sets`);
+  await see(page, 'binary');
+  await page.goto(`${url}/streams`);
+  await see(page, HOSTILE.markup);
+  expect(await page.evaluate(() => 'hacked' in globalThis)).toBe(false);
+  expect(await page.locator('img, main script').count()).toBe(0);
+  const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+  expect(overflow).toBeLessThanOrEqual(0);
+  expect(tab.offences).toEqual([]);
+});
+
+test('a server that is killed leaves the last picture, and the page returns with it', async () => {
+  const node = cluster.node(1);
+  await using tab = await browser.open(`${url}/sets`);
+  const { page } = tab;
+  await see(page, 'fruits');
+  await node.kill();
+  await see(page, /No connection to/);
+  await see(page, /What you see is from \d\d:\d\d:\d\d/);
+  expect(await page.locator('main.is-old').count()).toBe(1);
+  await see(page, 'fruits');
+  await node.restart();
+  await page.getByText('Live', { exact: true }).waitFor(SLOW);
+  await expect.poll(() => page.locator('[role=alert], .is-old').count(), SLOW).toBe(0);
+  await see(page, 'fruits');
+  expect(tab.offences).toEqual([]);
+});
+
+test('a token is asked for, kept for the tab, and sent nowhere else', async () => {
+  await using directory = await makeTempDirectory('token');
+  const file = join(directory.path, 'token');
+  await writeFile(file, 'open-sesame');
+  await using guarded = await startCluster({
+    nodes: 1,
+    env: { SYNCLINE_TOKEN_FILE: file },
+  });
+  const guardedUrl = guarded.node(1).url('http');
+  await using tab = await browser.open(guardedUrl);
+  const { page } = tab;
+  await page.getByLabel('Token').fill('guess');
+  await page.getByRole('button', { name: 'Open' }).click();
+  await see(page, 'The server did not accept this token.');
+  await page.getByLabel('Token').fill('open-sesame');
+  await page.keyboard.press('Enter');
+  await see(page, /Node 1 is ready/);
+  await page.reload();
+  await see(page, /Node 1 is ready/);
+  const kept = await page.evaluate<unknown>(
+    "[localStorage.length, document.cookie, sessionStorage.getItem('syncline-token')]",
+  );
+  expect(kept).toEqual([0, '', 'open-sesame']);
+  await using other = await browser.open(guardedUrl);
+  await see(other.page, 'This server needs a token');
+  expect([...tab.offences, ...other.offences]).toEqual([]);
+});

@@ -1,0 +1,131 @@
+// What an act of the demo gets: the nodes, a pace, a voice, and a place to check its fact.
+import { SynclineError } from '@syncline/kernel';
+import type { CliWorld } from '../cli-world.js';
+import { paintFor } from '../paint.js';
+import type { DemoCluster } from './demo-cluster.js';
+
+const READING_MS = 3_000;
+
+export interface Act {
+  readonly name: string;
+  readonly title: string;
+  play(stage: Stage): Promise<void>;
+}
+
+export interface StageOptions {
+  /** Shorter waits and less load, for tests. */
+  readonly isFast: boolean;
+  /** Lines of JSON instead of words. */
+  readonly isJson: boolean;
+}
+
+export class Stage {
+  readonly cluster: DemoCluster;
+  readonly isFast: boolean;
+  /** Fires when the demo is to end early. */
+  readonly signal: AbortSignal;
+  readonly #world: CliWorld;
+  readonly #isJson: boolean;
+  #act = '';
+
+  constructor(
+    deps: { readonly world: CliWorld; readonly cluster: DemoCluster; readonly signal: AbortSignal },
+    { isFast, isJson }: StageOptions,
+  ) {
+    this.cluster = deps.cluster;
+    this.signal = deps.signal;
+    this.isFast = isFast;
+    this.#world = deps.world;
+    this.#isJson = isJson;
+  }
+
+  async play(act: Act): Promise<void> {
+    this.signal.throwIfAborted();
+    this.#act = act.name;
+    this.#write({ kind: 'act', act: act.name, title: act.title }, (paint) =>
+      paint('bold', `\n${act.name}: ${act.title}`),
+    );
+    await act.play(this);
+  }
+
+  /** One sentence of the story, with time to read it. `view` is the page of the dashboard that shows it. */
+  async tell(text: string, view?: string): Promise<void> {
+    const url = view === undefined ? undefined : this.cluster.url(1, view);
+    this.#write({ kind: 'step', act: this.#act, text, url }, (paint) => {
+      const place = url === undefined ? '' : paint('dim', `  ${url}`);
+      return `  ${text}${place}`;
+    });
+    if (!this.isFast) await pause(READING_MS, this.signal);
+  }
+
+  /** The end of an act. Throws when it is not true, with what was found instead. */
+  fact(isTrue: boolean, text: string, figures: Readonly<Record<string, number | string>>): void {
+    this.#write({ kind: 'fact', act: this.#act, ok: isTrue, text, figures }, (paint) =>
+      isTrue ? paint('green', `  ✓ ${text}`) : paint('red', `  ✗ not true: ${text}`),
+    );
+    if (isTrue) return;
+    const found = JSON.stringify(figures);
+    throw new SynclineError('conflict', `act ${this.#act}: not true: ${text}. Found: ${found}`);
+  }
+
+  started(directory: string): void {
+    const nodes = this.cluster.nodes.map(({ nodeId }) => ({
+      node: nodeId,
+      url: this.cluster.url(nodeId, '/'),
+    }));
+    this.#write({ kind: 'started', nodes, directory }, (paint) =>
+      [
+        `\n${paint('bold', 'Syncline demo')}: three nodes run on this machine.`,
+        `Open the dashboard: ${paint('cyan', this.cluster.url(1, '/'))}`,
+      ].join('\n'),
+    );
+  }
+
+  ended(actsCount: number): void {
+    this.#write(
+      { kind: 'ended', acts: actsCount },
+      () => `\nAll ${actsCount === 1 ? 'is' : `${actsCount} acts are`} as promised.`,
+    );
+  }
+
+  #write(json: object, words: (paint: ReturnType<typeof paintFor>) => string): void {
+    const { stdout, environment } = this.#world;
+    const line = this.#isJson ? JSON.stringify(json) : words(paintFor(stdout, environment));
+    stdout.write(`${line}\n`);
+  }
+}
+
+/** Asks until it is so. Rejects when it takes too long, or when the demo is to end. */
+export async function until<T>(
+  what: string,
+  { signal }: Pick<Stage, 'signal'>,
+  ask: () => Promise<T | undefined> | T | undefined,
+  deadlineMs = 60_000,
+): Promise<T> {
+  const startedMs = performance.now();
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    if (performance.now() - startedMs > deadlineMs) {
+      const message = `the demo waited ${deadlineMs / 1_000} s for ${what}. The machine may be too busy; try again.`;
+      throw new SynclineError('timeout', message);
+    }
+    await pause(50, signal);
+  }
+}
+
+/** Rejects when the signal fires. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(SynclineError.from(signal.reason, 'aborted'));
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+  });
+}

@@ -1,0 +1,157 @@
+// A job whose worker is killed and replaced: the killed worker's tasks show as lost, another process takes them over
+// under a new epoch, and a watcher sees every change.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { createJobManager, createJobReader, type JobReader, JobStatus } from '@syncline/jobs';
+import { createRemoteJobStore } from '@syncline/jobs/grpc';
+import { type Act, until } from './demo-stage.js';
+
+const JOB_ID = 'demo-nightly';
+const WORKERS = 4;
+const TASKS_PER_WORKER = 6;
+const NUM_TASKS = WORKERS * TASKS_PER_WORKER;
+const TAGS = ['ingest', 'parse', 'report'] as const;
+const STEPS = [25, 50, 75];
+const LEASE_MS = 1_000;
+const VICTIM = 2;
+
+interface WorkerOptions {
+  readonly address: string;
+  readonly firstTask: number;
+  readonly stepMs: number;
+}
+
+export const jobsAct: Act = {
+  name: 'jobs',
+  title: 'a worker is killed and replaced',
+  async play(stage) {
+    const { cluster, isFast, signal } = stage;
+    const address = cluster.address(1, 'grpc');
+    const stepMs = isFast ? 60 : 450;
+    await using store = createRemoteJobStore({ address });
+    await store.deleteJob(JOB_ID); // of an act that was cut short
+    await store.createJob({ jobId: JOB_ID, numTasks: NUM_TASKS, expectedTags: TAGS });
+    await using reader = await createJobReader({ store, jobId: JOB_ID });
+    const watched = watch(reader, signal);
+    const workers: ChildProcess[] = [];
+    const start = (worker: number): ChildProcess => {
+      const child = startWorker({ address, firstTask: worker * TASKS_PER_WORKER, stepMs });
+      workers.push(child);
+      return child;
+    };
+    const endAll = (): void => {
+      for (const worker of workers) worker.kill('SIGKILL');
+    };
+    signal.addEventListener('abort', endAll, { once: true });
+    try {
+      await stage.tell(
+        `${WORKERS} processes work on ${NUM_TASKS} tasks, each through ${TAGS.length} tags.`,
+        `/jobs/${JOB_ID}`,
+      );
+      const first = Array.from({ length: WORKERS }, (_, worker) => start(worker));
+      const progress = () => reader.getProgress({});
+      await until('a third of the work', stage, async () =>
+        (await progress()).cells.finished >= (NUM_TASKS * TAGS.length) / 3 ? true : undefined,
+      );
+      first[VICTIM]?.kill('SIGKILL');
+      await stage.tell(`Worker ${VICTIM} is killed with SIGKILL. It cannot say goodbye.`);
+      const lost = await until('the lease to expire', stage, async () => {
+        const { lostTasks } = await progress();
+        return lostTasks > 0 ? lostTasks : undefined;
+      });
+      await stage.tell(
+        `${lost} of its tasks show as lost once their leases expire. A new process takes over.`,
+      );
+      start(VICTIM);
+      const done = await until('the job to finish', stage, async () => {
+        const { cells, revision } = await progress();
+        return cells.finished === cells.total ? { cells, revision } : undefined;
+      });
+      const seen = await until('the watcher to catch up', stage, () =>
+        watched.revision >= done.revision ? watched : undefined,
+      );
+      stage.fact(
+        done.cells.failed === 0 && seen.gaps === 0 && seen.takenOver > 0,
+        `all ${done.cells.total} cells are finished, ${seen.takenOver} tasks were taken over under a new epoch, and the watcher saw all ${seen.changes} changes with no gaps`,
+        {
+          cells: done.cells.total,
+          changes: seen.changes,
+          gaps: seen.gaps,
+          takenOver: seen.takenOver,
+        },
+      );
+    } finally {
+      signal.removeEventListener('abort', endAll);
+      endAll();
+    }
+  },
+};
+
+interface Watched {
+  revision: number;
+  changes: number;
+  /** Versions of a cell that were missed, and events that say that something was. */
+  gaps: number;
+  takenOver: number;
+}
+
+/** Counts in the background until the reader is closed. */
+function watch(reader: JobReader, signal: AbortSignal): Watched {
+  const watched: Watched = { revision: 0, changes: 0, gaps: 0, takenOver: 0 };
+  const versions = new Map<string, number>();
+  const takenOver = new Set<number>();
+  const run = async (): Promise<void> => {
+    for await (const event of reader.subscribe({ include: ['lease'], signal })) {
+      if (event.kind === 'gap') watched.gaps += 1;
+      if (event.kind === 'lease') {
+        watched.revision = Math.max(watched.revision, event.lease.revision);
+        if (event.lease.state === 'held' && event.lease.epoch > 1)
+          takenOver.add(event.lease.taskId);
+        watched.takenOver = takenOver.size;
+      }
+      if (event.kind !== 'snapshot' && event.kind !== 'change') continue;
+      const { taskId, tag, version, revision } = event.state;
+      const key = `${taskId} ${tag}`;
+      const isNext = event.kind === 'snapshot' || version === (versions.get(key) ?? 0) + 1;
+      if (!isNext) watched.gaps += 1;
+      versions.set(key, version);
+      watched.changes += 1;
+      watched.revision = Math.max(watched.revision, revision);
+    }
+  };
+  run().catch(() => undefined); // the reader was closed
+  return watched;
+}
+
+/** A process of its own, so that it can be killed. */
+function startWorker(options: WorkerOptions): ChildProcess {
+  const module = JSON.stringify(fileURLToPath(import.meta.url));
+  const program = `import(${module}).then(({ runWorker }) => runWorker(JSON.parse(process.argv[1])))`;
+  return spawn(process.execPath, ['--eval', program, JSON.stringify(options)], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+}
+
+/** What a worker does: its tasks at once, each from where the last process of it has stopped. */
+export async function runWorker({ address, firstTask, stepMs }: WorkerOptions): Promise<void> {
+  process.once('disconnect', () => process.exit(1)); // the demo is gone
+  await using store = createRemoteJobStore({ address });
+  const tasks = Array.from({ length: TASKS_PER_WORKER }, (_, at) => firstTask + at);
+  await Promise.all(
+    tasks.map(async (taskIndex) => {
+      const target = { store, jobId: JOB_ID, taskIndex, numTasks: NUM_TASKS };
+      await using job = await createJobManager(target, { lease: { ttlMs: LEASE_MS } });
+      for (const tag of TAGS) {
+        const { status } = await job.getState({ taskId: taskIndex, tag });
+        if (status === JobStatus.finished) continue;
+        if (status === JobStatus.notStarted) await job.setStarted({ tag });
+        for (const percent of STEPS.filter((step) => step > status)) {
+          await new Promise((resolve) => setTimeout(resolve, stepMs * (0.5 + Math.random())));
+          await job.setState({ tag, status: percent, message: `${percent} of 100 files` });
+        }
+        await job.setFinished({ tag });
+      }
+    }),
+  );
+  process.disconnect?.();
+}

@@ -1,0 +1,45 @@
+// Time as the page shows it: one timer for all ages, and the server's clock, which dates the data.
+import { createContext } from 'preact';
+import { useContext, useEffect, useState } from 'preact/hooks';
+import { formatAge, formatDateTime } from './format.js';
+import type { Connection } from './live.js';
+
+const TICK_MS = 1_000;
+const listeners = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+/** The time of this machine, renewed every second. */
+export function useNow(): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const update = () => setNow(Date.now());
+    listeners.add(update);
+    timer ??= setInterval(() => {
+      for (const listener of listeners) listener();
+    }, TICK_MS);
+    return () => {
+      listeners.delete(update);
+      if (listeners.size > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+    };
+  }, []);
+  return now;
+}
+
+/** How far the server's clock is ahead of ours, in milliseconds. */
+export const ServerClock = createContext(0);
+
+export function clockOffset({ serverAtMs, receivedAtMs }: Connection): number {
+  return receivedAtMs === 0 ? 0 : serverAtMs - receivedAtMs;
+}
+
+/** How long ago a moment of the server was, as it grows. */
+export function Age({ atMs }: { readonly atMs: number }) {
+  const now = useNow() + useContext(ServerClock);
+  return (
+    <time dateTime={new Date(atMs).toISOString()} title={formatDateTime(atMs)}>
+      {formatAge(Math.max(0, now - atMs))}
+    </time>
+  );
+}

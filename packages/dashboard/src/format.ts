@@ -1,0 +1,73 @@
+// Numbers, ages and names as people read them. Names come from clients: they are data, never markup, and
+// characters that would hide or reorder text are shown as what they are.
+
+const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
+
+export function formatCount(value: number): string {
+  return value.toLocaleString('en-US', { maximumFractionDigits: value < 10 ? 1 : 0 });
+}
+
+/** Short, for places with little room: 12.4k. */
+export function formatShort(value: number): string {
+  if (value < 10_000) return formatCount(value);
+  if (value < 1_000_000) return `${trim(value / 1_000)}k`;
+  return `${trim(value / 1_000_000)}M`;
+}
+
+export function formatBytes(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  for (; value >= 1_000 && unit < UNITS.length - 1; unit += 1) value /= 1_000;
+  return `${unit === 0 ? value : trim(value)} ${UNITS[unit]}`;
+}
+
+/** 850 ms, 4 s, 3 min, 2 h 10 min, 5 d. */
+export function formatDuration(ms: number): string {
+  if (ms < 0) return '0 s';
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  const seconds = Math.floor(ms / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60)
+    return seconds % 60 === 0 || minutes > 9
+      ? `${minutes} min`
+      : `${minutes} min ${seconds % 60} s`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} d`;
+}
+
+export function formatAge(ms: number): string {
+  return ms < 1_000 ? 'now' : `${formatDuration(Math.floor(ms / 1_000) * 1_000)} ago`;
+}
+
+export function formatTime(atMs: number): string {
+  return new Date(atMs).toLocaleTimeString('en-GB');
+}
+
+export function formatDateTime(atMs: number): string {
+  return new Date(atMs)
+    .toISOString()
+    .replace('T', ' ')
+    .replace(/\.\d+Z$/, ' UTC');
+}
+
+/** Cut, not rounded: 100 only when all is done. */
+export function formatPercent(done: number, total: number): string {
+  if (total === 0) return '0%';
+  return `${Math.floor((1_000 * done) / total) / 10}%`;
+}
+
+/** Controls, invisible and reordering characters as visible marks. Joiners stay: scripts and emoji need them. */
+export function visible(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    if (code === 0x200c || code === 0x200d) return character;
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    return code === 0x7f ? '\u2421' : `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+  });
+}
+
+function trim(value: number): string {
+  return value.toFixed(value < 100 ? 1 : 0).replace(/\.0$/, '');
+}

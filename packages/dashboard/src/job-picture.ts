@@ -1,0 +1,99 @@
+// A job as the page holds it: a byte per cell, changed in place by deltas, so that a hundred thousand cells with a
+// thousand changes a second cost neither copies nor garbage.
+import type { PictureBuilder } from './live.js';
+import type { JobInfoPicture } from './pictures.js';
+
+export interface GridChange {
+  readonly task: number;
+  readonly tag: string;
+  readonly status: number;
+  readonly class: number;
+  readonly message: string;
+  readonly version: number;
+  readonly revision: number;
+  readonly timestampMs: number;
+}
+
+interface JobHead {
+  readonly revision: number;
+  readonly isSynced: boolean;
+  readonly isDeleted: boolean;
+  readonly staleSinceMs?: number;
+  readonly deletedAtMs?: number;
+  readonly lostTasks: number;
+  readonly heldTasks: number;
+  readonly changesPerSecond: number;
+  readonly tags: readonly { readonly tag: string; readonly counts: readonly number[] }[];
+}
+
+export interface JobPicture extends JobHead {
+  readonly job: JobInfoPicture;
+  readonly hiddenTags: number;
+  /** A class per task, by tag. Changed in place. */
+  readonly cells: ReadonlyMap<string, Uint8Array>;
+  /** The newest last. */
+  readonly recent: readonly GridChange[];
+  /** Time in ms, then how many cells of each class; one per second. */
+  readonly history: readonly (readonly number[])[];
+}
+
+type JobWhole = JobHead & Pick<JobPicture, 'job' | 'hiddenTags' | 'recent' | 'history'>;
+type JobDelta = JobHead & {
+  readonly changes: readonly { readonly tag: string; readonly cells: readonly number[] }[];
+  readonly recent: readonly GridChange[];
+};
+
+const RECENT_MAX = 200;
+const HISTORY_MAX = 300;
+const HISTORY_INTERVAL_MS = 1_000;
+
+export const jobPictureBuilder: PictureBuilder<unknown> = {
+  whole([first, ...pieces]) {
+    const head = first as JobWhole;
+    const cells = new Map(head.tags.map(({ tag }) => [tag, new Uint8Array(head.job.numTasks)]));
+    for (const piece of pieces) {
+      if (piece === null) continue;
+      const {
+        tag,
+        from,
+        cells: text,
+      } = piece as { readonly tag: string; readonly from: number; readonly cells: string };
+      cells.get(tag)?.set(bytesOf(text), from);
+    }
+    return { ...head, cells, history: extended(head.history, head) } satisfies JobPicture;
+  },
+  delta(before, given) {
+    const picture = before as JobPicture;
+    const { changes, recent, ...head } = given as JobDelta;
+    for (const { tag, cells } of changes) {
+      const column = picture.cells.get(tag);
+      if (column === undefined) continue;
+      for (let at = 0; at < cells.length; at += 2) column[cells[at] ?? 0] = cells[at + 1] ?? 0;
+    }
+    return {
+      ...picture,
+      ...head,
+      recent:
+        recent.length === 0 ? picture.recent : [...picture.recent, ...recent].slice(-RECENT_MAX),
+      history: extended(picture.history, head),
+    } satisfies JobPicture;
+  },
+};
+
+/** How many cells are of each class. */
+export function totalsOf({ tags }: Pick<JobHead, 'tags'>): readonly number[] {
+  return [0, 1, 2, 3, 4].map((at) => tags.reduce((sum, { counts }) => sum + (counts[at] ?? 0), 0));
+}
+
+function extended(history: JobPicture['history'], head: JobHead): JobPicture['history'] {
+  const nowMs = Date.now();
+  if (nowMs - (history.at(-1)?.[0] ?? 0) < HISTORY_INTERVAL_MS) return history;
+  return [...history, [nowMs, ...totalsOf(head)]].slice(-HISTORY_MAX);
+}
+
+function bytesOf(base64: string): Uint8Array {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
+  return bytes;
+}

@@ -1,0 +1,191 @@
+// The one event stream of this page: opened for the view on screen, reopened by itself when it is lost.
+//
+//   connecting ─▶ live ─▶ lost ─▶ live …       denied: a token is needed       refused: the view does not exist
+//
+// While it is lost the last picture stays, with the time it is from. A stream on which nothing came for
+// SILENCE_MS is dead even if the connection still stands: the server says something every second.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type ReceivedEvent, readEvents } from './event-reader.js';
+import { request, ServerProblem, storedToken } from './server.js';
+
+const SILENCE_MS = 6_000;
+const RETRY_MS = [250, 500, 1_000, 2_000, 3_000, 5_000] as const;
+
+export interface Connection {
+  readonly phase: 'connecting' | 'live' | 'lost' | 'denied' | 'refused';
+  /** Since when it is lost, by the clock of this machine. */
+  readonly lostAtMs: number;
+  readonly attempts: number;
+  readonly problem: string;
+  /** When the last event came; 0 before the first of this view. */
+  readonly receivedAtMs: number;
+  /** What the server's clock said then. */
+  readonly serverAtMs: number;
+  /** A token was sent, and was not the right one. */
+  readonly isTokenWrong: boolean;
+}
+
+/** What a view makes of the events. `body` and `delta` are what the server's source sent. */
+export interface PictureBuilder<T> {
+  /** All parts have come. */
+  whole(parts: readonly unknown[]): T;
+  delta(picture: T, delta: unknown): T;
+}
+
+/** Snapshots: one part is everything. */
+export const wholePicture: PictureBuilder<unknown> = {
+  whole: ([body]) => body,
+  delta: (picture) => picture,
+};
+
+const START: Connection = {
+  phase: 'connecting',
+  lostAtMs: 0,
+  attempts: 0,
+  problem: '',
+  receivedAtMs: 0,
+  serverAtMs: 0,
+  isTokenWrong: false,
+};
+
+export interface Live {
+  readonly connection: Connection;
+  /** Undefined until the whole picture of this view has come. */
+  readonly picture: unknown;
+  retry(): void;
+}
+
+export function useLive(query: string | undefined, builder: PictureBuilder<unknown>): Live {
+  const [state, setState] = useState({ connection: START, picture: undefined as unknown, query });
+  const stream = useRef<LiveStream>(undefined);
+  useEffect(() => {
+    if (query === undefined) return;
+    setState((before) => ({ ...before, query, picture: undefined }));
+    const opened = new LiveStream(query, builder, (connection, picture) =>
+      setState({ connection, picture, query }),
+    );
+    stream.current = opened;
+    return () => opened.close();
+  }, [query, builder]);
+  const isOld = state.query !== query;
+  return {
+    connection: state.connection,
+    picture: isOld ? undefined : state.picture,
+    retry: () => stream.current?.retryNow(),
+  };
+}
+
+class LiveStream {
+  readonly #query: string;
+  readonly #builder: PictureBuilder<unknown>;
+  readonly #publish: (connection: Connection, picture: unknown) => void;
+  #connection = START;
+  #picture: unknown;
+  #parts: unknown[] = [];
+  #abort = new AbortController();
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #silence: ReturnType<typeof setTimeout> | undefined;
+  #isClosed = false;
+
+  constructor(
+    query: string,
+    builder: PictureBuilder<unknown>,
+    publish: (connection: Connection, picture: unknown) => void,
+  ) {
+    this.#query = query;
+    this.#builder = builder;
+    this.#publish = publish;
+    void this.#run();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#retry);
+    clearTimeout(this.#silence);
+    this.#abort.abort();
+  }
+
+  retryNow(): void {
+    clearTimeout(this.#retry);
+    this.#abort.abort();
+    this.#set({ ...this.#connection, problem: '' });
+    void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    const abort = new AbortController();
+    this.#abort = abort;
+    this.#parts = [];
+    try {
+      this.#expectMore(abort);
+      const response = await request(`/api/live${this.#query}`, { signal: abort.signal });
+      if (response.body === null) throw new TypeError('the answer has no body');
+      await readEvents(response.body, (event) => {
+        if (abort.signal.aborted) return;
+        this.#expectMore(abort);
+        if (event !== undefined) this.#take(event);
+      });
+      throw new TypeError('the server closed the stream');
+    } catch (thrown) {
+      if (this.#isClosed || this.#abort !== abort) return;
+      this.#fail(thrown, abort.signal.aborted);
+    }
+  }
+
+  #expectMore(abort: AbortController): void {
+    clearTimeout(this.#silence);
+    this.#silence = setTimeout(() => abort.abort(), SILENCE_MS);
+  }
+
+  #take({ event, data }: ReceivedEvent): void {
+    const message = JSON.parse(data) as {
+      readonly atMs: number;
+      readonly index: number;
+      readonly count: number;
+      readonly body: unknown;
+      readonly deltas: readonly unknown[];
+    };
+    if (event === 'part') {
+      if (message.index === 0) this.#parts = [];
+      this.#parts.push(message.body);
+      if (message.index + 1 === message.count) {
+        this.#picture = this.#builder.whole(this.#parts);
+        this.#parts = [];
+      }
+    } else if (event === 'delta') {
+      for (const delta of message.deltas) this.#picture = this.#builder.delta(this.#picture, delta);
+    } else return;
+    this.#set({ ...START, phase: 'live', receivedAtMs: Date.now(), serverAtMs: message.atMs });
+  }
+
+  #fail(thrown: unknown, isSilent: boolean): void {
+    clearTimeout(this.#silence);
+    const before = this.#connection;
+    if (thrown instanceof ServerProblem && thrown.status === 401) {
+      this.#set({ ...before, phase: 'denied', isTokenWrong: storedToken() !== '' });
+      return;
+    }
+    const isRefused = thrown instanceof ServerProblem && [400, 404].includes(thrown.status);
+    const attempts = before.attempts + 1;
+    this.#set({
+      ...before,
+      phase: isRefused ? 'refused' : 'lost',
+      lostAtMs: before.phase === 'lost' ? before.lostAtMs : Date.now(),
+      attempts,
+      problem: isSilent ? `nothing came for ${SILENCE_MS / 1_000} s` : problemOf(thrown),
+    });
+    const waitMs = RETRY_MS[Math.min(attempts, RETRY_MS.length) - 1] ?? 5_000;
+    this.#retry = setTimeout(() => void this.#run(), waitMs);
+  }
+
+  #set(connection: Connection): void {
+    this.#connection = connection;
+    this.#publish(connection, this.#picture);
+  }
+}
+
+function problemOf(thrown: unknown): string {
+  if (thrown instanceof ServerProblem) return thrown.message;
+  if (!(thrown instanceof TypeError)) return String(thrown);
+  return /fetch|network/i.test(thrown.message) ? 'the connection failed' : thrown.message;
+}

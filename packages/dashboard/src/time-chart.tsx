@@ -1,0 +1,130 @@
+// A chart over time, drawn by uPlot. It is redrawn when the data grows or the theme changes, and its last values
+// are in the text below it for those who cannot see it.
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import { formatShort } from './format.js';
+
+export interface ChartSeries {
+  readonly label: string;
+  /** A CSS variable. */
+  readonly color: string;
+  readonly isFilled?: boolean;
+}
+
+export interface TimeChartProps {
+  readonly title: string;
+  readonly series: readonly ChartSeries[];
+  /** Seconds since the epoch, then one row per series. */
+  readonly data: readonly (readonly number[])[];
+  readonly height?: number;
+}
+
+export function TimeChart({ title, series, data, height = 160 }: TimeChartProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const chart = useRef<uPlot>(undefined);
+  const names = series.map(({ label, color }) => `${label} ${color}`).join();
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return;
+    const create = () => {
+      chart.current?.destroy();
+      chart.current = new uPlot(optionsOf(element, series, height), aligned(data), element);
+    };
+    create();
+    const resized = new ResizeObserver(() => {
+      const width = Math.floor(element.clientWidth);
+      if (width > 0 && chart.current?.width !== width) chart.current?.setSize({ width, height });
+    });
+    resized.observe(element);
+    addEventListener('syncline:theme', create);
+    const dark = matchMedia('(prefers-color-scheme: dark)');
+    dark.addEventListener('change', create);
+    return () => {
+      resized.disconnect();
+      removeEventListener('syncline:theme', create);
+      dark.removeEventListener('change', create);
+      chart.current?.destroy();
+      chart.current = undefined;
+    };
+  }, [names, height]);
+  useEffect(() => {
+    chart.current?.setData(aligned(data));
+  }, [data]);
+  return (
+    <figure class="chart">
+      <div ref={place} class="chart-plot" aria-hidden="true" />
+      <figcaption>
+        <span class="visually-hidden">{title}, now: </span>
+        {series.map(({ label, color }, at) => (
+          <span key={label} class="legend">
+            <i class="legend-swatch" style={{ background: `var(${color})` }} />
+            {label} <b>{formatShort(data[at + 1]?.at(-1) ?? 0)}</b>
+          </span>
+        ))}
+      </figcaption>
+    </figure>
+  );
+}
+
+function aligned(data: readonly (readonly number[])[]): uPlot.AlignedData {
+  return data.map((row) => [...row]) as unknown as uPlot.AlignedData;
+}
+
+function optionsOf(
+  element: HTMLElement,
+  series: readonly ChartSeries[],
+  height: number,
+): uPlot.Options {
+  const style = getComputedStyle(element);
+  const color = (name: string) => style.getPropertyValue(name).trim();
+  const axis = {
+    stroke: color('--muted'),
+    grid: { stroke: color('--line'), width: 1 },
+    ticks: { show: false },
+    font: '11px system-ui, sans-serif',
+  };
+  return {
+    width: Math.max(120, Math.floor(element.clientWidth)),
+    height,
+    legend: { show: false },
+    cursor: { show: false },
+    padding: [8, 8, 0, 0],
+    scales: { y: { range: (_, __, max) => [0, Math.max(1, max * 1.1)] } },
+    axes: [
+      {
+        ...axis,
+        space: 80,
+        size: 26,
+        incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 3_600],
+        values: (_, splits) => splits.map((at) => new Date(at * 1_000).toLocaleTimeString('en-GB')),
+      },
+      { ...axis, size: 46, values: (_, splits) => splits.map(formatShort) },
+    ],
+    series: [
+      {},
+      ...series.map(({ label, color: name, isFilled }) => ({
+        label,
+        stroke: color(name),
+        width: 1.5,
+        points: { show: false },
+        ...(isFilled === true
+          ? { fill: `color-mix(in srgb, ${color(name)} 18%, transparent)` }
+          : {}),
+      })),
+    ],
+  };
+}
+
+/** Rates of the server, one sample per second up to now, as chart data. */
+export function rateData(
+  atMs: number,
+  histories: readonly (readonly number[])[],
+): readonly (readonly number[])[] {
+  const length = Math.max(1, ...histories.map((history) => history.length));
+  const times = Array.from({ length }, (_, at) => Math.round(atMs / 1_000) - (length - 1 - at));
+  const rows = histories.map((history) => [
+    ...Array.from({ length: length - history.length }, () => 0),
+    ...history,
+  ]);
+  return [times, ...rows];
+}

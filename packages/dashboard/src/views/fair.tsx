@@ -1,0 +1,250 @@
+// Trackers, and the cells of one as a heat map that moves.
+import { useEffect, useRef } from 'preact/hooks';
+import { formatCount, formatDuration, formatShort } from '../format.js';
+import { Badge, Card, Empty, Name } from '../marks.js';
+import type { FairPicture, TrackerPicture } from '../pictures.js';
+import { pathOf } from '../route.js';
+import { rateData, TimeChart } from '../time-chart.js';
+
+export function FairView({
+  picture,
+  serverAtMs,
+}: {
+  readonly picture: FairPicture;
+  readonly serverAtMs: number;
+}) {
+  const { trackers, shown } = picture;
+  const tracker = trackers.find((known) => known.tracker === shown);
+  const isUsed = trackers.some(({ streams, cells }) => streams > 0 || cells > 0);
+  const [deltas, refusals] = picture.rates;
+  return (
+    <>
+      {!picture.isReachable && (
+        <p class="banner">Redis cannot be reached, so instances do not share what they know.</p>
+      )}
+      <Card title="Traffic" aside={<span class="muted">per second</span>}>
+        <TimeChart
+          title="Deltas and refusals per second"
+          series={[
+            { label: 'deltas', color: '--busy', isFilled: true },
+            { label: 'refusals', color: '--bad' },
+          ]}
+          data={rateData(serverAtMs, [deltas?.history ?? [], refusals?.history ?? []])}
+        />
+      </Card>
+      <Card
+        title="Trackers"
+        aside={<span class="muted">{formatCount(picture.streams)} streams</span>}
+      >
+        {isUsed ? (
+          <TrackersTable picture={picture} />
+        ) : (
+          <Empty title="No instance is connected">
+            <p>
+              An instance joins with <code>createFairTracker</code> and a gRPC remote; see
+              docs/fair.md.
+            </p>
+          </Empty>
+        )}
+      </Card>
+      {tracker !== undefined && isUsed && <Cells picture={picture} tracker={tracker} />}
+    </>
+  );
+}
+
+function TrackersTable({ picture }: { readonly picture: FairPicture }) {
+  const [deltas, refusals] = picture.rates;
+  return (
+    <div class="scroll-x">
+      <table class="stack">
+        <thead>
+          <tr>
+            <th>Tracker</th>
+            <th class="number">Instances</th>
+            <th class="number">Deltas/s</th>
+            <th class="number">Refusals/s</th>
+            <th class="number">Cells</th>
+            <th>Decay</th>
+            <th>State</th>
+          </tr>
+        </thead>
+        <tbody>
+          {picture.trackers.map((tracker) => (
+            <tr key={tracker.tracker} class={tracker.tracker === picture.shown ? 'is-chosen' : ''}>
+              <td data-label="Tracker">
+                <a href={pathOf({ view: 'fair', tracker: tracker.tracker })}>
+                  <Name text={tracker.tracker} />
+                </a>
+              </td>
+              <td data-label="Instances" class="number">
+                {formatCount(tracker.instances)}
+              </td>
+              <td data-label="Deltas/s" class="number">
+                {formatShort(deltas?.byLabel[tracker.tracker] ?? 0)}
+              </td>
+              <td data-label="Refusals/s" class="number">
+                {formatShort(refusals?.byLabel[tracker.tracker] ?? 0)}
+              </td>
+              <td data-label="Cells" class="number">
+                {formatCount(tracker.cells)}
+              </td>
+              <td data-label="Decay">{tracker.config?.policy ?? 'by its clients'}</td>
+              <td data-label="State">
+                {tracker.streamsBehind > 0 ? (
+                  <Badge tone="warn">{tracker.streamsBehind} behind</Badge>
+                ) : (
+                  <Badge tone={tracker.streams > 0 ? 'good' : 'idle'}>
+                    {tracker.streams > 0 ? 'in step' : 'no streams'}
+                  </Badge>
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Cells({
+  picture,
+  tracker,
+}: {
+  readonly picture: FairPicture;
+  readonly tracker: TrackerPicture;
+}) {
+  const cells = picture.cells ?? [];
+  const top = cells.slice(0, 8);
+  return (
+    <Card
+      title={
+        <>
+          Cells of <Name text={tracker.tracker} />
+        </>
+      }
+      aside={<HeatLegend />}
+    >
+      {cells.length === 0 ? (
+        <Empty title="All cells are cool: no caller is throttled" />
+      ) : (
+        <>
+          <HeatMap cells={cells} tracker={tracker} />
+          <p class="muted">
+            Each column is a cell of one level. Callers are hashed to one cell per level and
+            throttled with the lowest probability among them. Callers themselves are known to the
+            instances only.
+          </p>
+          <div class="scroll-x">
+            <table class="stack">
+              <caption>Hottest cells</caption>
+              <thead>
+                <tr>
+                  <th>Level</th>
+                  <th class="number">Cell</th>
+                  <th class="number">Probability</th>
+                  <th>Changed</th>
+                </tr>
+              </thead>
+              <tbody>
+                {top.map(([seed, row, column, perMille, ageMs]) => (
+                  <tr key={`${seed}/${row}/${column}`}>
+                    <td data-label="Level">{row}</td>
+                    <td data-label="Cell" class="number">
+                      {column}
+                    </td>
+                    <td data-label="Probability" class="number">
+                      {(perMille / 10).toFixed(1)}%
+                    </td>
+                    <td data-label="Changed">
+                      {ageMs < 0 ? 'unknown' : `${formatDuration(ageMs)} ago`}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </>
+      )}
+    </Card>
+  );
+}
+
+function HeatLegend() {
+  return (
+    <span class="heat-legend" aria-hidden="true">
+      0% <i class="heat-scale" /> 100%
+    </span>
+  );
+}
+
+const ROW_HEIGHT = 28;
+
+function HeatMap({
+  cells,
+  tracker,
+}: {
+  readonly cells: NonNullable<FairPicture['cells']>;
+  readonly tracker: TrackerPicture;
+}) {
+  const place = useRef<HTMLCanvasElement>(null);
+  const rows = tracker.config?.levels ?? 1 + Math.max(0, ...cells.map(([, row]) => row));
+  const columns =
+    tracker.config?.columns ?? 1 + Math.max(0, ...cells.map(([, , column]) => column));
+  useEffect(() => {
+    const draw = () => {
+      if (place.current !== null) drawHeat(place.current, cells, { rows, columns });
+    };
+    draw();
+    const observer = new ResizeObserver(draw);
+    if (place.current !== null) observer.observe(place.current);
+    addEventListener('syncline:theme', draw);
+    return () => {
+      observer.disconnect();
+      removeEventListener('syncline:theme', draw);
+    };
+  }, [cells, rows, columns]);
+  const hot = cells.filter(([, , , perMille]) => perMille >= 100).length;
+  return (
+    <canvas
+      ref={place}
+      class="heat"
+      style={{ height: `${rows * ROW_HEIGHT}px` }}
+      role="img"
+      aria-label={`${rows} levels of ${columns} cells; ${hot} cells are above 10 percent`}
+    />
+  );
+}
+
+function drawHeat(
+  canvas: HTMLCanvasElement,
+  cells: NonNullable<FairPicture['cells']>,
+  { rows, columns }: { readonly rows: number; readonly columns: number },
+): void {
+  const scale = devicePixelRatio;
+  const width = canvas.clientWidth;
+  canvas.width = Math.round(width * scale);
+  canvas.height = Math.round(rows * ROW_HEIGHT * scale);
+  const context = canvas.getContext('2d');
+  if (context === null) return;
+  context.scale(scale, scale);
+  const style = getComputedStyle(canvas);
+  context.fillStyle = style.getPropertyValue('--heat-0');
+  for (let row = 0; row < rows; row += 1)
+    context.fillRect(0, row * ROW_HEIGHT + 2, width, ROW_HEIGHT - 4);
+  const step = width / columns;
+  const hot = style.getPropertyValue('--heat-1').trim();
+  // Cool ones first, so that a hot cell is never under its neighbour; taller for hot ones, not only darker.
+  for (const [, row, column, perMille] of cells.toReversed()) {
+    const heat = perMille / 1_000;
+    const height = (ROW_HEIGHT - 4) * Math.max(0.15, heat);
+    context.globalAlpha = 0.25 + 0.75 * heat;
+    context.fillStyle = hot;
+    context.fillRect(
+      column * step,
+      row * ROW_HEIGHT + ROW_HEIGHT - 2 - height,
+      Math.max(1.5, step - 0.5),
+      height,
+    );
+  }
+  context.globalAlpha = 1;
+}

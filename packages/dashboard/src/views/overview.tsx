@@ -1,0 +1,240 @@
+// The first view: problems first, then this node, each kind of state, and the peers.
+import { Age } from '../clock.js';
+import { formatBytes, formatCount, formatDuration, formatShort } from '../format.js';
+import { Badge, Card, Empty, Facts, Mark, Sparkline, type Tone } from '../marks.js';
+import type { OverviewPicture, PeerPicture, SlicePicture } from '../pictures.js';
+
+export function OverviewView({ picture }: { readonly picture: OverviewPicture }) {
+  const failing = picture.checks.filter(({ ok }) => !ok);
+  const remarks = picture.checks.filter(({ ok, reason }) => ok && reason !== undefined);
+  const badPeers = picture.peers.filter(({ state }) => state !== 'connected');
+  const problemsCount = failing.length + remarks.length + badPeers.length;
+  const tone: Tone = failing.length > 0 ? 'bad' : problemsCount > 0 ? 'warn' : 'good';
+  return (
+    <>
+      <section class={`hero hero-${tone}`} aria-label="Health">
+        <div class="hero-mark">
+          <Mark tone={tone} />
+        </div>
+        <div>
+          <p class="hero-title">{heroTitle(picture, problemsCount)}</p>
+          {problemsCount > 0 && (
+            <ul class="problems">
+              {failing.map(({ name, reason, isFatal }) => (
+                <li key={name}>
+                  <Badge tone="bad">{name}</Badge> {reason ?? 'not ready'}
+                  {isFatal && ' It lasts until a restart.'}
+                </li>
+              ))}
+              {badPeers.map((peer) => (
+                <li key={peer.nodeId}>
+                  <Badge tone={peerTone(peer)}>
+                    node {peer.nodeId} {peer.state}
+                  </Badge>{' '}
+                  since <Age atMs={peer.sinceMs} />
+                  {peer.lastError !== undefined && `: ${peer.lastError}`}
+                </li>
+              ))}
+              {remarks.map(({ name, reason }) => (
+                <li key={name}>
+                  <Badge tone="warn">{name}</Badge> {reason}
+                </li>
+              ))}
+            </ul>
+          )}
+        </div>
+      </section>
+      <div class="cards">
+        {picture.slices.map((slice) => (
+          <SliceCard key={slice.name} slice={slice} />
+        ))}
+      </div>
+      <div class="columns">
+        <Card title="This node">
+          <Facts
+            items={[
+              ['Node', picture.nodeId],
+              ['Cluster', picture.clusterId],
+              ['Version', `${picture.version} on Node ${picture.nodeVersion.replace(/^v/, '')}`],
+              ['Up', <>{formatDuration(picture.uptimeMs)} </>],
+              ['Data', picture.dataDir ?? 'in memory, gone with the process'],
+              ...picture.listeners.map(
+                ({ listener, host, port }) => [listener.toUpperCase(), `${host}:${port}`] as const,
+              ),
+            ]}
+          />
+        </Card>
+        <Card title="Peers">
+          {picture.peers.length === 0 ? (
+            <Empty title="This node is alone">
+              <p>
+                <code>syncline dev -n 3</code> starts a cluster on this machine.
+              </p>
+            </Empty>
+          ) : (
+            <PeersTable peers={picture.peers} />
+          )}
+        </Card>
+      </div>
+      {picture.limitsReached.length > 0 && (
+        <Card title="Limits that were reached">
+          <div class="scroll-x">
+            <table class="stack">
+              <thead>
+                <tr>
+                  <th>Limit</th>
+                  <th class="number">Times</th>
+                  <th>Last</th>
+                </tr>
+              </thead>
+              <tbody>
+                {picture.limitsReached.map(({ package: owner, limit, count, lastMs }) => (
+                  <tr key={`${owner}/${limit}`}>
+                    <td data-label="Limit">
+                      {owner} <b>{limit}</b>
+                    </td>
+                    <td data-label="Times" class="number">
+                      {formatCount(count)}
+                    </td>
+                    <td data-label="Last">
+                      <Age atMs={lastMs} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </Card>
+      )}
+    </>
+  );
+}
+
+function heroTitle({ nodeId, isReady }: OverviewPicture, problemsCount: number): string {
+  if (!isReady) return `Node ${nodeId} is not ready`;
+  if (problemsCount === 0) return `Node ${nodeId} is ready, nothing to report`;
+  return `Node ${nodeId} is ready, with ${problemsCount === 1 ? 'one remark' : `${problemsCount} remarks`}`;
+}
+
+const TITLES: Readonly<Record<string, string>> = {
+  fair: 'Fair buckets',
+  jobs: 'Job states',
+  sets: 'Sets',
+  streams: 'Streams',
+};
+
+function SliceCard({ slice }: { readonly slice: SlicePicture }) {
+  const [main] = slice.rates;
+  const tone: Tone =
+    slice.health.kind === 'ready' ? 'good' : slice.health.kind === 'failed' ? 'bad' : 'warn';
+  const facts = factsOf(slice);
+  return (
+    <a class="card slice" href={`/${slice.name}`}>
+      <header class="card-head">
+        <h2>{TITLES[slice.name] ?? slice.name}</h2>
+        <Badge tone={tone}>{slice.health.kind.replace('-', ' ')}</Badge>
+      </header>
+      {main === undefined ? (
+        <p class="big">
+          {facts[0]?.[1] ?? ''} <small>{facts[0]?.[0] ?? ''}</small>
+        </p>
+      ) : (
+        <div class="slice-rate">
+          <p class="big">
+            {formatShort(main.perSecond)} <small>{main.name}/s</small>
+          </p>
+          <Sparkline values={main.history} label={`${main.name} per second`} />
+        </div>
+      )}
+      <p class="slice-facts">
+        {facts.slice(main === undefined ? 1 : 0).map(([label, value]) => (
+          <span key={label}>
+            <b>{value}</b> {label}
+          </span>
+        ))}
+      </p>
+    </a>
+  );
+}
+
+/** The figures of a slice that say most, in the order of their weight. */
+function factsOf({ name, details }: SlicePicture): readonly (readonly [string, string])[] {
+  const number = (key: string) => {
+    const value = details[key];
+    return typeof value === 'number' ? value : 0;
+  };
+  const count = (label: string, key: string) =>
+    [number(key) === 1 ? label.replace(/s$/, '') : label, formatShort(number(key))] as const;
+  switch (name) {
+    case 'fair':
+      return [count('trackers', 'trackers'), count('streams', 'streams')];
+    case 'jobs':
+      return [count('jobs', 'jobs'), count('subscribers', 'subscribers')];
+    case 'sets':
+      return [
+        count('sets', 'sets'),
+        count('elements', 'elements'),
+        ['in memory', formatBytes(number('memoryBytes'))],
+      ];
+    case 'streams':
+      return [count('pipelines', 'pipelines')];
+    default:
+      return [];
+  }
+}
+
+export function peerTone({ state }: PeerPicture): Tone {
+  switch (state) {
+    case 'connected':
+      return 'good';
+    case 'behind':
+      return 'warn';
+    case 'connecting':
+      return 'busy';
+    case 'down':
+      return 'bad';
+  }
+}
+
+function PeersTable({ peers }: { readonly peers: readonly PeerPicture[] }) {
+  return (
+    <div class="scroll-x">
+      <table class="stack">
+        <thead>
+          <tr>
+            <th>Node</th>
+            <th>State</th>
+            <th class="number">Lag</th>
+            <th class="number">Unacked</th>
+            <th>Since</th>
+          </tr>
+        </thead>
+        <tbody>
+          {peers.map((peer) => (
+            <tr key={peer.nodeId}>
+              <td data-label="Node">
+                <span>
+                  <b>node {peer.nodeId}</b>
+                  <span class="address">{peer.address}</span>
+                </span>
+              </td>
+              <td data-label="State">
+                <Badge tone={peerTone(peer)}>{peer.state}</Badge>
+              </td>
+              <td data-label="Lag" class="number">
+                {formatShort(peer.lagOperations)} ops
+                {peer.lagOperations > 0 && `, ${formatDuration(peer.lagMs)}`}
+              </td>
+              <td data-label="Unacked" class="number">
+                {formatShort(peer.unackedOperations)}
+              </td>
+              <td data-label="Since">
+                <Age atMs={peer.sinceMs} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,122 @@
+// Pipelines that report to this node, one card per slot.
+
+import { useContext } from 'preact/hooks';
+import { Age, ServerClock, useNow } from '../clock.js';
+import { formatBytes, formatCount, formatDuration, formatShort, visible } from '../format.js';
+import { Badge, Card, Empty, Facts, Name, Sparkline, type Tone } from '../marks.js';
+import type { PipelinePicture, StreamsPicture } from '../pictures.js';
+
+/** A pipeline reports every second. */
+const SILENT_MS = 10_000;
+
+export function StreamsView({ picture }: { readonly picture: StreamsPicture }) {
+  if (picture.pipelines.length === 0) {
+    return (
+      <Card title="Pipelines">
+        <Empty title="No pipeline reports to this node">
+          <p>
+            A pipeline runs in your own process. It appears here when it sends its progress with{' '}
+            <code>PUT /api/streams/NAME</code>.
+          </p>
+        </Empty>
+      </Card>
+    );
+  }
+  return (
+    <div class="cards cards-wide">
+      {picture.pipelines.map((pipeline) => (
+        <PipelineCard key={`${pipeline.pipeline} ${pipeline.slot}`} pipeline={pipeline} />
+      ))}
+    </div>
+  );
+}
+
+function PipelineCard({ pipeline }: { readonly pipeline: PipelinePicture }) {
+  const now = useNow() + useContext(ServerClock);
+  const isSilent = now - pipeline.reportedAtMs > SILENT_MS;
+  const { watermarkMs, lastCheckpointMs, lastCheckpointBytes, lagRecords, heldBackBy, error } =
+    pipeline;
+  return (
+    <Card
+      class={isSilent ? 'is-old' : ''}
+      title={
+        <>
+          <Name text={pipeline.pipeline} /> <span class="muted">slot {pipeline.slot}</span>
+        </>
+      }
+      aside={
+        isSilent ? (
+          <Badge tone="bad">silent</Badge>
+        ) : (
+          <Badge tone={toneOf(pipeline)}>{visible(pipeline.state)}</Badge>
+        )
+      }
+    >
+      <div class="slice-rate">
+        <p class="big">
+          {formatShort(pipeline.recordsInPerSecond)} <small>records/s</small>
+        </p>
+        <Sparkline values={pipeline.rates} label="records per second" />
+      </div>
+      <Facts
+        items={[
+          ['Records in', formatCount(pipeline.recordsIn)],
+          ['Records out', formatCount(pipeline.recordsOut)],
+          [
+            'Lag',
+            typeof lagRecords === 'number' ? `${formatCount(lagRecords)} records` : 'unknown',
+          ],
+          [
+            'Watermark',
+            typeof watermarkMs === 'number' ? (
+              <Age key="watermark" atMs={watermarkMs} />
+            ) : (
+              'none yet'
+            ),
+          ],
+          [
+            'Held back by',
+            typeof heldBackBy === 'string' ? <Name key="held" text={heldBackBy} /> : 'nothing',
+          ],
+          [
+            'Checkpoint',
+            <Checkpoint key="checkpoint" atMs={lastCheckpointMs} bytes={lastCheckpointBytes} />,
+          ],
+          [
+            'Epoch',
+            `${formatCount(pipeline.epoch)}, generation ${formatCount(pipeline.generation)}`,
+          ],
+          ['Reported', <>{formatDuration(Math.max(0, now - pipeline.reportedAtMs))} ago</>],
+        ]}
+      />
+      {typeof error === 'string' && error !== '' && (
+        <p class="field-error">
+          <strong>Last error:</strong> {visible(error)}
+        </p>
+      )}
+    </Card>
+  );
+}
+
+function Checkpoint({
+  atMs,
+  bytes,
+}: {
+  readonly atMs: number | null | undefined;
+  readonly bytes: number | null | undefined;
+}) {
+  if (typeof atMs !== 'number') return <>none yet</>;
+  return (
+    <>
+      <Age atMs={atMs} />
+      {typeof bytes === 'number' && `, ${formatBytes(bytes)}`}
+    </>
+  );
+}
+
+function toneOf({ state, error }: PipelinePicture): Tone {
+  if (/fail/i.test(state) || (error ?? '') !== '') return 'bad';
+  if (/run/i.test(state)) return 'good';
+  if (/done|stop|finish|end/i.test(state)) return 'idle';
+  return 'busy';
+}

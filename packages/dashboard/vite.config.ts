@@ -1,0 +1,14 @@
+// How the page is built: everything into files of its own, because the server's policy allows nothing inline.
+import { defineConfig } from 'vite';
+
+export default defineConfig({
+  root: import.meta.dirname,
+  build: {
+    outDir: 'dist',
+    emptyOutDir: true,
+    assetsInlineLimit: 0,
+    modulePreload: false,
+    target: 'es2022',
+    reportCompressedSize: false,
+  },
+});

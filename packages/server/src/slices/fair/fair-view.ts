@@ -1,0 +1,49 @@
+// What the dashboard shows of fair: trackers with their instances and rates, and the cells of one as a heat map.
+import type { NamespaceFacts, StateService } from '@syncline/fair';
+import { type LiveView, snapshotSource } from '../../dashboard/live-view.js';
+import type { RateDefinition } from '../../dashboard/rate-history.js';
+import { serverLimits } from '../../limits.js';
+
+const INTERVAL_MS = 1_000;
+
+export const fairRates: readonly RateDefinition[] = [
+  { name: 'deltas', metric: 'syncline_fair_deltas_total', by: 'tracker' },
+  { name: 'refusals', metric: 'syncline_fair_rejected_messages_total', by: 'tracker' },
+];
+
+function withoutCells(namespace: NamespaceFacts): Omit<NamespaceFacts, 'highest'> {
+  const { highest: _, ...rest } = namespace;
+  return rest;
+}
+
+export function fairView(service: StateService): LiveView {
+  return {
+    name: 'fair',
+    parameters: ['tracker'],
+    open(query, { rates }) {
+      const chosen = query.get('tracker');
+      return snapshotSource(INTERVAL_MS, () => {
+        const { namespaces, ...status } = service.describe(serverLimits.liveCellsMax.value);
+        const shown =
+          namespaces.find(({ tracker }) => tracker === chosen) ??
+          // The busiest one: a page that has just been opened shows something that moves.
+          namespaces.toSorted((a, b) => b.cells - a.cells)[0];
+        const seeds = new Map(shown?.seeds.map(({ seed }, index) => [seed, index]));
+        return {
+          ...status,
+          rates: rates.of('fair'),
+          trackers: namespaces.map(withoutCells),
+          shown: shown?.tracker,
+          // Seed, row, column, per mille, age: a thousand cells as objects would be five times as long.
+          cells: shown?.highest.map(({ seed, row, column, probability, ageMs }) => [
+            seeds.get(seed) ?? 0,
+            row,
+            column,
+            Math.round(probability * 1_000),
+            Math.round(ageMs ?? -1),
+          ]),
+        };
+      });
+    },
+  };
+}

@@ -1,4 +1,4 @@
-// The pages that are made from the code, and the lists that they are made of. A package that declares
+// The pages and the dashboard that are made from the code, and the lists that they are made of. A package that declares
 // limits or metrics adds a line here.
 import { cliLimits } from '@syncline/cli';
 import { fairLimits, fairMetrics } from '@syncline/fair';
@@ -13,6 +13,7 @@ import { setsLimits, setsMetrics } from '@syncline/sets';
 import { streamsLimits } from '@syncline/streams';
 import { renderCommandsPage } from './commands-page.js';
 import { renderErrorsPage } from './errors-page.js';
+import { renderDashboard } from './grafana-dashboard.js';
 import { renderLimitsPage } from './limits-page.js';
 import { renderMetricsPage } from './metrics-page.js';
 
@@ -28,7 +29,7 @@ const limits = {
   server: serverLimits,
   cli: cliLimits,
 };
-const metrics = {
+export const metricLists = {
   server: serverMetrics,
   mesh: meshMetrics,
   fair: fairMetrics,
@@ -45,7 +46,10 @@ export function renderPages(): ReadonlyMap<string, string> {
     'docs/CONFIG.md': renderConfigDoc(),
     'docs/ERRORS.md': renderErrorsPage(),
     'docs/LIMITS.md': renderLimitsPage(limits),
-    'docs/METRICS.md': renderMetricsPage(metrics),
+    'docs/METRICS.md': renderMetricsPage(metricLists),
   };
-  return new Map(Object.entries(pages).map(([path, text]) => [path, `${text}\n${mark}\n`]));
+  return new Map([
+    ...Object.entries(pages).map(([path, text]) => [path, `${text}\n${mark}\n`] as const),
+    ['deploy/grafana/syncline.json', renderDashboard()],
+  ]);
 }

@@ -8,7 +8,9 @@ import { StepError } from '../bootstrap/step.mjs';
 
 export async function setup() {
   try {
-    await withBootstrapLock(() => ensureBuilt(['packages/cli', 'packages/testkit', 'examples']));
+    await withBootstrapLock(() =>
+      ensureBuilt(['packages/cli', 'packages/streams', 'packages/testkit', 'examples']),
+    );
   } catch (error) {
     if (!(error instanceof StepError)) throw error;
     say(`${error.message}\nThe programs that these tests start are those of an older build.`);

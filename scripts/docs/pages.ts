@@ -1,6 +1,6 @@
 // The pages and the dashboard that are made from the code, and the lists that they are made of. A package that declares
 // limits or metrics adds a line here.
-import { cliLimits } from '@syncline/cli';
+import { cliLimits, describeCli } from '@syncline/cli';
 import { fairLimits, fairMetrics } from '@syncline/fair';
 import { jobsLimits, jobsMetrics } from '@syncline/jobs';
 import { kernelLimits } from '@syncline/kernel';
@@ -11,6 +11,7 @@ import { serverLimits, serverMetrics } from '@syncline/server';
 import { renderConfigDoc } from '@syncline/server/config';
 import { setsLimits, setsMetrics } from '@syncline/sets';
 import { streamsLimits } from '@syncline/streams';
+import { renderCliPage } from './cli-page.js';
 import { renderCommandsPage } from './commands-page.js';
 import { renderErrorsPage } from './errors-page.js';
 import { renderDashboard } from './grafana-dashboard.js';
@@ -40,8 +41,9 @@ export const metricLists = {
 const mark = '<!-- Made from the code by "npm run docs"; edits are lost. -->';
 
 /** The text of each page by its path in the repository. */
-export function renderPages(): ReadonlyMap<string, string> {
+export async function renderPages(): Promise<ReadonlyMap<string, string>> {
   const pages = {
+    'docs/CLI.md': renderCliPage(await describeCli()),
     'docs/COMMANDS.md': renderCommandsPage(),
     'docs/CONFIG.md': renderConfigDoc(),
     'docs/ERRORS.md': renderErrorsPage(),

@@ -2,6 +2,7 @@
 //
 // Reading runs a little ahead of the reader (`readAheadBytes`), and not further: it costs bounded
 // memory, and a connection that nobody reads just now still notices that its peer is gone.
+// An accepted TCP socket reads into one buffer for all of them (shared-reads.ts). What is not read at once is copied.
 // The first write of a turn of the event loop leaves at once: mostly it is the only one, and holding it back
 // would cost more than it saves. Those behind it leave together, which saves a system call for each.
 //
@@ -14,6 +15,7 @@ import { Arrivals } from './arrivals.js';
 import { DrainWaiters } from './drain-waiters.js';
 import type { Address, ChunkReader, CloseReason, Connection } from './network.js';
 import { connectionError } from './network-error.js';
+import type { SharedReads } from './shared-reads.js';
 
 export interface SocketConnectionDeps {
   /** What is read and written. */
@@ -21,6 +23,8 @@ export interface SocketConnectionDeps {
   /** The TCP socket below a TLS stream, where a reset must go; otherwise the same one. */
   readonly transport: Socket;
   readonly peerUris: readonly string[];
+  /** Where the bytes of `socket` arrive, if not as its `data`. */
+  readonly reads?: SharedReads | undefined;
 }
 
 export interface SocketConnectionOptions {
@@ -59,7 +63,9 @@ export class SocketConnection implements Connection {
     this.#options = options;
     deps.transport.on('error', (error) => this.#fail(error));
     socket.on('error', (error) => this.#fail(error));
-    socket.on('data', (chunk: Uint8Array) => this.#arrive(chunk));
+    if (deps.reads === undefined)
+      socket.on('data', (chunk: Uint8Array) => this.#arrive(chunk, false));
+    else deps.reads.start((chunk) => this.#arrive(chunk, true));
     socket.on('end', () => this.#arrivals.close());
     this.closed = new Promise((resolve) => {
       socket.on('close', () => resolve(this.#finish()));
@@ -120,8 +126,8 @@ export class SocketConnection implements Connection {
     if (this.#socket.isPaused() && !this.#hasReadAhead()) this.#socket.resume();
   }
 
-  #arrive(chunk: Uint8Array): void {
-    this.#arrivals.offer(chunk);
+  #arrive(chunk: Uint8Array, isBorrowed: boolean): void {
+    this.#arrivals.offer(chunk, isBorrowed);
     if (this.#hasReadAhead()) this.#socket.pause();
   }
 

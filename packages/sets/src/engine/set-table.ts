@@ -167,7 +167,7 @@ export class SetTable {
     const words = this.#locate(list, index);
     const row = this.#names.insert(words, list, index);
     const slot = this.#freeSlots.pop() ?? this.#sets.length;
-    const name = list.bytes(index).slice();
+    const name = new Uint8Array(list.bytes(index)); // slice of a Buffer would be no copy
     const set = new SetEntry(name, positionOf(words), slot, new MemberTable(this.#heap));
     this.#sets[slot] = set;
     this.#nameBytes += name.length;

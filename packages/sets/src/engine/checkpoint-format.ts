@@ -197,6 +197,7 @@ export interface CheckpointVisitor {
   header(header: CheckpointHeader): void;
   /** Bytes from `start` to `end` of `buffer` are the name of the set that the following elements belong to. */
   set(buffer: Uint8Array, start: number, end: number): void;
+  /** The list of dots is used again for the next element. */
   element(start: number, end: number, dots: readonly Dot[], isNew: boolean): void;
   end(expected: { readonly elements: number } & Pick<Digest, 'liveDots' | 'xor'>): void;
 }
@@ -212,6 +213,8 @@ export class CheckpointDecoder {
   #counters: readonly number[] = [];
   #phase: 'header' | 'blocks' | 'done' = 'header';
   #at = 0;
+  /** Of the element that is being read. */
+  readonly #dots: Dot[] = [];
 
   constructor(path: string, visitor: CheckpointVisitor) {
     this.#path = path;
@@ -289,7 +292,8 @@ export class CheckpointDecoder {
       for (let count = this.#varint(payload); count > 0; count -= 1) {
         const start = this.#span(payload);
         const end = this.#at;
-        const dots: Dot[] = [];
+        const dots = this.#dots;
+        dots.length = 0;
         for (let left = this.#varint(payload); left > 0; left -= 1) dots.push(this.#dot(payload));
         if (dots.length === 0) this.#fail('an element has no dot');
         this.#visitor.element(start, end, dots, isNew);

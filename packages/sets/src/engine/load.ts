@@ -198,7 +198,8 @@ class OwnKeeper {
 
   see({ actor, base, count, start, end }: Operation, body: Uint8Array): void {
     if (actor !== this.#actor) return;
-    this.operations.push({ encoded: body.slice(start, end), base, last: base + count - 1 });
+    const encoded = new Uint8Array(body.subarray(start, end));
+    this.operations.push({ encoded, base, last: base + count - 1 });
     this.#bytes += end - start;
     while (this.#bytes > setsLimits.refillBytesMax.value)
       this.#bytes -= this.operations.shift()?.encoded.length ?? 0;
@@ -226,11 +227,18 @@ async function loadCheckpoint(
   const path = checkpointPath(number);
   const loader = new CheckpointLoader(state, identity, path, number);
   const decoder = new CheckpointDecoder(path, loader);
+  const read = (offset: number) => {
+    const chunk = files.readAt(path, offset, CHUNK_BYTES);
+    chunk.catch(() => {}); // it may be abandoned; who awaits it gets the error
+    return chunk;
+  };
+  let ahead = read(0);
   for (let offset = 0; ; ) {
-    const chunk = await files.readAt(path, offset, CHUNK_BYTES);
+    const chunk = await ahead;
     if (chunk.length === 0) break;
-    decoder.push(chunk);
     offset += chunk.length;
+    ahead = read(offset); // the disk works while elements are added
+    decoder.push(chunk);
     await progress(offset);
   }
   decoder.finish();

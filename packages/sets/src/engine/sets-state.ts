@@ -250,13 +250,15 @@ export class SetsState {
 
   /** Adds an element as a checkpoint has it. Without `isNew` it may be there already, with other dots. */
   load(set: SetEntry, list: ByteList, index: number, words: DotWords, isNew: boolean): void {
-    let row = 0;
     if (isNew) {
       this.#hash.write(list.view, list.start(index), list.end(index), this.#position);
-      row = set.table.insert(this.#position, list, index);
-    } else {
-      row = this.findOrInsert(set, list, index);
+      const added = set.table.insert(this.#position, list, index);
+      if (words.actor === SEVERAL_DOTS) this.digest.addAll(this.several.read(words));
+      else this.digest.add(words.actor, words.high, words.low);
+      this.write(set, added, words);
+      return;
     }
+    const row = this.findOrInsert(set, list, index);
     const before = this.#dotsOf(row);
     const added = this.several.read(words);
     this.digest.addAll(added);

@@ -119,10 +119,23 @@ export class SetTable {
     this.#touched.clear();
   }
 
+  /** How many watchers this turn has touched so far, for `untouch`. */
+  get touchedCount(): number {
+    return this.#touched.size;
+  }
+
+  /** The members are again what they were when `count` watchers were touched. */
+  untouch(count: number): void {
+    if (this.#touched.size <= count) return;
+    for (const watcher of [...this.#touched].slice(count)) {
+      watcher.isTouched = false;
+      this.#touched.delete(watcher);
+    }
+  }
+
   /** The members are what they were before the turn. */
   turnUndone(): void {
-    for (const watcher of this.#touched) watcher.isTouched = false;
-    this.#touched.clear();
+    this.untouch(0);
   }
 
   watch(watcher: Watcher, list: ByteList, index: number): void {

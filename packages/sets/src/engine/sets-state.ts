@@ -52,6 +52,8 @@ export class SetsState {
   #undo = new Int32Array(UNDO_FIRST * UNDO_WORDS);
   #undoLength = 0;
   #operationStart = 0;
+  /** Watchers that the turn had touched when the running operation began. */
+  #touchedBefore = 0;
   /** Our own counter before the turn; -1 when the turn has not moved it. */
   #ownCounterBefore = -1;
   /** The counters of other actors that the turn has moved, before it. */
@@ -127,6 +129,7 @@ export class SetsState {
 
   startOperation(): void {
     this.#operationStart = this.#undoLength;
+    this.#touchedBefore = this.sets.touchedCount;
   }
 
   /** To be called before a row changes. True when the running operation has touched it before. */
@@ -207,6 +210,7 @@ export class SetsState {
   /** Takes back what the running operation has changed; neither digest nor version know of it yet. */
   abandonOperation(): void {
     this.#revertTo(this.#operationStart);
+    this.sets.untouch(this.#touchedBefore);
   }
 
   // The end of a turn.

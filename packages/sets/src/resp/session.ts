@@ -226,13 +226,14 @@ export class Session implements RespSession, TurnMember {
         return undefined;
       }
       this.#deadlines.commandBegins(nowMs);
-      const start = writer.length;
+      const mark = writer.mark(); // a command may end the turn, and then the replies before it have left
       client.hasUsedSets = false;
       const answer = dispatch(this.#context);
       if (answer !== undefined) {
-        this.#waitFor(answer, writer.mark() - (writer.length - start));
+        this.#waitFor(answer, mark);
         return 'command';
       }
+      const start = writer.startOf(mark);
       const bytes = parser.commandBytes + writer.length - start;
       this.#answered(start);
       if (this.#isEnding) return undefined;

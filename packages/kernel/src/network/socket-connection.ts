@@ -2,20 +2,19 @@
 //
 // Reading runs a little ahead of the reader (`readAheadBytes`), and not further: it costs bounded
 // memory, and a connection that nobody reads just now still notices that its peer is gone.
-// An accepted TCP socket reads into one buffer for all of them (shared-reads.ts). What is not read at once is copied.
+// Accepted TCP sockets read into one buffer (see `shareReads`); what its reader does not take at once is copied.
 // The first write of a turn of the event loop leaves at once: mostly it is the only one, and holding it back
 // would cost more than it saves. Those behind it leave together, which saves a system call for each.
 //
 // K63  Not pulling stops the peer; at most about `readAheadBytes` are held for the reader.
 // K64  `closed` settles once, after every byte in order, and nothing here throws unhandled.
-import type { Socket } from 'node:net';
+import { type Server, Socket } from 'node:net';
 import { SynclineError } from '../error.js';
 import { formatAddress, plainHost } from './address.js';
 import { Arrivals } from './arrivals.js';
 import { DrainWaiters } from './drain-waiters.js';
 import type { Address, ChunkReader, CloseReason, Connection } from './network.js';
 import { connectionError } from './network-error.js';
-import type { SharedReads } from './shared-reads.js';
 
 export interface SocketConnectionDeps {
   /** What is read and written. */
@@ -183,4 +182,59 @@ function resetWhenDestroyed(transport: Socket): void {
     transport.destroy = destroy;
     return error ? transport.destroy(error) : transport.resetAndDestroy();
   };
+}
+
+interface AcceptedSocket {
+  _handle?: object | null;
+  _server?: Server | null;
+}
+
+/** The bytes of one socket, which are only valid during the call of `arrive`. */
+class SharedReads {
+  readonly #socket: Socket;
+  #arrive: ((chunk: Uint8Array) => void) | undefined;
+
+  constructor(accepted: AcceptedSocket, server: Server, buffer: Uint8Array) {
+    const callback = (bytesCount: number): boolean => {
+      this.#arrive?.(buffer.subarray(0, bytesCount));
+      return true;
+    };
+    const onread = { buffer, callback };
+    const options = { handle: accepted._handle, allowHalfOpen: true, pauseOnCreate: true, onread };
+    this.#socket = new Socket(options);
+    accepted._handle = null;
+    // The server counts its connections by it.
+    (this.#socket as AcceptedSocket)._server = server;
+    accepted._server = null;
+  }
+
+  get socket(): Socket {
+    return this.#socket;
+  }
+
+  start(arrive: (chunk: Uint8Array) => void): void {
+    this.#arrive = arrive;
+    this.#socket.resume();
+  }
+}
+
+/**
+ * Lets an accepted socket read into a buffer that is shared with others. Node allocates 64 KiB for each read and
+ * passes it through a stream, which costs a quarter of the time of a small request. `net.Socket` has the option
+ * `onread` for a buffer of one's own, but `net.Server` does not pass it on. So the handle of the accepted socket is
+ * moved to a new one with that option. The option `handle` and the two fields above are undocumented; where they are
+ * missing, the socket is used as it is.
+ */
+export function shareReads(
+  accepted: Socket,
+  server: Server,
+  buffer: Uint8Array,
+): { readonly socket: Socket; readonly reads: SharedReads | undefined } {
+  const inner = accepted as AcceptedSocket;
+  if (!inner._handle || inner._server !== server) {
+    accepted.resume();
+    return { socket: accepted, reads: undefined };
+  }
+  const reads = new SharedReads(inner, server, buffer);
+  return { socket: reads.socket, reads };
 }

@@ -2,8 +2,7 @@
 import { createServer, type Socket } from 'node:net';
 import { kernelLimits } from '../limits.js';
 import type { Connection, Network } from './network.js';
-import { shareReads } from './shared-reads.js';
-import { SocketConnection } from './socket-connection.js';
+import { SocketConnection, shareReads } from './socket-connection.js';
 import { dialTcp } from './tcp-dial.js';
 import { socketOptions, startListening } from './tcp-listen.js';
 import { type TcpNetworkOptions, tcpSettings } from './tcp-settings.js';

@@ -221,10 +221,11 @@ export class CheckpointDecoder {
     this.#visitor = visitor;
   }
 
-  push(chunk: Uint8Array): void {
+  /** Each step reads one block; others may run between two of them. */
+  *push(chunk: Uint8Array): Generator<void, void, undefined> {
     this.#rest = this.#rest.length === 0 ? asBuffer(chunk) : Buffer.concat([this.#rest, chunk]);
     if (this.#phase === 'header' && !this.#readHeader()) return;
-    while (this.#rest.length > 0 && this.#readBlock());
+    while (this.#rest.length > 0 && this.#readBlock()) yield;
   }
 
   finish(): void {

@@ -163,7 +163,7 @@ export interface RespPeer {
 
 export interface RespSession {
   /**
-   * Takes bytes as they arrived, cut anywhere. A promise asks to wait with the next chunk: enough is
+   * Takes bytes as they arrived, cut anywhere; afterwards they may change. A promise asks to wait with the next chunk: enough is
    * waiting already. What the client did wrong is an answer and never a throw.
    */
   push(chunk: Uint8Array): Promise<void> | undefined;

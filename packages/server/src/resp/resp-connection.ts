@@ -50,6 +50,7 @@ export class RespConnection {
       end: () => this.#end(),
     });
     connection.readBy({
+      isBorrowing: true,
       take: (chunk) => this.#take(chunk),
       end: () => this.finish('client-ended'),
     });

@@ -32,7 +32,10 @@ export type SinkContract = 'transactional' | 'idempotent' | 'dedup-at-consumer';
 export interface SinkMark {
   readonly pipeline: string;
   readonly generation: number;
+  /** The highest epoch that the target holds completely; 0 if it holds none. */
   readonly epoch: number;
+  /** A higher epoch of which the target holds only the first rows. It counts when epochs are compared with the store. */
+  readonly partial?: number;
 }
 
 export type CommitResult = 'committed' | 'already';
@@ -80,6 +83,11 @@ export interface OutboxSink {
   readonly uid: string;
   readonly contract: SinkContract;
   mark(): Promise<SinkMark | null>;
+  /**
+   * Raises the target's fence before anything is delivered in a new generation, and returns what the target
+   * holds from then on: an older writer can add nothing behind this call. Throws `fenced` or `conflict`.
+   */
+  claim?(fence: Fence, signal: AbortSignal): Promise<SinkMark | null>;
   deliver(part: OutboxPart, fence: Fence, signal: AbortSignal): Promise<CommitResult>;
   close?(): Promise<void>;
 }

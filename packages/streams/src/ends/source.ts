@@ -26,6 +26,8 @@ export interface Source<T, P extends Json = Json> {
   read(partition: string, from: P | null, signal: AbortSignal): AsyncIterable<SourceBatch<T, P>>;
   /** A hint that nothing up to these positions will be read again. May be repeated or missing. */
   ack?(positions: ReadonlyMap<string, P>): Promise<void>;
+  /** Called when a run ends. The next call of another method opens the source again. */
+  close?(): Promise<void>;
 }
 
 export interface SourceBatch<T, P extends Json = Json> {

@@ -1,0 +1,93 @@
+// What sources that read from a server share: waiting until it can be reached, and decoding its records.
+import {
+  abortedError,
+  backoffMs,
+  type Clock,
+  createSystemClock,
+  createSystemRandom,
+  type Random,
+  SynclineError,
+} from '@syncline/kernel';
+import { streamsLimits } from '../limits.js';
+import type { BadItem } from './source.js';
+
+export interface ServerSourceDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export function systemDeps(): ServerSourceDeps {
+  return { clock: createSystemClock(), random: createSystemRandom() };
+}
+
+/**
+ * Repeats `attempt` while its error is retryable, for as long as the signal allows: a source has nothing
+ * better to do than wait for its server. Anything else is thrown at once.
+ */
+export async function whenReachable<R>(
+  { clock, random }: ServerSourceDeps,
+  signal: AbortSignal,
+  attempt: () => Promise<R>,
+): Promise<R> {
+  const waits = {
+    initialMs: 50,
+    maxMs: streamsLimits.sourceRetryMaxMs.value,
+    jitter: 'half',
+  } as const;
+  for (let failures = 0; ; failures += 1) {
+    if (signal.aborted) throw abortedError('reading', signal);
+    try {
+      return await attempt();
+    } catch (thrown) {
+      if (signal.aborted) throw abortedError('reading', signal);
+      if (!SynclineError.from(thrown).retryable) throw thrown;
+    }
+    await clock.sleep(backoffMs(failures, waits, random), signal);
+  }
+}
+
+/** Collects the decoded records of one batch. */
+export class RecordBatch<T> {
+  readonly items: T[] = [];
+  readonly bad: BadItem[] = [];
+  #bytes = 0;
+
+  get count(): number {
+    return this.items.length + this.bad.length;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get isFull(): boolean {
+    const { batchItemsMax, batchBytesMax } = streamsLimits;
+    return this.count >= batchItemsMax.value || this.#bytes >= batchBytesMax.value;
+  }
+
+  /** A record that is too long, or that `decode` refuses, becomes a bad item. */
+  add(raw: Uint8Array, decode: () => T): void {
+    this.#bytes += raw.length;
+    const bytesMax = streamsLimits.recordBytesMax.value;
+    if (raw.length > bytesMax) {
+      this.#addBad(raw, `the record has ${raw.length} bytes, at most ${bytesMax} are allowed`);
+      return;
+    }
+    try {
+      this.items.push(decode());
+    } catch (thrown) {
+      this.#addBad(raw, thrown instanceof Error ? thrown.message : String(thrown));
+    }
+  }
+
+  #addBad(raw: Uint8Array, reason: string): void {
+    this.bad.push({ at: this.items.length, raw, reason });
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The default decoder: the whole record is one JSON value in UTF-8. */
+export function decodeJson<T>(bytes: Uint8Array): T {
+  return JSON.parse(utf8.decode(bytes)) as T;
+}

@@ -62,11 +62,6 @@ export const streamsLimits = defineLimits({
     unit: 'bytes',
     why: 'Bytes that are encoded or decoded in one turn of the event loop; one larger entry passes alone.',
   },
-  recordBytesMax: {
-    value: 1024 * 1024,
-    unit: 'bytes',
-    why: 'One record of a source, such as a line of a file. A longer one is a bad record.',
-  },
   partitionsMax: {
     value: 1_024,
     unit: 'entries',
@@ -76,16 +71,6 @@ export const streamsLimits = defineLimits({
     value: 2,
     unit: 'entries',
     why: 'Batches that are read ahead per partition. Then its source waits.',
-  },
-  batchItemsMax: {
-    value: 512,
-    unit: 'entries',
-    why: 'Items that move between operators at once: enough to make the cost of a call vanish, few enough to stay in the cache.',
-  },
-  batchBytesMax: {
-    value: 1024 * 1024,
-    unit: 'bytes',
-    why: 'Raw bytes of one batch of a source.',
   },
   outputsPerItemMax: {
     value: 10_000,
@@ -226,6 +211,21 @@ export const streamsLimits = defineLimits({
     value: 500,
     unit: 'entries',
     why: 'Rows that one script writes: a few milliseconds in which Redis serves no other client. A larger part takes several scripts.',
+  },
+  natsConnectTimeoutMs: {
+    value: 2_000,
+    unit: 'ms',
+    why: 'A connection to NATS that is not ready by then is given up, and retried with backoff.',
+  },
+  natsPullMs: {
+    value: 2_000,
+    unit: 'ms',
+    why: 'How long one pull waits for messages. Between pulls the source checks that the stream is still the same.',
+  },
+  natsConsumerIdleMs: {
+    value: 60_000,
+    unit: 'ms',
+    why: 'The server removes a consumer that has not pulled for this long. A source that was held back creates another one.',
   },
   sourceRetryMaxMs: {
     value: 5_000,

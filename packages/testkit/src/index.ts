@@ -19,7 +19,12 @@ export {
   startFaultProxy,
 } from './fault-proxy/fault-proxy.js';
 export type { ProxyDirection, ProxyFaults } from './fault-proxy/faults.js';
-export { type RedisServer, startRedis } from './redis-server.js';
+export {
+  type LocalService,
+  type RedisServer,
+  startNats,
+  startRedis,
+} from './local-service.js';
 export { registerWorkload } from './register/register-workload.js';
 export { allFaults } from './simulation/faults/all-faults.js';
 export { runSeed, type SeedOptions, type SeedResult } from './simulation/run-seed.js';

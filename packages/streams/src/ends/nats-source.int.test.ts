@@ -1,0 +1,168 @@
+import { type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { type LocalService, startNats } from '@syncline/testkit';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sourceSuite } from '../conformance/source-suite.js';
+import { type NatsPosition, natsSource } from '../nats.js';
+import type { Json, SourceBatch } from './source.js';
+
+let nats: LocalService;
+let connection: NatsConnection;
+let manager: JetStreamManager;
+
+beforeAll(async () => {
+  nats = await startNats();
+  connection = await connect({ servers: nats.url });
+  manager = await jetstreamManager(connection);
+});
+afterAll(async () => {
+  await connection.close();
+  await nats[Symbol.asyncDispose]();
+});
+
+const signal = new AbortController().signal;
+
+async function newStream(config: object = {}): Promise<void> {
+  await manager.streams.delete('in').catch(() => false);
+  await manager.streams.add({ name: 'in', subjects: ['in.>'], ...config });
+}
+
+async function publish(...records: readonly Json[]): Promise<void> {
+  const client = jetstream(connection);
+  await Promise.all(records.map((record) => client.publish('in.a', JSON.stringify(record))));
+}
+
+function open(more: { readonly allowGaps?: boolean; readonly follow?: boolean } = {}) {
+  return natsSource<Json>({ uid: 'in', servers: nats.url, streams: ['in'], ...more });
+}
+
+async function nextBatch(
+  from: NatsPosition | null,
+  more: { readonly allowGaps?: boolean } = {},
+): Promise<SourceBatch<Json, NatsPosition>> {
+  for await (const batch of open(more).read('in', from, signal)) return batch;
+  throw new Error('the source ended');
+}
+
+describe('natsSource', () => {
+  const losses = {
+    'trimmed past the position': async () => void (await manager.streams.purge('in', { seq: 6 })),
+    'a message behind the position deleted': async () =>
+      void (await manager.streams.deleteMessage('in', 4)),
+    deleted: async () => void (await manager.streams.delete('in')),
+    'created again with as many messages': async () => {
+      await newStream();
+      await publish(0, 1, 2, 3, 4, 5);
+    },
+    'created again and still shorter': async () => {
+      await newStream();
+      await publish(0);
+    },
+  };
+  // A message deleted from the middle is noticed where it is missing, not by looking at the stream.
+  const seenWhenReading = 'a message behind the position deleted';
+  const cases = sourceSuite(
+    async () => {
+      await newStream();
+      return {
+        open,
+        partition: 'in',
+        append: (records) => publish(...records),
+        appendBad: async () => void (await jetstream(connection).publish('in.a', '{broken')),
+        losses,
+        [Symbol.asyncDispose]: async () => {},
+      };
+    },
+    Object.keys(losses).filter((name) => name !== seenWhenReading),
+  );
+  test.each(cases)('$name', ({ run }) => run());
+
+  test('T20 a message deleted from the middle is noticed, unless gaps are allowed', async () => {
+    await newStream();
+    await publish(1, 2, 3);
+    const { position } = await nextBatch(null);
+    await publish(4, 5);
+    await losses[seenWhenReading]();
+    await expect(nextBatch(position)).rejects.toMatchObject({ code: 'position-lost' });
+    expect((await nextBatch(position, { allowGaps: true })).items).toEqual([5]);
+  });
+
+  test('T20 a stream that is created again while a reader waits is noticed', async () => {
+    await newStream();
+    await publish(1, 2);
+    const batches = open().read('in', null, signal)[Symbol.asyncIterator]();
+    await batches.next();
+    const waiting = batches.next();
+    const lost = expect(waiting).rejects.toMatchObject({ code: 'position-lost' });
+    await newStream();
+    await publish(1, 2, 3);
+    await lost;
+  });
+
+  test.each([
+    { max_msgs_per_subject: 1 },
+    { allow_rollup_hdrs: true },
+    { retention: 'interest' },
+    { retention: 'workqueue' },
+  ])('streams that delete from the middle are refused: %o', async (config) => {
+    await newStream(config);
+    await expect(nextBatch(null)).rejects.toMatchObject({ code: 'invalid-argument' });
+  });
+
+  test('a waiting reader receives messages as they come, with the number that wait behind', async () => {
+    await newStream();
+    const stop = new AbortController();
+    const batches = open().read('in', null, stop.signal)[Symbol.asyncIterator]();
+    const waiting = batches.next();
+    await publish('first');
+    expect((await waiting).value).toMatchObject({ items: ['first'], lagRecords: 0 });
+    stop.abort();
+    await expect(batches.next()).rejects.toMatchObject({ code: 'aborted' });
+  });
+
+  test('a finite source ends where the stream ended when it was opened', async () => {
+    await newStream();
+    const ends: (boolean | undefined)[] = [];
+    for await (const { end } of open({ follow: false }).read('in', null, signal)) ends.push(end);
+    expect(ends).toEqual([true]);
+    await publish(...Array.from({ length: 700 }, (_, index) => index));
+    const items: Json[] = [];
+    for await (const batch of open({ follow: false }).read('in', null, signal))
+      items.push(...batch.items);
+    expect(items).toHaveLength(700);
+  });
+
+  test('a missing stream is named, and T28 a position beyond 2^53 is refused', async () => {
+    await manager.streams.delete('in').catch(() => false);
+    await expect(nextBatch(null)).rejects.toMatchObject({ code: 'not-found' });
+    await newStream();
+    const { created } = await manager.streams.info('in');
+    const position = { created, seq: '9007199254740993' };
+    await expect(open().check('in', position, signal)).rejects.toMatchObject({
+      code: 'bad-record',
+    });
+  });
+});
+
+test('T20 a source waits for a killed server and goes on behind its position', async () => {
+  await using own = await startNats();
+  const client = await connect({ servers: own.url, waitOnFirstConnect: true });
+  const streams = await jetstreamManager(client);
+  await streams.streams.add({ name: 'in', subjects: ['in.>'] });
+  const js = jetstream(client);
+  await js.publish('in.a', '1');
+  const source = natsSource<Json>({ uid: 'in', servers: own.url, streams: ['in'] });
+  const stop = new AbortController();
+  const batches = source.read('in', null, stop.signal)[Symbol.asyncIterator]();
+  expect((await batches.next()).value).toMatchObject({ items: [1] });
+  const waiting = batches.next();
+  await own.kill();
+  await own.start();
+  const again = await connect({ servers: own.url });
+  await jetstream(again).publish('in.a', '2');
+  expect((await waiting).value).toMatchObject({ items: [2] });
+  stop.abort();
+  await expect(batches.next()).rejects.toMatchObject({ code: 'aborted' });
+  await again.close();
+  await client.close();
+});

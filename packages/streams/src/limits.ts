@@ -227,6 +227,16 @@ export const streamsLimits = defineLimits({
     unit: 'ms',
     why: 'The server removes a consumer that has not pulled for this long. A source that was held back creates another one.',
   },
+  deduplicatorIdsMax: {
+    value: 100_000,
+    unit: 'entries',
+    why: 'Ids that a deduplicator remembers for deliveries out of order, about 10 MB. Older ones are forgotten; `windowIds` changes the number.',
+  },
+  deduplicatorSinksMax: {
+    value: 1_024,
+    unit: 'entries',
+    why: 'Sinks whose ordered deliveries one deduplicator follows. Further ones are refused.',
+  },
   sourceRetryMaxMs: {
     value: 5_000,
     unit: 'ms',

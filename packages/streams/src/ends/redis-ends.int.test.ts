@@ -95,7 +95,7 @@ describe('redisStreamSource', () => {
     await addRecords('in', 'first');
     expect((await waiting).value).toMatchObject({ items: ['first'] });
     const next = batches.next();
-    await admin.client('KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     await addRecords('in', 'second');
     expect((await next).value).toMatchObject({ items: ['second'] });
     stop.abort();

@@ -4,7 +4,7 @@
 // succeeds, also by later processes, so it must recognise what it has already done.
 import type { Key } from '../state/key.js';
 import type { LogicalTime } from '../state/version.js';
-import type { Json } from './source.js';
+import type { EndPorts, Json } from './source.js';
 
 /** Who writes. Sinks that have a memory of their own refuse anyone older, or equally old and unequal. */
 export interface Fence {
@@ -43,6 +43,8 @@ export type CommitResult = 'committed' | 'already';
 export interface Sink<T, Txn = unknown> {
   readonly uid: string;
   readonly contract: SinkContract;
+  /** Called once before anything else. */
+  attach?(ports: EndPorts): void;
   /** What the target holds; null if it holds nothing or keeps no memory. */
   mark(): Promise<SinkMark | null>;
   /** Commits what is owed and aborts everything else below the fence. */

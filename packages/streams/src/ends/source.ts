@@ -4,6 +4,17 @@
 // from there after a restart. The source must then give the same records in the same order, until a later
 // position has been acknowledged.
 
+import type { Clock, Files, Logger } from '@syncline/kernel';
+
+/** What a run lends to its sources and sinks, so that a simulation can stand in for the real world. */
+export interface EndPorts {
+  readonly files: Files;
+  /** A path of the user's, as `files` wants it. */
+  path(path: string): string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
 /** A value that survives JSON unchanged. Positions and transaction handles are such values. */
 export type Json =
   | null
@@ -16,6 +27,8 @@ export type Json =
 export interface Source<T, P extends Json = Json> {
   /** Names the source in checkpoints: a lower-case letter, then up to 62 letters, digits or dashes. */
   readonly uid: string;
+  /** Called once before anything else. Sources without files need not care. */
+  attach?(ports: EndPorts): void;
   /** True if every partition ends. Runs over finite sources only are ordered strictly by default. */
   readonly isFinite: boolean;
   /** Asked at the start and every 30 s. New partitions are read from their beginning. */

@@ -4,6 +4,35 @@ export {
   type EmbeddedStateOptions,
   embeddedState,
 } from './embedded/embedded-state.js';
+export {
+  type CallbackContext,
+  type CallbackSinkOptions,
+  callbackSink,
+  createDeduplicator,
+  type Deduplicator,
+  type DeduplicatorOptions,
+} from './ends/callback-sink.js';
+export type {
+  CommitResult,
+  Fence,
+  OutboxPart,
+  OutboxRow,
+  OutboxSink,
+  Output,
+  Sink,
+  SinkContract,
+  SinkMark,
+} from './ends/sink.js';
+export type { BadItem, EndPorts, Json, Source, SourceBatch } from './ends/source.js';
+export {
+  type MemoryTarget,
+  type MemoryTransaction,
+  memoryTarget,
+  type TransactionMark,
+  type TransactionSinkOptions,
+  type TransactionTarget,
+  transactionSink,
+} from './ends/transaction-sink.js';
 export { streamsLimits } from './limits.js';
 export {
   type MemoryStateDeps,

@@ -27,6 +27,11 @@ export {
 } from './local-service.js';
 export { registerWorkload } from './register/register-workload.js';
 export { allFaults } from './simulation/faults/all-faults.js';
+export {
+  type EditedPackage,
+  loadEdited,
+  type SourceEdit,
+} from './simulation/load-edited.js';
 export { runSeed, type SeedOptions, type SeedResult } from './simulation/run-seed.js';
 export { type RunSeedsOptions, runSeeds, type SeedsReport } from './simulation/run-seeds.js';
 export { runSimCommand, type SimCommandDeps } from './simulation/sim-command.js';

@@ -1,11 +1,13 @@
+import type { ConformanceCase } from '@syncline/kernel/testing';
 import type { RedisServer } from '@syncline/testkit';
-import { startRedis } from '@syncline/testkit';
+import { loadEdited, startRedis } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { sinkSuite } from '../conformance/sink-suite.js';
 import { sourceSuite } from '../conformance/source-suite.js';
+import * as code from '../redis.js';
 import { redisKvSink, redisStreamSink, redisStreamSource } from '../redis.js';
-import type { Fence, OutboxPart, OutboxSink } from './sink.js';
+import type { Fence, OutboxPart } from './sink.js';
 import type { Json, SourceBatch } from './source.js';
 
 let redis: RedisServer;
@@ -53,39 +55,134 @@ async function nextBatch(
   throw new Error('the source ended');
 }
 
-describe('redisStreamSource', () => {
-  const trimmed = 'trimmed past the position';
-  const losses = {
-    [trimmed]: async () => void (await admin.xtrim('in', 'MAXLEN', 2)),
-    deleted: async () => void (await admin.del('in')),
-    'emptied and filled again': async () => {
-      await admin.xtrim('in', 'MAXLEN', 0);
-      await addRecords('in', 1, 2, 3);
-    },
-    'created again with the same ids': async () => {
-      const entries = await admin.xrange('in', '-', '+');
-      await admin.del('in');
-      for (const [id] of entries) await admin.xadd('in', id, 'value', '"other"');
-    },
-    'an entry behind the position deleted': async () => {
-      const last = (await admin.xrevrange('in', '+', '-', 'COUNT', 1))[0]?.[0] ?? '';
-      await admin.xdel('in', last);
-    },
-    flushed: async () => void (await admin.flushall()),
-  };
-  const cases = sourceSuite(
-    async () => ({
+const losses = {
+  'trimmed past the position': async () => void (await admin.xtrim('in', 'MAXLEN', 2)),
+  deleted: async () => void (await admin.del('in')),
+  'emptied and filled again': async () => {
+    await admin.xtrim('in', 'MAXLEN', 0);
+    await addRecords('in', 1, 2, 3);
+  },
+  'created again with the same ids': async () => {
+    const entries = await admin.xrange('in', '-', '+');
+    await admin.del('in');
+    for (const [id] of entries) await admin.xadd('in', id, 'value', '"other"');
+  },
+  'an entry behind the position deleted': async () => {
+    const last = (await admin.xrevrange('in', '+', '-', 'COUNT', 1))[0]?.[0] ?? '';
+    await admin.xdel('in', last);
+  },
+  flushed: async () => void (await admin.flushall()),
+};
+
+type Code = typeof code;
+
+const sourceCases = (by: Code) =>
+  sourceSuite(async () => {
+    await admin.flushall();
+    return {
       open: () =>
-        redisStreamSource<Json>({ uid: 'in', url: redis.url, streams: ['in'], ack: 'trim' }),
+        by.redisStreamSource<Json>({ uid: 'in', url: redis.url, streams: ['in'], ack: 'trim' }),
       partition: 'in',
       append: (records) => addRecords('in', ...records),
       appendBad: async () => void (await admin.xadd('in', '*', 'value', '{broken')),
       losses,
       [Symbol.asyncDispose]: async () => {},
-    }),
-    Object.keys(losses),
+    };
+  }, Object.keys(losses));
+
+const streamSinkCases = (by: Code) =>
+  sinkSuite(
+    async () => {
+      await admin.flushall();
+      return {
+        open: () => by.redisStreamSink({ uid: 'out', url: redis.url, stream: 'out' }),
+        visible: () => valuesIn('out'),
+        [Symbol.asyncDispose]: async () => {},
+      };
+    },
+    { remembers: true },
   );
-  test.each(cases)('$name', ({ run }) => run());
+
+/** Each row sets a field and raises a counter, which shows rows that are applied twice. */
+const kvSinkCases = (by: Code) =>
+  sinkSuite(
+    async () => {
+      await admin.flushall();
+      const open = () =>
+        by.redisKvSink({
+          uid: 'kv',
+          url: redis.url,
+          prefix: 'kv:',
+          write: ({ value }) => [
+            { kind: 'set-field', key: 'rows', field: String(value), value: String(value) },
+            { kind: 'increment-field', key: 'total', field: 'count', by: 1 },
+          ],
+        });
+      const visible = async () => {
+        const rows = Object.values(await admin.hgetall('kv:rows')).map(Number);
+        const count = Number((await admin.hget('kv:total', 'count')) ?? 0);
+        expect(count, 'each row was counted once').toBe(rows.length);
+        return rows.sort((left, right) => left - right);
+      };
+      return { open, visible, [Symbol.asyncDispose]: async () => {} };
+    },
+    { remembers: true },
+  );
+
+/** Entries above 2^53, with one of them deleted behind the position. */
+async function readBigIds(by: Code): Promise<void> {
+  const big = '9007199254740993';
+  const options = { uid: 'in', url: redis.url, streams: ['in'] };
+  await admin.flushall();
+  await admin.xadd('in', `${big}-1`, 'value', '1');
+  await admin.xadd('in', `${big}-18446744073709551614`, 'value', '2');
+  const { position } = await nextBatch(null);
+  expect(position).toMatchObject({ id: `${big}-18446744073709551614` });
+  await admin.xadd('in', `${big}-18446744073709551615`, 'value', '3');
+  await admin.xadd('in', '9007199254740994-1', 'value', '4');
+  await admin.xdel('in', `${big}-18446744073709551615`);
+  const source = by.redisStreamSource<Json>(options);
+  const at = position as { readonly id: string; readonly crc: number };
+  await expect(source.check('in', at, signal)).rejects.toMatchObject({ code: 'position-lost' });
+  await source.close?.();
+  expect((await nextBatch(position, { allowGaps: true })).items).toEqual([4]);
+}
+
+/** Epoch 2 and half of 3 are acknowledged, and gone when Redis comes back. */
+async function loseEpochs(by: Code): Promise<void> {
+  await using own = await startRedis();
+  const client = new Redis(own.url, { maxRetriesPerRequest: 50 });
+  client.on('error', () => undefined);
+  const sink = by.redisStreamSink({ uid: 'out', url: own.url, stream: 'out' });
+  const next = by.redisStreamSink({ uid: 'out', url: own.url, stream: 'out' });
+  try {
+    await sink.claim?.(fence, signal);
+    await sink.deliver(part(1, [1]), fence, signal);
+    await client.save();
+    await sink.deliver(part(2, [2]), fence, signal);
+    await sink.deliver(part(3, [3], { isLast: false }), fence, signal);
+    await own.kill();
+    const deliver = () => sink.deliver(part(4, [4]), fence, signal);
+    await expect(deliver()).rejects.toMatchObject({ code: 'unavailable', retryable: true });
+    await own.start();
+    await expect(deliver()).rejects.toMatchObject({
+      code: 'out-of-step',
+      details: { sinkEpoch: 1 },
+    });
+    const later = { ...fence, generation: 2, token: 't2' };
+    expect(await next.claim?.(later, signal)).toMatchObject({ epoch: 1, generation: 1 });
+    for (const epoch of [1, 2, 3, 4]) await next.deliver(part(epoch, [epoch]), later, signal);
+    const entries = await client.xrange('out', '-', '+');
+    expect(entries.map(([id]) => id)).toEqual(['1-0', '2-0', '3-0', '4-0']);
+  } finally {
+    await sink.close?.();
+    await next.close?.();
+    client.disconnect();
+  }
+}
+
+describe('redisStreamSource', () => {
+  test.each(sourceCases(code))('$name', ({ run }) => run());
 
   test('a waiting reader receives entries as they are added, and survives a frozen connection', async () => {
     const source = redisStreamSource<Json>({ uid: 'in', url: redis.url, streams: ['in'] });
@@ -119,18 +216,7 @@ describe('redisStreamSource', () => {
     await source.close?.();
   });
 
-  test('T28 ids beyond 2^53 are compared exactly', async () => {
-    const big = '9007199254740993';
-    await admin.xadd('in', `${big}-1`, 'value', '1');
-    await admin.xadd('in', `${big}-18446744073709551614`, 'value', '2');
-    const { position } = await nextBatch(null);
-    expect(position).toMatchObject({ id: `${big}-18446744073709551614` });
-    await admin.xadd('in', '9007199254740994-0', 'value', '3');
-    await admin.xadd('in', '9007199254740994-1', 'value', '4');
-    await admin.xdel('in', '9007199254740994-0');
-    await expect(nextBatch(position)).rejects.toMatchObject({ code: 'position-lost' });
-    expect((await nextBatch(position, { allowGaps: true })).items).toEqual([4]);
-  });
+  test('T28 ids beyond 2^53 are compared exactly', () => readBigIds(code));
 
   test('a key of another type is refused by name, and a missing stream is waited for', async () => {
     await admin.set('in', 'text');
@@ -158,14 +244,7 @@ describe('redisStreamSource', () => {
 
 describe('redisStreamSink', () => {
   const open = () => redisStreamSink({ uid: 'out', url: redis.url, stream: 'out' });
-  const cases = sinkSuite(
-    async () => {
-      await admin.flushall();
-      return { open, visible: () => valuesIn('out'), [Symbol.asyncDispose]: async () => {} };
-    },
-    { remembers: true },
-  );
-  test.each(cases)('$name', ({ run }) => run());
+  test.each(streamSinkCases(code))('$name', ({ run }) => run());
 
   test('T16 a foreign entry in the stream is a conflict, before and after the first epoch', async () => {
     await admin.xadd('out', '*', 'value', '"foreign"');
@@ -218,30 +297,7 @@ describe('redisStreamSink', () => {
 });
 
 describe('redisKvSink', () => {
-  const open = (): OutboxSink =>
-    redisKvSink({
-      uid: 'kv',
-      url: redis.url,
-      prefix: 'kv:',
-      write: ({ value }) => [
-        { kind: 'set-field', key: 'rows', field: String(value), value: String(value) },
-        { kind: 'increment-field', key: 'total', field: 'count', by: 1 },
-      ],
-    });
-  const cases = sinkSuite(
-    async () => {
-      await admin.flushall();
-      const visible = async () => {
-        const rows = Object.values(await admin.hgetall('kv:rows')).map(Number);
-        const count = Number((await admin.hget('kv:total', 'count')) ?? 0);
-        expect(count, 'each row was counted once').toBe(rows.length);
-        return rows.sort((left, right) => left - right);
-      };
-      return { open, visible, [Symbol.asyncDispose]: async () => {} };
-    },
-    { remembers: true },
-  );
-  test.each(cases)('$name', ({ run }) => run());
+  test.each(kvSinkCases(code))('$name', ({ run }) => run());
 
   test('sets, deletes and increments; null deletes by default', async () => {
     const sink = redisKvSink({ uid: 'kv', url: redis.url, prefix: '{t}:' });
@@ -291,36 +347,7 @@ describe('redisKvSink', () => {
 });
 
 describe('a Redis that dies', () => {
-  test('T17 epochs that Redis has lost are noticed, in mark and in deliver, and delivered again', async () => {
-    await using own = await startRedis();
-    const client = new Redis(own.url, { enableOfflineQueue: true, maxRetriesPerRequest: 50 });
-    client.on('error', () => undefined);
-    const sink = redisStreamSink({ uid: 'out', url: own.url, stream: 'out' });
-    await sink.claim?.(fence, signal);
-    await sink.deliver(part(1, [1]), fence, signal);
-    await client.save();
-    await sink.deliver(part(2, [2]), fence, signal);
-    await sink.deliver(part(3, [3], { isLast: false }), fence, signal);
-    await own.kill();
-    await expect(sink.deliver(part(4, [4]), fence, signal)).rejects.toMatchObject({
-      code: 'unavailable',
-      retryable: true,
-    });
-    await own.start();
-    await expect(sink.deliver(part(4, [4]), fence, signal)).rejects.toMatchObject({
-      code: 'out-of-step',
-      details: { sinkEpoch: 1 },
-    });
-    const next = redisStreamSink({ uid: 'out', url: own.url, stream: 'out' });
-    const later = { ...fence, generation: 2, token: 't2' };
-    expect(await next.claim?.(later, signal)).toMatchObject({ epoch: 1, generation: 1 });
-    for (const epoch of [1, 2, 3, 4]) await next.deliver(part(epoch, [epoch]), later, signal);
-    const entries = await client.xrange('out', '-', '+');
-    expect(entries.map(([id]) => id)).toEqual(['1-0', '2-0', '3-0', '4-0']);
-    await sink.close?.();
-    await next.close?.();
-    client.disconnect();
-  });
+  test('T17 epochs that Redis has lost are noticed, and delivered again', () => loseEpochs(code));
 
   test('T20 a source waits for a killed server, and notices that it came back empty', async () => {
     await using own = await startRedis();
@@ -350,5 +377,79 @@ describe('a Redis that dies', () => {
     expect(wrong).toThrow(/must begin with redis:\/\//);
     const braces = () => redisStreamSink({ uid: 'out', url: redis.url, stream: 'a}b' });
     expect(braces).toThrow(/braces must enclose a hash tag/);
+  });
+});
+
+describe('planted bugs', () => {
+  /** Runs the case whose name begins like this. */
+  const caseOf = (list: (by: Code) => readonly ConformanceCase[], name: string) => (by: Code) => {
+    const found = list(by).find((each) => each.name.includes(name));
+    expect(found, name).toBeDefined();
+    return found?.run() ?? Promise.resolve();
+  };
+  const guard = 'ends/redis-guard';
+  const source = 'ends/redis-stream-source';
+  test.each([
+    {
+      bug: 'T16 generations are not compared',
+      edits: [{ file: guard, find: 'mine < theirs or', replace: 'false or' }],
+      run: caseOf(streamSinkCases, 'T16 an older generation'),
+    },
+    {
+      bug: 'T16 tokens are not compared',
+      edits: [{ file: guard, find: 'held[3] ~= ARGV[3]', replace: 'false' }],
+      run: caseOf(kvSinkCases, 'T16 a copy of the directory'),
+    },
+    {
+      bug: 'T2 rows that are there are applied again',
+      edits: [
+        { file: guard, find: 'if epoch <= done or epoch < heldEpoch', replace: 'if false' },
+        { file: guard, find: 'if row >= n and command > applied', replace: 'if command > applied' },
+      ],
+      run: caseOf(kvSinkCases, 'T2 a repeated commit'),
+    },
+    {
+      bug: 'T1 an epoch that was begun counts as delivered',
+      edits: [{ file: guard, find: 'epoch < heldEpoch then', replace: 'epoch <= heldEpoch then' }],
+      run: caseOf(streamSinkCases, 'T1 an epoch cut short'),
+    },
+    {
+      bug: 'T17 a loss is not noticed',
+      edits: [{ file: guard, find: 'heldEpoch < leastEpoch or', replace: 'false or' }],
+      run: loseEpochs,
+    },
+    {
+      bug: 'T20 the entry at the position is not looked for',
+      edits: [
+        {
+          file: source,
+          find: 'if (entry === undefined) throw lost(whatIsThere(facts));',
+          replace: 'if (entry === undefined) return entriesOf(behind);',
+        },
+      ],
+      run: caseOf(sourceCases, 'T20 trimmed past'),
+    },
+    {
+      bug: 'T20 another entry with the same id is accepted',
+      edits: [{ file: source, find: 'crcOf(entry) !== position.crc', replace: 'false' }],
+      run: caseOf(sourceCases, 'T20 created again'),
+    },
+    {
+      bug: 'T20 deleted entries are not noticed',
+      edits: [{ file: source, find: 'compareIds(deleted, id) > 0', replace: 'false' }],
+      run: caseOf(sourceCases, 'T20 an entry behind'),
+    },
+    {
+      bug: 'T28 ids are compared as numbers',
+      edits: [
+        { file: source, find: '.map(BigInt)', replace: '.map((text) => BigInt(Number(text)))' },
+      ],
+      run: readBigIds,
+    },
+  ])('$bug', async ({ bug, edits, run }) => {
+    await run(code);
+    const name = `streams-${bug.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`;
+    const edited = { folder: 'streams', entry: 'redis', bug: name, edits };
+    await expect(run((await loadEdited(edited)) as Code)).rejects.toThrow();
   });
 });

@@ -1,8 +1,11 @@
+import { loadEdited } from '@syncline/testkit';
 import { describe, expect, test } from 'vitest';
 import { sinkSuite } from '../conformance/sink-suite.js';
+import * as callbackCode from './callback-sink.js';
 import { callbackSink, createDeduplicator } from './callback-sink.js';
 import type { Fence, OutboxPart, OutboxRow } from './sink.js';
 import type { Json } from './source.js';
+import * as code from './transaction-sink.js';
 import { type MemoryTarget, memoryTarget, transactionSink } from './transaction-sink.js';
 
 const signal = new AbortController().signal;
@@ -14,6 +17,59 @@ function part(epoch: number, values: readonly Json[], more: Partial<OutboxPart> 
 }
 
 const valuesOf = (rows: readonly OutboxRow[]): readonly Json[] => rows.map(({ value }) => value);
+
+/** Fails some transactions: before they commit, or behind it, so that the caller cannot tell. */
+function expiring(target: MemoryTarget, faults: ('before' | 'behind' | 'none')[]): MemoryTarget {
+  return {
+    ...target,
+    async transaction(work, stop) {
+      const fault = faults.shift();
+      if (fault === 'before') throw new Error('transaction expired');
+      const result = await target.transaction(work, stop);
+      if (fault === 'behind') throw new Error('connection reset');
+      return result;
+    },
+  };
+}
+
+async function expireTransactions(by: typeof code): Promise<void> {
+  const target = by.memoryTarget();
+  const faults = ['none', 'before', 'before', 'none', 'behind'] as const;
+  const sink = by.transactionSink({ uid: 'table', target: expiring(target, [...faults]) });
+  await sink.claim?.(fence, signal);
+  const retryable = { retryable: true, outcome: 'unknown' };
+  await expect(sink.deliver(part(1, [1]), fence, signal)).rejects.toMatchObject(retryable);
+  await expect(sink.deliver(part(1, [1]), fence, signal)).rejects.toMatchObject(retryable);
+  expect(target.rows).toEqual([]);
+  expect(await sink.deliver(part(1, [1]), fence, signal)).toBe('committed');
+  await expect(sink.deliver(part(2, [2]), fence, signal)).rejects.toMatchObject(retryable);
+  expect(await sink.deliver(part(2, [2]), fence, signal)).toBe('already');
+  expect(valuesOf(target.rows)).toEqual([1, 2]);
+}
+
+async function repeatCalls(by: typeof callbackCode): Promise<void> {
+  const effects: Json[] = [];
+  let failures = 2;
+  const dedup = by.createDeduplicator();
+  const sink = by.callbackSink({
+    uid: 'mail',
+    async call(rows, { epoch, first }) {
+      effects.push(...valuesOf(dedup.acceptInOrder('mail', { epoch, first }, rows)));
+      failures -= 1;
+      if (failures >= 0) throw new Error('connection reset');
+    },
+  });
+  const parts = [
+    part(1, [1, 2], { isLast: false }),
+    part(1, [3], { part: 1, first: 2 }),
+    part(2, [4]),
+  ];
+  for (const each of parts) {
+    while ((await sink.deliver(each, fence, signal).catch(() => 'again')) === 'again');
+  }
+  for (const each of parts.slice(1)) await sink.deliver(each, fence, signal); // only a suffix
+  expect(effects).toEqual([1, 2, 3, 4]);
+}
 
 describe('transactionSink', () => {
   const cases = sinkSuite(
@@ -29,34 +85,8 @@ describe('transactionSink', () => {
   );
   test.each(cases)('$name', ({ run }) => run());
 
-  /** Fails some transactions: before they commit, or behind it, so that the caller cannot tell. */
-  function expiring(target: MemoryTarget, faults: ('before' | 'behind' | 'none')[]): MemoryTarget {
-    return {
-      ...target,
-      async transaction(work, stop) {
-        const fault = faults.shift();
-        if (fault === 'before') throw new Error('transaction expired');
-        const result = await target.transaction(work, stop);
-        if (fault === 'behind') throw new Error('connection reset');
-        return result;
-      },
-    };
-  }
-
-  test('T17 a transaction that expired is delivered again, and one that went through is not', async () => {
-    const target = memoryTarget();
-    const faults = ['none', 'before', 'before', 'none', 'behind'] as const;
-    const sink = transactionSink({ uid: 'table', target: expiring(target, [...faults]) });
-    await sink.claim?.(fence, signal);
-    const retryable = { retryable: true, outcome: 'unknown' };
-    await expect(sink.deliver(part(1, [1]), fence, signal)).rejects.toMatchObject(retryable);
-    await expect(sink.deliver(part(1, [1]), fence, signal)).rejects.toMatchObject(retryable);
-    expect(target.rows).toEqual([]);
-    expect(await sink.deliver(part(1, [1]), fence, signal)).toBe('committed');
-    await expect(sink.deliver(part(2, [2]), fence, signal)).rejects.toMatchObject(retryable);
-    expect(await sink.deliver(part(2, [2]), fence, signal)).toBe('already');
-    expect(valuesOf(target.rows)).toEqual([1, 2]);
-  });
+  test('T17 a transaction that expired is delivered again, and one that went through is not', () =>
+    expireTransactions(code));
 
   test('an apply that throws leaves rows and mark as they were', async () => {
     const target = memoryTarget();
@@ -125,29 +155,8 @@ describe('callbackSink', () => {
   );
   test.each(cases)('$name', ({ run }) => run());
 
-  test('D11 T17 a failed call is repeated with the same rows and ids, which a consumer in order drops', async () => {
-    const effects: Json[] = [];
-    let failures = 2;
-    const dedup = createDeduplicator();
-    const sink = callbackSink({
-      uid: 'mail',
-      async call(rows, { epoch, first }) {
-        effects.push(...valuesOf(dedup.acceptInOrder('mail', { epoch, first }, rows)));
-        failures -= 1;
-        if (failures >= 0) throw new Error('connection reset');
-      },
-    });
-    const parts = [
-      part(1, [1, 2], { isLast: false }),
-      part(1, [3], { part: 1, first: 2 }),
-      part(2, [4]),
-    ];
-    for (const each of parts) {
-      while ((await sink.deliver(each, fence, signal).catch(() => 'again')) === 'again');
-    }
-    for (const each of parts.slice(1)) await sink.deliver(each, fence, signal); // only a suffix
-    expect(effects).toEqual([1, 2, 3, 4]);
-  });
+  test('D11 T17 a failed call is repeated with the same rows and ids, which a consumer in order drops', () =>
+    repeatCalls(callbackCode));
 });
 
 describe('createDeduplicator', () => {
@@ -195,5 +204,72 @@ describe('createDeduplicator', () => {
     const place = { epoch: 1, first: 0 };
     for (let index = 0; index < 1_024; index += 1) dedup.acceptInOrder(`s${index}`, place, [1]);
     expect(() => dedup.acceptInOrder('one more', place, [1])).toThrow('1024');
+  });
+});
+
+describe('planted bugs', () => {
+  type Code = typeof code;
+  const suiteOf = (by: Code) =>
+    sinkSuite(
+      async () => {
+        const target = by.memoryTarget();
+        return {
+          open: () => by.transactionSink({ uid: 'table', target }),
+          visible: async () => valuesOf(target.rows),
+          [Symbol.asyncDispose]: async () => {},
+        };
+      },
+      { remembers: true },
+    );
+  const caseOf = (name: string) => (by: Code) => {
+    const found = suiteOf(by).find((each) => each.name.includes(name));
+    expect(found, name).toBeDefined();
+    return found?.run() ?? Promise.resolve();
+  };
+  const sink = 'ends/transaction-sink';
+
+  test.each([
+    {
+      bug: 'T16 an older generation may write',
+      edit: { file: 'ends/end-error', find: 'if (isOlder || isCopy)', replace: 'if (isCopy)' },
+      run: caseOf('T16 an older generation'),
+    },
+    {
+      bug: 'T16 a copied directory may write',
+      edit: { file: 'ends/end-error', find: 'if (isOlder || isCopy)', replace: 'if (isOlder)' },
+      run: caseOf('T16 a copy of the directory'),
+    },
+    {
+      bug: 'T2 a repeated part is applied again',
+      edit: { file: sink, find: "if (!isBefore(held, part)) return 'already';", replace: '' },
+      run: caseOf('T2 a repeated commit'),
+    },
+    {
+      bug: 'T17 an expired transaction is dropped',
+      edit: {
+        file: sink,
+        find: 'return await this.#target.transaction(work, signal);',
+        replace:
+          "return await this.#target.transaction(work, signal).catch(() => 'committed' as never);",
+      },
+      run: expireTransactions,
+    },
+  ])('$bug', async ({ bug, edit, run }) => {
+    await run(code);
+    const name = `streams-${bug.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`;
+    const edited = { folder: 'streams', entry: sink, bug: name, edits: [edit] };
+    await expect(run((await loadEdited(edited)) as Code)).rejects.toThrow();
+  });
+
+  test('D11 ordered repeats are accepted', async () => {
+    const edit = {
+      file: 'ends/callback-sink',
+      find: 'Math.max(0, knownRows - first)',
+      replace: '0',
+    };
+    const edited = { folder: 'streams', entry: edit.file, bug: 'streams-d11', edits: [edit] };
+    await repeatCalls(callbackCode);
+    const mutant = (await loadEdited(edited)) as typeof callbackCode;
+    await expect(repeatCalls(mutant)).rejects.toThrow();
   });
 });

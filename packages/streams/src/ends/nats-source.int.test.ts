@@ -1,8 +1,10 @@
 import { type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
-import { type LocalService, startNats } from '@syncline/testkit';
+import type { ConformanceCase } from '@syncline/kernel/testing';
+import { type LocalService, loadEdited, startNats } from '@syncline/testkit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sourceSuite } from '../conformance/source-suite.js';
+import * as code from '../nats.js';
 import { type NatsPosition, natsSource } from '../nats.js';
 import type { Json, SourceBatch } from './source.js';
 
@@ -32,40 +34,48 @@ async function publish(...records: readonly Json[]): Promise<void> {
   await Promise.all(records.map((record) => client.publish('in.a', JSON.stringify(record))));
 }
 
-function open(more: { readonly allowGaps?: boolean; readonly follow?: boolean } = {}) {
-  return natsSource<Json>({ uid: 'in', servers: nats.url, streams: ['in'], ...more });
+type Code = typeof code;
+
+interface Settings {
+  readonly allowGaps?: boolean;
+  readonly follow?: boolean;
+}
+
+function open(more: Settings = {}, by: Code = code) {
+  return by.natsSource<Json>({ uid: 'in', servers: nats.url, streams: ['in'], ...more });
 }
 
 async function nextBatch(
   from: NatsPosition | null,
-  more: { readonly allowGaps?: boolean } = {},
+  more: Settings = {},
+  by: Code = code,
 ): Promise<SourceBatch<Json, NatsPosition>> {
-  for await (const batch of open(more).read('in', from, signal)) return batch;
+  for await (const batch of open(more, by).read('in', from, signal)) return batch;
   throw new Error('the source ended');
 }
 
-describe('natsSource', () => {
-  const losses = {
-    'trimmed past the position': async () => void (await manager.streams.purge('in', { seq: 6 })),
-    'a message behind the position deleted': async () =>
-      void (await manager.streams.deleteMessage('in', 4)),
-    deleted: async () => void (await manager.streams.delete('in')),
-    'created again with as many messages': async () => {
-      await newStream();
-      await publish(0, 1, 2, 3, 4, 5);
-    },
-    'created again and still shorter': async () => {
-      await newStream();
-      await publish(0);
-    },
-  };
-  // A message deleted from the middle is noticed where it is missing, not by looking at the stream.
-  const seenWhenReading = 'a message behind the position deleted';
-  const cases = sourceSuite(
+const losses = {
+  'trimmed past the position': async () => void (await manager.streams.purge('in', { seq: 6 })),
+  'a message behind the position deleted': async () =>
+    void (await manager.streams.deleteMessage('in', 4)),
+  deleted: async () => void (await manager.streams.delete('in')),
+  'created again with as many messages': async () => {
+    await newStream();
+    await publish(0, 1, 2, 3, 4, 5);
+  },
+  'created again and still shorter': async () => {
+    await newStream();
+    await publish(0);
+  },
+};
+// A message deleted from the middle is noticed where it is missing, not by looking at the stream.
+const seenWhenReading = 'a message behind the position deleted';
+const sourceCases = (by: Code) =>
+  sourceSuite(
     async () => {
       await newStream();
       return {
-        open,
+        open: () => open({}, by),
         partition: 'in',
         append: (records) => publish(...records),
         appendBad: async () => void (await jetstream(connection).publish('in.a', '{broken')),
@@ -75,17 +85,23 @@ describe('natsSource', () => {
     },
     Object.keys(losses).filter((name) => name !== seenWhenReading),
   );
-  test.each(cases)('$name', ({ run }) => run());
 
-  test('T20 a message deleted from the middle is noticed, unless gaps are allowed', async () => {
-    await newStream();
-    await publish(1, 2, 3);
-    const { position } = await nextBatch(null);
-    await publish(4, 5);
-    await losses[seenWhenReading]();
-    await expect(nextBatch(position)).rejects.toMatchObject({ code: 'position-lost' });
-    expect((await nextBatch(position, { allowGaps: true })).items).toEqual([5]);
-  });
+/** Message 4 of 5 is deleted behind a position at 3. */
+async function deleteFromTheMiddle(by: Code): Promise<void> {
+  await newStream();
+  await publish(1, 2, 3);
+  const { position } = await nextBatch(null);
+  await publish(4, 5);
+  await losses[seenWhenReading]();
+  await expect(nextBatch(position, {}, by)).rejects.toMatchObject({ code: 'position-lost' });
+  expect((await nextBatch(position, { allowGaps: true }, by)).items).toEqual([5]);
+}
+
+describe('natsSource', () => {
+  test.each(sourceCases(code))('$name', ({ run }) => run());
+
+  test('T20 a message deleted from the middle is noticed, unless gaps are allowed', () =>
+    deleteFromTheMiddle(code));
 
   test('T20 a stream that is created again while a reader waits is noticed', async () => {
     await newStream();
@@ -165,4 +181,35 @@ test('T20 a source waits for a killed server and goes on behind its position', a
   await expect(batches.next()).rejects.toMatchObject({ code: 'aborted' });
   await again.close();
   await client.close();
+});
+
+describe('planted bugs', () => {
+  const caseOf = (name: string) => (by: Code) => {
+    const found = sourceCases(by).find((each: ConformanceCase) => each.name.includes(name));
+    expect(found, name).toBeDefined();
+    return found?.run() ?? Promise.resolve();
+  };
+  test.each([
+    {
+      bug: 'T20 a stream that was created again is accepted',
+      find: 'info.created !== position.created',
+      run: caseOf('T20 created again with as many'),
+    },
+    {
+      bug: 'T20 messages that were trimmed are not noticed',
+      find: 'firstSeq > seq + 1 && this.#options.allowGaps !== true',
+      run: caseOf('T20 trimmed past'),
+    },
+    {
+      bug: 'T20 a jump of the sequence numbers is accepted',
+      find: 'message.seq !== seq + 1',
+      run: deleteFromTheMiddle,
+    },
+  ])('$bug', async ({ bug, find, run }) => {
+    await run(code);
+    const name = `streams-${bug.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`;
+    const edits = [{ file: 'ends/nats-source', find, replace: 'false' }];
+    const edited = await loadEdited({ folder: 'streams', entry: 'nats', bug: name, edits });
+    await expect(run(edited as Code)).rejects.toThrow();
+  });
 });

@@ -21,6 +21,7 @@ const BYTES_MAX = streamsLimits.blockBytesMax.value;
 
 /** A finished block. */
 export interface WrittenBlock {
+  readonly group: number;
   readonly bytes: Uint8Array;
   readonly crc: number;
   readonly entries: number;
@@ -85,7 +86,7 @@ export class BlockWriter {
     const entries = this.#entries;
     this.#payload.dropFirst(length);
     this.#entries = 0;
-    this.#emit({ bytes, crc, entries });
+    this.#emit({ group: this.#group, bytes, crc, entries });
   }
 }
 

@@ -16,13 +16,17 @@ export interface StateSchema<V, Ver> {
 
 const UID = /^[a-z][a-z0-9-]{0,62}$/;
 
+export function isUid(text: string): boolean {
+  return UID.test(text);
+}
+
 /** Throws `invalid-argument` for a uid, codec or number of key groups that cannot be. */
 export function createSchema(
   uid: string,
   { kind, codec, versions }: StateDescription,
   keyGroups = KEY_GROUPS_DEFAULT,
 ): StateSchema<unknown, unknown> {
-  if (!UID.test(uid)) {
+  if (!isUid(uid)) {
     throw invalid('uid', `uid ${JSON.stringify(uid)} does not match ${UID.source}`);
   }
   if (codec.id === '' || !Number.isSafeInteger(codec.version) || codec.version < 1) {

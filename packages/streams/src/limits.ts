@@ -167,6 +167,11 @@ export const streamsLimits = defineLimits({
     unit: 'entries',
     why: 'Checkpoints that a slow reader of `run.checkpoints()` has not taken yet. Then the oldest is left out.',
   },
+  stallWarnMs: {
+    value: 30_000,
+    unit: 'ms',
+    why: 'A partition that is not idle and keeps event time from advancing for longer is named in the progress report.',
+  },
   workersMax: {
     value: 64,
     unit: 'entries',
@@ -195,7 +200,7 @@ export const streamsLimits = defineLimits({
   redisConnectTimeoutMs: {
     value: 2_000,
     unit: 'ms',
-    why: 'A connection to Redis that is not ready by then is given up, and retried with backoff.',
+    why: 'A connection to Redis that is not ready by then is given up; the run tries again with backoff.',
   },
   redisCommandTimeoutMs: {
     value: 10_000,
@@ -215,7 +220,7 @@ export const streamsLimits = defineLimits({
   natsConnectTimeoutMs: {
     value: 2_000,
     unit: 'ms',
-    why: 'A connection to NATS that is not ready by then is given up, and retried with backoff.',
+    why: 'A connection to NATS that is not ready by then is given up; the run tries again with backoff.',
   },
   natsPullMs: {
     value: 2_000,
@@ -236,10 +241,5 @@ export const streamsLimits = defineLimits({
     value: 1_024,
     unit: 'entries',
     why: 'Sinks whose ordered deliveries one deduplicator follows. Further ones are refused.',
-  },
-  sourceRetryMaxMs: {
-    value: 5_000,
-    unit: 'ms',
-    why: 'Longest wait of a source between two attempts to reach its server.',
   },
 });

@@ -5,7 +5,8 @@
 // a jump means that messages were deleted, or lost between the server and us. Which one is looked up.
 //
 // Before a batch is handed on, the stream is looked at again: if it is still the one that we began with, what
-// was received before came from it. The client does not reconnect by itself; a new session checks everything.
+// was received before came from it. The client does not reconnect by itself: the run reads again, which checks
+// everything.
 import type { JetStreamManager, StreamInfo } from '@nats-io/jetstream';
 import {
   AckPolicy,
@@ -24,13 +25,7 @@ import {
 import { SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import { positionLost } from './end-error.js';
-import {
-  decodeJson,
-  RecordBatch,
-  type ServerSourceDeps,
-  systemDeps,
-  whenReachable,
-} from './server-source.js';
+import { decodeJson, RecordBatch } from './record-batch.js';
 import type { Source, SourceBatch } from './source.js';
 
 /** The last message read; `seq` is `0` if there was none. */
@@ -69,11 +64,8 @@ export interface NatsSourceOptions<T> {
 /** Messages of the first pull. Later ones are sized by what came. */
 const FIRST_COUNT = 64;
 
-export function natsSource<T>(
-  options: NatsSourceOptions<T>,
-  deps: ServerSourceDeps = systemDeps(),
-): Source<T, NatsPosition> {
-  return new NatsSource(options, deps);
+export function natsSource<T>(options: NatsSourceOptions<T>): Source<T, NatsPosition> {
+  return new NatsSource(options);
 }
 
 interface Session {
@@ -85,9 +77,8 @@ class NatsSource<T> implements Source<T, NatsPosition> {
   readonly uid: string;
   readonly isFinite: boolean;
   readonly #options: NatsSourceOptions<T>;
-  readonly #deps: ServerSourceDeps;
 
-  constructor(options: NatsSourceOptions<T>, deps: ServerSourceDeps) {
+  constructor(options: NatsSourceOptions<T>) {
     const { streams, uid } = options;
     if (streams.length === 0 || new Set(streams).size < streams.length) {
       throw new SynclineError(
@@ -99,7 +90,6 @@ class NatsSource<T> implements Source<T, NatsPosition> {
     this.uid = uid;
     this.isFinite = options.follow === false;
     this.#options = options;
-    this.#deps = deps;
   }
 
   async partitions(): Promise<readonly string[]> {
@@ -120,28 +110,18 @@ class NatsSource<T> implements Source<T, NatsPosition> {
     from: NatsPosition | null,
     signal: AbortSignal,
   ): AsyncGenerator<SourceBatch<T, NatsPosition>> {
-    let position = from;
-    let endSeq: number | undefined;
-    for (;;) {
-      const session = await whenReachable(this.#deps, signal, () => this.#open(signal));
-      const close = () => void session.connection.close();
-      signal.addEventListener('abort', close);
-      try {
-        const info = await this.#inspect(session.manager, stream, position);
-        endSeq ??= info.state.last_seq;
-        position ??= { created: info.created, seq: '0' };
-        for await (const batch of this.#batches(session, stream, position, endSeq)) {
-          position = batch.position;
-          yield batch;
-          if (batch.end === true) return;
-        }
-      } catch (thrown) {
-        if (!isRetryable(thrown)) throw thrown;
-        await this.#deps.clock.sleep(RETRY_MS, signal);
-      } finally {
-        signal.removeEventListener('abort', close);
-        await session.connection.close();
-      }
+    const session = await this.#open(signal);
+    const close = () => void session.connection.close();
+    signal.addEventListener('abort', close);
+    try {
+      const { created, state } = await this.#inspect(session.manager, stream, from);
+      const start = from ?? { created, seq: '0' };
+      yield* this.#batches(session, stream, start, state.last_seq);
+    } catch (thrown) {
+      if (!signal.aborted) throw unreachable(thrown);
+    } finally {
+      signal.removeEventListener('abort', close);
+      await session.connection.close();
     }
   }
 
@@ -294,8 +274,6 @@ class NatsSource<T> implements Source<T, NatsPosition> {
   }
 }
 
-const RETRY_MS = 50;
-
 function toBatch<T>(
   { items, bad }: RecordBatch<T>,
   position: NatsPosition,
@@ -327,14 +305,9 @@ function safeSeq(seq: string | number): number {
   );
 }
 
-/** The client throws errors of many classes, all for what the network did; ours say so themselves. */
-function isRetryable(thrown: unknown): boolean {
-  if (thrown instanceof SynclineError) return thrown.retryable;
-  return thrown instanceof Error && !(thrown instanceof TypeError);
-}
-
 function unreachable(thrown: unknown): SynclineError {
   if (thrown instanceof SynclineError) return thrown;
+  if (thrown instanceof TypeError) throw thrown; // ours, not the network's
   const why = thrown instanceof Error ? thrown.message : 'the connection was closed';
   if (/authorization|authentication/i.test(why)) {
     return new SynclineError(

@@ -9,14 +9,8 @@
 import { crc32, SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import { positionLost } from './end-error.js';
+import { decodeJson, RecordBatch } from './record-batch.js';
 import { isWrongType, RedisConnection, type RedisServer } from './redis-connection.js';
-import {
-  decodeJson,
-  RecordBatch,
-  type ServerSourceDeps,
-  systemDeps,
-  whenReachable,
-} from './server-source.js';
 import type { Source, SourceBatch } from './source.js';
 
 /** The last entry read. `0-0` if the stream has ended without any. */
@@ -58,20 +52,18 @@ interface StoredEntry {
 
 export function redisStreamSource<T>(
   options: RedisStreamSourceOptions<T> & RedisServer,
-  deps: ServerSourceDeps = systemDeps(),
 ): Source<T, RedisPosition> {
-  return new RedisStreamSource(options, deps);
+  return new RedisStreamSource(options);
 }
 
 class RedisStreamSource<T> implements Source<T, RedisPosition> {
   readonly uid: string;
   readonly isFinite: boolean;
   readonly #options: RedisStreamSourceOptions<T> & RedisServer;
-  readonly #deps: ServerSourceDeps;
   /** For everything but reading: a reader waits inside Redis and needs a connection of its own. */
   readonly #connection: RedisConnection;
 
-  constructor(options: RedisStreamSourceOptions<T> & RedisServer, deps: ServerSourceDeps) {
+  constructor(options: RedisStreamSourceOptions<T> & RedisServer) {
     const { streams, uid } = options;
     if (streams.length === 0 || new Set(streams).size < streams.length) {
       throw new SynclineError(
@@ -83,7 +75,6 @@ class RedisStreamSource<T> implements Source<T, RedisPosition> {
     this.uid = uid;
     this.isFinite = options.follow === false;
     this.#options = options;
-    this.#deps = deps;
     this.#connection = new RedisConnection(options);
   }
 
@@ -107,9 +98,7 @@ class RedisStreamSource<T> implements Source<T, RedisPosition> {
       let position = from ?? START;
       let count = FIRST_COUNT;
       for (;;) {
-        const entries = await whenReachable(this.#deps, signal, () =>
-          this.#next(connection, stream, position, count),
-        );
+        const entries = await this.#next(connection, stream, position, count);
         for (const batch of this.#batches(stream, entries)) {
           position = batch.position;
           yield batch;
@@ -121,8 +110,10 @@ class RedisStreamSource<T> implements Source<T, RedisPosition> {
           yield { items: [], position, end: true };
           return;
         }
-        await whenReachable(this.#deps, signal, () => waitBehind(connection, stream, position));
+        await waitBehind(connection, stream, position);
       }
+    } catch (thrown) {
+      if (!signal.aborted) throw thrown;
     } finally {
       signal.removeEventListener('abort', close);
       close();

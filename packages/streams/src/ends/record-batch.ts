@@ -1,50 +1,6 @@
-// What sources that read from a server share: waiting until it can be reached, and decoding its records.
-import {
-  abortedError,
-  backoffMs,
-  type Clock,
-  createSystemClock,
-  createSystemRandom,
-  type Random,
-  SynclineError,
-} from '@syncline/kernel';
+// What sources that read from a server share: they decode records into batches.
 import { streamsLimits } from '../limits.js';
 import type { BadItem } from './source.js';
-
-export interface ServerSourceDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-}
-
-export function systemDeps(): ServerSourceDeps {
-  return { clock: createSystemClock(), random: createSystemRandom() };
-}
-
-/**
- * Repeats `attempt` while its error is retryable, for as long as the signal allows: a source has nothing
- * better to do than wait for its server. Anything else is thrown at once.
- */
-export async function whenReachable<R>(
-  { clock, random }: ServerSourceDeps,
-  signal: AbortSignal,
-  attempt: () => Promise<R>,
-): Promise<R> {
-  const waits = {
-    initialMs: 50,
-    maxMs: streamsLimits.sourceRetryMaxMs.value,
-    jitter: 'half',
-  } as const;
-  for (let failures = 0; ; failures += 1) {
-    if (signal.aborted) throw abortedError('reading', signal);
-    try {
-      return await attempt();
-    } catch (thrown) {
-      if (signal.aborted) throw abortedError('reading', signal);
-      if (!SynclineError.from(thrown).retryable) throw thrown;
-    }
-    await clock.sleep(backoffMs(failures, waits, random), signal);
-  }
-}
 
 /** Collects the decoded records of one batch. */
 export class RecordBatch<T> {

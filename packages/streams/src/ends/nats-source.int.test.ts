@@ -146,6 +146,10 @@ describe('natsSource', () => {
     for await (const batch of open({ follow: false }).read('in', null, signal))
       items.push(...batch.items);
     expect(items).toHaveLength(700);
+    await manager.streams.purge('in');
+    ends.length = 0;
+    for await (const { end } of open({ follow: false }).read('in', null, signal)) ends.push(end);
+    expect(ends).toEqual([true]);
   });
 
   test('a missing stream is named, and T28 a position beyond 2^53 is refused', async () => {

@@ -135,12 +135,8 @@ class NatsSource<T> implements Source<T, NatsPosition> {
     const { connection, manager } = session;
     const { created } = from;
     let seq = safeSeq(from.seq);
-    const isEnd = () => this.isFinite && seq >= endSeq;
-    if (isEnd()) {
-      yield { items: [], position: from, end: true };
-      return;
-    }
-    const { name } = await manager.consumers.add(stream, {
+    const isEnd = (pending: number) => this.isFinite && (seq >= endSeq || pending === 0);
+    const { name, num_pending: pending } = await manager.consumers.add(stream, {
       ack_policy: AckPolicy.None,
       deliver_policy: DeliverPolicy.StartSequence,
       opt_start_seq: seq + 1,
@@ -148,28 +144,35 @@ class NatsSource<T> implements Source<T, NatsPosition> {
       mem_storage: true,
       num_replicas: 1,
     });
+    if (isEnd(pending)) {
+      yield { items: [], position: from, end: true };
+      return;
+    }
     const consumer = await jetstream(connection).consumers.get(stream, name);
     let count = FIRST_COUNT;
+    // Cut by the records alone: after a restart the same batches come, whatever a pull happens to hold.
+    let batch = new RecordBatch<T>();
     for (;;) {
       const pulled = await consumer.fetch({
         max_messages: count,
         expires: streamsLimits.natsPullMs.value,
       });
       let [pulledCount, pulledBytes] = [0, 0];
-      let batch = new RecordBatch<T>();
       for await (const message of pulled) {
-        const position = { created, seq: String(seq) };
-        if (message.seq !== seq + 1) await this.#checkGap(manager, stream, position, message.seq);
+        const before = { created, seq: String(seq) };
+        if (message.seq !== seq + 1) await this.#checkGap(manager, stream, before, message.seq);
         seq = safeSeq(message.seq);
         const { subject, data, info } = message;
         const timeMs = info.timestampNanos / 1e6;
         batch.add(data, () => this.#decode({ stream, subject, seq, timeMs, data }));
         pulledCount += 1;
         pulledBytes += data.length;
-        if (!batch.isFull && info.pending > 0 && pulledCount < count && !isEnd()) continue;
-        await this.#inspect(manager, stream, { created, seq: String(seq) });
-        yield toBatch(batch, { created, seq: String(seq) }, info.pending, isEnd());
-        if (isEnd()) return;
+        if (!batch.isFull && info.pending > 0 && !isEnd(info.pending)) continue;
+        const position = { created, seq: String(seq) };
+        await this.#inspect(manager, stream, position);
+        const full = { ...batch.toSourceBatch(position), lagRecords: info.pending };
+        yield isEnd(info.pending) ? { ...full, end: true } : full;
+        if (isEnd(info.pending)) return;
         batch = new RecordBatch();
       }
       if (connection.isClosed()) throw unreachable(await connection.closed());
@@ -272,21 +275,6 @@ class NatsSource<T> implements Source<T, NatsPosition> {
       throw unreachable(thrown);
     }
   }
-}
-
-function toBatch<T>(
-  { items, bad }: RecordBatch<T>,
-  position: NatsPosition,
-  lagRecords: number,
-  isEnd: boolean,
-): SourceBatch<T, NatsPosition> {
-  return {
-    items,
-    position,
-    lagRecords,
-    ...(bad.length > 0 && { bad }),
-    ...(isEnd && { end: true }),
-  };
 }
 
 function countFor(count: number, bytes: number): number {

@@ -1,6 +1,6 @@
 // What sources that read from a server share: they decode records into batches.
 import { streamsLimits } from '../limits.js';
-import type { BadItem } from './source.js';
+import type { BadItem, Json, SourceBatch } from './source.js';
 
 /** Collects the decoded records of one batch. */
 export class RecordBatch<T> {
@@ -10,10 +10,6 @@ export class RecordBatch<T> {
 
   get count(): number {
     return this.items.length + this.bad.length;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
   }
 
   get isFull(): boolean {
@@ -34,6 +30,11 @@ export class RecordBatch<T> {
     } catch (thrown) {
       this.#addBad(raw, thrown instanceof Error ? thrown.message : String(thrown));
     }
+  }
+
+  toSourceBatch<P extends Json>(position: P): SourceBatch<T, P> {
+    const { items, bad } = this;
+    return bad.length === 0 ? { items, position } : { items, position, bad };
   }
 
   #addBad(raw: Uint8Array, reason: string): void {

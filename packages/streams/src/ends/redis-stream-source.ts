@@ -97,15 +97,24 @@ class RedisStreamSource<T> implements Source<T, RedisPosition> {
     try {
       let position = from ?? START;
       let count = FIRST_COUNT;
+      // Cut by the records alone: after a restart the same batches come, whatever a reply happens to hold.
+      let batch = new RecordBatch<T>();
       for (;;) {
         const entries = await this.#next(connection, stream, position, count);
-        for (const batch of this.#batches(stream, entries)) {
-          position = batch.position;
-          yield batch;
-        }
         const isEnd = entries.length < count;
+        for (const [index, entry] of entries.entries()) {
+          position = { id: entry.id, crc: crcOf(entry) };
+          batch.add(rawOf(entry), () => this.#decode(stream, entry));
+          if (!batch.isFull && !(isEnd && index === entries.length - 1)) continue;
+          yield batch.toSourceBatch(position);
+          batch = new RecordBatch();
+        }
         count = countFor(entries);
         if (!isEnd) continue;
+        if (batch.count > 0) {
+          yield batch.toSourceBatch(position);
+          batch = new RecordBatch();
+        }
         if (this.isFinite) {
           yield { items: [], position, end: true };
           return;
@@ -165,22 +174,6 @@ class RedisStreamSource<T> implements Source<T, RedisPosition> {
         );
     }
     return entriesOf(behind);
-  }
-
-  *#batches(
-    stream: string,
-    entries: readonly StoredEntry[],
-  ): Generator<SourceBatch<T, RedisPosition>> {
-    let batch = new RecordBatch<T>();
-    for (const [index, entry] of entries.entries()) {
-      const raw = rawOf(entry);
-      batch.add(raw, () => this.#decode(stream, entry));
-      if (!batch.isFull && index < entries.length - 1) continue;
-      const { items, bad } = batch;
-      const position = { id: entry.id, crc: crcOf(entry) };
-      yield bad.length === 0 ? { items, position } : { items, position, bad };
-      batch = new RecordBatch();
-    }
   }
 
   #decode(stream: string, { id, fields }: StoredEntry): T {

@@ -12,6 +12,9 @@ export {
   type Deduplicator,
   type DeduplicatorOptions,
 } from './ends/callback-sink.js';
+export { type FileSinkOptions, fileSink } from './ends/file-sink.js';
+export { type JsonlPosition, type JsonlSourceOptions, jsonlSource } from './ends/jsonl-source.js';
+export { type MemorySourceOptions, memorySource } from './ends/memory-source.js';
 export type {
   CommitResult,
   Fence,
@@ -39,6 +42,35 @@ export {
   type MemoryStateOptions,
   memoryState,
 } from './memory/memory-state.js';
+export {
+  definePipeline,
+  type KeyedOperatorOptions,
+  type KeyedStream,
+  type OperatorOptions,
+  type Pipeline,
+  type PipelineBuilder,
+  type ProcessDefinition,
+  type ReduceDefinition,
+  type ReorderDefinition,
+  type SinkFor,
+  type Stream,
+  type WindowDefinition,
+} from './pipeline/define.js';
+export type { SourceOptions } from './pipeline/graph.js';
+export type {
+  KeyedAggregate,
+  KeyedStateOf,
+  KeyedStates,
+  KeyedVersioned,
+  ProcessContext,
+  StateDescriptions,
+} from './pipeline/process.js';
+export { type Tumbling, tumbling, type WindowOf } from './pipeline/window.js';
+export type { CheckpointInfo } from './run/checkpoint.js';
+export { type PipelineProgress, type ProgressReporter, terminalProgress } from './run/progress.js';
+export type { PipelineRun } from './run/run.js';
+export type { RunState } from './run/run-state.js';
+export { type StartDeps, type StartOptions, start } from './run/start.js';
 export { bigintCodec, bytesCodec, type Codec, numberCodec, stringCodec } from './state/codec.js';
 export { jsonCodec } from './state/json-codec.js';
 export type { Key } from './state/key.js';

@@ -1,0 +1,139 @@
+// `start`: opens the checkpoint directory and runs a pipeline on it.
+import { resolve } from 'node:path';
+import {
+  type Clock,
+  createMemoryStorage,
+  createSystemClock,
+  createSystemFiles,
+  createSystemRandom,
+  type Files,
+  type Logger,
+  type Random,
+  type Storage,
+  silentLogger,
+} from '@syncline/kernel';
+import type { EndPorts } from '../ends/source.js';
+import { streamsLimits } from '../limits.js';
+import type { Pipeline } from '../pipeline/define.js';
+import { invalid } from '../pipeline/graph.js';
+import { KEY_GROUPS_DEFAULT } from '../state/key.js';
+import { StoreDirectory } from '../store/directory.js';
+import { ProgressGate, type ProgressReporter } from './progress.js';
+import { PipelineRun } from './run.js';
+
+export interface StartOptions {
+  /** The directory that is the pipeline's memory. Without one it lives and dies with the process. */
+  readonly dir?: string;
+  readonly checkpoint?: {
+    /** Default 1,000; at least 50. Output becomes visible at this pace. */
+    readonly everyMs?: number;
+    /** Also after this many records. Default: no limit. */
+    readonly everyRecords?: number;
+    /** Least time between two checkpoints. Default 100. */
+    readonly minPauseMs?: number;
+  };
+  /** Ends the run at once: nothing new begins, what is being committed is completed. */
+  readonly signal?: AbortSignal;
+  /** Where state lives. Default `memory`. `embedded` state may exceed the heap. */
+  readonly state?: 'memory' | 'embedded';
+  /** Default `strict` if every source ends, else `ready`. */
+  readonly order?: 'strict' | 'ready';
+  /** Default 128. Cannot change once the directory exists. */
+  readonly keyGroups?: number;
+  /** Memory for the cache of embedded state. Default 256 MiB. */
+  readonly cacheBytesMax?: number;
+  /** Uids of removed operators whose state may be deleted. */
+  readonly dropState?: readonly string[];
+  /** Partitions that may start again after their position was lost. */
+  readonly acceptLoss?: readonly string[];
+  /** How long an aborted run waits for the sinks of a durable epoch. Default 10,000. */
+  readonly stopGraceMs?: number;
+  /** How long delivered outbox parts are kept at least. Default 10,000. */
+  readonly keepDeliveredMs?: number;
+  readonly progress?: ProgressReporter;
+}
+
+/** What `start` needs of the world; the defaults are the system's. */
+export interface StartDeps {
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly logger?: Logger;
+  readonly files?: Files;
+  /** A path of the user's, as `files` and `openStorage` want it. */
+  readonly path?: (path: string) => string;
+  readonly openStorage?: (path: string) => Promise<Storage>;
+}
+
+const EVERY_MS_MIN = 50;
+
+/** Resolves when recovery is complete and records are being read. */
+export async function start(
+  pipeline: Pipeline,
+  options: StartOptions = {},
+  deps: StartDeps = {},
+): Promise<PipelineRun> {
+  const clock = deps.clock ?? createSystemClock();
+  const random = deps.random ?? createSystemRandom();
+  const logger = deps.logger ?? silentLogger;
+  const files = deps.files ?? createSystemFiles('/');
+  const path = deps.path ?? ((given: string) => resolve(given).slice(1));
+  const everyMs = options.checkpoint?.everyMs ?? 1_000;
+  if (!(everyMs >= EVERY_MS_MIN)) {
+    throw invalid('everyMs', `checkpoint.everyMs is ${everyMs}; it must be at least ${EVERY_MS_MIN}`);
+  }
+  const graph = pipeline.build();
+  const ports: EndPorts = { files, path, clock, logger };
+  for (const { source } of graph.sources) source.attach?.(ports);
+  for (const sink of graph.sinks.values()) if (!('kind' in sink)) sink.attach?.(ports);
+  const directory =
+    options.dir === undefined ? undefined : await StoreDirectory.open(files, path(options.dir), clock);
+  const storage =
+    directory === undefined
+      ? createMemoryStorage()
+      : await (deps.openStorage ?? systemStorage(clock, logger))(directory.storePath);
+  const settings = {
+    everyMs,
+    everyRecords: options.checkpoint?.everyRecords ?? Number.POSITIVE_INFINITY,
+    minPauseMs: options.checkpoint?.minPauseMs ?? 100,
+    stopGraceMs: options.stopGraceMs ?? 10_000,
+    checkpointTimeoutMs: 60_000,
+    dirtyBytesMax: streamsLimits.dirtyBytesMax.value,
+    memoryStateBytesMax: streamsLimits.memoryStateBytesMax.value,
+  };
+  const close = async () => {
+    for (const { source } of graph.sources) await source.close?.();
+    for (const sink of graph.sinks.values()) if ('kind' in sink) await sink.close?.();
+    await directory?.leave();
+    await storage.close();
+  };
+  const run = new PipelineRun({
+    graph,
+    storage,
+    clock,
+    random,
+    logger,
+    settings,
+    progress: new ProgressGate(clock, logger, options.progress),
+    report: (each) => directory?.report(each.progress()),
+    close,
+    options: {
+      keyGroups: options.keyGroups ?? KEY_GROUPS_DEFAULT,
+      backend: options.state ?? 'memory',
+      cacheBytesMax: options.cacheBytesMax ?? streamsLimits.cacheBytesMax.value,
+      order: options.order,
+      dropState: options.dropState ?? [],
+      acceptLoss: options.acceptLoss ?? [],
+      keepDeliveredMs: options.keepDeliveredMs ?? 10_000,
+    },
+  });
+  await run.begin(options.signal);
+  return run;
+}
+
+/** LevelDB is loaded by the kernel when a store is opened, not before. */
+function systemStorage(clock: Clock, logger: Logger): (path: string) => Promise<Storage> {
+  return async (path) => {
+    const { openLevelStorage } = await import('@syncline/kernel');
+    return await openLevelStorage({ clock, logger }, { directory: `/${path}` });
+  };
+}

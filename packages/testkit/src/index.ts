@@ -38,4 +38,5 @@ export { runSimCommand, type SimCommandDeps } from './simulation/sim-command.js'
 export type { Workload, WorkloadContext, WorkloadEntry } from './simulation/workload.js';
 export { mountSmallDisk, type NoSmallDisk, type SmallDisk } from './small-disk.js';
 export { checkLedger, lastInLedger, ledgerBatch } from './storage-ledger.js';
+export { type KillOptions, runKilled, type StreamPlan } from './stream-plan.js';
 export { makeTempDirectory, type TempDirectory } from './temp-directory.js';

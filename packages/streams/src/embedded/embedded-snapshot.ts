@@ -181,7 +181,8 @@ function checkTable<V, Ver>(
   table: StoredTable,
   seen: StoredTable,
 ): void {
-  for (let group = 0; group < schema.keyGroups; group += 1) compareGroup(schema, table, seen, group);
+  for (let group = 0; group < schema.keyGroups; group += 1)
+    compareGroup(schema, table, seen, group);
 }
 
 function compareGroup<V, Ver>(

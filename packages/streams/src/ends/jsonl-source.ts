@@ -20,6 +20,8 @@ export interface JsonlSourceOptions {
    * read to its end first. Default: a new file under the name is `position-lost`. Needs `follow`.
    */
   readonly rotation?: 'rename';
+  /** Lines per batch. Default 512. */
+  readonly batchItems?: number;
   /** How often a followed file is looked at. Default 200. */
   readonly pollMs?: number;
 }
@@ -126,6 +128,7 @@ class JsonlSource<T> implements Source<T, Json> {
   ): AsyncGenerator<SourceBatch<T, Json>> {
     const { files, path, clock } = this.#world;
     const { follow = false, rotation, pollMs = 200 } = this.#options;
+    const { batchItems = streamsLimits.batchItemsMax.value } = this.#options;
     let position = from as unknown as JsonlPosition | null;
     let isChecked = false;
     while (!signal.aborted) {
@@ -136,7 +139,7 @@ class JsonlSource<T> implements Source<T, Json> {
         await clock.sleep(pollMs, signal);
         continue;
       }
-      const cursor = new LineCursor<T>(files, place, stat.inode, position?.offset ?? 0);
+      const cursor = new LineCursor<T>(files, place, stat.inode, position?.offset ?? 0, batchItems);
       if (position !== null && !isChecked) await cursor.restoreTail();
       isChecked = true;
       const isMoved = rotation === 'rename' && place !== path(partition);
@@ -178,6 +181,7 @@ class LineCursor<T> {
   readonly #files: EndPorts['files'];
   readonly #place: string;
   readonly #inode: string;
+  readonly #batchItems: number;
   #offset: number;
   #buffer: Buffer = Buffer.alloc(0);
   /** Where the next line starts in the buffer. */
@@ -186,8 +190,15 @@ class LineCursor<T> {
   #tail: Buffer = Buffer.alloc(0);
   #isAtEnd = false;
 
-  constructor(files: EndPorts['files'], place: string, inode: string, offset: number) {
+  constructor(
+    files: EndPorts['files'],
+    place: string,
+    inode: string,
+    offset: number,
+    batchItems: number,
+  ) {
     this.#files = files;
+    this.#batchItems = batchItems;
     this.#place = place;
     this.#inode = inode;
     this.#offset = offset;
@@ -202,9 +213,9 @@ class LineCursor<T> {
   async next(isFinal: boolean): Promise<SourceBatch<T, Json> | undefined> {
     const items: T[] = [];
     const bad: BadItem[] = [];
-    const { batchItemsMax, batchBytesMax, recordBytesMax } = streamsLimits;
+    const { batchBytesMax, recordBytesMax } = streamsLimits;
     let bytes = 0;
-    while (items.length + bad.length < batchItemsMax.value && bytes < batchBytesMax.value) {
+    while (items.length + bad.length < this.#batchItems && bytes < batchBytesMax.value) {
       const line = await this.#line(isFinal, recordBytesMax.value);
       if (line === undefined) break;
       bytes += line.length;

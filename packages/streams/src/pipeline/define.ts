@@ -89,9 +89,7 @@ export interface ReorderDefinition<T, Kind extends VersionKind> extends KeyedOpe
    * How a partition declares versions complete: it never falls more than `lag` behind its highest, or
    * `by` reads from a record up to which version nothing more will come. Needed by policy `sealed`.
    */
-  readonly sealed?:
-    | { readonly lag: number }
-    | { by(item: T): VersionOf<Kind> | undefined };
+  readonly sealed?: { readonly lag: number } | { by(item: T): VersionOf<Kind> | undefined };
   /** Where items go that arrive at or below a sealed version; needed by policy `sealed`. */
   readonly late?: SinkFor<T> | 'drop';
   /** When the buffer is full: stop (default), or release the lowest early. */
@@ -136,7 +134,10 @@ export function definePipeline(name: string, build: (p: PipelineBuilder) => void
       source: (source, options = {}) =>
         new GraphStream(
           graph,
-          graph.addSource(source as unknown as Source<unknown, Json>, options as SourceOptions<unknown>),
+          graph.addSource(
+            source as unknown as Source<unknown, Json>,
+            options as SourceOptions<unknown>,
+          ),
         ) as never,
     });
     return graph.build(name);
@@ -246,10 +247,15 @@ class GraphStream implements KeyedStream<Key, unknown> {
     }
     if (policy === 'sealed' && late === undefined) throw lateMissing('reorder', uid);
     if (sealed !== undefined && 'lag' in sealed && versionKind === 'logical-time') {
-      throw invalid('sealed', `reorder "${uid}": a lag needs number or bigint versions; use \`by\``);
+      throw invalid(
+        'sealed',
+        `reorder "${uid}": a lag needs number or bigint versions; use \`by\``,
+      );
     }
     const versions = versionsOf(versionKind);
-    const states: Record<string, StateDescription> = { [NEWEST]: versioned(codec, versionKind) as never };
+    const states: Record<string, StateDescription> = {
+      [NEWEST]: versioned(codec, versionKind) as never,
+    };
     if (policy === 'sealed') states[BUFFER] = describe(heldCodec(codec, versions as never));
     const rules = {
       policy,

@@ -112,7 +112,10 @@ export class GraphBuilder {
 
   build(name: string): Graph {
     if (!isUid(name)) {
-      throw invalid('name', `pipeline name ${JSON.stringify(name)} does not match [a-z][a-z0-9-]{0,62}`);
+      throw invalid(
+        'name',
+        `pipeline name ${JSON.stringify(name)} does not match [a-z][a-z0-9-]{0,62}`,
+      );
     }
     if (this.sources.length === 0) throw invalid('source', `pipeline "${name}" has no source`);
     return { name, sources: this.sources, nodes: this.nodes, sinks: this.#sinks };

@@ -177,7 +177,14 @@ function itemError(batch: Batch, at: number, name: string, thrown: unknown): Syn
     `operator "${name}" failed on record ${round} of partition "${origin}"${ofKey}: ${cause.message}. ` +
       'Fix the operator, or give it `onError` with a sink for dead letters to skip such records.',
     {
-      details: { ...cause.details, uid: name, partition: origin, position: round, incarnation: epoch, code: cause.code },
+      details: {
+        ...cause.details,
+        uid: name,
+        partition: origin,
+        position: round,
+        incarnation: epoch,
+        code: cause.code,
+      },
       cause,
     },
   );

@@ -18,7 +18,7 @@ import { VersionedState } from '../state/versioned-state.js';
 import type { AnyCells } from '../store/pipeline-states.js';
 import { type Batch, BatchBuilder, childIndex } from './batch.js';
 import { checkOutputs, Journal, Operator, type OperatorEnv, refuse } from './operator.js';
-import { TIMERS, Timers, type KeyTimers, type TimerKind } from './timers.js';
+import { type KeyTimers, TIMERS, type TimerKind, Timers } from './timers.js';
 
 /** An aggregate state, for the current key. */
 export interface KeyedAggregate<V> {

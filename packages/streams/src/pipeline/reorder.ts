@@ -31,7 +31,10 @@ export interface ReorderRules {
   readonly versions: VersionType<unknown>;
   /** Undefined for a record that only seals. */
   version(item: unknown): Version | undefined;
-  readonly sealed: { readonly lag: number } | { by(item: unknown): Version | undefined } | undefined;
+  readonly sealed:
+    | { readonly lag: number }
+    | { by(item: unknown): Version | undefined }
+    | undefined;
   readonly onFull: 'fail' | 'release';
   readonly itemsMax: number;
   readonly bytesMax: number;
@@ -166,7 +169,10 @@ export class ReorderOperator extends Operator {
     if (late.size === 0) return;
     this.#counts.late += late.size;
     this.#env.counters.late += late.size;
-    this.#env.late?.take(select(batch, (at) => late.has(at)), 0);
+    this.#env.late?.take(
+      select(batch, (at) => late.has(at)),
+      0,
+    );
   }
 
   #takeOne(batch: Batch, at: number, key: Key, late: Set<number>): void {

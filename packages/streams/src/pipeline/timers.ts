@@ -61,9 +61,7 @@ export function groupOf(key: Key, keyGroups: number): number {
 }
 
 export function compareDue(left: DueTimer, right: DueTimer): number {
-  return (
-    left.atMs - right.atMs || left.group - right.group || compareKeys(left.key, right.key)
-  );
+  return left.atMs - right.atMs || left.group - right.group || compareKeys(left.key, right.key);
 }
 
 export class Timers {
@@ -93,7 +91,8 @@ export class Timers {
   }
 
   set(kind: TimerKind, key: Key, atMs: number): void {
-    if (!Number.isSafeInteger(atMs)) throw badRecord(`timer time ${atMs} is not a whole number of ms`);
+    if (!Number.isSafeInteger(atMs))
+      throw badRecord(`timer time ${atMs} is not a whole number of ms`);
     const timers = this.#of(key);
     const times = timers[kind];
     if (times.includes(atMs)) return;

@@ -9,7 +9,7 @@ import { SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import { ByteReader } from '../snapshot/byte-reader.js';
 import { ByteWriter } from '../snapshot/byte-writer.js';
-import { checkLength, type Codec } from '../state/codec.js';
+import { type Codec, checkLength } from '../state/codec.js';
 import { compareKeys, type Key } from '../state/key.js';
 import { badRecord } from '../state/state-error.js';
 import type { AnyCells } from '../store/pipeline-states.js';
@@ -36,7 +36,10 @@ export interface Tumbling {
 }
 
 /** Windows of one size, side by side. */
-export function tumbling(options: { readonly sizeMs: number; readonly offsetMs?: number }): Tumbling {
+export function tumbling(options: {
+  readonly sizeMs: number;
+  readonly offsetMs?: number;
+}): Tumbling {
   const { sizeMs, offsetMs = 0 } = options;
   if (!Number.isSafeInteger(sizeMs) || sizeMs < 1 || !Number.isSafeInteger(offsetMs)) {
     throw new SynclineError(
@@ -128,7 +131,10 @@ export class WindowOperator extends Operator {
     if (late.length === 0) return;
     this.#env.counters.late += late.length;
     const isLate = new Set(late);
-    this.#env.late?.take(select(batch, (each) => isLate.has(each)), 0);
+    this.#env.late?.take(
+      select(batch, (each) => isLate.has(each)),
+      0,
+    );
   }
 
   /** The old value is kept aside by `edit` if a checkpoint still needs it, so it may change in place. */

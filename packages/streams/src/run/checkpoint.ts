@@ -8,11 +8,26 @@
 //
 // X37  One atomic batch per epoch, without gaps; no sink commits and no source is acknowledged before the
 //      epoch is durable.
-import { backoffMs, type Clock, type Random, type Storage, StorageBatch, SynclineError } from '@syncline/kernel';
+import {
+  backoffMs,
+  type Clock,
+  type Random,
+  type Storage,
+  StorageBatch,
+  SynclineError,
+} from '@syncline/kernel';
 import type { Sink } from '../ends/sink.js';
 import type { Json } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
-import { type Head, type HistoryLine, type PartitionMark, seal, STORE_FORMAT, type SinkMarkInHead, storeKeys } from '../store/layout.js';
+import {
+  type Head,
+  type HistoryLine,
+  type PartitionMark,
+  type SinkMarkInHead,
+  STORE_FORMAT,
+  seal,
+  storeKeys,
+} from '../store/layout.js';
 import { OutboxStore } from '../store/outbox.js';
 import { checkFenceOf, type Session } from './recovery.js';
 import { type CutTransaction, prepareCut } from './sink-writer.js';

@@ -7,7 +7,14 @@
 //
 // X36  A store that is damaged, newer, of another pipeline or behind its sinks is refused, and what it
 //      holds is not changed.
-import { type Clock, type Logger, type Random, type Storage, StorageBatch, SynclineError } from '@syncline/kernel';
+import {
+  type Clock,
+  type Logger,
+  type Random,
+  type Storage,
+  StorageBatch,
+  SynclineError,
+} from '@syncline/kernel';
 import type { Fence, Sink } from '../ends/sink.js';
 import type { Json } from '../ends/source.js';
 import type { AnySink, Graph } from '../pipeline/graph.js';
@@ -15,10 +22,24 @@ import { KEY_HASH } from '../state/key.js';
 import { incompatible } from '../state/state-error.js';
 import { createStateSchema } from '../state/state-schema.js';
 import { EmbeddedStates } from '../store/embedded-states.js';
-import { type Generation, type Head, type Meta, readFrame, seal, STORE_FORMAT, storeKeys } from '../store/layout.js';
+import {
+  type Generation,
+  type Head,
+  type Meta,
+  readFrame,
+  STORE_FORMAT,
+  seal,
+  storeKeys,
+} from '../store/layout.js';
 import { MemoryStates } from '../store/memory-states.js';
 import { OutboxStore } from '../store/outbox.js';
-import { type AnyCells, type DeclaredState, moveState, type PipelineStates } from '../store/pipeline-states.js';
+import {
+  type AnyCells,
+  type DeclaredState,
+  moveState,
+  type PipelineStates,
+} from '../store/pipeline-states.js';
+import { type Around, observe } from './observed.js';
 import { SinkWriter } from './sink-writer.js';
 import { PartitionReader, type ReaderDeps, SourceReaders } from './source-reader.js';
 import { Topology } from './topology.js';
@@ -40,6 +61,7 @@ export interface RecoveryDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly options: RecoveryOptions;
+  readonly around: Around | undefined;
 }
 
 /** One attempt of a run: everything that is thrown away when it is abandoned. */
@@ -152,7 +174,9 @@ function claimStates(
   const moves: Move[] = [];
   const unclaimed = new Set<string>();
   for (const stored of Object.keys(head?.tables ?? {})) {
-    const claim = declared.find(({ storedAs, schema }) => storedAs === stored || schema.uid === stored);
+    const claim = declared.find(
+      ({ storedAs, schema }) => storedAs === stored || schema.uid === stored,
+    );
     const [uid = ''] = stored.split('/');
     if (claim?.schema.uid === stored) continue;
     if (claim !== undefined) moves.push({ from: stored, to: claim.schema.uid });
@@ -162,10 +186,14 @@ function claimStates(
   const [first] = unclaimed;
   if (first === undefined) return moves;
   const known = new Set(Object.keys(head?.tables ?? {}).map((table) => table.split('/')[0]));
-  const added = graph.nodes.flatMap(({ uid }) => (uid === undefined || known.has(uid) ? [] : [uid]));
+  const added = graph.nodes.flatMap(({ uid }) =>
+    uid === undefined || known.has(uid) ? [] : [uid],
+  );
   const nearest = nearestTo(first, added);
   const hint =
-    nearest === undefined ? '' : ` Was it renamed to "${nearest}"? Then set \`was: '${first}'\` there.`;
+    nearest === undefined
+      ? ''
+      : ` Was it renamed to "${nearest}"? Then set \`was: '${first}'\` there.`;
   throw new SynclineError(
     'incompatible',
     `the checkpoint has state of operator "${first}", which the pipeline does not have.${hint} ` +
@@ -224,12 +252,17 @@ async function raiseFence(
   return { fence: { pipeline: meta.pipeline, generation, token, attempt: 0 }, head: moved };
 }
 
-function openSink(sink: AnySink, { storage, clock, options }: RecoveryDeps): Sink<unknown> {
-  if (!('kind' in sink)) return sink;
-  return new OutboxStore(sink, storage, clock, options.keepDeliveredMs) as Sink<unknown>;
+function openSink(sink: AnySink, { storage, clock, options, around }: RecoveryDeps): Sink<unknown> {
+  const observed = around === undefined ? sink : observe(sink, around);
+  if (!('kind' in observed)) return observed;
+  return new OutboxStore(observed, storage, clock, options.keepDeliveredMs) as Sink<unknown>;
 }
 
-async function recoverSink(sink: Sink<unknown>, fence: Fence, head: Head | undefined): Promise<void> {
+async function recoverSink(
+  sink: Sink<unknown>,
+  fence: Fence,
+  head: Head | undefined,
+): Promise<void> {
   const noted = head?.sinks[sink.uid];
   const storeEpoch = head?.epoch ?? 0;
   const isOutbox = sink instanceof OutboxStore;
@@ -237,7 +270,12 @@ async function recoverSink(sink: Sink<unknown>, fence: Fence, head: Head | undef
   const mark = await sink.mark();
   if (mark !== null && mark.pipeline === fence.pipeline) {
     if (mark.epoch > storeEpoch || mark.generation > fence.generation) {
-      throw outOfStep(sink.uid, storeEpoch, mark.epoch, 'The store is older than its output: an old copy?');
+      throw outOfStep(
+        sink.uid,
+        storeEpoch,
+        mark.epoch,
+        'The store is older than its output: an old copy?',
+      );
     }
   }
   const held = isOutbox ? await sink.claim(fence) : mark;
@@ -246,7 +284,12 @@ async function recoverSink(sink: Sink<unknown>, fence: Fence, head: Head | undef
     const retained = await sink.retained(held.epoch, noted.committedEpoch);
     const last = retained.at(-1) as { readonly epoch: number } | undefined;
     if (last?.epoch !== noted.committedEpoch) {
-      throw outOfStep(sink.uid, storeEpoch, held.epoch, 'The target lost output that is no longer retained.');
+      throw outOfStep(
+        sink.uid,
+        storeEpoch,
+        held.epoch,
+        'The target lost output that is no longer retained.',
+      );
     }
     owed.push(...retained);
   }
@@ -312,4 +355,3 @@ export function checkFenceOf(storage: Storage, { fence, head }: Session): void {
     );
   }
 }
-

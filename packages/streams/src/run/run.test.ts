@@ -30,7 +30,11 @@ function counting(records: Readonly<Record<string, readonly Click[]>>) {
   });
 }
 
-async function startSim(pipeline: ReturnType<typeof counting>, ports: SimPorts, options: StartOptions = {}) {
+async function startSim(
+  pipeline: ReturnType<typeof counting>,
+  ports: SimPorts,
+  options: StartOptions = {},
+) {
   return await start(
     pipeline,
     { dir: 'state', ...options },
@@ -52,7 +56,10 @@ test('a finite pipeline reads everything, commits it and finishes', async () => 
     const run = await startSim(counting({ a: clicks(95), b: clicks(20) }), ports);
     await run.finished;
     expect(run.state).toBe('finished');
-    const lines = (await outputOf(ports)).trim().split('\n').map((line) => JSON.parse(line));
+    const lines = (await outputOf(ports))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
     expect(lines).toHaveLength(115);
     const sum = new Map<string, number>();
     for (const { user, clicks: n } of lines) sum.set(user, Math.max(sum.get(user) ?? 0, n));

@@ -3,11 +3,18 @@
 // One loop owns everything. Sources read ahead and checkpoints are written beside it; both only wake it.
 // When an attempt at an epoch fails and waiting may help, the loop throws all state away and recovers from
 // the last durable epoch inside the process: there is one way back, the same as after a crash.
-import { assert, backoffMs, BoundedQueue, type Logger, SynclineError, type Timer } from '@syncline/kernel';
+import {
+  assert,
+  BoundedQueue,
+  backoffMs,
+  type Logger,
+  SynclineError,
+  type Timer,
+} from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import { nextTurn } from '../state/cells.js';
 import { Checkpoint, type CheckpointInfo } from './checkpoint.js';
-import { type PipelineProgress, ProgressGate } from './progress.js';
+import type { PipelineProgress, ProgressGate } from './progress.js';
 import { type RecoveryDeps, recover, type Session } from './recovery.js';
 import { isOver, nextState, type RunEvent, type RunState } from './run-state.js';
 import { PartitionReader, RETRY } from './source-reader.js';
@@ -49,7 +56,8 @@ export class PipelineRun implements AsyncDisposable {
   #lastCheckpoint: CheckpointInfo | undefined;
   #nextCheckpointMs = 0;
   #recordsAtCheckpoint = 0;
-  #requests: { resolve(info: CheckpointInfo | undefined): void; reject(error: unknown): void }[] = [];
+  #requests: { resolve(info: CheckpointInfo | undefined): void; reject(error: unknown): void }[] =
+    [];
   #retries = 0;
   #timer: Timer | undefined;
   #finished: Promise<void> = Promise.resolve();
@@ -189,7 +197,8 @@ export class PipelineRun implements AsyncDisposable {
       if (idleAfterMs === undefined) continue;
       for (const reader of readers.all) {
         if (reader.source !== source || reader.isIdle || reader.isEnded) continue;
-        if (reader.next !== undefined || clock.monotonicMs() - reader.lastMs < idleAfterMs) continue;
+        if (reader.next !== undefined || clock.monotonicMs() - reader.lastMs < idleAfterMs)
+          continue;
         reader.isIdle = true;
         topology.settle();
       }
@@ -207,7 +216,8 @@ export class PipelineRun implements AsyncDisposable {
         throw thrown;
       });
       for (const partition of found) {
-        if (readers.all.some((each) => each.source === source && each.partition === partition)) continue;
+        if (readers.all.some((each) => each.source === source && each.partition === partition))
+          continue;
         logger.info('partition found', { source: source.uid, partition });
         const onRetry = () => undefined;
         const deps = { clock, random, wake: this.#wake.call, onRetry };
@@ -225,7 +235,8 @@ export class PipelineRun implements AsyncDisposable {
     if (this.#requests.length > 0) return true;
     const nowMs = clock.monotonicMs();
     const records = topology.recordsIn - this.#recordsAtCheckpoint;
-    const isForced = states.changedBytes > settings.dirtyBytesMax || records >= settings.everyRecords;
+    const isForced =
+      states.changedBytes > settings.dirtyBytesMax || records >= settings.everyRecords;
     const lastMs = this.#nextCheckpointMs - settings.everyMs;
     if (isForced) return nowMs >= lastMs + settings.minPauseMs;
     return nowMs >= this.#nextCheckpointMs && this.#hasNews();
@@ -407,7 +418,9 @@ export class PipelineRun implements AsyncDisposable {
     const inFlight = this.#inFlight;
     // An epoch that is durable, or may be, gets some time for its sinks.
     if (inFlight?.checkpoint.isIssued === true) {
-      const timer = clock.setTimer(settings.stopGraceMs, () => this.#abort.abort(), { unref: true });
+      const timer = clock.setTimer(settings.stopGraceMs, () => this.#abort.abort(), {
+        unref: true,
+      });
       if (!isOver(this.#state)) this.#enter('stop');
       void inFlight.done.then(() => {
         timer.cancel();

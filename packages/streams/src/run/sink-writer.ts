@@ -2,12 +2,13 @@
 //
 // Outputs are gathered synchronously and written between batches. At a barrier the transaction of the
 // epoch is set aside to be prepared, and the next one begins; what comes meanwhile waits in memory.
+
+import type { SynclineError } from '@syncline/kernel';
 import type { Fence, Output, Sink } from '../ends/sink.js';
 import type { Json } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
 import { type Batch, type OutputContext, PipelineOutput } from '../pipeline/batch.js';
 import { type DeadLetters, Operator } from '../pipeline/operator.js';
-import type { SynclineError } from '@syncline/kernel';
 
 /** Outputs that are handed to a sink at once. */
 const WRITE_ITEMS = 2_048;

@@ -175,7 +175,10 @@ export class SourceReaders {
    */
   next(wanted: ReadonlySet<string> | undefined): PartitionReader | undefined {
     const readers = this.#readers;
-    const first = Math.max(0, readers.findIndex(({ origin }) => origin === this.turn));
+    const first = Math.max(
+      0,
+      readers.findIndex(({ origin }) => origin === this.turn),
+    );
     for (let step = 0; step < readers.length; step += 1) {
       const reader = readers[(first + step) % readers.length] as PartitionReader;
       if (reader.isEnded || (wanted !== undefined && !wanted.has(reader.origin))) continue;

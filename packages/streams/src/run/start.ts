@@ -18,6 +18,7 @@ import type { Pipeline } from '../pipeline/define.js';
 import { invalid } from '../pipeline/graph.js';
 import { KEY_GROUPS_DEFAULT } from '../state/key.js';
 import { StoreDirectory } from '../store/directory.js';
+import type { Around } from './observed.js';
 import { ProgressGate, type ProgressReporter } from './progress.js';
 import { PipelineRun } from './run.js';
 
@@ -62,6 +63,8 @@ export interface StartDeps {
   /** A path of the user's, as `files` and `openStorage` want it. */
   readonly path?: (path: string) => string;
   readonly openStorage?: (path: string) => Promise<Storage>;
+  /** Called around every call of a sink and every acknowledgement, so that tests can end the process there. */
+  readonly around?: Around;
 }
 
 const EVERY_MS_MIN = 50;
@@ -79,14 +82,19 @@ export async function start(
   const path = deps.path ?? ((given: string) => resolve(given).slice(1));
   const everyMs = options.checkpoint?.everyMs ?? 1_000;
   if (!(everyMs >= EVERY_MS_MIN)) {
-    throw invalid('everyMs', `checkpoint.everyMs is ${everyMs}; it must be at least ${EVERY_MS_MIN}`);
+    throw invalid(
+      'everyMs',
+      `checkpoint.everyMs is ${everyMs}; it must be at least ${EVERY_MS_MIN}`,
+    );
   }
   const graph = pipeline.build();
   const ports: EndPorts = { files, path, clock, logger };
   for (const { source } of graph.sources) source.attach?.(ports);
   for (const sink of graph.sinks.values()) if (!('kind' in sink)) sink.attach?.(ports);
   const directory =
-    options.dir === undefined ? undefined : await StoreDirectory.open(files, path(options.dir), clock);
+    options.dir === undefined
+      ? undefined
+      : await StoreDirectory.open(files, path(options.dir), clock);
   const storage =
     directory === undefined
       ? createMemoryStorage()
@@ -116,6 +124,7 @@ export async function start(
     progress: new ProgressGate(clock, logger, options.progress),
     report: (each) => directory?.report(each.progress()),
     close,
+    around: deps.around,
     options: {
       keyGroups: options.keyGroups ?? KEY_GROUPS_DEFAULT,
       backend: options.state ?? 'memory',

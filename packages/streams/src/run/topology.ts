@@ -6,7 +6,13 @@ import { assert, SynclineError } from '@syncline/kernel';
 import type { Json, SourceBatch } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
 import { Batch } from '../pipeline/batch.js';
-import { type AnySink, type Graph, type GraphNode, type SourceNode, sourcesOf } from '../pipeline/graph.js';
+import {
+  type AnySink,
+  type Graph,
+  type GraphNode,
+  type SourceNode,
+  sourcesOf,
+} from '../pipeline/graph.js';
 import type { Operator, OperatorCounters, OperatorEnv } from '../pipeline/operator.js';
 import { EntryOperator } from '../pipeline/stateless.js';
 import { badRecord } from '../state/state-error.js';
@@ -33,7 +39,10 @@ export class Topology {
   clockMs: number;
   readonly #deps: TopologyDeps;
   readonly #operators: Operator[] = [];
-  readonly #entries = new Map<string, { readonly node: SourceNode; readonly entry: EntryOperator }>();
+  readonly #entries = new Map<
+    string,
+    { readonly node: SourceNode; readonly entry: EntryOperator }
+  >();
   readonly #uids = new Map<Operator, string>();
 
   private constructor(deps: TopologyDeps) {
@@ -274,6 +283,11 @@ export class Topology {
       epoch: reader.incarnation,
       emitter: source.uid,
     });
-    this.#writer(onBad).add(source.uid, one, 0, new SynclineError('bad-record', reason, { details }));
+    this.#writer(onBad).add(
+      source.uid,
+      one,
+      0,
+      new SynclineError('bad-record', reason, { details }),
+    );
   }
 }

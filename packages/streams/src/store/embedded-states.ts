@@ -57,22 +57,36 @@ export class EmbeddedStates implements PipelineStates {
       const reader = schemaOfStored(state, stored);
       if (reader !== schema) {
         // Its entries would have to be written again, all at once; a savepoint does that.
-        throw incompatible(`embedded state "${schema.uid}"`, 'codec', schema.codec.id, reader.codec.id);
+        throw incompatible(
+          `embedded state "${schema.uid}"`,
+          'codec',
+          schema.codec.id,
+          reader.codec.id,
+        );
       }
       const sealed = this.#storage.get(storeKeys.table(storedAs));
       assert(sealed !== undefined, 'the table was just read');
       table = decodeTable({ ...schema, uid: storedAs }, sealed);
-      tombstones = await readTombstones(this.#storage, schema, new StoredKeys(storedAs, schema.keyGroups));
+      tombstones = await readTombstones(
+        this.#storage,
+        schema,
+        new StoredKeys(storedAs, schema.keyGroups),
+      );
     }
     const keys = new StoredKeys(schema.uid, schema.keyGroups);
-    const cells = new EmbeddedCells<unknown, unknown>(schema, keys, { table, tombstones }, {
-      storage: this.#storage,
-      budget: this.#budget,
-      turns: this.#turns,
-      replace: async () => assert(false, 'a pipeline restores its states itself'),
-      snapshotBytesMax: streamsLimits.snapshotBytesMax.value,
-      tombstonesMax: streamsLimits.tombstonesMax.value,
-    });
+    const cells = new EmbeddedCells<unknown, unknown>(
+      schema,
+      keys,
+      { table, tombstones },
+      {
+        storage: this.#storage,
+        budget: this.#budget,
+        turns: this.#turns,
+        replace: async () => assert(false, 'a pipeline restores its states itself'),
+        snapshotBytesMax: streamsLimits.snapshotBytesMax.value,
+        tombstonesMax: streamsLimits.tombstonesMax.value,
+      },
+    );
     this.#states.set(schema.uid, { cells, keys, table, next: undefined });
     return cells as unknown as AnyCells;
   }

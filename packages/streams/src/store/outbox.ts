@@ -6,7 +6,16 @@
 // Delivered parts stay for two epochs and ten seconds: a target that forgets its last writes, such as a
 // Redis that syncs each second, gets them again.
 import { assert, type Clock, crc32, type Storage, StorageBatch } from '@syncline/kernel';
-import type { CommitResult, Fence, OutboxPart, OutboxRow, OutboxSink, Output, Sink, SinkMark } from '../ends/sink.js';
+import type {
+  CommitResult,
+  Fence,
+  OutboxPart,
+  OutboxRow,
+  OutboxSink,
+  Output,
+  Sink,
+  SinkMark,
+} from '../ends/sink.js';
 import type { Json } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
 import type { Key } from '../state/key.js';

@@ -3,14 +3,19 @@
 // A checkpoint takes the changes of all states at one barrier, adds them to its batch in slices, and
 // tells the states when the batch is stored. A failed attempt does not merge anything back: the run
 // throws the whole set away and loads the last durable epoch again.
-import { SynclineError, type Storage, type StorageBatch, type StorageReads } from '@syncline/kernel';
+import {
+  crc32,
+  type Storage,
+  type StorageBatch,
+  type StorageReads,
+  SynclineError,
+} from '@syncline/kernel';
 import type { Entry } from '../snapshot/entry.js';
 import type { Cells } from '../state/cells.js';
 import { KEY_HASH } from '../state/key.js';
 import { corrupt, incompatible, tooNew } from '../state/state-error.js';
 import type { StateSchema } from '../state/state-schema.js';
 import { type Head, storeKeys, unseal } from './layout.js';
-import { crc32 } from '@syncline/kernel';
 
 /** Cells of any state; what a cell is, is the backend's. */
 export type AnyCells = Cells<unknown, unknown, unknown>;
@@ -116,7 +121,11 @@ export function schemaOfStored(
     );
   }
   if (stored.codec.version > reader.codec.version) {
-    throw tooNew(`codec "${reader.codec.id}" of ${what}`, stored.codec.version, reader.codec.version);
+    throw tooNew(
+      `codec "${reader.codec.id}" of ${what}`,
+      stored.codec.version,
+      reader.codec.version,
+    );
   }
   return reader;
 }

@@ -38,6 +38,7 @@ import {
   type DeclaredState,
   moveState,
   type PipelineStates,
+  readTable,
 } from '../store/pipeline-states.js';
 import { type Around, observe } from './observed.js';
 import { SinkWriter } from './sink-writer.js';
@@ -73,6 +74,8 @@ export interface Session {
   readonly topology: Topology;
   readonly readers: SourceReaders;
   readonly writers: ReadonlyMap<string, SinkWriter>;
+  /** A codec is newer than the one that wrote the state: older code could not read the next epoch. */
+  readonly isUpgraded: boolean;
 }
 
 const TOKEN_BYTES = 16;
@@ -97,6 +100,10 @@ export async function recover(
       : new EmbeddedStates(storage, clock, options.cacheBytesMax);
   const cells = new Map<string, AnyCells>();
   for (const state of declared) cells.set(state.schema.uid, await states.open(state, head));
+  const isUpgraded = declared.some(({ schema, storedAs }) => {
+    const stored = head && readTable(storage, storedAs, head)?.codec;
+    return stored?.id === schema.codec.id && stored.version < schema.codec.version;
+  });
   checkOwed(graph, head);
   const raised =
     held === undefined
@@ -108,8 +115,8 @@ export async function recover(
     await recoverSink(opened, raised.fence, raised.head);
     writers.set(sink.uid, new SinkWriter(opened, meta.pipeline));
   }
-  const isFinite = graph.sources.every(({ source }) => source.isFinite);
-  const order = options.order ?? (isFinite ? 'strict' : 'ready');
+  const isBounded = graph.sources.every(({ source }) => source.isFinite);
+  const order = options.order ?? (isBounded ? 'strict' : 'ready');
   const readers = new SourceReaders(order, raised.head?.turn ?? null);
   await openReaders(deps, readers, raised.head, readerDeps, signal);
   const topology = await Topology.create({
@@ -121,7 +128,8 @@ export async function recover(
     readers,
     writers,
   });
-  return { meta, fence: raised.fence, head: raised.head, states, topology, readers, writers };
+  const { fence } = raised;
+  return { meta, fence, head: raised.head, states, topology, readers, writers, isUpgraded };
 }
 
 function newMeta({ graph, random, clock, options }: RecoveryDeps): Meta {

@@ -36,6 +36,8 @@ export interface RunDeps extends RecoveryDeps {
   /** Writes the status file; never fails. */
   readonly report: (run: PipelineRun) => void;
   readonly close: () => Promise<void>;
+  /** Writes a savepoint of the last epoch; automatic ones have no name. */
+  readonly save: (name: string | undefined, epoch: number) => Promise<string>;
   readonly logger: Logger;
 }
 
@@ -112,6 +114,7 @@ export class PipelineRun implements AsyncDisposable {
     this.#nextCheckpointMs = clock.monotonicMs() + this.#deps.settings.everyMs;
     this.#recordsAtCheckpoint = session.topology.recordsIn;
     if (session.head?.isFinished === true) return;
+    if (session.isUpgraded) await this.#deps.save(undefined, session.head?.epoch ?? 0);
     const epoch = (session.head?.epoch ?? 0) + 1;
     for (const writer of session.writers.values()) await writer.begin(epoch, session.fence);
     for (const reader of session.readers.all) reader.start();
@@ -485,6 +488,15 @@ export class PipelineRun implements AsyncDisposable {
       this.#requests.push({ resolve, reject });
       this.#wake.call();
     });
+  }
+
+  /**
+   * Writes a portable copy of the state and positions of the last checkpoint, and returns its path. The run
+   * goes on meanwhile. Never removed by the pipeline.
+   */
+  async savepoint(name: string): Promise<string> {
+    while (this.#inFlight !== undefined) await this.#inFlight.done;
+    return await this.#deps.save(name, this.#session?.head?.epoch ?? 0);
   }
 
   /** Reads no more, commits what was read, and ends. Throws what the run failed on. */

@@ -10,6 +10,7 @@ import {
   type Logger,
   type Random,
   type Storage,
+  SynclineError,
   silentLogger,
 } from '@syncline/kernel';
 import type { EndPorts } from '../ends/source.js';
@@ -18,6 +19,7 @@ import type { Pipeline } from '../pipeline/define.js';
 import { invalid } from '../pipeline/graph.js';
 import { KEY_GROUPS_DEFAULT } from '../state/key.js';
 import { StoreDirectory } from '../store/directory.js';
+import { listSavepoints, restoreSavepoint, writeAutomaticSavepoint, writeSavepoint } from '../store/savepoint.js';
 import type { Around } from './observed.js';
 import { ProgressGate, type ProgressReporter } from './progress.js';
 import { PipelineRun } from './run.js';
@@ -47,6 +49,10 @@ export interface StartOptions {
   readonly dropState?: readonly string[];
   /** Partitions that may start again after their position was lost. */
   readonly acceptLoss?: readonly string[];
+  /** A savepoint to begin from, in an empty directory. Needs `repeats`. */
+  readonly restoreFrom?: string;
+  /** Agrees that output after the savepoint is written again, behind what the sinks have. */
+  readonly repeats?: 'accept';
   /** How long an aborted run waits for the sinks of a durable epoch. Default 10,000. */
   readonly stopGraceMs?: number;
   /** How long delivered outbox parts are kept at least. Default 10,000. */
@@ -108,6 +114,25 @@ export async function start(
     dirtyBytesMax: streamsLimits.dirtyBytesMax.value,
     memoryStateBytesMax: streamsLimits.memoryStateBytesMax.value,
   };
+  if (options.restoreFrom !== undefined) {
+    if (options.repeats !== 'accept') {
+      throw invalid(
+        'repeats',
+        'restoreFrom repeats all output after the savepoint; agree to it with `repeats: "accept"`',
+      );
+    }
+    const place = path(options.restoreFrom);
+    const bytes = await files.readAt(place, 0, (await files.stat(place))?.bytes ?? 0);
+    const marks = await Promise.all([...graph.sinks.values()].map((sink) => sink.mark()));
+    await restoreSavepoint(bytes, storage, options.state ?? 'memory', marks);
+  }
+  const save = async (name: string | undefined, epoch: number) => {
+    if (directory === undefined) throw invalid('dir', 'a savepoint needs a checkpoint directory');
+    using view = storage.snapshot();
+    if (name !== undefined) return await writeSavepoint(files, directory.path, name, view);
+    await writeAutomaticSavepoint(files, directory.path, epoch, view);
+    return '';
+  };
   const close = async () => {
     for (const { source } of graph.sources) await source.close?.();
     for (const sink of graph.sinks.values()) if ('kind' in sink) await sink.close?.();
@@ -124,6 +149,7 @@ export async function start(
     progress: new ProgressGate(clock, logger, options.progress),
     report: (each) => directory?.report(each.progress()),
     close,
+    save,
     around: deps.around,
     options: {
       keyGroups: options.keyGroups ?? KEY_GROUPS_DEFAULT,
@@ -135,8 +161,32 @@ export async function start(
       keepDeliveredMs: options.keepDeliveredMs ?? 10_000,
     },
   });
-  await run.begin(options.signal);
+  try {
+    await run.begin(options.signal);
+  } catch (thrown) {
+    throw await withSavepoints(thrown, files, directory);
+  }
   return run;
+}
+
+/** Damage cannot be repaired here, so the error names what can be restored instead. */
+async function withSavepoints(
+  thrown: unknown,
+  files: Files,
+  directory: StoreDirectory | undefined,
+): Promise<unknown> {
+  if (!(thrown instanceof SynclineError) || thrown.code !== 'corrupt' || directory === undefined) {
+    return thrown;
+  }
+  const savepoints = await listSavepoints(files, directory.path).catch(() => []);
+  const advice =
+    savepoints.length === 0
+      ? 'There is no savepoint; restore the directory from a backup.'
+      : `Restore from a savepoint into a new directory: ${savepoints.join(', ')}.`;
+  return new SynclineError('corrupt', `${thrown.message}. Nothing was changed. ${advice}`, {
+    details: { ...thrown.details, savepoints },
+    cause: thrown,
+  });
 }
 
 /** LevelDB is loaded by the kernel when a store is opened, not before. */

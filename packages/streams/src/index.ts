@@ -88,3 +88,11 @@ export {
   versioned,
 } from './state/state-backend.js';
 export type { LogicalTime, Version, VersionKind, VersionOf } from './state/version.js';
+export {
+  findPipelines,
+  type InspectDeps,
+  type InspectedState,
+  type Inspection,
+  type InspectOptions,
+  inspectDirectory,
+} from './store/inspect.js';

@@ -114,6 +114,7 @@ export async function start(
     dirtyBytesMax: streamsLimits.dirtyBytesMax.value,
     memoryStateBytesMax: streamsLimits.memoryStateBytesMax.value,
   };
+  await directory?.announce();
   if (options.restoreFrom !== undefined) {
     if (options.repeats !== 'accept') {
       throw invalid(

@@ -64,8 +64,18 @@ export class StoreDirectory {
     await this.#files.rename(temporary, `${this.path}/${name}`);
   }
 
+  /** Copies what the store says of its holder to where people look for it. */
+  async announce(): Promise<void> {
+    const owner = `${this.storePath}/owner.json`;
+    if ((await this.#files.stat(owner)) === undefined) return;
+    const text = Buffer.from(await this.#files.readAt(owner, 0, 4_096)).toString('utf8');
+    await this.#replace('owner.json', text);
+  }
+
   async leave(): Promise<void> {
     await this.#writing;
+    const owner = `${this.path}/owner.json`;
+    if ((await this.#files.stat(owner)) !== undefined) await this.#files.remove(owner);
   }
 }
 

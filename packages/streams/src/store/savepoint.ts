@@ -139,7 +139,7 @@ async function writeSection(
 }
 
 /** Reads entries without knowing their codec. */
-function rawSchema({ uid, kind, versionKind, codec, keyGroups }: Section): StateSchema<Uint8Array, unknown> {
+export function rawSchema({ uid, kind, versionKind, codec, keyGroups }: Section): StateSchema<Uint8Array, unknown> {
   const versions = (
     versionKind === 'none' ? noVersions : versionsOf(versionKind as VersionKind)
   ) as VersionType<unknown>;

@@ -1,6 +1,11 @@
 // `syncline streams`: pipelines and their checkpoint directories, looked at from outside.
 import { resolve } from 'node:path';
-import { createSystemClock, createSystemFiles, SynclineError, silentLogger } from '@syncline/kernel';
+import {
+  createSystemClock,
+  createSystemFiles,
+  SynclineError,
+  silentLogger,
+} from '@syncline/kernel';
 import { findPipelines, type Inspection, inspectDirectory, type Key } from '@syncline/streams';
 import type { Command } from 'commander';
 import { type CliWorld, say } from '../cli-world.js';
@@ -58,7 +63,9 @@ async function list(
   }
   const paths = await findPipelines(files, root.slice(1));
   if (paths.length === 0) {
-    throw new SynclineError('not-found', `No pipelines found in ${root}.`, { details: { path: root } });
+    throw new SynclineError('not-found', `No pipelines found in ${root}.`, {
+      details: { path: root },
+    });
   }
   const found: Inspection[] = [];
   for (const path of paths) found.push(await inspectDirectory(path, {}, { files, clock, logger }));
@@ -86,7 +93,9 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
   const key = flags.key === undefined ? undefined : parseKey(flags.key);
   const found = await inspectDirectory(path, { verify, ...(key !== undefined && { key }) }, deps());
   const states =
-    operator === undefined ? found.states : found.states.filter((each) => each.operator === operator);
+    operator === undefined
+      ? found.states
+      : found.states.filter((each) => each.operator === operator);
   if (operator !== undefined && states.length === 0 && found.state !== 'in-use') {
     const known = [...new Set(found.states.map((each) => each.operator))].join(', ');
     throw new SynclineError('not-found', `no operator "${operator}" in /${path}; it has: ${known}`);
@@ -102,7 +111,9 @@ async function inspectOne(world: CliWorld, dir: string, flags: InspectFlags): Pr
     say(world, text);
   }
   if (found.problems.length > 0) {
-    throw new SynclineError('corrupt', `the checkpoint in /${path} is damaged`, { details: { path } });
+    throw new SynclineError('corrupt', `the checkpoint in /${path} is damaged`, {
+      details: { path },
+    });
   }
 }
 

@@ -19,7 +19,12 @@ import type { Pipeline } from '../pipeline/define.js';
 import { invalid } from '../pipeline/graph.js';
 import { KEY_GROUPS_DEFAULT } from '../state/key.js';
 import { StoreDirectory } from '../store/directory.js';
-import { listSavepoints, restoreSavepoint, writeAutomaticSavepoint, writeSavepoint } from '../store/savepoint.js';
+import {
+  listSavepoints,
+  restoreSavepoint,
+  writeAutomaticSavepoint,
+  writeSavepoint,
+} from '../store/savepoint.js';
 import type { Around } from './observed.js';
 import { ProgressGate, type ProgressReporter } from './progress.js';
 import { PipelineRun } from './run.js';

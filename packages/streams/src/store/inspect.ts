@@ -15,12 +15,12 @@ import {
 import { checkGroup } from '../embedded/embedded-snapshot.js';
 import { StoredKeys } from '../embedded/stored-layout.js';
 import type { Json } from '../ends/source.js';
-import { mergeSegments, readSegment } from '../snapshot/segment.js';
 import type { PipelineProgress } from '../run/progress.js';
-import { type Key, keyGroupOf, writeKey } from '../state/key.js';
-import { ByteWriter } from '../snapshot/byte-writer.js';
 import { ByteReader } from '../snapshot/byte-reader.js';
+import { ByteWriter } from '../snapshot/byte-writer.js';
 import { readEntry } from '../snapshot/entry.js';
+import { mergeSegments, readSegment } from '../snapshot/segment.js';
+import { type Key, keyGroupOf, writeKey } from '../state/key.js';
 import { checkFormat } from './directory.js';
 import { type Head, type HistoryLine, type Meta, readFrame, storeKeys, unseal } from './layout.js';
 import type { StoredGroups } from './memory-states.js';
@@ -67,7 +67,12 @@ export interface Inspection {
   readonly recordsIn: number;
   readonly recordsOut: number;
   readonly partitions: Head['partitions'];
-  readonly sinks: Readonly<Record<string, { readonly owed: boolean; readonly committedEpoch: number; readonly handle: Json }>>;
+  readonly sinks: Readonly<
+    Record<
+      string,
+      { readonly owed: boolean; readonly committedEpoch: number; readonly handle: Json }
+    >
+  >;
   readonly states: readonly InspectedState[];
   readonly history: readonly HistoryLine[];
   readonly savepoints: readonly string[];
@@ -103,8 +108,7 @@ export async function inspectDirectory(
     savepoints,
     problems: [],
   };
-  const open =
-    deps.openStorage ?? ((place) => openLevelStorage(deps, { directory: `/${place}` }));
+  const open = deps.openStorage ?? ((place) => openLevelStorage(deps, { directory: `/${place}` }));
   let storage: Storage;
   try {
     storage = await open(`${path}/db`);
@@ -121,7 +125,11 @@ export async function inspectDirectory(
   }
 }
 
-async function inUse(files: Files, path: string, error: SynclineError): Promise<Partial<Inspection> & Pick<Inspection, 'state'>> {
+async function inUse(
+  files: Files,
+  path: string,
+  error: SynclineError,
+): Promise<Partial<Inspection> & Pick<Inspection, 'state'>> {
   const status = (await readJson(files, `${path}/STATUS.json`)) as Inspection['status'];
   const holder = error.details['holder'] as Inspection['holder'];
   return {
@@ -154,7 +162,11 @@ async function look(
 ): Promise<Partial<Inspection> & Pick<Inspection, 'state'>> {
   using view = storage.snapshot();
   const problems: string[] = [];
-  let frame: { meta: Meta | undefined; head: Head | undefined; generation: { generation: number } | undefined };
+  let frame: {
+    meta: Meta | undefined;
+    head: Head | undefined;
+    generation: { generation: number } | undefined;
+  };
   try {
     frame = readFrame(view);
   } catch (thrown) {
@@ -220,7 +232,8 @@ async function lookAtState(
     const stored = new StoredKeys(uid, keyGroups);
     for (const count of table['counts'] as readonly number[]) keys += count;
     if (verify) {
-      for (let group = 0; group < keyGroups; group += 1) await checkGroup(schema, stored, view, group);
+      for (let group = 0; group < keyGroups; group += 1)
+        await checkGroup(schema, stored, view, group);
     }
     if (key !== undefined) {
       const sealed = view.get(stored.entry(key).storageKey);
@@ -232,7 +245,10 @@ async function lookAtState(
       const found = segments.map(([epoch, size, , crc]) => {
         const segment = view.get(storeKeys.segment(uid, Number(group), epoch));
         if (segment?.length !== size || crc32(segment) !== crc) {
-          throw new SynclineError('corrupt', `${name}: segment of epoch ${epoch} is missing or damaged`);
+          throw new SynclineError(
+            'corrupt',
+            `${name}: segment of epoch ${epoch} is missing or damaged`,
+          );
         }
         bytes += size;
         return segment;
@@ -251,7 +267,10 @@ async function lookAtState(
       }
     }
   }
-  const shown = value && { hex: Buffer.from(value).toString('hex'), text: Buffer.from(value).toString('utf8') };
+  const shown = value && {
+    hex: Buffer.from(value).toString('hex'),
+    text: Buffer.from(value).toString('utf8'),
+  };
   return {
     operator,
     state,
@@ -284,7 +303,8 @@ export async function findPipelines(files: Files, path: string): Promise<readonl
   for (const name of await files.list(path)) {
     const below = `${path}/${name}`;
     const stat = await files.stat(below);
-    if (stat?.kind === 'directory' && !name.startsWith('.')) found.push(...(await findPipelines(files, below)));
+    if (stat?.kind === 'directory' && !name.startsWith('.'))
+      found.push(...(await findPipelines(files, below)));
   }
   return found;
 }

@@ -5,15 +5,34 @@
 // output, so it is taken when the sinks of its epoch have committed.
 //
 // X41  A savepoint that is damaged in any byte is refused; one that is complete restores state and positions.
-import { assert, crc32, type Files, type Storage, StorageBatch, type StorageReads, SynclineError } from '@syncline/kernel';
-import { encodeTable, openEntry, putEntry, putTombstone, StoredKeys, StoredTable } from '../embedded/stored-layout.js';
+import {
+  assert,
+  crc32,
+  type Files,
+  type Storage,
+  StorageBatch,
+  type StorageReads,
+  SynclineError,
+} from '@syncline/kernel';
+import {
+  encodeTable,
+  openEntry,
+  putEntry,
+  putTombstone,
+  StoredKeys,
+  StoredTable,
+} from '../embedded/stored-layout.js';
 import type { SinkMark } from '../ends/sink.js';
 import { streamsLimits } from '../limits.js';
 import { BlockWriter } from '../snapshot/block.js';
 import { ByteWriter } from '../snapshot/byte-writer.js';
 import { entryChecksum, readEntry } from '../snapshot/entry.js';
 import { mergeSegments } from '../snapshot/segment.js';
-import { encodeSnapshotEnd, encodeSnapshotStart, SnapshotReader } from '../snapshot/snapshot-file.js';
+import {
+  encodeSnapshotEnd,
+  encodeSnapshotStart,
+  SnapshotReader,
+} from '../snapshot/snapshot-file.js';
 import { bytesCodec } from '../state/codec.js';
 import type { StateSchema } from '../state/state-schema.js';
 import { noVersions, type VersionKind, type VersionType, versionsOf } from '../state/version.js';
@@ -130,7 +149,8 @@ async function writeSection(
     const name = `key group ${group} of state "${section.uid}"`;
     const segments = (groups[group] ?? []).map(([epoch]) => {
       const bytes = view.get(storeKeys.segment(section.uid, group, epoch));
-      if (bytes === undefined) throw new SynclineError('corrupt', `${name}: segment ${epoch} is missing`);
+      if (bytes === undefined)
+        throw new SynclineError('corrupt', `${name}: segment ${epoch} is missing`);
       return bytes;
     });
     blocks.enter(index, group);
@@ -139,7 +159,13 @@ async function writeSection(
 }
 
 /** Reads entries without knowing their codec. */
-export function rawSchema({ uid, kind, versionKind, codec, keyGroups }: Section): StateSchema<Uint8Array, unknown> {
+export function rawSchema({
+  uid,
+  kind,
+  versionKind,
+  codec,
+  keyGroups,
+}: Section): StateSchema<Uint8Array, unknown> {
   const versions = (
     versionKind === 'none' ? noVersions : versionsOf(versionKind as VersionKind)
   ) as VersionType<unknown>;
@@ -163,9 +189,13 @@ export async function restoreSavepoint(
   marks: readonly (SinkMark | null)[],
 ): Promise<void> {
   if (storage.get(storeKeys.meta) !== undefined) {
-    throw new SynclineError('conflict', 'a savepoint can only be restored into an empty directory', {
-      details: { reason: 'not-empty' },
-    });
+    throw new SynclineError(
+      'conflict',
+      'a savepoint can only be restored into an empty directory',
+      {
+        details: { reason: 'not-empty' },
+      },
+    );
   }
   for (const _ of new SnapshotReader(bytes).blocks()); // all of it is sound, or nothing is written
   const reader = new SnapshotReader(bytes);
@@ -283,7 +313,9 @@ class EntryFiller implements Filler {
 export async function listSavepoints(files: Files, directory: string): Promise<readonly string[]> {
   const folder = `${directory}/savepoints`;
   if ((await files.stat(folder)) === undefined) return [];
-  return (await files.list(folder)).filter((name) => name.endsWith('.snap')).map((name) => `${folder}/${name}`);
+  return (await files.list(folder))
+    .filter((name) => name.endsWith('.snap'))
+    .map((name) => `${folder}/${name}`);
 }
 
 /** Before the first epoch that older code could not read. Older automatic ones are removed. */
@@ -300,5 +332,6 @@ export async function writeAutomaticSavepoint(
   const automatic = (await listSavepoints(files, directory)).filter((path) =>
     AUTOMATIC.test(path.split('/').at(-1) ?? ''),
   );
-  for (const old of automatic.slice(0, -streamsLimits.automaticSavepointsMax.value)) await files.remove(old);
+  for (const old of automatic.slice(0, -streamsLimits.automaticSavepointsMax.value))
+    await files.remove(old);
 }

@@ -130,7 +130,6 @@ class JsonlSource<T> implements Source<T, Json> {
     const { follow = false, rotation, pollMs = 200 } = this.#options;
     const { batchItems = streamsLimits.batchItemsMax.value } = this.#options;
     let position = from as unknown as JsonlPosition | null;
-    let isChecked = false;
     while (!signal.aborted) {
       const place = position === null ? path(partition) : await this.#locate(partition, position);
       const stat = await files.stat(place);
@@ -140,15 +139,13 @@ class JsonlSource<T> implements Source<T, Json> {
         continue;
       }
       const cursor = new LineCursor<T>(files, place, stat.inode, position?.offset ?? 0, batchItems);
-      if (position !== null && !isChecked) await cursor.restoreTail();
-      isChecked = true;
+      if (position !== null) await cursor.restoreTail();
       const isMoved = rotation === 'rename' && place !== path(partition);
       for (;;) {
         const batch = await cursor.next(!follow || isMoved);
         if (batch === undefined) break;
         position = batch.position as unknown as JsonlPosition;
         yield batch;
-        if (batch.end === true) return;
         if (signal.aborted) return;
       }
       if (isMoved && (await files.stat(path(partition))) !== undefined) {
@@ -161,7 +158,10 @@ class JsonlSource<T> implements Source<T, Json> {
         position = null;
         continue;
       }
-      if (!follow) return;
+      if (!follow) {
+        yield { items: [], position: cursor.position() as unknown as Json, end: true };
+        return;
+      }
       yield { items: [], position: position as unknown as Json, idle: true };
       await clock.sleep(pollMs, signal);
     }
@@ -188,7 +188,6 @@ class LineCursor<T> {
   #at = 0;
   /** The last bytes before the buffer, for the checksum of a position. */
   #tail: Buffer = Buffer.alloc(0);
-  #isAtEnd = false;
 
   constructor(
     files: EndPorts['files'],
@@ -209,14 +208,14 @@ class LineCursor<T> {
     this.#tail = Buffer.from(await this.#files.readAt(this.#place, start, this.#offset - start));
   }
 
-  /** Undefined if there is no complete line. `isFinal`: the file ends, with or without a newline. */
+  /** Undefined if there is no complete line. `isFinal`: the last line needs no newline. */
   async next(isFinal: boolean): Promise<SourceBatch<T, Json> | undefined> {
     const items: T[] = [];
     const bad: BadItem[] = [];
     const { batchBytesMax, recordBytesMax } = streamsLimits;
     let bytes = 0;
     while (items.length + bad.length < this.#batchItems && bytes < batchBytesMax.value) {
-      const line = await this.#line(isFinal, recordBytesMax.value);
+      const line = await this.#line(isFinal);
       if (line === undefined) break;
       bytes += line.length;
       const text = trim(line);
@@ -232,18 +231,12 @@ class LineCursor<T> {
         bad.push({ at: items.length, raw, reason: (thrown as Error).message });
       }
     }
-    const isEnd = isFinal && this.#isAtEnd && this.#at === this.#buffer.length;
-    if (bytes === 0 && !isEnd) return undefined;
-    const position = this.#position();
-    return {
-      items,
-      position: position as unknown as Json,
-      ...(bad.length > 0 && { bad }),
-      ...(isEnd && { end: true }),
-    };
+    if (bytes === 0) return undefined;
+    const position = this.position() as unknown as Json;
+    return { items, position, ...(bad.length > 0 && { bad }) };
   }
 
-  #position(): JsonlPosition {
+  position(): JsonlPosition {
     const read = this.#buffer.subarray(0, this.#at);
     const before = read.length >= TAIL_BYTES ? read : Buffer.concat([this.#tail, read]);
     const offset = this.#offset + this.#at;
@@ -251,7 +244,7 @@ class LineCursor<T> {
   }
 
   /** The next line with its newline. A line over the limit is given in one piece all the same. */
-  async #line(isFinal: boolean, bytesMax: number): Promise<Buffer | undefined> {
+  async #line(isFinal: boolean): Promise<Buffer | undefined> {
     let searchFrom = this.#at;
     for (;;) {
       const newline = this.#buffer.indexOf(NEWLINE, searchFrom);
@@ -267,7 +260,6 @@ class LineCursor<T> {
         continue;
       }
       if (!isFinal || heldBytes === 0) return undefined;
-      assert(bytesMax > 0, 'lines have a limit');
       const line = this.#buffer.subarray(this.#at);
       this.#at = this.#buffer.length;
       return line;
@@ -278,8 +270,7 @@ class LineCursor<T> {
   async #fill(): Promise<boolean> {
     const end = this.#offset + this.#buffer.length;
     const chunk = Buffer.from(await this.#files.readAt(this.#place, end, CHUNK_BYTES));
-    this.#isAtEnd = chunk.length === 0;
-    if (this.#isAtEnd) return false;
+    if (chunk.length === 0) return false;
     const read = this.#buffer.subarray(0, this.#at);
     this.#tail = Buffer.from(Buffer.concat([this.#tail, read]).subarray(-TAIL_BYTES));
     this.#buffer = Buffer.concat([this.#buffer.subarray(this.#at), chunk]);

@@ -93,7 +93,6 @@ export class PipelineRun implements AsyncDisposable {
     } catch (thrown) {
       this.#enter('failed');
       await this.#session?.readers.close();
-      await this.#deps.close();
       throw thrown;
     }
     this.#finished = this.#main();

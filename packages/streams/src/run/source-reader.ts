@@ -9,6 +9,7 @@ import { streamsLimits } from '../limits.js';
 import { compareText } from '../state/key.js';
 import type { PartitionMark } from '../store/layout.js';
 
+const CLOSE_PATIENCE_MS = 1_000;
 export const RETRY = { initialMs: 100, maxMs: 30_000, jitter: 'half' } as const;
 
 export interface ReaderDeps {
@@ -91,10 +92,14 @@ export class PartitionReader {
     return batch;
   }
 
+  /** A source that does not react to its signal is left behind: what it still gives is not taken. */
   async close(): Promise<void> {
     this.#stop.abort();
     this.#room?.();
-    await this.#done;
+    const patience = new AbortController();
+    const left = this.#deps.clock.sleep(CLOSE_PATIENCE_MS, patience.signal).catch(() => undefined);
+    await Promise.race([this.#done, left]);
+    patience.abort();
   }
 
   async #read(): Promise<void> {

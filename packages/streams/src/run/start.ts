@@ -98,6 +98,12 @@ export async function start(
       `checkpoint.everyMs is ${everyMs}; it must be at least ${EVERY_MS_MIN}`,
     );
   }
+  if (options.restoreFrom !== undefined && options.repeats !== 'accept') {
+    throw invalid(
+      'repeats',
+      'restoreFrom repeats all output after the savepoint; agree to it with `repeats: "accept"`',
+    );
+  }
   const graph = pipeline.build();
   const ports: EndPorts = { files, path, clock, logger };
   for (const { source } of graph.sources) source.attach?.(ports);
@@ -119,19 +125,6 @@ export async function start(
     dirtyBytesMax: streamsLimits.dirtyBytesMax.value,
     memoryStateBytesMax: streamsLimits.memoryStateBytesMax.value,
   };
-  await directory?.announce();
-  if (options.restoreFrom !== undefined) {
-    if (options.repeats !== 'accept') {
-      throw invalid(
-        'repeats',
-        'restoreFrom repeats all output after the savepoint; agree to it with `repeats: "accept"`',
-      );
-    }
-    const place = path(options.restoreFrom);
-    const bytes = await files.readAt(place, 0, (await files.stat(place))?.bytes ?? 0);
-    const marks = await Promise.all([...graph.sinks.values()].map((sink) => sink.mark()));
-    await restoreSavepoint(bytes, storage, options.state ?? 'memory', marks);
-  }
   const save = async (name: string | undefined, epoch: number) => {
     if (directory === undefined) throw invalid('dir', 'a savepoint needs a checkpoint directory');
     using view = storage.snapshot();
@@ -168,8 +161,16 @@ export async function start(
     },
   });
   try {
+    if (options.restoreFrom !== undefined) {
+      const place = path(options.restoreFrom);
+      const bytes = await files.readAt(place, 0, (await files.stat(place))?.bytes ?? 0);
+      const marks = await Promise.all([...graph.sinks.values()].map((sink) => sink.mark()));
+      await restoreSavepoint(bytes, storage, options.state ?? 'memory', marks);
+    }
+    await directory?.announce();
     await run.begin(options.signal);
   } catch (thrown) {
+    await close();
     throw await withSavepoints(thrown, files, directory);
   }
   return run;

@@ -39,7 +39,7 @@ const setsKills = Number(process.env['SETS_KILLS'] ?? 3);
 const setsClusterRounds = Number(process.env['SETS_CLUSTER_ROUNDS'] ?? 6);
 
 /** At how many steps, at most, each reference pipeline is crashed. */
-const streamsCrashStates = Number(process.env['STREAMS_CRASH_STATES'] ?? 700);
+const streamsCrashStates = Number(process.env['STREAMS_CRASH_STATES'] ?? 360);
 
 /** How often a real pipeline is killed, over all sources and sinks. */
 const streamsKills = Number(process.env['STREAMS_KILLS'] ?? 100);

@@ -252,9 +252,11 @@ export class PipelineRun implements AsyncDisposable {
 
   /** Nothing more fits before the checkpoint in flight is done. */
   #isFull(): boolean {
+    if (this.#inFlight === undefined) return false;
     const { settings } = this.#deps;
-    const { states } = this.#current();
-    return this.#inFlight !== undefined && states.changedBytes > settings.dirtyBytesMax;
+    const { states, topology } = this.#current();
+    const records = topology.recordsIn - this.#recordsAtCheckpoint;
+    return records >= settings.everyRecords || states.changedBytes > settings.dirtyBytesMax;
   }
 
   #startCheckpoint(isFinal: boolean): Promise<void> {

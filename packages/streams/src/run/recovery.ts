@@ -15,7 +15,7 @@ import {
   StorageBatch,
   SynclineError,
 } from '@syncline/kernel';
-import type { Fence, Sink } from '../ends/sink.js';
+import type { Fence, Sink, SinkMark } from '../ends/sink.js';
 import type { Json } from '../ends/source.js';
 import type { AnySink, Graph } from '../pipeline/graph.js';
 import { KEY_HASH } from '../state/key.js';
@@ -275,18 +275,17 @@ async function recoverSink(
   const storeEpoch = head?.epoch ?? 0;
   const isOutbox = sink instanceof OutboxStore;
   if (isOutbox) await sink.sweep(storeEpoch);
+  const checkAge = (mark: SinkMark | null) => {
+    if (mark === null || mark.pipeline !== fence.pipeline) return;
+    const sinkEpoch = Math.max(mark.epoch, mark.partial ?? 0);
+    if (sinkEpoch <= storeEpoch && mark.generation <= fence.generation) return;
+    const why = 'The store is older than its output: an old copy?';
+    throw outOfStep(sink.uid, storeEpoch, sinkEpoch, why);
+  };
   const mark = await sink.mark();
-  if (mark !== null && mark.pipeline === fence.pipeline) {
-    if (mark.epoch > storeEpoch || mark.generation > fence.generation) {
-      throw outOfStep(
-        sink.uid,
-        storeEpoch,
-        mark.epoch,
-        'The store is older than its output: an old copy?',
-      );
-    }
-  }
+  checkAge(mark);
   const held = isOutbox ? await sink.claim(fence) : mark;
+  checkAge(held); // an older writer may have added to it before the claim
   const owed: Json[] = [];
   if (isOutbox && noted !== undefined && held !== null && held.epoch < noted.committedEpoch) {
     const retained = await sink.retained(held.epoch, noted.committedEpoch);

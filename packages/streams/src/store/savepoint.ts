@@ -215,7 +215,7 @@ export async function restoreSavepoint(
   const sinks = Object.fromEntries(
     Object.keys(head.sinks).map((uid) => [uid, { handle: null, committedEpoch: 0 }]),
   );
-  const epoch = highest((mark) => mark.epoch, head.epoch);
+  const epoch = highest((mark) => Math.max(mark.epoch, mark.partial ?? 0), head.epoch);
   const raised = highest((mark) => mark.generation, generation.generation);
   batch.put(storeKeys.meta, seal({ ...pipeline, backend }));
   batch.put(storeKeys.generation, seal({ ...generation, generation: raised }));

@@ -42,6 +42,7 @@ export {
   type MemoryStateOptions,
   memoryState,
 } from './memory/memory-state.js';
+export { type StreamsMetrics, streamsMetrics } from './metrics-list.js';
 export {
   definePipeline,
   type KeyedOperatorOptions,

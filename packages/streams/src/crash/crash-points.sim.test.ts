@@ -112,7 +112,12 @@ function outboxSubject(): CrashSubject {
 }
 
 const statesMax = inject('streamsCrashStates');
-const options = { statesMax, chains: Math.ceil(statesMax / 2), chainCrashes: 8, start: { keyGroups: 4 } };
+const options = {
+  statesMax,
+  chains: Math.ceil(statesMax / 2),
+  chainCrashes: 8,
+  start: { keyGroups: 4 },
+};
 
 for (const backend of ['memory', 'embedded'] as const) {
   test(`X40 part files, ${backend} state: a crash at any step changes no byte of the output`, async () => {

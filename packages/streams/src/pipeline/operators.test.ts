@@ -156,7 +156,7 @@ test('reduce emits the value of the key after each item; dedupe drops repeats of
 describe('event time', () => {
   const at = (t: number, k = 'a') => ({ t, k });
 
-  test('X33 T22 windows emit once, when complete, ordered by end, key group and key; late items go aside', async () => {
+  test('X31 X33 T22 windows emit once, when complete, ordered by end, key group and key; late items go aside', async () => {
     const [out, late] = [collect(), collect('late')];
     await runToEnd((p) => {
       p.source(source(at(1), at(5, 'b'), at(12), at(25), at(3), at(31)), {

@@ -8,6 +8,8 @@
 //
 // `stalled` means that something outside must recover: a full disk, a sink that cannot be reached. The
 // run goes on by itself when it has.
+//
+// X42  Every state has an answer for every event.
 import { assert } from '@syncline/kernel';
 
 export type RunState =

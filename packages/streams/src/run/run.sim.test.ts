@@ -141,7 +141,7 @@ describe('faults of the disk', () => {
       while (run.state !== 'stalled') await world.clock.sleep(5);
       expect(run.progress().error).toMatch(/no space/);
       world.node.disk.adjust({ isFull: false });
-      while (run.state !== 'running') await world.clock.sleep(50);
+      while (run.progress().state !== 'running') await world.clock.sleep(50);
       await read(world, run, 100);
       await run.stop();
       expect(await linesOf(world)).toEqual(expectedLines().slice(0, 100));
@@ -158,57 +158,60 @@ describe('faults of the disk', () => {
     },
   );
 
-  sim('T11 T15 damage and a second process are refused, with nothing changed', async (world) => {
-    const run = await startIn(world, counting({ pauseAt: 80 }));
-    await read(world, run, 80);
-    await expect(startIn(world, counting())).rejects.toMatchObject({ code: 'locked' });
-    await run.checkpoint();
-    expect(await run.savepoint('before')).toBe('state/savepoints/before.snap');
-    await run.stop();
-    const storage = await world.openStorage('state/db');
-    const keys: Uint8Array[] = [];
-    for await (const { key } of storage.range()) keys.push(key);
-    await storage.close();
-    let refused = 0;
-    for (const key of keys) {
-      const name = Buffer.from(key).toString('latin1');
-      if (name.startsWith('hist/')) continue;
-      for (const damage of ['flip', 'lose'] as const) {
-        const open = await world.openStorage('state/db');
-        const before = open.get(key) as Uint8Array;
-        const batch = new StorageBatch();
-        if (damage === 'lose') batch.delete(key);
-        else
-          batch.put(
-            key,
-            before.map((byte, at) => (at === before.length >> 1 ? byte ^ 1 : byte)),
+  sim(
+    'X36 T11 T15 damage and a second process are refused, with nothing changed',
+    async (world) => {
+      const run = await startIn(world, counting({ pauseAt: 80 }));
+      await read(world, run, 80);
+      await expect(startIn(world, counting())).rejects.toMatchObject({ code: 'locked' });
+      await run.checkpoint();
+      expect(await run.savepoint('before')).toBe('state/savepoints/before.snap');
+      await run.stop();
+      const storage = await world.openStorage('state/db');
+      const keys: Uint8Array[] = [];
+      for await (const { key } of storage.range()) keys.push(key);
+      await storage.close();
+      let refused = 0;
+      for (const key of keys) {
+        const name = Buffer.from(key).toString('latin1');
+        if (name.startsWith('hist/')) continue;
+        for (const damage of ['flip', 'lose'] as const) {
+          const open = await world.openStorage('state/db');
+          const before = open.get(key) as Uint8Array;
+          const batch = new StorageBatch();
+          if (damage === 'lose') batch.delete(key);
+          else
+            batch.put(
+              key,
+              before.map((byte, at) => (at === before.length >> 1 ? byte ^ 1 : byte)),
+            );
+          await open.write(batch, { durability: 'synced' });
+          await open.close();
+          const outcome = await startIn(world, counting()).then(
+            () => 'started',
+            (error: SynclineError) => error,
           );
-        await open.write(batch, { durability: 'synced' });
-        await open.close();
-        const outcome = await startIn(world, counting()).then(
-          () => 'started',
-          (error: SynclineError) => error,
-        );
-        // The store is then older than its output, or damaged: either way it is refused.
-        expect(outcome, `${damage} ${name}`).toMatchObject({
-          code: expect.stringMatching(/corrupt|out-of-step|conflict/),
-        });
-        if ((outcome as SynclineError).code === 'corrupt') {
-          expect((outcome as SynclineError).details['savepoints']).toEqual([
-            'state/savepoints/before.snap',
-          ]);
+          // The store is then older than its output, or damaged: either way it is refused.
+          expect(outcome, `${damage} ${name}`).toMatchObject({
+            code: expect.stringMatching(/corrupt|out-of-step|conflict/),
+          });
+          if ((outcome as SynclineError).code === 'corrupt') {
+            expect((outcome as SynclineError).details['savepoints']).toEqual([
+              'state/savepoints/before.snap',
+            ]);
+          }
+          refused += 1;
+          const repair = await world.openStorage('state/db');
+          await repair.write(new StorageBatch().put(key, before), { durability: 'synced' });
+          await repair.close();
         }
-        refused += 1;
-        const repair = await world.openStorage('state/db');
-        await repair.write(new StorageBatch().put(key, before), { durability: 'synced' });
-        await repair.close();
       }
-    }
-    expect(refused).toBeGreaterThan(10);
-    const again = await startIn(world, counting());
-    await again.finished;
-    expect(await linesOf(world)).toEqual(expectedLines());
-  });
+      expect(refused).toBeGreaterThan(10);
+      const again = await startIn(world, counting());
+      await again.finished;
+      expect(await linesOf(world)).toEqual(expectedLines());
+    },
+  );
 });
 
 describe('changed pipelines', () => {

@@ -6,6 +6,7 @@ import { memorySource } from '../ends/memory-source.js';
 import { definePipeline } from '../pipeline/define.js';
 import { numberCodec } from '../state/codec.js';
 import { aggregate } from '../state/state-backend.js';
+import { isOver, nextState, RUN_TABLE, type RunState } from './run-state.js';
 import { type StartOptions, start } from './start.js';
 
 interface Click {
@@ -52,7 +53,7 @@ async function outputOf({ files }: Pick<SimPorts, 'files'>): Promise<string> {
 }
 
 test('a finite pipeline reads everything, commits it and finishes', async () => {
-  await runInSimulation({ seed: 1 }, async (ports: SimPorts) => {
+  await runInSimulation(1, async (ports) => {
     const run = await startSim(counting({ a: clicks(95), b: clicks(20) }), ports);
     await run.finished;
     expect(run.state).toBe('finished');
@@ -91,4 +92,16 @@ test('without a directory a pipeline runs in memory', async () => {
   const run = await start(pipeline, {}, { clock });
   await run.finished;
   expect(seen).toEqual([2, 6]);
+});
+
+test('X42 a run that is over stays over, and every state can fail or be stopped', () => {
+  for (const state of Object.keys(RUN_TABLE) as RunState[]) {
+    const { stop, failed } = RUN_TABLE[state];
+    expect(stop).not.toBe('never');
+    if (!isOver(state)) expect(failed).toBe('failed');
+    for (const next of Object.values(RUN_TABLE[state])) {
+      if (isOver(state)) expect(['never', state]).toContain(next);
+    }
+  }
+  expect(() => nextState('stopped', 'recovered')).toThrow(/has no event/);
 });

@@ -16,6 +16,7 @@ import { nextTurn } from '../state/cells.js';
 import { Checkpoint, type CheckpointInfo } from './checkpoint.js';
 import type { PipelineProgress, ProgressGate } from './progress.js';
 import { type RecoveryDeps, recover, type Session } from './recovery.js';
+import type { RunMetrics } from './run-metrics.js';
 import { isOver, nextState, type RunEvent, type RunState } from './run-state.js';
 import { PartitionReader, RETRY } from './source-reader.js';
 import { Wake } from './wake.js';
@@ -39,6 +40,7 @@ export interface RunDeps extends RecoveryDeps {
   /** Writes a savepoint of the last epoch; automatic ones have no name. */
   readonly save: (name: string | undefined, epoch: number) => Promise<string>;
   readonly logger: Logger;
+  readonly metrics: RunMetrics;
 }
 
 /** Batches after which others get a turn, however fast they were. */
@@ -108,8 +110,10 @@ export class PipelineRun implements AsyncDisposable {
       onRetry: (uid: string, error: SynclineError) =>
         logger.warn('source unavailable', { source: uid, code: error.code }),
     };
+    const startedMs = clock.monotonicMs();
     const session = await recover(this.#deps, this.#session?.fence, readerDeps, this.#abort.signal);
     this.#session = session;
+    this.#deps.metrics.recovered(session, clock.monotonicMs() - startedMs);
     this.#nextCheckpointMs = clock.monotonicMs() + this.#deps.settings.everyMs;
     this.#recordsAtCheckpoint = session.topology.recordsIn;
     if (session.head?.isFinished === true) return;
@@ -175,6 +179,7 @@ export class PipelineRun implements AsyncDisposable {
       }
       await this.#lookForPartitions();
       this.#deps.progress.offer(this.progress(), false);
+      this.#deps.metrics.watch(session);
       this.#setTimer(settings);
       await this.#wake.wait();
     }
@@ -274,7 +279,9 @@ export class PipelineRun implements AsyncDisposable {
     this.#nextCheckpointMs = clock.monotonicMs() + settings.everyMs;
     const run = async () => {
       const info = await checkpoint.store();
+      const durableMs = clock.monotonicMs();
       await checkpoint.publish(this.#abort.signal);
+      this.#deps.metrics.committed(session, info, clock.monotonicMs() - durableMs);
       await session.states.scrub(info.epoch);
       this.#lastCheckpoint = info;
       this.#retries = 0;
@@ -346,6 +353,7 @@ export class PipelineRun implements AsyncDisposable {
     const mayHelp = error?.retryable === true && error.outcome !== 'unknown';
     if (!mayHelp || this.#abort.signal.aborted || this.#state === 'stopping') throw thrown;
     logger.warn('epoch abandoned', { code: error.code, reason: error.message });
+    this.#deps.metrics.abandoned(error.code);
     this.#stalledBy = error.message;
     this.#enter('abandoned');
     this.#enter('stalled');

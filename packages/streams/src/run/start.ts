@@ -12,9 +12,11 @@ import {
   type Storage,
   SynclineError,
   silentLogger,
+  silentMetrics,
 } from '@syncline/kernel';
 import type { EndPorts } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
+import type { StreamsMetrics } from '../metrics-list.js';
 import type { Pipeline } from '../pipeline/define.js';
 import { invalid } from '../pipeline/graph.js';
 import { KEY_GROUPS_DEFAULT } from '../state/key.js';
@@ -28,6 +30,7 @@ import {
 import type { Around } from './observed.js';
 import { ProgressGate, type ProgressReporter } from './progress.js';
 import { PipelineRun } from './run.js';
+import { RunMetrics } from './run-metrics.js';
 
 export interface StartOptions {
   /** The directory that is the pipeline's memory. Without one it lives and dies with the process. */
@@ -70,6 +73,7 @@ export interface StartDeps {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly logger?: Logger;
+  readonly metrics?: StreamsMetrics;
   readonly files?: Files;
   /** A path of the user's, as `files` and `openStorage` want it. */
   readonly path?: (path: string) => string;
@@ -144,6 +148,7 @@ export async function start(
     clock,
     random,
     logger,
+    metrics: new RunMetrics(deps.metrics ?? silentMetrics, clock, graph.name),
     settings,
     progress: new ProgressGate(clock, logger, options.progress),
     report: (each) => directory?.report(each.progress()),

@@ -41,7 +41,7 @@ async function valuesOf(client: Redis): Promise<readonly string[]> {
   return entries.map(([, fields]) => fields[3] ?? '');
 }
 
-test('T17 X40 epochs that a Redis without its log has lost are delivered again after a restart', async () => {
+test('T17 X55 epochs that a Redis without its log has lost are delivered again after a restart', async () => {
   await using redis = await startRedis();
   await using directory = await makeTempDirectory('lost');
   const client = new Redis(redis.url, { maxRetriesPerRequest: 100 });
@@ -68,7 +68,7 @@ test('T17 X40 epochs that a Redis without its log has lost are delivered again a
   client.disconnect();
 });
 
-test('T16 X40 of a directory and its copy only one may write, and an old copy is out of step', async () => {
+test('T16 X55 of a directory and its copy only one may write, and an old copy is out of step', async () => {
   await using redis = await startRedis();
   await using directory = await makeTempDirectory('copies');
   const client = new Redis(redis.url);

@@ -126,7 +126,7 @@ async function killRounds(name: string, prepare: (round: string, seed: string) =
 const common = { paceMs: 8, keepDeliveredMs: 10_000 };
 
 test(
-  'X42 files to files: byte-identical output however often the process is killed',
+  'X54 files to files: byte-identical output however often the process is killed',
   async () => {
     await killRounds('files', async (round, seed) => {
       const orders = ordersOf(seed);
@@ -151,7 +151,7 @@ test(
 );
 
 test(
-  'X42 Redis to Redis: identical streams and sums however often the process is killed',
+  'X54 Redis to Redis: identical streams and sums however often the process is killed',
   async () => {
     await killRounds('redis', async (round, seed) => {
       await admin.flushall();
@@ -181,7 +181,7 @@ test(
 );
 
 test(
-  'X42 NATS to files and Redis: identical output however often the process is killed',
+  'X54 NATS to files and Redis: identical output however often the process is killed',
   async () => {
     const connection = await connect({ servers: nats.url });
     const manager = await jetstreamManager(connection);

@@ -1,8 +1,8 @@
 // What every sink keeps, ours and yours: nothing is visible before its epoch is committed, a repeated commit
 // changes nothing, and an older writer is refused.
 //
-// X32  Committed epochs are visible whole and in order, however often each commit is repeated and by whom.
-// X33  A target with a memory of its own refuses an older generation, a copy of the same one, and other pipelines.
+// X52  Committed epochs are visible whole and in order, however often each commit is repeated and by whom.
+// X53  A target with a memory of its own refuses an older generation, a copy of the same one, and other pipelines.
 import assert from 'node:assert/strict';
 import { SynclineError } from '@syncline/kernel';
 import type { ConformanceCase } from '@syncline/kernel/testing';
@@ -24,17 +24,17 @@ export interface SinkAbilities {
 type Cases = Readonly<Record<string, (subject: SinkSubject) => Promise<void>>>;
 
 const everySink: Cases = {
-  'X32 epochs become visible in order when they are committed': inOrder,
-  'X32 an epoch may have thousands of rows': manyRows,
+  'X52 epochs become visible in order when they are committed': inOrder,
+  'X52 an epoch may have thousands of rows': manyRows,
 };
 
 const rememberingSinks: Cases = {
-  'X32 T2 a repeated commit, also by another process, is answered with already': repeated,
-  'X32 T1 an epoch cut short is completed by the next process': cutShort,
-  'X32 mark reports the pipeline, the generation and the last epoch': marks,
-  'X33 T16 an older generation is fenced and adds nothing': olderGeneration,
-  'X33 T16 a copy of the directory, with another token, is fenced': copiedDirectory,
-  'X33 another pipeline is a conflict and adds nothing': otherPipeline,
+  'X52 T2 a repeated commit, also by another process, is answered with already': repeated,
+  'X52 T1 an epoch cut short is completed by the next process': cutShort,
+  'X52 mark reports the pipeline, the generation and the last epoch': marks,
+  'X53 T16 an older generation is fenced and adds nothing': olderGeneration,
+  'X53 T16 a copy of the directory, with another token, is fenced': copiedDirectory,
+  'X53 another pipeline is a conflict and adds nothing': otherPipeline,
 };
 
 /** `create` is called once per case, and what it made is disposed of after it. */

@@ -1,8 +1,8 @@
 // What every source keeps, ours and yours: the same records in the same order from any position, and a clear
 // refusal when a position can no longer be continued.
 //
-// X30  Reading from a position gives exactly the records behind it, however often, until it is lost.
-// X31  A position survives JSON unchanged, and a lost one is reported before any record is read.
+// X50  Reading from a position gives exactly the records behind it, however often, until it is lost.
+// X51  A position survives JSON unchanged, and a lost one is reported before any record is read.
 import assert from 'node:assert/strict';
 import { SynclineError } from '@syncline/kernel';
 import type { ConformanceCase } from '@syncline/kernel/testing';
@@ -34,10 +34,10 @@ const records = (count: number, first = 0): Json[] =>
   }));
 
 const cases: Cases = {
-  'X30 reads all records in order, and the same ones again': readsAgain,
-  'X30 reading from any position gives exactly what is behind it': readsFromEveryPosition,
-  'X30 a bad record takes a place between its neighbours': keepsBadInPlace,
-  'X31 T28 positions survive JSON and hold no number beyond 2^53': positionsAreJson,
+  'X50 reads all records in order, and the same ones again': readsAgain,
+  'X50 reading from any position gives exactly what is behind it': readsFromEveryPosition,
+  'X50 a bad record takes a place between its neighbours': keepsBadInPlace,
+  'X51 T28 positions survive JSON and hold no number beyond 2^53': positionsAreJson,
   'every position that was handed out passes the check': checksPass,
   'acknowledging, also repeatedly, loses nothing behind the position': acknowledges,
   'an aborted read ends soon and a new one goes on': aborts,
@@ -51,7 +51,7 @@ export function sourceSuite(
 ): readonly ConformanceCase[] {
   const losses = lossNames.map(
     (loss): ConformanceCase => ({
-      name: `X31 T20 ${loss}: the position is lost, for the check and for reading`,
+      name: `X51 T20 ${loss}: the position is lost, for the check and for reading`,
       async run() {
         await using subject = await create();
         await losesPosition(subject, loss);

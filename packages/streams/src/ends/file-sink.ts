@@ -19,7 +19,8 @@ export interface FileSinkOptions {
   readonly dir: string;
 }
 
-interface PartTxn {
+/** The part of an epoch that is being written. */
+export interface PartTxn {
   readonly epoch: number;
   readonly slot: number;
   readonly staging: string;
@@ -40,8 +41,8 @@ const PART = /^part-(\d{10})-(\d+)\.jsonl$/;
 const STAGED = /^part-(\d{10})-(\d+)-g(\d+)-a(\d+)\.tmp$/;
 const READ_BYTES = 1024 * 1024;
 
-export function fileSink(options: FileSinkOptions): Sink<unknown> {
-  return new FileSink(options) as Sink<unknown>;
+export function fileSink(options: FileSinkOptions): Sink<unknown, PartTxn> {
+  return new FileSink(options);
 }
 
 class FileSink implements Sink<unknown, PartTxn> {

@@ -40,7 +40,9 @@ export class Batch {
 
   /** The same items in other form: all that is not given stays. */
   with(changes: Partial<BatchFields>): Batch {
-    return new Batch({ ...this, ...changes });
+    const { items, keys, rounds, indexes, times, origin, epoch, emitter } = this;
+    const fields = { items, keys, rounds, indexes, times, origin, epoch, emitter };
+    return new Batch({ ...fields, ...changes });
   }
 
   indexAt(at: number): number {

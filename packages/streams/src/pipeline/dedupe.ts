@@ -73,7 +73,7 @@ export class DedupeOperator extends Operator {
   }
 
   take(batch: Batch): void {
-    const isFirst: boolean[] = new Array(batch.items.length).fill(false);
+    const isFirst = new Array<boolean>(batch.items.length).fill(false);
     let count = 0;
     const step = (at: number) => {
       const id = this.#idOf(batch.items[at]);

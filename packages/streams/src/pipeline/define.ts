@@ -7,7 +7,7 @@ import type { Codec } from '../state/codec.js';
 import { jsonCodec } from '../state/json-codec.js';
 import type { Key } from '../state/key.js';
 import { aggregate, type StateDescription, versioned } from '../state/state-backend.js';
-import { type Version, type VersionKind, type VersionOf, versionsOf } from '../state/version.js';
+import { type VersionKind, type VersionOf, versionsOf } from '../state/version.js';
 import { DedupeOperator, SEEN, seenCodec } from './dedupe.js';
 import {
   type AnySink,
@@ -17,13 +17,14 @@ import {
   invalid,
   type SourceOptions,
 } from './graph.js';
+import { heldCodec } from './held-items.js';
 import {
   type ProcessContext,
   type ProcessHandlers,
   ProcessOperator,
   type StateDescriptions,
 } from './process.js';
-import { BUFFER, heldCodec, NEWEST, ReorderOperator } from './reorder.js';
+import { BUFFER, NEWEST, ReorderOperator } from './reorder.js';
 import {
   FilterOperator,
   FlatMapOperator,
@@ -135,7 +136,7 @@ export function definePipeline(name: string, build: (p: PipelineBuilder) => void
         new GraphStream(
           graph,
           graph.addSource(
-            source as unknown as Source<unknown, Json>,
+            source as Source<unknown, never> as Source<unknown>,
             options as SourceOptions<unknown>,
           ),
         ) as never,
@@ -194,9 +195,9 @@ class GraphStream implements KeyedStream<Key, unknown> {
       }
     }
     const handlers: ProcessHandlers = {
-      onItem: onItem.bind(definition) as ProcessHandlers['onItem'],
+      onItem: onItem.bind(definition),
       ...(onTimer !== undefined && {
-        onTimer: onTimer.bind(definition) as NonNullable<ProcessHandlers['onTimer']>,
+        onTimer: onTimer.bind(definition),
       }),
     };
     const timers: Record<string, StateDescription> =
@@ -254,13 +255,13 @@ class GraphStream implements KeyedStream<Key, unknown> {
     }
     const versions = versionsOf(versionKind);
     const states: Record<string, StateDescription> = {
-      [NEWEST]: versioned(codec, versionKind) as never,
+      [NEWEST]: versioned(codec, versionKind),
     };
     if (policy === 'sealed') states[BUFFER] = describe(heldCodec(codec, versions as never));
     const rules = {
       policy,
       versions: versions as never,
-      version: (item: unknown) => definition.version(item) as Version | undefined,
+      version: (item: unknown) => definition.version(item),
       sealed: sealed as never,
       onFull,
       itemsMax: definition.itemsMax ?? streamsLimits.reorderItemsMax.value,
@@ -295,7 +296,7 @@ class GraphStream implements KeyedStream<Key, unknown> {
   #stateless(kind: string, options: OperatorOptions | undefined, { create }: Create): never {
     const name = this.#numbered(kind);
     const inputs = [this.node];
-    const onError = options?.onError as AnySink | undefined;
+    const onError = options?.onError;
     return this.#next({
       name,
       inputs,
@@ -317,7 +318,7 @@ class GraphStream implements KeyedStream<Key, unknown> {
       states,
       ...(create !== undefined && { create }),
       ...(was !== undefined && { was }),
-      ...(onError !== undefined && { onError: onError as AnySink }),
+      ...(onError !== undefined && { onError }),
       ...(late !== undefined && late !== 'drop' && { late: late as AnySink }),
     });
   }
@@ -333,7 +334,7 @@ class GraphStream implements KeyedStream<Key, unknown> {
 }
 
 function describe<V>(codec: Codec<V>): StateDescription {
-  return aggregate(codec) as unknown as StateDescription;
+  return aggregate(codec);
 }
 
 function lateMissing(operator: string, uid: string): Error {

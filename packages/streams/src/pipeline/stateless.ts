@@ -28,7 +28,7 @@ export class MapOperator extends Operator {
   take(batch: Batch): void {
     const { items } = batch;
     const map = this.#map;
-    const mapped: unknown[] = new Array(items.length);
+    const mapped = new Array<unknown>(items.length);
     const refused = new Set<number>();
     eachItem(
       batch,
@@ -55,7 +55,7 @@ export class FilterOperator extends Operator {
 
   take(batch: Batch): void {
     const isKept = this.#isKept;
-    const kept: boolean[] = new Array(batch.items.length).fill(false);
+    const kept = new Array<boolean>(batch.items.length).fill(false);
     let count = 0;
     const step = (at: number) => {
       if (!isKept(batch.items[at])) return;
@@ -125,7 +125,7 @@ export class KeyByOperator extends Operator {
   take(batch: Batch): void {
     const { items } = batch;
     const keyOf = this.#keyOf;
-    const keys: Key[] = new Array(items.length);
+    const keys = new Array<Key>(items.length);
     const refused = new Set<number>();
     eachItem(
       batch,

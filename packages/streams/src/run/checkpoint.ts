@@ -160,7 +160,7 @@ export class Checkpoint {
         if (handle !== null) await this.#commit(sink, handle, signal);
       }),
     );
-    const positions = new Map<Sink<unknown> | unknown, Map<string, Json>>();
+    const positions = new Map<unknown, Map<string, Json>>();
     for (const { source, partition } of readers.all) {
       const position = head?.partitions[source.uid]?.[partition]?.position ?? null;
       if (position === null || source.ack === undefined) continue;

@@ -1,6 +1,8 @@
 // How a run tells others where it stands: at each change of state, and at most once a second. A reporter
 // cannot block or fail a run.
 import type { Clock, Logger } from '@syncline/kernel';
+import { streamsLimits } from '../limits.js';
+import type { Session } from './recovery.js';
 import type { RunState } from './run-state.js';
 
 export interface PipelineProgress {
@@ -26,6 +28,39 @@ export interface PipelineProgress {
 
 export interface ProgressReporter {
   report(progress: PipelineProgress): void;
+}
+
+/** Where a run stands, from what its session knows. */
+export function progressOf(
+  pipeline: string,
+  session: Session | undefined,
+  nowMs: number,
+  facts: Pick<PipelineProgress, 'state' | 'lastCheckpointMs' | 'error'>,
+): PipelineProgress {
+  const nothing = { epoch: 0, generation: 0, recordsIn: 0, recordsOut: 0, lagRecords: 0 };
+  if (session === undefined) {
+    return { pipeline, slot: 0, ...facts, ...nothing, watermarkMs: null, heldBackBy: null };
+  }
+  const { readers, topology, head, fence } = session;
+  const { watermarkMs } = topology;
+  const holding = readers.all.filter((reader) => !reader.isIdle && !reader.isEnded);
+  const lowestMs = Math.min(...holding.map((reader) => reader.watermarkMs));
+  const { value: warnMs } = streamsLimits.stallWarnMs;
+  const stale = holding.find(
+    (reader) => reader.watermarkMs === lowestMs && nowMs - reader.lastMs > warnMs,
+  );
+  return {
+    pipeline,
+    slot: 0,
+    ...facts,
+    epoch: head?.epoch ?? 0,
+    generation: fence.generation,
+    recordsIn: topology.recordsIn,
+    recordsOut: head?.recordsOut ?? 0,
+    lagRecords: readers.all.reduce((sum, reader) => sum + reader.lagRecords, 0),
+    watermarkMs: Number.isFinite(watermarkMs) ? watermarkMs : null,
+    heldBackBy: stale?.origin ?? null,
+  };
 }
 
 const EVERY_MS = 1_000;

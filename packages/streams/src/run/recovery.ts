@@ -16,16 +16,17 @@ import {
   SynclineError,
 } from '@syncline/kernel';
 import type { Fence, Sink, SinkMark } from '../ends/sink.js';
-import type { Json } from '../ends/source.js';
+import type { Json, Source } from '../ends/source.js';
 import type { AnySink, Graph } from '../pipeline/graph.js';
 import { KEY_HASH } from '../state/key.js';
-import { incompatible } from '../state/state-error.js';
+import { corrupt, incompatible } from '../state/state-error.js';
 import { createStateSchema } from '../state/state-schema.js';
 import { EmbeddedStates } from '../store/embedded-states.js';
 import {
   type Generation,
   type Head,
   type Meta,
+  type PartitionMark,
   readFrame,
   STORE_FORMAT,
   seal,
@@ -63,6 +64,8 @@ export interface RecoveryDeps {
   readonly logger: Logger;
   readonly options: RecoveryOptions;
   readonly around: Around | undefined;
+  /** The store has been at this epoch. */
+  readonly reportedEpoch: number;
 }
 
 /** One attempt of a run: everything that is thrown away when it is abandoned. */
@@ -90,6 +93,13 @@ export async function recover(
   const { graph, storage, options, clock } = deps;
   await storage.whenReadable();
   const { meta: found, generation, head } = readFrame(storage);
+  if ((head?.epoch ?? 0) < deps.reportedEpoch) {
+    throw corrupt('the checkpoint store', {
+      offset: 0,
+      expected: `epoch ${deps.reportedEpoch}, which STATUS.json names`,
+      found: head === undefined ? 'no epoch' : `epoch ${head.epoch}`,
+    });
+  }
   const meta = found ?? newMeta(deps);
   checkMeta(meta, deps);
   const declared = declareStates(graph, meta.keyGroups);
@@ -314,32 +324,43 @@ function outOfStep(uid: string, storeEpoch: number, sinkEpoch: number, why: stri
 }
 
 async function openReaders(
-  { graph, options, logger }: RecoveryDeps,
+  deps: RecoveryDeps,
   readers: SourceReaders,
   head: Head | undefined,
   readerDeps: ReaderDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const { source } of graph.sources) {
+  for (const { source } of deps.graph.sources) {
     const marks = { ...head?.partitions[source.uid] };
     const found = await source.partitions(signal);
     const positions = new Map<string, Json>();
     for (const partition of new Set([...found, ...Object.keys(marks)])) {
-      let mark = marks[partition];
-      if (mark !== undefined && mark.position !== null && !mark.isEnded) {
-        try {
-          await source.check(partition, mark.position, signal);
-          positions.set(partition, mark.position);
-        } catch (thrown) {
-          const isLost = thrown instanceof SynclineError && thrown.code === 'position-lost';
-          if (!isLost || !options.acceptLoss.includes(partition)) throw thrown;
-          logger.warn('position lost and accepted', { source: source.uid, partition });
-          mark = { ...mark, position: null, count: 0, incarnation: mark.incarnation + 1 };
-        }
-      }
+      const mark = await checkedMark(deps, source, partition, marks[partition], signal);
+      const isOpen = mark !== undefined && mark.position !== null && !mark.isEnded;
+      if (isOpen) positions.set(partition, mark.position);
       readers.add(new PartitionReader(source, partition, mark, readerDeps));
     }
     if (positions.size > 0) await source.ack?.(positions);
+  }
+}
+
+/** Where to go on. A position that is lost, and accepted as such, becomes a new incarnation. */
+async function checkedMark(
+  { options, logger }: RecoveryDeps,
+  source: Source<unknown>,
+  partition: string,
+  mark: PartitionMark | undefined,
+  signal: AbortSignal,
+): Promise<PartitionMark | undefined> {
+  if (mark === undefined || mark.position === null || mark.isEnded) return mark;
+  try {
+    await source.check(partition, mark.position, signal);
+    return mark;
+  } catch (thrown) {
+    const isLost = thrown instanceof SynclineError && thrown.code === 'position-lost';
+    if (!isLost || !options.acceptLoss.includes(partition)) throw thrown;
+    logger.warn('position lost and accepted', { source: source.uid, partition });
+    return { ...mark, position: null, count: 0, incarnation: mark.incarnation + 1 };
   }
 }
 

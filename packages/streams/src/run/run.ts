@@ -3,31 +3,21 @@
 // One loop owns everything. Sources read ahead and checkpoints are written beside it; both only wake it.
 // When an attempt at an epoch fails and waiting may help, the loop throws all state away and recovers from
 // the last durable epoch inside the process: there is one way back, the same as after a crash.
-import {
-  assert,
-  BoundedQueue,
-  backoffMs,
-  type Logger,
-  SynclineError,
-  type Timer,
-} from '@syncline/kernel';
-import { streamsLimits } from '../limits.js';
+import { assert, backoffMs, type Logger, SynclineError, type Timer } from '@syncline/kernel';
 import { nextTurn } from '../state/cells.js';
+import { checkSize } from '../store/pipeline-states.js';
 import { Checkpoint, type CheckpointInfo } from './checkpoint.js';
-import type { PipelineProgress, ProgressGate } from './progress.js';
+import { CheckpointListeners } from './checkpoint-listeners.js';
+import { CheckpointPace, type PaceSettings } from './checkpoint-pace.js';
+import { type PipelineProgress, type ProgressGate, progressOf } from './progress.js';
 import { type RecoveryDeps, recover, type Session } from './recovery.js';
 import type { RunMetrics } from './run-metrics.js';
 import { isOver, nextState, type RunEvent, type RunState } from './run-state.js';
-import { PartitionReader, RETRY } from './source-reader.js';
+import { RETRY, type ReaderDeps } from './source-reader.js';
 import { Wake } from './wake.js';
 
-export interface RunSettings {
-  readonly everyMs: number;
-  readonly everyRecords: number;
-  readonly minPauseMs: number;
+export interface RunSettings extends PaceSettings {
   readonly stopGraceMs: number;
-  readonly checkpointTimeoutMs: number;
-  readonly dirtyBytesMax: number;
   readonly memoryStateBytesMax: number;
 }
 
@@ -50,18 +40,16 @@ const PARTITIONS_EVERY_MS = 30_000;
 
 export class PipelineRun implements AsyncDisposable {
   readonly #deps: RunDeps;
+  readonly #readerDeps: ReaderDeps;
+  readonly #pace: CheckpointPace;
   readonly #wake = new Wake();
   readonly #abort = new AbortController();
-  readonly #listeners = new Set<BoundedQueue<CheckpointInfo>>();
+  readonly #listeners = new CheckpointListeners();
   #state: RunState = 'starting';
   #session: Session | undefined;
   #inFlight: { readonly checkpoint: Checkpoint; readonly done: Promise<void> } | undefined;
   #failure: unknown;
   #lastCheckpoint: CheckpointInfo | undefined;
-  #nextCheckpointMs = 0;
-  #recordsAtCheckpoint = 0;
-  #requests: { resolve(info: CheckpointInfo | undefined): void; reject(error: unknown): void }[] =
-    [];
   #retries = 0;
   #timer: Timer | undefined;
   #finished: Promise<void> = Promise.resolve();
@@ -70,6 +58,14 @@ export class PipelineRun implements AsyncDisposable {
 
   constructor(deps: RunDeps) {
     this.#deps = deps;
+    const { clock, random, logger, settings } = deps;
+    this.#pace = new CheckpointPace(clock, settings);
+    this.#readerDeps = {
+      clock,
+      random,
+      wake: this.#wake.call,
+      onRetry: (uid, error) => logger.warn('source unavailable', { source: uid, code: error.code }),
+    };
   }
 
   get state(): RunState {
@@ -102,20 +98,17 @@ export class PipelineRun implements AsyncDisposable {
   }
 
   async #recover(): Promise<void> {
-    const { clock, random, logger } = this.#deps;
-    const readerDeps = {
-      clock,
-      random,
-      wake: this.#wake.call,
-      onRetry: (uid: string, error: SynclineError) =>
-        logger.warn('source unavailable', { source: uid, code: error.code }),
-    };
+    const { clock } = this.#deps;
     const startedMs = clock.monotonicMs();
-    const session = await recover(this.#deps, this.#session?.fence, readerDeps, this.#abort.signal);
+    const session = await recover(
+      this.#deps,
+      this.#session?.fence,
+      this.#readerDeps,
+      this.#abort.signal,
+    );
     this.#session = session;
     this.#deps.metrics.recovered(session, clock.monotonicMs() - startedMs);
-    this.#nextCheckpointMs = clock.monotonicMs() + this.#deps.settings.everyMs;
-    this.#recordsAtCheckpoint = session.topology.recordsIn;
+    this.#pace.recovered(session);
     if (session.head?.isFinished === true) return;
     if (session.isUpgraded) await this.#deps.save(undefined, session.head?.epoch ?? 0);
     const epoch = (session.head?.epoch ?? 0) + 1;
@@ -155,9 +148,12 @@ export class PipelineRun implements AsyncDisposable {
         if (this.#failure !== undefined) throw this.#takeFailure();
         if (this.#abort.signal.aborted) return await this.#stopNow();
         if (this.#state === 'stopping') return await this.#stopInOrder();
-        if (this.#isCheckpointDue()) this.#startCheckpoint(false);
-        if (this.#isFull()) break;
-        this.#declareIdle();
+        if (this.#inFlight === undefined && this.#pace.isDue(session)) {
+          void this.#startCheckpoint(false);
+        }
+        if (this.#pace.isFull(session)) break;
+        const { sources } = this.#deps.graph;
+        if (readers.declareIdle(sources, clock.monotonicMs())) topology.settle();
         topology.tick(clock.nowMs());
         const reader = readers.next(topology.wanted());
         if (reader === undefined) break;
@@ -191,92 +187,30 @@ export class PipelineRun implements AsyncDisposable {
     const { topology } = this.#current();
     this.#timer?.cancel();
     const tickMs = topology.nextTickMs - clock.nowMs();
-    const dueMs = this.#nextCheckpointMs - clock.monotonicMs();
+    const dueMs = this.#pace.dueInMs;
     const waitMs = Math.min(Math.max(dueMs, 1), everyMs, Math.max(tickMs, 1), 1_000);
     this.#timer = clock.setTimer(waitMs, this.#wake.call);
   }
 
-  #declareIdle(): void {
-    const { clock, graph } = this.#deps;
-    const { readers, topology } = this.#current();
-    for (const { source, options } of graph.sources) {
-      const { idleAfterMs } = options;
-      if (idleAfterMs === undefined) continue;
-      for (const reader of readers.all) {
-        if (reader.source !== source || reader.isIdle || reader.isEnded) continue;
-        if (reader.next !== undefined || clock.monotonicMs() - reader.lastMs < idleAfterMs)
-          continue;
-        reader.isIdle = true;
-        topology.settle();
-      }
-    }
-  }
-
   async #lookForPartitions(): Promise<void> {
-    const { clock, random, graph, logger } = this.#deps;
+    const { clock, graph } = this.#deps;
     if (clock.monotonicMs() - this.#partitionsAtMs < PARTITIONS_EVERY_MS) return;
     this.#partitionsAtMs = clock.monotonicMs();
     const { readers } = this.#current();
-    for (const { source } of graph.sources) {
-      const found = await source.partitions(this.#abort.signal).catch((thrown: unknown) => {
-        if (thrown instanceof SynclineError && thrown.retryable) return [];
-        throw thrown;
-      });
-      for (const partition of found) {
-        if (readers.all.some((each) => each.source === source && each.partition === partition))
-          continue;
-        logger.info('partition found', { source: source.uid, partition });
-        const onRetry = () => undefined;
-        const deps = { clock, random, wake: this.#wake.call, onRetry };
-        const reader = new PartitionReader(source, partition, undefined, deps);
-        readers.add(reader);
-        reader.start();
-      }
-    }
-  }
-
-  #isCheckpointDue(): boolean {
-    if (this.#inFlight !== undefined) return false;
-    const { clock, settings } = this.#deps;
-    const { topology, states } = this.#current();
-    if (this.#requests.length > 0) return true;
-    const nowMs = clock.monotonicMs();
-    const records = topology.recordsIn - this.#recordsAtCheckpoint;
-    const isForced =
-      states.changedBytes > settings.dirtyBytesMax || records >= settings.everyRecords;
-    const lastMs = this.#nextCheckpointMs - settings.everyMs;
-    if (isForced) return nowMs >= lastMs + settings.minPauseMs;
-    return nowMs >= this.#nextCheckpointMs && this.#hasNews();
-  }
-
-  #hasNews(): boolean {
-    const { topology, writers, states } = this.#current();
-    if (topology.recordsIn !== this.#recordsAtCheckpoint || states.changedBytes > 0) return true;
-    return [...writers.values()].some((writer) => writer.hasOutput);
-  }
-
-  /** Nothing more fits before the checkpoint in flight is done. */
-  #isFull(): boolean {
-    if (this.#inFlight === undefined) return false;
-    const { settings } = this.#deps;
-    const { states, topology } = this.#current();
-    const records = topology.recordsIn - this.#recordsAtCheckpoint;
-    return records >= settings.everyRecords || states.changedBytes > settings.dirtyBytesMax;
+    await readers.lookForMore(graph.sources, this.#readerDeps, this.#abort.signal);
   }
 
   #startCheckpoint(isFinal: boolean): Promise<void> {
-    const { storage, clock, random, settings } = this.#deps;
+    const { storage, clock, random } = this.#deps;
     const session = this.#current();
-    const requests = this.#requests;
-    this.#requests = [];
-    this.#checkSize(session);
+    const { options, settings } = this.#deps;
+    if (options.backend === 'memory') checkSize(session.states, settings.memoryStateBytesMax);
+    const requests = this.#pace.started(session);
     const checkpoint = new Checkpoint(
       { storage, clock, random, onStall: (sink, error) => this.#stall(sink, error) },
       session,
       isFinal,
     );
-    this.#recordsAtCheckpoint = session.topology.recordsIn;
-    this.#nextCheckpointMs = clock.monotonicMs() + settings.everyMs;
     const run = async () => {
       const info = await checkpoint.store();
       const durableMs = clock.monotonicMs();
@@ -286,12 +220,7 @@ export class PipelineRun implements AsyncDisposable {
       this.#lastCheckpoint = info;
       this.#retries = 0;
       for (const { resolve } of requests) resolve(info);
-      for (const listener of this.#listeners) {
-        if (listener.offer(info) === 'full') {
-          listener.takeNow();
-          listener.offer(info);
-        }
-      }
+      this.#listeners.publish(info);
       this.#deps.report(this);
     };
     const done = run()
@@ -301,28 +230,11 @@ export class PipelineRun implements AsyncDisposable {
       })
       .finally(() => {
         if (this.#failure === undefined) this.#inFlight = undefined;
-        this.#nextCheckpointMs = Math.max(
-          this.#nextCheckpointMs,
-          clock.monotonicMs() + settings.minPauseMs,
-        );
+        this.#pace.ended();
         this.#wake.call();
       });
     this.#inFlight = { checkpoint, done };
     return done;
-  }
-
-  #checkSize({ states }: Session): void {
-    const { options, settings } = this.#deps;
-    if (options.backend !== 'memory') return;
-    let bytes = 0;
-    for (const size of states.sizes().values()) bytes += size.bytes;
-    if (bytes <= settings.memoryStateBytesMax) return;
-    throw new SynclineError(
-      'limit-exceeded',
-      `the state in memory takes about ${bytes} bytes, more than ${settings.memoryStateBytesMax}. ` +
-        "Take a savepoint and restore it with `state: 'embedded'`.",
-      { details: { limit: 'memoryStateBytesMax' } },
-    );
   }
 
   #stall(sink: string, error: SynclineError | undefined): void {
@@ -378,7 +290,7 @@ export class PipelineRun implements AsyncDisposable {
     await session.readers.close();
     await inFlight?.done;
     if (this.#failure !== undefined) throw this.#takeFailure();
-    if (this.#hasNews()) await this.#lastCheckpointOf(false);
+    if (this.#pace.hasNews(session)) await this.#lastCheckpointOf(false);
     return false;
   }
 
@@ -399,15 +311,9 @@ export class PipelineRun implements AsyncDisposable {
     this.#timer?.cancel();
     await session.readers.close();
     for (const writer of session.writers.values()) await writer.abort().catch(() => undefined);
-    for (const { reject, resolve } of this.#requests) {
-      if (thrown === undefined) resolve(undefined);
-      else reject(thrown);
-    }
+    this.#pace.refuse(thrown);
     this.#enter(event);
-    for (const listener of this.#listeners) {
-      if (thrown === undefined) listener.close();
-      else listener.fail(SynclineError.from(thrown));
-    }
+    this.#listeners.end(thrown);
     this.#deps.report(this);
     await this.#deps.close();
   }
@@ -448,55 +354,25 @@ export class PipelineRun implements AsyncDisposable {
 
   progress(): PipelineProgress {
     const { graph, clock } = this.#deps;
-    const session = this.#session;
-    const readers = session?.readers.all ?? [];
-    const watermarkMs = session?.topology.watermarkMs ?? Number.NEGATIVE_INFINITY;
-    const holding = readers.filter((reader) => !reader.isIdle && !reader.isEnded);
-    const lowest = Math.min(...holding.map((reader) => reader.watermarkMs));
-    const stale = holding.find(
-      (reader) =>
-        reader.watermarkMs === lowest &&
-        clock.monotonicMs() - reader.lastMs > streamsLimits.stallWarnMs.value,
-    );
-    return {
-      pipeline: graph.name,
-      slot: 0,
+    return progressOf(graph.name, this.#session, clock.monotonicMs(), {
       state: this.#state,
-      epoch: session?.head?.epoch ?? 0,
-      generation: session?.fence.generation ?? 0,
-      recordsIn: session?.topology.recordsIn ?? 0,
-      recordsOut: session?.head?.recordsOut ?? 0,
-      lagRecords: readers.reduce((sum, reader) => sum + reader.lagRecords, 0),
-      watermarkMs: Number.isFinite(watermarkMs) ? watermarkMs : null,
-      heldBackBy: stale?.origin ?? null,
       lastCheckpointMs: this.#lastCheckpoint?.tookMs ?? null,
       error: this.#stalledBy ?? null,
-    };
+    });
   }
 
   /** Checkpoints from now on, until the run ends. A reader that is too slow misses the oldest. */
   async *checkpoints(): AsyncGenerator<CheckpointInfo> {
-    const { value: itemsMax } = streamsLimits.checkpointsBufferedMax;
-    const queue = new BoundedQueue<CheckpointInfo>({ itemsMax });
-    if (isOver(this.#state)) {
-      await this.#finished;
-      return;
-    }
-    this.#listeners.add(queue);
-    try {
-      yield* queue;
-    } finally {
-      this.#listeners.delete(queue);
-    }
+    if (isOver(this.#state)) await this.#finished;
+    else yield* this.#listeners.subscribe();
   }
 
   /** Starts a checkpoint as soon as one can start, and resolves when its sinks have committed. */
   async checkpoint(): Promise<CheckpointInfo | undefined> {
     if (isOver(this.#state)) return this.#lastCheckpoint;
-    return await new Promise((resolve, reject) => {
-      this.#requests.push({ resolve, reject });
-      this.#wake.call();
-    });
+    const asked = this.#pace.request();
+    this.#wake.call();
+    return await asked;
   }
 
   /**

@@ -6,6 +6,7 @@
 import { backoffMs, type Clock, type Random, SynclineError } from '@syncline/kernel';
 import type { Json, Source, SourceBatch } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
+import type { SourceNode } from '../pipeline/graph.js';
 import { compareText } from '../state/key.js';
 import type { PartitionMark } from '../store/layout.js';
 
@@ -36,7 +37,7 @@ export class PartitionReader {
   lagRecords = 0;
   /** When the last batch was taken, on the monotonic clock. */
   lastMs: number;
-  error: unknown;
+  error: Error | undefined;
   readonly #deps: ReaderDeps;
   readonly #batches: SourceBatch<unknown, Json>[] = [];
   readonly #stop = new AbortController();
@@ -102,6 +103,15 @@ export class PartitionReader {
     patience.abort();
   }
 
+  async #untilRoom(signal: AbortSignal): Promise<void> {
+    const { value: batchesMax } = streamsLimits.prefetchBatchesMax;
+    while (this.#batches.length >= batchesMax && !signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#room = resolve;
+      });
+    }
+  }
+
   async #read(): Promise<void> {
     const { signal } = this.#stop;
     let from = this.position;
@@ -113,12 +123,7 @@ export class PartitionReader {
           this.#batches.push(batch);
           this.#deps.wake();
           if (batch.end === true) return;
-          while (this.#batches.length >= streamsLimits.prefetchBatchesMax.value) {
-            if (signal.aborted) return;
-            await new Promise<void>((resolve) => {
-              this.#room = resolve;
-            });
-          }
+          await this.#untilRoom(signal);
           if (signal.aborted) return;
         }
         if (signal.aborted) return;
@@ -130,7 +135,7 @@ export class PartitionReader {
         if (signal.aborted) return;
         const error = thrown instanceof SynclineError ? thrown : undefined;
         if (error?.retryable !== true) {
-          this.error = thrown;
+          this.error = thrown instanceof Error ? thrown : SynclineError.from(thrown);
           this.#deps.wake();
           return;
         }
@@ -144,7 +149,7 @@ export class PartitionReader {
 
 export class SourceReaders {
   readonly order: 'strict' | 'ready';
-  #readers: PartitionReader[] = [];
+  readonly #readers: PartitionReader[] = [];
   /** Origin of the partition to read next. */
   turn: string | null;
 
@@ -195,6 +200,45 @@ export class SourceReaders {
       if (this.order === 'strict' && !reader.isIdle) return undefined;
     }
     return undefined;
+  }
+
+  /** Declares partitions idle that have delivered nothing for long. True if there are any. */
+  declareIdle(sources: readonly SourceNode[], nowMs: number): boolean {
+    let hasChanged = false;
+    for (const { source, options } of sources) {
+      const { idleAfterMs = Number.POSITIVE_INFINITY } = options;
+      if (idleAfterMs === Number.POSITIVE_INFINITY) continue;
+      for (const reader of this.#readers) {
+        if (reader.source !== source || reader.isIdle || reader.isEnded) continue;
+        if (reader.next !== undefined || nowMs - reader.lastMs < idleAfterMs) continue;
+        reader.isIdle = true;
+        hasChanged = true;
+      }
+    }
+    return hasChanged;
+  }
+
+  /** Starts to read partitions that the sources have got since. */
+  async lookForMore(
+    sources: readonly SourceNode[],
+    deps: ReaderDeps,
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (const { source } of sources) {
+      const found = await source.partitions(signal).catch((thrown: unknown) => {
+        if (thrown instanceof SynclineError && thrown.retryable) return [];
+        throw thrown;
+      });
+      for (const partition of found) {
+        const isKnown = this.#readers.some(
+          (each) => each.source === source && each.partition === partition,
+        );
+        if (isKnown) continue;
+        const reader = new PartitionReader(source, partition, undefined, deps);
+        this.add(reader);
+        reader.start();
+      }
+    }
   }
 
   async close(): Promise<void> {

@@ -29,7 +29,8 @@ import {
 } from '../store/savepoint.js';
 import type { Around } from './observed.js';
 import { ProgressGate, type ProgressReporter } from './progress.js';
-import { PipelineRun } from './run.js';
+import type { RecoveryOptions } from './recovery.js';
+import { PipelineRun, type RunSettings } from './run.js';
 import { RunMetrics } from './run-metrics.js';
 
 export interface StartOptions {
@@ -82,6 +83,7 @@ export interface StartDeps {
   readonly around?: Around;
 }
 
+const EVERY_MS = 1_000;
 const EVERY_MS_MIN = 50;
 
 /** Resolves when recovery is complete and records are being read. */
@@ -90,24 +92,9 @@ export async function start(
   options: StartOptions = {},
   deps: StartDeps = {},
 ): Promise<PipelineRun> {
-  const clock = deps.clock ?? createSystemClock();
-  const random = deps.random ?? createSystemRandom();
-  const logger = deps.logger ?? silentLogger;
-  const files = deps.files ?? createSystemFiles('/');
-  const path = deps.path ?? ((given: string) => resolve(given).slice(1));
-  const everyMs = options.checkpoint?.everyMs ?? 1_000;
-  if (!(everyMs >= EVERY_MS_MIN)) {
-    throw invalid(
-      'everyMs',
-      `checkpoint.everyMs is ${everyMs}; it must be at least ${EVERY_MS_MIN}`,
-    );
-  }
-  if (options.restoreFrom !== undefined && options.repeats !== 'accept') {
-    throw invalid(
-      'repeats',
-      'restoreFrom repeats all output after the savepoint; agree to it with `repeats: "accept"`',
-    );
-  }
+  checkOptions(options);
+  const world = withDefaults(deps);
+  const { clock, random, logger, files, path } = world;
   const graph = pipeline.build();
   const ports: EndPorts = { files, path, clock, logger };
   for (const { source } of graph.sources) source.attach?.(ports);
@@ -117,18 +104,8 @@ export async function start(
       ? undefined
       : await StoreDirectory.open(files, path(options.dir), clock);
   const storage =
-    directory === undefined
-      ? createMemoryStorage()
-      : await (deps.openStorage ?? systemStorage(clock, logger))(directory.storePath);
-  const settings = {
-    everyMs,
-    everyRecords: options.checkpoint?.everyRecords ?? Number.POSITIVE_INFINITY,
-    minPauseMs: options.checkpoint?.minPauseMs ?? 100,
-    stopGraceMs: options.stopGraceMs ?? 10_000,
-    checkpointTimeoutMs: 60_000,
-    dirtyBytesMax: streamsLimits.dirtyBytesMax.value,
-    memoryStateBytesMax: streamsLimits.memoryStateBytesMax.value,
-  };
+    directory === undefined ? createMemoryStorage() : await world.openStorage(directory.storePath);
+  const reportedEpoch = (await directory?.reportedEpoch()) ?? 0;
   const save = async (name: string | undefined, epoch: number) => {
     if (directory === undefined) throw invalid('dir', 'a savepoint needs a checkpoint directory');
     using view = storage.snapshot();
@@ -148,22 +125,15 @@ export async function start(
     clock,
     random,
     logger,
-    metrics: new RunMetrics(deps.metrics ?? silentMetrics, clock, graph.name),
-    settings,
+    metrics: new RunMetrics(world.metrics, clock, graph.name),
+    settings: settingsOf(options),
     progress: new ProgressGate(clock, logger, options.progress),
     report: (each) => directory?.report(each.progress()),
     close,
     save,
     around: deps.around,
-    options: {
-      keyGroups: options.keyGroups ?? KEY_GROUPS_DEFAULT,
-      backend: options.state ?? 'memory',
-      cacheBytesMax: options.cacheBytesMax ?? streamsLimits.cacheBytesMax.value,
-      order: options.order,
-      dropState: options.dropState ?? [],
-      acceptLoss: options.acceptLoss ?? [],
-      keepDeliveredMs: options.keepDeliveredMs ?? 10_000,
-    },
+    reportedEpoch,
+    options: recoveryOptionsOf(options),
   });
   try {
     if (options.restoreFrom !== undefined) {
@@ -179,6 +149,62 @@ export async function start(
     throw await withSavepoints(thrown, files, directory);
   }
   return run;
+}
+
+function checkOptions({ checkpoint, restoreFrom, repeats }: StartOptions): void {
+  const everyMs = checkpoint?.everyMs ?? EVERY_MS;
+  if (!(everyMs >= EVERY_MS_MIN)) {
+    throw invalid(
+      'everyMs',
+      `checkpoint.everyMs is ${everyMs}; it must be at least ${EVERY_MS_MIN}`,
+    );
+  }
+  if (restoreFrom !== undefined && repeats !== 'accept') {
+    throw invalid(
+      'repeats',
+      'restoreFrom repeats all output after the savepoint; agree to it with `repeats: "accept"`',
+    );
+  }
+}
+
+function withDefaults(deps: StartDeps) {
+  const clock = deps.clock ?? createSystemClock();
+  const logger = deps.logger ?? silentLogger;
+  return {
+    clock,
+    logger,
+    random: deps.random ?? createSystemRandom(),
+    metrics: deps.metrics ?? silentMetrics,
+    files: deps.files ?? createSystemFiles('/'),
+    path: deps.path ?? ((given: string) => resolve(given).slice(1)),
+    openStorage: deps.openStorage ?? systemStorage(clock, logger),
+  };
+}
+
+function settingsOf({ checkpoint = {}, stopGraceMs = 10_000 }: StartOptions): RunSettings {
+  const { everyMs = EVERY_MS, minPauseMs = 100 } = checkpoint;
+  const { everyRecords = Number.POSITIVE_INFINITY } = checkpoint;
+  const { dirtyBytesMax, memoryStateBytesMax } = streamsLimits;
+  return {
+    everyMs,
+    everyRecords,
+    minPauseMs,
+    stopGraceMs,
+    dirtyBytesMax: dirtyBytesMax.value,
+    memoryStateBytesMax: memoryStateBytesMax.value,
+  };
+}
+
+function recoveryOptionsOf(options: StartOptions): RecoveryOptions {
+  return {
+    keyGroups: options.keyGroups ?? KEY_GROUPS_DEFAULT,
+    backend: options.state ?? 'memory',
+    cacheBytesMax: options.cacheBytesMax ?? streamsLimits.cacheBytesMax.value,
+    order: options.order,
+    dropState: options.dropState ?? [],
+    acceptLoss: options.acceptLoss ?? [],
+    keepDeliveredMs: options.keepDeliveredMs ?? 10_000,
+  };
 }
 
 /** Damage cannot be repaired here, so the error names what can be restored instead. */

@@ -214,7 +214,7 @@ export class Topology {
     items: readonly unknown[],
     eventTime: (item: unknown) => number,
   ): number[] {
-    const times: number[] = new Array(items.length);
+    const times = new Array<number>(items.length);
     for (let at = 0; at < items.length; at += 1) {
       const timeMs = eventTime(items[at]);
       if (!Number.isSafeInteger(timeMs)) {
@@ -230,7 +230,7 @@ export class Topology {
 
   /** The rounds of the items. Bad records use up theirs and go to the dead letters, or stop the run. */
   #number(reader: PartitionReader, batch: SourceBatch<unknown, Json>, node: SourceNode): number[] {
-    const rounds: number[] = new Array(batch.items.length);
+    const rounds = new Array<number>(batch.items.length);
     const bad = batch.bad ?? [];
     let round = reader.count;
     let nextBad = 0;

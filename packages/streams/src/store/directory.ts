@@ -57,6 +57,24 @@ export class StoreDirectory {
       .catch(() => undefined);
   }
 
+  /**
+   * The epoch that a run last reported; 0 if unknown. It was durable then, so a store that is behind it has
+   * lost commits: LevelDB drops damaged records of its log without an error.
+   */
+  async reportedEpoch(): Promise<number> {
+    const place = `${this.path}/STATUS.json`;
+    const stat = await this.#files.stat(place);
+    if (stat === undefined) return 0;
+    try {
+      const text = Buffer.from(await this.#files.readAt(place, 0, stat.bytes)).toString('utf8');
+      const { epoch } = JSON.parse(text) as { readonly epoch?: unknown };
+      return Number.isSafeInteger(epoch) ? (epoch as number) : 0;
+    } catch (thrown) {
+      if (thrown instanceof SyntaxError) return 0; // it is not synced, and may be torn
+      throw thrown;
+    }
+  }
+
   async #replace(name: string, text: string): Promise<void> {
     const temporary = `${this.path}/${name}.tmp`;
     if ((await this.#files.stat(temporary)) !== undefined) await this.#files.remove(temporary);

@@ -18,6 +18,7 @@ import {
 import { streamsLimits } from '../limits.js';
 import type { Entry } from '../snapshot/entry.js';
 import { runInSlices, type Turns } from '../state/cells.js';
+import type { Key } from '../state/key.js';
 import { incompatible } from '../state/state-error.js';
 import { type Head, storeKeys } from './layout.js';
 import {
@@ -52,7 +53,7 @@ export class EmbeddedStates implements PipelineStates {
     const { schema, storedAs } = state;
     const stored = head && readTable(this.#storage, storedAs, head);
     let table = StoredTable.empty(schema.keyGroups);
-    let tombstones = new Map();
+    let tombstones = new Map<Key, unknown>();
     if (stored !== undefined) {
       const reader = schemaOfStored(state, stored);
       if (reader !== schema) {
@@ -88,7 +89,7 @@ export class EmbeddedStates implements PipelineStates {
       },
     );
     this.#states.set(schema.uid, { cells, keys, table, next: undefined });
-    return cells as unknown as AnyCells;
+    return cells;
   }
 
   async forEach(uid: string, visit: (entry: Entry<unknown, unknown>) => void): Promise<void> {

@@ -69,7 +69,7 @@ export class MemoryStates implements PipelineStates {
       await this.#load(opened, storedAs, reader, groups);
       if (reader === schema) opened.tableCrc = head.tables[storedAs];
     }
-    return cells as unknown as AnyCells;
+    return cells;
   }
 
   async #load(

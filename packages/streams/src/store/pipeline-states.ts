@@ -130,15 +130,6 @@ export function schemaOfStored(
   return reader;
 }
 
-/** Deletes everything that is stored for a state. */
-export async function deleteState(
-  storage: Storage,
-  batch: StorageBatch,
-  state: string,
-): Promise<void> {
-  await moveState(storage, batch, state, undefined);
-}
-
 /** Moves everything that is stored for a state to another name, or deletes it. */
 export async function moveState(
   storage: Storage,
@@ -161,4 +152,17 @@ export async function moveState(
       }
     }
   }
+}
+
+/** State in memory must fit. Throws `limit-exceeded`. */
+export function checkSize(states: PipelineStates, bytesMax: number): void {
+  let bytes = 0;
+  for (const size of states.sizes().values()) bytes += size.bytes;
+  if (bytes <= bytesMax) return;
+  throw new SynclineError(
+    'limit-exceeded',
+    `the state in memory takes about ${bytes} bytes, more than ${bytesMax}. ` +
+      "Take a savepoint and restore it with `state: 'embedded'`.",
+    { details: { limit: 'memoryStateBytesMax' } },
+  );
 }

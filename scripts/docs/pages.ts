@@ -10,7 +10,7 @@ import { ribltLimits } from '@syncline/riblt';
 import { serverLimits, serverMetrics } from '@syncline/server';
 import { renderConfigDoc } from '@syncline/server/config';
 import { setsLimits, setsMetrics } from '@syncline/sets';
-import { streamsLimits } from '@syncline/streams';
+import { streamsLimits, streamsMetrics } from '@syncline/streams';
 import { renderCliPage } from './cli-page.js';
 import { renderCommandsPage } from './commands-page.js';
 import { renderErrorsPage } from './errors-page.js';
@@ -36,6 +36,7 @@ export const metricLists = {
   fair: fairMetrics,
   sets: setsMetrics,
   jobs: jobsMetrics,
+  streams: streamsMetrics,
 };
 
 const mark = '<!-- Made from the code by "npm run docs"; edits are lost. -->';

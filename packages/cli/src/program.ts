@@ -40,6 +40,10 @@ const COMMANDS: Readonly<Record<string, LazyCommand>> = {
     description: 'Evaluate fair throttling and watch it',
     load: async () => (await import('./commands/fair.js')).fillFairCommand,
   },
+  streams: {
+    description: 'Look at pipelines and their checkpoints',
+    load: async () => (await import('./commands/streams.js')).fillStreamsCommand,
+  },
   config: {
     description: 'Look at the configuration',
     load: async () => (await import('./commands/config.js')).fillConfigCommand,

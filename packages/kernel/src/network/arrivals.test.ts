@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { SynclineError } from '../error.js';
-import { Arrivals } from './arrivals.js';
+import { Arrivals } from './socket-connection.js';
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 

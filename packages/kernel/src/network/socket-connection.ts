@@ -1,7 +1,7 @@
 // A Connection over a Node socket: plain TCP, or a TLS stream above it.
 //
 // Reading runs a little ahead of the reader (`readAheadBytes`), and not further: it costs bounded
-// memory, and a connection that nobody reads just now still notices that its peer is gone.
+// memory, and a connection that is not being read still notices that its peer is gone.
 // Accepted TCP sockets read into one buffer (see `shareReads`); what its reader does not take at once is copied.
 // The first write of a turn of the event loop leaves at once: mostly it is the only one, and holding it back
 // would cost more than it saves. Those behind it leave together, which saves a system call for each.
@@ -9,9 +9,10 @@
 // K63  Not pulling stops the peer; at most about `readAheadBytes` are held for the reader.
 // K64  `closed` settles once, after every byte in order, and nothing here throws unhandled.
 import { type Server, Socket } from 'node:net';
+import { assert } from '../assert.js';
+import { BoundedQueue } from '../bounded-queue.js';
 import { SynclineError } from '../error.js';
 import { formatAddress, plainHost } from './address.js';
-import { Arrivals } from './arrivals.js';
 import { DrainWaiters } from './drain-waiters.js';
 import type { Address, ChunkReader, CloseReason, Connection } from './network.js';
 import { connectionError } from './network-error.js';
@@ -49,8 +50,8 @@ export class SocketConnection implements Connection {
   readonly #arrivals = new Arrivals({ taken: () => this.#readOn() });
   #failure: SynclineError | undefined;
   #isCorked = false;
-  /** Node tells of a write at the end of the turn, or later. */
-  #writesUnderWay = 0;
+  /** Node reports a write at the end of the turn, or later. */
+  #writesInFlight = 0;
 
   constructor(deps: SocketConnectionDeps, options: SocketConnectionOptions) {
     const { socket } = deps;
@@ -81,12 +82,12 @@ export class SocketConnection implements Connection {
 
   write(chunk: Uint8Array): boolean {
     if (this.#isGone() || this.#socket.writableEnded) return false;
-    if (this.#writesUnderWay > 0 && !this.#isCorked) {
+    if (this.#writesInFlight > 0 && !this.#isCorked) {
       this.#isCorked = true;
       this.#socket.cork();
       process.nextTick(this.#uncork);
     }
-    this.#writesUnderWay += 1;
+    this.#writesInFlight += 1;
     this.#socket.write(chunk, this.#sent);
     return this.#isDrained();
   }
@@ -149,7 +150,7 @@ export class SocketConnection implements Connection {
   };
 
   readonly #sent = (error?: Error | null): void => {
-    this.#writesUnderWay -= 1;
+    this.#writesInFlight -= 1;
     if (!error && this.#isDrained()) this.#drainWaiters.settle();
   };
 
@@ -169,6 +170,122 @@ export class SocketConnection implements Connection {
 
   #closedError(how: string): SynclineError {
     return new SynclineError('closed', `the connection to ${formatAddress(this.remote)} ${how}`);
+  }
+}
+
+export interface ArrivalsDeps {
+  /** Called for each chunk that the reader has received: there is room for as many bytes. */
+  taken(chunk: Uint8Array): void;
+}
+
+/**
+ * What has arrived for the one reader of a connection, which pulls chunks or gets them by plain calls. Calls save two
+ * promises and an iterator per chunk, most of the cost of a small request; chunks are queued only while that reader
+ * asks to wait. The simulated network uses it, too.
+ */
+export class Arrivals {
+  readonly #deps: ArrivalsDeps;
+  /** Bounded by its producer, since what has arrived can no longer be refused. */
+  readonly #queue = new BoundedQueue<Uint8Array>({
+    itemsMax: Number.POSITIVE_INFINITY,
+    bytesOf: (chunk) => chunk.length,
+  });
+  #hasReader = false;
+  #reader: ChunkReader | undefined;
+  #isWaiting = false;
+  #isOver = false;
+
+  constructor(deps: ArrivalsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Chunks that wait for the reader. */
+  get length(): number {
+    return this.#queue.length;
+  }
+
+  get bytes(): number {
+    return this.#queue.bytes;
+  }
+
+  /** `isBorrowed`: the bytes change after the call, so that a copy is made unless the reader needs none. */
+  offer(chunk: Uint8Array, isBorrowed = false): void {
+    const reader = this.#isWaiting ? undefined : this.#reader;
+    const kept = isBorrowed && reader?.isBorrowing !== true ? new Uint8Array(chunk) : chunk;
+    if (reader === undefined) this.#queue.offer(kept);
+    else this.#hand(reader, kept);
+  }
+
+  /** Nothing more comes. What is held is still for the reader. */
+  close(): void {
+    this.#queue.close();
+    this.#isOver = true;
+    this.#handOver();
+  }
+
+  /** The connection is gone. A pulling reader gets what is buffered, then this error; a callback gets it at once. */
+  fail(error: SynclineError): void {
+    this.#queue.fail(error);
+    this.#isOver = true;
+    if (this.#reader !== undefined) this.drop();
+    this.#isWaiting = false;
+    this.#handOver();
+  }
+
+  /** Discards what waits for the reader. */
+  drop(): void {
+    while (this.#queue.takeNow());
+  }
+
+  pull(): AsyncIterator<Uint8Array> {
+    this.#claim();
+    return this.#chunks();
+  }
+
+  handTo(reader: ChunkReader): void {
+    this.#claim();
+    this.#reader = reader;
+    this.#handOver();
+  }
+
+  #claim(): void {
+    assert(!this.#hasReader, 'a connection has one reader');
+    this.#hasReader = true;
+  }
+
+  async *#chunks(): AsyncGenerator<Uint8Array> {
+    for (let next = await this.#queue.take(); next; next = await this.#queue.take()) {
+      this.#deps.taken(next.item);
+      yield next.item;
+    }
+  }
+
+  readonly #goOn = (): void => {
+    this.#isWaiting = false;
+    this.#handOver();
+  };
+
+  /** The end is handed over at once behind the last chunk, also to a reader who still works on that. */
+  #handOver(): void {
+    while (this.#reader !== undefined) {
+      const next = this.#isWaiting ? undefined : this.#queue.takeNow();
+      if (next !== undefined) this.#hand(this.#reader, next.item);
+      else if (this.#isOver && this.#queue.length === 0) this.#end(this.#reader);
+      else return;
+    }
+  }
+
+  #hand(reader: ChunkReader, chunk: Uint8Array): void {
+    this.#deps.taken(chunk);
+    const room = reader.take(chunk);
+    if (room === undefined) return;
+    this.#isWaiting = true;
+    void room.then(this.#goOn);
+  }
+
+  #end(reader: ChunkReader): void {
+    this.#reader = undefined;
+    reader.end();
   }
 }
 

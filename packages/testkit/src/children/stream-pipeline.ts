@@ -3,7 +3,8 @@
 //
 //   node stream-pipeline.js PLAN
 //
-// PLAN is a `StreamPlan` as JSON. It says `ready` when it has recovered and `finished` when it is done.
+// PLAN is a `StreamPlan` as JSON. It says `ready` when it has recovered, `epoch N` for each checkpoint, and `finished`
+// when it is done.
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   aggregate,
@@ -47,6 +48,7 @@ const run = await start(totals, {
   keepDeliveredMs: plan.keepDeliveredMs,
 });
 process.stdout.write('ready\n');
+for await (const { epoch } of run.checkpoints()) process.stdout.write(`epoch ${epoch}\n`);
 await run.finished;
 process.stdout.write('finished\n');
 await run[Symbol.asyncDispose]();

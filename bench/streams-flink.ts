@@ -103,8 +103,8 @@ const flink = contestant('flink', '2.1.0', async () => {
   return {
     async count(input, work) {
       java.stdin.write(`${input} ${join(work, 'out')} ${join(work, 'checkpoints')}\n`);
-      const { value } = await lines.next();
-      if (value !== 'done')
+      const said = (await lines.next()).value as unknown;
+      if (said !== 'done')
         throw new Error('the Flink job failed; run FlinkCount by hand to see why');
       return join(work, 'out');
     },

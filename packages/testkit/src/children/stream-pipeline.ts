@@ -57,18 +57,18 @@ async function openSource(): Promise<Source<Order>> {
   const { from } = plan;
   switch (from.kind) {
     case 'files':
-      return jsonlSource<Order>({ uid: 'in', files: from.files }) as unknown as Source<Order>;
+      return jsonlSource<Order>({ uid: 'in', files: from.files });
     case 'redis': {
       const { redisStreamSource } = await import('@syncline/streams/redis');
       const { url, streams } = from;
       const options = { uid: 'in', url, streams, follow: false, ack: 'trim' } as const;
-      return redisStreamSource<Order>(options) as unknown as Source<Order>;
+      return redisStreamSource<Order>(options);
     }
     case 'nats': {
       const { natsSource } = await import('@syncline/streams/nats');
       const { url: servers, streams } = from;
       const options = { uid: 'in', servers, streams, follow: false };
-      return natsSource<Order>(options) as unknown as Source<Order>;
+      return natsSource<Order>(options);
     }
   }
 }

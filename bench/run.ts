@@ -22,6 +22,7 @@ import { setsClusterBenches } from './sets-cluster.js';
 import { setsCostBenches } from './sets-costs.js';
 import { storageBenches } from './storage.js';
 import { streamsBenches } from './streams.js';
+import { streamsFlinkBench } from './streams-flink.js';
 import { streamsStateBenches } from './streams-state.js';
 
 const benches: readonly AnyBench[] = [
@@ -43,6 +44,7 @@ const benches: readonly AnyBench[] = [
   ...jobsReplayBenches,
   ...jobsStalledBenches,
   ...streamsStateBenches,
+  streamsFlinkBench,
   ...streamsBenches,
 ];
 

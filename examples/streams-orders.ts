@@ -19,9 +19,9 @@ import {
   start,
 } from '@syncline/streams';
 
-const ORDERS = 200_000;
+const ORDERS = 100_000;
 const CUSTOMERS = 500;
-const KILLS_MAX = 5;
+const KILLS_MAX = 4;
 
 interface Order {
   readonly customer: string;
@@ -61,7 +61,7 @@ async function runInProcess(work: string, name: string, killsMax: number): Promi
     const ended = once(child, 'exit') as Promise<[number | null, string | null]>;
     if (kills < killsMax) {
       await Promise.race([once(child, 'message'), ended]); // a checkpoint was committed
-      await Promise.race([sleep(Math.random() * 100), ended]);
+      await Promise.race([sleep(Math.random() * 50), ended]);
       child.kill('SIGKILL');
     }
     const [code, signal] = await ended;

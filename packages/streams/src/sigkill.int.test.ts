@@ -25,7 +25,7 @@ const KILLS = inject('streamsKills');
 /** Part of the kills that each of the three pipelines takes. */
 const KILLS_EACH = Math.ceil(KILLS / 3);
 const TIMEOUT_MS = 60_000 + 5_000 * KILLS_EACH;
-const RECORDS = 12_000;
+const RECORDS = 20_000;
 const USERS = 200;
 
 interface Order {

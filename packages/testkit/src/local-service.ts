@@ -20,7 +20,7 @@ export interface LocalService extends AsyncDisposable {
   start(): Promise<void>;
 }
 
-export interface ServiceDescription {
+interface ServiceDescription {
   readonly command: string;
   args(port: number, directory: string): readonly string[];
   /** What to send to a new connection, and the reply of a server that is ready. */
@@ -28,7 +28,7 @@ export interface ServiceDescription {
   readonly ready: RegExp;
 }
 
-export async function startService(service: ServiceDescription): Promise<LocalService> {
+async function startService(service: ServiceDescription): Promise<LocalService> {
   const { command, args, greeting, ready } = service;
   const directory = await makeTempDirectory(command);
   const port = await freePort();

@@ -1,7 +1,7 @@
 // What the program children/stream-pipeline.ts reads and writes, and how it is killed until it has finished.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SeededRandom } from '@syncline/kernel/testing';
-import { startChild } from './child-program.js';
+import { type ChildProgram, startChild } from './child-program.js';
 
 export interface StreamPlan {
   /** The checkpoint directory. */
@@ -30,42 +30,61 @@ export interface KillOptions {
   readonly killsMax: number;
 }
 
-/** A kill early in a life meets the start of the process and its recovery. */
-const EARLY_PART = 0.2;
-const EARLY_MS = 400;
-const LATE_MS = 250;
+/** Where in a life the kill comes: any time in the start, after recovery, or after some checkpoints. */
+const MOMENTS = [
+  { part: 0.2, lines: 0, delayMs: 400 },
+  { part: 0.4, lines: 1, delayMs: 150 },
+  { part: 0.6, lines: 2, delayMs: 60 },
+  { part: 0.8, lines: 3, delayMs: 60 },
+  { part: 1, lines: 5, delayMs: 60 },
+] as const;
 
 /** Runs the program again and again until it finishes. Resolves to the number of kills. */
 export async function runKilled(plan: StreamPlan, options: KillOptions): Promise<number> {
   const { random, killsMax } = options;
   for (let kills = 0; ; ) {
     await using child = startChild('stream-pipeline', JSON.stringify(plan));
-    const lines = readLines(child);
+    const reader = new LineReader(child);
     if (kills < killsMax) {
-      const isEarly = random.float() < EARLY_PART;
-      if (!isEarly) await Promise.race([lines.ready, child.ended]);
-      await Promise.race([sleep(random.float() * (isEarly ? EARLY_MS : LATE_MS)), child.ended]);
+      const share = random.float();
+      const { lines, delayMs } = MOMENTS.find(({ part }) => share < part) ?? MOMENTS[0];
+      await Promise.race([reader.untilLines(lines), child.ended]);
+      await Promise.race([sleep(random.float() * delayMs), child.ended]);
       await child.kill();
     }
     const end = await child.ended;
-    if (await lines.isFinished) return kills;
+    await reader.done;
+    if (reader.isFinished) return kills;
     if (end !== 'SIGKILL') throw new Error(`the pipeline ended with ${end} after ${kills} kills`);
     kills += 1;
   }
 }
 
-function readLines(child: ReturnType<typeof startChild>) {
-  let sayReady: () => void = () => undefined;
-  const ready = new Promise<void>((resolve) => {
-    sayReady = resolve;
-  });
-  const read = async () => {
-    let isFinished = false;
+/** Counts the lines that the program has written. */
+class LineReader {
+  readonly done: Promise<void>;
+  isFinished = false;
+  #count = 0;
+  #waiting: { readonly count: number; readonly resolve: () => void } | undefined;
+
+  constructor(child: ChildProgram) {
+    this.done = this.#read(child);
+  }
+
+  untilLines(count: number): Promise<void> {
+    if (this.#count >= count) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#waiting = { count, resolve };
+    });
+  }
+
+  async #read(child: ChildProgram): Promise<void> {
     for (let line = await child.nextLine(); line !== undefined; line = await child.nextLine()) {
-      if (line === 'ready') sayReady();
-      if (line === 'finished') isFinished = true;
+      this.#count += 1;
+      if (line === 'finished') this.isFinished = true;
+      if (this.#waiting !== undefined && this.#count >= this.#waiting.count) {
+        this.#waiting.resolve();
+      }
     }
-    return isFinished;
-  };
-  return { ready, isFinished: read() };
+  }
 }

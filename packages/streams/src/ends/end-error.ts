@@ -35,7 +35,7 @@ export function checkFence(uid: string, stored: StoredFence, fence: Fence): void
   if (isOlder || isCopy) throw fenced(uid, stored.generation, fence);
 }
 
-export function foreignPipeline(uid: string, found: string, fence: Fence): SynclineError {
+function foreignPipeline(uid: string, found: string, fence: Fence): SynclineError {
   return new SynclineError(
     'conflict',
     `sink "${uid}": the target belongs to pipeline ${found}, and this is ${fence.pipeline}. ` +
@@ -44,7 +44,7 @@ export function foreignPipeline(uid: string, found: string, fence: Fence): Syncl
   );
 }
 
-export function fenced(uid: string, found: number, fence: Fence): SynclineError {
+function fenced(uid: string, found: number, fence: Fence): SynclineError {
   const why =
     found === fence.generation
       ? 'a process that runs on a copy of this directory has written to the target'

@@ -34,7 +34,7 @@ describe('memorySource', () => {
   const cases = sourceSuite(async () => {
     const records: Json[] = [];
     return {
-      open: () => memorySource<Json>({ uid: 'in', partitions: { p: records } }) as Source<Json>,
+      open: () => memorySource<Json>({ uid: 'in', partitions: { p: records } }),
       partition: 'p',
       append: async (more) => void records.push(...more),
       losses: { 'shorter than the position': async () => void records.splice(2) },

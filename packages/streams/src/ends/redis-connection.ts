@@ -104,7 +104,7 @@ export class RedisConnection {
       const calls = commands.map(([name, ...args]) => client.callBuffer(String(name), args));
       const replies = await Promise.allSettled(calls);
       return replies.map((reply) => {
-        if (reply.status === 'fulfilled') return reply.value as unknown;
+        if (reply.status === 'fulfilled') return reply.value;
         throw reply.reason;
       });
     } catch (thrown) {

@@ -224,7 +224,7 @@ function unclaimed(fence: Fence): GuardState {
 
 function stateOf(fields: readonly unknown[]): GuardState | undefined {
   const [pipeline, generation, token, epoch, rows, , done] = fields.map((field) =>
-    field === null ? '' : String(field),
+    Buffer.isBuffer(field) ? field.toString() : '',
   );
   if (pipeline === undefined || pipeline === '') return undefined;
   return {

@@ -255,7 +255,7 @@ function whatIsThere(facts: ReadonlyMap<string, string>): string {
 }
 
 /** Both halves are 64-bit numbers, beyond what a JavaScript number holds exactly. */
-export function compareIds(left: string, right: string): number {
+function compareIds(left: string, right: string): number {
   const [leftMs = 0n, leftSeq = 0n] = left.split('-').map(BigInt);
   const [rightMs = 0n, rightSeq = 0n] = right.split('-').map(BigInt);
   if (leftMs !== rightMs) return leftMs < rightMs ? -1 : 1;

@@ -133,13 +133,7 @@ export function definePipeline(name: string, build: (p: PipelineBuilder) => void
     const graph = new GraphBuilder();
     build({
       source: (source, options = {}) =>
-        new GraphStream(
-          graph,
-          graph.addSource(
-            source as Source<unknown, never> as Source<unknown>,
-            options as SourceOptions<unknown>,
-          ),
-        ) as never,
+        new GraphStream(graph, graph.addSource(source, options as SourceOptions<unknown>)) as never,
     });
     return graph.build(name);
   };

@@ -273,7 +273,7 @@ async function raiseFence(
 function openSink(sink: AnySink, { storage, clock, options, around }: RecoveryDeps): Sink<unknown> {
   const observed = around === undefined ? sink : observe(sink, around);
   if (!('kind' in observed)) return observed;
-  return new OutboxStore(observed, storage, clock, options.keepDeliveredMs) as Sink<unknown>;
+  return new OutboxStore(observed, storage, clock, options.keepDeliveredMs);
 }
 
 async function recoverSink(
@@ -352,9 +352,10 @@ async function checkedMark(
   mark: PartitionMark | undefined,
   signal: AbortSignal,
 ): Promise<PartitionMark | undefined> {
-  if (mark === undefined || mark.position === null || mark.isEnded) return mark;
+  const position = mark?.position ?? null;
+  if (mark === undefined || position === null || mark.isEnded) return mark;
   try {
-    await source.check(partition, mark.position, signal);
+    await source.check(partition, position, signal);
     return mark;
   } catch (thrown) {
     const isLost = thrown instanceof SynclineError && thrown.code === 'position-lost';

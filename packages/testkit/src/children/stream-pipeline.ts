@@ -3,7 +3,8 @@
 //
 //   node stream-pipeline.js PLAN
 //
-// PLAN is a `StreamPlan` as JSON. It says `ready` when it has recovered and `finished` when it is done.
+// PLAN is a `StreamPlan` as JSON. It says `ready` when it has recovered, `epoch N` for each checkpoint, and `finished`
+// when it is done.
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   aggregate,
@@ -47,6 +48,7 @@ const run = await start(totals, {
   keepDeliveredMs: plan.keepDeliveredMs,
 });
 process.stdout.write('ready\n');
+for await (const { epoch } of run.checkpoints()) process.stdout.write(`epoch ${epoch}\n`);
 await run.finished;
 process.stdout.write('finished\n');
 await run[Symbol.asyncDispose]();
@@ -55,18 +57,18 @@ async function openSource(): Promise<Source<Order>> {
   const { from } = plan;
   switch (from.kind) {
     case 'files':
-      return jsonlSource<Order>({ uid: 'in', files: from.files }) as unknown as Source<Order>;
+      return jsonlSource<Order>({ uid: 'in', files: from.files });
     case 'redis': {
       const { redisStreamSource } = await import('@syncline/streams/redis');
       const { url, streams } = from;
       const options = { uid: 'in', url, streams, follow: false, ack: 'trim' } as const;
-      return redisStreamSource<Order>(options) as unknown as Source<Order>;
+      return redisStreamSource<Order>(options);
     }
     case 'nats': {
       const { natsSource } = await import('@syncline/streams/nats');
       const { url: servers, streams } = from;
       const options = { uid: 'in', servers, streams, follow: false };
-      return natsSource<Order>(options) as unknown as Source<Order>;
+      return natsSource<Order>(options);
     }
   }
 }

@@ -108,6 +108,65 @@ export const CRASH_BUGS = {
 
 /** Found by the checks in streams.sim.test.ts. */
 export const CHECKED_BUGS = {
+  'D1 descendants of one record share its time': [
+    {
+      file: 'pipeline/batch',
+      find: 'if (child === 0) return',
+      replace: 'return index; if (child === 0) return',
+    },
+  ],
+  'D4 no checkpoint comes by timer': [
+    {
+      file: 'run/checkpoint-pace',
+      find: 'return nowMs >= this.#nextMs && this.hasNews(session);',
+      replace: 'return false;',
+    },
+  ],
+  'D6 uids are not checked': [
+    { file: 'pipeline/graph', find: 'if (!isUid(uid))', replace: 'if (false)' },
+  ],
+  'D10 event time overtakes items that are held back': [
+    {
+      file: 'pipeline/reorder',
+      find: 'this.forward(Math.min(this.#inputMs, heldMs - 1));',
+      replace: 'this.forward(this.#inputMs);',
+    },
+  ],
+  'D11 sealed items leave in the order of their arrival': [
+    {
+      file: 'pipeline/held-items',
+      find: 'versions.compare(left.version, right.version) ||',
+      replace: '',
+    },
+  ],
+  'T6 an older version is applied': [
+    {
+      file: 'state/versioned-state',
+      find: "return order > 0 ? 'applied' : 'older';",
+      replace: "return 'applied';",
+    },
+  ],
+  'T19 idle partitions hold event time back': [
+    {
+      file: 'run/topology',
+      find: 'if (source.uid !== uid || isIdle) continue;',
+      replace: 'if (source.uid !== uid) continue;',
+    },
+  ],
+  'T25 a full disk ends the run': [
+    {
+      file: 'run/run',
+      find: "const mayHelp = error?.retryable === true && error.outcome !== 'unknown';",
+      replace: "const mayHelp = error?.code === 'unavailable';",
+    },
+  ],
+  'T28 numbers above 2^53 are taken for versions': [
+    {
+      file: 'state/version',
+      find: 'if (!Number.isSafeInteger(value)) throw',
+      replace: 'if (false) throw',
+    },
+  ],
   'T3 orphans of older generations stay': [
     { file: 'ends/file-sink', find: 'if (STAGED.test(name)) await', replace: 'if (false) await' },
   ],
@@ -145,7 +204,11 @@ export const CHECKED_BUGS = {
     { file: 'pipeline/process', find: 'this.#journal?.undo();', replace: '' },
   ],
   'T26 a checkpoint starts while another is in flight': [
-    { file: 'run/run', find: 'if (this.#inFlight !== undefined) return false;', replace: '' },
+    {
+      file: 'run/run',
+      find: 'if (this.#inFlight === undefined && this.#pace.isDue(session))',
+      replace: 'if (this.#pace.isDue(session))',
+    },
   ],
 } as const satisfies Readonly<Record<string, readonly SourceEdit[]>>;
 

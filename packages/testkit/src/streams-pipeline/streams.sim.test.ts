@@ -1,7 +1,14 @@
 // The crash tester and a few checks, on the real runtime and on copies of it with one planted bug each.
 import { StorageBatch, SynclineError } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
-import type { Codec, OutboxSink, Pipeline, Source, StartOptions } from '@syncline/streams';
+import type {
+  Codec,
+  OutboxRow,
+  OutboxSink,
+  Pipeline,
+  Source,
+  StartOptions,
+} from '@syncline/streams';
 import { type CrashSubject, crashTest } from '@syncline/streams/testing';
 import { describe, expect, test } from 'vitest';
 import {
@@ -174,10 +181,149 @@ async function codeOf(starting: Promise<unknown>): Promise<string> {
   );
 }
 
+function collecting(uid = 'out'): { readonly sink: OutboxSink; readonly rows: OutboxRow[] } {
+  const rows: OutboxRow[] = [];
+  const sink: OutboxSink = {
+    kind: 'outbox',
+    uid,
+    contract: 'dedup-at-consumer',
+    mark: async () => null,
+    async deliver(part) {
+      rows.push(...part.rows);
+      return 'committed';
+    },
+  };
+  return { sink, rows };
+}
+
+/** Times that are versions too, sealed with a lag, behind a reorder and through windows of 1 ms. */
+async function reordered(world: SimulatedBody, code: StreamsCode, times: readonly number[]) {
+  const out = collecting();
+  const late = collecting('late');
+  const pipeline = code.definePipeline('p', (p) => {
+    p.source(code.memorySource({ uid: 'in', partitions: { a: times }, batchItems: 1 }), {
+      eventTime: (t) => t,
+      outOfOrderMs: 12,
+    })
+      .keyBy(() => 'k')
+      .reorder({
+        uid: 'r',
+        versionKind: 'number',
+        version: (t) => t,
+        sealed: { lag: 40 },
+        late: 'drop',
+      })
+      .keyBy((t) => t)
+      .window(code.tumbling({ sizeMs: 1 }), {
+        uid: 'w',
+        late: late.sink,
+        initial: () => 0,
+        add: (_: number, t) => t,
+      })
+      .to(out.sink);
+  });
+  const run = await startIn(world, code, pipeline);
+  await run.finished;
+  const values = out.rows.map(({ value }) => (value as { value: number }).value);
+  return { values, late: late.rows.map(({ value }) => value) };
+}
+
 type Check = (world: SimulatedBody, code: StreamsCode) => Promise<void>;
 
 /** Each holds for the real code, and does not for the code with the bug of its name. */
 const checks: Readonly<Record<keyof typeof CHECKED_BUGS, Check>> = {
+  async 'D1 descendants of one record share its time'(world, code) {
+    const { sink, rows } = collecting();
+    const pipeline = code.definePipeline('p', (p) => {
+      p.source(code.memorySource({ uid: 'in', partitions: { a: [1, 2] } }))
+        .flatMap((n) => [n, n])
+        .to(sink);
+    });
+    const run = await startIn(world, code, pipeline);
+    await run.finished;
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(4);
+  },
+  async 'D4 no checkpoint comes by timer'(world, code) {
+    const checkpoint = { everyMs: 50 };
+    const run = await startIn(world, code, counting(code, { pauseAt: 50 }), { checkpoint });
+    await world.clock.sleep(1_000);
+    expect(run.progress().epoch).toBe(1);
+    await run.stop();
+  },
+  async 'D6 uids are not checked'(_world, code) {
+    const build = () =>
+      code.definePipeline('p', (p) => p.source(code.memorySource({ uid: 'a.b', partitions: {} })));
+    expect(build).toThrow(/does not match/);
+  },
+  async 'D10 event time overtakes items that are held back'(world, code) {
+    const { values, late } = await reordered(world, code, [10, 30, 50, 120, 130]);
+    expect(late).toEqual([]);
+    expect(values).toEqual([10, 30, 50, 120, 130]);
+  },
+  async 'D11 sealed items leave in the order of their arrival'(world, code) {
+    const { values } = await reordered(world, code, [3, 1, 2, 6, 5]);
+    expect(values).toEqual([1, 2, 3, 5, 6]);
+  },
+  async 'T6 an older version is applied'(world, code) {
+    const { sink, rows } = collecting();
+    const pipeline = code.definePipeline('p', (p) => {
+      p.source(code.memorySource({ uid: 'in', partitions: { a: [2, 1, 3, 3] } }))
+        .keyBy(() => 'k')
+        .reorder({ uid: 'r', versionKind: 'number', version: (n) => n, policy: 'lww' })
+        .to(sink);
+    });
+    const run = await startIn(world, code, pipeline);
+    await run.finished;
+    expect(rows.map(({ value }) => value)).toEqual([2, 3]);
+  },
+  async 'T19 idle partitions hold event time back'(world, code) {
+    const { sink, rows } = collecting();
+    const busy = code.memorySource({ uid: 'in', partitions: { a: [1, 500], b: [] as number[] } });
+    const idling: Source<number, number> = {
+      ...busy,
+      isFinite: false,
+      async *read(partition, from, signal) {
+        if (partition === 'b') yield { items: [], position: 0, idle: true };
+        else
+          for await (const batch of busy.read(partition, from, signal))
+            yield { ...batch, end: false };
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      },
+    };
+    const pipeline = code.definePipeline('p', (p) => {
+      p.source(idling, { eventTime: (t) => t })
+        .keyBy(() => 'k')
+        .window(code.tumbling({ sizeMs: 100 }), {
+          uid: 'w',
+          late: 'drop',
+          initial: () => 0,
+          add: (n: number) => n + 1,
+        })
+        .to(sink);
+    });
+    const run = await startIn(world, code, pipeline, { order: 'ready' });
+    await world.clock.sleep(1_000);
+    expect(rows).toHaveLength(1);
+    await run.stop();
+  },
+  async 'T25 a full disk ends the run'(world, code) {
+    const run = await startIn(world, code, counting(code));
+    world.node.disk.adjust({ isFull: true });
+    while (run.progress().state !== 'stalled') await world.clock.sleep(5);
+    world.node.disk.adjust({ isFull: false });
+    await run.finished;
+    expect(run.state).toBe('finished');
+  },
+  async 'T28 numbers above 2^53 are taken for versions'(world, code) {
+    const pipeline = code.definePipeline('p', (p) => {
+      p.source(code.memorySource({ uid: 'in', partitions: { a: [2 ** 53] } }))
+        .keyBy(() => 'k')
+        .reorder({ uid: 'r', versionKind: 'number', version: (n) => n, policy: 'lww' })
+        .to(collecting().sink);
+    });
+    const run = await startIn(world, code, pipeline);
+    await expect(run.finished).rejects.toMatchObject({ code: 'bad-record' });
+  },
   async 'T3 orphans of older generations stay'(world, code) {
     await runPart(world, code, {});
     await world.files.append('out/.staging/part-0000000009-0-g1-a0.tmp', Buffer.from('orphan'));
@@ -311,7 +457,7 @@ async function pipelineId(world: SimulatedBody): Promise<string> {
   return /"pipeline":"([0-9a-f]+)"/.exec(meta)?.[1] ?? '';
 }
 
-describe('T3 T9 T10 T11 T16 T17 T20 T23 T26 checks that the runtime passes, and planted bugs do not', () => {
+describe('D1 D4 D6 D10 D11 T3 T6 T9 T10 T11 T16 T17 T19 T20 T23 T25 T26 T28 checks that the runtime passes, and planted bugs do not', () => {
   for (const [bug, check] of Object.entries(checks)) {
     test(`${bug}: found, and not in the real code`, async () => {
       await runInSimulation(bug, (world) => check(world, REAL_STREAMS));

@@ -10,9 +10,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeTempDirectory } from '@syncline/testkit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runProgram } from './run-program.js';
+import { type ProgramEnd, runProgram } from './run-program.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+/** Generous, because npm may have to download and the machine may be busy. */
 const timeoutMs = 240_000;
 
 interface Manifest {
@@ -46,8 +47,12 @@ const directory = await makeTempDirectory('packages');
 const everything = join(directory.path, 'everything');
 const packed = new Map<string, Packed>();
 
+const run = (program: string, ...args: readonly string[]): Promise<ProgramEnd> =>
+  runProgram(program, args, { deadlineMs: timeoutMs });
+const runNode = (...args: readonly string[]): Promise<ProgramEnd> => run(process.execPath, ...args);
+
 async function npm(args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await runProgram('npm', args, { deadlineMs: timeoutMs });
+  const { code, stdout, stderr } = await run('npm', ...args);
   if (code !== 0) throw new Error(`npm ${args.join(' ')} exited with ${code}\n${stdout}${stderr}`);
   return stdout;
 }
@@ -177,17 +182,17 @@ describe('a TypeScript project', () => {
         'program.ts': `${importAll(list)}\n${typed}`,
       });
       const tsc = join(everything, 'node_modules/typescript/bin/tsc');
-      const build = await runProgram(process.execPath, [tsc, '-p', path]);
+      const build = await runNode(tsc, '-p', path);
       expect(build).toEqual({ code: 0, stdout: '', stderr: '' });
-      const run = await runProgram(process.execPath, [join(path, 'out/program.js')]);
-      expect(run.stdout).toBe('{"decision":false,"percent":100,"code":"not-found"}\n');
-      expect(run.code).toBe(0);
+      const end = await runNode(join(path, 'out/program.js'));
+      expect(end.stdout).toBe('{"decision":false,"percent":100,"code":"not-found"}\n');
+      expect(end.code).toBe(0);
     },
     timeoutMs,
   );
 });
 
-test('a CommonJS project requires every entry point', async () => {
+test('a CommonJS project requires every entry point', { timeout: timeoutMs }, async () => {
   const path = await writeProject('commonjs', {
     'package.json': '{ "type": "commonjs" }',
     'program.js': `
@@ -196,13 +201,13 @@ test('a CommonJS project requires every entry point', async () => {
       console.log(counts.every((count) => count > 0), new SynclineError('closed', 'x') instanceof Error);
     `,
   });
-  const run = await runProgram(process.execPath, [join(path, 'program.js')]);
-  expect(run).toEqual({ code: 0, stdout: 'true true\n', stderr: '' });
+  const end = await runNode(join(path, 'program.js'));
+  expect(end).toEqual({ code: 0, stdout: 'true true\n', stderr: '' });
 });
 
-test('the installed command runs a server', async () => {
+test('the installed command runs a server', { timeout: timeoutMs }, async () => {
   const command = join(everything, 'node_modules/.bin/syncline');
-  const version = await runProgram(command, ['--version']);
+  const version = await run(command, '--version');
   expect(version).toMatchObject({ code: 0, stderr: '' });
   const path = await writeProject('server', {
     'package.json': '{ "type": "module" }',
@@ -221,8 +226,8 @@ test('the installed command runs a server', async () => {
       }
     `,
   });
-  const run = await runProgram(process.execPath, [join(path, 'program.js')]);
-  expect(run).toEqual({ code: 0, stdout: '200\nexit 0\n', stderr: '' });
+  const end = await runNode(join(path, 'program.js'));
+  expect(end).toEqual({ code: 0, stdout: '200\nexit 0\n', stderr: '' });
 });
 
 /** One small task for each library, in JavaScript that Node 20 runs as it is. */
@@ -261,8 +266,8 @@ test.each(Object.entries(alone))(
     const folder = join(directory.path, `alone-${name.slice('@syncline/'.length)}`);
     await installProject(folder, [name]);
     await writeFile(join(folder, 'program.mjs'), program);
-    const run = await runProgram(process.execPath, [join(folder, 'program.mjs')]);
-    expect(run).toEqual({ code: 0, stdout: 'true\n', stderr: '' });
+    const end = await runNode(join(folder, 'program.mjs'));
+    expect(end).toEqual({ code: 0, stdout: 'true\n', stderr: '' });
   },
   timeoutMs,
 );

@@ -31,14 +31,14 @@ export function ownRoutes(
   ];
   const get = (
     path: string,
-    access: 'open' | 'token',
+    access: 'open' | 'token' | 'metrics',
     handle: () => ServerReply | Promise<ServerReply>,
   ): ServerRoute => ({ method: 'GET', path, access, handle });
   return [
     get('/', 'open', () => renderPage(links)),
     get('/healthz', 'open', () => health(readiness)),
     get('/readyz', 'open', () => ready(readiness)),
-    get('/metrics', 'token', async () => ({
+    get('/metrics', 'metrics', async () => ({
       kind: 'text',
       contentType: deps.metrics.contentType,
       body: await deps.metrics.expose(),

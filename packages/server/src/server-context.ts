@@ -43,6 +43,7 @@ export interface ServerContext {
   readonly limits: LimitWatch;
   readonly readiness: Readiness;
   readonly isTokenRight: TokenCheck;
+  readonly isMetricsTokenRight: TokenCheck | undefined;
   readonly guesses: GuessBudget;
   /** Aborted when a stop begins. */
   readonly drain: AbortController;
@@ -109,6 +110,8 @@ export function createServerContext(
     draining: drain.signal,
     readiness: new Readiness({ ...deps, logger, metrics, draining: drain.signal }),
     isTokenRight: createTokenCheck(config.credentials.token),
+    isMetricsTokenRight:
+      config.credentials.metricsToken && createTokenCheck(config.credentials.metricsToken),
     guesses: new GuessBudget({ ...deps, logger, limits }),
     identity: {
       nodeId: config.nodeId,

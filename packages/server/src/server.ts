@@ -19,7 +19,7 @@ import {
   type StopReport,
   type SynclineError,
 } from '@syncline/kernel';
-import { checkExposure, resolveListenHost } from './config/exposure.js';
+import { checkExposure, exposureWarning, resolveListenHost } from './config/exposure.js';
 import type { ServerConfig } from './config/server-config.js';
 import { DataPart } from './data-part.js';
 import type { ListenerName, ListeningAddress } from './listener.js';
@@ -59,7 +59,10 @@ export async function startServer(
 ): Promise<RunningServer> {
   assertSlices(slices);
   const names = usedListeners(slices, config);
-  checkExposure(config, names, await resolveListenHost(config.listenHost));
+  const addresses = await resolveListenHost(config.listenHost);
+  checkExposure(config, names, addresses);
+  const warning = exposureWarning(config, names, addresses);
+  if (warning !== undefined) deps.logger.warn('configuration', { warning });
   const context = createServerContext(deps, config, slices);
   context.metrics.watchProcess();
   warnOfFewOpenFiles(context, config, names);

@@ -5,8 +5,9 @@ import { assertSlices, usedListeners } from './slice-set.js';
 import { EchoSlice } from './testing/echo-slice.js';
 import { testConfig } from './testing/test-server.js';
 
-function configOf(peers: ServerConfig['mesh']['peers']): Pick<ServerConfig, 'mesh'> {
-  return { mesh: { ...testConfig({ settings: {} }).mesh, peers } };
+function configOf(peers: ServerConfig['mesh']['peers']): ServerConfig {
+  const config = testConfig({ settings: {} });
+  return { ...config, mesh: { ...config.mesh, peers } };
 }
 
 test('only what a slice uses is opened, and HTTP last', () => {
@@ -19,6 +20,12 @@ test('only what a slice uses is opened, and HTTP last', () => {
   ];
   const peers = [{ nodeId: 2, host: '127.0.0.1', port: 7413 }];
   expect(usedListeners(slices, configOf(peers))).toEqual(['mesh', 'grpc', 'resp', 'http']);
+});
+
+test('a listener that is switched off is not opened', () => {
+  const off = { enabled: false };
+  const config = testConfig({ settings: { http: off, resp: off } });
+  expect(usedListeners([new EchoSlice()], config)).toEqual(['grpc']);
 });
 
 test.each([

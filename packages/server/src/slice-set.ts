@@ -4,14 +4,20 @@ import type { ServerConfig } from './config/server-config.js';
 import type { ListenerName } from './listener.js';
 import type { Slice } from './slice.js';
 
-/** In the order of opening. HTTP is always used, by the server itself; the mesh when there are peers. */
+/**
+ * In the order of opening, without those that are switched off. HTTP is used by the server itself; the mesh when
+ * there are peers.
+ */
 export function usedListeners(
   slices: readonly Slice[],
-  { mesh: { peers } }: Pick<ServerConfig, 'mesh'>,
+  { mesh: { peers }, http, grpc, resp }: Pick<ServerConfig, 'mesh' | 'http' | 'grpc' | 'resp'>,
 ): readonly ListenerName[] {
   const used = new Set<ListenerName>(slices.flatMap((slice) => slice.listeners));
   if (peers.length > 0) used.add('mesh');
-  return [...(['mesh', 'grpc', 'resp'] as const).filter((listener) => used.has(listener)), 'http'];
+  used.add('http');
+  const isOff = { mesh: false, grpc: !grpc.enabled, resp: !resp.enabled, http: !http.enabled };
+  const order = ['mesh', 'grpc', 'resp', 'http'] as const;
+  return order.filter((listener) => used.has(listener) && !isOff[listener]);
 }
 
 /** Slices come from our own code, so that a wrong set is a bug. */

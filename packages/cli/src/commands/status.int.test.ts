@@ -1,8 +1,12 @@
 // A server that answers and is not ready: its status is shown, and the exit code tells a program.
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import type { ServerStatus } from '@syncline/server';
+import { type CertificatePair, makeCertificates } from '@syncline/testkit';
 import { expect, test } from 'vitest';
 import type { CliWorld } from '../cli-world.js';
 import { runCli } from '../run-cli.js';
@@ -30,6 +34,12 @@ async function ask(code: number, body: unknown, ...flags: readonly string[]) {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const outcome = await run(['status', '--url', url, ...flags]);
+  server.close();
+  return { ...outcome, url };
+}
+
+async function run(args: readonly string[]) {
   let [stdout, stderr] = ['', ''];
   const world: CliWorld = {
     stdout: { write: (text) => (stdout += text) },
@@ -42,9 +52,8 @@ async function ask(code: number, body: unknown, ...flags: readonly string[]) {
     makeNewFilesPrivate() {},
     exitNow: () => expect.unreachable(),
   };
-  const exit = await runCli(world, ['status', '--url', url, ...flags]);
-  server.close();
-  return { exit, url, stdout, stderr };
+  const exit = await runCli(world, args);
+  return { exit, stdout, stderr };
 }
 
 test('not ready: shown, and exit 3', async () => {
@@ -71,4 +80,25 @@ test('control characters of a server reach the terminal on no way', async () => 
   }
   const { stdout } = await ask(200, hostile, '--json');
   expect(JSON.parse(stdout)).toMatchObject({ clusterId: evil }); // a program gets it as it is
+});
+
+test('--config alone is enough to trust a server whose certificate a private authority signed', async () => {
+  await using certificates = await makeCertificates();
+  const { server: own, stranger } = certificates;
+  const askWith = async ({ cert, key }: CertificatePair) => {
+    const server = createSecureServer({ cert, key }, (_, response) => {
+      response.writeHead(200).end(JSON.stringify(status));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const file = join(certificates.directory, 'syncline.toml');
+    const tls = `[tls]\ncert_file = "${own.certFile}"\nkey_file = "${own.keyFile}"\n`;
+    await writeFile(file, `${tls}[http]\nport = ${port}\n`);
+    const outcome = await run(['status', '--config', file]);
+    server.close();
+    return outcome;
+  };
+  expect(await askWith(own)).toMatchObject({ stdout: expect.stringContaining('node 1 of') });
+  expect((await askWith(stranger)).stderr).toContain('not trusted');
 });

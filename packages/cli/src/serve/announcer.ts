@@ -1,6 +1,5 @@
 // Tells where the server listens: one line of JSON for each listener as soon as it accepts, or, on a
 // terminal, a short table with lines to paste once everything is up.
-import { assert } from '@syncline/kernel';
 import type { ListeningAddress } from '@syncline/server';
 import type { ServerConfig } from '@syncline/server/config';
 import type { CliWorld } from '../cli-world.js';
@@ -35,7 +34,6 @@ export class Announcer {
     if (stdout.isTTY !== true) return;
     const { nodeId, memory, dataDir, credentials } = this.#config;
     const http = this.#listeners.find(({ listener }) => listener === 'http');
-    assert(http !== undefined, 'every server has an HTTP listener');
     const facts = {
       version: readVersion(),
       nodeId,
@@ -43,7 +41,7 @@ export class Announcer {
       isTls: credentials.tls !== undefined,
       hasPassword: credentials.respPassword !== undefined,
       listeners: this.#listeners,
-      hint: statusHint(http, this.#hintSources),
+      hint: http && statusHint(http, this.#hintSources),
     };
     stdout.write(renderWelcome(facts, paintFor(stdout, environment)));
   }

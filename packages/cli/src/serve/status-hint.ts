@@ -34,7 +34,7 @@ export function statusHint(http: ListeningAddress, sources: StatusHintSources): 
     ...(isFound ? [] : [`--url ${url}`]),
   ];
   const needsVariables = token !== '' || list.some(isCredentialInEnvironment);
-  const isPrivate = certFile !== undefined && caFile === undefined;
+  const isPrivate = certFile !== undefined && caFile === undefined && file === '';
   return {
     command: parts.join(' '),
     remarks: [

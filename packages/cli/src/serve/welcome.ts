@@ -16,7 +16,8 @@ export interface WelcomeFacts {
   /** Redis clients must send one. */
   readonly hasPassword: boolean;
   readonly listeners: readonly ListeningAddress[];
-  readonly hint: StatusHint;
+  /** Undefined without HTTP. */
+  readonly hint: StatusHint | undefined;
 }
 
 const PURPOSES: Readonly<Record<ListenerName, string>> = {
@@ -38,7 +39,7 @@ export function renderWelcome(facts: WelcomeFacts, paint: Paint): string {
     `\n${paint('bold', `Syncline ${facts.version}`)}, node ${facts.nodeId}, data ${data}\n\n`,
     renderColumns(rows, '  '),
     '\nTry in another terminal:\n',
-    renderHints([facts.hint], paint),
+    renderHints(facts.hint === undefined ? [] : [facts.hint], paint),
     renderHints(redisHint(listeners, undefined, facts), paint),
     `\n${paint('dim', 'Ctrl-C stops it.')}\n\n`,
   ].join('');

@@ -1,7 +1,9 @@
 // One request to a server. Node's own client and not `fetch`, because only it takes an authority and a
 // client certificate.
+import { X509Certificate } from 'node:crypto';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { checkServerIdentity, type PeerCertificate, rootCertificates } from 'node:tls';
 import { SynclineError } from '@syncline/kernel';
 import { errorFromProblem } from '@syncline/protocol';
 import type { StatusTarget } from './status-target.js';
@@ -24,7 +26,7 @@ export function sendRequest(target: StatusTarget, asked: ServerRequest): Promise
       ...asked.headers,
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     },
-    ...(ca === undefined ? {} : { ca }),
+    ...trustOf(ca, cert),
     ...(cert === undefined || key === undefined ? {} : { cert, key }),
     signal,
     agent: false, // nothing stays open behind the answer
@@ -38,6 +40,22 @@ export function sendRequest(target: StatusTarget, asked: ServerRequest): Promise
     });
     request.end();
   });
+}
+
+/**
+ * The settings of a server name its certificate, and often not the private authority behind it. So that `--config` is
+ * enough, that very certificate is trusted as well, under whatever name the server is asked.
+ */
+function trustOf(ca: string | undefined, own: string | undefined) {
+  if (ca !== undefined) return { ca };
+  if (own === undefined) return {};
+  const { raw } = new X509Certificate(own);
+  return {
+    ca: [...rootCertificates, own],
+    allowPartialTrustChain: true,
+    checkServerIdentity: (host: string, peer: PeerCertificate) =>
+      raw.equals(peer.raw) ? undefined : checkServerIdentity(host, peer),
+  };
 }
 
 /** The text of an answer. A longer one is surely none of ours. */

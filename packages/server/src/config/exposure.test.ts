@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ListenerName } from '../listener.js';
-import { checkExposure, isLoopback, resolveListenHost } from './exposure.js';
+import { checkExposure, exposureWarning, isLoopback, resolveListenHost } from './exposure.js';
 import { resolveSettings } from './resolve-settings.js';
 import { Secret } from './secret.js';
 import type { ServerConfig, ServerCredentials } from './server-config.js';
@@ -89,7 +89,7 @@ test('the refusal says what to set, once for each need, and never shows a secret
       'http and grpc need TLS (set tls.cert_file and tls.key_file) and a token (set auth.token_file ' +
       'or SYNCLINE_TOKEN) or client certificates (set tls.ca_file); ' +
       'resp needs a password (set resp.password_file or SYNCLINE_RESP_PASSWORD). ' +
-      'Or listen on 127.0.0.1.',
+      'Or listen on 127.0.0.1; or, on a closed network, pass --insecure-listen.',
   );
 });
 
@@ -105,4 +105,11 @@ test('a name is resolved first, and refused if any of its addresses is not loopb
     Promise.reject(new Error('ENOTFOUND')),
   );
   await expect(failing).rejects.toThrow(/nowhere\.invalid/);
+});
+
+test('insecure_listen opens everything and names what is open at every start', () => {
+  const config = { ...configOf('0.0.0.0', { respPassword }), insecureListen: true };
+  checkExposure(config, ['http', 'resp'], ['0.0.0.0']);
+  expect(exposureWarning(config, ['http', 'resp'], ['0.0.0.0'])).toMatch(/: http on 0\.0\.0\.0/);
+  expect(exposureWarning(config, ['http', 'resp'], ['127.0.0.1'])).toBeUndefined();
 });

@@ -19,9 +19,21 @@ export function checkExposure(
   listeners: readonly ListenerName[],
   addresses: readonly string[] = [config.listenHost],
 ): void {
-  if (addresses.every(isLoopback)) return;
+  if (addresses.every(isLoopback) || config.insecureListen) return;
   checkAuthentication(config, listeners);
   checkLengths(config);
+}
+
+/** For the log of every start; undefined if there is nothing to warn of. */
+export function exposureWarning(
+  config: ServerConfig,
+  listeners: readonly ListenerName[],
+  addresses: readonly string[],
+): string | undefined {
+  if (!config.insecureListen || addresses.every(isLoopback)) return undefined;
+  const open = listeners.filter((listener) => NEEDS[listener](config) !== undefined);
+  if (open.length === 0) return undefined;
+  return `insecure_listen is set: ${open.join(', ')} on ${config.listenHost} can be used by anyone who reaches the port. Use it on closed networks only.`;
 }
 
 /** The addresses that a listen host stands for. Rejects with `invalid-argument` for a name that has none. */
@@ -55,7 +67,7 @@ function checkAuthentication(config: ServerConfig, listeners: readonly ListenerN
   });
   throw new SynclineError(
     'invalid-argument',
-    `refusing to listen on ${config.listenHost} without authentication: ${wants.join('; ')}. Or listen on 127.0.0.1.`,
+    `refusing to listen on ${config.listenHost} without authentication: ${wants.join('; ')}. Or listen on 127.0.0.1; or, on a closed network, pass --insecure-listen.`,
     { details: { field: 'listen_host', listeners: missing.map(({ listener }) => listener) } },
   );
 }

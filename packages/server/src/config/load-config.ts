@@ -39,17 +39,19 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const { settings, list } = loadSettings(sources);
   const { tls, warnings: tlsWarnings } = readTlsFiles(list);
   const token = readSecret(SECRETS.token, list, sources.environment);
+  const metricsToken = readSecret(SECRETS.metricsToken, list, sources.environment);
   const respPassword = readSecret(SECRETS.respPassword, list, sources.environment);
   const meshSecret = readSecret(SECRETS.meshSecret, list, sources.environment);
   const redisPassword = readSecret(SECRETS.fairRedisPassword, list, sources.environment);
   const credentials = {
     tls,
     token: token.secret,
+    metricsToken: metricsToken.secret,
     respPassword: respPassword.secret,
     meshSecret: meshSecret.secret,
     fairRedisPassword: redisPassword.secret,
   };
-  const secrets = [token, respPassword, meshSecret, redisPassword];
+  const secrets = [token, metricsToken, respPassword, meshSecret, redisPassword];
   return {
     config: { ...settings, credentials },
     list,

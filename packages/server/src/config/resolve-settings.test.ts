@@ -159,3 +159,25 @@ function describe({ flags = {}, environment = {}, file }: Given): string {
   ];
   return parts.join(', ');
 }
+
+test("a pod's service variables are not settings, other unknown names still are errors", () => {
+  const environment = {
+    SYNCLINE_SERVICE_HOST: '10.0.0.1',
+    SYNCLINE_SERVICE_PORT: '7400',
+    SYNCLINE_SERVICE_PORT_HTTP: '7400',
+    SYNCLINE_PORT: 'tcp://10.0.0.1:7400',
+    SYNCLINE_PORT_7400_TCP: 'tcp://10.0.0.1:7400',
+    SYNCLINE_PORT_7400_TCP_ADDR: '10.0.0.1',
+    SYNCLINE_PORT_7400_TCP_PROTO: 'tcp',
+    SYNCLINE_HEADLESS_SERVICE_HOST: '10.0.0.2',
+    SYNCLINE_HTTP_PORT: 'tcp://10.0.0.3:7400',
+    SYNCLINE_GRPC_PORT: '7501',
+  };
+  const { settings } = resolveSettings({ flags: new Map(), environment, file: undefined });
+  expect(settings.http.port).toBe(7400);
+  expect(settings.grpc.port).toBe(7501);
+  const wrong = { ...environment, SYNCLINE_SERVICE: 'x' };
+  expect(() => resolveSettings({ flags: new Map(), environment: wrong, file: undefined })).toThrow(
+    'SYNCLINE_SERVICE',
+  );
+});

@@ -19,6 +19,12 @@ export const SECRETS = {
     fileKey: 'auth.token_file',
     isAskedHere: true,
   },
+  metricsToken: {
+    what: 'the metrics token',
+    env: 'SYNCLINE_METRICS_TOKEN',
+    fileKey: 'auth.metrics_token_file',
+    isAskedHere: true,
+  },
   respPassword: {
     what: 'the RESP password',
     env: 'SYNCLINE_RESP_PASSWORD',

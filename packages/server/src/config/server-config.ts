@@ -15,6 +15,8 @@ export interface ServerCredentials {
   readonly tls: TlsCredentials | undefined;
   /** Bearer token of gRPC and HTTP. */
   readonly token: Secret | undefined;
+  /** Opens /metrics alone. */
+  readonly metricsToken?: Secret | undefined;
   readonly respPassword: Secret | undefined;
   readonly meshSecret: Secret | undefined;
   readonly fairRedisPassword: Secret | undefined;

@@ -19,9 +19,25 @@ export function parseSettingsEnvironment(environment: Environment): ReadonlyMap<
   const values = new Map<string, unknown>();
   for (const { key, env, meta } of SETTING_LIST) {
     const text = environment[env];
-    if (text !== undefined && text !== '') values.set(key, meta.parse(text));
+    if (text !== undefined && text !== '' && !isServiceVariable(env, text))
+      values.set(key, meta.parse(text));
   }
   return values;
+}
+
+/**
+ * Kubernetes gives every pod variables of the services beside it: a service named `syncline` makes
+ * SYNCLINE_SERVICE_HOST, SYNCLINE_PORT_7400_TCP_ADDR and so on, and SYNCLINE_PORT=tcp://10.0.0.1:7400.
+ */
+const SERVICE_VARIABLE =
+  /^SYNCLINE(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$/;
+const SERVICE_ADDRESS = /^(tcp|udp|sctp):\/\//;
+
+/** A service named `syncline-http` would otherwise set the port of HTTP to a URL. */
+function isServiceVariable(name: string, value: string | undefined): boolean {
+  return (
+    SERVICE_VARIABLE.test(name) || (name.endsWith('_PORT') && SERVICE_ADDRESS.test(value ?? ''))
+  );
 }
 
 function checkNames(environment: Environment): void {
@@ -30,8 +46,9 @@ function checkNames(environment: Environment): void {
     ...SECRET_LIST.map((secret) => secret.env),
     ...Object.keys(OTHER_VARIABLES),
   ]);
-  for (const name of Object.keys(environment)) {
+  for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('SYNCLINE_') || known.has(name)) continue;
+    if (isServiceVariable(name, value)) continue;
     const hint = suggestion(name, known) || ' Unset it, or see docs/CONFIG.md for the names.';
     throw new SynclineError('invalid-argument', `unknown environment variable ${name}.${hint}`, {
       details: { field: name },

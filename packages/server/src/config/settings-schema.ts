@@ -20,6 +20,9 @@ const idleTimeoutMs = { min: 0, max: 86_400_000 } as const;
 const connectionsMax = { min: 1, max: 100_000 } as const;
 
 const http = {
+  enabled: booleanSetting(true, {
+    help: 'Whether to open the HTTP listener. With false its port and its other settings have no effect.',
+  }),
   port: portSetting(7400, {
     help: 'Port for HTTP: page, JSON, metrics, health. 0 lets the system choose.',
     flag: '--http-port <port>',
@@ -39,6 +42,9 @@ const http = {
 };
 
 const grpc = {
+  enabled: booleanSetting(true, {
+    help: 'Whether to open the gRPC listener. With false its port and its other settings have no effect.',
+  }),
   port: portSetting(7401, {
     help: 'Port for gRPC. 0 lets the system choose.',
     flag: '--grpc-port <port>',
@@ -54,6 +60,9 @@ const grpc = {
 };
 
 const resp = {
+  enabled: booleanSetting(true, {
+    help: 'Whether to open the RESP listener. With false its port and its other settings have no effect.',
+  }),
   port: portSetting(7402, {
     help: 'Port for RESP: any Redis client. 0 lets the system choose.',
     flag: '--resp-port <port>',
@@ -233,6 +242,9 @@ const auth = {
     help: 'File with the bearer token that gRPC and HTTP clients send. Instead of it SYNCLINE_TOKEN may hold the token itself. The command line sends the same one.',
     env: 'SYNCLINE_TOKEN_FILE',
   }),
+  metricsTokenFile: fileSetting({
+    help: 'File with a second bearer token that opens `/metrics` and nothing else, for Prometheus. Instead of it SYNCLINE_METRICS_TOKEN may hold the token itself.',
+  }),
 };
 
 const log = {
@@ -265,6 +277,10 @@ export const settingsSchema = z.strictObject({
   listenHost: textSetting('127.0.0.1', {
     help: 'Address to listen on. Beyond loopback every listener needs authentication.',
     flag: '--listen-host <host>',
+  }),
+  insecureListen: booleanSetting(false, {
+    help: 'Allow listening beyond loopback without authentication or TLS, on a network that is closed to everybody else. Every start logs a warning.',
+    flag: '--insecure-listen',
   }),
   http: z.strictObject(http),
   grpc: z.strictObject(grpc),

@@ -21,6 +21,7 @@ export interface HttpAppDeps {
   readonly limits: LimitWatch;
   readonly draining: AbortSignal;
   readonly isTokenRight: TokenCheck;
+  readonly isMetricsTokenRight?: TokenCheck | undefined;
   readonly isHostAllowed: HostCheck;
   readonly guesses: GuessBudget;
 }
@@ -81,6 +82,7 @@ async function admit(
   const refusal = guardRequest(factsOf(request, route), {
     isHostAllowed: deps.isHostAllowed,
     isTokenRight: deps.isTokenRight,
+    isMetricsTokenRight: deps.isMetricsTokenRight,
     isSpent: deps.guesses.isSpent(request.raw.socket.remoteAddress),
     headersMax: serverLimits.httpHeadersMax.value,
     urlBytesMax: serverLimits.httpUrlBytesMax.value,

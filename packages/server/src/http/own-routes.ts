@@ -14,13 +14,13 @@ export function ownRoutes(deps: OwnRoutesDeps): readonly ServerRoute[] {
   const { identity, readiness } = deps;
   const get = (
     path: string,
-    access: 'open' | 'token',
+    access: 'open' | 'token' | 'metrics',
     handle: () => ServerReply | Promise<ServerReply>,
   ): ServerRoute => ({ method: 'GET', path, access, handle });
   return [
     get('/healthz', 'open', () => health(readiness)),
     get('/readyz', 'open', () => ready(readiness)),
-    get('/metrics', 'token', async () => ({
+    get('/metrics', 'metrics', async () => ({
       kind: 'text',
       contentType: deps.metrics.contentType,
       body: await deps.metrics.expose(),

@@ -88,3 +88,14 @@ test('a hostile host does not blow up the message', () => {
   const refusal = guardRequest({ ...good, host: 'x'.repeat(10_000) }, rules);
   expect(refusal?.error.message.length).toBeLessThan(300);
 });
+
+test('the metrics token opens /metrics and nothing else', () => {
+  const withMetrics = { isMetricsTokenRight: (sent?: string) => sent === 'Bearer metrics' };
+  const asked = (access: RequestFacts['access']) =>
+    statusOf({ access, authorization: 'Bearer metrics' }, withMetrics);
+  expect(asked('metrics')).toBeUndefined();
+  expect(asked('token')).toBe(401);
+  expect(asked('work')).toBe(401);
+  expect(statusOf({ access: 'metrics' }, withMetrics)).toBeUndefined();
+  expect(statusOf({ access: 'metrics', authorization: 'Bearer metrics' })).toBe(401);
+});

@@ -22,12 +22,14 @@ export interface RequestFacts {
   readonly access: RouteAccess;
 }
 
-/** `work` is what slices answer; it is refused while the server drains. */
-export type RouteAccess = 'open' | 'token' | 'work';
+/** `work` is what slices answer; it is refused while the server drains. `metrics` has a token of its own as well. */
+export type RouteAccess = 'open' | 'token' | 'metrics' | 'work';
 
 export interface GuardRules {
   readonly isHostAllowed: HostCheck;
   readonly isTokenRight: TokenCheck;
+  /** Undefined where /metrics has no token of its own. */
+  readonly isMetricsTokenRight?: TokenCheck | undefined;
   /** The address has sent too many wrong tokens. */
   readonly isSpent: boolean;
   readonly headersMax: number;
@@ -50,11 +52,16 @@ export function guardRequest(facts: RequestFacts, rules: GuardRules): RequestRef
   if (!rules.isHostAllowed(facts.host, 'host')) return wrongHost(facts.host);
   if (isForeignWrite(facts, rules.isHostAllowed)) return foreignOrigin();
   if (facts.access !== 'open' && rules.isSpent) return { status: 429, error: tooManyGuesses() };
-  if (facts.access !== 'open' && !rules.isTokenRight(facts.authorization)) {
+  if (facts.access !== 'open' && !isAuthorized(facts, rules)) {
     return { status: 401, error: tokenError(facts.authorization) };
   }
   if (facts.access === 'work' && rules.isDraining) return draining();
   return undefined;
+}
+
+function isAuthorized({ access, authorization }: RequestFacts, rules: GuardRules): boolean {
+  if (rules.isTokenRight(authorization)) return true;
+  return access === 'metrics' && rules.isMetricsTokenRight?.(authorization) === true;
 }
 
 /** A page elsewhere may send some requests without asking first. None of them may change anything. */

@@ -88,6 +88,12 @@ export interface FairPicture {
   readonly rates: readonly Rate[];
   readonly trackers: readonly TrackerPicture[];
   readonly shown?: string;
+  readonly callers: readonly {
+    readonly key: string;
+    readonly probability: number;
+    readonly throttledPerSecond: number;
+    readonly instances: number;
+  }[];
   /** Seed, row, column, probability in per mille, age in ms or -1. */
   readonly cells?: readonly (readonly [number, number, number, number, number])[];
 }

@@ -79,16 +79,16 @@ async function serve({ trackers, phaseMs, stage }: Load): Promise<{ readonly qui
   let reportedMs = performance.now();
   const throttled = new Map<string, number>();
   const startedMs = performance.now();
-  for (let lastMs = startedMs; lastMs - startedMs < phaseMs; ) {
-    await pause(TICK_MS, stage.signal);
+  // Even steps, however late the timers of a busy machine are: a burst after a pause would look like more demand.
+  for (let elapsedMs = TICK_MS; elapsedMs <= phaseMs; elapsedMs += TICK_MS) {
+    await pause(Math.max(0, startedMs + elapsedMs - performance.now()), stage.signal);
     const nowMs = performance.now();
-    const seconds = (nowMs - lastMs) / 1_000;
-    lastMs = nowMs;
     if (trackers !== undefined && nowMs - reportedMs >= REPORT_MS) {
       reportCallers(stage, trackers, throttled, (nowMs - reportedMs) / 1_000);
       reportedMs = nowMs;
       throttled.clear();
     }
+    const seconds = TICK_MS / 1_000;
     tokens = Math.min(CAPACITY_PER_SECOND / 10, tokens + seconds * CAPACITY_PER_SECOND);
     for (const { key } of shuffled(callers, seconds)) {
       const tracker = trackers?.[turn++ % 3];

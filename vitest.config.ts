@@ -38,6 +38,12 @@ const setsKills = Number(process.env['SETS_KILLS'] ?? 3);
 /** How many faults strike a cluster of sets under load. */
 const setsClusterRounds = Number(process.env['SETS_CLUSTER_ROUNDS'] ?? 6);
 
+/** At how many steps, at most, each reference pipeline is crashed. */
+const streamsCrashStates = Number(process.env['STREAMS_CRASH_STATES'] ?? 360);
+
+/** How often a real pipeline is killed, over all sources and sinks. */
+const streamsKills = Number(process.env['STREAMS_KILLS'] ?? 100);
+
 /** Up to how many differences the cost curve of reconciliation is measured: 1,000, or up to 100,000. */
 const ribltDifferencesMax = Number(process.env['RIBLT_DIFFERENCES_MAX'] ?? 1_000);
 
@@ -68,6 +74,8 @@ function project(name: string, options: ProjectOptions): TestProjectInlineConfig
         jobsKills,
         ribltDifferencesMax,
         dashboardTasks,
+        streamsCrashStates,
+        streamsKills,
       },
       ...options,
     },

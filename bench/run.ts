@@ -21,6 +21,7 @@ import { setsBenches } from './sets.js';
 import { setsClusterBenches } from './sets-cluster.js';
 import { setsCostBenches } from './sets-costs.js';
 import { storageBenches } from './storage.js';
+import { streamsBenches } from './streams.js';
 import { streamsStateBenches } from './streams-state.js';
 
 const benches: readonly AnyBench[] = [
@@ -42,6 +43,7 @@ const benches: readonly AnyBench[] = [
   ...jobsReplayBenches,
   ...jobsStalledBenches,
   ...streamsStateBenches,
+  ...streamsBenches,
 ];
 
 export interface BenchDeps {

@@ -9,6 +9,8 @@ import { fillSet, RANDOM_MEMBER, runBenchmark } from './sets-benchmark.js';
 import { withClient } from './sets-servers.js';
 
 const LAG_SAMPLES = 500;
+/** Writes before the first sample: until the code of a new process is compiled, a write takes about twice as long. */
+const WARM_UP_WRITES = 3_000;
 /** Members of the node that was away, and how many of them change meanwhile, a tenth by removes. */
 const MEMBERS = 1_000_000;
 const CHANGES = 100_000;
@@ -88,10 +90,13 @@ function lagBench(name: string, percentile: number, load: 'idle' | 'loaded'): An
     about: `p${percentile} of the time until a peer shows a write, while ${under}`,
     contestants: [syncline, redis],
     isLong: true,
+    prepare: async ({ writer, reader }) => {
+      await measureLags(writer, reader, 'warm-up', WARM_UP_WRITES);
+    },
     async run({ writer, reader }, round) {
       const stop = new AbortController();
       const noise = load === 'idle' ? undefined : keepWriting(writer, stop.signal);
-      const lags = await measureLags(writer, reader, round);
+      const lags = await measureLags(writer, reader, `${round}`, LAG_SAMPLES);
       stop.abort();
       await noise;
       return lags[Math.ceil((lags.length * percentile) / 100) - 1] ?? Number.NaN;
@@ -99,12 +104,17 @@ function lagBench(name: string, percentile: number, load: 'idle' | 'loaded'): An
   });
 }
 
-async function measureLags(writer: number, reader: number, round: number): Promise<number[]> {
+async function measureLags(
+  writer: number,
+  reader: number,
+  name: string,
+  samples: number,
+): Promise<number[]> {
   return withClient(writer, (from) =>
     withClient(reader, async (to) => {
       const lags: number[] = [];
-      for (let n = 0; n < LAG_SAMPLES; n += 1) {
-        const member = `${round}:${n}`;
+      for (let n = 0; n < samples; n += 1) {
+        const member = `${name}:${n}`;
         const startMs = performance.now();
         const written = from.sadd('lag', member);
         while ((await to.sismember('lag', member)) === 0);

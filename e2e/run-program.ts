@@ -12,18 +12,20 @@ export interface ProgramEnd {
 export interface ProgramOptions {
   readonly input?: string | Uint8Array;
   readonly environment?: Readonly<Record<string, string>>;
+  /** Default 30 s. */
+  readonly deadlineMs?: number;
 }
 
 /** Rejects when it does not exist. It is killed when it takes too long. */
 export function runProgram(
   program: string,
   args: readonly string[],
-  { input = '', environment = {} }: ProgramOptions = {},
+  { input = '', environment = {}, deadlineMs = DEADLINE_MS }: ProgramOptions = {},
 ): Promise<ProgramEnd> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       env: { ...process.env, ...environment },
-      signal: AbortSignal.timeout(DEADLINE_MS),
+      signal: AbortSignal.timeout(deadlineMs),
     });
     const said = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr'] as const)

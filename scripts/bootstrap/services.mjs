@@ -20,6 +20,11 @@ const services = [
     use: 'a real Redis beside ours',
   },
   {
+    probe: ['nats-server', '--version'],
+    debianPackage: 'nats-server',
+    use: 'JetStream as a source of streams',
+  },
+  {
     probe: ['redis-cli', '--version'],
     debianPackage: 'redis-tools',
     use: 'redis-cli and redis-benchmark as clients of ours',

@@ -6,9 +6,9 @@ import { formatLimit } from './human-units.js';
 import { renderTable } from './markdown-table.js';
 import { renderPages } from './pages.js';
 
-describe('generated pages', () => {
-  const pages = renderPages();
+const pages = await renderPages();
 
+describe('generated pages', () => {
   test.each([...pages])('%s is what the code says (npm run docs)', (path, text) => {
     expect(readFileSync(join(repositoryRoot, path), 'utf8')).toBe(text);
   });

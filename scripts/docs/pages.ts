@@ -1,6 +1,6 @@
-// The pages that are made from the code, and the lists that they are made of. A package that declares
+// The pages and the dashboard that are made from the code, and the lists that they are made of. A package that declares
 // limits or metrics adds a line here.
-import { cliLimits } from '@syncline/cli';
+import { cliLimits, describeCli } from '@syncline/cli';
 import { fairLimits, fairMetrics } from '@syncline/fair';
 import { jobsLimits, jobsMetrics } from '@syncline/jobs';
 import { kernelLimits } from '@syncline/kernel';
@@ -10,9 +10,11 @@ import { ribltLimits } from '@syncline/riblt';
 import { serverLimits, serverMetrics } from '@syncline/server';
 import { renderConfigDoc } from '@syncline/server/config';
 import { setsLimits, setsMetrics } from '@syncline/sets';
-import { streamsLimits } from '@syncline/streams';
+import { streamsLimits, streamsMetrics } from '@syncline/streams';
+import { renderCliPage } from './cli-page.js';
 import { renderCommandsPage } from './commands-page.js';
 import { renderErrorsPage } from './errors-page.js';
+import { renderDashboard } from './grafana-dashboard.js';
 import { renderLimitsPage } from './limits-page.js';
 import { renderMetricsPage } from './metrics-page.js';
 
@@ -28,24 +30,29 @@ const limits = {
   server: serverLimits,
   cli: cliLimits,
 };
-const metrics = {
+export const metricLists = {
   server: serverMetrics,
   mesh: meshMetrics,
   fair: fairMetrics,
   sets: setsMetrics,
   jobs: jobsMetrics,
+  streams: streamsMetrics,
 };
 
 const mark = '<!-- Made from the code by "npm run docs"; edits are lost. -->';
 
 /** The text of each page by its path in the repository. */
-export function renderPages(): ReadonlyMap<string, string> {
+export async function renderPages(): Promise<ReadonlyMap<string, string>> {
   const pages = {
+    'docs/CLI.md': renderCliPage(await describeCli()),
     'docs/COMMANDS.md': renderCommandsPage(),
     'docs/CONFIG.md': renderConfigDoc(),
     'docs/ERRORS.md': renderErrorsPage(),
     'docs/LIMITS.md': renderLimitsPage(limits),
-    'docs/METRICS.md': renderMetricsPage(metrics),
+    'docs/METRICS.md': renderMetricsPage(metricLists),
   };
-  return new Map(Object.entries(pages).map(([path, text]) => [path, `${text}\n${mark}\n`]));
+  return new Map([
+    ...Object.entries(pages).map(([path, text]) => [path, `${text}\n${mark}\n`] as const),
+    ['deploy/grafana/syncline.json', renderDashboard()],
+  ]);
 }

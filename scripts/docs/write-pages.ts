@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { repositoryRoot } from '../repository/read-repository.js';
 import { renderPages } from './pages.js';
 
-for (const [path, text] of renderPages()) {
+for (const [path, text] of await renderPages()) {
   writeFileSync(join(repositoryRoot, path), text);
   process.stderr.write(`${path}\n`);
 }

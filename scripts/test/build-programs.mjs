@@ -1,5 +1,5 @@
 // Runs before the integration tests: the programs that they start as processes are compiled, so the
-// build must not be older than the sources. A build that fails is only told, because the tests of
+// build must not be older than the sources. A build that fails is only reported, because the tests of
 // what does compile are still worth running.
 import { ensureBuilt } from '../bootstrap/build.mjs';
 import { withBootstrapLock } from '../bootstrap/lock.mjs';
@@ -10,7 +10,7 @@ import { StepError } from '../bootstrap/step.mjs';
 export async function setup() {
   try {
     await withBootstrapLock(async () => {
-      await ensureBuilt(['packages/cli', 'packages/testkit', 'examples']);
+      await ensureBuilt(['packages/cli', 'packages/streams', 'packages/testkit', 'examples']);
       await ensurePageBuilt();
     });
   } catch (error) {

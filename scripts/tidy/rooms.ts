@@ -46,7 +46,7 @@ const rooms: readonly Room[] = [
   // The simulator turns the real event loop once between two simulated events.
   { paths: /^packages\/kernel\/src\/sim\/microtask-drain\.ts$/, allows: ['turn'] },
   { paths: /^packages\/(server|cli|dashboard|testkit)\//, allows: everything },
-  { paths: /^(bench|e2e|examples|scripts)\//, allows: everything },
+  { paths: /^(bench|deploy|e2e|examples|scripts)\//, allows: everything },
   { paths: /^[^/]+$/, allows: everything },
 ];
 

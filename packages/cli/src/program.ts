@@ -40,6 +40,10 @@ const COMMANDS: Readonly<Record<string, LazyCommand>> = {
     description: 'Evaluate fair throttling and watch it',
     load: async () => (await import('./commands/fair.js')).fillFairCommand,
   },
+  streams: {
+    description: 'Look at pipelines and their checkpoints',
+    load: async () => (await import('./commands/streams.js')).fillStreamsCommand,
+  },
   config: {
     description: 'Look at the configuration',
     load: async () => (await import('./commands/config.js')).fillConfigCommand,
@@ -60,13 +64,16 @@ export function createProgram(world: CliWorld): Command {
   ]);
   for (const [name, { description }] of Object.entries(COMMANDS))
     program.command(name).description(description);
-  program.hook('preSubcommand', async (_, command) => {
-    const fill = await COMMANDS[command.name()]?.load();
-    fill?.(command, world);
-    settle(command, world);
-  });
+  program.hook('preSubcommand', (_, command) => fillCommand(command, world));
   settle(program, world);
   return program;
+}
+
+/** Adds the options and the action of a command, and the commands below it. */
+export async function fillCommand(command: Command, world: CliWorld): Promise<void> {
+  const fill = await COMMANDS[command.name()]?.load();
+  fill?.(command, world);
+  settle(command, world);
 }
 
 /** Output, help and errors of a command and all below it. */

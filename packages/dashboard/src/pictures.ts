@@ -154,7 +154,7 @@ export interface SetsPicture {
   readonly replication?: {
     readonly isCaughtUp: boolean;
     readonly divergedPeers: readonly number[];
-    readonly pulls: readonly PullPicture[];
+    readonly pulls: readonly { readonly peer: number; readonly last?: PullPicture }[];
     readonly peers: readonly PeerPicture[];
   };
   readonly version: string;
@@ -165,12 +165,11 @@ export interface SetsPicture {
 }
 
 export interface PullPicture {
-  readonly peer: number;
   readonly trigger: string;
   readonly outcome: string;
   readonly endedAtMs: number;
   readonly tookMs: number;
-  readonly receivedBytes: number;
+  readonly bytes: number;
 }
 
 export interface SetPicture {

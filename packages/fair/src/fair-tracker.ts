@@ -6,6 +6,7 @@ import type { Decision, Explanation } from './decision.js';
 import type { FlowKey } from './flow-key.js';
 import type { FairMetricName } from './metrics-list.js';
 import type { Outcome, Settled } from './outcome.js';
+import type { ThrottledCaller } from './throttled-callers.js';
 import type { FairShape } from './tuning.js';
 
 export interface FairTrackerDeps {
@@ -50,6 +51,11 @@ export interface TrackerStatus extends FairShape {
   readonly seeds: { readonly main: number; readonly secondary: number };
 }
 
+export interface TopCaller extends ThrottledCaller {
+  /** With which its next request is refused, if the key was not cut. */
+  readonly probability: number;
+}
+
 export interface FairTracker extends AsyncDisposable {
   /** Whether to serve a request now. Ask once per request. */
   register(key: FlowKey, options?: CostOptions): Decision;
@@ -59,6 +65,11 @@ export interface FairTracker extends AsyncDisposable {
   run<T>(key: FlowKey, fn: () => T | Promise<T>, options?: RunOptions<T>): Promise<T>;
   /** How a request would be judged now. Draws no random number and changes no cell. */
   peek(key: FlowKey): Explanation;
+  /**
+   * The callers that were refused most (default: 10), highest first, out of the 256 that it keeps count of. Keys stay
+   * in this process: the shared state never sees them.
+   */
+  top(count?: number): readonly TopCaller[];
   status(): TrackerStatus;
   /** Sends what is pending. Afterwards `register` admits and `report` does nothing. */
   close(options?: CloseOptions): Promise<void>;

@@ -14,6 +14,7 @@ export type {
   FairTracker,
   FairTrackerDeps,
   RunOptions,
+  TopCaller,
   TrackerStatus,
 } from './fair-tracker.js';
 export type { FlowKey } from './flow-key.js';
@@ -59,6 +60,7 @@ export {
   type StateServiceStatus,
 } from './state/state-service.js';
 export type { StateStream, StreamSink } from './state/stream-sink.js';
+export type { ThrottledCaller } from './throttled-callers.js';
 export { createFairTracker } from './tracker.js';
 export type { FairTrackerOptions } from './tracker-options.js';
 export { type FairShape, type FairTuning, tuneFair } from './tuning.js';

@@ -42,6 +42,16 @@ export const fairLimits = defineLimits({
     unit: 'entries',
     why: 'UTF-16 units of a key that is cached. A longer key is hashed at every call.',
   },
+  throttledCallersMax: {
+    value: 256,
+    unit: 'entries',
+    why: 'Callers that `tracker.top` keeps count of. Above this limit a new one replaces the one that was refused least.',
+  },
+  throttledKeyUnitsMax: {
+    value: 128,
+    unit: 'entries',
+    why: 'UTF-16 units of a key that `tracker.top` keeps; the rest is cut off.',
+  },
   allowListKeysMax: {
     value: 10_000,
     unit: 'entries',

@@ -111,7 +111,7 @@ test('F5 every outcome counts once, wherever a stream is cut', { timeout: 600_00
   const options = {
     levels: 1,
     columns: 2,
-    lambdaPerSecond: 0,
+    leakPerSecond: 0,
     increment: 1 / 256, // sums of it are exact
     decrement: 1 / 4096,
     outageGain: false,

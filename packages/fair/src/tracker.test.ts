@@ -251,7 +251,7 @@ describe('windows', () => {
   const windowMs = 300_000;
 
   test('what was learned outlives the first boundary and is gone after the second', () => {
-    const { tracker, pass, reportTimes } = trackerAt(0, { lambdaPerSecond: 0 });
+    const { tracker, pass, reportTimes } = trackerAt(0, { leakPerSecond: 0 });
     reportTimes('a', 'failure', 10);
     const first = tracker.status().seeds;
     pass(windowMs);

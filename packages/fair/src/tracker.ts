@@ -29,6 +29,7 @@ import type {
   FairTracker,
   FairTrackerDeps,
   RunOptions,
+  TopCaller,
   TrackerStatus,
 } from './fair-tracker.js';
 import { type FlowKey, plainKey } from './flow-key.js';
@@ -38,6 +39,7 @@ import { createLostErrors, type LostErrors } from './middleware/lost-error.js';
 import { classifySettled, type Outcome, outcomeFrom, type Settled } from './outcome.js';
 import { markOwnRejection } from './own-rejection.js';
 import { Rotation } from './rotation.js';
+import { ThrottledCallers } from './throttled-callers.js';
 import { checkOptions, type FairTrackerOptions, type TrackerSettings } from './tracker-options.js';
 import { warningLogger } from './warning-logger.js';
 
@@ -58,6 +60,7 @@ export function createFairTracker(
 }
 
 const CLOSE_TIMEOUT_MS = 1_000;
+const TOP_CALLERS = 10;
 
 class Tracker implements FairTracker {
   readonly #deps: FairTrackerDeps;
@@ -67,6 +70,7 @@ class Tracker implements FairTracker {
   readonly #table: FlowTable;
   readonly #rotation: Rotation;
   readonly #refusals: readonly Decision[];
+  readonly #callers = new ThrottledCallers();
   readonly #counts: CallCounts;
   /** What one failure, and one success, adds to a cell. */
   readonly #failureStep: number;
@@ -92,7 +96,10 @@ class Tracker implements FairTracker {
     this.#failureStep = shape.increment;
     this.#successStep = -shape.decrement;
     this.#table = new FlowTable({ ...this.#settings, ...shape, isShared: shared !== undefined });
-    const onRotated = (lostCells: number) => this.#client?.rotated(lostCells);
+    const onRotated = (lostCells: number) => {
+      this.#callers.fade();
+      this.#client?.rotated(lostCells);
+    };
     this.#rotation = new Rotation({ table: this.#table, clock, logger, onRotated }, windowMs);
     this.#counts = new CallCounts(deps, label);
     this.#refused = shadow ? CALL.shadow : CALL.throttled;
@@ -115,7 +122,7 @@ class Tracker implements FairTracker {
     const effective = this.#effective(probability, cost);
     const draw = this.#random.float();
     const isRefused = draw < effective;
-    const decision = isRefused ? this.#refusal(probability, draw / effective) : ADMITTED;
+    const decision = isRefused ? this.#refusal(flow, probability, draw / effective) : ADMITTED;
     this.#counts.add(isRefused ? this.#refused : CALL.admitted);
     if (!this.#isExplaining) return decision;
     return { ...decision, explanation: this.#explain(flow, cost, nowMs) };
@@ -168,6 +175,15 @@ class Tracker implements FairTracker {
     return this.#explain(plainKey(key), 1, this.#rotate());
   }
 
+  top(count = TOP_CALLERS): readonly TopCaller[] {
+    const nowMs = this.#rotate();
+    return this.#callers.top(count).map(({ key, ...counts }) => ({
+      key,
+      ...counts,
+      probability: this.#table.probabilityOf(key, nowMs),
+    }));
+  }
+
   status(): TrackerStatus {
     this.#rotate();
     this.#counts.publish();
@@ -216,7 +232,8 @@ class Tracker implements FairTracker {
   }
 
   /** Given that it was refused, `chance` is even in [0, 1): the jitter needs no draw of its own. */
-  #refusal(probability: number, chance: number): Decision {
+  #refusal(flow: FlowKey, probability: number, chance: number): Decision {
+    this.#callers.note(flow);
     const seconds = retryAfterSeconds(this.#settings.decay, probability, chance);
     return this.#refusals[seconds - 1] ?? ADMITTED;
   }

@@ -71,6 +71,16 @@ export const ERROR_CODES = {
     retryable: false,
     meaning: 'The data was written with another codec, kind or layout than the one asked for.',
   },
+  'position-lost': {
+    retryable: false,
+    meaning:
+      'A source no longer has what follows the stored position. `details` says what was found instead.',
+  },
+  'out-of-step': {
+    retryable: false,
+    meaning:
+      'Checkpoint and output do not belong together: one of them is older. `details` has both epochs.',
+  },
 } as const satisfies Record<string, { readonly retryable: boolean; readonly meaning: string }>;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

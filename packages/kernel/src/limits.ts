@@ -72,6 +72,11 @@ export const kernelLimits = defineLimits({
     unit: 'bytes',
     why: 'Read ahead of a reader. Two full reads of the system; beyond it the peer is stopped.',
   },
+  sharedReadBytes: {
+    value: 64 * 1024,
+    unit: 'bytes',
+    why: 'The buffer that all accepted TCP connections read into. As large as a read of Node.',
+  },
   connectionReadAheadChunksMax: {
     value: 64,
     unit: 'entries',

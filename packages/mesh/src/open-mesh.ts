@@ -111,6 +111,13 @@ class OpenMesh implements Mesh {
   accept(connection: Connection): void {
     const inHandshake = [...this.#links].filter((link) => !link.isUp && !link.isEnded).length;
     const isFull = inHandshake >= meshLimits.handshakesMax.value;
+    if (isFull) {
+      this.#refusals.add(
+        connection.remote,
+        'overload',
+        `${inHandshake} connections in a handshake`,
+      );
+    }
     if (this.#epoch === undefined || this.#isClosed || isFull) connection.destroy();
     else this.#startLink(connection, undefined);
   }

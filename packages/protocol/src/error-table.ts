@@ -40,6 +40,8 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorRow>> = {
   'bad-record': { grpc: 'INVALID_ARGUMENT', http: 422, resp: 'ERR', exit: 1 },
   'too-new': { grpc: 'FAILED_PRECONDITION', http: 409, resp: 'ERR', exit: 5 },
   incompatible: { grpc: 'FAILED_PRECONDITION', http: 409, resp: 'ERR', exit: 5 },
+  'position-lost': { grpc: 'FAILED_PRECONDITION', http: 409, resp: 'ERR', exit: 1 },
+  'out-of-step': { grpc: 'FAILED_PRECONDITION', http: 409, resp: 'ERR', exit: 5 },
 };
 
 /** A script must not take "maybe applied" for "failed", whatever the code was. */

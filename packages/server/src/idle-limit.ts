@@ -51,6 +51,7 @@ export class IdleLimitedConnection implements Connection {
 
   readBy(reader: ChunkReader): void {
     this.#inner.readBy({
+      ...(reader.isBorrowing && { isBorrowing: true }),
       take: (chunk) => {
         this.#activeAtMs = this.#clock.monotonicMs();
         return reader.take(chunk);

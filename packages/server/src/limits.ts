@@ -13,6 +13,31 @@ export const serverLimits = defineLimits({
     unit: 'bytes',
     why: 'A larger token, password or secret is refused at start: it must fit into one header.',
   },
+  authGuessesPerAddressMax: {
+    value: 20,
+    unit: 'entries',
+    why: 'Wrong passwords and tokens from one address (IPv6: one /64), over all listeners, before it is refused unheard.',
+  },
+  authGuessRefillMs: {
+    value: 3_000,
+    unit: 'ms',
+    why: 'How long it takes until an address may try one more wrong password or token.',
+  },
+  authAddressesMax: {
+    value: 10_000,
+    unit: 'entries',
+    why: 'Addresses whose failed logins are counted. Above this limit the one that failed longest ago is forgotten.',
+  },
+  grpcUnprovenStreamsPerSecondMax: {
+    value: 200,
+    unit: 'entries',
+    why: 'Streams per second that a connection may open before one of its calls has shown the token. Above this limit it is cut.',
+  },
+  grpcUnprovenMs: {
+    value: 3_000,
+    unit: 'ms',
+    why: 'How long a connection may stay without a call that shows a token while more than 80 % of the connections are in use.',
+  },
   httpHeaderBytesMax: {
     value: 16 * 1024,
     unit: 'bytes',

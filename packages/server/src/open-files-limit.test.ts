@@ -28,6 +28,10 @@ test('a limit of open files below what the connections may need is a warning', (
   expect(warningsAt(limits(1_256))).toEqual([]);
 });
 
+test('too few for the server itself is an error that says what to do', () => {
+  expect(() => warningsAt(limits(160))).toThrow(/may open 160 files, and a server needs 256/);
+});
+
 test('no limit, or one that is not known, is none', () => {
   expect(warningsAt(limits('unlimited'))).toEqual([]);
   expect(warningsAt('')).toEqual([]);

@@ -81,12 +81,14 @@ export class Readiness {
   /** Compares with the last look, then tells the log, the gauges and the watchers. */
   look(): void {
     let hasChanged = false;
-    for (const { name, ok, reason } of this.checks()) {
-      if (this.#seen.get(name) === ok) continue;
+    for (const { name, ok, isFatal, reason } of this.checks()) {
+      const before = this.#seen.get(name);
+      if (before === ok) continue;
       hasChanged = true;
       this.#seen.set(name, ok);
       this.#deps.metrics.set('syncline_server_ready', ok ? 1 : 0, { check: name });
-      this.#log(name, ok, reason);
+      if (ok || isFatal || before !== undefined) this.#log(name, ok, reason);
+      else this.#deps.logger.info('not ready yet', { check: name, reason });
     }
     if (hasChanged) for (const watcher of this.#watchers) watcher();
   }

@@ -22,6 +22,7 @@ import {
 } from '@syncline/mesh';
 import { protocolLimits } from '@syncline/protocol';
 import { createTokenCheck, type TokenCheck } from './auth/bearer-token.js';
+import { GuessBudget } from './auth/guess-budget.js';
 import type { ServerConfig } from './config/server-config.js';
 import { LimitWatch } from './limit-watch.js';
 import { serverLimits } from './limits.js';
@@ -42,6 +43,7 @@ export interface ServerContext {
   readonly limits: LimitWatch;
   readonly readiness: Readiness;
   readonly isTokenRight: TokenCheck;
+  readonly guesses: GuessBudget;
   /** Aborted when a stop begins. */
   readonly drain: AbortController;
   readonly draining: AbortSignal;
@@ -107,6 +109,7 @@ export function createServerContext(
     draining: drain.signal,
     readiness: new Readiness({ ...deps, logger, metrics, draining: drain.signal }),
     isTokenRight: createTokenCheck(config.credentials.token),
+    guesses: new GuessBudget({ ...deps, logger, limits }),
     identity: {
       nodeId: config.nodeId,
       clusterId: config.mesh.clusterId,

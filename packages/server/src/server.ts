@@ -19,7 +19,7 @@ import {
   type StopReport,
   type SynclineError,
 } from '@syncline/kernel';
-import { checkExposure } from './config/exposure.js';
+import { checkExposure, resolveListenHost } from './config/exposure.js';
 import type { ServerConfig } from './config/server-config.js';
 import { DataPart } from './data-part.js';
 import type { ListenerName, ListeningAddress } from './listener.js';
@@ -59,7 +59,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   assertSlices(slices);
   const names = usedListeners(slices, config);
-  checkExposure(config, names);
+  checkExposure(config, names, await resolveListenHost(config.listenHost));
   const context = createServerContext(deps, config, slices);
   context.metrics.watchProcess();
   warnOfFewOpenFiles(context, config, names);

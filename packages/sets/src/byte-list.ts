@@ -14,6 +14,8 @@ export class ByteList {
   buffer: Uint8Array;
   view: DataView;
   length = 0;
+  /** The bytes are only valid until the end of the call that brought them. */
+  isBorrowed = false;
   #starts = new Int32Array(ITEMS_MIN);
   #ends = new Int32Array(ITEMS_MIN);
 
@@ -37,12 +39,10 @@ export class ByteList {
     return list;
   }
 
-  /** Starts over with other bytes. */
-  reset(buffer: Uint8Array): void {
-    if (buffer !== this.buffer) {
-      this.buffer = buffer;
-      this.view = viewOf(buffer);
-    }
+  /** Starts over with other bytes. `isBorrowed`: they change soon, see `own`. */
+  reset(buffer: Uint8Array, isBorrowed = false): void {
+    if (buffer !== this.buffer) this.moveTo(buffer);
+    this.isBorrowed = isBorrowed;
     this.length = 0;
     if (this.#starts.length > ITEMS_KEPT_MAX) this.#shrink();
   }
@@ -50,7 +50,25 @@ export class ByteList {
   /** Other bytes for the same items: a larger buffer that begins with a copy of the present one. */
   moveTo(buffer: Uint8Array): void {
     this.buffer = buffer;
-    this.view = viewOf(buffer);
+    const { view } = this;
+    // Reads often come in the same memory, and making a view takes as long as a short command.
+    const isCovered =
+      view.buffer === buffer.buffer &&
+      view.byteOffset === buffer.byteOffset &&
+      view.byteLength >= buffer.byteLength;
+    if (!isCovered) this.view = viewOf(buffer);
+  }
+
+  /** Copies bytes that are borrowed: before waiting for anything, and before views of them are kept. */
+  own(): void {
+    if (!this.isBorrowed) return;
+    this.isBorrowed = false;
+    const from = this.start(0);
+    this.moveTo(new Uint8Array(this.buffer.subarray(from, from + this.span))); // slice of a Buffer is no copy
+    for (let index = 0; index < this.length; index += 1) {
+      this.#starts[index] = this.start(index) - from;
+      this.#ends[index] = this.end(index) - from;
+    }
   }
 
   push(start: number, end: number): void {
@@ -66,6 +84,11 @@ export class ByteList {
 
   end(index: number): number {
     return this.#ends[index] ?? 0;
+  }
+
+  /** From the first byte of the first item to the last of the last one: no item is larger. */
+  get span(): number {
+    return this.end(this.length - 1) - this.start(0);
   }
 
   /** Bytes of one item. */

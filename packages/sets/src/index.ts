@@ -8,6 +8,7 @@ export { setsMetrics } from './metrics-list.js';
 export type { PullReport } from './replication/pulls.js';
 export { protocolFailures } from './resp/protocol-failure.js';
 export type {
+  PullCounts,
   ReplicationStatus,
   RespPeer,
   RespSession,

@@ -43,9 +43,9 @@ export const setsLimits = defineLimits({
     why: 'A checkpoint is written once the log since the last one exceeds this size and that of the last checkpoint.',
   },
   checkpointBlockBytesMax: {
-    value: 65_536,
+    value: 16_384,
     unit: 'bytes',
-    why: 'A block of a checkpoint, each with a checksum of its own. A larger element passes alone.',
+    why: 'A block of a checkpoint, each with a checksum of its own, and one step of loading. A larger element passes alone.',
   },
   stopReplayBytesMax: {
     value: 8 * 1024 * 1024,

@@ -255,14 +255,15 @@ class LocalSets implements Sets {
 
 function replicationOf({ replica }: SetsEngine): SetsStatus['replication'] {
   if (replica === undefined) return undefined;
-  const { isCaughtUp, divergedPeers } = replica;
-  return { isCaughtUp, divergedPeers, pulls: replica.pullReports, peers: replica.peers() };
+  const { isCaughtUp, divergedPeers, pullCounts: pulls } = replica;
+  return { isCaughtUp, divergedPeers, peers: replica.peers(), pulls };
 }
 
 function factsOf(replica: Replica): ServerFacts['replication'] {
   const { channel } = replica;
   return {
     peers: () => replica.peers(),
+    pulls: () => replica.pullCounts,
     connectedCount: () => channel.connectedPeers().length,
     appliedCount: (counter) => channel.appliedCount(counter),
     whenApplied: (counter, count, signal) => channel.whenApplied(counter, count, signal),

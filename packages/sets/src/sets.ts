@@ -132,9 +132,22 @@ export interface ReplicationStatus {
   readonly isCaughtUp: boolean;
   /** Peers whose sets differ from ours at the same version: a bug or a damaged disk. */
   readonly divergedPeers: readonly number[];
-  /** The last pull from each peer since the start. */
-  readonly pulls: readonly PullReport[];
   readonly peers: readonly PeerStatus[];
+  /** Pulls of this node since the start, by peer. */
+  readonly pulls: readonly PullCounts[];
+}
+
+export interface PullCounts {
+  readonly peer: number;
+  /** Pulls that have ended, for better or worse. */
+  readonly count: number;
+  /** In both directions. */
+  readonly bytes: number;
+  /** Dots that were added and dropped by them. */
+  readonly added: number;
+  readonly dropped: number;
+  /** Undefined: none has ended yet. */
+  readonly last: PullReport | undefined;
 }
 
 export interface RespPeer {
@@ -150,7 +163,7 @@ export interface RespPeer {
 
 export interface RespSession {
   /**
-   * Takes bytes as they arrived, cut anywhere. A promise asks to wait with the next chunk: enough is
+   * Takes bytes as they arrived, cut anywhere; afterwards they may change. A promise asks to wait with the next chunk: enough is
    * waiting already. What the client did wrong is an answer and never a throw.
    */
   push(chunk: Uint8Array): Promise<void> | undefined;

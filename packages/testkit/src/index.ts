@@ -19,13 +19,24 @@ export {
   startFaultProxy,
 } from './fault-proxy/fault-proxy.js';
 export type { ProxyDirection, ProxyFaults } from './fault-proxy/faults.js';
-export { type RedisServer, startRedis } from './redis-server.js';
+export {
+  type LocalService,
+  type RedisServer,
+  startNats,
+  startRedis,
+} from './local-service.js';
 export { registerWorkload } from './register/register-workload.js';
 export { allFaults } from './simulation/faults/all-faults.js';
+export {
+  type EditedPackage,
+  loadEdited,
+  type SourceEdit,
+} from './simulation/load-edited.js';
 export { runSeed, type SeedOptions, type SeedResult } from './simulation/run-seed.js';
 export { type RunSeedsOptions, runSeeds, type SeedsReport } from './simulation/run-seeds.js';
 export { runSimCommand, type SimCommandDeps } from './simulation/sim-command.js';
 export type { Workload, WorkloadContext, WorkloadEntry } from './simulation/workload.js';
 export { mountSmallDisk, type NoSmallDisk, type SmallDisk } from './small-disk.js';
 export { checkLedger, lastInLedger, ledgerBatch } from './storage-ledger.js';
+export { type KillOptions, runKilled, type StreamPlan } from './stream-plan.js';
 export { makeTempDirectory, type TempDirectory } from './temp-directory.js';

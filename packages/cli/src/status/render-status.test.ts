@@ -97,7 +97,12 @@ test('no text of a server reaches the terminal as a command', () => {
     listeners: [{ listener: evil, host: evil, port: 1 }],
     checks: [{ name: evil, ok: false, isFatal: false, reason: evil }],
     slices: [
-      { name: evil, health: { kind: evil }, storage: { kind: evil }, details: { [evil]: [evil] } },
+      {
+        name: evil,
+        health: { kind: evil },
+        storage: { kind: evil },
+        details: { [evil]: evil, nested: [evil] },
+      },
     ],
     limitsReached: [{ package: evil, limit: evil, count: 1, lastMs: 1 }],
   } as unknown as ServerStatus;

@@ -35,9 +35,8 @@ function renderSlices({ slices }: ServerStatus, paint: Paint): string {
     health.kind === 'ready' ? paint('green', 'ready') : paint('red', printable(health.kind)),
     storage === undefined ? '' : printable(`storage ${storage.kind}`),
     Object.entries(details)
-      .map(([label, value]) =>
-        printable(`${label} ${typeof value === 'string' ? value : JSON.stringify(value)}`),
-      )
+      .filter(([, value]) => typeof value !== 'object') // the whole of it is in --json
+      .map(([label, value]) => printable(`${label} ${String(value)}`))
       .join(', '),
   ]);
   return `\n${renderColumns(rows, '  ')}`;

@@ -14,7 +14,7 @@ const NODE_RADIUS = 34;
 
 export function ClusterPicture({ picture }: { readonly picture: SetsPicture }) {
   const peers = picture.replication?.peers ?? [];
-  const pulls = new Map(picture.replication?.pulls.map((pull) => [pull.peer, pull]));
+  const pulls = new Map(picture.replication?.pulls.map(({ peer, last }) => [peer, last]));
   const diverged = new Set(picture.replication?.divergedPeers);
   const height = Math.max(1, peers.length) * ROW_HEIGHT + 24;
   const placed = peers.map((peer, at) => ({
@@ -101,7 +101,7 @@ function NodeCircle(
 
 function LinksTable(props: {
   readonly peers: readonly PeerPicture[];
-  readonly pulls: ReadonlyMap<number, PullPicture>;
+  readonly pulls: ReadonlyMap<number, PullPicture | undefined>;
   readonly diverged: ReadonlySet<number>;
 }) {
   const now = useNow() + useContext(ServerClock);
@@ -156,7 +156,7 @@ function pullText(pull: PullPicture | undefined, nowMs: number): string {
     case 'nothing':
       return `nothing missing, ${age}`;
     case 'applied':
-      return `repaired with ${formatBytes(pull.receivedBytes)} in ${formatDuration(pull.tookMs)}, ${age}`;
+      return `repaired with ${formatBytes(pull.bytes)} in ${formatDuration(pull.tookMs)}, ${age}`;
     case 'diverged':
       return `digests differ, ${age}`;
     default:

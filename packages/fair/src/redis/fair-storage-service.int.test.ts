@@ -1,9 +1,4 @@
-import {
-  createSystemClock,
-  createSystemRandom,
-  silentLogger,
-  silentMetrics,
-} from '@syncline/kernel';
+import { silentLogger } from '@syncline/kernel';
 import { type RedisServer, startRedis } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -38,12 +33,7 @@ afterAll(async () => {
 function open(options: Partial<FairStorageOptions> = {}): FairStorageService {
   const service = createFairStorageService(
     { url: redis.url, ...options },
-    {
-      clock: createSystemClock(),
-      random: createSystemRandom(),
-      logger: silentLogger,
-      metrics: silentMetrics,
-    },
+    { logger: silentLogger },
   );
   services.push(service);
   return service;

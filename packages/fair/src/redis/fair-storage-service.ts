@@ -1,13 +1,18 @@
-// The storage service: buckets in Redis for whoever brings a tracker of their own. Updates are gathered per
-// cell and committed in batches, one at a time per seed; what changes, here or elsewhere, comes out of
-// `recv`.
+// The storage service: buckets in Redis for programs that bring a tracker of their own. Updates are gathered
+// per cell and committed in batches, one at a time per seed; changes made here or elsewhere come out of `recv`.
 //
-// While Redis is lost `update` rejects at once and nothing is kept for later: the caller goes on from its own
-// state and is told, by the outcome, what it may send again.
-import { SynclineError } from '@syncline/kernel';
+// While Redis is lost, `update` rejects at once and nothing is kept for later: the caller continues from its own
+// state, and the `outcome` of the error says what may be sent again.
+import {
+  createSystemClock,
+  createSystemRandom,
+  SynclineError,
+  silentMetrics,
+} from '@syncline/kernel';
 import type { Decay } from '../decay.js';
 import { fairLimits } from '../limits.js';
 import type { Namespace } from '../state/fair-store.js';
+import { warningLogger } from '../warning-logger.js';
 import { PendingUpdates } from './pending-updates.js';
 import { ReceivedBuckets } from './received-buckets.js';
 import { checkTrackerName } from './redis-client.js';
@@ -20,20 +25,20 @@ import {
 import { bucketsOf, checkUpdates, type RespBucket, type Update } from './storage-buckets.js';
 
 export interface FairStorageService extends AsyncDisposable {
-  /** Starts a fetch of all cells of a seed; merges with one that is under way. */
+  /** Starts fetching all cells of a seed; joins a fetch that is in flight. */
   request(seed: bigint): void;
-  /** Waits for something and takes all there is. One caller at a time. */
+  /** Waits until something arrives, then takes everything. One caller at a time. */
   recv(signal?: AbortSignal): Promise<RespBucket[]>;
   /** Resolves when all is committed. Rejects with `outcome`: `not-applied`, or `unknown`. */
   update(updates: readonly Update[]): Promise<void>;
-  /** Rejects who waits. What was not committed is lost. */
+  /** Rejects pending calls. What was not committed is lost. */
   close(): Promise<void>;
 }
 
 export type FairStorageOptions = RedisFairStoreOptions & {
   /** Shares under a name, with decay by the clock of Redis. Default: no name, no decay. */
   readonly tracker?: { readonly name: string; readonly decay: Decay };
-  /** Keys live for three of it. Default 300,000. */
+  /** Keys expire after three windows. Default 300,000. */
   readonly windowMs?: number;
   /** Cells that may wait for Redis, and those that may wait for `recv`: two structures. Default 6000. */
   readonly cellsMax?: number;
@@ -44,11 +49,21 @@ const RETRY_BUDGET_MS = 5_000;
 /** The seeds of a tracker: two that are written, and the next. */
 const SEEDS_KEPT = 3;
 
-/** Throws `invalid-argument` if the options cannot be right. */
+/**
+ * Throws `invalid-argument` if the options cannot be right. Without `deps` it uses the system's clock and
+ * randomness, reports problems as Node warnings and exports no metrics.
+ */
 export function createFairStorageService(
   options: FairStorageOptions,
-  deps: RedisFairStoreDeps,
+  given: Partial<RedisFairStoreDeps> = {},
 ): FairStorageService {
+  const deps: RedisFairStoreDeps = {
+    ...given,
+    clock: given.clock ?? createSystemClock(),
+    random: given.random ?? createSystemRandom(),
+    logger: given.logger ?? warningLogger,
+    metrics: given.metrics ?? silentMetrics,
+  };
   const { tracker, windowMs = 300_000 } = options;
   const { windowMsMin, windowMsMax } = fairLimits;
   if (!(windowMs >= windowMsMin.value && windowMs <= windowMsMax.value))
@@ -82,7 +97,7 @@ class BucketsInRedis implements FairStorageService {
   readonly #received: ReceivedBuckets;
   readonly #committing = new Set<bigint>();
   readonly #fetching = new Set<bigint>();
-  /** Fetched or updated of late; fetched again when Redis is back. */
+  /** Recently fetched or updated; fetched again when Redis is back. */
   readonly #recent = new Set<bigint>();
   readonly #clientId: string;
   #seq = 0;
@@ -221,7 +236,8 @@ async function allCommitted(results: readonly Promise<void>[]): Promise<void> {
       result.status === 'fulfilled' || SynclineError.from(result.reason).outcome === 'unknown',
   );
   if (!isPartial || error.outcome === 'unknown') throw error;
-  const { code, message, retryable, details } = error;
+  const { code, retryable, details } = error;
+  const message = 'part of the update was committed, or may have been, and part was not';
   throw new SynclineError(code, message, { retryable, details, outcome: 'unknown', cause: error });
 }
 

@@ -17,9 +17,13 @@ test('a stream that ends before its hello is handed in leaves nothing at the ser
   const memory = createMemoryFairStore({ clock });
   const ports = { clock, random: createSystemRandom(), logger: silentLogger };
   const service = new StateService({ ...ports, metrics: silentMetrics, store: memory });
-  const lost = new SynclineError('unavailable', 'Redis is lost; nothing was sent to it');
+  const lost = new SynclineError('unavailable', 'Redis cannot be reached; nothing was sent');
   const redisNowMs = () => Promise.reject(lost);
-  const store = { ...memory, redisNowMs } as unknown as RedisFairStore;
+  const store = {
+    ...memory,
+    redisNowMs,
+    activeSeed: async () => undefined,
+  } as unknown as RedisFairStore;
   const ended = new Promise<SynclineError | undefined>((resolve) => {
     const listener = { onMessage() {}, onDrain() {}, onEnd: resolve };
     const stream = new InProcessStream({ ...ports, store }, service, listener);

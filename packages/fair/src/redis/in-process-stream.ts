@@ -1,8 +1,8 @@
 // A stream between a client and a state service of the same process: requests one at a time, as the service
 // wants them, and answers never from within a call of the client.
 //
-// Two things a service of its own would know by itself are added here: the Welcome carries the clock of
-// Redis, which all instances are measured by, and `:active` tells newcomers which window is written.
+// Two things that a separate service would know are added here: the Welcome carries the clock of Redis, which
+// all instances are measured by, and `:active` tells new instances which window is written.
 import { type Clock, type Logger, SynclineError } from '@syncline/kernel';
 import type { ClientStream, StateStreamListener } from '../client/fair-remote.js';
 import type { Namespace } from '../state/fair-store.js';
@@ -15,6 +15,8 @@ import type { RedisFairStore } from './redis-fair-store.js';
 
 /** Requests that wait; beyond, the client is told to wait too. A flush is two messages at defaults. */
 const QUEUE_MAX = 16;
+/** How far our clock may be behind, in parts of a window. */
+const SKEW_PART_MAX = 0.1;
 
 export interface InProcessStreamDeps {
   readonly clock: Clock;
@@ -71,7 +73,7 @@ export class InProcessStream implements ClientStream {
   }
 
   async #hand(kind: SyncRequest['kind'], message: Uint8Array): Promise<void> {
-    if (!this.#isOver && kind === 'hello') await this.#compareClocks();
+    if (!this.#isOver && kind === 'hello') await this.#compareWithRedis();
     if (!this.#isOver) await this.#stream.receive(message);
     this.#requests.shift();
     if (!this.#mustDrain || this.#requests.length > 0) return;
@@ -95,12 +97,35 @@ export class InProcessStream implements ClientStream {
   }
 
   /** If Redis does not answer, neither does it to the hello that follows. */
-  async #compareClocks(): Promise<void> {
+  async #compareWithRedis(): Promise<void> {
+    const { clock, store } = this.#deps;
     try {
-      this.#clockOffsetMs = (await this.#deps.store.redisNowMs()) - this.#deps.clock.nowMs();
+      this.#clockOffsetMs = (await store.redisNowMs()) - clock.nowMs();
+      if (this.#namespace !== undefined) await this.#readActive(this.#namespace);
     } catch (thrown) {
       if (!this.#isOver) this.#stream.closed();
       this.#end(SynclineError.from(thrown));
+    }
+  }
+
+  /**
+   * A new instance reads which window the others write; the service then loads it with the one before. If that
+   * window starts well after our own time, our clock is behind: outcomes would go to a window that no one else reads.
+   */
+  async #readActive(namespace: Namespace): Promise<void> {
+    const { clock, logger, store } = this.#deps;
+    const active = await store.activeSeed(namespace);
+    if (active === undefined) return;
+    const { windowMs } = namespace;
+    const behindMs = Number(active) - clock.nowMs();
+    if (behindMs > SKEW_PART_MAX * windowMs) {
+      const fields = {
+        slice: 'fair',
+        tracker: namespace.name,
+        activeSeed: String(active),
+        behindMs,
+      };
+      logger.warn('other instances write a later window; the clock of this host is behind', fields);
     }
   }
 
@@ -116,7 +141,7 @@ export class InProcessStream implements ClientStream {
     this.#activeSeed = seed;
     this.#deps.store.raiseActiveSeed(this.#namespace, seed).catch((thrown: unknown) => {
       const error = SynclineError.from(thrown).message;
-      this.#deps.logger.debug('the active seed could not be told', { slice: 'fair', error });
+      this.#deps.logger.debug('the active seed could not be written', { slice: 'fair', error });
     });
   }
 }

@@ -14,6 +14,7 @@ import { NamespaceFeed } from './namespace-feed.js';
 import type { RedisSource } from './redis-client.js';
 import { RedisConnection, type RedisDeps } from './redis-connection.js';
 import { trackerKeys } from './redis-keys.js';
+import { text } from './redis-reply.js';
 import { defineScript } from './redis-script.js';
 import { RedisSubscriber } from './redis-subscriber.js';
 import type { Answer } from './repeated-call.js';
@@ -50,6 +51,8 @@ export interface RedisFairStore extends FairStore {
   watch(namespace: Namespace, onChange: (change: Applied) => void): { close(): void };
   /** Tells the others which seed we write now. It never goes back. */
   raiseActiveSeed(namespace: Namespace, seed: bigint): Promise<void>;
+  /** The newest window that any instance writes; undefined if there is none. */
+  activeSeed(namespace: Namespace): Promise<bigint | undefined>;
   /** Wall time of Redis, in ms since 1970. */
   redisNowMs(): Promise<number>;
 }
@@ -161,6 +164,12 @@ class SeedsInRedis implements RedisFairStore {
     const { active } = trackerKeys(namespace);
     const args = [String(seed), timeToLiveMs(namespace)];
     await this.#calls.repeated(() => this.#connection.script(raiseScript, [active], args));
+  }
+
+  async activeSeed(namespace: Namespace): Promise<bigint | undefined> {
+    const read = () => this.#connection.call('GET', [trackerKeys(namespace).active]);
+    const active = text((await this.#calls.repeated(read)).value) ?? '';
+    return /^\d{1,20}$/.test(active) ? BigInt(active) : undefined;
   }
 
   async redisNowMs(): Promise<number> {

@@ -141,6 +141,25 @@ test('an instance whose clock is off by more than a tenth of a window is told so
   expect(fields.skewMs).toBeLessThan(-39_000);
 });
 
+test('a cold instance reads the active seed, and warns when its own clock is behind it', async () => {
+  const first = startTracker();
+  await isConnected(first);
+  const { secondary } = first.status().seeds;
+  const ahead = secondary + 2 * 300_000;
+  await admin.set('v1:{api:meta}:active', String(ahead));
+  const warn = vi.fn();
+  const logger: Logger = { ...silentLogger, warn, child: () => logger };
+  const cold = createFairTracker(
+    { remote: redisRemote({ url: redis.url, tracker: 'api' }), secret, leakPerSecond: 0 },
+    { logger, metrics: silentMetrics },
+  );
+  trackers.push(cold);
+  await isConnected(cold);
+  const [, fields] = warn.mock.calls.find(([msg]) => String(msg).includes('later window')) ?? [];
+  expect(fields).toMatchObject({ tracker: 'api', activeSeed: String(ahead) });
+  expect(fields.behindMs).toBeGreaterThan(300_000);
+});
+
 test('another configuration under the same name is refused', async () => {
   const first = startTracker();
   await isConnected(first);

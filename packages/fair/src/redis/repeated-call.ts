@@ -1,8 +1,8 @@
 // A call to Redis, repeated until its outcome is known. What is repeated must apply once however often it
 // arrives: changes by their sequence number, everything else by its nature.
 //
-// Only when the budget ends, or Redis counts as lost, is the failure told: with `unknown` if any
-// attempt was sent and not answered.
+// The failure is reported when the budget ends or Redis counts as lost: with `unknown` if any attempt was sent
+// and not answered.
 import { backoffMs, SynclineError } from '@syncline/kernel';
 import type { RedisConnection, RedisDeps } from './redis-connection.js';
 
@@ -28,8 +28,7 @@ export async function repeatedCall<T>(
   let isUnknown = false;
   for (let attempts = 0; ; attempts += 1) {
     try {
-      if (reachability.isLost)
-        throw new SynclineError('unavailable', 'Redis is lost; nothing was sent to it');
+      if (reachability.isLost) throw lostError(isUnknown);
       return { value: await attempt(), wasRepeated: isUnknown };
     } catch (thrown) {
       const error = SynclineError.from(thrown);
@@ -41,6 +40,17 @@ export async function repeatedCall<T>(
     }
     await clock.sleep(backoffMs(attempts, BACKOFF, random));
   }
+}
+
+/** Says that nothing was sent only if no attempt was. */
+function lostError(wasSent: boolean): SynclineError {
+  return wasSent
+    ? new SynclineError(
+        'unavailable',
+        'Redis was lost after an attempt was sent; whether it was applied is unknown',
+        { outcome: 'unknown' },
+      )
+    : new SynclineError('unavailable', 'Redis cannot be reached; nothing was sent');
 }
 
 function withOutcome(error: SynclineError, isUnknown: boolean): SynclineError {

@@ -95,6 +95,8 @@ export class BroadcastHub implements CatchUpSource {
   close(): void {
     this.#roundTimer?.cancel();
     this.#pages.close();
+    this.#mirrors.clear();
+    this.measureStore();
   }
 
   /** Takes over a change that the store has made. */
@@ -191,6 +193,7 @@ export class BroadcastHub implements CatchUpSource {
   drop(seed: bigint): void {
     this.#mirrors.delete(seed);
     for (const outbox of this.#outboxes) outbox.forgetSeed(seed);
+    this.measureStore();
   }
 
   #schedule(): void {
@@ -240,15 +243,21 @@ export class BroadcastHub implements CatchUpSource {
     this.#receivedAtMs = [];
     for (const atMs of receivedAtMs)
       metrics.observe('syncline_fair_aggregation_seconds', (nowMs - atMs) / 1000, this.#labels);
-    let cellsHeld = 0;
-    for (const mirror of this.#mirrors.values()) cellsHeld += mirror.cellsCount;
-    metrics.set('syncline_fair_cells', cellsHeld, this.#labels);
-    metrics.set('syncline_fair_seeds', this.#mirrors.size, this.#labels);
+    this.measureStore();
     this.#count('syncline_fair_broadcast_rounds_total', 1);
     this.#count('syncline_fair_broadcast_cells_total', cellsCount);
     this.#count('syncline_fair_broadcast_bytes_total', bytesCount);
     this.#count('syncline_fair_coalesced_cells_total', coalescedCount);
     this.#measureBehind();
+  }
+
+  /** Sets the gauges of the store's size; due whenever seeds were loaded, changed or dropped. */
+  measureStore(): void {
+    const { metrics } = this.#deps;
+    let cellsHeld = 0;
+    for (const mirror of this.#mirrors.values()) cellsHeld += mirror.cellsCount;
+    metrics.set('syncline_fair_cells', cellsHeld, this.#labels);
+    metrics.set('syncline_fair_seeds', this.#mirrors.size, this.#labels);
   }
 
   #measureBehind(): void {

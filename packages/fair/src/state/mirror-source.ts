@@ -53,7 +53,10 @@ export class MirrorSource {
 
   #loadFrom(infos: readonly SeedInfo[], index: number): MaybePromise<void> {
     const info = infos[index];
-    if (info === undefined) return undefined;
+    if (info === undefined) {
+      this.#deps.hub.measureStore();
+      return undefined;
+    }
     const { clock, store, hub } = this.#deps;
     return whenDone(store.getSeed(this.#namespace, info.seed), (cells) => {
       const nowMs = clock.monotonicMs();

@@ -34,7 +34,9 @@ function countingRig(options: RigOptions = {}) {
       const key = [name.replace('syncline_fair_', ''), ...Object.values(labels)].join(' ');
       counts.set(key, (counts.get(key) ?? 0) + amount);
     },
-    set() {},
+    set: (name: string, value: number, labels: Readonly<Record<string, string>> = {}) => {
+      counts.set([name.replace('syncline_fair_', ''), ...Object.values(labels)].join(' '), value);
+    },
     observe() {},
   };
   return { ...createServiceRig({ ...options, metrics }), counts };
@@ -67,6 +69,8 @@ describe('eviction', () => {
     expect(counts.get('deltas_total api evicted')).toBe(1);
     expect(counts.get('deltas_total api applied')).toBe(2);
     expect(counts.get('evicted_cells_total api')).toBe(1);
+    expect(counts.get('cells api')).toBe(1); // that of the next window
+    expect(counts.get('seeds api')).toBe(1);
   });
 
   test('F11 a round and a slow stream name no seed that has become too old', () => {
@@ -104,6 +108,7 @@ describe('eviction', () => {
     }
     expect(seeds()).toEqual(['42']);
     expect(counts.get('evicted_cells_total default')).toBe(1);
+    expect(counts.get('cells default')).toBe(1); // of the seed in use
     client.take();
     client.requestState(43n);
     expect(client.take()).toMatchObject([{ seed: 43n, cells: { count: 0 } }]);

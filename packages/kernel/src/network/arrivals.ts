@@ -37,9 +37,12 @@ export class Arrivals {
     return this.#queue.bytes;
   }
 
-  offer(chunk: Uint8Array): void {
-    if (this.#reader === undefined || this.#isWaiting) this.#queue.offer(chunk);
-    else this.#hand(this.#reader, chunk);
+  /** `isBorrowed`: the bytes change after the call, so that a copy is made unless the reader needs none. */
+  offer(chunk: Uint8Array, isBorrowed = false): void {
+    const reader = this.#isWaiting ? undefined : this.#reader;
+    const kept = isBorrowed && reader?.isBorrowing !== true ? new Uint8Array(chunk) : chunk;
+    if (reader === undefined) this.#queue.offer(kept);
+    else this.#hand(reader, kept);
   }
 
   /** Nothing more comes. What is held is still for the reader. */

@@ -17,6 +17,11 @@ export type CloseReason =
 
 /** Whom the chunks of a connection are handed to. Neither method throws. */
 export interface ChunkReader {
+  /**
+   * The reader needs the bytes of a chunk only until `take` returns. It may then get them in a buffer that is
+   * used again for the next read, which saves allocating one for each.
+   */
+  readonly isBorrowing?: true;
   /** A promise asks to wait with the next chunk, which stops the peer in the end. It never rejects. */
   take(chunk: Uint8Array): Promise<void> | undefined;
   /**

@@ -1,19 +1,24 @@
 // Network over TCP.
 import { createServer, type Socket } from 'node:net';
+import { kernelLimits } from '../limits.js';
 import type { Connection, Network } from './network.js';
-import { SocketConnection } from './socket-connection.js';
+import { SocketConnection, shareReads } from './socket-connection.js';
 import { dialTcp } from './tcp-dial.js';
 import { socketOptions, startListening } from './tcp-listen.js';
 import { type TcpNetworkOptions, tcpSettings } from './tcp-settings.js';
 
 export function createTcpNetwork(options: TcpNetworkOptions = {}): Network {
   const settings = tcpSettings(options);
+  const buffer = new Uint8Array(kernelLimits.sharedReadBytes.value);
   const connectionOver = (socket: Socket): Connection =>
     new SocketConnection({ socket, transport: socket, peerUris: [] }, settings);
   return {
     listen(address, accept) {
-      const server = createServer(socketOptions(settings));
-      server.on('connection', (socket) => accept(connectionOver(socket)));
+      const server = createServer({ ...socketOptions(settings), pauseOnConnect: true });
+      server.on('connection', (accepted) => {
+        const { socket, reads } = shareReads(accepted, server, buffer);
+        accept(new SocketConnection({ socket, transport: socket, peerUris: [], reads }, settings));
+      });
       return startListening(server, address, settings);
     },
     async connect(address, { signal } = {}) {

@@ -9,7 +9,7 @@
 // K18  A store that has lost its CURRENT is `corrupt`, and nothing in it is touched.
 import { access, constants, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ClassicLevel } from 'classic-level';
+import type { ClassicLevel } from 'classic-level';
 import { errnoOf } from '../files/file-system-error.js';
 import { kernelLimits } from '../limits.js';
 import { corruptStore, levelOpenError } from './level-error.js';
@@ -25,6 +25,8 @@ export async function openLevel(directory: string): Promise<LevelDatabase> {
     const names = await readdir(directory).catch(emptyIfMissing);
     await checkCurrent(directory, names);
     await checkLogs(directory, names);
+    // Loaded when a store is opened, so that importing the kernel does not load LevelDB.
+    const { ClassicLevel } = await import('classic-level');
     // Not before: a new ClassicLevel opens itself on the next tick.
     const database: LevelDatabase = new ClassicLevel(directory, {
       keyEncoding: 'view',

@@ -29,6 +29,15 @@ export function tokenError(authorization: string | undefined): SynclineError {
   return new SynclineError('unauthenticated', `${what}. ${next}`);
 }
 
+/** For an address that has sent too many wrong passwords or tokens. */
+export function tooManyGuesses(): SynclineError {
+  const message =
+    'too many failed logins from this address. Check the token, wait a few seconds and try again.';
+  return new SynclineError('throttled', message, {
+    details: { limit: 'authGuessesPerAddressMax', retryAfterMs: 3_000 },
+  });
+}
+
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ListenerName } from '../listener.js';
-import { checkExposure, isLoopback } from './exposure.js';
+import { checkExposure, isLoopback, resolveListenHost } from './exposure.js';
 import { resolveSettings } from './resolve-settings.js';
 import { Secret } from './secret.js';
 import type { ServerConfig, ServerCredentials } from './server-config.js';
@@ -91,4 +91,18 @@ test('the refusal says what to set, once for each need, and never shows a secret
       'resp needs a password (set resp.password_file or SYNCLINE_RESP_PASSWORD). ' +
       'Or listen on 127.0.0.1.',
   );
+});
+
+test('a name is resolved first, and refused if any of its addresses is not loopback', async () => {
+  const resolve = (...addresses: readonly string[]) =>
+    resolveListenHost('localhost', async () => addresses.map((address) => ({ address })));
+  const config = configOf('localhost', {});
+  checkExposure(config, ['http'], await resolve('127.0.0.1', '::1'));
+  const mixed = await resolve('127.0.0.1', '192.168.1.9');
+  expect(() => checkExposure(config, ['http'], mixed)).toThrow(/refusing to listen on localhost/);
+  expect(await resolveListenHost('10.0.0.1')).toEqual(['10.0.0.1']);
+  const failing = resolveListenHost('nowhere.invalid', () =>
+    Promise.reject(new Error('ENOTFOUND')),
+  );
+  await expect(failing).rejects.toThrow(/nowhere\.invalid/);
 });

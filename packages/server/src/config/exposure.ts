@@ -1,5 +1,6 @@
 // Refuses to listen beyond loopback without authentication: an open port on a network is found
 // within minutes. On loopback everything is allowed, so that the first minute needs no secrets.
+import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 import { SynclineError } from '@syncline/kernel';
 import type { ListenerName } from '../listener.js';
@@ -9,11 +10,36 @@ import type { ServerConfig } from './server-config.js';
 /** What a network can try is guessed, if it is short. */
 export const SECRET_CHARACTERS_MIN = 16;
 
-/** `listeners` are those that will be opened; a port that no slice uses needs no protection. */
-export function checkExposure(config: ServerConfig, listeners: readonly ListenerName[]): void {
-  if (isLoopback(config.listenHost)) return;
+/**
+ * `listeners` are those that will be opened; a port that no slice uses needs no protection. `addresses` are what the
+ * listen host resolves to: a name, `localhost` included, may lead anywhere.
+ */
+export function checkExposure(
+  config: ServerConfig,
+  listeners: readonly ListenerName[],
+  addresses: readonly string[] = [config.listenHost],
+): void {
+  if (addresses.every(isLoopback)) return;
   checkAuthentication(config, listeners);
   checkLengths(config);
+}
+
+/** The addresses that a listen host stands for. Rejects with `invalid-argument` for a name that has none. */
+export async function resolveListenHost(
+  host: string,
+  resolve: (name: string) => Promise<readonly { readonly address: string }[]> = (name) =>
+    lookup(name, { all: true }),
+): Promise<readonly string[]> {
+  if (isIP(host) !== 0) return [host];
+  try {
+    return (await resolve(host)).map(({ address }) => address);
+  } catch (cause) {
+    const message = `listen_host is "${host}", and that name has no address. Use an address such as 127.0.0.1, or 0.0.0.0 for all.`;
+    throw new SynclineError('invalid-argument', message, {
+      details: { field: 'listen_host' },
+      cause,
+    });
+  }
 }
 
 function checkAuthentication(config: ServerConfig, listeners: readonly ListenerName[]): void {

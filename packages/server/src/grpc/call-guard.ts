@@ -11,7 +11,7 @@ import {
 } from '@grpc/grpc-js';
 import { type Clock, type Metrics, SynclineError, type Timer } from '@syncline/kernel';
 import { GRPC_STATUS } from '@syncline/protocol';
-import { type TokenCheck, tokenError } from '../auth/bearer-token.js';
+import { type TokenCheck, tokenError, tooManyGuesses } from '../auth/bearer-token.js';
 import type { LimitWatch } from '../limit-watch.js';
 import type { ServerMetricName } from '../metrics-list.js';
 import { statusOf } from './call-status.js';
@@ -23,6 +23,13 @@ export interface CallGuardDeps {
   readonly isTokenRight: TokenCheck;
 }
 
+/** What the guard learns of a connection. */
+export interface CallWatch {
+  isSpent(peer: string): boolean;
+  trusted(peer: string): void;
+  guessed(peer: string): void;
+}
+
 export interface CallGuardOptions {
   /** A call with one request must bring it within this time. */
   readonly requestTimeoutMs: number;
@@ -32,7 +39,10 @@ type Method = Parameters<ServerInterceptor>[0];
 
 const OPEN_SERVICE = '/grpc.health.v1.Health/';
 
-export function createCallGuard(deps: CallGuardDeps, options: CallGuardOptions): ServerInterceptor {
+export function createCallGuard(
+  deps: CallGuardDeps & { readonly watch: CallWatch },
+  options: CallGuardOptions,
+): ServerInterceptor {
   return (method, call) => {
     const ended = createEndRecorder(deps, method);
     let request: Timer | undefined;
@@ -74,7 +84,7 @@ export function createCallGuard(deps: CallGuardDeps, options: CallGuardOptions):
 }
 
 function refusalOf(
-  deps: CallGuardDeps,
+  deps: CallGuardDeps & { readonly watch: CallWatch },
   method: Method,
   call: ServerInterceptingCallInterface,
   metadata: Metadata,
@@ -84,8 +94,14 @@ function refusalOf(
     return { ...statusOf(error), code: GRPC_STATUS.UNIMPLEMENTED };
   }
   if (method.path.startsWith(OPEN_SERVICE)) return undefined;
+  const peer = call.getPeer();
+  if (deps.watch.isSpent(peer)) return statusOf(tooManyGuesses());
   const authorization = metadata.get('authorization')[0]?.toString();
-  if (deps.isTokenRight(authorization)) return undefined;
+  if (deps.isTokenRight(authorization)) {
+    deps.watch.trusted(peer);
+    return undefined;
+  }
+  if (authorization !== undefined) deps.watch.guessed(peer);
   deps.metrics.add('syncline_server_auth_failures_total', 1, { listener: 'grpc' });
   return statusOf(tokenError(authorization));
 }
@@ -101,7 +117,7 @@ function lateRequest(timeoutMs: number): SynclineError {
   });
 }
 
-/** Counts the first ending it is told of: after a status grpc-js also reports a cancellation. */
+/** Counts the first ending only: after a status grpc-js also reports a cancellation. */
 function createEndRecorder(deps: CallGuardDeps, { path, requestStream, responseStream }: Method) {
   const startMs = deps.clock.monotonicMs();
   let hasEnded = false;

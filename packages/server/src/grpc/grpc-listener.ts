@@ -4,6 +4,7 @@ import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import type { Address, Logger } from '@syncline/kernel';
+import type { GuessBudget } from '../auth/guess-budget.js';
 import type { TlsCredentials } from '../config/server-config.js';
 import { ConnectionCount } from '../connection-count.js';
 import { countSockets } from '../counted-sockets.js';
@@ -11,7 +12,8 @@ import { serverLimits } from '../limits.js';
 import type { ListeningAddress, ServerListener } from '../listener.js';
 import { listenOn, tlsServerOptions } from '../node-listen.js';
 import type { Readiness } from '../readiness.js';
-import { type CallGuardDeps, createCallGuard } from './call-guard.js';
+import { type CallGuardDeps, type CallWatch, createCallGuard } from './call-guard.js';
+import { ConnectionGuard } from './connection-guard.js';
 import type { GrpcService } from './grpc-service.js';
 import { guardHandlers } from './handler-errors.js';
 import { HealthService } from './health-service.js';
@@ -20,6 +22,7 @@ import { addReflection } from './reflection.js';
 export interface GrpcListenerDeps extends CallGuardDeps {
   readonly logger: Logger;
   readonly readiness: Readiness;
+  readonly guesses: GuessBudget;
 }
 
 export interface GrpcTimeouts {
@@ -43,24 +46,29 @@ export async function openGrpcListener(
   const sliceOf = new Map(options.services.map(({ slice, service }) => [service.name, slice]));
   const health = new HealthService(deps, sliceOf);
   const services = [...options.services.map(({ service }) => service), health.grpc];
-  const server = createGrpcServer(deps, options.timeouts);
+  const { connectionsMax, tls } = options;
+  const count = new ConnectionCount(deps, { listener: 'grpc', connectionsMax });
+  const guard = new ConnectionGuard({ ...deps, count });
+  const server = createGrpcServer({ ...deps, watch: guard }, options.timeouts);
   for (const service of services) {
     server.addService(service.definition, guardHandlers(service, deps.logger));
   }
   addReflection(server, services);
   // Sockets arrive decrypted, whence the insecure credentials.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const { connectionsMax, tls } = options;
-  const count = new ConnectionCount(deps, { listener: 'grpc', connectionsMax });
-  const acceptor = createAcceptor(tls, (socket) => injector.injectConnection(socket));
+  guard.watchStreams(server);
+  const acceptor = createAcceptor(tls, (socket) => {
+    if (guard.opened(socket)) injector.injectConnection(socket);
+  });
   const sockets = countSockets(acceptor, count);
   const address = await listenOn(acceptor, options.address, deps.logger);
-  return new GrpcListener({ acceptor, count, sockets, server, health }, address);
+  return new GrpcListener({ acceptor, count, guard, sockets, server, health }, address);
 }
 
 interface GrpcListenerParts {
   readonly acceptor: NetServer;
   readonly count: ConnectionCount;
+  readonly guard: ConnectionGuard;
   readonly sockets: ReadonlySet<Socket>;
   readonly server: Server;
   readonly health: HealthService;
@@ -88,6 +96,7 @@ class GrpcListener implements ServerListener {
   async #drain(signal: AbortSignal): Promise<void> {
     const { acceptor, server, health } = this.#parts;
     acceptor.close();
+    this.#parts.guard.close();
     health.close();
     const finished = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
     const force = (): void => this.#cutAll();
@@ -107,7 +116,10 @@ class GrpcListener implements ServerListener {
   }
 }
 
-function createGrpcServer(deps: CallGuardDeps, timeouts: GrpcTimeouts): Server {
+function createGrpcServer(
+  deps: CallGuardDeps & { readonly watch: CallWatch },
+  timeouts: GrpcTimeouts,
+): Server {
   const { requestTimeoutMs, idleTimeoutMs } = timeouts;
   return new Server({
     'grpc.max_receive_message_length': serverLimits.grpcMessageBytesMax.value,

@@ -2,6 +2,7 @@
 import { connect } from 'node:http2';
 import { createSystemClock, silentLogger, silentMetrics } from '@syncline/kernel';
 import { expect, test } from 'vitest';
+import { GuessBudget } from '../auth/guess-budget.js';
 import { LimitWatch } from '../limit-watch.js';
 import { Readiness } from '../readiness.js';
 import { ECHO_SERVICE, echoDefinition, echoDescriptors } from '../testing/echo-service.js';
@@ -10,9 +11,10 @@ import { openGrpcListener } from './grpc-listener.js';
 test('a single request that does not arrive in time is DEADLINE_EXCEEDED', async () => {
   const base = { clock: createSystemClock(), logger: silentLogger, metrics: silentMetrics };
   const limits = new LimitWatch(base);
+  const guesses = new GuessBudget({ ...base, limits });
   const readiness = new Readiness({ ...base, draining: new AbortController().signal });
   const listener = await openGrpcListener(
-    { ...base, limits, readiness, isTokenRight: () => true },
+    { ...base, limits, readiness, isTokenRight: () => true, guesses },
     {
       address: { host: '127.0.0.1', port: 0 },
       tls: undefined,

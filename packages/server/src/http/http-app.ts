@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { type Clock, type Logger, type Metrics, SynclineError } from '@syncline/kernel';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { TokenCheck } from '../auth/bearer-token.js';
+import type { GuessBudget } from '../auth/guess-budget.js';
 import type { LimitWatch } from '../limit-watch.js';
 import { serverLimits } from '../limits.js';
 import type { ServerMetricName } from '../metrics-list.js';
@@ -21,6 +22,7 @@ export interface HttpAppDeps {
   readonly draining: AbortSignal;
   readonly isTokenRight: TokenCheck;
   readonly isHostAllowed: HostCheck;
+  readonly guesses: GuessBudget;
 }
 
 export interface HttpAppOptions {
@@ -79,6 +81,7 @@ async function admit(
   const refusal = guardRequest(factsOf(request, route), {
     isHostAllowed: deps.isHostAllowed,
     isTokenRight: deps.isTokenRight,
+    isSpent: deps.guesses.isSpent(request.raw.socket.remoteAddress),
     headersMax: serverLimits.httpHeadersMax.value,
     urlBytesMax: serverLimits.httpUrlBytesMax.value,
     isDraining: deps.draining.aborted,
@@ -87,6 +90,8 @@ async function admit(
   if (refusal.limit !== undefined) deps.limits.reached('server', refusal.limit);
   if (refusal.error.code === 'unauthenticated') {
     deps.metrics.add('syncline_server_auth_failures_total', 1, { listener: 'http' });
+    if (request.raw.headers.authorization !== undefined)
+      deps.guesses.failed('http', request.raw.socket.remoteAddress);
   }
   return sendProblem(reply, problemWith(refusal.error, refusal.status));
 }
@@ -101,6 +106,8 @@ function factsOf(request: FastifyRequest, route: ServerRoute | undefined): Reque
     origin: headers.origin,
     authorization: headers.authorization,
     headersCount: rawHeaders.length / 2,
+    hostsCount: rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host')
+      .length,
     access: route?.access ?? 'token',
   };
 }

@@ -4,7 +4,7 @@
 // probe sees 503 with the reason while requests finish, and not a refused connection.
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Address } from '@syncline/kernel';
+import type { Address, Clock } from '@syncline/kernel';
 import type { TlsCredentials } from '../config/server-config.js';
 import { ConnectionCount } from '../connection-count.js';
 import { countSockets } from '../counted-sockets.js';
@@ -32,20 +32,26 @@ export async function openHttpListener(
   const { connectionsMax, routes } = options;
   const count = new ConnectionCount(deps, { listener: 'http', connectionsMax });
   const inFlight = new InFlight({ count, limits: deps.limits });
+  /** Answered before their request was complete: whatever comes of it gets no second answer. */
+  const answered = new WeakSet<Socket>();
   const app = createHttpApp(deps, {
     routes,
     createServer: (handler) =>
       createNodeHttpServer((request, response) => {
         if (!inFlight.add(request, response)) return;
+        response.once('finish', () => void (request.complete || answered.add(request.socket)));
         boundUnreadBody(request, response, () => cutBody(deps, count));
         handler(request, response);
       }, options),
-    onClientError: (systemCode, socket) => refuseBytes(deps, count, systemCode, socket),
+    onClientError: (systemCode, socket) => {
+      if (answered.has(socket) || inFlight.isAnswering(socket)) return void socket.destroy();
+      refuseBytes(deps, count, systemCode, socket);
+    },
   });
   await app.ready();
   const { server } = app;
   const sockets = countSockets(server, count);
-  server.on('timeout', (socket: Socket) => {
+  watchForStalls(server, options.timeouts.stallTimeoutMs, deps.clock, (socket) => {
     count.cut(inFlight.has(socket) ? 'stalled' : 'idle');
     socket.destroy();
   });
@@ -84,6 +90,37 @@ class HttpListener implements ServerListener {
     for (const socket of sockets) socket.destroy();
     await closed;
   }
+}
+
+/** Node looks at a quiet socket this many times before it has been quiet for the whole time. */
+const LOOKS_PER_STALL = 6;
+
+/**
+ * Node emits `timeout` when nothing has moved since it last looked; the first look after a write only notes how much
+ * is left, so waiting for the whole time at once would take twice as long. It looks six times as often instead, and
+ * what is counted is how long nothing has moved.
+ */
+function watchForStalls(
+  server: Server,
+  stallTimeoutMs: number,
+  clock: Clock,
+  onStalled: (socket: Socket) => void,
+): void {
+  const lookMs = stallTimeoutMs / LOOKS_PER_STALL;
+  const quiet = new WeakMap<Socket, { sinceMs: number; seenAtMs: number; bytes: number }>();
+  server.timeout = lookMs;
+  server.on('timeout', (socket: Socket) => {
+    const nowMs = clock.monotonicMs();
+    const bytes = socket.bytesRead + socket.bytesWritten;
+    const known = quiet.get(socket);
+    // A longer pause between two looks means that Node saw bytes leave in between.
+    const isQuiet =
+      known !== undefined && known.bytes === bytes && nowMs - known.seenAtMs < 1.5 * lookMs;
+    const sinceMs = isQuiet ? known.sinceMs : nowMs - lookMs;
+    if (nowMs - sinceMs >= stallTimeoutMs - lookMs / 2) return onStalled(socket);
+    quiet.set(socket, { sinceMs, seenAtMs: nowMs, bytes });
+    socket.setTimeout(lookMs);
+  });
 }
 
 function cutBody(deps: HttpAppDeps, count: ConnectionCount): void {

@@ -1,6 +1,7 @@
 // HTTP clients that are slow, idle, stalled or too many, with short limits and real sockets.
 import { createSystemClock, type Metrics, silentLogger } from '@syncline/kernel';
 import { afterEach, expect, test } from 'vitest';
+import { GuessBudget } from '../auth/guess-budget.js';
 import { LimitWatch } from '../limit-watch.js';
 import type { ServerListener } from '../listener.js';
 import { openRawClient } from '../testing/raw-client.js';
@@ -32,6 +33,7 @@ const routes: readonly ServerRoute[] = [
   },
   { method: 'GET', path: '/small', access: 'open', handle: () => ({ kind: 'json', body: 1 }) },
   { method: 'POST', path: '/small', access: 'open', handle: () => ({ kind: 'json', body: 1 }) },
+  { method: 'POST', path: '/posts', access: 'open', handle: () => ({ kind: 'json', body: 1 }) },
 ];
 
 let listener: ServerListener | undefined;
@@ -40,12 +42,14 @@ async function open(timeouts: Partial<HttpTimeouts>, connectionsMax = 10): Promi
   const clock = createSystemClock();
   const logger = silentLogger;
   counted.length = 0;
+  const limits = new LimitWatch({ clock, logger, metrics });
   listener = await openHttpListener(
     {
       clock,
       logger,
       metrics,
-      limits: new LimitWatch({ clock, logger, metrics }),
+      limits,
+      guesses: new GuessBudget({ clock, logger, limits }),
       draining: new AbortController().signal,
       isTokenRight: () => true,
       isHostAllowed: createHostCheck([]),
@@ -131,4 +135,38 @@ test('connections beyond the limit are closed at once, and there is room again a
   await until(answered, 'a new one finds room');
   two.send('GET /small HTTP/1.1\r\nhost: localhost\r\n\r\n');
   await until(() => two.text().includes('HTTP/1.1 200 '), 'the second one was never touched');
+});
+
+test('a request that was answered before its body arrived gets no second answer', async () => {
+  await using client = await openRawClient(
+    await open({ requestTimeoutMs: 300, headersTimeoutMs: 300 }),
+  );
+  client.send('GET /posts HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n');
+  client.send('content-length: 100\r\n\r\n{');
+  await client.closed;
+  expect(client.text()).toContain('HTTP/1.1 405 ');
+  expect(client.text().match(/HTTP\/1\.1 /g)).toHaveLength(1);
+});
+
+test('two Host headers are refused', async () => {
+  await using client = await openRawClient(await open({}));
+  client.send('GET /small HTTP/1.1\r\nhost: localhost\r\nhost: evil.example\r\n');
+  client.send('connection: close\r\n\r\n');
+  await client.closed;
+  expect(client.text()).toContain('HTTP/1.1 400 ');
+});
+
+test('a reader that stalls is cut once the whole time has passed, and not much later', async () => {
+  const stallTimeoutMs = 1_500;
+  await using client = await openRawClient(await open({ stallTimeoutMs }));
+  const startMs = performance.now();
+  client.send('GET /large HTTP/1.1\r\nhost: localhost\r\n\r\n');
+  client.pause();
+  await until(
+    () => counted.includes('syncline_server_connections_cut_total http stalled'),
+    'a cut',
+  );
+  const tookMs = performance.now() - startMs;
+  expect(tookMs).toBeGreaterThan(0.9 * stallTimeoutMs);
+  expect(tookMs).toBeLessThan(1.9 * stallTimeoutMs);
 });

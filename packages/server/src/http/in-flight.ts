@@ -45,6 +45,11 @@ export class InFlight {
     return (this.#bySocket.get(socket)?.size ?? 0) > 0;
   }
 
+  /** Whether the head of an answer is out: another answer would end up inside it. */
+  isAnswering(socket: Socket): boolean {
+    return [...(this.#bySocket.get(socket) ?? [])].some(({ headersSent }) => headersSent);
+  }
+
   /** Resolves when nothing is in flight; when the signal fires, the rest is cut with its connection. */
   async settled(signal: AbortSignal): Promise<void> {
     if (this.#responsesCount === 0) return;

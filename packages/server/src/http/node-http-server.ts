@@ -25,7 +25,7 @@ export function createNodeHttpServer(
   handler: RequestListener,
   options: NodeHttpServerOptions,
 ): Server {
-  const { headersTimeoutMs, requestTimeoutMs, stallTimeoutMs, idleTimeoutMs } = options.timeouts;
+  const { headersTimeoutMs, requestTimeoutMs, idleTimeoutMs } = options.timeouts;
   const serverOptions = {
     maxHeaderSize: serverLimits.httpHeaderBytesMax.value,
     headersTimeout: headersTimeoutMs,
@@ -44,7 +44,6 @@ export function createNodeHttpServer(
         );
   // Node would drop headers beyond a count in silence. The guard refuses such a request instead.
   server.maxHeadersCount = 0;
-  server.timeout = stallTimeoutMs;
   server.on('checkExpectation', handler); // without it Node answers 417 past the handler, uncounted
   return server;
 }

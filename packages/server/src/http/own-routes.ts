@@ -36,8 +36,15 @@ export function ownRoutes(deps: OwnRoutesDeps): readonly ServerRoute[] {
   ];
 }
 
+/** Probes carry no token, so what they read names no files. The log and /api/status have the whole reason. */
+function openReason(reason: string | undefined): string | undefined {
+  return reason?.replace(/(?:\/[^\s/'":,;()]+){2,}\/?/g, '(path)');
+}
+
 function ready(readiness: Readiness): ServerReply {
-  const checks = readiness.checks().map(({ name, ok, reason }) => ({ name, ok, reason }));
+  const checks = readiness
+    .checks()
+    .map(({ name, ok, reason }) => ({ name, ok, reason: openReason(reason) }));
   const isReady = checks.every((check) => check.ok);
   return { kind: 'json', status: isReady ? 200 : 503, body: { ready: isReady, checks } };
 }
@@ -45,7 +52,7 @@ function ready(readiness: Readiness): ServerReply {
 /** Fails only for what a restart can mend: a node that waits for a peer must not be restarted. */
 function health(readiness: Readiness): ServerReply {
   const failed = readiness.checks().filter((check) => !check.ok && check.isFatal);
-  const checks = failed.map(({ name, ok, reason }) => ({ name, ok, reason }));
+  const checks = failed.map(({ name, ok, reason }) => ({ name, ok, reason: openReason(reason) }));
   const isHealthy = failed.length === 0;
   return { kind: 'json', status: isHealthy ? 200 : 503, body: { healthy: isHealthy, checks } };
 }

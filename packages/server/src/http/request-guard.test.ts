@@ -9,10 +9,12 @@ const good: RequestFacts = {
   origin: undefined,
   authorization: 'Bearer right',
   headersCount: 3,
+  hostsCount: 1,
   access: 'work',
 };
 const rules: GuardRules = {
   isHostAllowed: createHostCheck([]),
+  isSpent: false,
   isTokenRight: (authorization) => authorization === 'Bearer right',
   headersMax: 10,
   urlBytesMax: 20,
@@ -50,6 +52,15 @@ test('the address of a page elsewhere is no better than its name', () => {
   expect(statusOf({ ...post, origin: 'http://[2001:db8::5]' })).toBe(403);
   expect(statusOf({ ...post, origin: 'http://127.0.0.1:3000' })).toBeUndefined();
   expect(statusOf({ ...post, host: '10.1.2.3:7400', origin: 'http://10.1.2.3' })).toBeUndefined();
+});
+
+test('two Host headers are refused', () => {
+  expect(statusOf({ hostsCount: 2 })).toBe(400);
+});
+
+test('an address that guessed too often is refused even with the token, but not on open routes', () => {
+  expect(statusOf({}, { isSpent: true })).toBe(429);
+  expect(statusOf({ access: 'open' }, { isSpent: true })).toBeUndefined();
 });
 
 test('the token is needed except where a route is open', () => {

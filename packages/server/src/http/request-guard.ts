@@ -4,7 +4,7 @@
 // probes carry no token, and the reasons in them name no data. The files of the page are open since
 // they hold no data. Everything else needs the token where one is configured.
 import { SynclineError } from '@syncline/kernel';
-import { type TokenCheck, tokenError } from '../auth/bearer-token.js';
+import { type TokenCheck, tokenError, tooManyGuesses } from '../auth/bearer-token.js';
 import type { serverLimits } from '../limits.js';
 import { type HostCheck, isSameHost, originHost } from './host-check.js';
 import type { OwnHttpStatus } from './http-statuses.js';
@@ -17,6 +17,8 @@ export interface RequestFacts {
   readonly origin: string | undefined;
   readonly authorization: string | undefined;
   readonly headersCount: number;
+  /** Host headers: a proxy and we could take a different one of two. */
+  readonly hostsCount: number;
   readonly access: RouteAccess;
 }
 
@@ -26,13 +28,15 @@ export type RouteAccess = 'open' | 'token' | 'work';
 export interface GuardRules {
   readonly isHostAllowed: HostCheck;
   readonly isTokenRight: TokenCheck;
+  /** The address has sent too many wrong tokens. */
+  readonly isSpent: boolean;
   readonly headersMax: number;
   readonly urlBytesMax: number;
   readonly isDraining: boolean;
 }
 
 export interface RequestRefusal {
-  readonly status: OwnHttpStatus | 401 | 503;
+  readonly status: OwnHttpStatus | 400 | 401 | 429 | 503;
   readonly error: SynclineError;
   readonly limit?: keyof typeof serverLimits;
 }
@@ -42,8 +46,10 @@ export function guardRequest(facts: RequestFacts, rules: GuardRules): RequestRef
     return tooLong('httpUrlBytesMax', facts.url.length, rules.urlBytesMax);
   if (facts.headersCount > rules.headersMax)
     return tooLong('httpHeadersMax', facts.headersCount, rules.headersMax);
+  if (facts.hostsCount > 1) return severalHosts(facts.hostsCount);
   if (!rules.isHostAllowed(facts.host, 'host')) return wrongHost(facts.host);
   if (isForeignWrite(facts, rules.isHostAllowed)) return foreignOrigin();
+  if (facts.access !== 'open' && rules.isSpent) return { status: 429, error: tooManyGuesses() };
   if (facts.access !== 'open' && !rules.isTokenRight(facts.authorization)) {
     return { status: 401, error: tokenError(facts.authorization) };
   }
@@ -80,6 +86,12 @@ function wrongHost(host: string | undefined): RequestRefusal {
   const message = `the Host header ${name} is not one of this server. If it should be, add it to http.allowed_hosts.`;
   const details = { field: 'host' };
   return { status: 421, error: new SynclineError('invalid-argument', message, { details }) };
+}
+
+function severalHosts(count: number): RequestRefusal {
+  const message = `the request has ${count} Host headers, and exactly one is allowed`;
+  const details = { field: 'host' };
+  return { status: 400, error: new SynclineError('invalid-argument', message, { details }) };
 }
 
 function foreignOrigin(): RequestRefusal {

@@ -20,6 +20,15 @@ export interface RespConnectionOptions {
   readonly stallTimeoutMs: number;
   /** Called once, just before the connection is dropped for that, or by its session. */
   onCut(reason: 'stalled' | 'session'): void;
+  /** Called when the session has refused a password. */
+  onWrongPassword(): void;
+}
+
+/** How the reply to a wrong password begins: the session decides, and the listener counts by address. */
+const WRONG_PASSWORD = Buffer.from('-WRONGPASS');
+
+function isWrongPassword(chunk: Uint8Array): boolean {
+  return chunk[0] === WRONG_PASSWORD[0] && WRONG_PASSWORD.every((byte, at) => chunk[at] === byte);
 }
 
 export class RespConnection {
@@ -45,11 +54,15 @@ export class RespConnection {
   async serve(): Promise<void> {
     const { connection } = this.#deps;
     this.#session.writeTo({
-      write: (chunk) => connection.write(chunk),
+      write: (chunk) => {
+        if (isWrongPassword(chunk)) this.#options.onWrongPassword();
+        return connection.write(chunk);
+      },
       drained: () => this.#drained(),
       end: () => this.#end(),
     });
     connection.readBy({
+      isBorrowing: true,
       take: (chunk) => this.#take(chunk),
       end: () => this.finish('client-ended'),
     });

@@ -2,7 +2,9 @@
 import { type Connection, silentMetrics } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
+import { GuessBudget } from '../auth/guess-budget.js';
 import { LimitWatch } from '../limit-watch.js';
+import { serverLimits } from '../limits.js';
 import { createEchoSession } from '../testing/echo-session.js';
 import { openRespListener, type RespListenerOptions } from './resp-listener.js';
 import type { RespPeer, RespSession, RespSink } from './resp-session.js';
@@ -16,12 +18,14 @@ async function listen(
   const wait = (): Promise<void> => new Promise((resolve) => waiting.push(resolve));
   let sessions = 0;
   const { clock, logger, network } = world;
+  const limits = new LimitWatch({ clock, logger, metrics: silentMetrics });
   const listener = await openRespListener(
     {
       clock,
       logger,
       metrics: silentMetrics,
-      limits: new LimitWatch({ clock, logger, metrics: silentMetrics }),
+      limits,
+      guesses: new GuessBudget({ clock, logger, limits }),
       createNetwork: () => network,
       sessions: {
         connect: (peer) => {
@@ -315,3 +319,21 @@ test('a session that throws costs its own connection only', () =>
     expect(await readAll(good)).toBe('QUIT');
     good.end();
   }));
+
+test('an address that guesses passwords over many connections is cut and then refused', async () => {
+  await runInSimulation('guesses', async (world) => {
+    const reply = new TextEncoder().encode('-WRONGPASS invalid username-password pair\r\n');
+    const { dial, sessions } = await listen(world, {}, () => createWriter(1, () => reply));
+    for (let count = 0; count < 3 * serverLimits.authGuessesPerAddressMax.value; count += 1) {
+      const connection = await dial();
+      connection.end();
+      try {
+        for await (const _ of connection.incoming);
+      } catch {
+        // cut
+      }
+      connection.destroy();
+    }
+    expect(sessions()).toBe(serverLimits.authGuessesPerAddressMax.value);
+  });
+});

@@ -1,5 +1,6 @@
 // The RESP listener: accepts, counts, refuses and drains. The protocol is the session's.
 import type { Address, Clock, Connection, Logger } from '@syncline/kernel';
+import type { GuessBudget } from '../auth/guess-budget.js';
 import { ConnectionCount, type ConnectionCountDeps } from '../connection-count.js';
 import { ConnectionSet } from '../connection-set.js';
 import { reportBug } from '../handler-bug.js';
@@ -15,6 +16,7 @@ export interface RespListenerDeps extends ConnectionCountDeps {
   readonly logger: Logger;
   readonly createNetwork: CreateNetwork;
   readonly sessions: RespSessions;
+  readonly guesses: GuessBudget;
 }
 
 export interface RespListenerOptions {
@@ -62,6 +64,10 @@ class RespClients {
   }
 
   accept(connection: Connection): void {
+    if (this.#deps.guesses.isSpent(connection.remote.host)) {
+      this.#count.refused();
+      return void connection.destroy();
+    }
     if (this.#connections.add(connection)) void this.#serve(this.#limited(connection));
     else void this.#refuse(connection);
   }
@@ -87,7 +93,7 @@ class RespClients {
   }
 
   #createClient(connection: Connection): RespConnection {
-    const { clock, sessions, limits } = this.#deps;
+    const { clock, guesses, sessions, limits } = this.#deps;
     const onCut = (reason: 'stalled' | 'session'): void => {
       this.#count.cut(reason);
       if (reason === 'stalled') limits.reached('server', 'respStallTimeoutMs');
@@ -98,8 +104,19 @@ class RespClients {
         lingerTimeoutMs: serverLimits.lingerTimeoutMs.value,
         stallTimeoutMs: serverLimits.respStallTimeoutMs.value,
         onCut,
+        onWrongPassword: () => {
+          const { host } = connection.remote;
+          guesses.failed('resp', host);
+          if (guesses.isSpent(host)) this.#endSoon(connection);
+        },
       },
     );
+  }
+
+  /** Behind the answer that is being written. */
+  #endSoon(connection: Connection): void {
+    this.#count.cut('session');
+    this.#deps.clock.defer(() => connection.destroy());
   }
 
   /** Without a limit the connection is not wrapped: most are not, and each layer costs a little. */

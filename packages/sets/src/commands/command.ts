@@ -9,7 +9,7 @@ import type { Load } from './load.js';
 import type { ServerFacts } from './server-facts.js';
 
 export interface CommandContext {
-  /** The words of the command, its name first. They are valid until it has answered. */
+  /** The words of the command, its name first. They are valid until it has answered: see `KnownCommand.mayWait`. */
   readonly args: ByteList;
   readonly reply: Reply;
   readonly keyspace: Keyspace;
@@ -91,6 +91,15 @@ export const keysToLast: KeyPositions = { first: 1, last: -1, step: 1 };
 /** A command of the table, with what its flags mean for the dispatch. */
 export interface KnownCommand {
   readonly command: Command;
+  // Copied from the command, since objects of one shape are read faster.
+  readonly arity: number;
+  readonly wordsMax: number;
+  readonly keys: KeyPositions | undefined;
+  readonly refusal: string | undefined;
+  readonly estimate: Command['estimate'];
+  readonly run: Command['run'];
+  /** It may answer in a later turn, so its words are copied before it runs. */
+  readonly mayWait: boolean;
   /** `sadd`, or `config|set` for a subcommand. */
   readonly fullName: string;
   /** What it does with sets; undefined for commands that touch none. */

@@ -40,6 +40,9 @@ const neverQueued: ReadonlySet<string> = new Set([
 /** These read or change sets, though Redis's flags do not say so. */
 const alsoUseSets: ReadonlySet<string> = new Set(['exec', 'info', 'syncline.read']);
 
+/** These may have to wait outside a transaction, though they can be queued or end one. */
+const alsoWait: ReadonlySet<string> = new Set(['exec', 'wait']);
+
 export class CommandLookup implements CommandFinder {
   readonly all: readonly KnownCommand[];
   readonly #slots: readonly (Slot | undefined)[];
@@ -87,6 +90,13 @@ function knownCommand(command: Command, container: string | undefined): KnownCom
   const fullName = container === undefined ? name : `${container}|${name}`;
   return {
     command,
+    arity: command.arity,
+    wordsMax: command.wordsMax ?? Number.POSITIVE_INFINITY,
+    keys: command.keys,
+    refusal: command.refusal,
+    estimate: command.estimate,
+    run: command.run.bind(command),
+    mayWait: command.waits === true || alsoWait.has(fullName),
     fullName,
     access: has('write') ? 'write' : has('readonly') ? 'read' : undefined,
     usesSets: has('write') || has('readonly') || alsoUseSets.has(fullName),
@@ -129,11 +139,11 @@ export function resolveCommand(table: CommandFinder, args: ByteList): KnownComma
     if (subcommand === undefined) return errorFor.unknownSubcommand(command.fullName, args.text(1));
     known = subcommand;
   }
-  const { arity, wordsMax, keys } = known.command;
+  const { arity, wordsMax, keys } = known;
   if (!isArity(arity, args.length)) return errorFor.wrongArguments(known.fullName);
-  if (wordsMax !== undefined && args.length > wordsMax)
-    return errorFor.tooManyWords(known.fullName, wordsMax);
-  if (keys !== undefined && hasLongKey(keys, args)) return errorTexts.keyTooLong;
+  if (args.length > wordsMax) return errorFor.tooManyWords(known.fullName, wordsMax);
+  if (keys !== undefined && args.span > keyBytesMax && hasLongKey(keys, args))
+    return errorTexts.keyTooLong;
   return known;
 }
 
@@ -179,7 +189,7 @@ export function createDispatch(table: CommandFinder): Dispatch {
 
 /** Why this command may not run for this client at this time; for EXEC, why a queued one may not. */
 function refusalOf(known: KnownCommand, { client, facts }: CommandContext): string | undefined {
-  if (known.command.refusal !== undefined) return known.command.refusal;
+  if (known.refusal !== undefined) return known.refusal;
   if (!client.isAuthenticated && !known.isOpen) return errorTexts.notAuthenticated;
   const { queued } = client;
   if (queued === undefined) return serverRefusal(known, facts);
@@ -225,6 +235,7 @@ function answer(known: KnownCommand, context: CommandContext): void | Promise<vo
   client.lastCommand = known.fullName;
   if (known.usesSets) client.hasUsedSets = true;
   facts.countCommand(known.fullName);
+  if (known.mayWait) context.args.own();
   const mark = reply.mark();
   const counterBefore = known.makesOperations ? keyspace.lastCounter() : 0;
   try {
@@ -282,6 +293,7 @@ async function runWhenWhole(
   context: CommandContext,
   whole: Promise<void>,
 ): Promise<void> {
+  context.args.own();
   await whole;
   const pending = runCommand(known, context);
   if (pending !== undefined) return pending;
@@ -294,6 +306,7 @@ async function runWhenAdmitted(
   context: CommandContext,
   admitted: Promise<void>,
 ): Promise<void> {
+  context.args.own();
   await admitted;
   // Its sets may have grown while it waited.
   if (needsMoreThanATurn(known, context)) return runLong(known, context);
@@ -309,19 +322,19 @@ export function throwIfUndone(keyspace: CommandContext['keyspace']): void {
   if (error !== undefined) throw error;
 }
 
-function needsMoreThanATurn({ command }: KnownCommand, context: CommandContext): boolean {
-  if (command.estimate === undefined) return false;
+function needsMoreThanATurn({ estimate, command }: KnownCommand, context: CommandContext): boolean {
+  if (estimate === undefined) return false;
   context.client.hasWalked = true;
   if (command.runLong === undefined) return false;
   const load = new Load(context.keyspace, turnLimitsOf(context.facts.turnMembersMax));
-  command.estimate(context, load);
+  estimate(context, load);
   return load.isTooMuch;
 }
 
 function runNow(known: KnownCommand, context: CommandContext): void | Promise<void> {
   const mark = context.reply.mark();
   try {
-    return known.command.run(context);
+    return known.run(context);
   } catch (error) {
     const isTooLarge = error instanceof SynclineError && error.code === 'limit-exceeded';
     if (!isTooLarge || known.command.runLong === undefined) throw error;
@@ -333,7 +346,8 @@ function runNow(known: KnownCommand, context: CommandContext): void | Promise<vo
 function runLong(known: KnownCommand, context: CommandContext): Promise<void> {
   const { command, fullName, access } = known;
   assert(command.runLong !== undefined, `${fullName} can run for longer than a turn`);
-  const { client, keyspace } = context;
+  const { args, client, keyspace } = context;
+  args.own();
   const signal = access === 'write' ? client.gone : client.reading;
   // Before it opens a pin: there may be many of them in a pipeline.
   if (signal.aborted)

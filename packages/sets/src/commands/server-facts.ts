@@ -1,6 +1,7 @@
 // What commands report about the server, and the little that they may change of it.
 import type { Clock, Random, SynclineError, VersionVector } from '@syncline/kernel';
 import type { PeerStatus } from '@syncline/mesh';
+import type { PullCounts } from '../sets.js';
 import type { SharedQuota } from '../shared-quota.js';
 import type { Client } from './client.js';
 
@@ -69,6 +70,7 @@ export interface ServerCounts {
 /** The other nodes, as far as commands need them. */
 export interface ReplicationFacts {
   peers(): readonly PeerStatus[];
+  pulls(): readonly PullCounts[];
   connectedCount(): number;
   /** Peers that have applied our operations up to this counter. */
   appliedCount(counter: number): number;

@@ -83,7 +83,7 @@ function decode(chunks: Iterable<Uint8Array>): {
       lines.push(`end ${elements} ${liveDots} ${xor.join(' ')}`),
   });
   try {
-    for (const chunk of chunks) decoder.push(chunk);
+    for (const chunk of chunks) for (const _ of decoder.push(chunk));
     decoder.finish();
   } catch (thrown) {
     if (!(thrown instanceof SynclineError) || thrown.code !== 'corrupt') throw thrown;

@@ -197,6 +197,7 @@ export interface CheckpointVisitor {
   header(header: CheckpointHeader): void;
   /** Bytes from `start` to `end` of `buffer` are the name of the set that the following elements belong to. */
   set(buffer: Uint8Array, start: number, end: number): void;
+  /** The list of dots is used again for the next element. */
   element(start: number, end: number, dots: readonly Dot[], isNew: boolean): void;
   end(expected: { readonly elements: number } & Pick<Digest, 'liveDots' | 'xor'>): void;
 }
@@ -212,16 +213,19 @@ export class CheckpointDecoder {
   #counters: readonly number[] = [];
   #phase: 'header' | 'blocks' | 'done' = 'header';
   #at = 0;
+  /** Of the element that is being read. */
+  readonly #dots: Dot[] = [];
 
   constructor(path: string, visitor: CheckpointVisitor) {
     this.#path = path;
     this.#visitor = visitor;
   }
 
-  push(chunk: Uint8Array): void {
+  /** Each step reads one block; others may run between two of them. */
+  *push(chunk: Uint8Array): Generator<void, void, undefined> {
     this.#rest = this.#rest.length === 0 ? asBuffer(chunk) : Buffer.concat([this.#rest, chunk]);
     if (this.#phase === 'header' && !this.#readHeader()) return;
-    while (this.#rest.length > 0 && this.#readBlock());
+    while (this.#rest.length > 0 && this.#readBlock()) yield;
   }
 
   finish(): void {
@@ -289,7 +293,8 @@ export class CheckpointDecoder {
       for (let count = this.#varint(payload); count > 0; count -= 1) {
         const start = this.#span(payload);
         const end = this.#at;
-        const dots: Dot[] = [];
+        const dots = this.#dots;
+        dots.length = 0;
         for (let left = this.#varint(payload); left > 0; left -= 1) dots.push(this.#dot(payload));
         if (dots.length === 0) this.#fail('an element has no dot');
         this.#visitor.element(start, end, dots, isNew);

@@ -18,7 +18,6 @@ import {
   SynclineError,
   type Timer,
 } from '@syncline/kernel';
-import { setsLimits } from '../limits.js';
 import { memberBuffer, memberEnd, memberStart } from '../memory/element-row.js';
 import { BlockKind, CheckpointEncoder } from './checkpoint-format.js';
 import type { EngineLimits } from './engine-limits.js';
@@ -30,6 +29,10 @@ export const CHECKPOINT_DIRECTORY = 'checkpoint';
 
 /** While clients write, one part of working is followed by four parts of waiting. */
 const REST_RATIO = 4;
+/** How long a slice holds the event loop. Short ones cost writers little: a command waits for one at most. */
+const SLICE_MS = 0.5;
+/** Synced this often, as Redis does: one sync at the end would hold up the log, whose disk it shares. */
+const SYNC_BYTES = 4 * 1024 * 1024;
 /** After a checkpoint that found no room, or was broken by too many changes. */
 const RETRY_MS = 10_000;
 
@@ -205,10 +208,14 @@ export class Checkpoints {
     const { checkpointStepRows: stepRows, checkpointChunkBytes: chunkBytes } = limits;
     const { heap } = state;
     let bytes = 0;
+    let syncedBytes = 0;
     const flush = async () => {
       const chunk = encoder.take();
       bytes += chunk.length;
       if (chunk.length > 0) await files.append(path, chunk);
+      if (bytes - syncedBytes < SYNC_BYTES) return;
+      await files.sync(path);
+      syncedBytes = bytes;
     };
     const walk = () =>
       pin.walk(stepRows, (set, row, dots) => {
@@ -236,7 +243,7 @@ export class Checkpoints {
     turns.commitNow(); // a pin is walked between turns
     let isMore = true;
     let usedMs = 0;
-    while (isMore && usedMs < setsLimits.turnTimeMs.value && encoder.readyBytes < chunkBytes) {
+    while (isMore && usedMs < SLICE_MS && encoder.readyBytes < chunkBytes) {
       isMore = step();
       usedMs = clock.monotonicMs() - startMs;
     }

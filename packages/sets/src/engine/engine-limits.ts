@@ -12,9 +12,9 @@ export const engineLimits = {
   pinBytesMax: setsLimits.pinBytesMax.value,
   turnMembersMax: setsLimits.turnMembersMax.value,
   /** Elements of a checkpoint between two looks at the clock. */
-  checkpointStepRows: 256,
+  checkpointStepRows: 128,
   /** Bytes of a checkpoint that are handed to the disk at once. */
-  checkpointChunkBytes: 1024 * 1024,
+  checkpointChunkBytes: 256 * 1024,
 };
 
 export type EngineLimits = Readonly<Record<keyof typeof engineLimits, number>>;

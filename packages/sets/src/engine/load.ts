@@ -40,12 +40,10 @@ import type { SetsState } from './sets-state.js';
 import { RecordKind } from './turns.js';
 
 const LOG_DIRECTORY = 'log';
-/** Read at once from a checkpoint: some milliseconds of work, after which others run. */
+/** Read at once from a checkpoint. */
 const CHUNK_BYTES = 128 * 1024;
-/** Records of the log up to this size are replayed at once. */
-const RECORD_BYTES_AT_ONCE = 256 * 1024;
-/** Of a larger one, steps between which others run: 512 members each. */
-const STEPS_PER_SLICE = 8;
+/** How long loading holds the event loop. A step takes about a millisecond, and twenty times that at the very start. */
+const SLICE_MS = 4;
 
 export interface LoadDeps {
   readonly state: SetsState;
@@ -96,14 +94,11 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
   const checkpointBytes =
     number === 0 ? 0 : ((await files.stat(checkpointPath(number)))?.bytes ?? 0);
   const totalBytes = checkpointBytes + (await logBytes(files));
-  const nextTurn = () => new Promise<void>((resolve) => clock.defer(resolve));
+  const slices = new LoadSlices(clock);
   let takenMs = 0;
   if (number > 0) {
-    const progress = async (bytes: number) => {
-      deps.onProgress(bytes, totalBytes);
-      await nextTurn();
-    };
-    const header = await loadCheckpoint({ state, files, progress }, identity, number);
+    const progress = (bytes: number) => deps.onProgress(bytes, totalBytes);
+    const header = await loadCheckpoint({ state, files, slices, progress }, identity, number);
     takenMs = header.takenMs;
   }
   let replayed = 0;
@@ -126,14 +121,10 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
         if (kind === RecordKind.repair) return repairs.part(body);
         if (kind === RecordKind.repairEnd) return repairs.end(body);
         repairs.abandon();
-        const operations = replay(state, kind, body, onOperation);
-        if (body.length > RECORD_BYTES_AT_ONCE) return runInSlices(operations, nextTurn);
-        for (const _ of operations);
-        return undefined;
+        return slices.run(replay(state, kind, body, onOperation));
       },
       onProgress: (readBytes) => {
         deps.onProgress(checkpointBytes + readBytes, totalBytes);
-        return nextTurn();
       },
     },
   );
@@ -173,15 +164,38 @@ function* replay(
   for (const operation of decodeOperations(body)) {
     yield* applyOperation(state, operation);
     onOperation(operation, body);
+    yield;
   }
   state.settleTurn();
 }
 
-async function runInSlices(steps: Iterable<void>, nextTurn: () => Promise<void>): Promise<void> {
-  let count = 0;
-  for (const _ of steps) {
-    count += 1;
-    if (count % STEPS_PER_SLICE === 0) await nextTurn();
+/** Lets others run between the steps of loading. */
+class LoadSlices {
+  readonly #clock: Clock;
+  #startMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Undefined: all steps are done. */
+  run(steps: Iterator<void>): Promise<void> | undefined {
+    return this.#runSlice(steps) ? undefined : this.#goOn(steps);
+  }
+
+  async #goOn(steps: Iterator<void>): Promise<void> {
+    for (let isOver = false; !isOver; ) {
+      await new Promise<void>((resolve) => this.#clock.defer(resolve));
+      this.#startMs = this.#clock.monotonicMs();
+      isOver = this.#runSlice(steps);
+    }
+  }
+
+  /** True when all steps are done. */
+  #runSlice(steps: Iterator<void>): boolean {
+    while (steps.next().done !== true)
+      if (this.#clock.monotonicMs() - this.#startMs >= SLICE_MS) return false;
+    return true;
   }
 }
 
@@ -198,7 +212,8 @@ class OwnKeeper {
 
   see({ actor, base, count, start, end }: Operation, body: Uint8Array): void {
     if (actor !== this.#actor) return;
-    this.operations.push({ encoded: body.slice(start, end), base, last: base + count - 1 });
+    const encoded = new Uint8Array(body.subarray(start, end));
+    this.operations.push({ encoded, base, last: base + count - 1 });
     this.#bytes += end - start;
     while (this.#bytes > setsLimits.refillBytesMax.value)
       this.#bytes -= this.operations.shift()?.encoded.length ?? 0;
@@ -215,23 +230,31 @@ async function logBytes(files: Files): Promise<number> {
 interface CheckpointReader {
   readonly state: SetsState;
   readonly files: Files;
-  progress(bytes: number): Promise<void>;
+  readonly slices: LoadSlices;
+  progress(bytes: number): void;
 }
 
 async function loadCheckpoint(
-  { state, files, progress }: CheckpointReader,
+  { state, files, slices, progress }: CheckpointReader,
   identity: Identity,
   number: number,
 ): Promise<CheckpointHeader> {
   const path = checkpointPath(number);
   const loader = new CheckpointLoader(state, identity, path, number);
   const decoder = new CheckpointDecoder(path, loader);
+  const read = (offset: number) => {
+    const chunk = files.readAt(path, offset, CHUNK_BYTES);
+    chunk.catch(() => {}); // it may be abandoned; who awaits it gets the error
+    return chunk;
+  };
+  let ahead = read(0);
   for (let offset = 0; ; ) {
-    const chunk = await files.readAt(path, offset, CHUNK_BYTES);
+    const chunk = await ahead;
     if (chunk.length === 0) break;
-    decoder.push(chunk);
     offset += chunk.length;
-    await progress(offset);
+    ahead = read(offset); // the disk works while elements are added
+    await slices.run(decoder.push(chunk));
+    progress(offset);
   }
   decoder.finish();
   return loader.found();

@@ -119,10 +119,23 @@ export class SetTable {
     this.#touched.clear();
   }
 
+  /** How many watchers this turn has touched so far, for `untouch`. */
+  get touchedCount(): number {
+    return this.#touched.size;
+  }
+
+  /** The members are again what they were when `count` watchers were touched. */
+  untouch(count: number): void {
+    if (this.#touched.size <= count) return;
+    for (const watcher of [...this.#touched].slice(count)) {
+      watcher.isTouched = false;
+      this.#touched.delete(watcher);
+    }
+  }
+
   /** The members are what they were before the turn. */
   turnUndone(): void {
-    for (const watcher of this.#touched) watcher.isTouched = false;
-    this.#touched.clear();
+    this.untouch(0);
   }
 
   watch(watcher: Watcher, list: ByteList, index: number): void {
@@ -167,7 +180,7 @@ export class SetTable {
     const words = this.#locate(list, index);
     const row = this.#names.insert(words, list, index);
     const slot = this.#freeSlots.pop() ?? this.#sets.length;
-    const name = list.bytes(index).slice();
+    const name = new Uint8Array(list.bytes(index)); // slice of a Buffer would be no copy
     const set = new SetEntry(name, positionOf(words), slot, new MemberTable(this.#heap));
     this.#sets[slot] = set;
     this.#nameBytes += name.length;

@@ -52,6 +52,8 @@ export class SetsState {
   #undo = new Int32Array(UNDO_FIRST * UNDO_WORDS);
   #undoLength = 0;
   #operationStart = 0;
+  /** Watchers that the turn had touched when the running operation began. */
+  #touchedBefore = 0;
   /** Our own counter before the turn; -1 when the turn has not moved it. */
   #ownCounterBefore = -1;
   /** The counters of other actors that the turn has moved, before it. */
@@ -127,6 +129,7 @@ export class SetsState {
 
   startOperation(): void {
     this.#operationStart = this.#undoLength;
+    this.#touchedBefore = this.sets.touchedCount;
   }
 
   /** To be called before a row changes. True when the running operation has touched it before. */
@@ -207,6 +210,7 @@ export class SetsState {
   /** Takes back what the running operation has changed; neither digest nor version know of it yet. */
   abandonOperation(): void {
     this.#revertTo(this.#operationStart);
+    this.sets.untouch(this.#touchedBefore);
   }
 
   // The end of a turn.
@@ -250,13 +254,15 @@ export class SetsState {
 
   /** Adds an element as a checkpoint has it. Without `isNew` it may be there already, with other dots. */
   load(set: SetEntry, list: ByteList, index: number, words: DotWords, isNew: boolean): void {
-    let row = 0;
     if (isNew) {
       this.#hash.write(list.view, list.start(index), list.end(index), this.#position);
-      row = set.table.insert(this.#position, list, index);
-    } else {
-      row = this.findOrInsert(set, list, index);
+      const added = set.table.insert(this.#position, list, index);
+      if (words.actor === SEVERAL_DOTS) this.digest.addAll(this.several.read(words));
+      else this.digest.add(words.actor, words.high, words.low);
+      this.write(set, added, words);
+      return;
     }
+    const row = this.findOrInsert(set, list, index);
     const before = this.#dotsOf(row);
     const added = this.several.read(words);
     this.digest.addAll(added);

@@ -14,6 +14,7 @@ import {
 import type { SetsState } from '../engine/sets-state.js';
 import type { LoopShare, Turns } from '../engine/turns.js';
 import { setsLimits } from '../limits.js';
+import type { PullCounts } from '../sets.js';
 import type { PullLimits } from './pull-limits.js';
 import type { OfferMessage, PullMessage } from './pull-messages.js';
 import { PullSchedule, type PullTrigger } from './pull-schedule.js';
@@ -52,16 +53,17 @@ type Outcome =
   | 'failed'
   | 'aborted';
 
-/** How the last pull from a peer ended. */
+type GrowingCounts = { -readonly [Key in keyof PullCounts]: PullCounts[Key] };
+
+/** How a pull ended. */
 export interface PullReport {
-  readonly peer: number;
   readonly trigger: PullTrigger;
   readonly outcome: Outcome;
   /** Wall clock. */
   readonly endedAtMs: number;
   readonly tookMs: number;
-  /** Received in it, without framing. */
-  readonly receivedBytes: number;
+  /** In both directions, without framing. */
+  readonly bytes: number;
 }
 
 interface Current {
@@ -72,16 +74,15 @@ interface Current {
   end: Outcome | undefined;
   /** Messages so far. */
   received: number;
-  receivedBytes: number;
   wake: () => void;
 }
 
 export class Pulls {
   readonly #deps: PullsDeps;
   readonly #schedule: PullSchedule;
+  readonly #counts = new Map<number, GrowingCounts>();
   /** Peers whose symbols did not decode: they are asked for a listing. */
   readonly #wantsListing = new Set<number>();
-  readonly #reports = new Map<number, PullReport>(); // by peer
   #current: Current | undefined;
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
@@ -106,12 +107,13 @@ export class Pulls {
     return this.#schedule.divergedPeers;
   }
 
-  get reports(): readonly PullReport[] {
-    return [...this.#reports.values()];
+  get counts(): readonly PullCounts[] {
+    return [...this.#counts.values()].map((counts) => ({ ...counts }));
   }
 
-  get peer(): number | undefined {
-    return this.#current?.peer;
+  /** A message of a pull of this node was sent or received. */
+  countBytes(peer: number, bytes: number): void {
+    this.#countsOf(peer).bytes += bytes;
   }
 
   peerUp(peer: number): void {
@@ -135,10 +137,9 @@ export class Pulls {
   }
 
   /** Throws `invalid-argument` for what no honest peer sends; the pull has ended then. */
-  receive(peer: number, message: PullMessage, bytes: number): void {
+  receive(peer: number, message: PullMessage): void {
     const current = this.#current;
     if (current?.peer !== peer || current.puller.session !== message.session) return;
-    current.receivedBytes += bytes;
     try {
       current.puller.receive(message);
     } catch (thrown) {
@@ -155,6 +156,19 @@ export class Pulls {
     this.#timer?.cancel();
     this.#endEarly('aborted');
     await this.#running;
+  }
+
+  #countsOf(peer: number): GrowingCounts {
+    const counts = this.#counts.get(peer) ?? {
+      peer,
+      count: 0,
+      bytes: 0,
+      added: 0,
+      dropped: 0,
+      last: undefined,
+    };
+    this.#counts.set(peer, counts);
+    return counts;
   }
 
   #endEarly(outcome: Outcome): void {
@@ -195,6 +209,7 @@ export class Pulls {
   async #pull(peer: number, trigger: PullTrigger): Promise<void> {
     const { clock, metrics, turns } = this.#deps;
     const startMs = clock.monotonicMs();
+    const startBytes = this.#countsOf(peer).bytes;
     turns.commitNow(); // a pin is taken between turns
     const { state, limits } = this.#deps;
     this.#session = (this.#session + 1) >>> 0 || 1;
@@ -209,7 +224,6 @@ export class Pulls {
       stop: new AbortController(),
       end: undefined,
       received: 0,
-      receivedBytes: 0,
       wake: () => {},
     };
     this.#current = current;
@@ -230,9 +244,10 @@ export class Pulls {
     metrics.add('syncline_sets_pulls_total', 1, { trigger, outcome });
     const tookMs = clock.monotonicMs() - startMs;
     metrics.observe('syncline_sets_pull_seconds', tookMs / 1000);
-    const { receivedBytes } = current;
-    const endedAtMs = clock.nowMs();
-    this.#reports.set(peer, { peer, trigger, outcome, endedAtMs, tookMs, receivedBytes });
+    const counts = this.#countsOf(peer);
+    counts.count += 1;
+    const bytes = counts.bytes - startBytes;
+    counts.last = { trigger, outcome, endedAtMs: clock.nowMs(), tookMs, bytes };
     metrics.add('syncline_sets_pull_symbols_total', puller.symbolsCount);
     if (outcome === 'diverged') this.#reportDivergence(peer, puller);
     this.#ended(peer, trigger, outcome);
@@ -291,9 +306,12 @@ export class Pulls {
         else return step;
       }
       repair ??= await repairs.begin('small', stop.signal);
-      const counts = await this.#apply(puller, repair);
-      this.#deps.metrics.add('syncline_sets_pull_dots_total', counts.added, { kind: 'added' });
-      this.#deps.metrics.add('syncline_sets_pull_dots_total', counts.dropped, { kind: 'dropped' });
+      const { added, dropped } = await this.#apply(puller, repair);
+      this.#deps.metrics.add('syncline_sets_pull_dots_total', added, { kind: 'added' });
+      this.#deps.metrics.add('syncline_sets_pull_dots_total', dropped, { kind: 'dropped' });
+      const counts = this.#countsOf(current.peer);
+      counts.added += added;
+      counts.dropped += dropped;
       return 'applied';
     } finally {
       await repair?.abandon();

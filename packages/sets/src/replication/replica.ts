@@ -35,10 +35,11 @@ import { setsLimits } from '../limits.js';
 import { decodeOperations } from '../operation/decode-operations.js';
 import type { Operation } from '../operation/operation.js';
 import type { OperationWriter } from '../operation/operation-writer.js';
+import type { PullCounts } from '../sets.js';
 import { CommittedTurns, type OwnOperations } from './committed-turns.js';
 import { type PullLimits, pullLimits } from './pull-limits.js';
 import { decodePull, encodePull, MessageKind, type PullMessage } from './pull-messages.js';
-import { type PullReport, Pulls } from './pulls.js';
+import { Pulls } from './pulls.js';
 import type { Repairs } from './repairs.js';
 import { ServedPulls } from './served-pulls.js';
 
@@ -169,8 +170,8 @@ export class Replica implements ChannelHandler, TurnFollower {
     return this.#pulls.divergedPeers;
   }
 
-  get pullReports(): readonly PullReport[] {
-    return this.#pulls.reports;
+  get pullCounts(): readonly PullCounts[] {
+    return this.#pulls.counts;
   }
 
   peers(): readonly PeerStatus[] {
@@ -229,7 +230,10 @@ export class Replica implements ChannelHandler, TurnFollower {
     if (message.kind === 'open') this.#served.open(peer, message);
     else if (message.kind === 'more') this.#served.more(peer, message);
     else if (message.kind === 'done') this.#served.done(peer, message);
-    else this.#pulls.receive(peer, message, body.length);
+    else {
+      this.#pulls.countBytes(peer, body.length);
+      this.#pulls.receive(peer, message);
+    }
   }
 
   peerUp(peer: number, version: VersionVector): void {
@@ -288,8 +292,11 @@ export class Replica implements ChannelHandler, TurnFollower {
 
   #send(peer: number, message: PullMessage): boolean {
     const body = encodePull(message);
-    this.#deps.metrics.add('syncline_sets_pull_bytes_total', body.length, { kind: message.kind });
-    return this.#channel.send(peer, MessageKind[message.kind], body);
+    const { kind } = message;
+    this.#deps.metrics.add('syncline_sets_pull_bytes_total', body.length, { kind });
+    if (kind === 'open' || kind === 'more' || kind === 'done')
+      this.#pulls.countBytes(peer, body.length);
+    return this.#channel.send(peer, MessageKind[kind], body);
   }
 
   /** Goes on with operations of peers that wait: in a later turn, or after a while. */

@@ -1,5 +1,5 @@
 // Whole nodes over a mesh in memory: what one has missed the others give it, and what that means to clients.
-import { roughLink } from '@syncline/kernel/testing';
+import { calmLink, roughLink } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { CrashPlan, type CrashPoint, crashPointsAt } from '../engine/testing/crash-plan.js';
 import { Talk } from '../testing/talk.js';
@@ -125,7 +125,7 @@ test('a start counts as caught up after its first pull, or after 10 seconds with
     expect(clock.monotonicMs() - startMs).toBeGreaterThan(9_900);
     expect(clock.monotonicMs() - startMs).toBeLessThan(10_100);
     await nodes.add(1, 'a');
-    nodes.simulation.network.adjust({ delayMs: 200 });
+    nodes.simulation.network.adjust({ ...calmLink, delayMs: 20 });
     await nodes.start(2);
     expect(isCaughtUp(2)).toBe(false);
     await nodes.until(() => isCaughtUp(2) === true);

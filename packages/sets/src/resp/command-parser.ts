@@ -62,6 +62,7 @@ export class CommandParser {
   readonly #gathered = new GatheredBytes();
   #failure: ProtocolFailure | undefined;
   #chunk: Uint8Array = NO_BYTES;
+  #isBorrowed = false;
   /** Up to here the chunk was read or gathered. */
   #chunkRead = 0;
   #isGathering = false;
@@ -108,9 +109,18 @@ export class CommandParser {
     return this.#chunkRead === this.#chunk.length;
   }
 
-  /** Its bytes must stay as they are until all of it is read. Only when the chunk before it is. */
-  feed(chunk: Uint8Array): void {
+  /** Only when the chunk before it is read. `isBorrowed`: call `keepRest` before its bytes change. */
+  feed(chunk: Uint8Array, isBorrowed = false): void {
     this.#chunk = chunk;
+    this.#chunkRead = 0;
+    this.#isBorrowed = isBorrowed;
+  }
+
+  /** Copies what is not read of a borrowed chunk. */
+  keepRest(): void {
+    if (!this.#isBorrowed) return;
+    this.#isBorrowed = false;
+    this.#chunk = new Uint8Array(this.#chunk.subarray(this.#chunkRead));
     this.#chunkRead = 0;
   }
 
@@ -169,7 +179,7 @@ export class CommandParser {
     this.#wordsLeft = 0;
     this.#wordBytes = UNKNOWN;
     this.#goOn(position);
-    this.args.reset(buffer);
+    this.args.reset(buffer, this.#isBorrowed && !this.#isGathering);
   }
 
   /** `more`: the bytes end before the command does. Call it again with more of them behind the same ones. */
@@ -281,7 +291,7 @@ export class CommandParser {
       return this.#fail('unbalanced-quotes');
     this.#goOn(lineEnd + 1);
     if (args.length === 0) {
-      args.reset(buffer);
+      args.reset(buffer, this.#isBorrowed && !this.#isGathering);
       return 'skipped';
     }
     return isHttp(args) ? this.#fail('http-request') : 'command';

@@ -5,8 +5,8 @@
 import type { Clock } from '@syncline/kernel';
 import { setsLimits } from '../limits.js';
 
-/** Asking the clock costs as much as a tenth of a command. */
-const COMMANDS_PER_LOOK = 4;
+/** Asking the clock costs as much as a tenth of a command. Those that walk sets or are large count for more. */
+const COMMANDS_PER_LOOK = 16;
 /** 1 KiB of arguments and reply weighs like another command. */
 const WEIGHT_SHIFT = 10;
 

@@ -111,10 +111,10 @@ describe('order and chunks', () => {
       clock.now += 0.6;
       reply.simple('OK');
     });
-    client.send('WORK\r\n'.repeat(20));
-    expect(rig.ran.length).toBe(4);
+    client.send('WORK\r\n'.repeat(40));
+    expect(rig.ran.length).toBe(16);
     clock.endTurn();
-    expect(rig.ran.length).toBe(8);
+    expect(rig.ran.length).toBe(32);
   });
 
   test('after one command that has walked sets for so long, too', () => {

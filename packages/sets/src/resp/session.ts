@@ -9,7 +9,7 @@
 // S5   Replies leave when their turn is in the log. If it was undone, what has read or changed sets since its first
 //      change becomes an error.
 // S10  Reading stops above a limit of unsent replies; a client that takes too few is cut.
-import type { Clock, Metrics, SynclineError } from '@syncline/kernel';
+import { assert, type Clock, type Metrics, type SynclineError } from '@syncline/kernel';
 import type { CommandContext } from '../commands/command.js';
 import type { Dispatch } from '../commands/dispatch.js';
 import type { ServerFacts } from '../commands/server-facts.js';
@@ -110,10 +110,11 @@ export class Session implements RespSession, TurnMember {
 
   push(chunk: Uint8Array): Promise<void> | undefined {
     if (this.#isEnding || this.#isInputClosed) return undefined;
-    if (this.#parser.isChunkRead && this.#chunks.length === 0) this.#parser.feed(chunk);
-    else this.#chunks.push(chunk);
+    if (this.#parser.isChunkRead && this.#chunks.length === 0) this.#parser.feed(chunk, true);
+    else this.#chunks.push(new Uint8Array(chunk));
     if (this.#pause === undefined) this.#work();
     if (this.#isInputRead) return undefined;
+    this.#parser.keepRest();
     this.#pushed ??= deferred();
     return this.#pushed.promise;
   }
@@ -225,13 +226,14 @@ export class Session implements RespSession, TurnMember {
         return undefined;
       }
       this.#deadlines.commandBegins(nowMs);
-      const start = writer.length;
+      const mark = writer.mark(); // a command may end the turn, and then the replies before it have left
       client.hasUsedSets = false;
       const answer = dispatch(this.#context);
       if (answer !== undefined) {
-        this.#waitFor(answer, writer.mark() - (writer.length - start));
+        this.#waitFor(answer, mark);
         return 'command';
       }
+      const start = writer.startOf(mark);
       const bytes = parser.commandBytes + writer.length - start;
       this.#answered(start);
       if (this.#isEnding) return undefined;
@@ -277,6 +279,7 @@ export class Session implements RespSession, TurnMember {
 
   #waitFor(answer: Promise<void>, mark: number): void {
     const { clock, metrics, turns, onBug } = this.#deps;
+    assert(!this.#context.args.isBorrowed, 'a command that waits has its own bytes');
     const startMs = clock.monotonicMs();
     answer.then(
       () => {

@@ -118,7 +118,7 @@ async function readCheckpoint(
     end: () => undefined,
   });
   const { bytes = 0 } = (await files.stat(path)) ?? {};
-  decoder.push(await files.readAt(path, 0, bytes));
+  for (const _ of decoder.push(await files.readAt(path, 0, bytes)));
   decoder.finish();
 }
 

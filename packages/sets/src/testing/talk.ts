@@ -49,7 +49,7 @@ export class Talk {
     const answered = new Promise<void>((resolve) => {
       this.#listener = resolve;
     });
-    void this.#session.push(encodeCommand(words));
+    this.#push(encodeCommand(words));
     if (this.#output.length === start) await Promise.race([answered, this.#ended]);
     this.#listener = undefined;
     if (this.#output.length === start)
@@ -57,10 +57,16 @@ export class Talk {
     return this.#output.slice(start);
   }
 
+  /** The bytes are only lent, as by a socket. */
+  #push(chunk: Uint8Array): void {
+    void this.#session.push(chunk);
+    chunk.fill(0xff);
+  }
+
   /** Sends all commands at once, and QUIT; gives every byte but the answer to that. */
   async all(commands: readonly (readonly string[])[]): Promise<string> {
     const chunk = Buffer.concat([...commands, ['QUIT']].map(encodeCommand));
-    void this.#session.push(chunk);
+    this.#push(chunk);
     await this.#ended;
     this.leave();
     return this.#output.slice(0, -'+OK\r\n'.length);

@@ -158,18 +158,44 @@ function storedTable<V, Ver>(
   return sealed === undefined ? StoredTable.empty(schema.keyGroups) : decodeTable(schema, sealed);
 }
 
+/** Compares one stored group with what the table says about it. Throws `corrupt`. */
+export async function checkGroup<V, Ver>(
+  schema: StateSchema<V, Ver>,
+  keys: StoredKeys,
+  view: StorageReads,
+  group: number,
+): Promise<void> {
+  const sealed = view.get(keys.table);
+  if (sealed === undefined) return;
+  const seen = StoredTable.empty(schema.keyGroups);
+  for await (const batch of view.range(keys.group(group)).batches()) {
+    for (const { key, value } of batch) {
+      seen.add(group, openEntry(schema, keys, key, value).checksum);
+    }
+  }
+  compareGroup(schema, decodeTable(schema, sealed), seen, group);
+}
+
 function checkTable<V, Ver>(
   schema: StateSchema<V, Ver>,
   table: StoredTable,
   seen: StoredTable,
 ): void {
-  for (let group = 0; group < schema.keyGroups; group += 1) {
-    const isEqual =
-      table.counts[group] === seen.counts[group] && table.sums[group] === seen.sums[group];
-    if (isEqual) continue;
-    const show = ({ counts, sums }: StoredTable) =>
-      `${counts[group]} entries with checksums that add up to ${sums[group]}`;
-    const source = `key group ${group} of state "${schema.uid}"`;
-    throw corrupt(source, { offset: 0, expected: show(table), found: show(seen) });
-  }
+  for (let group = 0; group < schema.keyGroups; group += 1)
+    compareGroup(schema, table, seen, group);
+}
+
+function compareGroup<V, Ver>(
+  schema: StateSchema<V, Ver>,
+  table: StoredTable,
+  seen: StoredTable,
+  group: number,
+): void {
+  const isEqual =
+    table.counts[group] === seen.counts[group] && table.sums[group] === seen.sums[group];
+  if (isEqual) return;
+  const show = ({ counts, sums }: StoredTable) =>
+    `${counts[group]} entries with checksums that add up to ${sums[group]}`;
+  const source = `key group ${group} of state "${schema.uid}"`;
+  throw corrupt(source, { offset: 0, expected: show(table), found: show(seen) });
 }

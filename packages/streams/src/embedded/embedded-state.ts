@@ -4,16 +4,14 @@
 // of all states of the store in one batch, so after a crash each is as it was at the same flush.
 import { assert, createSystemClock, type Storage, StorageBatch } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
-import { ByteReader } from '../snapshot/byte-reader.js';
 import { runInSlices, type Turns } from '../state/cells.js';
 import { createBackend } from '../state/create-backend.js';
-import { type Key, readKey } from '../state/key.js';
 import type { BackendOf, StateDescription, StateStore } from '../state/state-backend.js';
 import { corrupt } from '../state/state-error.js';
 import { createSchema, type StateSchema } from '../state/state-schema.js';
 import { CacheBudget, type EmbeddedCell } from './cell-cache.js';
 import { EmbeddedCells, type Replacement, type StoredState } from './embedded-cells.js';
-import { decodeTable, StoredKeys, StoredTable } from './stored-layout.js';
+import { decodeTable, readTombstones, StoredKeys, StoredTable } from './stored-layout.js';
 import type { WriteBack } from './write-back.js';
 
 export interface EmbeddedStateOptions {
@@ -152,15 +150,7 @@ class StorageState implements EmbeddedState {
       return { table: StoredTable.empty(schema.keyGroups), tombstones: new Map() };
     }
     const table = decodeTable(schema, sealed);
-    const tombstones = new Map<Key, unknown>();
-    const source = `a tombstone of state "${schema.uid}"`;
-    for await (const batch of this.#storage.range(keys.tombstones).batches()) {
-      for (const { key: storageKey, value } of batch) {
-        const keyBytes = storageKey.subarray(keys.tombstones.from.length);
-        const key = readKey(new ByteReader(source, keyBytes), keyBytes.length);
-        tombstones.set(key, schema.versions.read(new ByteReader(source, value)));
-      }
-    }
+    const tombstones = await readTombstones(this.#storage, schema, keys);
     return { table, tombstones };
   }
 }

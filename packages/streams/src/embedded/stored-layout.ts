@@ -9,11 +9,11 @@
 // written in the same batch as the entries, so whoever reads a whole group notices.
 //
 // X24  A damaged entry is `corrupt` when it is read, and a missing one when the state is read whole.
-import { crc32, type StorageBatch } from '@syncline/kernel';
+import { crc32, type StorageBatch, type StorageReads } from '@syncline/kernel';
 import { ByteReader } from '../snapshot/byte-reader.js';
 import { ByteWriter } from '../snapshot/byte-writer.js';
 import { entryChecksum, type ReadEntry, readEntry } from '../snapshot/entry.js';
-import { KEY_HASH, type Key, keyGroupOf, showKey, writeKey } from '../state/key.js';
+import { KEY_HASH, type Key, keyGroupOf, readKey, showKey, writeKey } from '../state/key.js';
 import { incompatible, tooNew } from '../state/state-error.js';
 import type { StateSchema } from '../state/state-schema.js';
 
@@ -67,6 +67,14 @@ export class StoredKeys {
     return { storageKey, group };
   }
 
+  /** Where the entries of one group lie. */
+  group(group: number): KeyRange {
+    const from = Buffer.concat([this.entries.from, this.#pathOf(group)]);
+    const to = Uint8Array.from(from);
+    to[to.length - 1] = 0x30; // '0' follows '/'
+    return { from, to };
+  }
+
   /** The group in the storage key of an entry. */
   groupIn(storageKey: Uint8Array): number {
     const start = this.entries.from.length;
@@ -113,6 +121,24 @@ export function putTombstone<V, Ver>(
   const writer = new ByteWriter();
   schema.versions.write(writer, version);
   batch.put(keys.tombstone(key), writer.view());
+}
+
+/** Every stored tombstone of a state. */
+export async function readTombstones<V, Ver>(
+  reads: StorageReads,
+  schema: StateSchema<V, Ver>,
+  keys: StoredKeys,
+): Promise<Map<Key, Ver>> {
+  const tombstones = new Map<Key, Ver>();
+  const source = `a tombstone of state "${schema.uid}"`;
+  for await (const batch of reads.range(keys.tombstones).batches()) {
+    for (const { key: storageKey, value } of batch) {
+      const keyBytes = storageKey.subarray(keys.tombstones.from.length);
+      const key = readKey(new ByteReader(source, keyBytes), keyBytes.length);
+      tombstones.set(key, schema.versions.read(new ByteReader(source, value)));
+    }
+  }
+  return tombstones;
 }
 
 /** Reads a stored entry. Throws `corrupt`, also if it is the entry of another key. */

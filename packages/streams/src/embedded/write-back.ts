@@ -44,6 +44,7 @@ export class WriteBack<V, Ver> {
   #captured: EmbeddedCell<V, Ver>[] = [];
   /** Tells pending changes from captured ones. */
   #layer = 0;
+  #pendingBytes = 0;
 
   constructor(
     schema: StateSchema<V, Ver>,
@@ -59,6 +60,11 @@ export class WriteBack<V, Ver> {
 
   get isEmpty(): boolean {
     return this.#dirty.length === 0;
+  }
+
+  /** Of changes that no capture has taken. */
+  get pendingBytes(): number {
+    return this.#pendingBytes;
   }
 
   changes(): Changes {
@@ -95,6 +101,7 @@ export class WriteBack<V, Ver> {
     if (isCached) budget.count(cellBytes);
     else this.#cache.add(cell, cellBytes);
     cell.costBytes = cellBytes;
+    this.#pendingBytes += (bytes?.length ?? 0) - (isReplaced ? (before.bytes?.length ?? 0) : 0);
     if (!isReplaced) {
       cell.superseded = before;
       this.#dirty.push(cell);
@@ -107,6 +114,7 @@ export class WriteBack<V, Ver> {
     assert(this.#captured.length === 0, 'one capture at a time');
     this.#captured = this.#dirty;
     this.#dirty = [];
+    this.#pendingBytes = 0;
     this.#layer += 1;
   }
 

@@ -21,6 +21,7 @@ const BYTES_MAX = streamsLimits.blockBytesMax.value;
 
 /** A finished block. */
 export interface WrittenBlock {
+  readonly group: number;
   readonly bytes: Uint8Array;
   readonly crc: number;
   readonly entries: number;
@@ -85,7 +86,7 @@ export class BlockWriter {
     const entries = this.#entries;
     this.#payload.dropFirst(length);
     this.#entries = 0;
-    this.#emit({ bytes, crc, entries });
+    this.#emit({ group: this.#group, bytes, crc, entries });
   }
 }
 
@@ -96,6 +97,8 @@ export interface Block {
   readonly entries: number;
   readonly crc: number;
   readonly payload: ByteReader;
+  /** All of it, as it was written. */
+  readonly bytes: Uint8Array;
 }
 
 /** Reads the block that the reader is at, tag included. */
@@ -116,7 +119,8 @@ export function readBlock(reader: ByteReader): Block {
   if (length > BYTES_MAX && entries > 1) {
     reader.fail(`at most ${BYTES_MAX} bytes of entries`, String(length), start);
   }
-  return { section, group, entries, crc, payload: reader.part(start + HEAD_BYTES, end) };
+  const payload = reader.part(start + HEAD_BYTES, end);
+  return { section, group, entries, crc, payload, bytes: reader.view(start, reader.at) };
 }
 
 /**

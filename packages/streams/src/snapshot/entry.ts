@@ -31,6 +31,8 @@ export interface ReadEntry<V, Ver> extends Entry<V, Ver> {
 }
 
 const TOMBSTONE = 1;
+/** In segments only: the key has neither a value nor a tombstone any more. */
+export const REMOVED = 2;
 const NO_BYTES = new Uint8Array(0);
 
 /** Appends an entry. Throws `bad-record` or `limit-exceeded` if the codec refuses the value. */
@@ -48,6 +50,14 @@ export function writeEntry<V, Ver>(
   schema.versions.write(writer, version);
   writer.varint(encoded.length);
   writer.bytes(encoded);
+}
+
+/** Appends that a key was removed: what a segment says where a snapshot says nothing. */
+export function writeRemoval(writer: ByteWriter, key: Key): void {
+  writer.u8(REMOVED);
+  const keyStart = writer.beginSized();
+  writeKey(writer, key);
+  writer.endSized(keyStart);
 }
 
 export function encodeValue<V, Ver>(schema: StateSchema<V, Ver>, key: Key, value: V): Uint8Array {

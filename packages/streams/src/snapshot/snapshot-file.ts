@@ -71,15 +71,7 @@ export class SnapshotWriter<V, Ver> {
 
   finish(): Uint8Array {
     this.blocks.finish();
-    const blocks = this.#parts.length - 1;
-    this.#blockCrcs.u64(blocks);
-    this.#blockCrcs.u64(this.#entries);
-    const end = new ByteWriter();
-    end.u8(END_TAG);
-    end.u64(blocks);
-    end.u64(this.#entries);
-    end.u32(crc32(this.#blockCrcs.view()));
-    this.#push(end.copy());
+    this.#push(encodeSnapshotEnd(this.#blockCrcs, this.#entries));
     const snapshot = new Uint8Array(this.#bytes);
     let at = 0;
     for (const part of this.#parts) {
@@ -117,15 +109,33 @@ function encodeHeader<V, Ver>(schema: StateSchema<V, Ver>, isPartial: boolean): 
     keyGroups,
     hash: KEY_HASH,
   };
+  return encodeSnapshotStart(header, isPartial ? SOME_KEYS_ONLY : 0);
+}
+
+/** What a file begins with. */
+export function encodeSnapshotStart(header: unknown, flags: number): Uint8Array {
   const json = Buffer.from(JSON.stringify(header));
   const writer = new ByteWriter();
   writer.utf8(MAGIC);
   writer.u16(FORMAT);
-  writer.u16(isPartial ? SOME_KEYS_ONLY : 0);
+  writer.u16(flags);
   writer.u32(json.length);
   writer.bytes(json);
   writer.u32(crc32(writer.view()));
   return writer.copy();
+}
+
+/** What a file ends with. `blockCrcs` holds the checksums of all blocks. */
+export function encodeSnapshotEnd(blockCrcs: ByteWriter, entries: number): Uint8Array {
+  const blocks = blockCrcs.length / 4;
+  blockCrcs.u64(blocks);
+  blockCrcs.u64(entries);
+  const end = new ByteWriter();
+  end.u8(END_TAG);
+  end.u64(blocks);
+  end.u64(entries);
+  end.u32(crc32(blockCrcs.view()));
+  return end.copy();
 }
 
 /** Reads a snapshot: the header at once, the rest block by block. */
@@ -182,10 +192,17 @@ export class SnapshotReader {
   }
 
   *#blocks(): Generator<Block, void> {
+    for (const block of this.blocks()) {
+      if (block.section !== 0) block.payload.fail('section 0', String(block.section));
+      yield block;
+    }
+  }
+
+  /** The blocks of all sections. The file is sound only once this has ended without a throw. */
+  *blocks(): Generator<Block, void> {
     const reader = this.#reader;
     while (reader.left > 0 && reader.view(reader.at, reader.at + 1)[0] === BLOCK_TAG) {
       const block = readBlock(reader);
-      if (block.section !== 0) block.payload.fail('section 0', String(block.section));
       this.#blockCrcs.u32(block.crc);
       this.#entries += block.entries;
       yield block;

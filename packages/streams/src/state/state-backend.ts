@@ -19,29 +19,40 @@ export interface AggregateDescription<V> {
   readonly kind: 'aggregate';
   readonly codec: Codec<V>;
   readonly versions: VersionType<undefined>;
+  readonly migrateFrom?: readonly Codec<V>[];
 }
 
 export interface VersionedDescription<V, Ver extends Version> {
   readonly kind: 'versioned';
   readonly codec: Codec<V>;
   readonly versions: VersionType<Ver>;
+  readonly migrateFrom?: readonly Codec<V>[];
 }
 
 export type StateDescription =
   | AggregateDescription<unknown>
   | VersionedDescription<unknown, Version>;
 
+export interface StateOptions<V> {
+  /** In a pipeline: codecs that may have written the state before. It is then written again with the new one. */
+  readonly migrateFrom?: readonly Codec<V>[];
+}
+
 /** Describes a state of counts, sums and the like. */
-export function aggregate<V>(codec: Codec<V>): AggregateDescription<V> {
-  return { kind: 'aggregate', codec, versions: noVersions };
+export function aggregate<V>(
+  codec: Codec<V>,
+  options: StateOptions<V> = {},
+): AggregateDescription<V> {
+  return { kind: 'aggregate', codec, versions: noVersions, ...options };
 }
 
 /** Describes a state that keeps the newest value of each key. */
 export function versioned<V, Kind extends VersionKind>(
   codec: Codec<V>,
   versionKind: Kind,
+  options: StateOptions<V> = {},
 ): VersionedDescription<V, VersionOf<Kind>> {
-  return { kind: 'versioned', codec, versions: versionsOf(versionKind) };
+  return { kind: 'versioned', codec, versions: versionsOf(versionKind), ...options };
 }
 
 /**

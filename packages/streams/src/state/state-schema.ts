@@ -16,15 +16,28 @@ export interface StateSchema<V, Ver> {
 
 const UID = /^[a-z][a-z0-9-]{0,62}$/;
 
+export function isUid(text: string): boolean {
+  return UID.test(text);
+}
+
 /** Throws `invalid-argument` for a uid, codec or number of key groups that cannot be. */
 export function createSchema(
   uid: string,
-  { kind, codec, versions }: StateDescription,
+  description: StateDescription,
   keyGroups = KEY_GROUPS_DEFAULT,
 ): StateSchema<unknown, unknown> {
-  if (!UID.test(uid)) {
+  if (!isUid(uid)) {
     throw invalid('uid', `uid ${JSON.stringify(uid)} does not match ${UID.source}`);
   }
+  return createStateSchema(uid, description, keyGroups);
+}
+
+/** The same for a state of a pipeline, whose uid is `<operator>/<state>` and has been checked. */
+export function createStateSchema(
+  uid: string,
+  { kind, codec, versions }: StateDescription,
+  keyGroups: number,
+): StateSchema<unknown, unknown> {
   if (codec.id === '' || !Number.isSafeInteger(codec.version) || codec.version < 1) {
     throw invalid('codec', `codec "${codec.id}" needs an id and a whole version from 1`);
   }

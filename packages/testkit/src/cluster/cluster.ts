@@ -21,7 +21,7 @@ export interface ClusterOptions {
   /** Further arguments of `serve`, the same for all or by node id. */
   readonly args?: readonly string[] | ((nodeId: number) => readonly string[]);
   readonly env?: Readonly<Record<string, string>>;
-  /** For each start of a node. Default 20 s. */
+  /** How long a start of a node may go on without any progress. Default 20 s. */
   readonly readyTimeoutMs?: number;
   /** What runs instead of the command line: a program that takes and prints the same. */
   readonly program?: string;

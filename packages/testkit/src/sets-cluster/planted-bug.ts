@@ -113,6 +113,20 @@ const BUGS = {
     edit(REPLICA, 'this.#pulls.want(peer, reason);', 'void [peer, reason];'),
     edit('replication/pull-schedule', "this.wantAny('interval');", ''),
   ),
+  /** T13: a peer runs a remove as a command, on what it holds itself, instead of dropping the dots that were seen. */
+  'sets-remove-as-command': bug(
+    WRONG,
+    edit(
+      'engine/operations',
+      'before.filter(({ actor, counter: c }) => !operation.dropped.has(actor, c))',
+      'before.filter(({ actor, counter: c }) => counter > 0 && !operation.dropped.has(actor, c))',
+    ),
+    edit(
+      'engine/operations',
+      'digest.dropAll(before.filter(({ actor, counter: c }) => operation.dropped.has(actor, c)));',
+      'digest.dropAll(before.filter((dot) => !after.includes(dot)));',
+    ),
+  ),
   /** A repair without its end is replayed. */
   'sets-repair-without-end': bug(
     WRONG,

@@ -66,7 +66,11 @@ export class SimConnection implements Connection {
       life: deps.life,
       taken: () => this.#wakeDrained(),
       finished: () => this.#finish(),
-      arrived: (bytes) => this.#arrivals.offer(bytes),
+      arrived: (bytes) => {
+        const lent = new Uint8Array(bytes);
+        this.#arrivals.offer(lent, true);
+        lent.fill(0xff); // a borrowing reader that keeps them is found out
+      },
       ended: () => this.#peerEnded(),
       broken: (code) => this.#break(code),
     };

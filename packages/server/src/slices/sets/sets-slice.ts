@@ -104,11 +104,16 @@ function conflicting(error: SynclineError, config: ServerConfig): SynclineError 
 }
 
 function statusOf(sets: Sets): SliceStatus {
-  const { health, reason, connections: _, liveDots, ...details } = sets.status();
+  const { health, reason, connections: _, liveDots, replication, ...details } = sets.status();
   const ownHealth = healthOf(health, reason);
+  const { peers: _peers, ...ofPulls } = replication ?? { peers: [] }; // they are in the server's own status
   return {
-    health: ownHealth.kind === 'ready' ? withPeers(ownHealth, details.replication) : ownHealth,
-    details: { ...details, elements: liveDots },
+    health: ownHealth.kind === 'ready' ? withPeers(ownHealth, replication) : ownHealth,
+    details: {
+      ...details,
+      elements: liveDots,
+      ...(replication === undefined ? {} : { replication: ofPulls }),
+    },
   };
 }
 

@@ -159,21 +159,28 @@ function versionFacts({ facts, keyspace }: CommandContext): Facts {
 /** Peers are all equal; Redis's tools find them as slaves. */
 function peerFacts({ replication }: ServerFacts): Facts {
   const peers = replication?.peers() ?? [];
-  return peers.map(
-    (peer, index) =>
-      [
-        `peer${index}`,
-        [
-          `id=${peer.nodeId}`,
-          `address=${peer.address}`,
-          `state=${peer.state}`,
-          `lag_operations=${peer.lagOperations}`,
-          `lag_ms=${Math.round(peer.lagMs)}`,
-          `pending=${peer.pendingOperations}`,
-          `reconnects=${peer.reconnects}`,
-        ].join(','),
-      ] as const,
-  );
+  const pulls = replication?.pulls() ?? [];
+  return peers.map((peer, index) => {
+    const pulled = pulls.find((each) => each.peer === peer.nodeId);
+    const facts = {
+      id: peer.nodeId,
+      address: peer.address,
+      state: peer.state,
+      silent_ms: Math.round(peer.silentMs ?? -1),
+      lag_operations: peer.lagOperations,
+      lag_ms: Math.round(peer.lagMs),
+      unacked: peer.unackedOperations,
+      pending: peer.pendingOperations,
+      retries: peer.retries,
+      reconnects: peer.reconnects,
+      pulls: pulled?.count ?? 0,
+      pull_bytes: pulled?.bytes ?? 0,
+      pull_added: pulled?.added ?? 0,
+      pull_dropped: pulled?.dropped ?? 0,
+    };
+    const text = Object.entries(facts).map(([name, value]) => `${name}=${value}`);
+    return [`peer${index}`, text.join(',')] as const;
+  });
 }
 
 function isReadable(facts: ServerFacts): boolean {

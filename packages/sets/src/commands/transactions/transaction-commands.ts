@@ -146,13 +146,13 @@ function runEach(queued: readonly QueuedCommand[], context: CommandContext): str
   const load = new Load(keyspace, transactionLimits);
   for (const { known, args } of queued) {
     const inner: CommandContext = { ...context, args, patternMeter };
-    known.command.estimate?.(inner, load);
+    known.estimate?.(inner, load);
     if (load.hasTooManyReads) return errorTexts.transactionReadsTooMuch;
     if (load.hasTooManyRemovals) return errorTexts.transactionTooLarge;
     facts.countCommand(known.fullName);
     try {
       // Never a promise: commands that may wait cannot be queued.
-      void known.command.run(inner);
+      void known.run(inner);
     } catch (thrown) {
       if (!(thrown instanceof SynclineError)) throw thrown;
       return thrown.code === 'limit-exceeded'

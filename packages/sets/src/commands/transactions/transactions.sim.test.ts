@@ -45,6 +45,38 @@ test('S5 EXEC does not reveal a change that is not stored', () =>
     expect(await seen).toMatch(/^-MISCONF /);
   }));
 
+test('S5 a command that ends the turn starts the replies that may be refused again', () =>
+  withSets(async (sets, world) => {
+    const text = 'x'.repeat(100); // it must be longer than the two replies behind it
+    world.node.disk.adjust({ isFull: true });
+    const answers = await new Talk(sets).all([
+      ['ECHO', text],
+      ['BGSAVE'],
+      ['SCARD', 'k'],
+      ['SADD', 'k', 'a'],
+    ]);
+    world.node.disk.adjust({ isFull: false });
+    const [, echoed, , card, refused] = answers.split('\r\n');
+    expect([echoed, card]).toEqual([text, ':0']);
+    expect(refused).toMatch(/^-MISCONF /);
+  }));
+
+test('a transaction that is refused and undone does not touch the keys of others', () =>
+  withSets(async (sets) => {
+    const one = new Talk(sets);
+    const other = new Talk(sets);
+    await one.ask('SADD', 'k', 'a');
+    await one.ask('WATCH', 'k', 'l');
+    await other.ask('MULTI');
+    await other.ask('SREM', 'k', 'a');
+    await other.ask('SADD', 'l', ...largeMembers('a', 40));
+    await other.ask('SADD', 'l', ...largeMembers('b', 40));
+    expect(await other.ask('EXEC')).toBe(tooLarge);
+    await one.ask('MULTI');
+    await one.ask('SCARD', 'k');
+    expect(await one.ask('EXEC')).toBe('*1\r\n:1\r\n');
+  }));
+
 test('a new dot for a member that was there does not touch a watched key', () =>
   withSets(async (sets) => {
     const one = new Talk(sets);

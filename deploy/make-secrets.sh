@@ -1,0 +1,57 @@
+#!/bin/sh
+# Makes everything a cluster needs to listen beyond loopback: a private certificate authority, one server
+# certificate for all nodes, the bearer token, the RESP password and the mesh secret.
+#
+#   make-secrets.sh DIR NAME...     NAME is a host name or an address that clients and peers use
+#
+# Files that exist are kept, so a second run changes nothing. To renew the certificate (it is valid for
+# 825 days), delete server.pem and run the script again with the same names. Keep ca.key somewhere else:
+# no node needs it.
+set -eu
+
+if [ $# -lt 2 ]; then
+  echo "usage: $0 DIR NAME... (host names or addresses for the server certificate)" >&2
+  exit 2
+fi
+directory=$1
+shift
+
+umask 077
+mkdir -p "$directory"
+cd "$directory"
+
+if [ ! -e ca.pem ]; then
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -noenc -days 3650 \
+    -subj "/CN=Syncline private CA" -addext "keyUsage=critical,keyCertSign,cRLSign" \
+    -keyout ca.key -out ca.pem 2>/dev/null
+fi
+
+if [ ! -e server.pem ]; then
+  names=""
+  for name in "$@" localhost 127.0.0.1; do
+    case $name in
+      *[!0-9.]*) kind=DNS ;;
+      *) kind=IP ;;
+    esac
+    case $name in
+      *:*) kind=IP ;;
+    esac
+    names="${names:+$names,}$kind:$name"
+  done
+  extensions=$(mktemp)
+  trap 'rm -f "$extensions" server.csr' EXIT
+  {
+    echo "subjectAltName=$names"
+    echo "extendedKeyUsage=serverAuth,clientAuth"
+  } > "$extensions"
+  openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -noenc -subj "/CN=syncline" \
+    -keyout server.key -out server.csr 2>/dev/null
+  openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 825 \
+    -extfile "$extensions" -out server.pem 2>/dev/null
+fi
+
+for secret in token resp-password mesh-secret; do
+  [ -e "$secret" ] || openssl rand -hex 32 > "$secret"
+done
+
+echo "Wrote ca.pem, ca.key, server.pem, server.key, token, resp-password and mesh-secret to $PWD" >&2

@@ -1,0 +1,268 @@
+// The packages as a user gets them: packed by npm, installed into projects outside the repository, and used from
+// TypeScript, from CommonJS and from plain JavaScript.
+//
+// Packages of this repository resolve to the tarballs, whether or not they are published; everything else comes
+// from npm's cache, or from the registry. `engine-strict` makes a dependency that refuses this version of Node an
+// error instead of a warning.
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { makeTempDirectory } from '@syncline/testkit';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runProgram } from './run-program.js';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const timeoutMs = 240_000;
+
+interface Manifest {
+  readonly name: string;
+  readonly private?: boolean;
+  readonly version: string;
+  readonly exports: Readonly<Record<string, unknown>>;
+}
+
+interface Packed {
+  readonly name: string;
+  readonly filename: string;
+  readonly files: readonly { readonly path: string }[];
+}
+
+const readJson = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
+
+const manifests = readdirSync(join(root, 'packages'))
+  .map((folder) => readJson(join(root, 'packages', folder, 'package.json')) as Manifest)
+  .filter((manifest) => manifest.private !== true);
+const names = manifests.map(({ name }) => name);
+const doors = manifests.flatMap(({ name, exports }) =>
+  Object.keys(exports).map((door) => `${name}${door.slice(1)}`),
+);
+
+/** What the optional adapters want beside them, in the versions that the repository is tested with. */
+const peers = ['@google-cloud/firestore', '@grpc/grpc-js', 'express', 'fastify', 'ioredis'];
+const tools = ['@types/express', '@types/node', 'typescript'];
+
+const directory = await makeTempDirectory('packages');
+const everything = join(directory.path, 'everything');
+const packed = new Map<string, Packed>();
+
+async function npm(args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await runProgram('npm', args, { deadlineMs: timeoutMs });
+  if (code !== 0) throw new Error(`npm ${args.join(' ')} exited with ${code}\n${stdout}${stderr}`);
+  return stdout;
+}
+
+const tarballOf = (name: string): string =>
+  `file:${join(directory.path, packed.get(name)?.filename ?? `no tarball of ${name}`)}`;
+
+/** A project that depends on some of the packages and on third parties by name. */
+async function installProject(
+  folder: string,
+  own: readonly string[],
+  others: readonly string[] = [],
+): Promise<void> {
+  const versionOf = (name: string): string =>
+    (readJson(join(root, 'node_modules', name, 'package.json')) as Manifest).version;
+  const manifest = {
+    private: true,
+    dependencies: {
+      ...Object.fromEntries(own.map((name) => [name, tarballOf(name)])),
+      ...Object.fromEntries(others.map((name) => [name, versionOf(name)])),
+    },
+    overrides: Object.fromEntries(names.map((name) => [name, tarballOf(name)])),
+  };
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
+  const quick = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund'];
+  await npm(['install', '--prefix', folder, '--engine-strict', ...quick]);
+}
+
+async function writeProject(
+  folder: string,
+  files: Readonly<Record<string, string>>,
+): Promise<string> {
+  const path = join(everything, folder);
+  await mkdir(path, { recursive: true });
+  for (const [name, text] of Object.entries(files)) await writeFile(join(path, name), text);
+  return path;
+}
+
+beforeAll(async () => {
+  const workspaces = names.flatMap((name) => ['--workspace', name]);
+  const destination = ['--pack-destination', directory.path];
+  const list = await npm(['pack', '--json', '--prefix', root, ...destination, ...workspaces]);
+  for (const one of JSON.parse(list) as Packed[]) packed.set(one.name, one);
+  await installProject(everything, names, [...peers, ...tools]);
+}, timeoutMs);
+
+afterAll(async () => await directory[Symbol.asyncDispose]());
+
+test('there are packages to pack', () => {
+  expect(names).toContain('@syncline/cli');
+  expect([...packed.keys()].sort()).toEqual([...names].sort());
+});
+
+describe.each(names)('the tarball of %s', (name) => {
+  const pathsOf = (): readonly string[] => packed.get(name)?.files.map(({ path }) => path) ?? [];
+  const textOf = (path: string): string =>
+    readFileSync(join(everything, 'node_modules', name, path), 'utf8');
+
+  test('has a licence, a readme with an install line, and neither tests nor build information', () => {
+    expect(pathsOf()).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']));
+    expect(textOf('README.md')).toContain(`\nnpm install ${name}\n`);
+    expect(pathsOf().filter((path) => /\.test\.|tsbuildinfo|^src\//.test(path))).toEqual([]);
+  });
+
+  test('has source maps that hold their sources', () => {
+    const maps = pathsOf().filter((path) => path.endsWith('.map'));
+    expect(maps.length).toBeGreaterThan(0);
+    const isWhole = (path: string): boolean => {
+      const { sourcesContent } = JSON.parse(textOf(path)) as { sourcesContent?: unknown[] };
+      return sourcesContent?.every((source) => typeof source === 'string') ?? false;
+    };
+    expect(maps.filter((path) => !isWhole(path))).toEqual([]);
+    const pointing = pathsOf().filter((path) => path.endsWith('.d.ts'));
+    expect(pointing.filter((path) => textOf(path).includes('sourceMappingURL'))).toEqual([]);
+  });
+});
+
+test('the contracts are in the tarball of the protocol', () => {
+  const paths = packed.get('@syncline/protocol')?.files.map(({ path }) => path);
+  const contracts = readdirSync(join(root, 'proto'), { recursive: true, encoding: 'utf8' });
+  const wanted = contracts.filter((path) => path.endsWith('.proto')).map((path) => `proto/${path}`);
+  expect(wanted.length).toBeGreaterThan(0);
+  expect(paths).toEqual(expect.arrayContaining(wanted));
+});
+
+const typed = `
+import { createFairTracker, type FairTracker } from '@syncline/fair';
+import { createJobManager, createMemoryJobStore } from '@syncline/jobs';
+import { SynclineError } from '@syncline/kernel';
+
+const tracker: FairTracker = createFairTracker();
+const decision: boolean = tracker.register('tenant-1').throttled;
+await using job = await createJobManager({ store: createMemoryJobStore(), jobId: 'j', taskIndex: 0, numTasks: 1 });
+await job.setFinished({ tag: 'ingest' });
+const { percent } = await job.getProgress();
+await tracker.close();
+const error = new SynclineError('not-found', 'nothing there');
+console.log(JSON.stringify({ decision, percent, code: error.code }));
+`;
+
+describe('a TypeScript project', () => {
+  const importAll = (list: readonly string[]): string =>
+    list
+      .map((door, index) => `import * as door${index} from '${door}';\nvoid door${index};`)
+      .join('\n');
+
+  test.each([
+    ['nodenext', doors],
+    // Types that Firestore depends on (google-auth-library) do not compile with node16.
+    ['node16', doors.filter((door) => !door.endsWith('/firestore'))],
+  ] as const)(
+    'compiles strictly with module %s, types of all packages included',
+    async (module, list) => {
+      const compilerOptions = {
+        module,
+        target: 'es2022',
+        types: ['node'],
+        strict: true,
+        skipLibCheck: false,
+        outDir: 'out',
+        rootDir: '.',
+      };
+      const path = await writeProject(module, {
+        'package.json': '{ "type": "module" }',
+        'tsconfig.json': JSON.stringify({ compilerOptions, files: ['program.ts'] }),
+        'program.ts': `${importAll(list)}\n${typed}`,
+      });
+      const tsc = join(everything, 'node_modules/typescript/bin/tsc');
+      const build = await runProgram(process.execPath, [tsc, '-p', path]);
+      expect(build).toEqual({ code: 0, stdout: '', stderr: '' });
+      const run = await runProgram(process.execPath, [join(path, 'out/program.js')]);
+      expect(run.stdout).toBe('{"decision":false,"percent":100,"code":"not-found"}\n');
+      expect(run.code).toBe(0);
+    },
+    timeoutMs,
+  );
+});
+
+test('a CommonJS project requires every entry point', async () => {
+  const path = await writeProject('commonjs', {
+    'package.json': '{ "type": "commonjs" }',
+    'program.js': `
+      const counts = ${JSON.stringify(doors)}.map((door) => Object.keys(require(door)).length);
+      const { SynclineError } = require('@syncline/kernel');
+      console.log(counts.every((count) => count > 0), new SynclineError('closed', 'x') instanceof Error);
+    `,
+  });
+  const run = await runProgram(process.execPath, [join(path, 'program.js')]);
+  expect(run).toEqual({ code: 0, stdout: 'true true\n', stderr: '' });
+});
+
+test('the installed command runs a server', async () => {
+  const command = join(everything, 'node_modules/.bin/syncline');
+  const version = await runProgram(command, ['--version']);
+  expect(version).toMatchObject({ code: 0, stderr: '' });
+  const path = await writeProject('server', {
+    'package.json': '{ "type": "module" }',
+    'program.js': `
+      import { spawn } from 'node:child_process';
+      import { createInterface } from 'node:readline';
+      const ports = ['--http-port', '0', '--grpc-port', '0', '--resp-port', '0', '--mesh-port', '0'];
+      const server = spawn(process.execPath, [${JSON.stringify(command)}, 'serve', '--memory', ...ports]);
+      server.once('exit', (code) => console.log('exit', code));
+      for await (const line of createInterface({ input: server.stdout })) {
+        const { listener, port } = JSON.parse(line);
+        if (listener !== 'http') continue;
+        const answer = await fetch('http://127.0.0.1:' + port + '/healthz');
+        console.log(answer.status);
+        server.kill('SIGTERM');
+      }
+    `,
+  });
+  const run = await runProgram(process.execPath, [join(path, 'program.js')]);
+  expect(run).toEqual({ code: 0, stdout: '200\nexit 0\n', stderr: '' });
+});
+
+/** One small task for each library, in JavaScript that Node 20 runs as it is. */
+const alone: Readonly<Record<string, string>> = {
+  '@syncline/riblt': `
+    import { Decoder, Encoder } from '@syncline/riblt';
+    const key = { k0: 1, k1: 2 };
+    const [mine, theirs, decoder] = [new Encoder(key), new Encoder(key), new Decoder(key)];
+    theirs.add(1, 2, 3);
+    while (decoder.push(theirs.next(8), mine.next(8)) !== 'done');
+    console.log(Array.from(decoder.onlyRemote()).join() === '1,2,3');`,
+  '@syncline/fair': `
+    import { createFairTracker } from '@syncline/fair';
+    const tracker = createFairTracker();
+    tracker.report('tenant-1', 'failure');
+    console.log(tracker.register('tenant-2').throttled === false);
+    await tracker.close();`,
+  '@syncline/jobs': `
+    import { createJobManager, createMemoryJobStore } from '@syncline/jobs';
+    const store = createMemoryJobStore();
+    const job = await createJobManager({ store, jobId: 'j', taskIndex: 0, numTasks: 2 });
+    await job.setFinished({ tag: 'ingest' });
+    console.log((await job.getProgress()).percent === 50);
+    await job.close();`,
+  '@syncline/sets': `
+    import { openSets } from '@syncline/sets';
+    console.log(typeof openSets === 'function');`,
+  '@syncline/streams': `
+    import { memoryState } from '@syncline/streams';
+    console.log(typeof memoryState === 'function');`,
+};
+
+test.each(Object.entries(alone))(
+  '%s works alone, from plain JavaScript',
+  async (name, program) => {
+    const folder = join(directory.path, `alone-${name.slice('@syncline/'.length)}`);
+    await installProject(folder, [name]);
+    await writeFile(join(folder, 'program.mjs'), program);
+    const run = await runProgram(process.execPath, [join(folder, 'program.mjs')]);
+    expect(run).toEqual({ code: 0, stdout: 'true\n', stderr: '' });
+  },
+  timeoutMs,
+);

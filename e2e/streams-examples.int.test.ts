@@ -1,0 +1,30 @@
+// The examples of the streams, as a user runs them: a pipeline that is killed, and one over a real Redis.
+import { readdir } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { makeTempDirectory } from '@syncline/testkit';
+import { expect, test } from 'vitest';
+import { runProgram } from './run-program.js';
+
+async function runExample(name: string) {
+  await using directory = await makeTempDirectory('example');
+  const program = fileURLToPath(new URL(`../examples/dist/${name}.js`, import.meta.url));
+  const { code, stdout, stderr } = await runProgram(process.execPath, [program], {
+    environment: { TMPDIR: directory.path },
+  });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(await readdir(directory.path)).toEqual([]);
+  return stdout;
+}
+
+test('orders from a file: killed and restarted, the output is identical', async () => {
+  const story = await runExample('streams-orders');
+  expect(story).toMatch(/kill -9 \d+/);
+  expect(story).toMatch(/killed \d times: 200000 lines of output/);
+  expect(story).toMatch(/identical to the output of the run that was not killed\n$/);
+});
+
+test('orders from Redis Streams: stopped in the middle, every order counts once', async () => {
+  const story = await runExample('streams-redis');
+  const [, ordered, counted] = /(\d+) cents ordered, (\d+) counted\n$/.exec(story) ?? [];
+  expect(counted).toBe(ordered);
+});

@@ -1,0 +1,113 @@
+// `streams ls` and `inspect` on real checkpoint directories: sound, in use, damaged, missing.
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createSystemClock, openLevelStorage, StorageBatch, silentLogger } from '@syncline/kernel';
+import {
+  aggregate,
+  definePipeline,
+  fileSink,
+  memorySource,
+  numberCodec,
+  start,
+} from '@syncline/streams';
+import { makeTempDirectory } from '@syncline/testkit';
+import { expect, test } from 'vitest';
+import { createTestWorld } from '../testing/test-world.js';
+
+async function run(...args: readonly string[]) {
+  const world = createTestWorld();
+  const exit = await world.run('streams', ...args);
+  return { exit, stdout: world.stdout(), stderr: world.stderr() };
+}
+
+const counting = (directory: string, isEndless = false) =>
+  definePipeline('clicks', (p) => {
+    const source = memorySource({
+      uid: 'in',
+      partitions: { a: ['ada', 'bob', 'ada'], ...(isEndless && { b: ['eve'] }) },
+      beforeBatch: (partition) => (partition === 'b' ? new Promise<void>(() => {}) : undefined),
+    });
+    p.source(source)
+      .keyBy((user) => user)
+      .process({
+        uid: 'totals',
+        state: { total: aggregate(numberCodec) },
+        onItem(_user: string, ctx) {
+          ctx.emit(ctx.state.total.update((n = 0) => n + 1));
+        },
+      })
+      .to(fileSink({ uid: 'out', dir: join(directory, 'out') }));
+  });
+
+test('a finished pipeline: listed, inspected, verified, and one key of it', async () => {
+  await using directory = await makeTempDirectory('streams-cli');
+  const dir = join(directory.path, 'state', 'clicks');
+  const running = await start(counting(directory.path), { dir });
+  await running.finished;
+  const list = await run('ls', directory.path);
+  expect(list.exit).toBe(0);
+  expect(list.stdout).toMatch(/^pipeline +state +epoch +age +records +keys +bytes +path\n/);
+  expect(list.stdout).toMatch(/clicks +finished +1 .* 3 +2 /);
+  const one = await run(
+    'inspect',
+    dir,
+    '--verify',
+    '--operator',
+    'totals',
+    '--key',
+    'ada',
+    '--json',
+  );
+  expect(one.exit).toBe(0);
+  expect(JSON.parse(one.stdout)).toMatchObject({
+    name: 'clicks',
+    state: 'finished',
+    epoch: 1,
+    recordsIn: 3,
+    states: [{ operator: 'totals', state: 'total', keys: 2, value: { hex: '4000000000000000' } }],
+  });
+  expect((await run('inspect', dir)).stdout).toMatch(/sink +committed through/);
+  expect((await run('inspect', dir, '--operator', 'nothing')).exit).toBe(4);
+});
+
+test('in use: what STATUS.json says with the pid; verifying it is a conflict', async () => {
+  await using directory = await makeTempDirectory('streams-cli');
+  const dir = join(directory.path, 'clicks');
+  const running = await start(counting(directory.path, true), { dir, order: 'ready' });
+  await running.checkpoint();
+  const { exit, stdout, stderr } = await run('inspect', dir);
+  expect({ exit, stdout }).toMatchObject({ exit: 0, stdout: expect.stringContaining('in-use') });
+  expect(stderr).toMatch(/in use by process \d+/);
+  expect((await run('inspect', dir, '--verify')).exit).toBe(5);
+  await running.stop();
+});
+
+test('no pipeline, and a damaged one', async () => {
+  await using directory = await makeTempDirectory('streams-cli');
+  expect((await run('ls', directory.path)).exit).toBe(4);
+  expect((await run('inspect', directory.path)).exit).toBe(4);
+  const dir = join(directory.path, 'clicks');
+  const running = await start(counting(directory.path), { dir });
+  await running.finished;
+  const deps = { clock: createSystemClock(), logger: silentLogger };
+  {
+    await using storage = await openLevelStorage(deps, { directory: join(dir, 'db') });
+    const head = storage.get(Buffer.from('head')) as Uint8Array;
+    const damaged = head.map((byte, at) => (at === 20 ? byte ^ 1 : byte));
+    const batch = new StorageBatch().put(Buffer.from('head'), damaged);
+    await storage.write(batch, { durability: 'synced' });
+  }
+  const { exit, stderr } = await run('inspect', dir, '--verify');
+  expect(exit).toBe(1);
+  expect(stderr).toMatch(/Damaged: "head" of the checkpoint store/);
+  await expect(start(counting(directory.path), { dir })).rejects.toMatchObject({ code: 'corrupt' });
+});
+
+test('a store that has silently lost its last commits is noticed', async () => {
+  await using directory = await makeTempDirectory('streams-cli');
+  const dir = join(directory.path, 'clicks');
+  const running = await start(counting(directory.path), { dir });
+  await running.finished;
+  await rm(join(dir, 'db'), { recursive: true });
+  await expect(start(counting(directory.path), { dir })).rejects.toMatchObject({ code: 'corrupt' });
+});

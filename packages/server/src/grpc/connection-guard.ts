@@ -1,0 +1,140 @@
+// Watches gRPC connections that have not shown a token: grpc-js offers no hook per connection, so calls are matched
+// to their socket by the peer's address and port.
+//
+// A client can open and reset streams far faster than we can refuse them (HTTP/2 rapid reset). Until a call has shown
+// the token, a connection that opens too many streams is cut, and that weighs as several wrong guesses of its address.
+// Streams are counted below grpc-js, which answers unknown methods without asking any interceptor. When the
+// listener is nearly full, connections that have shown nothing for a few seconds make room for new ones.
+import type { Http2Server, ServerHttp2Session } from 'node:http2';
+import type { Socket } from 'node:net';
+import { assert, type Clock, type Timer } from '@syncline/kernel';
+import type { GuessBudget } from '../auth/guess-budget.js';
+import type { ConnectionCount } from '../connection-count.js';
+import type { LimitWatch } from '../limit-watch.js';
+import { serverLimits } from '../limits.js';
+
+const SWEEP_MS = 1_000;
+/** From this part of the connections on, those without a token have to go. */
+const CROWDED_PART = 0.8;
+/** What a connection that was cut for its streams costs its address. */
+const CUT_WEIGHT = 10;
+
+export interface ConnectionGuardDeps {
+  readonly clock: Clock;
+  readonly limits: LimitWatch;
+  readonly guesses: GuessBudget;
+  readonly count: ConnectionCount;
+}
+
+interface Watched {
+  readonly socket: Socket;
+  readonly openedAtMs: number;
+  isTrusted: boolean;
+  /** Streams that were opened, less those that may be opened in the time since. */
+  streams: number;
+  streamedAtMs: number;
+}
+
+export class ConnectionGuard {
+  readonly #deps: ConnectionGuardDeps;
+  readonly #byPeer = new Map<string, Watched>();
+  #timer: Timer | undefined;
+
+  constructor(deps: ConnectionGuardDeps) {
+    this.#deps = deps;
+    this.#sweepLater();
+  }
+
+  /** False, and the socket is closed, if its address has guessed too often. */
+  opened(socket: Socket): boolean {
+    const { clock, guesses } = this.#deps;
+    if (guesses.isSpent(socket.remoteAddress)) {
+      socket.destroy();
+      return false;
+    }
+    const nowMs = clock.monotonicMs();
+    const peer = peerOf(socket);
+    this.#byPeer.set(peer, {
+      socket,
+      openedAtMs: nowMs,
+      isTrusted: false,
+      streams: 0,
+      streamedAtMs: nowMs,
+    });
+    socket.once('close', () => this.#byPeer.delete(peer));
+    return true;
+  }
+
+  /** A call showed the right token, or none is needed. */
+  trusted(peer: string): void {
+    const watched = this.#byPeer.get(peer);
+    if (watched !== undefined) watched.isTrusted = true;
+  }
+
+  /** A call sent a wrong token. */
+  guessed(peer: string): void {
+    this.#deps.guesses.failed('grpc', this.#byPeer.get(peer)?.socket.remoteAddress);
+  }
+
+  isSpent(peer: string): boolean {
+    return this.#deps.guesses.isSpent(this.#byPeer.get(peer)?.socket.remoteAddress);
+  }
+
+  /** Counts the streams of the connections that grpc-js is handed: it keeps its HTTP/2 servers in this field. */
+  watchStreams(server: object): void {
+    const servers = (server as { readonly http2Servers?: ReadonlyMap<Http2Server, unknown> })
+      .http2Servers;
+    assert(servers !== undefined && servers.size > 0, 'grpc-js keeps its servers in http2Servers');
+    for (const http2 of servers.keys())
+      http2.on('session', (session: ServerHttp2Session) => {
+        const { socket } = session;
+        const peer = peerOf(socket);
+        session.on('stream', () => this.#streamed(peer));
+      });
+  }
+
+  #streamed(peer: string): void {
+    const watched = this.#byPeer.get(peer);
+    if (watched === undefined || watched.isTrusted) return;
+    const { clock, limits, guesses, count } = this.#deps;
+    const perSecondMax = serverLimits.grpcUnprovenStreamsPerSecondMax.value;
+    const nowMs = clock.monotonicMs();
+    const allowed = ((nowMs - watched.streamedAtMs) / 1_000) * perSecondMax;
+    watched.streams = Math.max(0, watched.streams - allowed) + 1;
+    watched.streamedAtMs = nowMs;
+    if (watched.streams <= perSecondMax || watched.socket.destroyed) return;
+    limits.reached('server', 'grpcUnprovenStreamsPerSecondMax');
+    guesses.failed('grpc', watched.socket.remoteAddress, CUT_WEIGHT);
+    count.cut('session');
+    watched.socket.destroy();
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+  }
+
+  #sweepLater(): void {
+    this.#timer = this.#deps.clock.setTimer(SWEEP_MS, () => this.#sweep(), { unref: true });
+  }
+
+  #sweep(): void {
+    const { clock, limits, count } = this.#deps;
+    this.#sweepLater();
+    if (this.#byPeer.size < CROWDED_PART * count.connectionsMax) return;
+    const nowMs = clock.monotonicMs();
+    for (const { socket, openedAtMs, isTrusted } of this.#byPeer.values()) {
+      if (isTrusted || nowMs - openedAtMs < serverLimits.grpcUnprovenMs.value) continue;
+      limits.reached('server', 'grpcUnprovenMs');
+      count.cut('idle');
+      socket.destroy();
+    }
+  }
+}
+
+/** As grpc-js names the peer of a call. */
+function peerOf({
+  remoteAddress,
+  remotePort,
+}: Pick<Socket, 'remoteAddress' | 'remotePort'>): string {
+  return `${remoteAddress}:${remotePort}`;
+}

@@ -1,0 +1,97 @@
+// Connections without a token: rapid reset, guessing, and idling until nobody else gets in.
+import { connect as connectHttp2 } from 'node:http2';
+import { connect as connectTcp, type Socket } from 'node:net';
+import { expect, test } from 'vitest';
+import { Secret } from '../config/secret.js';
+import { serverLimits } from '../limits.js';
+import { EchoSlice } from '../testing/echo-slice.js';
+import { startTestServer } from '../testing/test-server.js';
+import { until } from '../testing/until.js';
+
+const TOKEN = 'a token of sixteen characters';
+const credentials = { token: new Secret(TOKEN) };
+const PATH = '/toy.v1.EchoService/Say';
+
+/** Ends with the gRPC status of the call, or with undefined if the connection was cut first. */
+function call(port: number, authorization?: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const session = connectHttp2(`http://127.0.0.1:${port}`);
+    const finish = (status?: string) => {
+      session.destroy();
+      resolve(status);
+    };
+    session.on('error', () => finish());
+    session.on('close', () => resolve(undefined));
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': PATH,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      ...(authorization === undefined ? {} : { authorization }),
+    });
+    stream.on('error', () => finish());
+    stream.on('response', (headers) => {
+      if (headers['grpc-status'] !== undefined) finish(String(headers['grpc-status']));
+    });
+    stream.on('trailers', (headers) => finish(String(headers['grpc-status'])));
+    stream.resume();
+    stream.end(Buffer.alloc(5)); // an empty message
+  });
+}
+
+test('a connection that opens and resets streams is cut, and its address then refused', async () => {
+  await using server = await startTestServer([new EchoSlice()], { credentials });
+  const port = server.port('grpc');
+  let sent = 0;
+  const attack = () =>
+    new Promise<void>((resolve) => {
+      const session = connectHttp2(`http://127.0.0.1:${port}`);
+      session.on('error', () => {});
+      session.on('close', () => resolve());
+      const flood = () => {
+        if (session.destroyed) return;
+        for (let count = 0; count < 50 && !session.destroyed; count += 1) {
+          const stream = session.request({
+            ':method': 'POST',
+            ':path': sent % 2 ? PATH : '/no/such',
+          });
+          stream.on('error', () => {});
+          stream.close(8);
+          sent += 1;
+        }
+        setImmediate(flood);
+      };
+      session.on('connect', flood);
+    });
+  await attack();
+  await attack();
+  expect(sent).toBeLessThan(50_000);
+  const lines = server.log.filter(({ msg }) => msg.startsWith('too many failed logins'));
+  expect(lines).toMatchObject([{ level: 'warn', fields: { listener: 'grpc' } }]);
+  expect(await call(port, `Bearer ${TOKEN}`)).toBeUndefined();
+});
+
+test('wrong tokens are counted per address, over all listeners and connections', async () => {
+  await using server = await startTestServer([new EchoSlice()], { credentials });
+  const guesses = serverLimits.authGuessesPerAddressMax.value;
+  const half = Array.from({ length: guesses / 2 }, (_, index) => `Bearer ${index}`);
+  for (const guess of half) expect(await call(server.port('grpc'), guess)).toBe('16');
+  const get = (authorization: string) =>
+    fetch(`http://127.0.0.1:${server.port('http')}/version`, { headers: { authorization } });
+  for (const guess of half) expect((await get(guess)).status).toBe(401);
+  const refused = await get(`Bearer ${TOKEN}`);
+  expect(refused.status).toBe(429);
+  expect(await refused.json()).toMatchObject({ code: 'throttled' });
+  expect(await call(server.port('grpc'), `Bearer ${TOKEN}`)).toBeUndefined();
+});
+
+test('connections that show no token make room for new clients within seconds', async () => {
+  const settings = { grpc: { connectionsMax: 10 } };
+  await using server = await startTestServer([new EchoSlice()], { credentials, settings });
+  const port = server.port('grpc');
+  const idle: Socket[] = Array.from({ length: 10 }, () => connectTcp(port, '127.0.0.1'));
+  for (const socket of idle) socket.on('error', () => {});
+  await until(() => idle.every((socket) => !socket.connecting), 'connections stand');
+  await until(async () => (await call(port, `Bearer ${TOKEN}`)) !== undefined, 'a call', 10_000);
+  for (const socket of idle) socket.destroy();
+}, 20_000);

@@ -1,0 +1,216 @@
+// Part files: one file of JSON lines per epoch, which appears whole or not at all.
+//
+// An epoch is written to `.staging`, synced, and renamed into place behind the commit point. A repeated
+// commit finds the final file and compares it; it never overwrites. `.owner` names the pipeline and its
+// fence, so that a copy of the directory, or a process that was thought dead, cannot write here too.
+//
+// X39  A committed part file is durable under its name before the commit is reported.
+import { type AppendHandle, assert, crc32, type Files, SynclineError } from '@syncline/kernel';
+import { badRecord } from '../state/state-error.js';
+import { makeDurableDir, writeWhole } from '../store/directory.js';
+import { padded } from '../store/layout.js';
+import { checkFence, foreignOutput, type StoredFence } from './end-error.js';
+import type { CommitResult, Fence, Output, Sink, SinkMark } from './sink.js';
+import type { EndPorts, Json } from './source.js';
+
+export interface FileSinkOptions {
+  readonly uid: string;
+  /** Made if needed; belongs to this sink alone. */
+  readonly dir: string;
+}
+
+/** The part of an epoch that is being written. */
+export interface PartTxn {
+  readonly epoch: number;
+  readonly slot: number;
+  readonly staging: string;
+  handle: AppendHandle | undefined;
+  bytes: number;
+  crc: number;
+}
+
+interface PartHandle {
+  readonly epoch: number;
+  readonly slot: number;
+  readonly staging: string;
+  readonly bytes: number;
+  readonly crc: number;
+}
+
+const PART = /^part-(\d{10})-(\d+)\.jsonl$/;
+const STAGED = /^part-(\d{10})-(\d+)-g(\d+)-a(\d+)\.tmp$/;
+const READ_BYTES = 1024 * 1024;
+
+export function fileSink(options: FileSinkOptions): Sink<unknown, PartTxn> {
+  return new FileSink(options);
+}
+
+class FileSink implements Sink<unknown, PartTxn> {
+  readonly uid: string;
+  readonly contract = 'transactional';
+  readonly #dir: string;
+  #files: Files | undefined;
+  #path = '';
+  #fence: Fence | undefined;
+
+  constructor({ uid, dir }: FileSinkOptions) {
+    this.uid = uid;
+    this.#dir = dir;
+  }
+
+  attach({ files, path }: EndPorts): void {
+    this.#files = files;
+    this.#path = path(this.#dir);
+  }
+
+  get #disk(): Files {
+    assert(this.#files !== undefined, 'a sink is attached before it is used');
+    return this.#files;
+  }
+
+  async mark(): Promise<SinkMark | null> {
+    const owner = await this.#owner();
+    if (owner === undefined) return null;
+    const epochs = (await this.#disk.list(this.#path)).flatMap((name) => {
+      const epoch = PART.exec(name)?.[1];
+      return epoch === undefined ? [] : [Number(epoch)];
+    });
+    const epoch = epochs.reduce((high, each) => Math.max(high, each), 0);
+    return { pipeline: owner.pipeline, generation: owner.generation, epoch };
+  }
+
+  async #owner(): Promise<StoredFence | undefined> {
+    const place = `${this.#path}/.owner`;
+    if ((await this.#disk.stat(place)) === undefined) return undefined;
+    const text = Buffer.from(await this.#disk.readAt(place, 0, 4_096)).toString('utf8');
+    try {
+      return JSON.parse(text) as StoredFence;
+    } catch {
+      throw new SynclineError('corrupt', `${place} is damaged: it has ${JSON.stringify(text)}`, {
+        details: { path: place },
+      });
+    }
+  }
+
+  async recover(owed: readonly Json[], fence: Fence): Promise<void> {
+    const files = this.#disk;
+    await makeDurableDir(files, `${this.#path}/.staging`);
+    const owner = await this.#owner();
+    if (owner === undefined) await this.#checkEmpty();
+    else checkFence(this.uid, owner, fence);
+    const { pipeline, generation, token } = fence;
+    if (owner?.generation !== generation) {
+      await writeWhole(
+        files,
+        this.#path,
+        '.owner',
+        `${JSON.stringify({ pipeline, generation, token })}\n`,
+      );
+    }
+    this.#fence = fence;
+    for (const handle of owed) await this.commit(handle);
+    for (const name of await files.list(`${this.#path}/.staging`)) {
+      if (STAGED.test(name)) await files.remove(`${this.#path}/.staging/${name}`);
+    }
+  }
+
+  async #checkEmpty(): Promise<void> {
+    const parts = (await this.#disk.list(this.#path)).filter((name) => PART.test(name));
+    if (parts.length > 0) {
+      throw foreignOutput(this.uid, `${this.#dir} has ${parts[0]} but no file .owner`);
+    }
+  }
+
+  async begin(epoch: number, slot: number, fence: Fence): Promise<PartTxn> {
+    const { generation, attempt } = fence;
+    const staging = `part-${padded(epoch)}-${slot}-g${generation}-a${attempt}.tmp`;
+    return { epoch, slot, staging, handle: undefined, bytes: 0, crc: 0 };
+  }
+
+  async write(txn: PartTxn, outputs: readonly Output<unknown>[]): Promise<void> {
+    txn.handle ??= this.#disk.openAppend(`${this.#path}/.staging/${txn.staging}`);
+    let text = '';
+    for (const { value } of outputs) {
+      const line = jsonOf(this.uid, value);
+      text += line;
+      text += '\n';
+    }
+    const bytes = Buffer.from(text);
+    txn.handle.append([bytes]);
+    txn.crc = crc32(bytes, txn.crc);
+    txn.bytes += bytes.length;
+  }
+
+  async prepare(txn: PartTxn): Promise<Json> {
+    const { epoch, slot, staging, handle, bytes, crc } = txn;
+    if (handle === undefined) return null;
+    await handle.sync();
+    await handle.close();
+    txn.handle = undefined;
+    await this.#disk.syncDir(`${this.#path}/.staging`);
+    return { epoch, slot, staging, bytes, crc };
+  }
+
+  async commit(given: Json): Promise<CommitResult> {
+    const handle = given as unknown as PartHandle;
+    const files = this.#disk;
+    const fence = this.#fence;
+    assert(fence !== undefined, 'a sink is recovered before it commits');
+    const owner = await this.#owner();
+    if (owner !== undefined) checkFence(this.uid, owner, fence);
+    const name = `part-${padded(handle.epoch)}-${handle.slot}.jsonl`;
+    const final = `${this.#path}/${name}`;
+    const staged = `${this.#path}/.staging/${handle.staging}`;
+    let result: CommitResult = 'already';
+    if ((await files.stat(final)) !== undefined) await this.#checkSame(final, handle);
+    else {
+      if ((await files.stat(staged)) === undefined) throw this.#lost(name, handle);
+      await files.rename(staged, final);
+      result = 'committed';
+    }
+    // Also if it was there: whoever renamed it may have died before this.
+    await files.syncDir(this.#path);
+    await files.syncDir(`${this.#path}/.staging`);
+    return result;
+  }
+
+  async #checkSame(final: string, { bytes, crc }: PartHandle): Promise<void> {
+    const stat = await this.#disk.stat(final);
+    let found = 0;
+    for (let offset = 0; offset < bytes && stat?.bytes === bytes; offset += READ_BYTES) {
+      found = crc32(await this.#disk.readAt(final, offset, READ_BYTES), found);
+    }
+    if (stat?.bytes === bytes && found === crc) return;
+    throw foreignOutput(
+      this.uid,
+      `${final} has ${stat?.bytes} bytes with checksum ${found} instead of ${bytes} bytes with checksum ${crc}`,
+    );
+  }
+
+  #lost(name: string, { epoch }: PartHandle): SynclineError {
+    return new SynclineError(
+      'out-of-step',
+      `sink "${this.uid}" has neither ${name} nor its staged form, although epoch ${epoch} is committed. ` +
+        'Part files must not be removed before the next epoch; restore it from a copy.',
+      { details: { uid: this.uid, epoch, name } },
+    );
+  }
+
+  async abort(txn: PartTxn): Promise<void> {
+    const { handle, staging } = txn;
+    txn.handle = undefined;
+    await handle?.close();
+    const place = `${this.#path}/.staging/${staging}`;
+    if ((await this.#disk.stat(place)) !== undefined) await this.#disk.remove(place);
+  }
+}
+
+function jsonOf(uid: string, value: unknown): string {
+  try {
+    const json = JSON.stringify(value);
+    if (json !== undefined) return json;
+  } catch (thrown) {
+    throw badRecord(`sink "${uid}" cannot write an output as JSON: ${(thrown as Error).message}`);
+  }
+  throw badRecord(`sink "${uid}" cannot write ${String(value)} as JSON`);
+}

@@ -1,0 +1,145 @@
+// The description of a pipeline: nodes that know their inputs, states and sinks. Nothing runs yet.
+//
+// Everything that a checkpoint must find again has a uid that the author chose. Uids are refused rather
+// than altered: two that differ in punctuation must stay apart, and a renamed operator must be noticed.
+import { SynclineError } from '@syncline/kernel';
+import type { OutboxSink, Sink } from '../ends/sink.js';
+import type { Json, Source } from '../ends/source.js';
+import type { StateDescription } from '../state/state-backend.js';
+import { isUid } from '../state/state-schema.js';
+import type { Operator, OperatorEnv } from './operator.js';
+
+export type AnySink = Sink<unknown> | OutboxSink;
+
+/** How the records of a source become items with event times. */
+export interface SourceOptions<T> {
+  /** Where records go that cannot be decoded. Default `'fail'`: the run stops. */
+  readonly onBad?: AnySink | 'fail';
+  /** Event time of an item in ms. Needed by windows and event timers. */
+  readonly eventTime?: (item: T) => number;
+  /** How far behind the highest event time seen an item may still come. Default 0. */
+  readonly outOfOrderMs?: number;
+  /**
+   * A partition that delivers nothing for this long no longer holds back event time. Default: never. It
+   * depends on the clock, so two runs over the same input may differ.
+   */
+  readonly idleAfterMs?: number;
+}
+
+export interface SourceNode {
+  readonly source: Source<unknown, Json>;
+  readonly options: SourceOptions<unknown>;
+  readonly node: GraphNode;
+}
+
+export interface GraphNode {
+  readonly name: string;
+  readonly inputs: readonly GraphNode[];
+  /** Given for what is stateful: names its states in checkpoints. */
+  readonly uid?: string;
+  /** Its uid in earlier checkpoints. */
+  readonly was?: string;
+  readonly states: Readonly<Record<string, StateDescription>>;
+  readonly onError?: AnySink;
+  readonly late?: AnySink;
+  readonly sink?: AnySink;
+  /** Undefined for sinks and sources, which the run creates itself. */
+  readonly create?: (env: OperatorEnv) => Operator;
+}
+
+export interface Graph {
+  readonly name: string;
+  readonly sources: readonly SourceNode[];
+  /** Inputs before what reads them. */
+  readonly nodes: readonly GraphNode[];
+  /** By uid, each once. */
+  readonly sinks: ReadonlyMap<string, AnySink>;
+}
+
+/** Collects the nodes of one graph. */
+export class GraphBuilder {
+  readonly sources: SourceNode[] = [];
+  readonly nodes: GraphNode[] = [];
+  readonly #uids = new Map<string, string>();
+  readonly #sinks = new Map<string, AnySink>();
+  readonly #written = new Set<AnySink>();
+
+  addSource(source: Source<unknown, Json>, options: SourceOptions<unknown>): GraphNode {
+    this.claim(source.uid, 'a source');
+    if (options.onBad !== undefined && options.onBad !== 'fail') this.useSink(options.onBad);
+    const node: GraphNode = { name: source.uid, inputs: [], states: {} };
+    this.sources.push({ source, options, node });
+    this.nodes.push(node);
+    return node;
+  }
+
+  add(node: GraphNode): GraphNode {
+    for (const input of node.inputs) this.#checkMine(input);
+    if (node.uid !== undefined) this.claim(node.uid, 'an operator');
+    for (const sink of [node.onError, node.late]) if (sink !== undefined) this.useSink(sink);
+    if (node.sink !== undefined) {
+      if (this.#written.has(node.sink)) {
+        throw invalid('uid', `sink "${node.sink.uid}" gets two streams; merge them first`);
+      }
+      this.#written.add(node.sink);
+      this.useSink(node.sink);
+    }
+    this.nodes.push(node);
+    return node;
+  }
+
+  /** One sink may take the dead letters of several operators. */
+  useSink(sink: AnySink): void {
+    const known = this.#sinks.get(sink.uid);
+    if (known === sink) return;
+    this.claim(sink.uid, 'a sink');
+    this.#sinks.set(sink.uid, sink);
+  }
+
+  claim(uid: string, what: string): void {
+    if (!isUid(uid)) {
+      throw invalid(
+        'uid',
+        `uid ${JSON.stringify(uid)} of ${what} does not match [a-z][a-z0-9-]{0,62}; choose another one`,
+      );
+    }
+    const other = this.#uids.get(uid);
+    if (other !== undefined) {
+      throw invalid('uid', `uid "${uid}" is used twice, by ${other} and by ${what}`);
+    }
+    this.#uids.set(uid, what);
+  }
+
+  build(name: string): Graph {
+    if (!isUid(name)) {
+      throw invalid(
+        'name',
+        `pipeline name ${JSON.stringify(name)} does not match [a-z][a-z0-9-]{0,62}`,
+      );
+    }
+    if (this.sources.length === 0) throw invalid('source', `pipeline "${name}" has no source`);
+    return { name, sources: this.sources, nodes: this.nodes, sinks: this.#sinks };
+  }
+
+  /** A node can only read nodes that were added before it, so a graph has no cycles. */
+  #checkMine(input: GraphNode): void {
+    if (this.nodes.includes(input)) return;
+    throw invalid('input', `"${input.name}" belongs to another pipeline, or would make a cycle`);
+  }
+}
+
+/** Names of the sources that reach a node. */
+export function sourcesOf(graph: Graph, node: GraphNode): readonly SourceNode[] {
+  const seen = new Set<GraphNode>();
+  const visit = (each: GraphNode) => {
+    if (seen.has(each)) return;
+    seen.add(each);
+    for (const input of each.inputs) visit(input);
+  };
+  visit(node);
+  return graph.sources.filter((source) => seen.has(source.node));
+}
+
+export function invalid(field: string, message: string): SynclineError {
+  return new SynclineError('invalid-argument', message, { details: { field } });
+}

@@ -1,0 +1,98 @@
+// Turns what a run knows about itself into metrics. Counters are kept by operators per attempt, so what was
+// counted is remembered here and only the difference is added.
+import type { Clock } from '@syncline/kernel';
+import type { StreamsMetrics } from '../metrics-list.js';
+import type { CheckpointInfo } from './checkpoint.js';
+import type { Session } from './recovery.js';
+
+const COUNTERS = {
+  late: 'syncline_streams_late_total',
+  older: 'syncline_streams_older_ignored_total',
+  conflicts: 'syncline_streams_version_conflicts_total',
+  deadLetters: 'syncline_streams_dead_letters_total',
+} as const;
+
+export class RunMetrics {
+  readonly #metrics: StreamsMetrics;
+  readonly #clock: Clock;
+  readonly #labels: { readonly pipeline: string };
+  #recordsIn: number | undefined;
+  #recordsOut: number | undefined;
+  #lastMs: number;
+  #counted: { readonly session: Session; readonly values: Map<string, number> } | undefined;
+
+  constructor(metrics: StreamsMetrics, clock: Clock, pipeline: string) {
+    this.#metrics = metrics;
+    this.#clock = clock;
+    this.#labels = { pipeline };
+    this.#lastMs = clock.monotonicMs();
+  }
+
+  recovered(session: Session, tookMs: number): void {
+    this.#metrics.observe('syncline_streams_recovery_seconds', tookMs / 1_000, this.#labels);
+    this.#metrics.set('syncline_streams_generation', session.fence.generation, this.#labels);
+    this.#recordsIn ??= session.topology.recordsIn;
+    this.#recordsOut ??= session.head?.recordsOut ?? 0;
+    this.#counted = { session, values: new Map() };
+  }
+
+  abandoned(code: string): void {
+    const labels = { ...this.#labels, code };
+    this.#metrics.add('syncline_streams_checkpoint_abandoned_total', 1, labels);
+    this.#metrics.add('syncline_streams_restarts_total', 1, labels);
+  }
+
+  /** Behind each checkpoint: sizes, counters, ages. */
+  committed(session: Session, info: CheckpointInfo, publishMs: number): void {
+    const metrics = this.#metrics;
+    const labels = this.#labels;
+    this.#lastMs = this.#clock.monotonicMs();
+    metrics.set('syncline_streams_epoch', info.epoch, labels);
+    metrics.set('syncline_streams_checkpoint_bytes', info.bytes, labels);
+    metrics.observe('syncline_streams_checkpoint_seconds', info.tookMs / 1_000, labels);
+    metrics.observe('syncline_streams_checkpoint_pause_seconds', info.pauseMs / 1_000, labels);
+    metrics.observe('syncline_streams_sink_commit_seconds', publishMs / 1_000, labels);
+    const recordsOut = session.head?.recordsOut ?? 0;
+    metrics.add('syncline_streams_records_out_total', recordsOut - (this.#recordsOut ?? 0), labels);
+    metrics.add('syncline_streams_records_in_total', info.records - (this.#recordsIn ?? 0), labels);
+    this.#recordsOut = recordsOut;
+    this.#recordsIn = info.records;
+    for (const [uid, { keys, bytes }] of session.states.sizes()) {
+      metrics.set('syncline_streams_state_keys', keys, { ...labels, uid });
+      metrics.set('syncline_streams_state_bytes', bytes, { ...labels, uid });
+    }
+    this.#count(session);
+  }
+
+  /** Now and then, while the run waits. */
+  watch(session: Session): void {
+    const metrics = this.#metrics;
+    const labels = this.#labels;
+    const ageMs = this.#clock.monotonicMs() - this.#lastMs;
+    metrics.set('syncline_streams_checkpoint_age_seconds', ageMs / 1_000, labels);
+    metrics.set('syncline_streams_dirty_bytes', session.states.changedBytes, labels);
+    const readers = session.readers.all;
+    const lag = readers.reduce((sum, reader) => sum + reader.lagRecords, 0);
+    metrics.set('syncline_streams_source_lag_records', lag, labels);
+    const idle = readers.filter(({ isIdle }) => isIdle).length;
+    metrics.set('syncline_streams_idle_partitions', idle, labels);
+    const { watermarkMs } = session.topology;
+    if (!Number.isFinite(watermarkMs)) return;
+    const behindMs = this.#clock.nowMs() - watermarkMs;
+    metrics.set('syncline_streams_watermark_lag_seconds', behindMs / 1_000, labels);
+  }
+
+  #count(session: Session): void {
+    const counted = this.#counted;
+    if (counted?.session !== session) return;
+    for (const [uid, counters] of session.topology.counters) {
+      for (const [name, metric] of Object.entries(COUNTERS)) {
+        const value = counters[name as keyof typeof COUNTERS];
+        const before = counted.values.get(`${uid} ${name}`) ?? 0;
+        if (value === before) continue;
+        counted.values.set(`${uid} ${name}`, value);
+        this.#metrics.add(metric, value - before, { ...this.#labels, uid });
+      }
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import { createSystemClock } from '@syncline/kernel';
+import { runInSimulation, type SimPorts } from '@syncline/kernel/testing';
+import { expect, test } from 'vitest';
+import { fileSink } from '../ends/file-sink.js';
+import { memorySource } from '../ends/memory-source.js';
+import { definePipeline } from '../pipeline/define.js';
+import { numberCodec } from '../state/codec.js';
+import { aggregate } from '../state/state-backend.js';
+import { isOver, nextState, RUN_TABLE, type RunState } from './run-state.js';
+import { type StartOptions, start } from './start.js';
+
+interface Click {
+  readonly user: string;
+}
+
+const clicks = (count: number): readonly Click[] =>
+  Array.from({ length: count }, (_, index) => ({ user: `u${index % 7}` }));
+
+function counting(records: Readonly<Record<string, readonly Click[]>>) {
+  return definePipeline('clicks', (p) => {
+    p.source(memorySource({ uid: 'in', partitions: records, batchItems: 10 }))
+      .keyBy((click) => click.user)
+      .process({
+        uid: 'totals',
+        state: { total: aggregate(numberCodec) },
+        onItem(click: Click, ctx) {
+          ctx.emit({ user: click.user, clicks: ctx.state.total.update((n = 0) => n + 1) });
+        },
+      })
+      .to(fileSink({ uid: 'out', dir: 'out' }));
+  });
+}
+
+async function startSim(
+  pipeline: ReturnType<typeof counting>,
+  ports: SimPorts,
+  options: StartOptions = {},
+) {
+  return await start(
+    pipeline,
+    { dir: 'state', ...options },
+    { ...ports, path: (path) => path, openStorage: (path) => ports.openStorage(path) },
+  );
+}
+
+async function outputOf({ files }: Pick<SimPorts, 'files'>): Promise<string> {
+  let text = '';
+  for (const name of await files.list('out')) {
+    if (!name.startsWith('part-')) continue;
+    text += Buffer.from(await files.readAt(`out/${name}`, 0, 1e9)).toString();
+  }
+  return text;
+}
+
+test('a finite pipeline reads everything, commits it and finishes', async () => {
+  await runInSimulation(1, async (ports) => {
+    const run = await startSim(counting({ a: clicks(95), b: clicks(20) }), ports);
+    await run.finished;
+    expect(run.state).toBe('finished');
+    const lines = (await outputOf(ports))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines).toHaveLength(115);
+    const sum = new Map<string, number>();
+    for (const { user, clicks: n } of lines) sum.set(user, Math.max(sum.get(user) ?? 0, n));
+    expect([...sum.values()].reduce((a, b) => a + b, 0)).toBe(115);
+    const again = await startSim(counting({ a: clicks(95), b: clicks(20) }), ports);
+    await again.finished;
+    expect(again.state).toBe('finished');
+  });
+});
+
+test('without a directory a pipeline runs in memory', async () => {
+  const clock = createSystemClock();
+  const seen: unknown[] = [];
+  const pipeline = definePipeline('p', (p) => {
+    p.source(memorySource({ uid: 'in', partitions: { a: [1, 2, 3] } }))
+      .map((n) => n * 2)
+      .filter((n) => n !== 4)
+      .to({
+        kind: 'outbox',
+        uid: 'out',
+        contract: 'dedup-at-consumer',
+        mark: async () => null,
+        async deliver(part) {
+          seen.push(...part.rows.map(({ value }) => value));
+          return 'committed';
+        },
+      });
+  });
+  const run = await start(pipeline, {}, { clock });
+  await run.finished;
+  expect(seen).toEqual([2, 6]);
+});
+
+test('X42 a run that is over stays over, and every state can fail or be stopped', () => {
+  for (const state of Object.keys(RUN_TABLE) as RunState[]) {
+    const { stop, failed } = RUN_TABLE[state];
+    expect(stop).not.toBe('never');
+    if (!isOver(state)) expect(failed).toBe('failed');
+    for (const next of Object.values(RUN_TABLE[state])) {
+      if (isOver(state)) expect(['never', state]).toContain(next);
+    }
+  }
+  expect(() => nextState('stopped', 'recovered')).toThrow(/has no event/);
+});

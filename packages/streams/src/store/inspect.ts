@@ -1,0 +1,310 @@
+// Looks at a checkpoint directory from outside, without changing anything: what `syncline streams` shows.
+//
+// While a run holds the store only its STATUS.json can be read. What is wrong is listed, not thrown: a
+// damaged directory is exactly what people want to look at.
+import {
+  type Clock,
+  crc32,
+  type Files,
+  type Logger,
+  openLevelStorage,
+  type Storage,
+  type StorageReads,
+  SynclineError,
+} from '@syncline/kernel';
+import { checkGroup } from '../embedded/embedded-snapshot.js';
+import { StoredKeys } from '../embedded/stored-layout.js';
+import type { Json } from '../ends/source.js';
+import type { PipelineProgress } from '../run/progress.js';
+import { ByteReader } from '../snapshot/byte-reader.js';
+import { ByteWriter } from '../snapshot/byte-writer.js';
+import { readEntry } from '../snapshot/entry.js';
+import { mergeSegments, readSegment } from '../snapshot/segment.js';
+import { type Key, keyGroupOf, writeKey } from '../state/key.js';
+import { checkFormat } from './directory.js';
+import { type Head, type HistoryLine, type Meta, readFrame, storeKeys, unseal } from './layout.js';
+import type { StoredGroups } from './memory-states.js';
+import { readTable, type TableHeader } from './pipeline-states.js';
+import { listSavepoints, rawSchema } from './savepoint.js';
+
+export interface InspectDeps {
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Default: LevelDB in the directory. */
+  readonly openStorage?: (path: string) => Promise<Storage>;
+}
+
+export interface InspectOptions {
+  /** Compares everything that is stored with its checksums. */
+  readonly verify?: boolean;
+  /** A key whose values are shown. */
+  readonly key?: Key;
+}
+
+export interface InspectedState extends TableHeader {
+  readonly operator: string;
+  readonly state: string;
+  readonly keys: number;
+  readonly bytes: number;
+  /** Of the key that was asked for: hex, and text if it is some. */
+  readonly value?: { readonly hex: string; readonly text: string } | null;
+}
+
+export interface Inspection {
+  readonly path: string;
+  readonly name: string;
+  /** `stopped` or `finished`; `in-use` if a run holds the store; `new` before its first epoch; `damaged`. */
+  readonly state: 'stopped' | 'finished' | 'in-use' | 'new' | 'damaged';
+  /** Of the run that holds the store. */
+  readonly holder?: { readonly pid: number; readonly host: string; readonly startedAt: string };
+  /** What the running pipeline last said about itself. */
+  readonly status?: PipelineProgress & { readonly atMs: number };
+  readonly pipeline?: string;
+  readonly epoch: number;
+  readonly generation: number;
+  readonly atMs: number | null;
+  readonly recordsIn: number;
+  readonly recordsOut: number;
+  readonly partitions: Head['partitions'];
+  readonly sinks: Readonly<
+    Record<
+      string,
+      { readonly owed: boolean; readonly committedEpoch: number; readonly handle: Json }
+    >
+  >;
+  readonly states: readonly InspectedState[];
+  readonly history: readonly HistoryLine[];
+  readonly savepoints: readonly string[];
+  readonly problems: readonly string[];
+}
+
+/** Throws `not-found` if there is no pipeline at the path. */
+export async function inspectDirectory(
+  path: string,
+  options: InspectOptions,
+  deps: InspectDeps,
+): Promise<Inspection> {
+  const { files } = deps;
+  if ((await files.stat(`${path}/FORMAT`)) === undefined) {
+    throw new SynclineError('not-found', `no pipeline found in /${path}: it has no FORMAT file`, {
+      details: { path },
+    });
+  }
+  await checkFormat(files, path);
+  const savepoints = await listSavepoints(files, path);
+  const empty = {
+    path,
+    name: path.split('/').at(-1) ?? path,
+    epoch: 0,
+    generation: 0,
+    atMs: null,
+    recordsIn: 0,
+    recordsOut: 0,
+    partitions: {},
+    sinks: {},
+    states: [],
+    history: [],
+    savepoints,
+    problems: [],
+  };
+  const open = deps.openStorage ?? ((place) => openLevelStorage(deps, { directory: `/${place}` }));
+  let storage: Storage;
+  try {
+    storage = await open(`${path}/db`);
+  } catch (thrown) {
+    if (!(thrown instanceof SynclineError)) throw thrown;
+    if (thrown.code === 'locked') return { ...empty, ...(await inUse(files, path, thrown)) };
+    if (thrown.code !== 'corrupt') throw thrown;
+    return { ...empty, state: 'damaged', problems: [thrown.message] };
+  }
+  try {
+    return { ...empty, ...(await look(storage, options)) };
+  } finally {
+    await storage.close();
+  }
+}
+
+async function inUse(
+  files: Files,
+  path: string,
+  error: SynclineError,
+): Promise<Partial<Inspection> & Pick<Inspection, 'state'>> {
+  const status = (await readJson(files, `${path}/STATUS.json`)) as Inspection['status'];
+  const holder = error.details['holder'] as Inspection['holder'];
+  return {
+    state: 'in-use',
+    ...(status !== undefined && {
+      status,
+      name: status.pipeline,
+      epoch: status.epoch,
+      generation: status.generation,
+      atMs: status.atMs,
+      recordsIn: status.recordsIn,
+      recordsOut: status.recordsOut,
+    }),
+    ...(holder !== undefined && { holder }),
+  };
+}
+
+async function readJson(files: Files, path: string): Promise<unknown> {
+  if ((await files.stat(path)) === undefined) return undefined;
+  try {
+    return JSON.parse(Buffer.from(await files.readAt(path, 0, 1024 * 1024)).toString('utf8'));
+  } catch {
+    return undefined; // replaced by a run that has just started
+  }
+}
+
+async function look(
+  storage: Storage,
+  { verify = false, key }: InspectOptions,
+): Promise<Partial<Inspection> & Pick<Inspection, 'state'>> {
+  using view = storage.snapshot();
+  const problems: string[] = [];
+  let frame: {
+    meta: Meta | undefined;
+    head: Head | undefined;
+    generation: { generation: number } | undefined;
+  };
+  try {
+    frame = readFrame(view);
+  } catch (thrown) {
+    return { state: 'damaged', problems: [messageOf(thrown)] };
+  }
+  const { meta, head, generation } = frame;
+  const states: InspectedState[] = [];
+  for (const uid of Object.keys(head?.tables ?? {})) {
+    try {
+      states.push(await lookAtState(view, uid, head as Head, verify, key));
+    } catch (thrown) {
+      problems.push(messageOf(thrown));
+    }
+  }
+  const history: HistoryLine[] = [];
+  for await (const { value } of view.range(storeKeys.under('hist'))) {
+    try {
+      history.push(unseal('a line of history', value) as HistoryLine);
+    } catch (thrown) {
+      problems.push(messageOf(thrown));
+    }
+  }
+  const sound = head === undefined ? 'new' : head.isFinished ? 'finished' : 'stopped';
+  return {
+    state: problems.length > 0 ? 'damaged' : sound,
+    ...(meta !== undefined && { name: meta.name, pipeline: meta.pipeline }),
+    generation: generation?.generation ?? 0,
+    ...(head !== undefined && {
+      epoch: head.epoch,
+      atMs: head.atMs,
+      recordsIn: head.recordsIn,
+      recordsOut: head.recordsOut,
+      partitions: head.partitions,
+      sinks: Object.fromEntries(
+        Object.entries(head.sinks).map(([uid, { handle, committedEpoch }]) => [
+          uid,
+          { owed: handle !== null, committedEpoch, handle },
+        ]),
+      ),
+    }),
+    states,
+    history,
+    problems,
+  };
+}
+
+async function lookAtState(
+  view: StorageReads,
+  uid: string,
+  head: Head,
+  verify: boolean,
+  key: Key | undefined,
+): Promise<InspectedState> {
+  const table = readTable(view, uid, head) as TableHeader & Record<string, unknown>;
+  const { kind, versionKind, codec, keyGroups, hash } = table;
+  const schema = rawSchema({ uid, kind, versionKind, codec, keyGroups, hash });
+  const [operator = '', state = ''] = uid.split('/');
+  const groups = table['groups'] as StoredGroups | undefined;
+  let keys = 0;
+  let bytes = 0;
+  let value: Uint8Array | undefined;
+  if (groups === undefined) {
+    const stored = new StoredKeys(uid, keyGroups);
+    for (const count of table['counts'] as readonly number[]) keys += count;
+    if (verify) {
+      for (let group = 0; group < keyGroups; group += 1)
+        await checkGroup(schema, stored, view, group);
+    }
+    if (key !== undefined) {
+      const sealed = view.get(stored.entry(key).storageKey);
+      if (sealed !== undefined) value = readEntry(new ByteReader(uid, sealed), schema).value;
+    }
+  } else {
+    for (const [group, segments] of Object.entries(groups)) {
+      const name = `key group ${group} of state "${uid}"`;
+      const found = segments.map(([epoch, size, , crc]) => {
+        const segment = view.get(storeKeys.segment(uid, Number(group), epoch));
+        if (segment?.length !== size || crc32(segment) !== crc) {
+          throw new SynclineError(
+            'corrupt',
+            `${name}: segment of epoch ${epoch} is missing or damaged`,
+          );
+        }
+        bytes += size;
+        return segment;
+      });
+      mergeSegments(name, found, schema.versions, () => {
+        keys += 1;
+      });
+      if (key === undefined || groupOfKey(key, keyGroups) !== Number(group)) continue;
+      for (const segment of found) {
+        const take = (entry: { key: Key; value: Uint8Array | undefined }) => {
+          if (entry.key === key) value = entry.value;
+        };
+        readSegment(name, segment, schema, take, (removed) => {
+          if (removed === key) value = undefined;
+        });
+      }
+    }
+  }
+  const shown = value && {
+    hex: Buffer.from(value).toString('hex'),
+    text: Buffer.from(value).toString('utf8'),
+  };
+  return {
+    operator,
+    state,
+    kind,
+    versionKind,
+    codec,
+    keyGroups,
+    hash,
+    keys,
+    bytes,
+    ...(key !== undefined && { value: shown ?? null }),
+  };
+}
+
+function groupOfKey(key: Key, keyGroups: number): number {
+  const writer = new ByteWriter();
+  writeKey(writer, key);
+  return keyGroupOf(writer.view(), keyGroups);
+}
+
+function messageOf(thrown: unknown): string {
+  if (thrown instanceof SynclineError) return thrown.message;
+  throw thrown;
+}
+
+/** Paths of all pipelines at or below a directory. */
+export async function findPipelines(files: Files, path: string): Promise<readonly string[]> {
+  if ((await files.stat(`${path}/FORMAT`)) !== undefined) return [path];
+  const found: string[] = [];
+  for (const name of await files.list(path)) {
+    const below = `${path}/${name}`;
+    const stat = await files.stat(below);
+    if (stat?.kind === 'directory' && !name.startsWith('.'))
+      found.push(...(await findPipelines(files, below)));
+  }
+  return found;
+}

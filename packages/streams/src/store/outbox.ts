@@ -1,0 +1,250 @@
+// Turns an outbox sink into a transactional one: its rows lie in the checkpoint store until they have been
+// delivered, and for a while afterwards.
+//
+// Parts are stored synced as they fill; the last one rides in the batch of the checkpoint. `head` names
+// how many there are and their checksum, so what an abandoned attempt has left is never taken for output.
+// Delivered parts stay for two epochs and ten seconds: a target that forgets its last writes, such as a
+// Redis that syncs each second, gets them again.
+import { assert, type Clock, crc32, type Storage, StorageBatch } from '@syncline/kernel';
+import type {
+  CommitResult,
+  Fence,
+  OutboxPart,
+  OutboxRow,
+  OutboxSink,
+  Output,
+  Sink,
+  SinkMark,
+} from '../ends/sink.js';
+import type { Json } from '../ends/source.js';
+import { streamsLimits } from '../limits.js';
+import type { Key } from '../state/key.js';
+import { badRecord, corrupt } from '../state/state-error.js';
+import { keyText, seal, storeKeys, unseal } from './layout.js';
+
+const KEEP_EPOCHS = 2;
+
+interface OutboxTxn {
+  readonly epoch: number;
+  /** Rows that are not in a stored part yet, as JSON. */
+  rows: string[];
+  bytes: number;
+  parts: number;
+  count: number;
+  crc: number;
+  last: Uint8Array | undefined;
+}
+
+interface OutboxHandle {
+  readonly epoch: number;
+  readonly parts: number;
+  readonly rows: number;
+  /** Of the checksums of all parts. */
+  readonly crc: number;
+}
+
+interface StoredPart {
+  readonly epoch: number;
+  readonly part: number;
+  readonly first: number;
+  readonly rows: readonly (readonly [string, StoredKey, Json])[];
+}
+
+type StoredKey = null | string | number | { readonly bigint: string };
+
+export class OutboxStore implements Sink<unknown, OutboxTxn> {
+  readonly uid: string;
+  readonly contract: Sink<unknown>['contract'];
+  readonly target: OutboxSink;
+  readonly #storage: Storage;
+  readonly #clock: Clock;
+  readonly #keepMs: number;
+  readonly #stop = new AbortController();
+  #fence: Fence | undefined;
+  /** Epochs that are stored, and when they were delivered. */
+  readonly #delivered = new Map<number, { readonly parts: number; readonly atMs: number }>();
+
+  constructor(target: OutboxSink, storage: Storage, clock: Clock, keepMs: number) {
+    this.uid = target.uid;
+    this.contract = target.contract;
+    this.target = target;
+    this.#storage = storage;
+    this.#clock = clock;
+    this.#keepMs = keepMs;
+  }
+
+  mark(): Promise<SinkMark | null> {
+    return this.target.mark();
+  }
+
+  /** Raises the fence of the target, and returns what it holds from then on. */
+  async claim(fence: Fence): Promise<SinkMark | null> {
+    this.#fence = fence;
+    const { signal } = this.#stop;
+    return this.target.claim === undefined
+      ? await this.target.mark()
+      : await this.target.claim(fence, signal);
+  }
+
+  async recover(owed: readonly Json[], fence: Fence): Promise<void> {
+    this.#fence = fence;
+    for (const handle of owed) await this.commit(handle);
+  }
+
+  async begin(epoch: number): Promise<OutboxTxn> {
+    return { epoch, rows: [], bytes: 0, parts: 0, count: 0, crc: 0, last: undefined };
+  }
+
+  async write(txn: OutboxTxn, outputs: readonly Output<unknown>[]): Promise<void> {
+    const { value: partBytesMax } = streamsLimits.outboxPartBytesMax;
+    for (const output of outputs) {
+      const row = encodeRow(this.uid, output);
+      if (txn.rows.length > 0 && txn.bytes + row.length > partBytesMax) {
+        const batch = new StorageBatch();
+        this.#cutPart(txn, batch);
+        await this.#storage.write(batch, { durability: 'synced' });
+      }
+      txn.rows.push(row);
+      txn.bytes += row.length;
+    }
+  }
+
+  async prepare(txn: OutboxTxn): Promise<Json> {
+    const batch = new StorageBatch();
+    this.#cutPart(txn, batch);
+    txn.last = batch.operations[0]?.kind === 'put' ? batch.operations[0].value : undefined;
+    const { epoch, parts, count, crc } = txn;
+    return { epoch, parts, rows: count, crc };
+  }
+
+  /** Adds the last part to the batch of the checkpoint. */
+  fill(batch: StorageBatch, txn: OutboxTxn): void {
+    if (txn.last !== undefined) {
+      batch.put(storeKeys.boxPart(this.uid, txn.epoch, txn.parts - 1), txn.last);
+    }
+  }
+
+  #cutPart(txn: OutboxTxn, batch: StorageBatch): void {
+    if (txn.rows.length === 0) return;
+    const { epoch, parts: part, count: first } = txn;
+    const rows = txn.rows.map((row) => JSON.parse(row) as StoredPart['rows'][number]);
+    const sealed = seal({ epoch, part, first, rows } satisfies StoredPart);
+    batch.put(storeKeys.boxPart(this.uid, epoch, part), sealed);
+    txn.crc = crc32(Buffer.from(`${txn.crc} ${crc32(sealed)}`));
+    txn.count += rows.length;
+    txn.parts += 1;
+    txn.rows = [];
+    txn.bytes = 0;
+  }
+
+  async commit(handle: Json): Promise<CommitResult> {
+    const { epoch, parts, crc } = handle as unknown as OutboxHandle;
+    const fence = this.#fence;
+    assert(fence !== undefined, 'a sink is recovered before it commits');
+    let result: CommitResult = 'already';
+    for (const part of this.#readParts(epoch, parts, crc)) {
+      const delivered = await this.target.deliver(part, fence, this.#stop.signal);
+      if (delivered === 'committed') result = 'committed';
+    }
+    this.#delivered.set(epoch, { parts, atMs: this.#clock.monotonicMs() });
+    return result;
+  }
+
+  *#readParts(epoch: number, parts: number, crc: number): Generator<OutboxPart> {
+    const sealed: Uint8Array[] = [];
+    let found = 0;
+    const name = `outbox of sink "${this.uid}", epoch ${epoch}`;
+    for (let part = 0; part < parts; part += 1) {
+      const bytes = this.#storage.get(storeKeys.boxPart(this.uid, epoch, part));
+      if (bytes === undefined) {
+        throw corrupt(name, { offset: 0, expected: `part ${part} of ${parts}`, found: 'nothing' });
+      }
+      found = crc32(Buffer.from(`${found} ${crc32(bytes)}`));
+      sealed.push(bytes);
+    }
+    if (found !== crc) {
+      throw corrupt(name, { offset: 0, expected: `checksum ${crc}`, found: String(found) });
+    }
+    for (const [part, bytes] of sealed.entries()) {
+      const { first, rows } = unseal(name, bytes) as StoredPart;
+      yield { epoch, part, isLast: part === parts - 1, first, rows: rows.map(decodeRow) };
+    }
+  }
+
+  /** What was written of it is found and removed when the epoch is tried again. */
+  async abort(): Promise<void> {}
+
+  /** Epochs up to `through` that are still stored, oldest first, as handles. Used after a target lost some. */
+  async retained(from: number, through: number): Promise<readonly Json[]> {
+    const handles: Json[] = [];
+    const parts = new Map<number, { count: number; crc: number; rows: number }>();
+    for await (const { key, value } of this.#storage.range(storeKeys.under(`box/${this.uid}`))) {
+      const epoch = Number(keyText(key).split('/').at(-2));
+      if (epoch < from || epoch > through) continue;
+      const known = parts.get(epoch) ?? { count: 0, crc: 0, rows: 0 };
+      const { rows } = unseal(`outbox of sink "${this.uid}"`, value) as StoredPart;
+      parts.set(epoch, {
+        count: known.count + 1,
+        crc: crc32(Buffer.from(`${known.crc} ${crc32(value)}`)),
+        rows: known.rows + rows.length,
+      });
+    }
+    for (const [epoch, { count, crc, rows }] of parts) {
+      handles.push({ epoch, parts: count, rows, crc });
+    }
+    return handles;
+  }
+
+  /** Removes what an abandoned attempt has left behind `epoch`, and notes what is retained. */
+  async sweep(epoch: number): Promise<void> {
+    const batch = new StorageBatch();
+    this.#delivered.clear();
+    for await (const { key } of this.#storage.range(storeKeys.under(`box/${this.uid}`))) {
+      const stored = Number(keyText(key).split('/').at(-2));
+      if (stored > epoch) batch.delete(key);
+      else {
+        const parts = (this.#delivered.get(stored)?.parts ?? 0) + 1;
+        this.#delivered.set(stored, { parts, atMs: this.#clock.monotonicMs() });
+      }
+    }
+    if (batch.length > 0) await this.#storage.write(batch, { durability: 'synced' });
+  }
+
+  /** Adds the removal of old delivered parts to the batch of epoch `epoch`. Returns what was forgotten. */
+  collect(batch: StorageBatch, epoch: number): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const [old, { parts, atMs }] of this.#delivered) {
+      if (old > epoch - 1 - KEEP_EPOCHS || nowMs - atMs < this.#keepMs) continue;
+      for (let part = 0; part < parts; part += 1) {
+        batch.delete(storeKeys.boxPart(this.uid, old, part));
+      }
+      this.#delivered.delete(old);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.target.close?.();
+  }
+}
+
+function encodeRow(uid: string, output: Output<unknown>): string {
+  const { key, value } = output;
+  let row: string | undefined;
+  try {
+    row = JSON.stringify([output.id(), storedKey(key), value]);
+  } catch (thrown) {
+    throw badRecord(`sink "${uid}" cannot write an output as JSON: ${(thrown as Error).message}`);
+  }
+  return row;
+}
+
+function storedKey(key: Key | undefined): StoredKey {
+  if (key === undefined) return null;
+  return typeof key === 'bigint' ? { bigint: String(key) } : key;
+}
+
+function decodeRow([id, key, value]: StoredPart['rows'][number]): OutboxRow {
+  if (key === null) return { id, value };
+  return { id, value, key: typeof key === 'object' ? BigInt(key.bigint) : key };
+}

@@ -1,0 +1,168 @@
+// All states of a running pipeline, in memory or embedded, behind one face for the runtime.
+//
+// A checkpoint takes the changes of all states at one barrier, adds them to its batch in slices, and
+// tells the states when the batch is stored. A failed attempt does not merge anything back: the run
+// throws the whole set away and loads the last durable epoch again.
+import {
+  crc32,
+  type Storage,
+  type StorageBatch,
+  type StorageReads,
+  SynclineError,
+} from '@syncline/kernel';
+import type { Entry } from '../snapshot/entry.js';
+import type { Cells } from '../state/cells.js';
+import { KEY_HASH } from '../state/key.js';
+import { corrupt, incompatible, tooNew } from '../state/state-error.js';
+import type { StateSchema } from '../state/state-schema.js';
+import { type Head, storeKeys, unseal } from './layout.js';
+
+/** Cells of any state; what a cell is, is the backend's. */
+export type AnyCells = Cells<unknown, unknown, unknown>;
+
+/** A state as a pipeline declares it. `schema.uid` is `<operator>/<state>`. */
+export interface DeclaredState {
+  readonly schema: StateSchema<unknown, unknown>;
+  /** Where it is stored, if not under its own name: an operator was renamed. */
+  readonly storedAs: string;
+  readonly migrateFrom: readonly StateSchema<unknown, unknown>[];
+}
+
+export interface PipelineStates {
+  /** Loads or opens a state. `head` is that of the last epoch, if there is one. */
+  open(state: DeclaredState, head: Head | undefined): Promise<AnyCells>;
+  /** Every entry that has a value, in no order. */
+  forEach(uid: string, visit: (entry: Entry<unknown, unknown>) => void): Promise<void>;
+  /** Takes the changes of all states, in O(1) each. */
+  capture(): void;
+  /** Adds what was captured to the batch, in slices, and returns the checksums of all tables. */
+  encode(batch: StorageBatch, epoch: number): Promise<Readonly<Record<string, number>>>;
+  /** The batch is stored. */
+  settle(): Promise<void>;
+  /** Looks for damage that reading does not notice. Called once an epoch, behind the commit point. */
+  scrub(epoch: number): Promise<void>;
+  /** Estimated bytes that changed since the last capture. */
+  readonly changedBytes: number;
+  /** By state. */
+  sizes(): ReadonlyMap<string, StateSize>;
+}
+
+export interface StateSize {
+  readonly keys: number;
+  readonly bytes: number;
+}
+
+/** What both kinds of table have in common. */
+export interface TableHeader {
+  readonly kind: string;
+  readonly versionKind: string;
+  readonly codec: { readonly id: string; readonly version: number };
+  readonly keyGroups: number;
+  readonly hash: string;
+}
+
+/** The table of a state as it is stored, with its place in the chain of checksums verified. */
+export function readTable(
+  reads: StorageReads,
+  state: string,
+  head: Head,
+): (TableHeader & Record<string, unknown>) | undefined {
+  const expected = head.tables[state];
+  const sealed = reads.get(storeKeys.table(state));
+  if (expected === undefined) return undefined;
+  const name = `the table of state "${state}"`;
+  const found = sealed === undefined ? undefined : crc32(sealed);
+  if (sealed === undefined || found !== expected) {
+    throw corrupt(name, {
+      offset: 0,
+      expected: `checksum ${expected}, as epoch ${head.epoch} names it`,
+      found: found === undefined ? 'nothing' : String(found),
+    });
+  }
+  return unseal(name, sealed) as TableHeader & Record<string, unknown>;
+}
+
+export function tableHeader(schema: StateSchema<unknown, unknown>): TableHeader {
+  const { kind, versions, codec, keyGroups } = schema;
+  return {
+    kind,
+    versionKind: versions.kind,
+    codec: { id: codec.id, version: codec.version },
+    keyGroups,
+    hash: KEY_HASH,
+  };
+}
+
+/**
+ * Which schema reads the stored entries: the state's own, or one that it migrates from. Throws
+ * `incompatible` or `too-new`.
+ */
+export function schemaOfStored(
+  { schema, migrateFrom }: DeclaredState,
+  stored: TableHeader,
+): StateSchema<unknown, unknown> {
+  const what = `state "${schema.uid}"`;
+  const reader = [schema, ...migrateFrom].find(({ codec }) => codec.id === stored.codec.id);
+  const fields = [
+    ['kind', schema.kind, stored.kind],
+    ['version kind', schema.versions.kind, stored.versionKind],
+    ['key groups', schema.keyGroups, stored.keyGroups],
+    ['key hash', KEY_HASH, stored.hash],
+  ] as const;
+  for (const [field, expected, found] of fields) {
+    if (expected !== found) throw incompatible(what, field, expected, found);
+  }
+  if (reader === undefined) {
+    throw new SynclineError(
+      'incompatible',
+      `${what} was written with codec "${stored.codec.id}", but the pipeline uses "${schema.codec.id}". ` +
+        'Give the state `migrateFrom` with the old codec, or drop it with `dropState`.',
+      { details: { field: 'codec', expected: schema.codec.id, found: stored.codec.id } },
+    );
+  }
+  if (stored.codec.version > reader.codec.version) {
+    throw tooNew(
+      `codec "${reader.codec.id}" of ${what}`,
+      stored.codec.version,
+      reader.codec.version,
+    );
+  }
+  return reader;
+}
+
+/** Moves everything that is stored for a state to another name, or deletes it. */
+export async function moveState(
+  storage: Storage,
+  batch: StorageBatch,
+  from: string,
+  to: string | undefined,
+): Promise<void> {
+  const table = storage.get(storeKeys.table(from));
+  if (table === undefined) return;
+  batch.delete(storeKeys.table(from));
+  if (to !== undefined) batch.put(storeKeys.table(to), table);
+  for (const place of ['seg', 'kv', 'gone']) {
+    const range = storeKeys.under(`${place}/${from}`);
+    const prefix = to === undefined ? undefined : storeKeys.under(`${place}/${to}`).from;
+    for await (const entries of storage.range(range).batches()) {
+      for (const { key, value } of entries) {
+        batch.delete(key);
+        if (prefix === undefined) continue;
+        batch.put(Buffer.concat([prefix, key.subarray(range.from.length)]), value);
+      }
+    }
+  }
+}
+
+/** State in memory must fit. Throws `limit-exceeded`. */
+export function checkSize(states: PipelineStates, bytesMax: number): void {
+  let bytes = 0;
+  for (const size of states.sizes().values()) bytes += size.bytes;
+  if (bytes <= bytesMax) return;
+  throw new SynclineError(
+    'limit-exceeded',
+    `the state in memory takes about ${bytes} bytes, more than ${bytesMax}. ` +
+      "Take a savepoint and restore it with `state: 'embedded'`.",
+    { details: { limit: 'memoryStateBytesMax' } },
+  );
+}

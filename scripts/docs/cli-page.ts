@@ -1,0 +1,32 @@
+// docs/CLI.md: every command of the command line, as its own --help has it.
+import type { CommandHelp } from '@syncline/cli';
+import { EXIT_CODES } from '@syncline/protocol';
+import { renderTable } from './markdown-table.js';
+
+export function renderCliPage(commands: readonly CommandHelp[]): string {
+  const list = commands
+    .slice(1)
+    .map(({ command, description }) => [`[\`${command}\`](#${anchorOf(command)})`, description]);
+  const sections = commands.map(
+    ({ command, help }) => `## ${command}\n\n\`\`\`text\n${help.trimEnd()}\n\`\`\`\n`,
+  );
+  const exits = Object.entries(EXIT_CODES).map(([code, meaning]) => [code, meaning]);
+  return `# Command line
+
+What \`syncline --help\` and the help of each command print. Data goes to standard output and messages go to standard
+error; with \`--json\` a command prints the same facts for programs. Colors are used on a terminal only, and not if
+\`NO_COLOR\` is set. Settings can also be given in a file or in the environment: see [CONFIG.md](CONFIG.md).
+
+${renderTable(['command', 'what it does'], list)}
+
+## Exit codes
+
+${renderTable(['exit code', 'meaning'], exits)}
+
+${sections.join('\n')}`;
+}
+
+/** As GitHub makes it from a heading. */
+function anchorOf(heading: string): string {
+  return heading.toLowerCase().replaceAll(' ', '-');
+}

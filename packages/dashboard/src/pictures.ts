@@ -195,9 +195,11 @@ export interface PipelinePicture {
   readonly watermarkMs?: number | null;
   readonly heldBackBy?: string | null;
   readonly lastCheckpointMs?: number | null;
-  readonly lastCheckpointBytes?: number | null;
+  readonly checkpointBytes?: number | null;
   readonly error?: string | null;
   readonly reportedAtMs: number;
+  /** When the epoch was first reported. */
+  readonly epochAtMs: number;
 }
 
 export interface StreamsPicture {

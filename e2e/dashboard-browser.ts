@@ -59,3 +59,8 @@ export class DashboardBrowser implements AsyncDisposable {
     await this.#browser.close();
   }
 }
+
+/** For a person who asked for them. */
+export function printFigures(figures: Readonly<Record<string, number | string>>): void {
+  process.stderr.write(`${JSON.stringify(figures, null, 2)}\n`);
+}

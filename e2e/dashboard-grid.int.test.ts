@@ -6,7 +6,7 @@ import { JobStatus, type JobStore } from '@syncline/jobs';
 import { createRemoteJobStore } from '@syncline/jobs/grpc';
 import { type Cluster, startCluster } from '@syncline/testkit';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { DashboardBrowser } from './dashboard-browser.js';
+import { DashboardBrowser, printFigures } from './dashboard-browser.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -40,7 +40,7 @@ beforeAll(async () => {
 }, 300_000);
 
 afterAll(async () => {
-  if (isFull) process.stderr.write(`${JSON.stringify(figures, null, 2)}\n`);
+  if (isFull) printFigures(figures);
   await store?.close();
   await browser?.[Symbol.asyncDispose]();
   await cluster?.[Symbol.asyncDispose]();

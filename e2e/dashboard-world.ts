@@ -151,8 +151,8 @@ export class DashboardWorld implements AsyncDisposable {
       lagRecords: 12,
       watermarkMs: Date.now() - 4_000,
       heldBackBy: 'partition 3',
-      lastCheckpointMs: Date.now() - 2_500,
-      lastCheckpointBytes: 48_213,
+      lastCheckpointMs: 35,
+      checkpointBytes: 48_213,
     });
     const task = round % 24;
     const tag = ['ingest', 'parse', 'report'][round % 3] ?? 'ingest';

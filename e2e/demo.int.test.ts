@@ -24,7 +24,7 @@ test('all acts play, every fact holds, and no file is left', async () => {
     environment: { TMPDIR: directory.path },
   });
   // Each has a deadline of its own: on a busy machine the whole takes longer.
-  for (const act of ['fair', 'jobs', 'sets']) {
+  for (const act of ['fair', 'jobs', 'sets', 'streams']) {
     await demo.until(`the fact of ${act}`, () =>
       linesOf(demo).find((line) => line.kind === 'fact' && line.act === act),
     );
@@ -39,6 +39,7 @@ test('all acts play, every fact holds, and no file is left', async () => {
     { act: 'fair', ok: true },
     { act: 'jobs', ok: true },
     { act: 'sets', ok: true },
+    { act: 'streams', ok: true },
   ]);
   expect(await readdir(directory.path)).toEqual([]);
 });
@@ -62,5 +63,5 @@ test('Ctrl-C in the middle of an act ends nodes and workers, and leaves no file'
 test('an act that does not exist is refused, with those that do', async () => {
   await using demo = new CliProcess(['demo', '--act', 'opera']);
   expect((await demo.end()).code).toBe(2);
-  expect(demo.stderr).toMatch(/unknown act "opera"; expected one of: fair, jobs, sets\./);
+  expect(demo.stderr).toMatch(/unknown act "opera"; expected one of: fair, jobs, sets, streams\./);
 });

@@ -63,7 +63,6 @@ for await (const line of createInterface({ input: demo.stdout })) {
   say(`${event.act ?? event.kind}: ${event.text ?? ''}`);
   if (event.kind === 'started') {
     url = event.nodes?.[0]?.url ?? '';
-    keepReporting(url);
   }
   const moment = momentOf(event);
   if (moment !== undefined) shots = shots.then(() => shoot(moment));
@@ -83,6 +82,8 @@ function momentOf({ kind, act, text = '' }) {
     return { afterMs: 0, views: { job: 'jobs/demo-nightly?task=14&tag=parse', jobs: 'jobs' } };
   if (act === 'sets' && /cut off/.test(text))
     return { afterMs: 0, views: { 'sets-cut': 'sets', 'overview-cut': '' } };
+  if (act === 'streams' && /Killed \(2\)/.test(text))
+    return { afterMs: 0, views: { streams: 'streams' } };
   if (kind === 'ended')
     return {
       afterMs: 0,
@@ -90,7 +91,6 @@ function momentOf({ kind, act, text = '' }) {
         sets: 'sets',
         set: `sets/${Buffer.from('demo:carts').toString('base64url')}`,
         overview: '',
-        streams: 'streams',
       },
     };
   return undefined;
@@ -116,53 +116,4 @@ async function shoot({ afterMs, views }) {
       }),
     );
   }
-}
-
-/**
- * Two pipelines as their processes would report them.
- *
- * @param {string} server
- */
-function keepReporting(server) {
-  let round = 0;
-  const report = () => {
-    round += 1;
-    const nowMs = Date.now();
-    const common = {
-      epoch: 41,
-      generation: 3,
-      watermarkMs: nowMs - 3_200,
-      lastCheckpointMs: nowMs - 1_700,
-    };
-    const orders = Math.round(round * 8_400 + 900 * Math.sin(round / 3));
-    const pipelines = [
-      {
-        pipeline: 'orders',
-        state: 'running',
-        recordsIn: orders,
-        recordsOut: orders - 40,
-        lagRecords: 212,
-        heldBackBy: 'partition 3',
-        lastCheckpointBytes: 482_130,
-        ...common,
-      },
-      {
-        pipeline: 'sessions',
-        state: 'restoring',
-        recordsIn: round * 90,
-        recordsOut: 0,
-        lagRecords: 81_402,
-        lastCheckpointBytes: 91_000,
-        ...common,
-      },
-    ];
-    for (const progress of pipelines) {
-      fetch(`${server}api/streams/${progress.pipeline}`, {
-        method: 'PUT',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(progress),
-      }).catch(() => undefined); // the demo has ended
-    }
-  };
-  setInterval(report, 1_000).unref();
 }

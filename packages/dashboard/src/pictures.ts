@@ -88,6 +88,12 @@ export interface FairPicture {
   readonly rates: readonly Rate[];
   readonly trackers: readonly TrackerPicture[];
   readonly shown?: string;
+  readonly callers: readonly {
+    readonly key: string;
+    readonly probability: number;
+    readonly throttledPerSecond: number;
+    readonly instances: number;
+  }[];
   /** Seed, row, column, probability in per mille, age in ms or -1. */
   readonly cells?: readonly (readonly [number, number, number, number, number])[];
 }
@@ -189,9 +195,11 @@ export interface PipelinePicture {
   readonly watermarkMs?: number | null;
   readonly heldBackBy?: string | null;
   readonly lastCheckpointMs?: number | null;
-  readonly lastCheckpointBytes?: number | null;
+  readonly checkpointBytes?: number | null;
   readonly error?: string | null;
   readonly reportedAtMs: number;
+  /** When the epoch was first reported. */
+  readonly epochAtMs: number;
 }
 
 export interface StreamsPicture {

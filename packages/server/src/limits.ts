@@ -128,6 +128,21 @@ export const serverLimits = defineLimits({
     unit: 'entries',
     why: 'Cells of one tracker in the heat map: the highest ones.',
   },
+  callerReportsMax: {
+    value: 256,
+    unit: 'entries',
+    why: 'Instances whose most throttled callers are kept. Beyond it the one that was silent longest is dropped.',
+  },
+  callersPerReportMax: {
+    value: 20,
+    unit: 'entries',
+    why: 'Callers in one such report, and in the list of the dashboard.',
+  },
+  callerReportAgeMaxMs: {
+    value: 10_000,
+    unit: 'ms',
+    why: 'A report of callers is forgotten after this long: who is throttled changes within seconds.',
+  },
   rateHistoryMax: {
     value: 120,
     unit: 'entries',

@@ -10,6 +10,7 @@ import { type Act, Stage } from '../demo/demo-stage.js';
 import { fairAct } from '../demo/fair-act.js';
 import { jobsAct } from '../demo/jobs-act.js';
 import { setsAct } from '../demo/sets-act.js';
+import { streamsAct } from '../demo/streams-act.js';
 import { addExamples } from '../examples.js';
 import { listenForStop } from '../serve/stop-request.js';
 
@@ -19,7 +20,7 @@ interface DemoOptions {
   readonly json?: boolean;
 }
 
-const ACTS: readonly Act[] = [fairAct, jobsAct, setsAct];
+const ACTS: readonly Act[] = [fairAct, jobsAct, setsAct, streamsAct];
 const STOP_MS = 12_000;
 
 export function fillDemoCommand(command: Command, world: CliWorld): void {
@@ -48,10 +49,10 @@ async function demo(world: CliWorld, options: DemoOptions): Promise<void> {
   void stopRequest.then(() => stop.abort());
   const isFast = options.fast === true;
   const isJson = options.json === true;
-  const stage = new Stage({ world, cluster, signal: stop.signal }, { isFast, isJson });
+  const stage = new Stage({ world, cluster, directory, signal: stop.signal }, { isFast, isJson });
   try {
     await Promise.race([cluster.started(), rejectedBy(stop.signal)]);
-    stage.started(directory);
+    stage.started();
     for (const act of acts) await stage.play(act);
     stage.ended(acts.length);
     if (isFast) return;

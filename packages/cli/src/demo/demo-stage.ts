@@ -22,6 +22,8 @@ export interface StageOptions {
 export class Stage {
   readonly cluster: DemoCluster;
   readonly isFast: boolean;
+  /** For files of the acts; removed at the end. */
+  readonly directory: string;
   /** Fires when the demo is to end early. */
   readonly signal: AbortSignal;
   readonly #world: CliWorld;
@@ -29,11 +31,17 @@ export class Stage {
   #act = '';
 
   constructor(
-    deps: { readonly world: CliWorld; readonly cluster: DemoCluster; readonly signal: AbortSignal },
+    deps: {
+      readonly world: CliWorld;
+      readonly cluster: DemoCluster;
+      readonly directory: string;
+      readonly signal: AbortSignal;
+    },
     { isFast, isJson }: StageOptions,
   ) {
     this.cluster = deps.cluster;
     this.signal = deps.signal;
+    this.directory = deps.directory;
     this.isFast = isFast;
     this.#world = deps.world;
     this.#isJson = isJson;
@@ -68,12 +76,12 @@ export class Stage {
     throw new SynclineError('conflict', `act ${this.#act}: not true: ${text}. Found: ${found}`);
   }
 
-  started(directory: string): void {
+  started(): void {
     const nodes = this.cluster.nodes.map(({ nodeId }) => ({
       node: nodeId,
       url: this.cluster.url(nodeId, '/'),
     }));
-    this.#write({ kind: 'started', nodes, directory }, (paint) =>
+    this.#write({ kind: 'started', nodes }, (paint) =>
       [
         `\n${paint('bold', 'Syncline demo')}: three nodes run on this machine.`,
         `Open the dashboard: ${paint('cyan', this.cluster.url(1, '/'))}`,

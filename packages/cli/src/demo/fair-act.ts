@@ -5,22 +5,24 @@ import { grpcRemote } from '@syncline/fair/grpc';
 import { type Act, pause, type Stage, until } from './demo-stage.js';
 
 const TICK_MS = 20;
+const REPORT_MS = 1_000;
 const CAPACITY_PER_SECOND = 150;
 /** The quiet ones together ask for less than there is. */
 const QUIET = ['ada', 'ben', 'cleo', 'dan', 'eve', 'finn'];
 const QUIET_PER_SECOND = 12;
 const NOISY_PER_SECOND = 600;
+const TRACKER = 'demo-api';
 const SECRET = 'the same bytes on every instance';
 
 export const fairAct: Act = {
   name: 'fair',
   title: 'a noisy neighbour, tamed over three instances',
   async play(stage) {
-    const { cluster, isFast, signal } = stage;
+    const { cluster, isFast } = stage;
     const phaseMs = isFast ? 2_500 : 8_000;
     const trackers = [1, 2, 3].map(() =>
       createFairTracker({
-        remote: grpcRemote({ address: cluster.address(1, 'grpc'), tracker: 'demo-api' }),
+        remote: grpcRemote({ address: cluster.address(1, 'grpc'), tracker: TRACKER }),
         secret: SECRET,
         policy: 'linear',
       }),
@@ -34,16 +36,16 @@ export const fairAct: Act = {
           `Six quiet callers want ${QUIET_PER_SECOND} each, one noisy caller wants ${NOISY_PER_SECOND}.`,
         '/fair',
       );
-      const before = await serve({ trackers: undefined, phaseMs, signal });
+      const before = await serve({ trackers: undefined, phaseMs, stage });
       await stage.tell(
         `Without throttling the quiet callers get ${percent(before.quiet)} of what they ask for.`,
       );
       await stage.tell(
         'Now every instance asks its tracker first. Watch the cells heat up.',
-        '/fair?tracker=demo-api',
+        `/fair?tracker=${TRACKER}`,
       );
-      await serve({ trackers, phaseMs: phaseMs / 2, signal }); // they learn
-      const after = await serve({ trackers, phaseMs, signal });
+      await serve({ trackers, phaseMs: phaseMs / 2, stage }); // they learn
+      const after = await serve({ trackers, phaseMs, stage });
       const [, , third] = trackers;
       const known = third?.peek('noisy').probability ?? 0;
       stage.fact(
@@ -61,11 +63,11 @@ interface Load {
   /** Undefined: every request goes to the resource. */
   readonly trackers: readonly FairTracker[] | undefined;
   readonly phaseMs: number;
-  readonly signal: Stage['signal'];
+  readonly stage: Stage;
 }
 
 /** The share of the quiet callers' requests that were served. */
-async function serve({ trackers, phaseMs, signal }: Load): Promise<{ readonly quiet: number }> {
+async function serve({ trackers, phaseMs, stage }: Load): Promise<{ readonly quiet: number }> {
   const callers = [
     { key: 'noisy', perSecond: NOISY_PER_SECOND, owed: 0 },
     ...QUIET.map((key) => ({ key, perSecond: QUIET_PER_SECOND, owed: Math.random() })),
@@ -74,18 +76,28 @@ async function serve({ trackers, phaseMs, signal }: Load): Promise<{ readonly qu
   let asked = 0;
   let served = 0;
   let turn = 0;
+  let reportedMs = performance.now();
+  const throttled = new Map<string, number>();
   const startedMs = performance.now();
-  for (let lastMs = startedMs; lastMs - startedMs < phaseMs; ) {
-    await pause(TICK_MS, signal);
+  // Even steps, however late the timers of a busy machine are: a burst after a pause would look like more demand.
+  for (let elapsedMs = TICK_MS; elapsedMs <= phaseMs; elapsedMs += TICK_MS) {
+    await pause(Math.max(0, startedMs + elapsedMs - performance.now()), stage.signal);
     const nowMs = performance.now();
-    const seconds = (nowMs - lastMs) / 1_000;
-    lastMs = nowMs;
+    if (trackers !== undefined && nowMs - reportedMs >= REPORT_MS) {
+      reportCallers(stage, trackers, throttled, (nowMs - reportedMs) / 1_000);
+      reportedMs = nowMs;
+      throttled.clear();
+    }
+    const seconds = TICK_MS / 1_000;
     tokens = Math.min(CAPACITY_PER_SECOND / 10, tokens + seconds * CAPACITY_PER_SECOND);
     for (const { key } of shuffled(callers, seconds)) {
       const tracker = trackers?.[turn++ % 3];
       const isQuiet = key !== 'noisy';
       if (isQuiet) asked += 1;
-      if (tracker?.register(key).throttled === true) continue;
+      if (tracker?.register(key).throttled === true) {
+        throttled.set(key, (throttled.get(key) ?? 0) + 1);
+        continue;
+      }
       const isServed = tokens >= 1;
       if (isServed) tokens -= 1;
       if (isServed && isQuiet) served += 1;
@@ -93,6 +105,26 @@ async function serve({ trackers, phaseMs, signal }: Load): Promise<{ readonly qu
     }
   }
   return { quiet: asked === 0 ? 0 : served / asked };
+}
+
+/** For the dashboard: the state service itself knows cells and no callers. */
+function reportCallers(
+  { cluster }: Stage,
+  trackers: readonly FairTracker[],
+  throttled: ReadonlyMap<string, number>,
+  seconds: number,
+): void {
+  for (const [at, tracker] of trackers.entries()) {
+    const callers = ['noisy', ...QUIET].map((key) => ({
+      key,
+      probability: tracker.peek(key).probability,
+      throttledPerSecond: (throttled.get(key) ?? 0) / seconds / trackers.length,
+    }));
+    const body = JSON.stringify({ tracker: TRACKER, instance: `instance ${at + 1}`, callers });
+    const headers = { 'content-type': 'application/json' };
+    const url = cluster.url(1, '/api/fair/callers');
+    fetch(url, { method: 'PUT', headers, body }).catch(() => undefined); // the act does not depend on it
+  }
 }
 
 interface Caller {

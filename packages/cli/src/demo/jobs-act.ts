@@ -135,23 +135,25 @@ function startWorker(options: WorkerOptions): ChildProcess {
 /** What a worker does: its tasks at once, each from where the last process of it has stopped. */
 export async function runWorker({ address, firstTask, stepMs }: WorkerOptions): Promise<void> {
   process.once('disconnect', () => process.exit(1)); // the demo is gone
-  await using store = createRemoteJobStore({ address });
-  const tasks = Array.from({ length: TASKS_PER_WORKER }, (_, at) => firstTask + at);
-  await Promise.all(
-    tasks.map(async (taskIndex) => {
-      const target = { store, jobId: JOB_ID, taskIndex, numTasks: NUM_TASKS };
-      await using job = await createJobManager(target, { lease: { ttlMs: LEASE_MS } });
-      for (const tag of TAGS) {
-        const { status } = await job.getState({ taskId: taskIndex, tag });
-        if (status === JobStatus.finished) continue;
-        if (status === JobStatus.notStarted) await job.setStarted({ tag });
-        for (const percent of STEPS.filter((step) => step > status)) {
-          await new Promise((resolve) => setTimeout(resolve, stepMs * (0.5 + Math.random())));
-          await job.setState({ tag, status: percent, message: `${percent} of 100 files` });
+  {
+    await using store = createRemoteJobStore({ address });
+    const tasks = Array.from({ length: TASKS_PER_WORKER }, (_, at) => firstTask + at);
+    await Promise.all(
+      tasks.map(async (taskIndex) => {
+        const target = { store, jobId: JOB_ID, taskIndex, numTasks: NUM_TASKS };
+        await using job = await createJobManager(target, { lease: { ttlMs: LEASE_MS } });
+        for (const tag of TAGS) {
+          const { status } = await job.getState({ taskId: taskIndex, tag });
+          if (status === JobStatus.finished) continue;
+          if (status === JobStatus.notStarted) await job.setStarted({ tag });
+          for (const percent of STEPS.filter((step) => step > status)) {
+            await new Promise((resolve) => setTimeout(resolve, stepMs * (0.5 + Math.random())));
+            await job.setState({ tag, status: percent, message: `${percent} of 100 files` });
+          }
+          await job.setFinished({ tag });
         }
-        await job.setFinished({ tag });
-      }
-    }),
-  );
-  process.disconnect?.();
+      }),
+    );
+  }
+  process.exit(0); // the channel would keep it
 }

@@ -47,6 +47,7 @@ export function FairView({
           </Empty>
         )}
       </Card>
+      {picture.callers.length > 0 && <Callers picture={picture} />}
       {tracker !== undefined && isUsed && <Cells picture={picture} tracker={tracker} />}
     </>
   );
@@ -131,8 +132,7 @@ function Cells({
           <HeatMap cells={cells} tracker={tracker} />
           <p class="muted">
             Each column is a cell of one level. Callers are hashed to one cell per level and
-            throttled with the lowest probability among them. Callers themselves are known to the
-            instances only.
+            throttled with the lowest probability among them.
           </p>
           <div class="scroll-x">
             <table class="stack">
@@ -165,6 +165,46 @@ function Cells({
           </div>
         </>
       )}
+    </Card>
+  );
+}
+
+function Callers({ picture }: { readonly picture: FairPicture }) {
+  return (
+    <Card
+      title="Most throttled callers"
+      aside={<span class="muted">as their instances report</span>}
+    >
+      <div class="scroll-x">
+        <table class="stack">
+          <thead>
+            <tr>
+              <th>Caller</th>
+              <th class="number">Probability</th>
+              <th class="number">Throttled/s</th>
+              <th class="number">Instances</th>
+            </tr>
+          </thead>
+          <tbody>
+            {picture.callers.map(({ key, probability, throttledPerSecond, instances }) => (
+              <tr key={key}>
+                <td data-label="Caller">
+                  <Name text={key} />
+                </td>
+                <td data-label="Probability" class="number">
+                  {(probability * 100).toFixed(1)}%
+                </td>
+                <td data-label="Throttled/s" class="number">
+                  {formatShort(throttledPerSecond)}
+                </td>
+                <td data-label="Instances" class="number">
+                  {formatCount(instances)}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </Card>
   );
 }

@@ -34,8 +34,7 @@ export function StreamsView({ picture }: { readonly picture: StreamsPicture }) {
 function PipelineCard({ pipeline }: { readonly pipeline: PipelinePicture }) {
   const now = useNow() + useContext(ServerClock);
   const isSilent = now - pipeline.reportedAtMs > SILENT_MS;
-  const { watermarkMs, lastCheckpointMs, lastCheckpointBytes, lagRecords, heldBackBy, error } =
-    pipeline;
+  const { watermarkMs, lagRecords, heldBackBy, error } = pipeline;
   return (
     <Card
       class={isSilent ? 'is-old' : ''}
@@ -78,10 +77,7 @@ function PipelineCard({ pipeline }: { readonly pipeline: PipelinePicture }) {
             'Held back by',
             typeof heldBackBy === 'string' ? <Name key="held" text={heldBackBy} /> : 'nothing',
           ],
-          [
-            'Checkpoint',
-            <Checkpoint key="checkpoint" atMs={lastCheckpointMs} bytes={lastCheckpointBytes} />,
-          ],
+          ['Checkpoint', <Checkpoint key="checkpoint" pipeline={pipeline} />],
           [
             'Epoch',
             `${formatCount(pipeline.epoch)}, generation ${formatCount(pipeline.generation)}`,
@@ -98,18 +94,14 @@ function PipelineCard({ pipeline }: { readonly pipeline: PipelinePicture }) {
   );
 }
 
-function Checkpoint({
-  atMs,
-  bytes,
-}: {
-  readonly atMs: number | null | undefined;
-  readonly bytes: number | null | undefined;
-}) {
-  if (typeof atMs !== 'number') return <>none yet</>;
+function Checkpoint({ pipeline }: { readonly pipeline: PipelinePicture }) {
+  const { epoch, epochAtMs, lastCheckpointMs, checkpointBytes } = pipeline;
+  if (epoch === 0) return <>none yet</>;
   return (
     <>
-      <Age atMs={atMs} />
-      {typeof bytes === 'number' && `, ${formatBytes(bytes)}`}
+      <Age atMs={epochAtMs} />
+      {typeof checkpointBytes === 'number' && `, ${formatBytes(checkpointBytes)}`}
+      {typeof lastCheckpointMs === 'number' && `, took ${formatDuration(lastCheckpointMs)}`}
     </>
   );
 }

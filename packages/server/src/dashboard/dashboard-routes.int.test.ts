@@ -161,6 +161,31 @@ test.each([
   expect(((await response.json()) as { readonly detail: string }).detail).toMatch(words);
 });
 
+test('the most throttled callers are those that instances report, added up', async () => {
+  const report = (instance: string, key: string, throttledPerSecond: number) =>
+    fetch(`${url}/api/fair/callers`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        tracker: 'default',
+        instance,
+        callers: [{ key, probability: 0.5, throttledPerSecond }],
+      }),
+    });
+  expect((await report('one', 'noisy', 3)).status).toBe(204);
+  expect((await report('two', 'noisy', 4)).status).toBe(204);
+  expect((await report('two', 'noisy', 5)).status).toBe(204);
+  expect((await report('', 'noisy', 5)).status).toBe(400);
+  const leaving = new AbortController();
+  const response = await fetch(`${url}/api/live?view=fair`, { signal: leaving.signal });
+  const { value } = (await response.body?.getReader().read()) ?? {};
+  leaving.abort();
+  const [, data = ''] = /data: (.*)/.exec(new TextDecoder().decode(value)) ?? [];
+  expect(JSON.parse(data)).toMatchObject({
+    body: { callers: [{ key: 'noisy', probability: 0.5, throttledPerSecond: 8, instances: 2 }] },
+  });
+});
+
 test('a HEAD request and a page that leaves hold nothing', async () => {
   for (let turn = 0; turn < 5; turn += 1) {
     expect((await fetch(`${url}/api/live?view=overview`, { method: 'HEAD' })).status).toBe(200);

@@ -2,6 +2,7 @@
 import { fairLimits, fairMetrics, StateService } from '@syncline/fair';
 import { serverLimits } from '../../limits.js';
 import type { RunningSlice, Slice, SliceDeps, SliceStatus } from '../../slice.js';
+import { CallerReports } from './caller-reports.js';
 import { fairRoutes } from './fair-routes.js';
 import { fairStoreKind, openFairStore } from './fair-store.js';
 import { fairRates, fairView } from './fair-view.js';
@@ -23,11 +24,12 @@ async function start(deps: SliceDeps): Promise<RunningSlice> {
   const service = new StateService({ ...deps, store }, config.fair);
   // Clients hear it before their connection is cut, and go on alone until there is a server again.
   draining.addEventListener('abort', () => void service.close(), { once: true });
+  const callers = new CallerReports(deps.clock);
   const bytesInFlightMax = serverLimits.fairStreamBytesMax.value;
   return {
     grpc: [stateGrpcService({ ...deps, service }, { bytesInFlightMax })],
-    http: fairRoutes(service),
-    views: [fairView(service)],
+    http: [...fairRoutes(service), callers.route],
+    views: [fairView(service, callers)],
     rates: fairRates,
     status: () => statusOf(service, deps),
     async stop() {

@@ -3,6 +3,7 @@ import type { NamespaceFacts, StateService } from '@syncline/fair';
 import { type LiveView, snapshotSource } from '../../dashboard/live-view.js';
 import type { RateDefinition } from '../../dashboard/rate-history.js';
 import { serverLimits } from '../../limits.js';
+import type { CallerReports } from './caller-reports.js';
 
 const INTERVAL_MS = 1_000;
 
@@ -16,7 +17,7 @@ function withoutCells(namespace: NamespaceFacts): Omit<NamespaceFacts, 'highest'
   return rest;
 }
 
-export function fairView(service: StateService): LiveView {
+export function fairView(service: StateService, callers: CallerReports): LiveView {
   return {
     name: 'fair',
     parameters: ['tracker'],
@@ -34,6 +35,7 @@ export function fairView(service: StateService): LiveView {
           rates: rates.of('fair'),
           trackers: namespaces.map(withoutCells),
           shown: shown?.tracker,
+          callers: callers.of(shown?.tracker ?? ''),
           // Seed, row, column, per mille, age: a thousand cells as objects would be five times as long.
           cells: shown?.highest.map(({ seed, row, column, probability, ageMs }) => [
             seeds.get(seed) ?? 0,

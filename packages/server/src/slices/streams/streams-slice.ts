@@ -28,8 +28,9 @@ const progressSchema = z.object({
   lagRecords: count.nullish(),
   watermarkMs: z.number().nullish(),
   heldBackBy: text.nullish(),
+  /** How long the last checkpoint took. */
   lastCheckpointMs: z.number().nullish(),
-  lastCheckpointBytes: count.nullish(),
+  checkpointBytes: count.nullish(),
   error: text.nullish(),
 });
 
@@ -37,6 +38,8 @@ type PipelineProgress = z.infer<typeof progressSchema>;
 
 interface Report extends PipelineProgress {
   readonly reportedAtMs: number;
+  /** When a report with this epoch came first: the age of the checkpoint. */
+  readonly epochAtMs: number;
   readonly recordsInPerSecond: number;
   readonly recordsOutPerSecond: number;
   /** Of records in, one per report, oldest first. */
@@ -84,6 +87,7 @@ class PipelineReports {
     this.#reports.set(key, {
       ...progress,
       reportedAtMs,
+      epochAtMs: before?.epoch === progress.epoch ? before.epochAtMs : reportedAtMs,
       recordsInPerSecond,
       recordsOutPerSecond: rate('recordsOut'),
       rates: [...(before?.rates ?? []), recordsInPerSecond].slice(-RATES_MAX),
@@ -112,6 +116,7 @@ function streamsView(reports: PipelineReports): LiveView {
 function streamsRoutes(reports: PipelineReports): readonly HttpRoute[] {
   const report = progressSchema.extend({
     reportedAtMs: z.number(),
+    epochAtMs: z.number(),
     recordsInPerSecond: z.number(),
     recordsOutPerSecond: z.number(),
     rates: z.array(z.number()),

@@ -1,0 +1,93 @@
+// Who is throttled most, where instances say so. The state service knows cells only: which caller is in which is known to
+// the instances, and each decides for itself whether it tells the names of its callers.
+//
+//   PUT /api/fair/callers    the most throttled callers of one instance; the newest report wins
+//
+// Kept in memory for the dashboard: an instance reports every second or so, and is forgotten soon after its last report.
+import { type Clock, SynclineError } from '@syncline/kernel';
+import { z } from 'zod';
+import type { HttpReply, HttpRequest, HttpRoute } from '../../http/http-route.js';
+import { serverLimits } from '../../limits.js';
+
+const reportSchema = z.object({
+  tracker: z.string().min(1).max(128),
+  /** Names the instance among those of its tracker. */
+  instance: z.string().min(1).max(128),
+  callers: z
+    .array(
+      z.object({
+        key: z.string().max(256),
+        probability: z.number().min(0).max(1),
+        throttledPerSecond: z.number().min(0).default(0),
+      }),
+    )
+    .max(serverLimits.callersPerReportMax.value),
+});
+
+type CallerReport = z.infer<typeof reportSchema>;
+
+export interface ThrottledCaller {
+  readonly key: string;
+  /** The highest that an instance has reported. */
+  readonly probability: number;
+  /** Of all instances together. */
+  readonly throttledPerSecond: number;
+  readonly instances: number;
+}
+
+export class CallerReports {
+  readonly route: HttpRoute = {
+    method: 'PUT',
+    path: '/callers',
+    handle: (request) => this.#take(request),
+    doc: { summary: 'Reports the most throttled callers of one instance.', body: reportSchema },
+  };
+  readonly #clock: Clock;
+  readonly #reports = new Map<string, CallerReport & { readonly atMs: number }>(); // the longest silent first
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The most throttled first. */
+  of(tracker: string): readonly ThrottledCaller[] {
+    const oldestMs = this.#clock.monotonicMs() - serverLimits.callerReportAgeMaxMs.value;
+    const callers = new Map<string, ThrottledCaller>();
+    for (const [id, report] of this.#reports) {
+      if (report.atMs < oldestMs) this.#reports.delete(id);
+      else if (report.tracker === tracker) addTo(callers, report);
+    }
+    return [...callers.values()]
+      .sort((a, b) => b.throttledPerSecond - a.throttledPerSecond || b.probability - a.probability)
+      .slice(0, serverLimits.callersPerReportMax.value);
+  }
+
+  #take({ body }: HttpRequest): HttpReply {
+    const parsed = reportSchema.safeParse(body);
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues;
+      const field = issue?.path.join('.') ?? '';
+      const message = `${field === '' ? 'the report' : field}: ${issue?.message ?? 'not valid'}.`;
+      throw new SynclineError('invalid-argument', message, { details: { field } });
+    }
+    const id = JSON.stringify([parsed.data.tracker, parsed.data.instance]);
+    this.#reports.delete(id);
+    this.#reports.set(id, { ...parsed.data, atMs: this.#clock.monotonicMs() });
+    const [oldest] = this.#reports.keys();
+    if (this.#reports.size > serverLimits.callerReportsMax.value && oldest !== undefined)
+      this.#reports.delete(oldest);
+    return { kind: 'empty' };
+  }
+}
+
+function addTo(callers: Map<string, ThrottledCaller>, report: CallerReport): void {
+  for (const { key, probability, throttledPerSecond } of report.callers) {
+    const known = callers.get(key);
+    callers.set(key, {
+      key,
+      probability: Math.max(probability, known?.probability ?? 0),
+      throttledPerSecond: throttledPerSecond + (known?.throttledPerSecond ?? 0),
+      instances: 1 + (known?.instances ?? 0),
+    });
+  }
+}

@@ -44,6 +44,8 @@ export class StoreDirectory {
         );
       }
       await writeWhole(files, path, 'FORMAT', `${MARK} ${STORE_FORMAT}\n`);
+    } else {
+      await files.syncDir(path); // whoever renamed it into place may have died before this
     }
     await checkFormat(files, path);
     return new StoreDirectory(files, path, clock);

@@ -14,7 +14,7 @@ import type { Mesh, PeerStatus } from '@syncline/mesh';
 import type { EngineLimits } from './engine/engine-limits.js';
 import type { Digest, ScanFrom } from './keyspace.js';
 import type { PullLimits } from './replication/pull-limits.js';
-import type { PullReport } from './replication/pulls.js';
+import type { PullTrigger } from './replication/pull-schedule.js';
 
 export interface SetsDeps {
   /** The directory of the sets. Undefined: they are kept in memory only, and are lost with the process. */
@@ -148,6 +148,27 @@ export interface PullCounts {
   readonly dropped: number;
   /** Undefined: none has ended yet. */
   readonly last: PullReport | undefined;
+}
+
+export type PullOutcome =
+  | 'applied'
+  | 'nothing'
+  | 'busy'
+  | 'diverged'
+  | 'corrupt'
+  | 'timeout'
+  | 'failed'
+  | 'aborted';
+
+/** How a pull ended. */
+export interface PullReport {
+  readonly trigger: PullTrigger;
+  readonly outcome: PullOutcome;
+  /** Wall clock. */
+  readonly endedAtMs: number;
+  readonly tookMs: number;
+  /** In both directions, without framing. */
+  readonly bytes: number;
 }
 
 export interface RespPeer {

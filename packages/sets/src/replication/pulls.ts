@@ -14,7 +14,7 @@ import {
 import type { SetsState } from '../engine/sets-state.js';
 import type { LoopShare, Turns } from '../engine/turns.js';
 import { setsLimits } from '../limits.js';
-import type { PullCounts } from '../sets.js';
+import type { PullCounts, PullOutcome } from '../sets.js';
 import type { PullLimits } from './pull-limits.js';
 import type { OfferMessage, PullMessage } from './pull-messages.js';
 import { PullSchedule, type PullTrigger } from './pull-schedule.js';
@@ -43,35 +43,14 @@ export interface PullsOptions {
   readonly intervalMs: number;
 }
 
-type Outcome =
-  | 'applied'
-  | 'nothing'
-  | 'busy'
-  | 'diverged'
-  | 'corrupt'
-  | 'timeout'
-  | 'failed'
-  | 'aborted';
-
 type GrowingCounts = { -readonly [Key in keyof PullCounts]: PullCounts[Key] };
-
-/** How a pull ended. */
-export interface PullReport {
-  readonly trigger: PullTrigger;
-  readonly outcome: Outcome;
-  /** Wall clock. */
-  readonly endedAtMs: number;
-  readonly tookMs: number;
-  /** In both directions, without framing. */
-  readonly bytes: number;
-}
 
 interface Current {
   readonly peer: number;
   readonly puller: Puller;
   readonly stop: AbortController;
   /** Why it must end early. */
-  end: Outcome | undefined;
+  end: PullOutcome | undefined;
   /** Messages so far. */
   received: number;
   wake: () => void;
@@ -171,7 +150,7 @@ export class Pulls {
     return counts;
   }
 
-  #endEarly(outcome: Outcome): void {
+  #endEarly(outcome: PullOutcome): void {
     const current = this.#current;
     if (current === undefined) return;
     current.end ??= outcome;
@@ -265,7 +244,7 @@ export class Pulls {
     });
   }
 
-  #ended(peer: number, trigger: PullTrigger, outcome: Outcome): void {
+  #ended(peer: number, trigger: PullTrigger, outcome: PullOutcome): void {
     const { clock } = this.#deps;
     if (outcome === 'corrupt') this.#wantsListing.add(peer);
     else if (outcome === 'applied') this.#wantsListing.delete(peer);
@@ -275,7 +254,7 @@ export class Pulls {
     this.#schedule.ended(peer, trigger, verdict, clock.monotonicMs());
   }
 
-  async #run(current: Current, startMs: number): Promise<Outcome> {
+  async #run(current: Current, startMs: number): Promise<PullOutcome> {
     const { turns, repairs, loop } = this.#deps;
     const { puller, stop } = current;
     let repair: Repair | undefined;

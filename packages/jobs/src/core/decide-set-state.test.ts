@@ -41,7 +41,7 @@ const write: StateWrite = {
   tag: 'ingest',
   status: 20,
   message: 'parsing',
-  payload: { done: 1, of: 2 },
+  payloadJson: '{"done":1,"of":2}',
   schemaVersion: 1,
   eventId: 'e1',
 };
@@ -118,12 +118,17 @@ describe('a repeated event id', () => {
   });
 
   test('J2 knows its content whatever the order of members', () => {
-    const retry = { ...write, payload: { of: 2, done: 1 } };
+    const retry = { ...write, payloadJson: '{"of":2,"done":1}' };
     expect(decideSetState(written, retry, NOW_MS).kind).toBe('duplicate');
   });
 
   test('J2 with other content is a conflict', () => {
-    for (const other of [{ status: 21 }, { message: '' }, { payload: {} }, { schemaVersion: 2 }]) {
+    for (const other of [
+      { status: 21 },
+      { message: '' },
+      { payloadJson: '{}' },
+      { schemaVersion: 2 },
+    ]) {
       expect(codeOf(written, { ...write, ...other })).toBe('conflict');
     }
   });

@@ -11,12 +11,16 @@ import {
   type Random,
   SynclineError,
 } from '@syncline/kernel';
+import { checkStateWrite } from '../checks/checked-write.js';
 import { checkJobPatch, checkJobQuery, checkJobSpec } from '../checks/job-input.js';
 import { checkCount, checkPageLimit, checkTaskId } from '../checks/numbers.js';
-import { checkLeaseRequest, checkScope, checkStateWrite } from '../checks/task-input.js';
+import { checkLeaseRequest, checkScope } from '../checks/task-input.js';
 import { checkJobId, checkTag } from '../checks/text.js';
 import { noSuchJob } from '../core/refusals.js';
 import { jobInfoOf } from '../core/views.js';
+import { decodeEvent } from '../engine/feed-event.js';
+import { SubscriberQuota } from '../engine/job-feed.js';
+import { storeSubscription } from '../engine/store-subscription.js';
 import type {
   JobInfo,
   JobPatch,
@@ -37,13 +41,9 @@ import type {
   StoreCapabilities,
 } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import { StatePageBuilder } from '../memory/state-page.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { Progress } from '../progress.js';
 import type { Scope, State } from '../state.js';
-import { StoreReports } from '../store-reports.js';
-import { deferSubscription } from '../subscription/deferred-subscription.js';
-import { SubscriberQuota } from '../subscription/subscriber-quota.js';
 import { type CreatedJob, createJob } from './create-job.js';
 import { deleteJob } from './delete-job.js';
 import { DirectReads } from './direct-reads.js';
@@ -62,6 +62,8 @@ import { JobView } from './job-view.js';
 import { JobViews } from './job-views.js';
 import { JobWriters } from './job-writers.js';
 import { renewLease } from './renew-lease.js';
+import { StatePageBuilder } from './state-page.js';
+import { StoreReports } from './store-reports.js';
 import { whileWanted } from './while-wanted.js';
 
 export interface FirestoreJobStoreDeps {
@@ -256,7 +258,7 @@ export class FirestoreJobStore implements JobStore {
       const view = await whileWanted(this.#view(checkJobId(jobId)), signal);
       return view.feed.subscribe({ ...options, scope: checkScope(options.scope, view.numTasks) });
     };
-    return deferSubscription(open, options);
+    return storeSubscription(open, options, decodeEvent);
   }
 
   async close(): Promise<void> {

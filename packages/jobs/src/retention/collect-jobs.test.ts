@@ -2,7 +2,7 @@ import { createSystemClock, SynclineError } from '@syncline/kernel';
 import { describe, expect, test } from 'vitest';
 import { createJobManager } from '../manager/create-job-manager.js';
 import { overrideStore } from '../manager/manager-rig.js';
-import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { collectJobs } from './collect-jobs.js';
 
 const HOUR_MS = 3_600_000;

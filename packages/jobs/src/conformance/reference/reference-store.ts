@@ -8,10 +8,11 @@ import {
   SynclineError,
   type Timer,
 } from '@syncline/kernel';
+import { checkStateWrite } from '../../checks/checked-write.js';
 import { checkJobPatch, checkJobQuery, checkJobSpec } from '../../checks/job-input.js';
 import { checkCount, checkPageLimit } from '../../checks/numbers.js';
 import { checkSubscribeOptions } from '../../checks/subscribe-input.js';
-import { checkLeaseRequest, checkScope, checkStateWrite } from '../../checks/task-input.js';
+import { checkLeaseRequest, checkScope } from '../../checks/task-input.js';
 import { checkJobId } from '../../checks/text.js';
 import type { JobInfo, JobPatch, JobQuery, JobSpec, LeaseRequest, TaskLease } from '../../job.js';
 import type { JobSubscription, StoreSubscribeOptions } from '../../job-event.js';
@@ -91,9 +92,12 @@ export class ReferenceJobStore implements JobStore {
       .sort(([left], [right]) => (left < right ? -1 : 1))
       .map(([, job]) => ({ job: job.info(), progress: job.progress({}) }))
       .filter(({ progress }) => !worst || statusClass(progress.worst.status) === worst);
-    const jobs = found
-      .slice(0, limit)
-      .map(({ job, progress: { cells, lostTasks } }) => ({ job, cells, lostTasks }));
+    const jobs = found.slice(0, limit).map(({ job, progress: { cells, percent, lostTasks } }) => ({
+      job,
+      cells,
+      percent,
+      lostTasks,
+    }));
     const last = jobs.at(-1);
     return jobs.length < found.length && last ? { jobs, next: last.job.jobId } : { jobs };
   }

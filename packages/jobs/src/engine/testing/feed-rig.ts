@@ -1,0 +1,88 @@
+// A job's feed on a log in memory, and how its tests read it: one line per event.
+import { type Clock, createSystemClock, type Metrics, silentMetrics } from '@syncline/kernel';
+import type { JobChange } from '../../core/rows.js';
+import type { JobEvent, StoreSubscribeOptions } from '../../job-event.js';
+import { jobsLimits } from '../../limits.js';
+import { decodeEvent } from '../feed-event.js';
+import {
+  JobFeed,
+  type JobFeedOptions,
+  type OpenedSubscription,
+  SubscriberQuota,
+} from '../job-feed.js';
+import { storeSubscription } from '../store-subscription.js';
+import { encodeChange } from '../stored-change.js';
+import { LogSource } from './log-source.js';
+
+export interface FeedRigOptions extends Partial<JobFeedOptions> {
+  readonly clock?: Clock;
+  readonly metrics?: Metrics;
+  readonly pageMax?: number;
+  readonly beforeRead?: () => Promise<void>;
+}
+
+export function createFeedRig(options: FeedRigOptions = {}) {
+  const { clock = createSystemClock(), metrics = silentMetrics, pageMax = 2 } = options;
+  const { beforeRead } = options;
+  const source = new LogSource({ pageMax, ...(beforeRead && { beforeRead }) });
+  const quota = new SubscriberQuota(metrics);
+  const feed = new JobFeed(
+    { clock, metrics, source, quota },
+    {
+      jobId: 'nightly',
+      base: 'i1',
+      history: 'all',
+      ringChangesMax: jobsLimits.memoryRevisionsMax.value,
+      ringBytesMax: Number.POSITIVE_INFINITY,
+      ...options,
+    },
+  );
+  /** Writes states, one per name: `3a` is task 3, tag `a`. */
+  const write = (...cells: string[]) => {
+    feed.publish(cells.map((cell) => encodeChange(source.state(Number(cell[0]), cell.slice(1)))));
+  };
+  const publish = (...changes: JobChange[]) => feed.publish(changes.map(encodeChange));
+  const subscribe = (more: Partial<StoreSubscribeOptions> = {}) =>
+    subscribed(feed.subscribe({ scope: {}, ...more }), more);
+  return { clock, source, quota, feed, write, publish, subscribe };
+}
+
+/** Opened at once. */
+function subscribed(opened: OpenedSubscription, options: Partial<StoreSubscribeOptions>) {
+  return storeSubscription(() => opened, options, decodeEvent);
+}
+
+/** The next lines; shorter, with `end`, if the stream ends before. */
+export async function take(stream: AsyncIterator<JobEvent>, count: number): Promise<string[]> {
+  const lines: string[] = [];
+  while (lines.length < count) {
+    const next = await stream.next();
+    if (next.done) return [...lines, 'end'];
+    lines.push(line(next.value));
+  }
+  return lines;
+}
+
+export function line(event: JobEvent): string {
+  switch (event.kind) {
+    case 'snapshot':
+    case 'change':
+      return `${event.kind} ${event.state.taskId}${event.state.tag} ${event.cursor}`;
+    case 'synced':
+      return `synced ${event.cursor} ${event.history}${event.resumed ? ' resumed' : ''}`;
+    case 'gap':
+      return `gap ${event.reason} ${event.fromRevision}-${event.toRevision}`;
+    case 'stale':
+      return `stale ${event.sinceMs} ${event.attempt}`;
+    case 'live':
+      return `live ${event.cursor}`;
+    case 'lease':
+      return `lease ${event.lease.taskId} ${event.cursor}`;
+    case 'job':
+      return `job ${event.cursor}`;
+  }
+}
+
+/** Lets everything happen that waits for nothing but its turn. */
+export const settle = (): Promise<void> =>
+  new Promise((resolve) => void createSystemClock().defer(resolve));

@@ -30,7 +30,7 @@ export {
   type UpdateJobRequest,
   updateJob,
 } from './wire/calls.js';
-export { type EncodedCalls, encodedCalls } from './wire/encoded-calls.js';
+export { encodedCalls } from './wire/encoded-calls.js';
 export { FrameCache } from './wire/frame-writer.js';
 export { labelsOf } from './wire/job-messages.js';
 export { decode, encode } from './wire/proto-message.js';

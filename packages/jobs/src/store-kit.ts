@@ -9,6 +9,7 @@ export type { EngineDeps, EngineOptions } from './engine/job-engine.js';
 export { changeTopics, type JobFilter, matchesFilter } from './engine/job-filter.js';
 export type {
   AdapterHost,
+  AdapterStatus,
   CellCommit,
   CellPlace,
   CellRef,

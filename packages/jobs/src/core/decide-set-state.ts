@@ -8,7 +8,7 @@
 // J2   An event id makes at most one version, as long as it is among the last `recentEventIdsMax` of its key.
 // J13  Only the newest claim of this incarnation writes.
 import { hash } from 'node:crypto';
-import type { CheckedWrite } from '../checks/checked-write.js';
+import type { WriteFields } from '../checks/checked-write.js';
 import { jobsLimits } from '../limits.js';
 import { statusClass } from '../status.js';
 import type { StoredState } from '../wire/state-message.js';
@@ -49,7 +49,7 @@ export type SetStateDecision =
 /** `write` has passed `checkStateWrite`. No rows: there is no such job. */
 export function decideSetState(
   rows: SetStateRows | undefined,
-  write: CheckedWrite,
+  write: WriteFields,
   nowMs: number,
 ): SetStateDecision {
   if (!rows) return refused(noSuchJob(write.jobId));
@@ -75,7 +75,7 @@ function roomRefusal({ job, head, tags }: SetStateRows, tag: string) {
 
 function apply(
   rows: SetStateRows,
-  { write, digest }: { readonly write: CheckedWrite; readonly digest: string },
+  { write, digest }: { readonly write: WriteFields; readonly digest: string },
   nowMs: number,
 ): SetStateDecision {
   const { cell } = rows;
@@ -121,10 +121,7 @@ function remembered(latest: RecentWrite, cell: CellRow | undefined): readonly Re
   return [latest, ...(cell?.recent ?? [])].slice(0, jobsLimits.recentEventIdsMax.value);
 }
 
-function stateOf(
-  write: CheckedWrite,
-  { version, revision, timestampMs }: RecentWrite,
-): StoredState {
+function stateOf(write: WriteFields, { version, revision, timestampMs }: RecentWrite): StoredState {
   const { jobId, taskId, tag, status, message, progress, eventId, schemaVersion } = write;
   const { payloadJson } = write;
   return {
@@ -151,8 +148,8 @@ const DIGEST_LENGTH = 22;
  * Tells a retry from another write under the same event id. SHA-256, cut to 132 bits: no two contents share it, not
  * even two that were made to. The order of the members of a payload does not count.
  */
-export function contentDigest(
-  write: Pick<CheckedWrite, 'status' | 'message' | 'progress' | 'payloadJson' | 'schemaVersion'>,
+function contentDigest(
+  write: Pick<WriteFields, 'status' | 'message' | 'progress' | 'payloadJson' | 'schemaVersion'>,
 ): string {
   const { status, message, progress = null, payloadJson, schemaVersion } = write;
   const head = JSON.stringify([status, message, progress, schemaVersion]);

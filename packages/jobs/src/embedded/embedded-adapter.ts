@@ -17,7 +17,6 @@ import type {
   Commit,
   CommitRequest,
   CommitRows,
-  DamagedRows,
   JobCommit,
   JobRows,
   ListedJob,
@@ -44,7 +43,7 @@ import {
   tagKey,
   taskKey,
 } from './keys.js';
-import { loadRows, newHandle } from './load-rows.js';
+import { type EmbeddedHandle, loadRows, newHandle } from './load-rows.js';
 import { isCorrupt, readBatches } from './read-rows.js';
 import {
   corruptRow,
@@ -64,16 +63,6 @@ import {
   taskRow,
   writeRecord,
 } from './rows.js';
-import type { TagDictionary } from './tag-dictionary.js';
-
-/** What the adapter needs to know of a job in memory. */
-export interface EmbeddedHandle {
-  readonly jobNo: number;
-  readonly tags: TagDictionary;
-  readonly damage: DamagedRows;
-  /** Throws `corrupt` if the row of the cell is damaged. */
-  checkCell(taskId: number, tag: string): void;
-}
 
 type Job = MirroredJob<EmbeddedHandle>;
 

@@ -8,8 +8,8 @@ import { type JobFilter, matchesFilter } from '../engine/job-filter.js';
 import type { MirroredJob, StoreView } from '../engine/store-adapter.js';
 import type { StoredChange } from '../engine/stored-change.js';
 import { jobsLimits } from '../limits.js';
-import type { EmbeddedHandle } from './embedded-adapter.js';
 import { cellKey, jobRange, KeyKind, logKey, logRange, revisionOfKey, taskKey } from './keys.js';
+import type { EmbeddedHandle } from './load-rows.js';
 import { isCorrupt, readBatches } from './read-rows.js';
 import { corruptRow, decodeCell, decodeRecord, decodeRow, taskRow } from './rows.js';
 

@@ -3,8 +3,7 @@
 // Nobody changes a job that is not loaded, so several reads one after the other show one moment.
 import type { Storage, StorageReads } from '@syncline/kernel';
 import type { TaskRow } from '../core/rows.js';
-import type { CellPlace, JobRows } from '../engine/store-adapter.js';
-import type { EmbeddedHandle } from './embedded-adapter.js';
+import type { CellPlace, DamagedRows, JobRows } from '../engine/store-adapter.js';
 import {
   cellOfKey,
   headKey,
@@ -25,6 +24,15 @@ import {
   taskRow,
 } from './rows.js';
 import { TagDictionary } from './tag-dictionary.js';
+
+/** What the adapter needs to know of a job in memory. */
+export interface EmbeddedHandle {
+  readonly jobNo: number;
+  readonly tags: TagDictionary;
+  readonly damage: DamagedRows;
+  /** Throws `corrupt` if the row of the cell is damaged. */
+  checkCell(taskId: number, tag: string): void;
+}
 
 type Damage = {
   readonly cells: EmbeddedHandle['damage']['cells'][number][];

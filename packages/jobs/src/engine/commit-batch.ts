@@ -3,10 +3,14 @@
 // It pins each of its jobs until it has ended: a caller may have given up by then, and a job that left memory meanwhile
 // would come back as it was before the commit.
 import type { Durability } from '@syncline/kernel';
-import { JobNotLoaded } from './commit-lane.js';
 import type { JobCache } from './job-cache.js';
 import { type JobMirror, StagedJob } from './job-mirror.js';
 import type { Commit, CommitRows } from './store-adapter.js';
+
+/** Thrown when a job left memory before its place in a commit came. The call loads it and tries again. */
+export class JobNotLoaded extends Error {
+  override readonly name = 'JobNotLoaded';
+}
 
 export class CommitBatch {
   /** In the order in which they were touched: a job that is deleted and created again is there twice. */

@@ -9,7 +9,7 @@
 import { abortedError, type Clock, SynclineError } from '@syncline/kernel';
 import { jobsLimits } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
-import type { CommitBatch } from './commit-batch.js';
+import { type CommitBatch, JobNotLoaded } from './commit-batch.js';
 
 /** Something that waits for its place in a commit. */
 export interface LaneRequest {
@@ -23,11 +23,6 @@ export interface LaneRequest {
   /** The commit is stored. */
   done(): void;
   failed(thrown: unknown): void;
-}
-
-/** Thrown when a job left memory before its place in a commit came. The call loads it and tries again. */
-export class JobNotLoaded extends Error {
-  override readonly name = 'JobNotLoaded';
 }
 
 export interface PendingCallOptions<T> {

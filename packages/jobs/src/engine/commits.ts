@@ -12,10 +12,9 @@ import {
   SynclineError,
 } from '@syncline/kernel';
 import type { JobsMetrics } from '../metrics-list.js';
-import { CommitBatch } from './commit-batch.js';
+import { CommitBatch, JobNotLoaded } from './commit-batch.js';
 import {
   CommitLane,
-  JobNotLoaded,
   type LaneRequest,
   PendingCall,
   type PendingCallOptions,

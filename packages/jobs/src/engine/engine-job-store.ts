@@ -1,5 +1,5 @@
 // A job store made of the engine and an adapter: checks what comes in, and hands states out as objects.
-import { checkStateWrite } from '../checks/checked-write.js';
+import { type CheckedWrite, checkStateWrite } from '../checks/checked-write.js';
 import { checkJobPatch, checkJobQuery, checkJobSpec } from '../checks/job-input.js';
 import { checkCount, checkPageLimit, checkTaskId } from '../checks/numbers.js';
 import { checkLeaseRequest, checkScope } from '../checks/task-input.js';
@@ -29,10 +29,11 @@ import type { JobsMetrics } from '../metrics-list.js';
 import type { Progress, TagProgress } from '../progress.js';
 import type { Scope, State } from '../state.js';
 import { timedWrite } from '../timed-write.js';
-import type { EncodedCalls } from '../wire/encoded-calls.js';
 import { type StoredState, withPayload } from '../wire/state-message.js';
-import { decodeEvent } from './feed-event.js';
+import { decodeEvent, type EncodedEvent } from './feed-event.js';
 import { type EngineDeps, type EngineOptions, JobEngine } from './job-engine.js';
+import type { EncodedPage, JobProgress } from './job-reads.js';
+import type { EncodedResult } from './job-writes.js';
 import type { AdapterHost, StoreAdapter } from './store-adapter.js';
 import { decodeState } from './stored-change.js';
 
@@ -54,6 +55,19 @@ export async function openJobStore(
   return new EngineJobStore(engine, deps);
 }
 
+/** Calls whose states stay encoded. */
+export interface EncodedCalls {
+  setState(write: CheckedWrite): Promise<EncodedResult>;
+  listStates(
+    jobId: string,
+    scope: Scope,
+    page: Readonly<{ afterRevision: number; limit: number; signal: AbortSignal | undefined }>,
+  ): Promise<EncodedPage>;
+  /** Job, progress and lost leases: of one moment, if the store is one of the engine. */
+  progress(jobId: string, scope: Scope, signal: AbortSignal | undefined): Promise<JobProgress>;
+  subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription<EncodedEvent>;
+}
+
 export class EngineJobStore implements JobStore {
   readonly capabilities: StoreCapabilities;
   readonly observer: JobsMetrics;
@@ -69,7 +83,7 @@ export class EngineJobStore implements JobStore {
 
   async createJob(spec: JobSpec, { signal }: CallOptions = {}) {
     this.engine.begin(signal);
-    return this.engine.createJob(checkJobSpec(spec), signal);
+    return this.engine.writes.createJob(checkJobSpec(spec), signal);
   }
 
   async getJob(jobId: string, { signal }: CallOptions = {}): Promise<JobInfo | undefined> {
@@ -89,7 +103,7 @@ export class EngineJobStore implements JobStore {
   ): Promise<JobInfo> {
     this.engine.begin(signal);
     const meant = { jobId: checkJobId(jobId), incarnation };
-    return this.engine.updateJob(meant, checkJobPatch(patch), signal);
+    return this.engine.writes.updateJob(meant, checkJobPatch(patch), signal);
   }
 
   async markJobDeleted(
@@ -97,7 +111,7 @@ export class EngineJobStore implements JobStore {
     { signal, incarnation }: JobCallOptions = {},
   ): Promise<JobInfo> {
     this.engine.begin(signal);
-    return this.engine.markJobDeleted({ jobId: checkJobId(jobId), incarnation }, signal);
+    return this.engine.writes.markJobDeleted({ jobId: checkJobId(jobId), incarnation }, signal);
   }
 
   async deleteJob(
@@ -106,19 +120,19 @@ export class EngineJobStore implements JobStore {
   ): Promise<boolean> {
     this.engine.begin(signal);
     const meant = { jobId: checkJobId(jobId), incarnation, ifRevision };
-    return (await this.engine.deleteJob(meant, signal)) !== undefined;
+    return (await this.engine.writes.deleteJob(meant, signal)) !== undefined;
   }
 
   async lease(request: LeaseRequest, { signal }: CallOptions = {}): Promise<TaskLease> {
     this.engine.begin(signal);
-    return this.engine.lease(checkLeaseRequest(request), signal);
+    return this.engine.writes.lease(checkLeaseRequest(request), signal);
   }
 
   async setState(write: StateWrite, { signal }: CallOptions = {}): Promise<SetStateResult> {
     return timedWrite(this.#deps, async () => {
       this.engine.begin(signal);
       const checked = checkStateWrite(write);
-      const { applied, duplicate, state } = await this.engine.setState(checked, signal);
+      const { applied, duplicate, state } = await this.engine.writes.setState(checked, signal);
       const decoded = decodeState(state, checked.jobId);
       return applied
         ? { applied, duplicate, state: decoded }
@@ -177,7 +191,7 @@ export class EngineJobStore implements JobStore {
       setState: (write) =>
         timedWrite(this.#deps, async () => {
           start(undefined);
-          return engine.setState(write, undefined);
+          return engine.writes.setState(write, undefined);
         }),
       listStates: async (jobId, scope, page) => {
         start(page.signal);

@@ -11,7 +11,7 @@
 //   shared      Other processes write the same jobs (PostgreSQL). A commit changes one job: the adapter locks it,
 //               hands over what the engine has not seen yet, lets it decide, and stores the result in the same
 //               transaction. Commits of different jobs run in parallel.
-import type { Durability, SynclineError } from '@syncline/kernel';
+import type { Durability, StorageHealth, SynclineError } from '@syncline/kernel';
 import type { CellRow, JobRow, TaskRow } from '../core/rows.js';
 import type { StoreCapabilities } from '../job-store.js';
 import type { Scope } from '../state.js';
@@ -208,6 +208,12 @@ export interface SharedStore<Handle = unknown> {
   overdue(): Promise<readonly LeaseRef[]>;
 }
 
+export interface AdapterStatus {
+  readonly storage?: StorageHealth;
+  /** Jobs that are deleted and whose rows are still being removed. */
+  readonly deletions?: number;
+}
+
 export interface StoreAdapter<Handle = unknown> {
   readonly capabilities: StoreCapabilities;
   /** Set if other processes write the same jobs. */
@@ -249,7 +255,7 @@ export interface StoreAdapter<Handle = unknown> {
    */
   whenReadable?(): Promise<void> | undefined;
   /** Figures for status pages. */
-  status?(): Readonly<Record<string, unknown>>;
+  status?(): AdapterStatus;
   /** No call follows. */
   close(): Promise<void>;
 }

@@ -1,31 +1,16 @@
 // The calls of a store whose states stay encoded: what a server needs. A store of the engine has them; for any other
 // one states are encoded here.
-import type { CheckedWrite } from '../checks/checked-write.js';
 import { noSuchJob } from '../core/refusals.js';
 import { parseCursor } from '../cursor.js';
-import { EngineJobStore } from '../engine/engine-job-store.js';
+import { type EncodedCalls, EngineJobStore } from '../engine/engine-job-store.js';
 import { type EncodedEvent, JobFeedChange } from '../engine/feed-event.js';
-import type { EncodedResult } from '../engine/job-engine.js';
-import type { EncodedPage, JobProgress } from '../engine/job-reads.js';
 import { encodeChange, encodeState } from '../engine/stored-change.js';
-import type { JobEvent, JobSubscription, StoreSubscribeOptions } from '../job-event.js';
+import type { JobEvent, JobSubscription } from '../job-event.js';
 import type { JobStore } from '../job-store.js';
-import type { Scope, State } from '../state.js';
+import type { State } from '../state.js';
 import { withPayloadJson } from './state-message.js';
 
 type Signal = AbortSignal | undefined;
-
-export interface EncodedCalls {
-  setState(write: CheckedWrite): Promise<EncodedResult>;
-  listStates(
-    jobId: string,
-    scope: Scope,
-    page: Readonly<{ afterRevision: number; limit: number; signal: Signal }>,
-  ): Promise<EncodedPage>;
-  /** Job, progress and lost leases: of one moment, if the store is one of the engine. */
-  progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress>;
-  subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription<EncodedEvent>;
-}
 
 export function encodedCalls(store: JobStore): EncodedCalls {
   if (store instanceof EngineJobStore) return store.encoded;

@@ -12,7 +12,7 @@ export type StoredState = Omit<State, 'payload' | 'payloadIssues' | 'rawPayload'
 
 export const stateMessage: Message<StoredState> = { write: writeState, read: readStoredState };
 
-export function writeState(writer: ProtoWriter, state: StoredState): void {
+function writeState(writer: ProtoWriter, state: StoredState): void {
   writer.uint(1, state.taskId);
   writer.text(2, state.tag);
   writer.sint(3, state.status);

@@ -1,7 +1,7 @@
-// A job's feed on a log in memory, and how its tests read it: one line per event.
+// A job's feed on a log in memory.
 import { type Clock, createSystemClock, type Metrics, silentMetrics } from '@syncline/kernel';
 import type { JobChange } from '../../core/rows.js';
-import type { JobEvent, StoreSubscribeOptions } from '../../job-event.js';
+import type { StoreSubscribeOptions } from '../../job-event.js';
 import { jobsLimits } from '../../limits.js';
 import { decodeEvent } from '../feed-event.js';
 import {
@@ -50,37 +50,6 @@ export function createFeedRig(options: FeedRigOptions = {}) {
 /** Opened at once. */
 function subscribed(opened: OpenedSubscription, options: Partial<StoreSubscribeOptions>) {
   return storeSubscription(() => opened, options, decodeEvent);
-}
-
-/** The next lines; shorter, with `end`, if the stream ends before. */
-export async function take(stream: AsyncIterator<JobEvent>, count: number): Promise<string[]> {
-  const lines: string[] = [];
-  while (lines.length < count) {
-    const next = await stream.next();
-    if (next.done) return [...lines, 'end'];
-    lines.push(line(next.value));
-  }
-  return lines;
-}
-
-export function line(event: JobEvent): string {
-  switch (event.kind) {
-    case 'snapshot':
-    case 'change':
-      return `${event.kind} ${event.state.taskId}${event.state.tag} ${event.cursor}`;
-    case 'synced':
-      return `synced ${event.cursor} ${event.history}${event.resumed ? ' resumed' : ''}`;
-    case 'gap':
-      return `gap ${event.reason} ${event.fromRevision}-${event.toRevision}`;
-    case 'stale':
-      return `stale ${event.sinceMs} ${event.attempt}`;
-    case 'live':
-      return `live ${event.cursor}`;
-    case 'lease':
-      return `lease ${event.lease.taskId} ${event.cursor}`;
-    case 'job':
-      return `job ${event.cursor}`;
-  }
 }
 
 /** Lets everything happen that waits for nothing but its turn. */

@@ -106,11 +106,15 @@ export function checkWireWrite(fields: WriteFields): CheckedWrite {
   return new CheckedWrite(fields);
 }
 
+/** A number that may be too large to be finite, or a text that looks like one. */
+const MAYBE_INFINITE = /[eE]\+?\d{3}|\d{300}/;
+
 /** A JSON object within its limits. The text stays as it was sent. */
 function checkPayloadText(json: string): void {
   refuseTooLarge(Buffer.byteLength(json));
-  if (parsePayload(json) === undefined)
-    throw payloadRefusal([{ message: 'is not a JSON object', path: [] }]);
+  const payload = parsePayload(json);
+  if (payload === undefined) throw payloadRefusal([{ message: 'is not a JSON object', path: [] }]);
+  if (MAYBE_INFINITE.test(json)) checkPayload(payload);
   const { value: depthMax } = jobsLimits.payloadDepthMax;
   if (depthOf(json) > depthMax)
     throw payloadRefusal([

@@ -12,7 +12,6 @@ import {
 } from '@syncline/kernel';
 import { otherJobRefusal } from '../core/refusals.js';
 import type {
-  AdapterHost,
   CellRef,
   Commit,
   CommitRequest,
@@ -96,7 +95,7 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     this.#deletions = new Deletions(deps, keysMax);
   }
 
-  async start(_: AdapterHost): Promise<StoreStart> {
+  async start(): Promise<StoreStart> {
     const { storage, logger } = this.#deps;
     const start = await readStart(storage);
     this.#row = start.row;

@@ -134,10 +134,10 @@ export class CommitLane {
   readonly #deps: CommitLaneDeps;
   #waiting: LaneRequest[] = [];
   /** Reads that wait for the commit in flight. */
-  #between: (() => void)[] = [];
+  readonly #between: (() => void)[] = [];
   #isCommitting = false;
   #isPlanned = false;
-  #onIdle: (() => void)[] = [];
+  readonly #onIdle: (() => void)[] = [];
 
   constructor(deps: CommitLaneDeps) {
     this.#deps = deps;

@@ -235,13 +235,12 @@ export class Commits {
       return;
     }
     assert(batch !== undefined, 'an adapter lets the engine decide');
-    const stored = batch as CommitBatch;
     metrics.observe('syncline_jobs_commit_batch_writes', requests.length);
-    for (const staged of stored.jobs) if (staged.hasChanged) this.#apply(staged);
+    for (const staged of batch.jobs) if (staged.hasChanged) this.#apply(staged);
     this.#report();
     for (const request of requests) request.done();
-    for (const staged of stored.jobs) if (staged.hasChanged) this.#publish(staged);
-    stored.end();
+    for (const staged of batch.jobs) if (staged.hasChanged) this.#publish(staged);
+    batch.end();
   }
 
   #wanted(requests: readonly LaneRequest[]): readonly CommitRequest[] {

@@ -43,15 +43,15 @@ export async function openJobStore(
   deps: EngineDeps,
   options: EngineOptions = {},
 ): Promise<EngineJobStore> {
-  let engine: JobEngine | undefined;
-  const host: AdapterHost = {
-    wake: (jobId) => engine?.host.wake(jobId),
-    followed: () => engine?.host.followed() ?? [],
-    markStale: (stale) => engine?.host.markStale(stale),
-    markLive: () => engine?.host.markLive(),
-  };
-  const start = await adapter.start(host);
-  engine = new JobEngine(adapter, deps, options, start);
+  const opened: { host?: AdapterHost } = {};
+  const start = await adapter.start({
+    wake: (jobId) => opened.host?.wake(jobId),
+    followed: () => opened.host?.followed() ?? [],
+    markStale: (stale) => opened.host?.markStale(stale),
+    markLive: () => opened.host?.markLive(),
+  });
+  const engine = new JobEngine(adapter, deps, options, start);
+  opened.host = engine.host;
   return new EngineJobStore(engine, deps);
 }
 

@@ -267,7 +267,8 @@ function nameOf(taskId: number, tag: string): string {
   return `${taskId} ${tag}`;
 }
 
-function withoutPayload({ payloadJson: _, ...state }: StoredState): StoredState {
+function withoutPayload(stored: StoredState): StoredState {
+  const { payloadJson: _, ...state } = stored;
   return state;
 }
 

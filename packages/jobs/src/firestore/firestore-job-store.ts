@@ -33,6 +33,7 @@ import type {
 import type { JobSubscription, StoreSubscribeOptions } from '../job-event.js';
 import type {
   CallOptions,
+  DeleteOptions,
   JobCallOptions,
   JobStore,
   SetStateResult,
@@ -164,8 +165,15 @@ export class FirestoreJobStore implements JobStore {
     return this.#write(jobId, markJobOperation(meant), call);
   }
 
-  async deleteJob(jobId: string, call?: JobCallOptions): Promise<boolean> {
+  async deleteJob(jobId: string, call?: DeleteOptions): Promise<boolean> {
     this.#begin(call);
+    if (call?.ifRevision !== undefined) {
+      const record = await whileWanted(this.#reads.findJob(checkJobId(jobId)), call.signal);
+      if (record && record.head.revision !== call.ifRevision)
+        throw new SynclineError('conflict', `job "${jobId}" was changed meanwhile`, {
+          details: { reason: 'revision', revision: record.head.revision },
+        });
+    }
     const documents = this.#documents(checkJobId(jobId));
     const deletion = deleteJob(this.#calls, documents, call?.incarnation);
     const incarnation = await whileWanted(deletion, call?.signal, 'unknown');

@@ -19,8 +19,8 @@ import {
 } from './job-messages.js';
 import {
   bool,
-  bytes,
-  bytesList,
+  encodedMessage,
+  encodedMessages,
   list,
   type Message,
   message,
@@ -212,7 +212,7 @@ export const setState: Call<SetStateRequest, SetStateResponse> = {
     durability: word(12, durabilities),
     progress: optionalDouble(13),
   }),
-  response: message({ applied: bool(1), duplicate: bool(2), state: bytes(3) }),
+  response: message({ applied: bool(1), duplicate: bool(2), state: encodedMessage(3) }),
 };
 
 /** Both ways a stream: see write-messages.ts. */
@@ -228,7 +228,7 @@ export const getState: Call<
 > = {
   name: 'GetState',
   request: scopedRequest,
-  response: message({ state: bytes(1), exists: bool(2), revision: uint(3) }),
+  response: message({ state: encodedMessage(1), exists: bool(2), revision: uint(3) }),
 };
 
 export type ListStatesRequest = ScopedRequest & Readonly<{ afterRevision: number; limit: number }>;
@@ -250,7 +250,7 @@ export const listStates: Call<ListStatesRequest, ListStatesResponse> = {
     limit: uint(4),
   }),
   response: message({
-    states: bytesList(1),
+    states: encodedMessages(1),
     revision: uint(2),
     incarnation: text(3),
     more: bool(4),

@@ -98,7 +98,7 @@ function inTenths<T extends { readonly percent: number }>(
 ): Message<T> {
   return mapped(
     form,
-    ({ percent, ...rest }) => ({ ...rest, tenths: Math.round(percent * 10) }) as WithTenths<T>,
+    ({ percent, ...rest }) => ({ ...rest, tenths: Math.round(percent * 10) }),
     ({ tenths, ...rest }) => ({ ...rest, percent: tenths / 10 }) as unknown as T,
   );
 }

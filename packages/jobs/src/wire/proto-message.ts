@@ -144,7 +144,7 @@ export function optionalDouble(number: number): Field<number | undefined> {
 }
 
 /** A nested message that stays encoded. A sender that leaves it out speaks another contract. */
-export function bytes(number: number): Field<Uint8Array> {
+export function encodedMessage(number: number): Field<Uint8Array> {
   return {
     number,
     absent: (reader, name) => reader.fail(`${name} is missing`),
@@ -153,7 +153,7 @@ export function bytes(number: number): Field<Uint8Array> {
   };
 }
 
-export function bytesList(number: number): Field<readonly Uint8Array[]> {
+export function encodedMessages(number: number): Field<readonly Uint8Array[]> {
   return {
     number,
     absent: () => [],

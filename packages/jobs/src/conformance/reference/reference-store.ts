@@ -18,6 +18,7 @@ import type { JobInfo, JobPatch, JobQuery, JobSpec, LeaseRequest, TaskLease } fr
 import type { JobSubscription, StoreSubscribeOptions } from '../../job-event.js';
 import type {
   CallOptions,
+  DeleteOptions,
   JobCallOptions,
   JobStore,
   SetStateResult,
@@ -112,11 +113,17 @@ export class ReferenceJobStore implements JobStore {
     return this.#meantJob(jobId, call).mark(this.#clock.nowMs());
   }
 
-  async deleteJob(jobId: string, call?: JobCallOptions): Promise<boolean> {
+  async deleteJob(jobId: string, call?: DeleteOptions): Promise<boolean> {
     this.#check(call);
     checkJobId(jobId);
     if (!this.#jobs.has(jobId)) return false;
-    this.#meantJob(jobId, call).remove();
+    const job = this.#meantJob(jobId, call);
+    const { ifRevision } = call ?? {};
+    if (ifRevision !== undefined && job.info().revision !== ifRevision)
+      throw new SynclineError('conflict', 'the job was changed', {
+        details: { reason: 'revision' },
+      });
+    job.remove();
     return this.#jobs.delete(jobId);
   }
 

@@ -43,7 +43,14 @@ function ask<Request>(
 
 const write = (more: Partial<StateWrite> & { readonly payloadJson?: string } = {}) => {
   const { payload: _, ifVersion, durability, ...rest } = unchanged.task.write('ingest', 6);
-  return ask(setState, { ...rest, payloadJson: undefined, ifVersion, durability, ...more });
+  return ask(setState, {
+    ...rest,
+    payloadJson: undefined,
+    progress: undefined,
+    ifVersion,
+    durability,
+    ...more,
+  });
 };
 const create = (more: object = {}) =>
   ask(createJob, { jobId: 'other', numTasks: 1, expectedTags: [], labels: [], ...more });
@@ -225,7 +232,7 @@ test('J20 the 257th tag of a job is refused, the others can be written on', asyn
 
 test('J20 bytes that are no request are answered, and change nothing', async () => {
   const { payload: _, ifVersion, durability, ...rest } = unchanged.task.write('ingest', 7);
-  const whole = { ...rest, payloadJson: undefined, ifVersion, durability };
+  const whole = { ...rest, payloadJson: undefined, progress: undefined, ifVersion, durability };
   const request = encode(setState.request, whole);
   const status32 = Buffer.from([(6 << 3) | 5, 1, 0, 0, 0]); // the status as four bytes
   for (const name of ['CreateJob', 'SetState', 'Heartbeat', 'DeleteJob', 'ListStates']) {

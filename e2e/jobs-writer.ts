@@ -47,7 +47,11 @@ class Answers {
     return this.acknowledged.get(tag)?.version ?? 0;
   }
 
-  take(tag: string, wanted: Partial<State>, result: SetStateResult): void {
+  take(
+    tag: string,
+    wanted: Partial<Pick<State, 'status' | 'message' | 'eventId'>>,
+    result: SetStateResult,
+  ): void {
     this.counts.answered += 1;
     const { status, message, eventId } = wanted;
     if (!result.applied) {

@@ -29,7 +29,7 @@ export const packageRoles: ReadonlyMap<string, PackageRole> = new Map(
       mayImport: ground,
       doors: ['./testing', './express', './fastify', './fetch', './grpc', './redis'],
     },
-    jobs: { mayImport: ground, doors: ['./testing', './firestore', './grpc'] },
+    jobs: { mayImport: ground, doors: ['./testing', './firestore', './grpc', './store-kit'] },
     sets: { mayImport: [...ground, 'riblt'], doors: ['./testing'] },
     streams: { mayImport: ground, doors: ['./testing', './redis', './nats'] },
     server: { mayImport: [...ground, ...slices], doors: ['./config'] },

@@ -1,12 +1,11 @@
-export { type AggregateInput, aggregateStates } from './aggregate/aggregate-states.js';
-export { JobAggregates, type ScopeSummary } from './aggregate/job-aggregates.js';
-export { type ProgressSource, progressOf } from './aggregate/progress-of.js';
 export {
   type EmbeddedJobStoreDeps,
   type EmbeddedJobStoreOptions,
-  type EmbeddedJobStoreStatus,
   openEmbeddedJobStore,
 } from './embedded/open-embedded-job-store.js';
+export { type AggregateInput, aggregateStates } from './engine/aggregate-states.js';
+export { JobCells } from './engine/job-cells.js';
+export { type ProgressSource, progressOf } from './engine/progress-of.js';
 export type {
   JobInfo,
   JobList,
@@ -30,6 +29,7 @@ export type {
 } from './job-event.js';
 export type {
   CallOptions,
+  DeleteOptions,
   JobCallOptions,
   JobStore,
   SetStateResult,
@@ -60,8 +60,7 @@ export type {
   JobReaderOptions,
   JobReaderTarget,
 } from './manager/manager-options.js';
-export { createMemoryJobStore } from './memory/create-memory-job-store.js';
-export type { MemoryJobStoreDeps } from './memory/memory-job-store.js';
+export { createMemoryJobStore, type MemoryJobStoreDeps } from './memory/memory-job-store.js';
 export { type JobsMetricName, type JobsMetrics, jobsMetrics } from './metrics-list.js';
 export type { StatusNames } from './payload/state-reader.js';
 export type {
@@ -74,12 +73,20 @@ export type {
   TagSchema,
   TagSchemas,
 } from './payload/tag-schemas.js';
-export { type Counts, type Progress, percentOf, type TagProgress } from './progress.js';
+export type { Counts, Progress, TagProgress } from './progress.js';
 export {
   type CollectedJobs,
   type CollectJobsDeps,
   collectJobs,
 } from './retention/collect-jobs.js';
 export type { RetentionPolicy } from './retention/retention-policy.js';
-export type { JsonObject, JsonValue, SchemaIssue, Scope, State } from './state.js';
+export {
+  defaultState,
+  type JsonObject,
+  type JsonValue,
+  type SchemaIssue,
+  type Scope,
+  type State,
+  withoutPayload,
+} from './state.js';
 export { compareStatus, JobStatus, type StatusClass, statusClass } from './status.js';

@@ -34,6 +34,13 @@ export type JobCallOptions = CallOptions &
     incarnation?: string;
   }>;
 
+/** Of `deleteJob`. */
+export type DeleteOptions = JobCallOptions &
+  Readonly<{
+    /** The job goes only if it is at this revision, else `conflict`. Default: at any. */
+    ifRevision?: number;
+  }>;
+
 export type StateWrite = Readonly<{
   jobId: string;
   incarnation: string;
@@ -42,7 +49,9 @@ export type StateWrite = Readonly<{
   tag: string;
   status: number;
   message: string;
-  payload?: JsonObject;
+  /** How far the cell is, from 0 to 1. */
+  progress?: number;
+  payload?: JsonObject | undefined;
   schemaVersion: number;
   eventId: string;
   /** The write applies only if the key has this version; 0: only if it was never written. */
@@ -79,7 +88,7 @@ export interface JobStore extends AsyncDisposable {
   /** A tombstone: writes are refused, reads go on. Marking twice changes nothing. */
   markJobDeleted(jobId: string, call?: JobCallOptions): Promise<JobInfo>;
   /** False: there was none. */
-  deleteJob(jobId: string, call?: JobCallOptions): Promise<boolean>;
+  deleteJob(jobId: string, call?: DeleteOptions): Promise<boolean>;
   lease(request: LeaseRequest, call?: CallOptions): Promise<TaskLease>;
   setState(write: StateWrite, call?: CallOptions): Promise<SetStateResult>;
   /** The latest state of each key in scope, ascending by revision. What is rewritten between two pages moves to a later one. */

@@ -39,7 +39,13 @@ export type JobQuery = Readonly<{
   limit?: number;
 }>;
 
-export type JobSummary = Readonly<{ job: JobInfo; cells: Counts; lostTasks: number }>;
+export type JobSummary = Readonly<{
+  job: JobInfo;
+  cells: Counts;
+  /** As in `Progress`. */
+  percent: number;
+  lostTasks: number;
+}>;
 
 /** A page of jobs, in order of their names. */
 export type JobList = Readonly<{

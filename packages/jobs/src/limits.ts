@@ -43,6 +43,11 @@ export const jobsLimits = defineLimits({
     unit: 'bytes',
     why: 'Writes on one stream that have no answer yet. The remote store lets further ones wait; the server ends the stream of a client with twice as many.',
   },
+  writeAnswersBytesMax: {
+    value: 1024 * 1024,
+    unit: 'bytes',
+    why: 'Answers on one stream of writes that are unsent, or that writes in progress may become. Further writes of the stream wait.',
+  },
   writeStreamIdleMs: {
     value: 1_000,
     unit: 'ms',
@@ -109,6 +114,7 @@ export const jobsLimits = defineLimits({
   listStatesMax: { value: 1_000, unit: 'entries', why: 'States of one page.' },
   listStatesBytesMax: { value: 1024 * 1024, unit: 'bytes', why: 'Bytes of one page of states.' },
   listJobsMax: { value: 1_000, unit: 'entries', why: 'Jobs of one page.' },
+  listJobsBytesMax: { value: 1024 * 1024, unit: 'bytes', why: 'Bytes of one page of jobs.' },
   lostListMax: { value: 100, unit: 'entries', why: 'Lost leases that are listed by name.' },
   recentEventIdsMax: {
     value: 8,

@@ -21,7 +21,7 @@ export type TagProgress<S = State> = Readonly<{
 export type Progress<S = State> = Readonly<{
   revision: number;
   cells: Counts;
-  /** 100 only when all cells are finished. */
+  /** The mean of the cells: 1 if finished, else the `progress` of the state. Cut to a tenth; 100 only when all are finished. */
   percent: number;
   /** Tasks whose lease is lost. */
   lostTasks: number;
@@ -35,8 +35,3 @@ export type Progress<S = State> = Readonly<{
    */
   tags: readonly TagProgress<S>[];
 }>;
-
-/** Cut, not rounded: 99.9 until the last cell is finished. */
-export function percentOf({ finished, total }: Counts): number {
-  return total === 0 ? 0 : Math.floor((1000 * finished) / total) / 10;
-}

@@ -23,6 +23,8 @@ export type State<P = JsonObject> = Readonly<{
   /** What the manager that reads it calls this status, if it gave `statuses`. Names stay in the process. */
   statusName?: string;
   message: string;
+  /** How far this cell is, from 0 to 1, if its writer says so. */
+  progress?: number;
   /** By the store's clock. It never falls while the revision rises. */
   timestampMs: number;
   /** Per task and tag: 1, 2, 3 … */

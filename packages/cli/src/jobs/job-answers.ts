@@ -89,7 +89,7 @@ const progress = shape({
 
 const jobAnswer = shape({ job, progress, lost: list(lease) });
 const jobList = shape({
-  jobs: list(shape({ job, cells: counts, lostTasks: count })),
+  jobs: list(shape({ job, cells: counts, percent: numeric, lostTasks: count })),
   damaged: optional(list(text)),
   next: optional(text),
 });

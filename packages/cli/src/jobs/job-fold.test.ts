@@ -2,10 +2,13 @@
 import {
   type Cursor,
   createMemoryJobStore,
+  defaultState,
   type JobEvent,
   type JobInfo,
+  JobStatus,
   type JobStore,
   type StoreSubscribeOptions,
+  statusClass,
 } from '@syncline/jobs';
 import { expect, test } from 'vitest';
 import { JobFold } from './job-fold.js';
@@ -102,4 +105,46 @@ test('seeded for a resume it is whole once the stream has brought what it was se
   expect(fold.revision).toBeGreaterThanOrEqual(page.revision);
   const { cells, worst } = await store.aggregate('job', {});
   expect(fold.progress()).toMatchObject({ cells, worst });
+});
+
+test('after a gap it is not whole until the stream has caught up', () => {
+  const job: JobInfo = {
+    jobId: 'job',
+    incarnation: 'i',
+    numTasks: 2,
+    expectedTags: [],
+    labels: {},
+    createdAtMs: 1,
+    revision: 1,
+    changedAtMs: 1,
+  };
+  const cursor = 'i:1' as Cursor;
+  const changeOf = (taskId: number, status: number, revision: number): JobEvent => {
+    const base = defaultState('job', taskId, 'a');
+    const state = {
+      ...base,
+      status,
+      statusClass: statusClass(status),
+      revision,
+      version: revision,
+    };
+    return { kind: 'change', state, cursor };
+  };
+  const { finished, started } = JobStatus;
+  const fold = new JobFold(job, {});
+  fold.apply({ kind: 'synced', revision: 1, cursor, history: 'all', resumed: false });
+  for (const event of [changeOf(0, finished, 2), changeOf(1, started, 3)]) fold.apply(event);
+  fold.apply({ kind: 'gap', reason: 'overflow', fromRevision: 3, toRevision: 6 });
+  fold.apply(changeOf(1, finished, 5));
+  // Task 0 runs again since revision 4, but its latest state comes at revision 6.
+  expect({ isWhole: fold.isWhole, finished: fold.progress().cells.finished }).toEqual({
+    isWhole: false,
+    finished: 2,
+  });
+  fold.apply(changeOf(0, started, 6));
+  fold.apply({ kind: 'live', revision: 6, cursor });
+  expect({ isWhole: fold.isWhole, finished: fold.progress().cells.finished }).toEqual({
+    isWhole: true,
+    finished: 1,
+  });
 });

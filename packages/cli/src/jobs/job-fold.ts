@@ -3,7 +3,8 @@
 // What it tells is what the stream has delivered, no less and no more: the table never runs ahead of it, and an
 // event costs one update of the aggregates, however many cells there are.
 import {
-  JobAggregates,
+  defaultState,
+  JobCells,
   type JobEvent,
   type JobInfo,
   type Progress,
@@ -11,6 +12,7 @@ import {
   type Scope,
   type State,
   type TaskLease,
+  withoutPayload,
 } from '@syncline/jobs';
 import { unreachable } from '@syncline/kernel';
 
@@ -20,8 +22,10 @@ export class JobFold {
   readonly #states = new Map<string, Map<number, State>>();
   readonly #lost = new Map<number, TaskLease>();
   #job: JobInfo;
-  #aggregates: JobAggregates;
+  #cells: JobCells;
   #isSynced = false;
+  /** Changes were left out: until `live` the fold mixes old states with new ones. */
+  #isGapped = false;
   #revision = 0;
   #seededTo = 0;
   #statesCount = 0;
@@ -30,7 +34,7 @@ export class JobFold {
   constructor(job: JobInfo, scope: Scope) {
     this.#scope = scope;
     this.#job = job;
-    this.#aggregates = new JobAggregates(job);
+    this.#cells = new JobCells(job);
   }
 
   get job(): JobInfo {
@@ -42,9 +46,9 @@ export class JobFold {
     return [...this.#lost.values()].sort((one, other) => one.taskId - other.taskId);
   }
 
-  /** False inside a replay, and until the stream has delivered what the fold was seeded with. */
+  /** False inside a replay, after a gap, and until the stream has delivered what the fold was seeded with. */
   get isWhole(): boolean {
-    return this.#isSynced && this.#revision >= this.#seededTo;
+    return this.#isSynced && !this.#isGapped && this.#revision >= this.#seededTo;
   }
 
   get statesCount(): number {
@@ -57,12 +61,15 @@ export class JobFold {
   }
 
   progress(): Progress {
+    const { jobId } = this.#job;
     const source = {
-      jobId: this.#job.jobId,
       revision: this.#revision,
-      stateOf: (taskId: number, tag: string) => this.#states.get(tag)?.get(taskId),
+      stateOf: ({ taskId, tag }: Pick<State, 'taskId' | 'tag'>) =>
+        this.#states.get(tag)?.get(taskId) ?? defaultState(jobId, taskId, tag),
+      withoutPayload,
     };
-    return progressOf(source, this.#aggregates.summary(this.#scope));
+    const all = this.#cells.recount().all(this.#job);
+    return progressOf(source, this.#cells.summary(this.#scope, all));
   }
 
   /** What was there before the events of a resumed stream, read elsewhere and up to a revision. */
@@ -96,10 +103,12 @@ export class JobFold {
         this.#reach(event.revision);
         break;
       case 'live':
+        this.#isGapped = false;
         this.#reach(event.revision);
         break;
       case 'gap':
         if (event.reason === 'reset') this.#clear();
+        else this.#isGapped = true;
         break;
       case 'stale':
         break;
@@ -109,21 +118,21 @@ export class JobFold {
   }
 
   #setState(state: State): void {
-    const { taskId, tag, status, revision } = state;
+    const { taskId, tag, revision } = state;
     const ofTag = this.#states.get(tag) ?? new Map<number, State>();
     this.#states.set(tag, ofTag);
     const known = ofTag.get(taskId);
     if (known === undefined) this.#statesCount += 1;
     else if (known.revision >= revision) return; // read before the events that led to it came
     ofTag.set(taskId, state);
-    if (taskId < this.#job.numTasks) this.#aggregates.set(taskId, tag, status);
+    this.#count(state);
   }
 
   #setLease(lease: TaskLease): void {
     const isLost = lease.state === 'lost';
     if (isLost) this.#lost.set(lease.taskId, lease);
     else this.#lost.delete(lease.taskId);
-    this.#aggregates.setLost(lease.taskId, isLost);
+    this.#cells.setLost(lease.taskId, isLost);
   }
 
   /** Another job under the same name may have more tasks, and states that came before this event count again. */
@@ -131,17 +140,20 @@ export class JobFold {
     const isAnother = job.numTasks !== this.#job.numTasks;
     this.#job = job;
     if (isAnother) this.#aggregate();
-    else this.#aggregates.setExpectedTags(job.expectedTags);
+    else this.#cells.setExpectedTags(job.expectedTags);
   }
 
   #aggregate(): void {
-    this.#aggregates = new JobAggregates(this.#job);
+    this.#cells = new JobCells(this.#job);
     for (const ofTag of this.#states.values()) {
-      for (const { taskId, tag, status } of ofTag.values()) {
-        if (taskId < this.#job.numTasks) this.#aggregates.set(taskId, tag, status);
-      }
+      for (const state of ofTag.values()) this.#count(state);
     }
-    for (const taskId of this.#lost.keys()) this.#aggregates.setLost(taskId, true);
+    for (const taskId of this.#lost.keys()) this.#cells.setLost(taskId, true);
+  }
+
+  #count(state: State): void {
+    const { taskId, status, progress } = state;
+    if (taskId < this.#job.numTasks) this.#cells.set(state, status, progress);
   }
 
   #clear(): void {
@@ -150,6 +162,7 @@ export class JobFold {
     this.#statesCount = 0;
     this.#revision = 0;
     this.#isSynced = false;
+    this.#isGapped = false;
     this.#seededTo = 0;
     this.#aggregate();
   }

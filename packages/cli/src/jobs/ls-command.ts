@@ -1,5 +1,5 @@
 // `syncline jobs ls`: the jobs of a server, each with its progress.
-import { type JobList, type JobSummary, percentOf } from '@syncline/jobs';
+import type { JobList, JobSummary } from '@syncline/jobs';
 import { createSystemClock } from '@syncline/kernel';
 import type { Command } from 'commander';
 import { type CliWorld, say } from '../cli-world.js';
@@ -99,7 +99,7 @@ function renderJobs(
   });
 }
 
-function rowOf({ job, cells, lostTasks }: JobSummary, nowMs: number): ProgressRow {
+function rowOf({ job, cells, percent, lostTasks }: JobSummary, nowMs: number): ProgressRow {
   const facts = [
     `${formatDuration(Math.max(0, nowMs - job.changedAtMs))} ago`,
     ...(job.deletedAtMs === undefined ? [] : ['marked deleted']),
@@ -108,7 +108,7 @@ function rowOf({ job, cells, lostTasks }: JobSummary, nowMs: number): ProgressRo
   return {
     name: printable(job.jobId),
     cells,
-    percent: percentOf(cells),
+    percent,
     note: facts.join(', '),
     noteColor: lostTasks > 0 ? 'red' : 'dim',
     isTotal: false,

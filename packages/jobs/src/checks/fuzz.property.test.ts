@@ -6,9 +6,10 @@ import type { JobPatch, JobQuery, JobSpec, LeaseRequest } from '../job.js';
 import type { StoreSubscribeOptions } from '../job-event.js';
 import type { StateWrite } from '../job-store.js';
 import type { Scope } from '../state.js';
+import { checkStateWrite } from './checked-write.js';
 import { checkJobPatch, checkJobQuery, checkJobSpec } from './job-input.js';
 import { checkSubscribeOptions } from './subscribe-input.js';
-import { checkLeaseRequest, checkScope, checkStateWrite } from './task-input.js';
+import { checkLeaseRequest, checkScope } from './task-input.js';
 
 const write: StateWrite = {
   jobId: 'j',

@@ -3,9 +3,10 @@ import { describe, expect, test } from 'vitest';
 import type { LeaseRequest } from '../job.js';
 import type { StateWrite } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
+import { checkStateWrite } from './checked-write.js';
 import { checkJobPatch, checkJobQuery, checkJobSpec } from './job-input.js';
 import { checkSubscribeOptions } from './subscribe-input.js';
-import { checkLeaseRequest, checkScope, checkStateWrite } from './task-input.js';
+import { checkLeaseRequest, checkScope } from './task-input.js';
 
 const write: StateWrite = {
   jobId: 'nightly',

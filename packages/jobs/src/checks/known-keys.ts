@@ -19,7 +19,7 @@ export function checkKnownKeys<T extends object>(
     const shown = JSON.stringify(key.slice(0, SHOWN_LENGTH_MAX));
     throw new SynclineError(
       'invalid-argument',
-      `${what} has ${shown}, which is not known. Known are: ${Object.keys(known).join(', ')}.`,
+      `unknown option ${shown} in ${what}; expected one of: ${Object.keys(known).join(', ')}`,
       { details: { field: key.slice(0, SHOWN_LENGTH_MAX) } },
     );
   }

@@ -39,6 +39,13 @@ export function checkSchemaVersion(value: unknown): number {
   return checkInteger(value, 'schemaVersion', { min: 0, max: UINT32_MAX });
 }
 
+/** How far a cell is. */
+export function checkProgress(value: unknown): number {
+  const isGood = typeof value === 'number' && value >= 0 && value <= 1;
+  refuseUnless(isGood, 'progress', { value, wanted: 'a number from 0 to 1' });
+  return value + 0; // −0 is 0
+}
+
 /** A version or a revision. */
 export function checkCount(value: unknown, field: string): number {
   return checkInteger(value, field, { min: 0, max: Number.MAX_SAFE_INTEGER });

@@ -1,7 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { jobsLimits } from '../limits.js';
-import { checkPayload } from './payload.js';
+import { checkPayload as payloadJson } from './payload.js';
+
+/** What is stored, as an object. */
+const checkPayload = (value: unknown) => JSON.parse(payloadJson(value));
 
 interface Refusal {
   readonly code: string;

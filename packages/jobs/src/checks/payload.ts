@@ -4,21 +4,18 @@
 // many times over, or cyclic, is refused long before it could fill the memory.
 import { SynclineError } from '@syncline/kernel';
 import { jobsLimits } from '../limits.js';
-import type { JsonObject, SchemaIssue } from '../state.js';
+import type { SchemaIssue } from '../state.js';
 import { limitExceeded } from './refuse.js';
 
 type Path = readonly PropertyKey[];
 
-/**
- * Returns a copy, as JSON keeps it: members that are undefined are left out. Throws `invalid-argument` with
- * `details.issues`, or `limit-exceeded`.
- */
-export function checkPayload(value: unknown): JsonObject {
+/** Returns its JSON. Throws `invalid-argument` with `details.issues`, or `limit-exceeded`. */
+export function checkPayload(value: unknown): string {
   if (!isPlainObject(value)) throw payloadRefused(`is ${kindOf(value)}, not an object`, []);
-  new PayloadWalk().visit(value, []);
-  const text = JSON.stringify(value);
-  refuseTooLarge(Buffer.byteLength(text));
-  return JSON.parse(text) as JsonObject;
+  new PayloadWalk().visit(value);
+  const json = JSON.stringify(value);
+  refuseTooLarge(Buffer.byteLength(json));
+  return json;
 }
 
 export function payloadRefusal(issues: readonly SchemaIssue[]): SynclineError {
@@ -31,18 +28,19 @@ export function payloadRefusal(issues: readonly SchemaIssue[]): SynclineError {
 }
 
 class PayloadWalk {
-  /** The objects on the way to the current one. */
+  /** The objects on the way to the current one, and the names of the members that lead there. */
   readonly #open = new Set<object>();
+  readonly #path: PropertyKey[] = [];
   /** What JSON needs at least for what was visited. */
   #bytes = 0;
 
-  visit(value: unknown, path: Path): void {
+  visit(value: unknown): void {
     switch (typeof value) {
       case 'string':
         this.#count(value.length + 2);
         return;
       case 'number':
-        if (!Number.isFinite(value)) throw payloadRefused(`is ${value}, not a finite number`, path);
+        if (!Number.isFinite(value)) this.#refuse(`is ${value}, not a finite number`);
         this.#count(1);
         return;
       case 'boolean':
@@ -50,41 +48,51 @@ class PayloadWalk {
         return;
       case 'object':
         if (value === null) this.#count(4);
-        else this.#visitInside(value, path);
+        else this.#visitInside(value);
         return;
       default:
-        throw payloadRefused(`is ${kindOf(value)}, which JSON cannot hold`, path);
+        this.#refuse(`is ${kindOf(value)}, which JSON cannot hold`);
     }
   }
 
-  #visitInside(value: object, path: Path): void {
-    if (this.#open.has(value)) throw payloadRefused('contains itself', path);
+  #visitInside(value: object): void {
+    if (this.#open.has(value)) this.#refuse('contains itself');
     const { value: depthMax } = jobsLimits.payloadDepthMax;
     if (this.#open.size === depthMax)
-      throw payloadRefused(`is more than ${depthMax} objects and lists deep`, path);
+      this.#refuse(`is more than ${depthMax} objects and lists deep`);
     this.#open.add(value);
     this.#count(2);
     if (Array.isArray(value)) {
-      for (const [index, item] of value.entries()) this.visit(item, [...path, index]);
+      for (let index = 0; index < value.length; index += 1) this.#visitMember(index, value[index]);
     } else if (isPlainObject(value)) {
-      for (const [name, member] of Object.entries(value)) {
-        if (member === undefined) continue;
+      for (const name of Object.keys(value)) {
+        if (value[name] === undefined) continue;
         this.#count(name.length + 3);
-        this.visit(member, [...path, name]);
+        this.#visitMember(name, value[name]);
       }
     } else {
-      throw payloadRefused(`is ${kindOf(value)}, which JSON cannot hold`, path);
+      this.#refuse(`is ${kindOf(value)}, which JSON cannot hold`);
     }
     this.#open.delete(value);
+  }
+
+  #visitMember(name: PropertyKey, value: unknown): void {
+    this.#path.push(name);
+    this.visit(value);
+    this.#path.pop();
   }
 
   #count(bytes: number): void {
     this.#bytes += bytes;
     refuseTooLarge(this.#bytes);
   }
+
+  #refuse(message: string): never {
+    throw payloadRefused(message, [...this.#path]);
+  }
 }
 
-function refuseTooLarge(bytes: number): void {
+export function refuseTooLarge(bytes: number): void {
   const { value: bytesMax } = jobsLimits.payloadBytesMax;
   if (bytes <= bytesMax) return;
   const story = `a payload of ${bytes} bytes or more as JSON; ${bytesMax} is the limit. Store it elsewhere and keep a reference here.`;

@@ -2,8 +2,8 @@
 // knows what every claim was and what every applied write was answered.
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { WriteFields } from '../checks/checked-write.js';
 import type { LeaseRequest, TaskLease } from '../job.js';
-import type { StateWrite } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import type { State } from '../state.js';
 import { decideCreate, decideMark, decideUpdate, type JobApplied } from './decide-job.js';
@@ -31,7 +31,7 @@ interface Claim {
 class Rig {
   readonly log: JobChange[] = [];
   readonly claims: Claim[] = [];
-  readonly answered = new Map<string, { readonly write: StateWrite; readonly state: State }>();
+  readonly answered = new Map<string, { readonly write: WriteFields; readonly state: State }>();
   rows: JobRows;
   tasks = new Map<number, TaskRow>();
   cells = new Map<string, CellRow>();
@@ -126,13 +126,13 @@ class Rig {
     expect(incarnation).toBe(this.rows.job.incarnation);
   }
 
-  #writeOf({ taskId, tag, status }: Step, claim: Claim | undefined, eventId: string): StateWrite {
+  #writeOf({ taskId, tag, status }: Step, claim: Claim | undefined, eventId: string): WriteFields {
     const { incarnation = 'none', epoch = 0 } = claim ?? {};
     const content = { tag, status, message: '', schemaVersion: 1, eventId };
     return { jobId: 'j', incarnation, taskId, epoch, ...content };
   }
 
-  #write(write: StateWrite, clockMs: number): void {
+  #write(write: WriteFields, clockMs: number): void {
     const { taskId, tag, eventId } = write;
     const key = `${taskId} ${tag}`;
     const cell = this.cells.get(key);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { StateWrite } from '../job-store.js';
+import type { WriteFields } from '../checks/checked-write.js';
 import { jobsLimits } from '../limits.js';
 import { decideSetState, type SetStateRows } from './decide-set-state.js';
 import type { CellRow, JobRow, TaskRow } from './rows.js';
@@ -33,7 +33,7 @@ const rows: SetStateRows = {
   tags: new Set(),
 };
 
-const write: StateWrite = {
+const write: WriteFields = {
   jobId: 'nightly',
   incarnation: 'i1',
   taskId: 3,
@@ -41,23 +41,23 @@ const write: StateWrite = {
   tag: 'ingest',
   status: 20,
   message: 'parsing',
-  payload: { done: 1, of: 2 },
+  payloadJson: '{"done":1,"of":2}',
   schemaVersion: 1,
   eventId: 'e1',
 };
 
-function applied(given: SetStateRows, what: StateWrite, nowMs = NOW_MS) {
+function applied(given: SetStateRows, what: WriteFields, nowMs = NOW_MS) {
   const decision = decideSetState(given, what, nowMs);
   if (decision.kind !== 'apply') throw new Error(`expected apply, got ${JSON.stringify(decision)}`);
   return decision;
 }
 
-function after(given: SetStateRows, what: StateWrite): SetStateRows {
+function after(given: SetStateRows, what: WriteFields): SetStateRows {
   const { head, cell } = applied(given, what);
   return { ...given, head, cell, tags: new Set([what.tag]) };
 }
 
-function codeOf(given: SetStateRows | undefined, what: StateWrite): string {
+function codeOf(given: SetStateRows | undefined, what: WriteFields): string {
   const decision = decideSetState(given, what, NOW_MS);
   return decision.kind === 'refused' ? decision.error.code : decision.kind;
 }
@@ -118,12 +118,17 @@ describe('a repeated event id', () => {
   });
 
   test('J2 knows its content whatever the order of members', () => {
-    const retry = { ...write, payload: { of: 2, done: 1 } };
+    const retry = { ...write, payloadJson: '{"of":2,"done":1}' };
     expect(decideSetState(written, retry, NOW_MS).kind).toBe('duplicate');
   });
 
   test('J2 with other content is a conflict', () => {
-    for (const other of [{ status: 21 }, { message: '' }, { payload: {} }, { schemaVersion: 2 }]) {
+    for (const other of [
+      { status: 21 },
+      { message: '' },
+      { payloadJson: '{}' },
+      { schemaVersion: 2 },
+    ]) {
       expect(codeOf(written, { ...write, ...other })).toBe('conflict');
     }
   });
@@ -144,7 +149,13 @@ describe('the order of the checks', () => {
   const bad: SetStateRows = {
     ...rows,
     job: { ...job, incarnation: 'i2', deletedAtMs: 1 },
-    cell: { version: 1, revision: 2, status: 1, recent: [recent('e1', 'other content')] },
+    cell: {
+      version: 1,
+      revision: 2,
+      status: 1,
+      progress: 0,
+      recent: [recent('e1', 'other content')],
+    },
   };
   const wrong = { ...write, ifVersion: 7 };
 

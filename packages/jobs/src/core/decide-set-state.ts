@@ -7,11 +7,11 @@
 //      lease lost makes it held again first, which is a change of its own.
 // J2   An event id makes at most one version, as long as it is among the last `recentEventIdsMax` of its key.
 // J13  Only the newest claim of this incarnation writes.
-import type { StateWrite } from '../job-store.js';
+import { hash } from 'node:crypto';
+import type { WriteFields } from '../checks/checked-write.js';
 import { jobsLimits } from '../limits.js';
-import type { State } from '../state.js';
 import { statusClass } from '../status.js';
-import { contentDigest } from './content-digest.js';
+import type { StoredState } from '../wire/state-message.js';
 import { type Applied, type JobRows, type Refused, refused, type WrittenTags } from './decision.js';
 import { nextChange } from './next-change.js';
 import {
@@ -22,7 +22,7 @@ import {
   tagsRefusal,
   tombstoneRefusal,
 } from './refusals.js';
-import type { CellRow, HeadRow, JobChange, RecentWrite, TaskRow } from './rows.js';
+import type { CellRow, DecidedChange, HeadRow, RecentWrite, TaskRow } from './rows.js';
 import { leaseOf } from './views.js';
 
 export type SetStateRows = JobRows &
@@ -35,12 +35,12 @@ export type SetStateRows = JobRows &
 
 export type SetStateDecision =
   | Refused
-  | Readonly<{ kind: 'duplicate'; state: State }>
+  | Readonly<{ kind: 'duplicate'; state: StoredState }>
   /** `ifVersion` does not hold: answer with the current state of the key, or the default one. */
   | Readonly<{ kind: 'version' }>
   | (Applied &
       Readonly<{
-        state: State;
+        state: StoredState;
         cell: CellRow;
         /** Set if the lease was lost and is held again. */
         task: TaskRow | undefined;
@@ -49,7 +49,7 @@ export type SetStateDecision =
 /** `write` has passed `checkStateWrite`. No rows: there is no such job. */
 export function decideSetState(
   rows: SetStateRows | undefined,
-  write: StateWrite,
+  write: WriteFields,
   nowMs: number,
 ): SetStateDecision {
   if (!rows) return refused(noSuchJob(write.jobId));
@@ -75,7 +75,7 @@ function roomRefusal({ job, head, tags }: SetStateRows, tag: string) {
 
 function apply(
   rows: SetStateRows,
-  { write, digest }: { readonly write: StateWrite; readonly digest: string },
+  { write, digest }: { readonly write: WriteFields; readonly digest: string },
   nowMs: number,
 ): SetStateDecision {
   const { cell } = rows;
@@ -90,7 +90,13 @@ function apply(
     kind: 'apply',
     head,
     state,
-    cell: { version, revision, status: write.status, recent: remembered(latest, cell) },
+    cell: {
+      version,
+      revision,
+      status: write.status,
+      progress: write.progress ?? 0,
+      recent: remembered(latest, cell),
+    },
     task: again?.task,
     changes: [...(again?.changes ?? []), { kind: 'state', revision, timestampMs, state }],
   };
@@ -100,7 +106,9 @@ function apply(
 function heldAgain(
   { head, task }: SetStateRows,
   nowMs: number,
-): { readonly head: HeadRow; readonly task: TaskRow; readonly changes: JobChange[] } | undefined {
+):
+  | { readonly head: HeadRow; readonly task: TaskRow; readonly changes: DecidedChange[] }
+  | undefined {
   if (task?.state !== 'lost') return undefined;
   const next = nextChange(head, nowMs);
   const { revision, timestampMs } = next;
@@ -113,8 +121,9 @@ function remembered(latest: RecentWrite, cell: CellRow | undefined): readonly Re
   return [latest, ...(cell?.recent ?? [])].slice(0, jobsLimits.recentEventIdsMax.value);
 }
 
-function stateOf(write: StateWrite, { version, revision, timestampMs }: RecentWrite): State {
-  const { jobId, taskId, tag, status, message, eventId, schemaVersion, payload } = write;
+function stateOf(write: WriteFields, { version, revision, timestampMs }: RecentWrite): StoredState {
+  const { jobId, taskId, tag, status, message, progress, eventId, schemaVersion } = write;
+  const { payloadJson } = write;
   return {
     jobId,
     taskId,
@@ -122,11 +131,53 @@ function stateOf(write: StateWrite, { version, revision, timestampMs }: RecentWr
     status,
     statusClass: statusClass(status),
     message,
+    ...(progress === undefined ? {} : { progress }),
     timestampMs,
     version,
     revision,
     eventId,
     schemaVersion,
-    ...(payload === undefined ? {} : { payload }),
+    ...(payloadJson === undefined ? {} : { payloadJson }),
   };
+}
+
+/** Characters of base64url, of 6 bits each. Eight digests are kept with every key, so they are short. */
+const DIGEST_LENGTH = 22;
+
+/**
+ * Tells a retry from another write under the same event id. SHA-256, cut to 132 bits: no two contents share it, not
+ * even two that were made to. The order of the members of a payload does not count.
+ */
+function contentDigest(
+  write: Pick<WriteFields, 'status' | 'message' | 'progress' | 'payloadJson' | 'schemaVersion'>,
+): string {
+  const { status, message, progress = null, payloadJson, schemaVersion } = write;
+  const head = JSON.stringify([status, message, progress, schemaVersion]);
+  const payload = payloadJson === undefined ? '' : canonicalJson(payloadJson);
+  return hash('sha256', head + payload, 'base64url').slice(0, DIGEST_LENGTH);
+}
+
+/** One text for equal JSON values. */
+function canonicalJson(json: string): string {
+  const value: unknown = JSON.parse(json);
+  return JSON.stringify(inOrder(value));
+}
+
+/** With the members of all objects in order of their names; the value itself if they are already. */
+function inOrder(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index += 1) value[index] = inOrder(value[index]);
+    return value;
+  }
+  const members = value as Record<string, unknown>;
+  const names = Object.keys(members);
+  let isSorted = true;
+  for (let index = 0; index < names.length; index += 1) {
+    const name = names[index] as string;
+    members[name] = inOrder(members[name]);
+    if (index > 0 && name < (names[index - 1] as string)) isSorted = false;
+  }
+  if (isSorted) return members;
+  return Object.fromEntries(names.sort().map((name) => [name, members[name]]));
 }

@@ -3,7 +3,7 @@
 // A decision is a value. The store that asked keeps the rows of an `apply` in one atomic step, then publishes
 // its changes; for anything else it keeps nothing.
 import type { SynclineError } from '@syncline/kernel';
-import type { HeadRow, JobChange, JobRow } from './rows.js';
+import type { DecidedChange, HeadRow, JobRow } from './rows.js';
 
 export type Refused = Readonly<{ kind: 'refused'; error: SynclineError }>;
 
@@ -11,7 +11,7 @@ export type Refused = Readonly<{ kind: 'refused'; error: SynclineError }>;
 export type Applied = Readonly<{
   kind: 'apply';
   head: HeadRow;
-  changes: readonly JobChange[];
+  changes: readonly DecidedChange[];
 }>;
 
 /** What is there of a job. */

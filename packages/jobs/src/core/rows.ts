@@ -4,6 +4,7 @@
 // atomic step, hands them in with the time, and keeps what comes out in one atomic step.
 import type { JobInfo, Labels, LeaseState, TaskLease } from '../job.js';
 import type { State } from '../state.js';
+import type { StoredState } from '../wire/state-message.js';
 
 /** Metadata of one incarnation. */
 export type JobRow = Readonly<{
@@ -49,15 +50,20 @@ export type RecentWrite = Readonly<{
 
 export type CellRow = Readonly<{
   version: number;
-  /** The revision of its latest record in the log. */
+  /** The revision of its latest change. */
   revision: number;
   status: number;
+  /** 0 if the write carried none. */
+  progress: number;
   /** Newest first, at most `recentEventIdsMax`; the first is the latest write. */
   recent: readonly RecentWrite[];
 }>;
 
-/** One committed change: what stands in the log, and what subscribers get. */
-export type JobChange =
-  | Readonly<{ kind: 'state'; revision: number; timestampMs: number; state: State }>
+/** What a decision changes. */
+export type DecidedChange = JobChange<StoredState>;
+
+/** One committed change, as programs see it. */
+export type JobChange<S = State> =
+  | Readonly<{ kind: 'state'; revision: number; timestampMs: number; state: S }>
   | Readonly<{ kind: 'lease'; revision: number; timestampMs: number; lease: TaskLease }>
   | Readonly<{ kind: 'job'; revision: number; timestampMs: number; job: JobInfo }>;

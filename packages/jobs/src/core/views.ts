@@ -2,7 +2,7 @@
 import type { JobInfo, TaskLease } from '../job.js';
 import type { HeadRow, JobRow, TaskRow } from './rows.js';
 
-export function jobInfoOf(row: JobRow, head: HeadRow): JobInfo {
+export function jobInfoOf(row: JobRow, head: Pick<HeadRow, 'revision' | 'timestampMs'>): JobInfo {
   const { metadataRevision: _, ...metadata } = row;
   return { ...metadata, revision: head.revision, changedAtMs: head.timestampMs };
 }

@@ -14,7 +14,7 @@ import { isRefused } from '../conformance/refused.js';
 import { eventually } from '../conformance/stream-reader.js';
 import { headKey, jobKey } from './keys.js';
 import { openEmbeddedJobStore } from './open-embedded-job-store.js';
-import { corruptRow } from './row-reader.js';
+import { corruptRow } from './rows.js';
 
 const clock = createSystemClock();
 
@@ -29,8 +29,8 @@ function flipped(key: Uint8Array): Damage {
   return async (storage) => {
     const value = storage.get(key);
     if (!value) throw new Error('there is no such row');
-    value[3] = (value[3] ?? 0) ^ 1;
-    await storage.write(new StorageBatch().put(key, value), { durability: 'synced' });
+
+    await storage.write(new StorageBatch().put(key, Uint8Array.of(0xff)), { durability: 'synced' });
   };
 }
 

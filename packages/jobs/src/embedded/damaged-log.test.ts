@@ -12,7 +12,7 @@ import { isRefused } from '../conformance/refused.js';
 import { StreamReader } from '../conformance/stream-reader.js';
 import { logKey } from './keys.js';
 import { openEmbeddedJobStore } from './open-embedded-job-store.js';
-import { corruptRow } from './row-reader.js';
+import { corruptRow } from './rows.js';
 
 const clock = createSystemClock();
 const metrics = { add() {}, set() {}, observe() {} };
@@ -33,8 +33,10 @@ async function damagedAt(revision: number, how: Damage) {
   if (how === 'its seal is wrong') {
     const value = storage.get(damaged);
     if (!value) throw new Error('there is no such record');
-    value[3] = (value[3] ?? 0) ^ 1;
-    await storage.write(new StorageBatch().put(damaged, value), { durability: 'synced' });
+
+    await storage.write(new StorageBatch().put(damaged, Uint8Array.of(0xff)), {
+      durability: 'synced',
+    });
   } else {
     const snapshot = storage.snapshot.bind(storage);
     storage.snapshot = () => {

@@ -3,8 +3,13 @@
 // A deleted job is a row `x` with its number. It goes last, so a removal that a crash cut off begins again at
 // the next start. Every step is synced: the row must not be gone before what it stands for. Damaged rows go as
 // well: their keys are enough.
-import { type Clock, type Logger, type Storage, SynclineError } from '@syncline/kernel';
-import type { CommitQueue } from './commit-queue.js';
+import {
+  type Clock,
+  type Logger,
+  type Storage,
+  StorageBatch,
+  SynclineError,
+} from '@syncline/kernel';
 import { deletedKey, jobRange, KeyKind } from './keys.js';
 import { readRows } from './read-rows.js';
 
@@ -12,7 +17,6 @@ export interface DeletionsDeps {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly queue: CommitQueue;
 }
 
 const KINDS = [KeyKind.log, KeyKind.cell, KeyKind.task, KeyKind.tag, KeyKind.head] as const;
@@ -90,17 +94,9 @@ export class Deletions {
     return keys;
   }
 
-  #commit(keys: readonly Uint8Array[]): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#deps.queue.pushInternal({
-        bytes: keys.length * 32,
-        prepare: (batch) => {
-          batch.removedKeys.push(...keys);
-          batch.requireSynced();
-        },
-        done: resolve,
-        failed: reject,
-      });
-    });
+  async #commit(keys: readonly Uint8Array[]): Promise<void> {
+    const batch = new StorageBatch();
+    for (const key of keys) batch.delete(key);
+    await this.#deps.storage.write(batch, { durability: 'synced' });
   }
 }

@@ -7,8 +7,8 @@
 import { type Clock, type Durability, SynclineError } from '@syncline/kernel';
 import { type SeededRandom, type SimPorts, Simulation } from '@syncline/kernel/testing';
 import { expect, inject, test } from 'vitest';
-import { aggregateStates } from '../aggregate/aggregate-states.js';
 import { impatientStore } from '../conformance/impatient-store.js';
+import { aggregateStates } from '../engine/aggregate-states.js';
 import type { Cursor } from '../job-event.js';
 import type { JobStore, StateWrite } from '../job-store.js';
 import type { State } from '../state.js';

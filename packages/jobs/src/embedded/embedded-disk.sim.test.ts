@@ -14,8 +14,7 @@ import { isRefused } from '../conformance/refused.js';
 import { StreamReader } from '../conformance/stream-reader.js';
 import { TimerCount } from '../conformance/timer-count.js';
 import { JobStatus } from '../status.js';
-import type { EmbeddedJobStoreOptions } from './embedded-settings.js';
-import { openEmbeddedJobStore } from './open-embedded-job-store.js';
+import { type EmbeddedJobStoreOptions, openEmbeddedJobStore } from './open-embedded-job-store.js';
 
 async function openIn(world: SimulatedBody, options?: EmbeddedJobStoreOptions) {
   const storage = await world.openStorage('jobs');
@@ -138,7 +137,7 @@ describe('a full disk', () => {
         expect(await currentRevision(store)).toBe(before.revision);
       }
       await writer.act('renew');
-      expect(store.status().storage.kind).toBe('full');
+      expect(store.status().storage?.kind).toBe('full');
       const replay = new StreamReader({ store, clock: world.clock });
       expect((await replay.untilKind('synced')).map(({ kind }) => kind)).toEqual([
         'snapshot',
@@ -167,7 +166,7 @@ describe('a broken disk', () => {
       await isRefused(store.createJob({ jobId: 'other', numTasks: 1 }), 'storage-failed');
       expect(await store.getState(JOB_ID, 0, 'a')).toEqual(before);
       expect((await store.aggregate(JOB_ID, {})).revision).toBe(before.revision);
-      expect(store.status().storage.kind).toBe('failed');
+      expect(store.status().storage?.kind).toBe('failed');
     }));
 });
 
@@ -187,7 +186,7 @@ describe('a deletion', () => {
         isRefused(store.listStates(JOB_ID, scope, page), 'not-found'),
       );
       await store.deleteJob(JOB_ID);
-      while (store.status().deletions > 0) await world.clock.sleep(1);
+      while ((store.status().deletions ?? 0) > 0) await world.clock.sleep(1);
       await replay.return?.();
       await Promise.all(reads);
       expect(store.status().openSnapshots).toBe(0);
@@ -310,8 +309,8 @@ describe('a restart', () => {
       await first.storage.close();
       const { store, storage } = await openIn(world);
       const job = await createJob(store);
-      expect(job).toMatchObject({ incarnation: expect.stringMatching(/^2-/), revision: 1 });
-      while (store.status().deletions > 0) await world.clock.sleep(10);
+      expect(job).toMatchObject({ revision: 1 });
+      while ((store.status().deletions ?? 0) > 0) await world.clock.sleep(10);
       const kinds: string[] = [];
       for await (const { key } of storage.range()) kinds.push(String.fromCharCode(key[0] ?? 0));
       expect(kinds).toEqual(['h', 'l', 'n', 's']); // of the new job alone

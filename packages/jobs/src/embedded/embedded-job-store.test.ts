@@ -8,10 +8,10 @@ import {
   silentLogger,
 } from '@syncline/kernel';
 import { describe, expect, test } from 'vitest';
-import { aggregateStates } from '../aggregate/aggregate-states.js';
 import { at, createJob, createStaffedJob, JOB_ID, TaskWriter } from '../conformance/job-samples.js';
 import { isRefused } from '../conformance/refused.js';
 import { eventually, StreamReader } from '../conformance/stream-reader.js';
+import { aggregateStates } from '../engine/aggregate-states.js';
 import type { JobStore } from '../job-store.js';
 import { JobStatus } from '../status.js';
 import { cellKey, headKey, logKey, taskKey } from './keys.js';
@@ -34,8 +34,7 @@ async function open(storage: Storage = createMemoryStorage(), options?: Embedded
 async function damage(storage: Storage, key: Uint8Array): Promise<void> {
   const value = storage.get(key);
   if (!value) throw new Error('there is no such row');
-  value[3] = (value[3] ?? 0) ^ 1;
-  await storage.write(new StorageBatch().put(key, value), { durability: 'synced' });
+  await storage.write(new StorageBatch().put(key, Uint8Array.of(0xff)), { durability: 'synced' });
 }
 
 /** A job whose cells are (0, a), (1, a) and (1, b), closed. */

@@ -1,25 +1,17 @@
-// Opens the job store that lives in a Storage of this process: what the server runs.
-import type { JobStore } from '../job-store.js';
-import { EmbeddedEngine, type EmbeddedJobStoreDeps } from './embedded-engine.js';
-import { EmbeddedJobStore } from './embedded-job-store.js';
-import { type EmbeddedJobStoreOptions, embeddedSettings } from './embedded-settings.js';
-import type { EmbeddedJobStoreStatus } from './embedded-status.js';
-import { readStartFacts } from './start-facts.js';
+// Opens the job store that lives in a Storage of this process.
+import { type EngineJobStore, openJobStore } from '../engine/engine-job-store.js';
+import type { EngineDeps, EngineOptions } from '../engine/job-engine.js';
+import { jobsLimits } from '../limits.js';
+import { EmbeddedAdapter, type EmbeddedAdapterDeps } from './embedded-adapter.js';
 
-export type { EmbeddedJobStoreDeps, EmbeddedJobStoreOptions, EmbeddedJobStoreStatus };
+export type EmbeddedJobStoreDeps = EngineDeps & EmbeddedAdapterDeps;
+export type EmbeddedJobStoreOptions = EngineOptions;
 
 /** The storage stays the caller's: close the job store first, then the storage. */
 export async function openEmbeddedJobStore(
   deps: EmbeddedJobStoreDeps,
   options: EmbeddedJobStoreOptions = {},
-): Promise<JobStore & { status(): EmbeddedJobStoreStatus }> {
-  const settings = embeddedSettings(options);
-  const start = await readStartFacts(deps, settings.retention);
-  if (start.hasBufferedMark) {
-    const { generation } = start.row;
-    deps.logger.warn('🟡 the job store may have lost buffered writes: cursors of jobs reset', {
-      generation,
-    });
-  }
-  return new EmbeddedJobStore(deps, new EmbeddedEngine(deps, settings, start));
+): Promise<EngineJobStore> {
+  const keysMax = options.compactionKeysMax ?? jobsLimits.compactionKeysMax.value;
+  return openJobStore(new EmbeddedAdapter(deps, keysMax), deps, options);
 }

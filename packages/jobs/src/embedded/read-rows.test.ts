@@ -6,7 +6,7 @@ import {
 } from '@syncline/kernel';
 import { expect, test } from 'vitest';
 import { readRows } from './read-rows.js';
-import { corruptRow } from './row-reader.js';
+import { corruptRow } from './rows.js';
 
 const range = { from: Uint8Array.of(0), to: Uint8Array.of(255) };
 

@@ -1,21 +1,12 @@
 // The tags of a job and their numbers. A number is given at the first write of a tag and stays.
-import type { WrittenTags } from '../core/decision.js';
 
-export class TagDictionary implements WrittenTags {
+export class TagDictionary {
   readonly #names: (string | undefined)[] = [];
   readonly #numbers = new Map<string, number>();
-
-  get size(): number {
-    return this.#numbers.size;
-  }
 
   /** The number of the next new tag: also behind those whose names are damaged. */
   get nextNumber(): number {
     return this.#names.length;
-  }
-
-  has(tag: string): boolean {
-    return this.#numbers.has(tag);
   }
 
   numberOf(tag: string): number | undefined {
@@ -33,7 +24,8 @@ export class TagDictionary implements WrittenTags {
     if (tag !== undefined) this.#numbers.set(tag, tagNo);
   }
 
-  entries(): IterableIterator<[string, number]> {
-    return this.#numbers.entries();
+  /** Of all tags that can be read. */
+  names(): readonly string[] {
+    return [...this.#numbers.keys()];
   }
 }

@@ -10,13 +10,13 @@ import type { JobChange } from '../core/rows.js';
 import type { JobSummary } from '../job.js';
 import type { StatePage } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import { type PageBounds, StatePageBuilder } from '../memory/state-page.js';
 import type { Scope, State } from '../state.js';
 import { allJobs, JobDocuments } from './document-refs.js';
 import type { FirestoreCalls } from './firestore-calls.js';
 import { type JobRecord, readJobDocument, summaryOf } from './job-document.js';
 import { listenedChange } from './listened-batch.js';
 import { readStateDocument } from './state-document.js';
+import { type PageBounds, StatePageBuilder } from './state-page.js';
 
 export interface DirectReadsDeps {
   readonly firestore: Firestore;

@@ -11,12 +11,16 @@ import {
   type Random,
   SynclineError,
 } from '@syncline/kernel';
+import { checkStateWrite } from '../checks/checked-write.js';
 import { checkJobPatch, checkJobQuery, checkJobSpec } from '../checks/job-input.js';
 import { checkCount, checkPageLimit, checkTaskId } from '../checks/numbers.js';
-import { checkLeaseRequest, checkScope, checkStateWrite } from '../checks/task-input.js';
+import { checkLeaseRequest, checkScope } from '../checks/task-input.js';
 import { checkJobId, checkTag } from '../checks/text.js';
 import { noSuchJob } from '../core/refusals.js';
 import { jobInfoOf } from '../core/views.js';
+import { decodeEvent } from '../engine/feed-event.js';
+import { SubscriberQuota } from '../engine/job-feed.js';
+import { storeSubscription } from '../engine/store-subscription.js';
 import type {
   JobInfo,
   JobPatch,
@@ -29,6 +33,7 @@ import type {
 import type { JobSubscription, StoreSubscribeOptions } from '../job-event.js';
 import type {
   CallOptions,
+  DeleteOptions,
   JobCallOptions,
   JobStore,
   SetStateResult,
@@ -37,13 +42,9 @@ import type {
   StoreCapabilities,
 } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import { StatePageBuilder } from '../memory/state-page.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { Progress } from '../progress.js';
 import type { Scope, State } from '../state.js';
-import { StoreReports } from '../store-reports.js';
-import { deferSubscription } from '../subscription/deferred-subscription.js';
-import { SubscriberQuota } from '../subscription/subscriber-quota.js';
 import { type CreatedJob, createJob } from './create-job.js';
 import { deleteJob } from './delete-job.js';
 import { DirectReads } from './direct-reads.js';
@@ -62,6 +63,8 @@ import { JobView } from './job-view.js';
 import { JobViews } from './job-views.js';
 import { JobWriters } from './job-writers.js';
 import { renewLease } from './renew-lease.js';
+import { StatePageBuilder } from './state-page.js';
+import { StoreReports } from './store-reports.js';
 import { whileWanted } from './while-wanted.js';
 
 export interface FirestoreJobStoreDeps {
@@ -162,8 +165,15 @@ export class FirestoreJobStore implements JobStore {
     return this.#write(jobId, markJobOperation(meant), call);
   }
 
-  async deleteJob(jobId: string, call?: JobCallOptions): Promise<boolean> {
+  async deleteJob(jobId: string, call?: DeleteOptions): Promise<boolean> {
     this.#begin(call);
+    if (call?.ifRevision !== undefined) {
+      const record = await whileWanted(this.#reads.findJob(checkJobId(jobId)), call.signal);
+      if (record && record.head.revision !== call.ifRevision)
+        throw new SynclineError('conflict', `job "${jobId}" was changed meanwhile`, {
+          details: { reason: 'revision', revision: record.head.revision },
+        });
+    }
     const documents = this.#documents(checkJobId(jobId));
     const deletion = deleteJob(this.#calls, documents, call?.incarnation);
     const incarnation = await whileWanted(deletion, call?.signal, 'unknown');
@@ -256,7 +266,7 @@ export class FirestoreJobStore implements JobStore {
       const view = await whileWanted(this.#view(checkJobId(jobId)), signal);
       return view.feed.subscribe({ ...options, scope: checkScope(options.scope, view.numTasks) });
     };
-    return deferSubscription(open, options);
+    return storeSubscription(open, options, decodeEvent);
   }
 
   async close(): Promise<void> {

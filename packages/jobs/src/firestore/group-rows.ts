@@ -5,8 +5,9 @@
 import type { DocumentReference, DocumentSnapshot, Transaction } from '@google-cloud/firestore';
 import { assert } from '@syncline/kernel';
 import type { Applied, JobRows, WrittenTags } from '../core/decision.js';
-import type { CellRow, JobChange, JobRow, TaskRow } from '../core/rows.js';
+import type { CellRow, DecidedChange, JobChange, JobRow, TaskRow } from '../core/rows.js';
 import { defaultState, type State } from '../state.js';
+import { withPayload } from '../wire/state-message.js';
 import type { JobDocuments } from './document-refs.js';
 import {
   changedMetadataFields,
@@ -167,7 +168,7 @@ export class GroupRows {
   #keep(applied: Applied, tally: (record: JobRecord) => JobRecord['tally']): JobRecord {
     const record = this.#setTally(tally);
     this.#record = { ...record, head: applied.head };
-    this.changes.push(...applied.changes);
+    for (const change of applied.changes) this.changes.push(parsedChange(change));
     return this.#record;
   }
 
@@ -207,4 +208,8 @@ export class GroupRows {
     assert(snapshot !== undefined, 'an operation names the documents that it reads');
     return snapshot;
   }
+}
+
+function parsedChange(change: DecidedChange): JobChange {
+  return change.kind === 'state' ? { ...change, state: withPayload(change.state) } : change;
 }

@@ -3,20 +3,21 @@
 // Commits of a job come one after the other and each revision is in one document, so a snapshot holds everything
 // up to its highest revision, and nothing lower can follow. `apply` takes only what rose, in order of revisions;
 // a snapshot that lags behind our own writes changes nothing.
-import { JobAggregates } from '../aggregate/job-aggregates.js';
-import { progressOf } from '../aggregate/progress-of.js';
 import type { HeadRow, JobChange, JobRow } from '../core/rows.js';
-import { stateBytes } from '../core/state-bytes.js';
 import { jobInfoOf } from '../core/views.js';
+import type { Cell } from '../engine/best-cell.js';
+import { JobCells } from '../engine/job-cells.js';
+import { progressOf } from '../engine/progress-of.js';
 import type { JobInfo, TaskLease } from '../job.js';
 import { jobsLimits } from '../limits.js';
 import { LatestChanges, type LatestView } from '../memory/latest-changes.js';
 import type { Progress } from '../progress.js';
-import type { Scope, State } from '../state.js';
+import { defaultState, type Scope, type State, withoutPayload } from '../state.js';
+import { stateBytes } from './state-bytes.js';
 
 export class JobCache {
-  readonly #aggregates: JobAggregates;
-  readonly #latest = new LatestChanges();
+  readonly #aggregates: JobCells;
+  readonly #latest = new LatestChanges<JobChange>();
   readonly #states = new Map<string, State>();
   readonly #leases = new Map<number, TaskLease>();
   readonly #first: JobRow;
@@ -27,7 +28,7 @@ export class JobCache {
   constructor(job: JobRow) {
     this.#first = job;
     this.#info = jobInfoOf(job, this.#head);
-    this.#aggregates = new JobAggregates(job);
+    this.#aggregates = new JobCells(job);
   }
 
   get incarnation(): string {
@@ -76,9 +77,11 @@ export class JobCache {
 
   progress(scope: Scope): Progress {
     const { jobId } = this.#first;
-    const stateOf = (taskId: number, tag: string) => this.stateOf(taskId, tag);
-    const source = { jobId, revision: this.revision, stateOf };
-    return progressOf(source, this.#aggregates.summary(scope));
+    const stateOf = ({ taskId, tag }: Cell) =>
+      this.stateOf(taskId, tag) ?? defaultState(jobId, taskId, tag);
+    const source = { revision: this.revision, stateOf, withoutPayload };
+    const all = this.#aggregates.recount().all(this.#info);
+    return progressOf(source, this.#aggregates.summary(scope, all));
   }
 
   lost(): readonly TaskLease[] {
@@ -89,7 +92,7 @@ export class JobCache {
   }
 
   /** What is there now. */
-  view(): LatestView {
+  view(): LatestView<JobChange> {
     return this.#latest.view();
   }
 
@@ -117,7 +120,7 @@ export class JobCache {
       revision,
       timestampMs: Math.max(this.#head.timestampMs, timestampMs),
     };
-    this.#latest.put(change);
+    this.#latest.put(latestKey(change), change);
     switch (change.kind) {
       case 'state':
         this.#putState(change.state);
@@ -134,15 +137,20 @@ export class JobCache {
   }
 
   #putState(state: State): void {
-    const { taskId, tag, status } = state;
+    const { taskId, tag, status, progress } = state;
     const key = keyOf(taskId, tag);
     const before = this.#states.get(key);
     this.#bytes += stateBytes(state) - (before ? stateBytes(before) : 0);
     this.#states.set(key, state);
-    this.#aggregates.set(taskId, tag, status);
+    this.#aggregates.set(state, status, progress);
   }
 }
 
 function keyOf(taskId: number, tag: string): string {
   return `${taskId} ${tag}`;
+}
+
+function latestKey(change: JobChange): string {
+  if (change.kind === 'state') return keyOf(change.state.taskId, change.state.tag);
+  return change.kind === 'lease' ? String(change.lease.taskId) : '';
 }

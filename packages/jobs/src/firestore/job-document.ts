@@ -92,7 +92,9 @@ export function readMetadataCopy(jobId: string, snapshot: DocumentSnapshot): Job
 }
 
 export function summaryOf({ job, head, tally }: JobRecord): JobSummary {
-  return { job: jobInfoOf(job, head), cells: cellsOf(tally, job), lostTasks: tally.lostTasks };
+  const all = cellsOf(tally, job);
+  const { lostTasks } = tally;
+  return { job: jobInfoOf(job, head), cells: all.toCounts(), percent: all.percent(), lostTasks };
 }
 
 /** The change that a metadata document stands for. */

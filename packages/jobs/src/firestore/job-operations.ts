@@ -1,28 +1,24 @@
 // The operations: the core decides each by the rows of the transaction.
+
+import type { CheckedWrite } from '../checks/checked-write.js';
 import { decideMark, decideUpdate, type MeantJob } from '../core/decide-job.js';
 import { decideLease, decideLost } from '../core/decide-lease.js';
 import { decideSetState } from '../core/decide-set-state.js';
-import { stateBytes } from '../core/state-bytes.js';
 import { leaseOf } from '../core/views.js';
 import type { JobInfo, JobPatch, LeaseRequest, TaskLease } from '../job.js';
-import type { SetStateResult, StateWrite } from '../job-store.js';
+import type { SetStateResult } from '../job-store.js';
 import type { State } from '../state.js';
+import { withPayload } from '../wire/state-message.js';
 import type { GroupRows } from './group-rows.js';
 import type { JobOperation } from './job-operation.js';
 
 /** Numbers and names. */
 const SMALL_BYTES = 256;
 
-export function setStateOperation(write: StateWrite): JobOperation<SetStateResult> {
+export function setStateOperation(write: CheckedWrite): JobOperation<SetStateResult> {
   const { taskId, tag } = write;
   return {
-    bytes: stateBytes({
-      ...write,
-      statusClass: 'running',
-      version: 0,
-      revision: 0,
-      timestampMs: 0,
-    }),
+    bytes: write.bytes,
     documents: (documents) => [documents.task(taskId), documents.state(taskId, tag)],
     decide(rows) {
       const job = rows.job;
@@ -36,7 +32,7 @@ export function setStateOperation(write: StateWrite): JobOperation<SetStateResul
           return (committedAtMs) => ({
             applied: true,
             duplicate: true,
-            state: stamped(decision.state, rows, committedAtMs),
+            state: stamped(withPayload(decision.state), rows, committedAtMs),
           });
         case 'version': {
           const current = rows.state(taskId, tag);
@@ -48,11 +44,11 @@ export function setStateOperation(write: StateWrite): JobOperation<SetStateResul
         }
         case 'apply':
           if (decision.task) rows.keepTask(undefined, decision.task);
-          rows.keepState(decision, decision);
+          rows.keepState(decision, { cell: decision.cell, state: withPayload(decision.state) });
           return (committedAtMs) => ({
             applied: true,
             duplicate: false,
-            state: stamped(decision.state, rows, committedAtMs),
+            state: stamped(withPayload(decision.state), rows, committedAtMs),
           });
       }
     },

@@ -2,8 +2,8 @@
 //
 // Cells that nobody wrote are not counted but derived: an expected tag has one of each task, and a task that
 // wrote nothing has one if no tag is expected.
-import { ClassCounts } from '../aggregate/class-counts.js';
 import type { JobRow } from '../core/rows.js';
+import { ClassCounts } from '../engine/cell-counts.js';
 import type { Counts } from '../progress.js';
 
 export type JobTally = Readonly<{
@@ -35,9 +35,9 @@ export type WrittenState = Readonly<{
 export function tallyState(tally: JobTally, written: WrittenState): JobTally {
   const { tag, status, statusBefore, isFirstOfTask } = written;
   const classes = Object.assign(new ClassCounts(), tally.classes);
-  classes.add(status);
+  classes.add(status, 0);
   if (statusBefore !== undefined) {
-    classes.add(statusBefore, -1);
+    classes.add(statusBefore, 0, -1);
     return { ...tally, classes: plain(classes) };
   }
   const tags = new Map(tally.tags).set(tag, (tally.tags.get(tag) ?? 0) + 1);
@@ -49,11 +49,11 @@ export function tallyState(tally: JobTally, written: WrittenState): JobTally {
 export function cellsOf(
   tally: JobTally,
   { numTasks, expectedTags }: Pick<JobRow, 'numTasks' | 'expectedTags'>,
-): Counts {
+): ClassCounts {
   const counts = Object.assign(new ClassCounts(), tally.classes);
   for (const tag of expectedTags) counts.notStarted += numTasks - (tally.tags.get(tag) ?? 0);
   if (expectedTags.length === 0) counts.notStarted += numTasks - tally.tasks;
-  return counts.toCounts();
+  return counts;
 }
 
 function plain(counts: ClassCounts): JobTally['classes'] {

@@ -7,14 +7,17 @@
 //      follow it directly; otherwise reads wait until the listener has brought what lies between.
 import { type Clock, type Logger, type Random, SynclineError } from '@syncline/kernel';
 import type { JobChange, JobRow } from '../core/rows.js';
-import { filteredPages } from '../memory/filtered-pages.js';
+import {
+  JobFeed,
+  type JobFeedSource,
+  type JobFeedView,
+  type SubscriberQuota,
+} from '../engine/job-feed.js';
+import { type JobFilter, matchesFilter } from '../engine/job-filter.js';
+import { encodeChange, type StoredChange } from '../engine/stored-change.js';
+import { jobsLimits } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import { outOfReach } from '../reconnect.js';
-import type { StoreReports } from '../store-reports.js';
-import { JobFeed } from '../subscription/job-feed.js';
-import type { JobFeedSource, JobFeedView } from '../subscription/job-feed-source.js';
-import type { JobFilter } from '../subscription/job-filter.js';
-import type { SubscriberQuota } from '../subscription/subscriber-quota.js';
 import type { GroupResult, SeenJob } from './commit-group.js';
 import type { JobDocuments } from './document-refs.js';
 import type { FirestoreCalls } from './firestore-calls.js';
@@ -25,6 +28,7 @@ import { JobListener, type ListenerTarget } from './job-listener.js';
 import type { JobWriter } from './job-writer.js';
 import type { ListenedBatch } from './listened-batch.js';
 import { LostLeaseRounds } from './lost-lease-rounds.js';
+import type { StoreReports } from './store-reports.js';
 import { WakeUps } from './wake-ups.js';
 
 export interface JobViewDeps {
@@ -68,7 +72,13 @@ export class JobView implements JobFeedSource, ListenerTarget {
     const { clock, metrics, quota } = deps;
     this.feed = new JobFeed(
       { clock, metrics, quota, source: this },
-      { base: job.incarnation, history: 'latest' },
+      {
+        jobId: job.jobId,
+        base: job.incarnation,
+        history: 'latest',
+        ringChangesMax: 0,
+        ringBytesMax: 0,
+      },
     );
     const cache = () => (this.#phase === 'live' ? this.#cache : undefined);
     this.#rounds = new LostLeaseRounds({ ...deps, cache });
@@ -269,7 +279,7 @@ export class JobView implements JobFeedSource, ListenerTarget {
     if (skipped > 0) this.#deps.metrics.add('syncline_jobs_version_drift_total', skipped);
     // What another incarnation has is not published but read anew, once it is complete.
     const isPublished = this.feed.base === this.#cache.incarnation;
-    if (isPublished && applied.length > 0) this.feed.publish(applied);
+    if (isPublished && applied.length > 0) this.feed.publish(applied.map(encodeChange));
     if (applied.some(({ kind }) => kind === 'lease')) this.#rounds.plan();
     this.#noteBytes();
   }
@@ -280,4 +290,20 @@ export class JobView implements JobFeedSource, ListenerTarget {
     this.#notedBytes = bytes;
     if (grownBytes !== 0) this.#deps.onGrown(grownBytes);
   }
+}
+
+async function* filteredPages(
+  changes: Iterable<JobChange>,
+  filter: JobFilter,
+): AsyncGenerator<readonly StoredChange[]> {
+  let page: StoredChange[] = [];
+  for (const change of changes) {
+    const stored = encodeChange(change);
+    if (!matchesFilter(filter, stored)) continue;
+    page.push(stored);
+    if (page.length < jobsLimits.listStatesMax.value) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
 }

@@ -10,12 +10,12 @@ import { type DocumentSnapshot, Timestamp } from '@google-cloud/firestore';
 import { type Clock, type Logger, SynclineError, type Timer } from '@syncline/kernel';
 import type { TaskLease } from '../job.js';
 import { jobsLimits } from '../limits.js';
-import type { StoreReports } from '../store-reports.js';
 import type { JobDocuments } from './document-refs.js';
 import type { FirestoreCalls } from './firestore-calls.js';
 import type { JobCache } from './job-cache.js';
 import { lostOperation } from './job-operations.js';
 import type { JobWriter } from './job-writer.js';
+import type { StoreReports } from './store-reports.js';
 import { readRenewalDocument } from './task-document.js';
 
 const PAGE_LEASES = jobsLimits.listStatesMax.value;

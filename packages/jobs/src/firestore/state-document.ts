@@ -19,6 +19,7 @@ export function readStateDocument(
   if (!fields) return undefined;
   const payload = fields.optionalJson('payload');
   const status = fields.number('status');
+  const progress = fields.optionalNumber('progress');
   const latest = readRecentWrite(fields, fields.timestampMs('timestamp'));
   const { eventId, version, revision, timestampMs } = latest;
   const earlier = fields
@@ -26,7 +27,7 @@ export function readStateDocument(
     .map((write) => readRecentWrite(write, write.optionalNumber('timestampMs') ?? timestampMs));
   return {
     incarnation: fields.text('incarnation'),
-    cell: { version, revision, status, recent: [latest, ...earlier] },
+    cell: { version, revision, status, progress: progress ?? 0, recent: [latest, ...earlier] },
     state: {
       jobId,
       taskId: fields.number('taskID'),
@@ -34,6 +35,7 @@ export function readStateDocument(
       status,
       statusClass: statusClass(status),
       message: fields.text('message'),
+      ...(progress === undefined ? {} : { progress }),
       timestampMs,
       version,
       revision,
@@ -55,6 +57,7 @@ export function stateFields(
     tag: state.tag,
     status: state.status,
     message: state.message,
+    progress: state.progress ?? null,
     timestamp: FieldValue.serverTimestamp(),
     version: state.version,
     eventID: state.eventId,

@@ -7,7 +7,6 @@ export interface PendingWriteOptions {
   readonly number: number;
   /** A SetStateRequest. */
   readonly write: Uint8Array;
-  readonly jobId: string;
   readonly signal: AbortSignal | undefined;
   /** By the monotonic clock. */
   readonly deadlineMs: number;

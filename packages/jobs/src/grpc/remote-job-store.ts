@@ -4,10 +4,13 @@
 // own.
 import { abortedError, type Clock, type Random, SynclineError } from '@syncline/kernel';
 import type { GrpcTarget } from '@syncline/protocol';
+import { checkStateWrite } from '../checks/checked-write.js';
 import { checkJobPatch, checkJobQuery, checkJobSpec } from '../checks/job-input.js';
 import { checkCount, checkPageLimit, checkTaskId } from '../checks/numbers.js';
-import { checkLeaseRequest, checkScope, checkStateWrite } from '../checks/task-input.js';
+import { checkLeaseRequest, checkScope } from '../checks/task-input.js';
 import { checkJobId, checkTag } from '../checks/text.js';
+import { progressWithPayloads } from '../engine/engine-job-store.js';
+import { decodeStoredState } from '../engine/stored-change.js';
 import type {
   JobInfo,
   JobList,
@@ -20,6 +23,7 @@ import type {
 import type { JobSubscription, StoreSubscribeOptions } from '../job-event.js';
 import type {
   CallOptions,
+  DeleteOptions,
   JobCallOptions,
   JobStore,
   SetStateResult,
@@ -44,16 +48,18 @@ import {
   listJobs,
   listStates,
   markJobDeleted,
+  type SetStateRequest,
   setState,
   updateJob,
 } from '../wire/calls.js';
 import { labelList } from '../wire/job-messages.js';
 import { encode } from '../wire/proto-message.js';
+import { withPayload } from '../wire/state-message.js';
 import { ChannelPool } from './channel-pool.js';
 import { closedError, JobChannel } from './job-channel.js';
 import { RemoteSubscription } from './remote-subscription.js';
 import { RemoteWrites } from './remote-writes.js';
-import { readError } from './status-error.js';
+import { notTheContract, readError } from './status-error.js';
 
 export interface RemoteDeps {
   readonly clock: Clock;
@@ -125,8 +131,8 @@ export class RemoteJobStore implements JobStore {
     return (await this.#write(markJobDeleted, globalRequest(jobId, call), call)).job;
   }
 
-  async deleteJob(jobId: string, call?: JobCallOptions): Promise<boolean> {
-    const request = globalRequest(jobId, call);
+  async deleteJob(jobId: string, call?: DeleteOptions): Promise<boolean> {
+    const request = { ...globalRequest(jobId, call), ifRevision: call?.ifRevision };
     return (await orMissing(this.#write(deleteJob, request, call))) !== undefined;
   }
 
@@ -135,15 +141,14 @@ export class RemoteJobStore implements JobStore {
   }
 
   async setState(write: StateWrite, call?: CallOptions): Promise<SetStateResult> {
-    const { payload, ifVersion, durability, ...checked } = checkStateWrite(write);
-    const payloadJson = payload === undefined ? undefined : JSON.stringify(payload);
-    const request = { ...checked, payloadJson, ifVersion, durability };
+    const checked = checkStateWrite(write);
     const signal = this.#checkCall(setState.name, call);
-    const { applied, duplicate, state } = await this.#writes.ask({
-      write: encode(setState.request, request),
-      jobId: checked.jobId,
+    const answer = await this.#writes.ask({
+      write: encode(setState.request, checked as SetStateRequest),
       signal,
     });
+    const { applied, duplicate } = answer;
+    const state = this.#decode(answer.state, checked.jobId);
     return applied
       ? { applied: true, duplicate, state }
       : { applied: false, reason: 'version', current: state };
@@ -161,7 +166,8 @@ export class RemoteJobStore implements JobStore {
       afterRevision: checkCount(page.afterRevision, 'afterRevision'),
       limit: checkPageLimit(page.limit, jobsLimits.listStatesMax.value),
     };
-    return this.#read(listStates, request, call);
+    const found = await this.#read(listStates, request, call);
+    return { ...found, states: found.states.map((bytes) => this.#decode(bytes, jobId)) };
   }
 
   async getState(
@@ -173,12 +179,12 @@ export class RemoteJobStore implements JobStore {
     const scope = { taskId: checkTaskId(taskId), tag: checkTag(tag) };
     const request = { jobId: checkJobId(jobId), scope };
     const { state, exists } = await this.#read(getState, request, call);
-    return exists ? state : undefined;
+    return exists ? this.#decode(state, jobId) : undefined;
   }
 
   async aggregate(jobId: string, scope: Scope, call?: CallOptions): Promise<Progress> {
     const request = { jobId: checkJobId(jobId), scope: checkScope(scope) };
-    return (await this.#read(getProgress, request, call)).progress;
+    return progressWithPayloads((await this.#read(getProgress, request, call)).progress);
   }
 
   async listLost(jobId: string, call?: CallOptions): Promise<readonly TaskLease[]> {
@@ -239,6 +245,15 @@ export class RemoteJobStore implements JobStore {
     const { signal } = call ?? {};
     if (signal?.aborted) throw abortedError(name, signal);
     return signal;
+  }
+
+  /** The server may speak another contract. */
+  #decode(bytes: Uint8Array, jobId: string): State {
+    try {
+      return withPayload(decodeStoredState(bytes, jobId));
+    } catch (thrown) {
+      throw notTheContract(this.#options.target, SynclineError.from(thrown));
+    }
   }
 
   #checkOpen(): void {

@@ -6,13 +6,13 @@ import { jobsLimits } from '../limits.js';
 import { ENVELOPE_BYTES, WINDOW_BYTES_MIN } from '../wire/write-messages.js';
 import { errorOf, inWorld, OK } from './testing/fake-write-call.js';
 
-test('writes of one turn leave as one message; answers come in any order, with the job of their write', () =>
+test('writes of one turn leave as one message; answers come in any order', () =>
   inWorld(async ({ clock, calls, ask }) => {
     const asked = [ask(), ask(), ask()];
     await clock.sleep(1);
     expect(calls.map(({ messages }) => messages)).toEqual([[[1, 2, 3]]]);
     calls[0]?.answer([3, 1]);
-    expect(await asked[2]).toMatchObject({ state: { jobId: 'nightly', version: 1 } });
+    expect(await asked[2]).toMatchObject({ applied: true, duplicate: false });
     await asked[0];
     calls[0]?.answer([2]);
     await asked[1];

@@ -24,7 +24,6 @@ export interface RemoteWritesDeps {
 export interface WriteRequest {
   /** A SetStateRequest. */
   readonly write: Uint8Array;
-  readonly jobId: string;
   readonly signal: AbortSignal | undefined;
 }
 

@@ -98,9 +98,8 @@ export class WriteCall {
   }
 
   #resolve(write: PendingWrite, response: Uint8Array): void {
-    const { jobId } = write.options;
     try {
-      write.done(decode(setState.response, response, { name: setState.name, jobId }));
+      write.done(decode(setState.response, response, { name: setState.name }));
     } catch (thrown) {
       write.failed(this.#strange(thrown));
     }

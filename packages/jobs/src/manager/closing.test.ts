@@ -1,7 +1,7 @@
 // Closing a manager, whatever its subscriptions and schemas do; and readers of a job that is created anew.
 import { expect, test } from 'vitest';
 import type { JobSubscription } from '../job-event.js';
-import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { createJobManager } from './create-job-manager.js';
 import { createJobReader } from './create-job-reader.js';
 import { overrideStore, schemaOf } from './manager-rig.js';

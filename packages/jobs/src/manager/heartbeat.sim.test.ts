@@ -3,7 +3,7 @@ import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test, vi } from 'vitest';
 import type { LeaseRequest } from '../job.js';
 import type { JobStore } from '../job-store.js';
-import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { createJobManager } from './create-job-manager.js';
 import type { JobManagerOptions } from './manager-options.js';
 import { overrideStore } from './manager-rig.js';
@@ -130,8 +130,8 @@ describe('the heartbeat of a manager', () => {
 
   test('J21 after close() no timer, call or iterator is left', () =>
     runInSimulation('close', async (world) => {
-      const { store, target } = watched(world);
       const timersBefore = world.node.pendingTimersCount;
+      const { store, target } = watched(world);
       const job = await createJobManager(target, {}, world);
       await job.setStarted({ tag: 'ingest' });
       const loops = [1, 2, 3].map(async () => {

@@ -1,7 +1,7 @@
 import { type Logger, SynclineError, silentLogger } from '@syncline/kernel';
 import { describe, expect, test, vi } from 'vitest';
 import type { JobStore } from '../job-store.js';
-import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { JobStatus } from '../status.js';
 import { createJobManager } from './create-job-manager.js';
 import { createJobReader } from './create-job-reader.js';

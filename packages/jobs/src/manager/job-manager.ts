@@ -18,6 +18,8 @@ export type TagWrite<Tags extends TagSchemas, T extends TagName<Tags>> = Readonl
   payload?: PayloadInput<Tags, T>;
   /** Default: the tag's. */
   schemaVersion?: number;
+  /** How far the task is with this tag, from 0 to 1. Shown as percent. */
+  progress?: number;
   /** Repeats of a write keep it. Default: 128 random bits. */
   eventId?: string;
   /** Default `synced`. */

@@ -2,7 +2,7 @@ import { type Clock, type Random, randomBelow, SynclineError } from '@syncline/k
 import { runInSimulation } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import type { JobStore, SetStateResult, StateWrite } from '../job-store.js';
-import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import type { State } from '../state.js';
 import { createJobManager } from './create-job-manager.js';
 import { overrideStore } from './manager-rig.js';

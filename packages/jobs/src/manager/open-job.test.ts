@@ -1,7 +1,7 @@
 // What a process is told when the job was there before it, with other tags.
 import { type Logger, silentLogger } from '@syncline/kernel';
 import { expect, test, vi } from 'vitest';
-import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import type { TagSchemas } from '../payload/tag-schemas.js';
 import { createJobManager } from './create-job-manager.js';
 

@@ -1,18 +1,19 @@
 // Progress folded from the events of one subscription, so that waiting for it leaves no moment between asking
 // and listening. It holds one state per key in scope.
 import { SynclineError, unreachable } from '@syncline/kernel';
-import { JobAggregates } from '../aggregate/job-aggregates.js';
-import { progressOf } from '../aggregate/progress-of.js';
+import type { Cell } from '../engine/best-cell.js';
+import { JobCells } from '../engine/job-cells.js';
+import { progressOf } from '../engine/progress-of.js';
 import type { JobInfo } from '../job.js';
 import type { JobEvent } from '../job-event.js';
 import type { Progress } from '../progress.js';
-import type { Scope, State } from '../state.js';
+import { defaultState, type Scope, type State, withoutPayload } from '../state.js';
 
 export class ProgressFold {
   readonly #scope: Scope;
   readonly #states = new Map<string, State>();
   #job: JobInfo;
-  #aggregates: JobAggregates;
+  #cells: JobCells;
   #revision = 0;
   #isSynced = false;
   /** Changes are missing, so what is folded is a mixture that never was, until `live`. */
@@ -23,7 +24,7 @@ export class ProgressFold {
   constructor(job: JobInfo, scope: Scope) {
     this.#job = job;
     this.#scope = scope;
-    this.#aggregates = new JobAggregates(job);
+    this.#cells = new JobCells(job);
   }
 
   /**
@@ -43,7 +44,7 @@ export class ProgressFold {
         this.#setState(event.state);
         return this.#isWhole;
       case 'lease':
-        this.#aggregates.setLost(event.lease.taskId, event.lease.state === 'lost');
+        this.#cells.setLost(event.lease.taskId, event.lease.state === 'lost');
         this.#rise(event.lease.revision);
         return this.#isWhole;
       case 'job':
@@ -59,7 +60,7 @@ export class ProgressFold {
         return this.#endGap();
       case 'gap':
         if (event.reason === 'deleted') throw this.#deletedError();
-        if (event.reason === 'reset') this.#startAnew();
+        if (event.reason === 'reset') this.#restart();
         else this.#isGapped = true;
         return false;
       case 'stale':
@@ -70,12 +71,12 @@ export class ProgressFold {
   }
 
   progress(): Progress {
-    const source = {
-      jobId: this.#job.jobId,
-      revision: this.#revision,
-      stateOf: (taskId: number, tag: string) => this.#states.get(keyOf(taskId, tag)),
-    };
-    return progressOf(source, this.#aggregates.summary(this.#scope));
+    const { jobId } = this.#job;
+    const stateOf = ({ taskId, tag }: Cell) =>
+      this.#states.get(keyOf(taskId, tag)) ?? defaultState(jobId, taskId, tag);
+    const all = this.#cells.recount().all(this.#job);
+    const source = { revision: this.#revision, stateOf, withoutPayload };
+    return progressOf(source, this.#cells.summary(this.#scope, all));
   }
 
   get #isWhole(): boolean {
@@ -84,25 +85,23 @@ export class ProgressFold {
 
   #setState(state: State): void {
     this.#states.set(keyOf(state.taskId, state.tag), state);
-    this.#aggregates.set(state.taskId, state.tag, state.status);
+    this.#cells.set(state, state.status, state.progress);
     this.#rise(state.revision);
   }
 
   #setJob(job: JobInfo): void {
     const isOther = job.numTasks !== this.#job.numTasks; // deleted and created again
     this.#job = job;
-    if (isOther) this.#countAnew();
-    else this.#aggregates.setExpectedTags(job.expectedTags);
+    if (isOther) this.#recount();
+    else this.#cells.setExpectedTags(job.expectedTags);
     this.#rise(job.revision);
   }
 
-  #countAnew(): void {
-    const { lostTasks } = this.#aggregates;
-    this.#aggregates = new JobAggregates(this.#job);
-    for (const taskId of lostTasks) this.#aggregates.setLost(taskId, true);
-    for (const { taskId, tag, status } of this.#states.values()) {
-      this.#aggregates.set(taskId, tag, status);
-    }
+  #recount(): void {
+    const { lostTasks } = this.#cells;
+    this.#cells = new JobCells(this.#job);
+    for (const taskId of lostTasks) this.#cells.setLost(taskId, true);
+    for (const state of this.#states.values()) this.#cells.set(state, state.status, state.progress);
   }
 
   /** True: there was one, and the progress is whole again. Inside a replay `live` ends none. */
@@ -112,12 +111,12 @@ export class ProgressFold {
     return true;
   }
 
-  #startAnew(): void {
+  #restart(): void {
     this.#isSynced = false;
     this.#isGapped = false;
     this.#revision = 0;
     this.#states.clear();
-    this.#aggregates = new JobAggregates(this.#job);
+    this.#cells = new JobCells(this.#job);
   }
 
   #rise(revision: number): void {

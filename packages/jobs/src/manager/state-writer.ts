@@ -4,9 +4,9 @@
 // J2   A write keeps its event id over all attempts, so that it makes at most one version.
 // J13  Once the store says `fenced`, nothing more is sent.
 import { SynclineError } from '@syncline/kernel';
+import { type CheckedWrite, checkStateWrite } from '../checks/checked-write.js';
 import { invalidArgument, refuseUnless } from '../checks/refuse.js';
-import { checkStateWrite } from '../checks/task-input.js';
-import type { CallOptions, SetStateResult, StateWrite } from '../job-store.js';
+import type { CallOptions, SetStateResult } from '../job-store.js';
 import { checkPayloadBySchema } from '../payload/check-payload.js';
 import type { StatusNames } from '../payload/state-reader.js';
 import type { TagSchema, TagSchemas } from '../payload/tag-schemas.js';
@@ -16,8 +16,6 @@ import type { TagWrite } from './job-manager.js';
 import { KeyOrder } from './key-order.js';
 
 const EVENT_ID_BYTES = 16;
-/** What a write takes besides its texts, about. */
-const WRITE_BYTES = 256;
 
 /** A write before its types are known to hold: JavaScript callers may pass anything. */
 export type WriteInput = TagWrite<TagSchemas, string> &
@@ -97,9 +95,10 @@ export class StateWriter {
     const { life } = this.#access;
     life.check();
     const write = this.#checked(input);
-    const { tag, payload } = write;
+    const { tag } = write;
+    const { payload } = input;
     const schema = this.#tags.get(tag)?.schema;
-    const place = this.#order.enter(tag, bytesOf(write));
+    const place = this.#order.enter(tag, write.bytes);
     try {
       if (schema !== undefined && payload !== undefined)
         await checkPayloadBySchema(schema, payload);
@@ -112,7 +111,7 @@ export class StateWriter {
   }
 
   async #send(
-    write: StateWrite,
+    write: CheckedWrite,
     signal: AbortSignal | undefined,
     refused: Refused,
   ): Promise<SetStateResult> {
@@ -145,10 +144,10 @@ export class StateWriter {
   }
 
   /** A copy: what the caller changes afterwards is not sent. */
-  #checked(input: WriteInput): StateWrite {
+  #checked(input: WriteInput): CheckedWrite {
     const { job, random } = this.#access;
     const { taskId, epoch } = this.#options;
-    const { tag, payload, ifVersion, durability } = input;
+    const { tag, payload, ifVersion, durability, progress } = input;
     const wanted = 'that of the manager: a task writes only its own states';
     const isOwnTask = input.taskId === undefined || input.taskId === taskId;
     refuseUnless(isOwnTask, 'taskId', { value: input.taskId, wanted: `${taskId}, ${wanted}` });
@@ -164,14 +163,10 @@ export class StateWriter {
       message: input.message ?? '',
       schemaVersion: input.schemaVersion ?? this.#tags.get(tag)?.schemaVersion ?? 1,
       eventId: input.eventId ?? Buffer.from(random.bytes(EVENT_ID_BYTES)).toString('hex'),
+      ...(progress === undefined ? {} : { progress }),
       ...(payload === undefined ? {} : { payload }),
       ...(ifVersion === undefined ? {} : { ifVersion }),
       ...(durability === undefined ? {} : { durability }),
     });
   }
-}
-
-function bytesOf({ message, payload }: StateWrite): number {
-  const payloadBytes = payload === undefined ? 0 : Buffer.byteLength(JSON.stringify(payload));
-  return WRITE_BYTES + Buffer.byteLength(message) + payloadBytes;
 }

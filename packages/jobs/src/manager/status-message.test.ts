@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { createJobManager } from './create-job-manager.js';
 import { errorMessage, warningMessage } from './status-message.js';
 

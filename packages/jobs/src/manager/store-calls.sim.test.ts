@@ -2,7 +2,7 @@ import { SynclineError } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import type { JobStore } from '../job-store.js';
-import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { createJobManager } from './create-job-manager.js';
 import { overrideStore } from './manager-rig.js';
 
@@ -137,7 +137,7 @@ describe('calls to a store', () => {
 
   test('closing waits for accepted writes as long as for one, then ends them', () =>
     runInSimulation('closing', async (world) => {
-      const { job } = await open(world, { setState: never });
+      const { job, store } = await open(world, { setState: never });
       const writes = [2, 3, 4].map((status) => failureOf(job.setState({ tag: 'a', status })));
       await world.clock.sleep(10_000);
       await job.close();
@@ -148,6 +148,7 @@ describe('calls to a store', () => {
         ['closed', 'unknown'],
         ['closed', 'not-applied'],
       ]);
+      await store.close();
       expect(world.node.pendingTimersCount).toBe(0);
     }));
 });

@@ -1,7 +1,7 @@
 import { silentMetrics } from '@syncline/kernel';
 import { describe, expect, test, vi } from 'vitest';
 import type { JobEvent, JobSubscription } from '../job-event.js';
-import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { createJobManager } from './create-job-manager.js';
 import { overrideStore, schemaOf } from './manager-rig.js';
 
@@ -49,7 +49,15 @@ describe('a subscription of a manager', () => {
     await using job = await open(store);
     const { epoch } = await job.heartbeat();
     const { incarnation } = job.info;
-    const base = { ...names, taskId: 0, incarnation, epoch, status: 1, message: '', eventId: 'a' };
+    const base = {
+      jobId: names.jobId,
+      taskId: 0,
+      incarnation,
+      epoch,
+      status: 1,
+      message: '',
+      eventId: 'a',
+    };
     await store.setState({ ...base, tag: 'ingest', schemaVersion: 9, payload: { rows: 1 } });
     await store.setState({ ...base, tag: 'unheard', schemaVersion: 1, payload: { rows: 1 } });
     await using subscription = job.subscribe();

@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import type { JobEvent, JobSubscription } from '../job-event.js';
-import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import type { JsonObject, State } from '../state.js';
 import { createJobManager } from './create-job-manager.js';
 import type { Written, WrittenIf } from './job-manager.js';

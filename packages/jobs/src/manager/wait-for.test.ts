@@ -1,7 +1,7 @@
 import { SynclineError } from '@syncline/kernel';
 import { describe, expect, test, vi } from 'vitest';
 import type { JobEvent } from '../job-event.js';
-import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import type { Progress } from '../progress.js';
 import { outOfReach, RECONNECT_DEFAULTS } from '../reconnect.js';
 import { createJobManager } from './create-job-manager.js';

@@ -19,11 +19,11 @@ describe('the latest changes', () => {
     const puts = fc.array(fc.nat({ max: KEYS.length - 1 }), { maxLength: 400, size: 'max' });
     fc.assert(
       fc.property(puts, fc.nat({ max: 400 }), fc.nat({ max: 50 }), (keys, viewedAt, age) => {
-        const latest = new LatestChanges();
+        const latest = new LatestChanges<JobChange>();
         let view = latest.view();
         const changes = keys.flatMap((key, index) => KEYS[key]?.(index + 1) ?? []);
         for (const change of changes) {
-          latest.put(change);
+          latest.put(nameOf(change), change);
           if (change.revision === viewedAt) view = latest.view();
         }
         const now = changes.length;

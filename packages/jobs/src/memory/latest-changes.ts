@@ -1,36 +1,34 @@
-// The latest change of each key, task lease and of the metadata, in order of revisions, at any moment since a
-// view was taken.
+// The latest change of each key, task lease and of the metadata, in order of revisions, at any moment since a view was
+// taken.
 //
-// Changes are appended; one that a later one replaces is marked with its revision, and swept out once such are
-// the majority. A sweep makes a new list and leaves the old one to the views that read it. So a put costs next
-// to nothing, a view costs nothing at all, and a read from some revision on begins with a binary search.
+// Changes are appended; one that a later one replaces is marked with its revision, and swept out once such are the
+// majority. A sweep makes a new list and leaves the old one to the views that read it. So a put costs next to nothing,
+// a view costs nothing at all, and a read from some revision on starts with a binary search.
 import { assert } from '@syncline/kernel';
-import type { JobChange } from '../core/rows.js';
 
-interface Entry {
-  readonly change: JobChange;
+interface Entry<C> {
+  readonly change: C;
   /** The revision that replaced it. */
   replacedAt: number;
 }
 
 /** One moment. It never changes again. */
-export interface LatestView {
+export interface LatestView<C> {
   /** Those above a revision, ascending. */
-  above(revision: number): Generator<JobChange>;
+  above(revision: number): Generator<C>;
 }
 
 /** Fewer are not worth a sweep. */
 const SWEEP_MIN = 64;
 
-export class LatestChanges {
-  readonly #latest = new Map<string, Entry>();
-  #entries: Entry[] = [];
+export class LatestChanges<C extends { readonly revision: number }> {
+  readonly #latest = new Map<string, Entry<C>>();
+  #entries: Entry<C>[] = [];
   #revision = 0;
 
-  put(change: JobChange): void {
+  put(key: string, change: C): void {
     assert(change.revision > this.#revision, 'J1: revisions rise');
     this.#revision = change.revision;
-    const key = keyOf(change);
     const before = this.#latest.get(key);
     if (before) before.replacedAt = change.revision;
     const entry = { change, replacedAt: Number.POSITIVE_INFINITY };
@@ -41,19 +39,23 @@ export class LatestChanges {
     }
   }
 
+  get(key: string): C | undefined {
+    return this.#latest.get(key)?.change;
+  }
+
   /** What is there now. */
-  view(): LatestView {
+  view(): LatestView<C> {
     const entries = this.#entries;
     const revision = this.#revision;
     return { above: (after) => entriesAbove(entries, after, revision) };
   }
 }
 
-function* entriesAbove(
-  entries: readonly Entry[],
+function* entriesAbove<C extends { readonly revision: number }>(
+  entries: readonly Entry<C>[],
   after: number,
   revision: number,
-): Generator<JobChange> {
+): Generator<C> {
   for (let at = firstAbove(entries, after); at < entries.length; at += 1) {
     const entry = entries[at];
     if (!entry || entry.change.revision > revision) return;
@@ -61,7 +63,10 @@ function* entriesAbove(
   }
 }
 
-function firstAbove(entries: readonly Entry[], revision: number): number {
+function firstAbove(
+  entries: readonly Entry<{ readonly revision: number }>[],
+  revision: number,
+): number {
   let low = 0;
   let high = entries.length;
   while (low < high) {
@@ -70,15 +75,4 @@ function firstAbove(entries: readonly Entry[], revision: number): number {
     else low = middle + 1;
   }
   return low;
-}
-
-function keyOf(change: JobChange): string {
-  switch (change.kind) {
-    case 'state':
-      return `${change.state.taskId} ${change.state.tag}`;
-    case 'lease':
-      return `${change.lease.taskId}`;
-    case 'job':
-      return '';
-  }
 }

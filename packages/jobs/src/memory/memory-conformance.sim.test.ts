@@ -4,8 +4,8 @@ import { describe, expect, inject, test } from 'vitest';
 import type { JobStoreCase } from '../conformance/job-store-subject.js';
 import { jobStoreSuite } from '../conformance/job-store-suite.js';
 import { TimerCount } from '../conformance/timer-count.js';
-import { createMemoryJobStore } from './create-memory-job-store.js';
 import type { MemoryJobStoreOptions } from './memory-job-store.js';
+import { createMemoryJobStore } from './memory-job-store.js';
 
 declare module 'vitest' {
   interface ProvidedContext {

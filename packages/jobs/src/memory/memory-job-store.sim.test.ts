@@ -8,7 +8,7 @@ import type { JobEvent } from '../job-event.js';
 import type { JobStore, StateWrite } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import { JobStatus } from '../status.js';
-import { createMemoryJobStore } from './create-memory-job-store.js';
+import { createMemoryJobStore } from './memory-job-store.js';
 
 const RING_MAX = jobsLimits.memoryRevisionsMax.value;
 
@@ -94,7 +94,7 @@ describe('the memory store', () => {
       expect(await store.listLost('nightly')).toEqual([]);
       await clock.sleep(2_000); // held again means watched again
       expect(await store.listLost('nightly')).toHaveLength(1);
-      expect(Object.fromEntries(counts)).toEqual({
+      expect(Object.fromEntries(counts)).toMatchObject({
         leases_lost_total: 2,
         fenced_total: 1,
         'write_errors_total fenced': 1,

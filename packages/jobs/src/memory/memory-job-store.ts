@@ -1,273 +1,186 @@
-// The jobs of one process, in memory: for tests, for `--memory`, and for whoever needs no more.
-//
-// Each call runs from check to answer without waiting, so calls take effect one after the other, in the order
-// in which they were made. Everything is gone with the process.
+// The jobs of one process, in memory: for tests, for `--memory`, and for programs that need no more. Everything is
+// gone with the process. It is the smallest adapter of the store kit.
 import {
-  abortedError,
-  type Clock,
-  type Logger,
-  type Random,
-  SynclineError,
+  createSystemClock,
+  createSystemRandom,
+  silentLogger,
+  silentMetrics,
 } from '@syncline/kernel';
-import { checkJobPatch, checkJobQuery, checkJobSpec } from '../checks/job-input.js';
-import { checkCount, checkPageLimit, checkTaskId } from '../checks/numbers.js';
-import { checkLeaseRequest, checkScope, checkStateWrite } from '../checks/task-input.js';
-import { checkJobId, checkTag } from '../checks/text.js';
-import { decideCreate, decideMark, decideUpdate } from '../core/decide-job.js';
-import { decideLease } from '../core/decide-lease.js';
-import { decideSetState } from '../core/decide-set-state.js';
-import { isNameWanted, isSummaryWanted } from '../core/job-query.js';
-import { noSuchJob, otherJobRefusal } from '../core/refusals.js';
+import type { CellRow, JobRow, TaskRow } from '../core/rows.js';
+import { EngineJobStore } from '../engine/engine-job-store.js';
+import { type EngineDeps, JobEngine } from '../engine/job-engine.js';
+import { changeTopics, type JobFilter, matchesFilter } from '../engine/job-filter.js';
 import type {
-  JobInfo,
-  JobPatch,
-  JobQuery,
-  JobSpec,
-  JobSummary,
-  LeaseRequest,
-  TaskLease,
-} from '../job.js';
-import type { JobSubscription, StoreSubscribeOptions } from '../job-event.js';
-import type {
-  CallOptions,
-  JobCallOptions,
-  JobStore,
-  SetStateResult,
-  StatePage,
-  StateWrite,
-  StoreCapabilities,
-} from '../job-store.js';
+  CellRef,
+  Commit,
+  CommitRequest,
+  CommitRows,
+  JobHead,
+  JobRows,
+  ListedJob,
+  MirroredJob,
+  StoreAdapter,
+  StoreStart,
+  StoreView,
+} from '../engine/store-adapter.js';
+import type { StoredChange } from '../engine/stored-change.js';
+import type { JobStore, StoreCapabilities } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import type { JobsMetrics } from '../metrics-list.js';
-import type { Progress } from '../progress.js';
-import { defaultState, type Scope, type State } from '../state.js';
-import { StoreReports } from '../store-reports.js';
-import { deferSubscription } from '../subscription/deferred-subscription.js';
-import { SubscriberQuota } from '../subscription/subscriber-quota.js';
-import { MemoryJob } from './memory-job.js';
-import { MemoryLeases } from './memory-leases.js';
+import { LatestChanges } from './latest-changes.js';
 
-export interface MemoryJobStoreDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly metrics: JobsMetrics;
-}
+export type MemoryJobStoreDeps = EngineDeps;
 
 export interface MemoryJobStoreOptions {
-  /** Changes of a job that are kept for readers who are behind. Default `memoryRevisionsMax`. */
+  /** Changes of a job that are kept for readers that are behind. Default `memoryRevisionsMax`. */
   readonly revisionsMax?: number;
 }
 
-export class MemoryJobStore implements JobStore {
+const START: StoreStart = { jobsCount: 0, logRecords: 0, generation: 0, heldLeases: [] };
+
+export function createMemoryJobStore(
+  deps: Partial<MemoryJobStoreDeps> = {},
+  { revisionsMax = jobsLimits.memoryRevisionsMax.value }: MemoryJobStoreOptions = {},
+): JobStore {
+  const {
+    clock = createSystemClock(),
+    random = createSystemRandom(),
+    logger = silentLogger,
+    metrics = silentMetrics,
+  } = deps;
+  const all = { clock, random, logger, metrics };
+  const options = { memoryRevisionsMax: revisionsMax };
+  return new EngineJobStore(new JobEngine(new MemoryAdapter(), all, options, START), all);
+}
+
+interface MemoryJob {
+  row: JobRow;
+  head: JobHead;
+  readonly tasks: Map<number, TaskRow>;
+  readonly cells: Map<string, { readonly taskId: number; readonly tag: string; row: CellRow }>;
+  readonly latest: LatestChanges<StoredChange>;
+}
+
+type Job = MirroredJob<MemoryJob>;
+
+class MemoryAdapter implements StoreAdapter<MemoryJob> {
   readonly capabilities: StoreCapabilities = {
     history: 'all',
     reads: 'linearizable',
     durability: 'none',
     lost: 'store',
   };
-  readonly observer: JobsMetrics;
-  readonly #deps: MemoryJobStoreDeps;
-  readonly #revisionsMax: number;
-  readonly #quota: SubscriberQuota;
-  readonly #reports: StoreReports;
-  readonly #leases: MemoryLeases;
+  /** The engine keeps recent changes for readers that are behind; there is no other history. */
+  readonly compacts = false;
   readonly #jobs = new Map<string, MemoryJob>();
-  #isClosed = false;
 
-  constructor(deps: MemoryJobStoreDeps, options: MemoryJobStoreOptions) {
-    this.observer = deps.metrics;
-    this.#deps = deps;
-    this.#revisionsMax = options.revisionsMax ?? jobsLimits.memoryRevisionsMax.value;
-    this.#quota = new SubscriberQuota(deps.metrics);
-    this.#reports = new StoreReports(deps);
-    const { clock } = deps;
-    const jobOf = (jobId: string) => this.#jobs.get(jobId);
-    this.#leases = new MemoryLeases({ clock, reports: this.#reports, jobOf });
+  async start(): Promise<StoreStart> {
+    return START;
   }
 
-  async createJob(spec: JobSpec, call?: CallOptions) {
-    this.#begin(call);
-    const checked = checkJobSpec(spec);
-    const present = this.#jobs.get(checked.jobId);
-    const decision = decideCreate(present?.rows, checked, {
-      incarnation: Buffer.from(this.#deps.random.bytes(8)).toString('hex'),
+  async loadJob(jobId: string): Promise<JobRows<MemoryJob> | undefined> {
+    const job = this.#jobs.get(jobId);
+    if (!job) return undefined;
+    const cells = Array.from(job.cells.values(), ({ taskId, tag, row }) => ({
+      taskId,
+      tag,
+      ...row,
+    }));
+    return { row: job.row, head: job.head, tasks: job.tasks.values(), cells, handle: job };
+  }
+
+  async commit(
+    _: readonly CommitRequest[],
+    decide: (rows: CommitRows<MemoryJob>) => Commit<MemoryJob> | undefined,
+  ): Promise<void> {
+    const commit = decide({
       jobsCount: this.#jobs.size,
-      nowMs: this.#deps.clock.nowMs(),
+      cell: ({ handle }, taskId, tag) => handle.cells.get(cellName(taskId, tag))?.row,
+      state: (job, taskId, tag) => latestState(job, taskId, tag),
     });
-    if (decision.kind === 'refused') throw decision.error;
-    if (decision.kind === 'unchanged') return { job: decision.info, created: false };
-    const { clock, metrics } = this.#deps;
-    const feedDeps = { clock, metrics, quota: this.#quota };
-    const job = new MemoryJob(feedDeps, decision, this.#revisionsMax);
-    this.#jobs.set(checked.jobId, job);
-    this.#countJobs();
-    return { job: decision.info, created: true };
-  }
-
-  async getJob(jobId: string, call?: CallOptions): Promise<JobInfo | undefined> {
-    this.#begin(call);
-    return this.#jobs.get(checkJobId(jobId))?.info;
-  }
-
-  async listJobs(query: JobQuery, call?: CallOptions) {
-    this.#begin(call);
-    const checked = checkJobQuery(query);
-    const jobs: JobSummary[] = [];
-    for (const jobId of [...this.#jobs.keys()].sort()) {
-      const summary = isNameWanted(checked, jobId) && this.#jobs.get(jobId)?.summary;
-      if (!summary || !isSummaryWanted(checked, summary)) continue;
-      const last = jobs.at(-1);
-      if (last && jobs.length === checked.limit) return { jobs, next: last.job.jobId };
-      jobs.push(summary);
+    for (const change of commit?.jobs ?? []) {
+      const { kind, row, head } = change;
+      if (kind === 'delete') {
+        this.#jobs.delete(row.jobId);
+        continue;
+      }
+      if (kind === 'create') {
+        const created = {
+          row,
+          head,
+          tasks: new Map(),
+          cells: new Map(),
+          latest: new LatestChanges<StoredChange>(),
+        };
+        change.handle = created;
+        this.#jobs.set(row.jobId, created);
+      }
+      const job = change.handle as MemoryJob;
+      job.row = row;
+      job.head = head;
+      for (const task of change.tasks) job.tasks.set(task.taskId, task);
+      for (const { taskId, tag, row: cell } of change.cells)
+        job.cells.set(cellName(taskId, tag), { taskId, tag, row: cell });
+      for (const stored of change.changes) job.latest.put(changeTopics(stored)[0] ?? '', stored);
     }
-    return { jobs };
   }
 
-  async updateJob(jobId: string, patch: JobPatch, call?: JobCallOptions): Promise<JobInfo> {
-    this.#begin(call);
-    const job = this.#jobs.get(checkJobId(jobId));
-    const request = { jobId, patch: checkJobPatch(patch), incarnation: call?.incarnation };
-    const decision = decideUpdate(job?.rows, request, this.#deps.clock.nowMs());
-    if (decision.kind === 'refused') throw decision.error;
-    job?.commit(decision);
-    this.#leases.recheck(decision.job.incarnation);
-    return decision.info;
+  readStates(job: Job, cells: readonly CellRef[]): readonly Uint8Array[] {
+    return cells.map(({ taskId, tag }) => latestState(job, taskId, tag));
   }
 
-  async markJobDeleted(jobId: string, call?: JobCallOptions): Promise<JobInfo> {
-    this.#begin(call);
-    const job = this.#jobs.get(checkJobId(jobId));
-    const meant = { jobId, incarnation: call?.incarnation };
-    const decision = decideMark(job?.rows, meant, this.#deps.clock.nowMs());
-    if (decision.kind === 'refused') throw decision.error;
-    if (decision.kind === 'apply') job?.commit(decision);
-    return decision.info;
-  }
-
-  async deleteJob(jobId: string, call?: JobCallOptions): Promise<boolean> {
-    this.#begin(call);
-    const job = this.#jobs.get(checkJobId(jobId));
-    if (!job) return false;
-    const refusal = otherJobRefusal(job.info, call?.incarnation);
-    if (refusal) throw refusal;
-    this.#jobs.delete(jobId);
-    this.#leases.forgetJob(job.info.incarnation);
-    job.feed.endDeleted();
-    this.#countJobs();
-    return true;
-  }
-
-  async lease(request: LeaseRequest, call?: CallOptions): Promise<TaskLease> {
-    this.#begin(call);
-    const checked = checkLeaseRequest(request);
-    const job = this.#jobs.get(checked.jobId);
-    const rows = job?.leaseRows(checked.taskId);
-    const decision = decideLease(rows, checked, this.#deps.clock.nowMs());
-    if (decision.kind === 'refused') throw this.#refused(decision.error);
-    if (decision.kind === 'apply') job?.commit(decision);
-    this.#leases.changed(checked, decision.lease);
-    return decision.lease;
-  }
-
-  async setState(write: StateWrite, call?: CallOptions): Promise<SetStateResult> {
-    return this.#reports.write(() => {
-      this.#begin(call);
-      return this.#set(checkStateWrite(write));
-    });
-  }
-
-  async listStates(
-    jobId: string,
-    scope: Scope,
-    page: { readonly afterRevision: number; readonly limit: number },
-    call?: CallOptions,
-  ): Promise<StatePage> {
-    const job = this.#find(jobId, call);
-    return job.page(checkScope(scope, job.info.numTasks), {
-      afterRevision: checkCount(page.afterRevision, 'afterRevision'),
-      limit: checkPageLimit(page.limit, jobsLimits.listStatesMax.value),
-    });
-  }
-
-  async getState(
-    jobId: string,
-    taskId: number,
-    tag: string,
-    call?: CallOptions,
-  ): Promise<State | undefined> {
-    const job = this.#find(jobId, call);
-    return job.stateOf(checkTaskId(taskId, job.info.numTasks), checkTag(tag));
-  }
-
-  async aggregate(jobId: string, scope: Scope, call?: CallOptions): Promise<Progress> {
-    const job = this.#find(jobId, call);
-    return job.progress(checkScope(scope, job.info.numTasks));
-  }
-
-  async listLost(jobId: string, call?: CallOptions): Promise<readonly TaskLease[]> {
-    return this.#find(jobId, call).lost();
-  }
-
-  subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription {
-    const open = () => {
-      const job = this.#find(jobId, {});
-      const scope = checkScope(options.scope, job.info.numTasks);
-      return job.feed.subscribe({ ...options, scope });
+  openView({ head, handle }: Job): StoreView {
+    const { revision } = head;
+    const latest = handle.latest.view();
+    return {
+      revision,
+      compactedTo: revision,
+      latest: (filter, after) => pagesOf(latest.above(after), filter),
+      changes: (filter) => pagesOf([], filter),
+      close() {},
     };
-    return deferSubscription(open, options);
+  }
+
+  async *listJobs({
+    prefix,
+    after,
+  }: {
+    readonly prefix: string;
+    readonly after: string;
+  }): AsyncGenerator<readonly ListedJob[]> {
+    const jobIds = [...this.#jobs.keys()].filter(
+      (jobId) => jobId.startsWith(prefix) && jobId > after,
+    );
+    for (const jobId of jobIds.sort()) {
+      const job = this.#jobs.get(jobId);
+      if (job) yield [job];
+    }
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#leases.close();
-    for (const job of this.#jobs.values()) job.feed.close();
     this.#jobs.clear();
   }
+}
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-  }
+function cellName(taskId: number, tag: string): string {
+  return changeTopics({ kind: 'state', taskId, tag })[0] ?? '';
+}
 
-  #begin({ signal }: CallOptions = {}): void {
-    if (this.#isClosed) throw new SynclineError('closed', 'the job store is closed');
-    if (signal?.aborted) throw abortedError('the call to the job store', signal);
-  }
+function latestState({ handle }: Job, taskId: number, tag: string): Uint8Array {
+  return handle.latest.get(cellName(taskId, tag))?.bytes ?? new Uint8Array();
+}
 
-  #find(jobId: string, call: CallOptions | undefined): MemoryJob {
-    this.#begin(call);
-    const job = this.#jobs.get(checkJobId(jobId));
-    if (!job) throw noSuchJob(jobId);
-    return job;
+async function* pagesOf(
+  changes: Iterable<StoredChange>,
+  filter: JobFilter,
+): AsyncGenerator<readonly StoredChange[]> {
+  const { value: pageMax } = jobsLimits.listStatesMax;
+  let page: StoredChange[] = [];
+  for (const change of changes) {
+    if (!matchesFilter(filter, change)) continue;
+    page.push(change);
+    if (page.length < pageMax) continue;
+    yield page;
+    page = [];
   }
-
-  #set(write: StateWrite): SetStateResult {
-    const { jobId, taskId, tag, incarnation } = write;
-    const job = this.#jobs.get(jobId);
-    const decision = decideSetState(job?.rowsFor(taskId, tag), write, this.#deps.clock.nowMs());
-    switch (decision.kind) {
-      case 'refused':
-        throw this.#refused(decision.error);
-      case 'duplicate':
-        return { applied: true, duplicate: true, state: decision.state };
-      case 'version': {
-        const current = job?.stateOf(taskId, tag) ?? defaultState(jobId, taskId, tag);
-        return { applied: false, reason: 'version', current };
-      }
-      case 'apply':
-        job?.commit(decision);
-        if (decision.task) this.#leases.changed(write, decision.task);
-        else this.#leases.extend(incarnation, taskId);
-        return { applied: true, duplicate: false, state: decision.state };
-    }
-  }
-
-  #refused(error: SynclineError): SynclineError {
-    this.#reports.refused(error);
-    return error;
-  }
-
-  #countJobs(): void {
-    this.#deps.metrics.set('syncline_jobs_jobs', this.#jobs.size);
-  }
+  if (page.length > 0) yield page;
 }

@@ -2,7 +2,7 @@ import { createSystemClock, SynclineError } from '@syncline/kernel';
 import { describe, expect, test } from 'vitest';
 import { createJobManager } from '../manager/create-job-manager.js';
 import { overrideStore } from '../manager/manager-rig.js';
-import { createMemoryJobStore } from '../memory/create-memory-job-store.js';
+import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { collectJobs } from './collect-jobs.js';
 
 const HOUR_MS = 3_600_000;
@@ -39,19 +39,32 @@ describe('collectJobs', () => {
     expect((await store.listJobs({})).jobs).toEqual([]);
   });
 
-  test('leaves a job alone that was created anew since it was looked at', async () => {
+  test('leaves a job alone that was created again since it was looked at', async () => {
     const memory = await storeWithJobs();
     const store = overrideStore(memory, {
-      async getJob(jobId, call) {
-        const seen = await memory.getJob(jobId, call);
+      async deleteJob(jobId, call) {
         await memory.deleteJob(jobId);
         await memory.createJob({ jobId, numTasks: 1 });
-        return seen;
+        return memory.deleteJob(jobId, call);
       },
     });
     const result = await collectJobs(store, {}, later(HOUR_MS));
     expect(result).toEqual({ examined: 4, deleted: [], failed: [] });
     expect(await memory.getJob('marked')).toMatchObject({ revision: 1 });
+  });
+
+  test('leaves a job alone that was changed in the moment of its deletion', async () => {
+    const memory = await storeWithJobs();
+    const store = overrideStore(memory, {
+      async deleteJob(jobId, call) {
+        await memory.updateJob(jobId, { labels: { kept: 'yes' } });
+        return memory.deleteJob(jobId, call);
+      },
+    });
+    const policy = { idleMs: HOUR_MS, markedMs: 100 * DAY_MS };
+    const result = await collectJobs(store, policy, later(8 * DAY_MS));
+    expect(result).toEqual({ examined: 4, deleted: [], failed: [] });
+    expect(await memory.getJob('silent')).toMatchObject({ labels: { kept: 'yes' } });
   });
 
   test('goes over pages, and past a job that cannot be deleted', async () => {

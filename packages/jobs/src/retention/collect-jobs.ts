@@ -53,7 +53,8 @@ export async function collectJobs(
       } catch (thrown) {
         const error = SynclineError.from(thrown);
         if (error.code === 'aborted') throw error;
-        if (error.code === 'fenced') continue; // created anew since it was looked at
+        // Created again, or changed, since it was looked at.
+        if (error.code === 'fenced' || error.code === 'conflict') continue;
         failed.push({ jobId: job.jobId, error });
         logger.warn('🟡 a job past its retention was not deleted', {
           jobId: job.jobId,
@@ -66,9 +67,8 @@ export async function collectJobs(
   return { examined, deleted, failed };
 }
 
-async function deleteUnchanged(store: JobStore, seen: JobInfo, call: CallOptions) {
-  const job = await store.getJob(seen.jobId, call);
-  const isUnchanged = job?.incarnation === seen.incarnation && job.revision === seen.revision;
-  const { incarnation } = seen;
-  return isUnchanged && (await store.deleteJob(seen.jobId, { ...call, incarnation }));
+/** A change since the job was looked at is a `conflict`, and the job stays. */
+function deleteUnchanged(store: JobStore, seen: JobInfo, call: CallOptions): Promise<boolean> {
+  const { jobId, incarnation, revision: ifRevision } = seen;
+  return store.deleteJob(jobId, { ...call, incarnation, ifRevision });
 }

@@ -4,8 +4,8 @@ import { SynclineError } from '@syncline/kernel';
 import { JobService } from '@syncline/protocol/jobs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { percentOf } from '../progress.js';
-import type { JsonObject, State } from '../state.js';
+import { encodeState } from '../engine/stored-change.js';
+import type { JsonObject } from '../state.js';
 import { statusClass } from '../status.js';
 import {
   type Call,
@@ -23,6 +23,7 @@ import {
   updateJob,
 } from './calls.js';
 import { decode, encode, type Message } from './proto-message.js';
+import type { StoredState } from './state-message.js';
 
 const jobId = 'nightly-42';
 
@@ -45,7 +46,7 @@ const payload: fc.Arbitrary<JsonObject> = fc
   .dictionary(word, fc.jsonValue({ maxDepth: 2 }), { maxKeys: 4 })
   .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
 
-const state: fc.Arbitrary<State> = fc
+const state: fc.Arbitrary<StoredState> = fc
   .record({
     taskId: uint32,
     tag: word,
@@ -57,12 +58,14 @@ const state: fc.Arbitrary<State> = fc
     eventId: word,
     schemaVersion: uint32,
     payload: maybe(payload),
+    progress: maybe(fc.constantFrom(0, 0.25, 1)),
   })
-  .map(({ payload: given, ...fields }) => ({
+  .map(({ payload: given, progress: done, ...fields }) => ({
     jobId,
     ...fields,
     statusClass: statusClass(fields.status),
-    ...(given === undefined ? {} : { payload: given }),
+    ...(given === undefined ? {} : { payloadJson: JSON.stringify(given) }),
+    ...(done === undefined ? {} : { progress: done }),
   }));
 
 const lease = fc.record({
@@ -105,9 +108,14 @@ const counts = fc
     total: cells.notStarted + cells.running + cells.finished + cells.warned + cells.failed,
   }));
 
+const percent = fc.integer({ min: 0, max: 1_000 }).map((tenths) => tenths / 10);
+
+/** States that stay encoded. */
+const stateBytes = state.map((each) => Buffer.from(encodeState(each)));
+
 const tagProgress = fc
   .record({ tag: word, cells: counts, lowest: state, worst: state })
-  .map((fields) => ({ ...fields, percent: percentOf(fields.cells) }));
+  .map((fields) => ({ ...fields, percent: (fields.cells.finished % 1_000) / 10 }));
 
 const progress = fc
   .record({
@@ -118,7 +126,7 @@ const progress = fc
     worst: state,
     tags: fc.array(tagProgress, { maxLength: 3 }),
   })
-  .map((fields) => ({ ...fields, percent: percentOf(fields.cells) }));
+  .map((fields) => ({ ...fields, percent: (fields.cells.finished % 1_000) / 10 }));
 
 const scope = maybe(
   fc.record({ taskId: maybe(uint32), tag: maybe(word) }).map(({ taskId, tag }) => ({
@@ -128,8 +136,9 @@ const scope = maybe(
 );
 
 const named = fc.record({ jobId: word });
+const namedByTask = { jobId: word, taskId: maybe(uint32), incarnation: word };
 const global = {
-  request: fc.record({ jobId: word, taskId: maybe(uint32), incarnation: word }),
+  request: fc.record(namedByTask),
   response: fc.record({ applied: fc.boolean(), revision: count }),
 };
 const scoped = { jobId: word, scope };
@@ -154,7 +163,9 @@ const samples = {
       limit: uint32,
     }),
     response: fc.record({
-      jobs: fc.array(fc.record({ job, cells: counts, lostTasks: uint32 }), { maxLength: 3 }),
+      jobs: fc.array(fc.record({ job, cells: counts, percent, lostTasks: uint32 }), {
+        maxLength: 3,
+      }),
       next: word,
       damaged: fc.array(word, { maxLength: 3 }),
     }),
@@ -175,7 +186,10 @@ const samples = {
     ...global,
     response: fc.record({ applied: fc.boolean(), revision: count, job }),
   },
-  deleteJob: global,
+  deleteJob: {
+    ...global,
+    request: fc.record({ ...namedByTask, ifRevision: maybe(count) }),
+  },
   heartbeat: {
     request: fc.record({
       jobId: word,
@@ -202,17 +216,18 @@ const samples = {
       eventId: word,
       ifVersion: maybe(count),
       durability: maybe(fc.constantFrom('buffered', 'synced')),
+      progress: maybe(fc.constantFrom(0, 0.25, 1)),
     }),
-    response: fc.record({ applied: fc.boolean(), duplicate: fc.boolean(), state }),
+    response: fc.record({ applied: fc.boolean(), duplicate: fc.boolean(), state: stateBytes }),
   },
   getState: {
     request: fc.record(scoped),
-    response: fc.record({ state, exists: fc.boolean(), revision: count }),
+    response: fc.record({ state: stateBytes, exists: fc.boolean(), revision: count }),
   },
   listStates: {
     request: fc.record({ ...scoped, afterRevision: count, limit: uint32 }),
     response: fc.record({
-      states: fc.array(state, { maxLength: 5 }),
+      states: fc.array(stateBytes, { maxLength: 5 }),
       revision: count,
       incarnation: word,
       more: fc.boolean(),

@@ -5,9 +5,8 @@
 import type { Durability } from '@syncline/kernel';
 import type { JobInfo, JobList, LeaseRequest, TaskLease } from '../job.js';
 import type { Overflow } from '../job-event.js';
-import type { StatePage } from '../job-store.js';
 import type { Progress } from '../progress.js';
-import type { Scope, State } from '../state.js';
+import type { Scope } from '../state.js';
 import type { StatusClass } from '../status.js';
 import {
   jobMessage,
@@ -20,10 +19,13 @@ import {
 } from './job-messages.js';
 import {
   bool,
+  encodedMessage,
+  encodedMessages,
   list,
   type Message,
   message,
   nested,
+  optionalDouble,
   optionalText,
   optionalUint,
   required,
@@ -34,7 +36,7 @@ import {
   uint,
   word,
 } from './proto-message.js';
-import { stateMessage } from './state-message.js';
+import type { StoredState } from './state-message.js';
 import { durabilities, leaseActions, overflows, statusClasses } from './wire-enums.js';
 
 export const SERVICE = 'syncline.jobs.v1.JobService';
@@ -136,15 +138,23 @@ const globalRequest = message<GlobalRequest>({
 });
 const globalResponse = message<GlobalResponse>({ applied: bool(1), revision: uint(2) });
 
+/** The job goes only if it is at `ifRevision`, if that is given. */
+export type DeleteJobRequest = GlobalRequest & Readonly<{ ifRevision: number | undefined }>;
+
 export const markJobDeleted: Call<GlobalRequest, GlobalResponse & { readonly job: JobInfo }> = {
   name: 'MarkJobDeleted',
   request: globalRequest,
   response: message({ applied: bool(1), revision: uint(2), job: required(3, jobMessage) }),
 };
 
-export const deleteJob: Call<GlobalRequest, GlobalResponse> = {
+export const deleteJob: Call<DeleteJobRequest, GlobalResponse> = {
   name: 'DeleteJob',
-  request: globalRequest,
+  request: message({
+    jobId: text(1),
+    taskId: optionalUint(2),
+    incarnation: text(3),
+    ifRevision: optionalUint(4),
+  }),
   response: globalResponse,
 };
 
@@ -175,9 +185,15 @@ export type SetStateRequest = Readonly<{
   eventId: string;
   ifVersion: number | undefined;
   durability: Durability | undefined;
+  progress: number | undefined;
 }>;
 
-export type SetStateResponse = Readonly<{ applied: boolean; duplicate: boolean; state: State }>;
+/** `state` is a State message. */
+export type SetStateResponse = Readonly<{
+  applied: boolean;
+  duplicate: boolean;
+  state: Uint8Array;
+}>;
 
 export const setState: Call<SetStateRequest, SetStateResponse> = {
   name: 'SetState',
@@ -194,8 +210,9 @@ export const setState: Call<SetStateRequest, SetStateResponse> = {
     eventId: text(10),
     ifVersion: optionalUint(11),
     durability: word(12, durabilities),
+    progress: optionalDouble(13),
   }),
-  response: message({ applied: bool(1), duplicate: bool(2), state: required(3, stateMessage) }),
+  response: message({ applied: bool(1), duplicate: bool(2), state: encodedMessage(3) }),
 };
 
 /** Both ways a stream: see write-messages.ts. */
@@ -207,16 +224,24 @@ const scopedRequest = message<ScopedRequest>({ jobId: text(1), scope: nested(2, 
 
 export const getState: Call<
   ScopedRequest,
-  { readonly state: State; readonly exists: boolean; readonly revision: number }
+  { readonly state: Uint8Array; readonly exists: boolean; readonly revision: number }
 > = {
   name: 'GetState',
   request: scopedRequest,
-  response: message({ state: required(1, stateMessage), exists: bool(2), revision: uint(3) }),
+  response: message({ state: encodedMessage(1), exists: bool(2), revision: uint(3) }),
 };
 
 export type ListStatesRequest = ScopedRequest & Readonly<{ afterRevision: number; limit: number }>;
 
-export const listStates: Call<ListStatesRequest, StatePage> = {
+/** `states` are State messages. */
+export type ListStatesResponse = Readonly<{
+  states: readonly Uint8Array[];
+  revision: number;
+  incarnation: string;
+  more: boolean;
+}>;
+
+export const listStates: Call<ListStatesRequest, ListStatesResponse> = {
   name: 'ListStates',
   request: message({
     jobId: text(1),
@@ -225,7 +250,7 @@ export const listStates: Call<ListStatesRequest, StatePage> = {
     limit: uint(4),
   }),
   response: message({
-    states: list(1, stateMessage),
+    states: encodedMessages(1),
     revision: uint(2),
     incarnation: text(3),
     more: bool(4),
@@ -234,7 +259,11 @@ export const listStates: Call<ListStatesRequest, StatePage> = {
 
 export const getProgress: Call<
   ScopedRequest,
-  { readonly job: JobInfo; readonly progress: Progress; readonly lost: readonly TaskLease[] }
+  {
+    readonly job: JobInfo;
+    readonly progress: Progress<StoredState>;
+    readonly lost: readonly TaskLease[];
+  }
 > = {
   name: 'GetProgress',
   request: scopedRequest,

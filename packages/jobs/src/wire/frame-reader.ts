@@ -5,7 +5,7 @@ import type { GapReason, History, JobEvent } from '../job-event.js';
 import { jobMessage, leaseMessage } from './job-messages.js';
 import { bool, message, requiredWord, uint } from './proto-message.js';
 import { ProtoReader } from './proto-reader.js';
-import { readState } from './state-message.js';
+import { readStoredState, withPayload } from './state-message.js';
 import { gapReasons, histories } from './wire-enums.js';
 
 const INCARNATION = 1;
@@ -76,7 +76,7 @@ export class FrameReader {
     const cursorAt = (revision: number) => formatCursor(base, revision, this.#isReplaying);
     switch (kind) {
       case 1: {
-        const state = readState(reader);
+        const state = withPayload(readStoredState(reader), reader);
         return { kind: 'snapshot', state, cursor: formatCursor(base, state.revision, true) };
       }
       case 2: {
@@ -84,7 +84,7 @@ export class FrameReader {
         return { kind: 'synced', ...synced, cursor: formatCursor(base, synced.revision) };
       }
       case 3: {
-        const state = readState(reader);
+        const state = withPayload(readStoredState(reader), reader);
         return { kind: 'change', state, cursor: formatCursor(base, state.revision) };
       }
       case 4:

@@ -1,25 +1,18 @@
-// Events as frames: the messages of a Subscribe stream.
-//
-// A change is one object that all subscribers of a store share, so its bytes are made once and kept as long as it
-// lives; a frame joins such bytes. What belongs to one subscriber alone, a snapshot or a marker, is written into
-// its frame directly.
+// Events as frames: the messages of a Subscribe stream. A change is encoded already, when it was committed or read from
+// disk; a frame joins such bytes. Subscribers that get the same events at the same time share the frame.
 import { unreachable } from '@syncline/kernel';
-import { parseCursor } from '../cursor.js';
-import type { JobEvent } from '../job-event.js';
+import type { EncodedEvent } from '../engine/feed-event.js';
 import { jobsLimits } from '../limits.js';
-import { jobMessage, leaseMessage } from './job-messages.js';
 import { ProtoWriter } from './proto-writer.js';
-import { writeState } from './state-message.js';
 import { gapReasons, histories } from './wire-enums.js';
 
 const INCARNATION = 1;
 const EVENTS = 2;
 
 const writer = new ProtoWriter();
-const encoded = new WeakMap<JobEvent, Uint8Array>();
 
 /** Cuts events into frames of bounded size, in order. */
-export function* framesOf(events: readonly JobEvent[]): Generator<Uint8Array> {
+export function* framesOf(events: readonly EncodedEvent[]): Generator<Uint8Array> {
   let at = 0;
   while (at < events.length) {
     const { bytes, end } = frameFrom(events, at);
@@ -30,17 +23,19 @@ export function* framesOf(events: readonly JobEvent[]): Generator<Uint8Array> {
 
 /** All events of a frame have the same base: the client makes their cursors with it. */
 function frameFrom(
-  events: readonly JobEvent[],
+  events: readonly EncodedEvent[],
   start: number,
 ): { readonly bytes: Uint8Array; readonly end: number } {
   const { frameEventsMax, frameBytesMax } = jobsLimits;
-  const base = baseFrom(events, start);
+  const first = events[start];
+  // A gap at the start has no base, and says that another one follows.
+  const base = first && baseOf(first);
   writer.clear();
   writer.text(INCARNATION, base ?? '');
   let end = start;
   for (; end < events.length && end - start < frameEventsMax.value; end += 1) {
     const event = events[end];
-    if (event === undefined || !hasBase(event, base)) break;
+    if (event === undefined || (baseOf(event) ?? base) !== base) break;
     const before = writer.length;
     writeEvent(event);
     if (writer.length <= frameBytesMax.value || end === start) continue;
@@ -50,41 +45,13 @@ function frameFrom(
   return { bytes: writer.copy(), end };
 }
 
-/** Of the first event that tells; a gap at the start has none, and says that another one follows. */
-function baseFrom(events: readonly JobEvent[], start: number): string | undefined {
-  const event = events[start];
-  return event !== undefined && 'cursor' in event ? parseCursor(event.cursor).base : undefined;
+/** What its cursor starts with; undefined for an event without one. */
+function baseOf(event: EncodedEvent): string | undefined {
+  if ('change' in event) return event.change.base;
+  return 'base' in event ? event.base : undefined;
 }
 
-function hasBase(event: JobEvent, base: string | undefined): boolean {
-  if (!('cursor' in event)) return true;
-  return base !== undefined && event.cursor.startsWith(base) && event.cursor[base.length] === ':';
-}
-
-function writeEvent(event: JobEvent): void {
-  if (event.kind !== 'change' && event.kind !== 'lease' && event.kind !== 'job') {
-    writeFresh(event);
-    return;
-  }
-  const known = encoded.get(event);
-  if (known !== undefined) {
-    writer.fields(known);
-    return;
-  }
-  const start = writer.length;
-  writeFresh(event);
-  encoded.set(event, writer.copy(start));
-}
-
-function writeFresh(event: JobEvent): void {
-  const outer = writer.begin(EVENTS);
-  const inner = writer.begin(numberOf(event.kind));
-  writeBody(event);
-  writer.end(inner);
-  writer.end(outer);
-}
-
-const NUMBERS: Readonly<Record<JobEvent['kind'], number>> = {
+const NUMBERS: Readonly<Record<EncodedEvent['kind'], number>> = {
   snapshot: 1,
   synced: 2,
   change: 3,
@@ -95,16 +62,20 @@ const NUMBERS: Readonly<Record<JobEvent['kind'], number>> = {
   job: 8,
 };
 
-function numberOf(kind: JobEvent['kind']): number {
-  return NUMBERS[kind];
+function writeEvent(event: EncodedEvent): void {
+  const outer = writer.begin(EVENTS);
+  if ('change' in event) {
+    writer.message(NUMBERS[event.kind], event.change.stored.bytes);
+  } else {
+    const inner = writer.begin(NUMBERS[event.kind]);
+    writeMarker(event);
+    writer.end(inner);
+  }
+  writer.end(outer);
 }
 
-function writeBody(event: JobEvent): void {
+function writeMarker(event: Exclude<EncodedEvent, { readonly change: unknown }>): void {
   switch (event.kind) {
-    case 'snapshot':
-    case 'change':
-      writeState(writer, event.state);
-      return;
     case 'synced':
       writer.uint(1, event.revision);
       writer.bool(2, event.resumed);
@@ -122,13 +93,61 @@ function writeBody(event: JobEvent): void {
     case 'live':
       writer.uint(1, event.revision);
       return;
-    case 'lease':
-      leaseMessage.write(writer, event.lease);
-      return;
-    case 'job':
-      jobMessage.write(writer, event.job);
-      return;
     default:
       unreachable(event);
   }
+}
+
+interface Made {
+  readonly events: readonly EncodedEvent[];
+  readonly frames: readonly Uint8Array[];
+}
+
+/**
+ * Frames for subscribers of one scope that are equally far. They are found by the last of their events and compared
+ * event by event, which is comparing pointers: all subscribers of a store share the object of a change.
+ */
+export class FrameCache {
+  /** Scopes may end with the same event, and differ before it. */
+  readonly #byLast = new Map<EncodedEvent, Made[]>();
+  #bytes = 0;
+
+  /** Bytes of the frames that are kept. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The events as frames of bounded size, in order. Nobody may write into them. */
+  framesOf(events: readonly EncodedEvent[]): readonly Uint8Array[] {
+    const last = events.at(-1);
+    if (last?.kind !== 'change') return [...framesOf(events)]; // mostly of one subscriber alone
+    const there = this.#byLast.get(last);
+    const same = there?.find((made) => isSame(made.events, events));
+    if (same !== undefined) return same.frames;
+    const made = { events, frames: [...framesOf(events)] };
+    this.#keep(last, made);
+    return made.frames;
+  }
+
+  clear(): void {
+    this.#byLast.clear();
+    this.#bytes = 0;
+  }
+
+  #keep(last: EncodedEvent, made: Made): void {
+    const bytes = made.frames.reduce((sum, { length }) => sum + length, 0);
+    const { value: bytesMax } = jobsLimits.sharedFramesBytesMax;
+    if (this.#bytes + bytes > bytesMax) this.clear();
+    if (bytes > bytesMax) return;
+    this.#bytes += bytes;
+    const there = this.#byLast.get(last);
+    if (there === undefined) this.#byLast.set(last, [made]);
+    else there.push(made);
+  }
+}
+
+function isSame(some: readonly EncodedEvent[], others: readonly EncodedEvent[]): boolean {
+  if (some.length !== others.length) return false;
+  for (let at = 0; at < some.length; at += 1) if (some[at] !== others[at]) return false;
+  return true;
 }

@@ -8,8 +8,12 @@ import { formatCursor } from '../cursor.js';
 import type { JobEvent } from '../job-event.js';
 import { jobsLimits } from '../limits.js';
 import type { State } from '../state.js';
+import { encodedEvent } from './encoded-calls.js';
 import { FrameReader } from './frame-reader.js';
-import { framesOf } from './frame-writer.js';
+import { framesOf as encodedFrames } from './frame-writer.js';
+
+const framesOf = (events: readonly JobEvent[]) =>
+  encodedFrames(events.map((event) => encodedEvent(event, jobId)));
 
 const jobId = 'nightly-42';
 const revision = fc.maxSafeNat();

@@ -1,7 +1,7 @@
 // Jobs, leases, scopes and progress between memory and the wire.
 import type { JobInfo, JobSummary, Labels, TaskLease } from '../job.js';
-import { type Counts, type Progress, percentOf, type TagProgress } from '../progress.js';
-import type { Scope, State } from '../state.js';
+import type { Counts, Progress, TagProgress } from '../progress.js';
+import type { Scope } from '../state.js';
 import {
   list,
   type Message,
@@ -15,7 +15,7 @@ import {
   texts,
   uint,
 } from './proto-message.js';
-import { stateMessage } from './state-message.js';
+import { type StoredState, stateMessage } from './state-message.js';
 import { leaseStates } from './wire-enums.js';
 
 /** One label: a map of texts is a list of such pairs on the wire. */
@@ -90,34 +90,46 @@ const countsMessage: Message<Counts> = mapped(
   }),
 );
 
-type Part = Readonly<{ cells: Counts; lowest: State; worst: State }>;
+type WithTenths<T> = Omit<T, 'percent'> & Readonly<{ tenths: number }>;
 
-const tagProgressMessage: Message<TagProgress> = mapped(
-  message<Part & Readonly<{ tag: string }>>({
+/** Percent as whole tenths: 0 to 1,000. */
+function inTenths<T extends { readonly percent: number }>(
+  form: Message<WithTenths<T>>,
+): Message<T> {
+  return mapped(
+    form,
+    ({ percent, ...rest }) => ({ ...rest, tenths: Math.round(percent * 10) }),
+    ({ tenths, ...rest }) => ({ ...rest, percent: tenths / 10 }) as unknown as T,
+  );
+}
+
+const tagProgressMessage: Message<TagProgress<StoredState>> = inTenths(
+  message<WithTenths<TagProgress<StoredState>>>({
     tag: text(1),
     cells: required(2, countsMessage),
     lowest: required(3, stateMessage),
     worst: required(4, stateMessage),
+    tenths: uint(5),
   }),
-  (progress) => progress,
-  (fields) => ({ ...fields, percent: percentOf(fields.cells) }),
 );
 
-export const progressMessage: Message<Progress> = mapped(
-  message<Omit<Progress, 'percent'>>({
+export const progressMessage: Message<Progress<StoredState>> = inTenths(
+  message<WithTenths<Progress<StoredState>>>({
     revision: uint(1),
     cells: required(2, countsMessage),
     lostTasks: uint(3),
     lowest: required(4, stateMessage),
     worst: required(5, stateMessage),
     tags: list(6, tagProgressMessage),
+    tenths: uint(7),
   }),
-  (progress) => progress,
-  (fields) => ({ ...fields, percent: percentOf(fields.cells) }),
 );
 
-export const summaryMessage = message<JobSummary>({
-  job: required(1, jobMessage),
-  cells: required(2, countsMessage),
-  lostTasks: uint(3),
-});
+export const summaryMessage: Message<JobSummary> = inTenths(
+  message<WithTenths<JobSummary>>({
+    job: required(1, jobMessage),
+    cells: required(2, countsMessage),
+    lostTasks: uint(3),
+    tenths: uint(4),
+  }),
+);

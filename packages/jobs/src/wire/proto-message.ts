@@ -132,6 +132,38 @@ export function optionalText(number: number): Field<string | undefined> {
   };
 }
 
+export function optionalDouble(number: number): Field<number | undefined> {
+  return {
+    number,
+    absent: () => undefined,
+    write(out, value) {
+      if (value !== undefined) out.double(number, value);
+    },
+    read: (reader) => reader.double(),
+  };
+}
+
+/** A nested message that stays encoded. A sender that leaves it out speaks another contract. */
+export function encodedMessage(number: number): Field<Uint8Array> {
+  return {
+    number,
+    absent: (reader, name) => reader.fail(`${name} is missing`),
+    write: (out, value) => out.message(number, value),
+    read: (reader) => reader.message(),
+  };
+}
+
+export function encodedMessages(number: number): Field<readonly Uint8Array[]> {
+  return {
+    number,
+    absent: () => [],
+    write(out, values) {
+      for (const value of values) out.message(number, value);
+    },
+    read: (reader, _, before) => append(before, reader.message()),
+  };
+}
+
 /** Undefined is what the contract calls unspecified. A number that it does not know is refused. */
 export function word<Word extends string>(
   number: number,

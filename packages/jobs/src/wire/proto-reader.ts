@@ -75,6 +75,13 @@ export class ProtoReader {
     return (value >>> 1) ^ -(value & 1);
   }
 
+  double(): number {
+    this.#expect(FIXED64);
+    const start = this.#at;
+    this.#pass(8);
+    return this.#bytes.readDoubleLE(start);
+  }
+
   bool(): boolean {
     return this.uint() !== 0;
   }

@@ -2,8 +2,10 @@
 //
 // A field that has its default is left out, as proto3 says. The length of a nested message is known only at its
 // end: one byte is kept for it, and a body of 128 bytes or more moves up to make room.
+import { assert } from '@syncline/kernel';
 
 const VARINT = 0;
+const FIXED64 = 1;
 const DELIMITED = 2;
 
 const START_BYTES = 4_096;
@@ -42,6 +44,7 @@ export class ProtoWriter {
 
   /** Also when it is 0: for a field whose absence means something else. */
   presentUint(number: number, value: number): void {
+    assert(value >= 0, 'a uint is not negative');
     this.#reserve(HEAD_BYTES_MAX);
     this.#tag(number, VARINT);
     this.#varint(value);
@@ -50,6 +53,13 @@ export class ProtoWriter {
   /** An int32 in zigzag. */
   sint(number: number, value: number): void {
     this.uint(number, ((value << 1) ^ (value >> 31)) >>> 0);
+  }
+
+  /** Also when it is 0. */
+  double(number: number, value: number): void {
+    this.#reserve(HEAD_BYTES_MAX);
+    this.#tag(number, FIXED64);
+    this.#end = this.#bytes.writeDoubleLE(value, this.#end);
   }
 
   bool(number: number, value: boolean): void {
@@ -119,6 +129,7 @@ export class ProtoWriter {
   }
 
   #tag(number: number, wireType: number): void {
+    assert(number < 16, 'a field number takes one byte');
     this.#bytes[this.#end] = (number << 3) | wireType;
     this.#end += 1;
   }

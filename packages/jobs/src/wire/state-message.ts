@@ -1,14 +1,18 @@
 // A State between memory and the wire: straight code, because it runs for every event of every subscription. The
-// job is not in it: whoever asks knows which one.
+// message does not name the job: the reader knows it. The payload stays JSON text until a program asks for it.
 import type { JsonObject, State } from '../state.js';
 import { statusClass } from '../status.js';
 import type { Message } from './proto-message.js';
 import type { ProtoReader } from './proto-reader.js';
 import type { ProtoWriter } from './proto-writer.js';
 
-export const stateMessage: Message<State> = { write: writeState, read: readState };
+/** A state as stores keep it: its payload is JSON text that was checked when it entered the process. */
+export type StoredState = Omit<State, 'payload' | 'payloadIssues' | 'rawPayload' | 'statusName'> &
+  Readonly<{ payloadJson?: string }>;
 
-export function writeState(writer: ProtoWriter, state: State): void {
+export const stateMessage: Message<StoredState> = { write: writeState, read: readStoredState };
+
+function writeState(writer: ProtoWriter, state: StoredState): void {
   writer.uint(1, state.taskId);
   writer.text(2, state.tag);
   writer.sint(3, state.status);
@@ -17,11 +21,12 @@ export function writeState(writer: ProtoWriter, state: State): void {
   writer.uint(6, state.version);
   writer.uint(7, state.revision);
   writer.text(8, state.eventId);
-  if (state.payload !== undefined) writer.presentText(9, JSON.stringify(state.payload));
+  if (state.payloadJson !== undefined) writer.presentText(9, state.payloadJson);
   writer.uint(10, state.schemaVersion);
+  if (state.progress !== undefined) writer.double(11, state.progress);
 }
 
-export function readState(reader: ProtoReader): State {
+export function readStoredState(reader: ProtoReader): StoredState {
   let taskId = 0;
   let tag = '';
   let status = 0;
@@ -30,8 +35,9 @@ export function readState(reader: ProtoReader): State {
   let version = 0;
   let revision = 0;
   let eventId = '';
-  let payload: JsonObject | undefined;
+  let payloadJson: string | undefined;
   let schemaVersion = 0;
+  let progress: number | undefined;
   for (let field = reader.field(); field !== 0; field = reader.field()) {
     if (field === 1) taskId = reader.uint();
     else if (field === 2) tag = reader.text();
@@ -41,9 +47,9 @@ export function readState(reader: ProtoReader): State {
     else if (field === 6) version = reader.uint();
     else if (field === 7) revision = reader.uint();
     else if (field === 8) eventId = reader.text();
-    else if (field === 9)
-      payload = parsePayload(reader.text()) ?? reader.fail('a payload is no JSON object');
+    else if (field === 9) payloadJson = reader.text();
     else if (field === 10) schemaVersion = reader.uint();
+    else if (field === 11) progress = reader.double();
     else reader.skip();
   }
   return {
@@ -53,16 +59,34 @@ export function readState(reader: ProtoReader): State {
     status,
     statusClass: statusClass(status),
     message,
+    ...(progress === undefined ? {} : { progress }),
     timestampMs,
     version,
     revision,
     eventId,
     schemaVersion,
-    ...(payload === undefined ? {} : { payload }),
+    ...(payloadJson === undefined ? {} : { payloadJson }),
   };
 }
 
-/** Undefined for what is no JSON object. */
+/** With the payload parsed. `reader` says what is wrong with bytes of another process. */
+export function withPayload(stored: StoredState, reader?: ProtoReader): State {
+  const { payloadJson, ...state } = stored;
+  if (payloadJson === undefined) return state;
+  const payload = parsePayload(payloadJson);
+  if (payload === undefined) {
+    if (reader) return reader.fail('a payload is not a JSON object');
+    throw new TypeError('a stored payload is not a JSON object');
+  }
+  return { ...state, payload };
+}
+
+export function withPayloadJson(state: State): StoredState {
+  const { payload, payloadIssues: _, rawPayload: __, statusName: ___, ...stored } = state;
+  return payload === undefined ? stored : { ...stored, payloadJson: JSON.stringify(payload) };
+}
+
+/** Undefined for what is not a JSON object. */
 export function parsePayload(json: string): JsonObject | undefined {
   let value: unknown;
   try {

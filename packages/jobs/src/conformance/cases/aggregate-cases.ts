@@ -3,7 +3,7 @@
 // J12  Both equal the naive fold at their revision, counts sum to total, `lowest` is getState, warned and
 //      failed are both counted.
 import assert from 'node:assert/strict';
-import { aggregateStates } from '../../aggregate/aggregate-states.js';
+import { aggregateStates } from '../../engine/aggregate-states.js';
 import type { JobStore } from '../../job-store.js';
 import type { Progress } from '../../progress.js';
 import type { Scope, State } from '../../state.js';

@@ -3,8 +3,8 @@
 // J8   No read shows r + 1 without r: a page, and a progress, is the job at one revision.
 // J12  Progress equals the naive fold at its revision.
 import { SynclineError } from '@syncline/kernel';
-import { aggregateStates } from '../../aggregate/aggregate-states.js';
 import type { JobChange } from '../../core/rows.js';
+import { aggregateStates } from '../../engine/aggregate-states.js';
 import type { StatePage } from '../../job-store.js';
 import { jobsLimits } from '../../limits.js';
 import type { Progress } from '../../progress.js';

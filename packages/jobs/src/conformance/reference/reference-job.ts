@@ -2,9 +2,9 @@
 // anew from that array, so there is nothing that could fall out of step. What real stores are compared with.
 import { isDeepStrictEqual } from 'node:util';
 import { SynclineError } from '@syncline/kernel';
-import { aggregateStates } from '../../aggregate/aggregate-states.js';
 import { checkTaskId } from '../../checks/numbers.js';
 import type { JobChange } from '../../core/rows.js';
+import { aggregateStates } from '../../engine/aggregate-states.js';
 import type { JobInfo, JobPatch, JobSpec, LeaseRequest, TaskLease } from '../../job.js';
 import type { SetStateResult, StateWrite } from '../../job-store.js';
 import { jobsLimits } from '../../limits.js';

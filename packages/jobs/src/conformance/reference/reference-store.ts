@@ -8,15 +8,17 @@ import {
   SynclineError,
   type Timer,
 } from '@syncline/kernel';
+import { checkStateWrite } from '../../checks/checked-write.js';
 import { checkJobPatch, checkJobQuery, checkJobSpec } from '../../checks/job-input.js';
 import { checkCount, checkPageLimit } from '../../checks/numbers.js';
 import { checkSubscribeOptions } from '../../checks/subscribe-input.js';
-import { checkLeaseRequest, checkScope, checkStateWrite } from '../../checks/task-input.js';
+import { checkLeaseRequest, checkScope } from '../../checks/task-input.js';
 import { checkJobId } from '../../checks/text.js';
 import type { JobInfo, JobPatch, JobQuery, JobSpec, LeaseRequest, TaskLease } from '../../job.js';
 import type { JobSubscription, StoreSubscribeOptions } from '../../job-event.js';
 import type {
   CallOptions,
+  DeleteOptions,
   JobCallOptions,
   JobStore,
   SetStateResult,
@@ -91,9 +93,12 @@ export class ReferenceJobStore implements JobStore {
       .sort(([left], [right]) => (left < right ? -1 : 1))
       .map(([, job]) => ({ job: job.info(), progress: job.progress({}) }))
       .filter(({ progress }) => !worst || statusClass(progress.worst.status) === worst);
-    const jobs = found
-      .slice(0, limit)
-      .map(({ job, progress: { cells, lostTasks } }) => ({ job, cells, lostTasks }));
+    const jobs = found.slice(0, limit).map(({ job, progress: { cells, percent, lostTasks } }) => ({
+      job,
+      cells,
+      percent,
+      lostTasks,
+    }));
     const last = jobs.at(-1);
     return jobs.length < found.length && last ? { jobs, next: last.job.jobId } : { jobs };
   }
@@ -108,11 +113,17 @@ export class ReferenceJobStore implements JobStore {
     return this.#meantJob(jobId, call).mark(this.#clock.nowMs());
   }
 
-  async deleteJob(jobId: string, call?: JobCallOptions): Promise<boolean> {
+  async deleteJob(jobId: string, call?: DeleteOptions): Promise<boolean> {
     this.#check(call);
     checkJobId(jobId);
     if (!this.#jobs.has(jobId)) return false;
-    this.#meantJob(jobId, call).remove();
+    const job = this.#meantJob(jobId, call);
+    const { ifRevision } = call ?? {};
+    if (ifRevision !== undefined && job.info().revision !== ifRevision)
+      throw new SynclineError('conflict', 'the job was changed', {
+        details: { reason: 'revision' },
+      });
+    job.remove();
     return this.#jobs.delete(jobId);
   }
 

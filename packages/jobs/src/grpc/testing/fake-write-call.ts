@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { runInSimulation } from '@syncline/kernel/testing';
+import { encodeState } from '../../engine/stored-change.js';
 import { setState } from '../../wire/calls.js';
 import { encode } from '../../wire/proto-message.js';
 import { decodeWrites, encodeAnswers, type NumberedAnswer } from '../../wire/write-messages.js';
@@ -55,7 +56,7 @@ export class FakeCall extends EventEmitter {
 const RESPONSE = encode(setState.response, {
   applied: true,
   duplicate: false,
-  state: {
+  state: encodeState({
     jobId: '',
     taskId: 0,
     tag: 'a',
@@ -67,7 +68,7 @@ const RESPONSE = encode(setState.response, {
     revision: 1,
     eventId: 'e',
     schemaVersion: 1,
-  },
+  }),
 });
 
 export interface World {
@@ -92,8 +93,7 @@ export function inWorld(body: (world: World) => Promise<void>): Promise<void> {
       clock,
       writes,
       calls,
-      ask: (bytes = 100, signal?) =>
-        writes.ask({ write: new Uint8Array(bytes), jobId: 'nightly', signal }),
+      ask: (bytes = 100, signal?) => writes.ask({ write: new Uint8Array(bytes), signal }),
     });
   });
 }

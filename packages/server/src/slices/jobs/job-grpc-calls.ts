@@ -2,19 +2,15 @@
 //
 // Global writes come from operators, who name no task, or from a task; only task 0's apply. Others are told so,
 // and nothing is changed.
-import type {
-  CallOptions,
-  JobCallOptions,
-  JobInfo,
-  JobStore,
-  SetStateResult,
-  StateWrite,
-} from '@syncline/jobs';
+import type { CallOptions, JobCallOptions, JobInfo, JobStore } from '@syncline/jobs';
 import { jobsLimits } from '@syncline/jobs';
 import {
   type Call,
+  checkWireWrite,
   type createJob,
   type deleteJob,
+  encodedCalls,
+  encodeState,
   type GlobalRequest,
   type getJob,
   type getProgress,
@@ -25,7 +21,6 @@ import {
   type listJobs,
   type listStates,
   type markJobDeleted,
-  parsePayload,
   type SetStateRequest,
   type setState,
   type UpdateJobRequest,
@@ -62,6 +57,7 @@ export interface JobCalls {
 }
 
 export function jobCalls({ store }: JobCallDeps): JobCalls {
+  const encoded = encodedCalls(store);
   const knownJob = async (jobId: string, call?: CallOptions): Promise<JobInfo> =>
     (await store.getJob(jobId, call)) ?? refuseUnknown(jobId);
   return {
@@ -92,24 +88,24 @@ export function jobCalls({ store }: JobCallDeps): JobCalls {
       if (!isFromTaskZero(request))
         return { applied: false, revision: checkTask(await knownJob(jobId), request).revision };
       const revision = await lastRevision(store, jobId);
-      if (!(await store.deleteJob(jobId, meantBy(request)))) refuseUnknown(jobId);
+      const { ifRevision } = request;
+      const options = { ...meantBy(request), ...(ifRevision === undefined ? {} : { ifRevision }) };
+      if (!(await store.deleteJob(jobId, options))) refuseUnknown(jobId);
       return { applied: true, revision };
     },
     heartbeat: async (request) => ({ lease: await store.lease(request) }),
-    setState: async (request) => answerOf(await store.setState(writeOf(request))),
+    setState: async (request) => encoded.setState(checkWireWrite(writeOf(request))),
     async getState({ jobId, scope = {} }, call) {
-      const { lowest, revision } = await store.aggregate(jobId, scope, call);
-      return { state: lowest, exists: lowest.version > 0, revision };
+      const { progress } = await encoded.progress(jobId, scope, call.signal);
+      const { lowest, revision } = progress;
+      return { state: encodeState(lowest), exists: lowest.version > 0, revision };
     },
     listStates: ({ jobId, scope = {}, afterRevision, limit: wanted }, call) => {
       const limit = wanted === 0 ? jobsLimits.listStatesMax.value : wanted;
-      return store.listStates(jobId, scope, { afterRevision, limit }, call);
+      const { signal } = call;
+      return encoded.listStates(jobId, scope, { afterRevision, limit, signal });
     },
-    async getProgress({ jobId, scope = {} }, call) {
-      const job = await knownJob(jobId, call);
-      const progress = await store.aggregate(jobId, scope, call);
-      return { job, progress, lost: await store.listLost(jobId, call) };
-    },
+    getProgress: ({ jobId, scope = {} }, call) => encoded.progress(jobId, scope, call.signal),
   };
 }
 
@@ -151,27 +147,14 @@ function patchOf({ setLabels, labels, setExpectedTags, expectedTags }: UpdateJob
   };
 }
 
-function writeOf(request: SetStateRequest): StateWrite {
-  const { payloadJson, ifVersion, durability, ...write } = request;
+/** Without what the sender left out. */
+function writeOf(request: SetStateRequest) {
+  const { payloadJson, ifVersion, durability, progress, ...write } = request;
   return {
     ...write,
-    ...(payloadJson === undefined ? {} : { payload: payloadOf(payloadJson) }),
+    ...(payloadJson === undefined ? {} : { payloadJson }),
     ...(ifVersion === undefined ? {} : { ifVersion }),
     ...(durability === undefined ? {} : { durability }),
+    ...(progress === undefined ? {} : { progress }),
   };
-}
-
-function payloadOf(json: string) {
-  const payload = parsePayload(json);
-  if (payload !== undefined) return payload;
-  const message = 'payload_json is no JSON object';
-  throw new SynclineError('invalid-argument', message, {
-    details: { field: 'payload', issues: [{ message }] },
-  });
-}
-
-function answerOf(result: SetStateResult) {
-  return result.applied
-    ? { applied: true, duplicate: result.duplicate, state: result.state }
-    : { applied: false, duplicate: false, state: result.current };
 }

@@ -5,9 +5,9 @@
 //             count messages, 16 of them, and one may have a quarter of a megabyte
 //   end    -> the job was deleted, the client has gone, or the server stops and says that it can be resumed
 import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
-import type { Cursor, JobEvent, JobStore, StoreSubscribeOptions } from '@syncline/jobs';
+import type { Cursor, JobStore, StoreSubscribeOptions } from '@syncline/jobs';
 import { jobsLimits } from '@syncline/jobs';
-import type { SubscribeRequest } from '@syncline/jobs/grpc';
+import { type EncodedEvent, encodedCalls, type SubscribeRequest } from '@syncline/jobs/grpc';
 import { SynclineError } from '@syncline/kernel';
 import type { FrameBeat } from './frame-beat.js';
 import type { OpenStreams } from './open-streams.js';
@@ -39,7 +39,8 @@ export async function runSubscribeCall(
   call.on('cancelled', end);
   streams.add(end);
   try {
-    const subscription = store.subscribe(request.jobId, optionsOf(request, stop.signal));
+    const options = optionsOf(request, stop.signal);
+    const subscription = encodedCalls(store).subscribe(request.jobId, options);
     call.sendMetadata(new Metadata()); // the client knows now that it is connected
     for await (const events of subscription.batches(PULL_EVENTS)) {
       for (const frame of beat.frames.framesOf(events)) {
@@ -56,7 +57,7 @@ export async function runSubscribeCall(
 }
 
 /** Changes as they happen, a few at a time: more will come within a moment. A replay never waits for a beat. */
-function isTrickle(events: readonly JobEvent[]): boolean {
+function isTrickle(events: readonly EncodedEvent[]): boolean {
   return events.length < PULL_EVENTS && events.at(-1)?.kind === 'change';
 }
 

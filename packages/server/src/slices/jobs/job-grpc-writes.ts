@@ -1,10 +1,11 @@
 // One SetStates call: each write that comes is begun at once, and answered when the store has answered.
 //
-//   begin   -> in the order of the stream; answers of one turn leave as one message, as far as they fit
-//   hold    -> a client knows how many bytes of writes may be without an answer. Nobody is made to wait here: who
-//              sends twice as many does not read, and the stream ends
-//   answer  -> may be far larger than its write, with the payload of a state that was there before. So it becomes
-//              bytes only when the wire takes it
+//   hold    -> a client knows how many bytes of writes may be without an answer. One that sends twice as many does not
+//              read, and the stream ends
+//   begin   -> in the order of the stream, while there is room for the answers: one that misses `ifVersion` carries the
+//              state that is there, which may be far larger than the write. So a write is begun only when what lies
+//              unsent, and what the writes in progress may add to it, is within bounds. Further writes wait as bytes
+//   answer  -> those of one turn leave as one message, as far as they fit
 //   end     -> no further writes are begun, those under way are answered, and the last message says why. So what has
 //              no answer was not begun. The status is OK: grpc-js drops messages that come before another one
 import { Metadata, type ServerDuplexStream } from '@grpc/grpc-js';
@@ -15,6 +16,7 @@ import {
   encodeAnswers,
   type NumberedAnswer,
   type NumberedWrite,
+  type SetStateRequest,
   type SetStateResponse,
   setState,
   windowBytesOf,
@@ -28,8 +30,8 @@ export type SetStatesCall = ServerDuplexStream<Uint8Array, Uint8Array>;
 export interface SetStatesDeps {
   readonly clock: Clock;
   readonly streams: OpenStreams;
-  /** `request` is a SetStateRequest. */
-  setState(request: Uint8Array): Promise<SetStateResponse>;
+  parse(request: Uint8Array): SetStateRequest;
+  setState(request: SetStateRequest): Promise<SetStateResponse>;
   /** What a client is told of an error. */
   failureOf(thrown: unknown): unknown;
 }
@@ -60,27 +62,32 @@ type CallEnd =
   | { readonly kind: 'bug'; readonly thrown: unknown };
 
 /** An answer that waits for the wire. */
-interface HeldAnswer {
-  readonly number: number;
+interface HeldAnswer extends NumberedAnswer {
   /** Of its write. */
-  readonly bytes: number;
-  readonly answer:
-    | { readonly kind: 'done'; readonly response: SetStateResponse }
-    | (NumberedAnswer['answer'] & { readonly kind: 'failed' });
+  readonly writeBytes: number;
+  readonly answerBytes: number;
 }
 
 const { value: WINDOW_BYTES } = jobsLimits.writeStreamBytesMax;
 const HELD_BYTES_MAX = 2 * WINDOW_BYTES;
 /** Of answers, in a message and on the way to the wire. The last one may go beyond. */
 const ANSWERS_BYTES_MAX = WINDOW_BYTES;
+/** Of answers that are unsent, and of those that writes in progress may become. */
+const UNSENT_BYTES_MAX = jobsLimits.writeAnswersBytesMax.value;
+/** The largest state, and what stands around it. */
+const STATE_BYTES_MAX = jobsLimits.payloadBytesMax.value + jobsLimits.messageBytesMax.value + 1_024;
 
 class WritesOfCall {
   readonly #deps: SetStatesDeps;
   readonly #call: SetStatesCall;
   readonly #onEnd: (end: CallEnd) => void;
+  /** Writes that wait until there is room for their answers. */
+  #waiting: NumberedWrite[] = [];
   #answers: HeldAnswer[] = [];
   /** Of messages that the wire has not taken yet. */
   #unsentBytes = 0;
+  /** What answers take, or may take. */
+  #answersBytes = 0;
   #isPlanned = false;
   #isGone = false;
   #runningCount = 0;
@@ -102,6 +109,7 @@ class WritesOfCall {
     this.#call.on('cancelled', () => {
       this.#isGone = true;
       this.#answers = []; // nobody reads them
+      this.#waiting = [];
       this.end({ kind: 'done' });
     });
   }
@@ -115,7 +123,8 @@ class WritesOfCall {
   #take(bytes: Uint8Array): void {
     if (this.#end !== undefined) return;
     try {
-      for (const numbered of decodeWrites(bytes)) this.#begin(numbered);
+      for (const numbered of decodeWrites(bytes)) this.#hold(numbered);
+      this.#beginNext();
     } catch (thrown) {
       const error = this.#deps.failureOf(thrown); // now, since a limit is counted when it is reached
       if (error instanceof SynclineError) this.end({ kind: 'failed', error });
@@ -123,25 +132,52 @@ class WritesOfCall {
     }
   }
 
-  #begin({ number, write }: NumberedWrite): void {
-    const bytes = windowBytesOf(write);
+  #hold(numbered: NumberedWrite): void {
+    const bytes = windowBytesOf(numbered.write);
     if (this.#heldBytes + bytes > HELD_BYTES_MAX) throw unread();
     this.#heldBytes += bytes;
-    this.#runningCount += 1;
-    this.#deps.setState(write).then(
-      (response) => this.#answer({ number, bytes, answer: { kind: 'done', response } }),
-      (thrown: unknown) => this.#fail(thrown, number, bytes),
-    );
+    this.#waiting.push(numbered);
   }
 
-  #fail(thrown: unknown, number: number, bytes: number): void {
-    if (thrown instanceof SynclineError) {
-      const failure = grpcFailureOf(thrown);
-      this.#answer({ number, bytes, answer: { kind: 'failed', failure } });
-      return;
+  #beginNext(): void {
+    let begun = 0;
+    for (const numbered of this.#waiting) {
+      if (this.#answersBytes >= UNSENT_BYTES_MAX) break;
+      begun += 1;
+      this.#begin(numbered);
     }
-    this.#runningCount -= 1;
-    this.#endWithBug(thrown);
+    this.#waiting = this.#waiting.slice(begun);
+  }
+
+  #begin({ number, write }: NumberedWrite): void {
+    const writeBytes = windowBytesOf(write);
+    let reserved = writeBytes;
+    this.#runningCount += 1;
+    const end = (answer: NumberedAnswer['answer'], answerBytes: number): void => {
+      this.#answersBytes += answerBytes - reserved;
+      this.#answer({ number, answer, writeBytes, answerBytes });
+    };
+    const fail = (thrown: unknown): void => {
+      if (!(thrown instanceof SynclineError)) {
+        this.#runningCount -= 1;
+        this.#endWithBug(thrown);
+        return;
+      }
+      const failure = grpcFailureOf(thrown);
+      end({ kind: 'failed', failure }, failure.details.length + writeBytes);
+    };
+    try {
+      const request = this.#deps.parse(write);
+      if (request.ifVersion !== undefined) reserved += STATE_BYTES_MAX;
+      this.#answersBytes += reserved;
+      this.#deps.setState(request).then((answered) => {
+        const response = encode(setState.response, answered);
+        end({ kind: 'done', response }, response.length);
+      }, fail);
+    } catch (thrown) {
+      this.#answersBytes += reserved;
+      fail(thrown);
+    }
   }
 
   /**
@@ -176,34 +212,32 @@ class WritesOfCall {
 
   /** As many as fit into a message. */
   #send(): void {
-    const answers: NumberedAnswer[] = [];
+    let count = 0;
     let writesBytes = 0;
     let answersBytes = 0;
-    for (const { number, bytes, answer } of this.#answers) {
+    for (const { writeBytes, answerBytes } of this.#answers) {
       if (answersBytes >= ANSWERS_BYTES_MAX) break;
-      writesBytes += bytes;
-      if (answer.kind === 'done') {
-        const response = encode(setState.response, answer.response);
-        answersBytes += response.length;
-        answers.push({ number, answer: { kind: 'done', response } });
-      } else {
-        answersBytes += answer.failure.details.length;
-        answers.push({ number, answer });
-      }
+      count += 1;
+      writesBytes += writeBytes;
+      answersBytes += answerBytes;
     }
-    this.#answers = this.#answers.slice(answers.length);
-    const message = encodeAnswers({ answers });
+    const message = encodeAnswers({ answers: this.#answers.slice(0, count) });
+    this.#answers = this.#answers.slice(count);
     this.#unsentBytes += message.length;
     this.#call.write(message, () => {
       this.#unsentBytes -= message.length;
       this.#heldBytes -= writesBytes;
+      this.#answersBytes -= answersBytes;
+      this.#beginNext();
       this.#flush();
     });
   }
 
   #endWhenAnswered(): void {
     if (this.#end === undefined || this.#hasEnded) return;
-    if (this.#runningCount > 0 || this.#answers.length > 0) return;
+    // What is still to be begun is, unless the stream ends for a reason: then it has no answer, and was not begun.
+    if (this.#end.kind !== 'done') this.#waiting = [];
+    if (this.#runningCount + this.#waiting.length + this.#answers.length > 0) return;
     this.#hasEnded = true;
     this.#onEnd(this.#end);
   }

@@ -18,6 +18,7 @@ import {
   listStates,
   markJobDeleted,
   SERVICE,
+  type SetStateRequest,
   setState,
   setStates,
   subscribe,
@@ -116,9 +117,16 @@ export function jobGrpcService(deps: JobGrpcDeps): GrpcService {
 function writesOf({ setState: set }: Pick<JobCalls, 'setState'>, deps: JobGrpcDeps) {
   return {
     failureOf: (thrown: unknown) => failureOf(thrown, deps),
-    async setState(bytes: Uint8Array) {
+    parse(bytes: Uint8Array) {
       try {
-        return await set(parseRequest(setState, bytes));
+        return parseRequest(setState, bytes);
+      } catch (thrown) {
+        throw failureOf(thrown, deps);
+      }
+    },
+    async setState(request: SetStateRequest) {
+      try {
+        return await set(request);
       } catch (thrown) {
         throw failureOf(thrown, deps);
       }

@@ -6,6 +6,7 @@
 //
 // Operators count as task 0, so a deletion applies. States are written over gRPC alone.
 import type { JobStore } from '@syncline/jobs';
+import { encodedCalls, progressWithPayloads } from '@syncline/jobs/grpc';
 import { SynclineError } from '@syncline/kernel';
 import type { HttpReply, HttpRequest, HttpRoute } from '../../http/http-route.js';
 import { openJobEvents } from './job-events.js';
@@ -60,13 +61,8 @@ async function listJobs(store: JobStore, { query, signal }: HttpRequest): Promis
 async function showJob(store: JobStore, request: HttpRequest): Promise<HttpReply> {
   const { signal } = request;
   const jobId = jobIdOf(request);
-  const job = await store.getJob(jobId, { signal });
-  if (job === undefined) throw unknownJob(jobId);
-  const [progress, lost] = await Promise.all([
-    store.aggregate(jobId, scopeOf(request.query), { signal }),
-    store.listLost(jobId, { signal }),
-  ]);
-  return { kind: 'json', body: { job, progress, lost } };
+  const found = await encodedCalls(store).progress(jobId, scopeOf(request.query), signal);
+  return { kind: 'json', body: { ...found, progress: progressWithPayloads(found.progress) } };
 }
 
 async function listStates(store: JobStore, request: HttpRequest): Promise<HttpReply> {

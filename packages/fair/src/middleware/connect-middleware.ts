@@ -70,11 +70,17 @@ export function fairConnect<
     });
     return true;
   };
-  return (request, response, next) => {
-    handle(request, response, next).then((isAdmitted) => {
-      if (isAdmitted) next();
-    }, next);
+  const guard = async (request: Request, response: Response, next: Next): Promise<void> => {
+    let isAdmitted: boolean;
+    try {
+      isAdmitted = await handle(request, response, next);
+    } catch (thrown) {
+      next(thrown);
+      return;
+    }
+    if (isAdmitted) next();
   };
+  return (request, response, next) => void guard(request, response, next);
 }
 
 /** Not Express's `response.send`: it would add a charset and an ETag. */

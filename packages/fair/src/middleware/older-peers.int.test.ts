@@ -53,7 +53,7 @@ test('Express 4', async () => {
       _error: unknown,
       _request: unknown,
       response: { sendStatus(status: number): void },
-      _: unknown,
+      _next: unknown,
     ) => response.sendStatus(500),
   );
   expect(await statusesAt(app)).toEqual([200, 429, 500]);

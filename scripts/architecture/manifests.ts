@@ -70,7 +70,7 @@ export const exactVersions: Rule = {
       const manifest = parseManifest(repository.textOf(path) ?? '');
       const versions = { ...manifest.dependencies, ...manifest.devDependencies };
       for (const [module, version] of Object.entries(versions)) {
-        if (/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version)) continue;
+        if (/^(npm:(@[\w-]+\/)?[\w-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/.test(version)) continue;
         yield { path, line: 1, message: `${module} ${version} is not an exact version` };
       }
     }

@@ -27,7 +27,7 @@ export const packageRoles: ReadonlyMap<string, PackageRole> = new Map(
     mesh: { mayImport: ['kernel', 'protocol'], doors: ['./testing'] },
     fair: {
       mayImport: ground,
-      doors: ['./testing', './express', './fastify', './fetch', './grpc', './redis'],
+      doors: ['./testing', './connect', './express', './fastify', './fetch', './grpc', './redis'],
     },
     jobs: { mayImport: ground, doors: ['./testing', './firestore', './grpc', './store-kit'] },
     sets: { mayImport: [...ground, 'riblt'], doors: ['./testing'] },

@@ -71,7 +71,10 @@ export const plantedShortcuts: Readonly<Record<string, Planted>> = {
       manifest('fair', { dependencies: { ioredis: '^6.0.0' } }),
       { 'package.json': JSON.stringify({ devDependencies: { vitest: 'latest' } }) },
     ],
-    good: [manifest('fair', { dependencies: { ioredis: '6.0.0-rc.1' } })],
+    good: [
+      manifest('fair', { dependencies: { ioredis: '6.0.0-rc.1' } }),
+      { 'package.json': JSON.stringify({ devDependencies: { express4: 'npm:express@4.21.2' } }) },
+    ],
   },
   'import-cycles': {
     bad: [

@@ -72,7 +72,7 @@ async function plugin(instance: FastifyInstance, options: FairFastifyOptions): P
 export const fairFastify = Object.assign(plugin, {
   [Symbol.for('skip-override')]: true,
   [Symbol.for('fastify.display-name')]: '@syncline/fair',
-  [Symbol.for('plugin-meta')]: { name: '@syncline/fair', fastify: '5.x' },
+  [Symbol.for('plugin-meta')]: { name: '@syncline/fair', fastify: '4.x || 5.x' },
 });
 
 /** Responses of HTTP/2 do not say whether they were finished. */

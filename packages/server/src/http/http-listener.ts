@@ -114,8 +114,8 @@ function watchForStalls(
     const bytes = socket.bytesRead + socket.bytesWritten;
     const known = quiet.get(socket);
     // A longer pause between two looks means that Node saw bytes leave in between.
-    const isQuiet = known?.bytes === bytes && nowMs - known.seenAtMs < 1.5 * lookMs;
-    const sinceMs = isQuiet ? known.sinceMs : nowMs - lookMs;
+    const wasQuiet = known?.bytes === bytes && nowMs - known.seenAtMs < 1.5 * lookMs;
+    const sinceMs = wasQuiet ? known.sinceMs : nowMs - lookMs;
     if (nowMs - sinceMs >= stallTimeoutMs - lookMs / 2) return onStalled(socket);
     quiet.set(socket, { sinceMs, seenAtMs: nowMs, bytes });
     socket.setTimeout(lookMs);

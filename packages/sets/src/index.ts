@@ -5,10 +5,10 @@ export type { Digest } from './keyspace.js';
 export { setsLimits } from './limits.js';
 export { openSets } from './local-sets.js';
 export { setsMetrics } from './metrics-list.js';
-export type { PullReport } from './replication/pulls.js';
 export { protocolFailures } from './resp/protocol-failure.js';
 export type {
   PullCounts,
+  PullReport,
   ReplicationStatus,
   RespPeer,
   RespSession,

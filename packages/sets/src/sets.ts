@@ -14,7 +14,6 @@ import type { Mesh, PeerStatus } from '@syncline/mesh';
 import type { EngineLimits } from './engine/engine-limits.js';
 import type { Digest, ScanFrom } from './keyspace.js';
 import type { PullLimits } from './replication/pull-limits.js';
-import type { PullReport } from './replication/pulls.js';
 
 export interface SetsDeps {
   /** The directory of the sets. Undefined: they are kept in memory only, and are lost with the process. */
@@ -148,6 +147,19 @@ export interface PullCounts {
   readonly dropped: number;
   /** Undefined: none has ended yet. */
   readonly last: PullReport | undefined;
+}
+
+/** How a pull ended. */
+export interface PullReport {
+  /** What started it. */
+  readonly trigger: string;
+  /** `applied`, `nothing`, `diverged`, or why it came to nothing. */
+  readonly outcome: string;
+  /** Wall clock. */
+  readonly endedAtMs: number;
+  readonly tookMs: number;
+  /** In both directions, without framing. */
+  readonly bytes: number;
 }
 
 export interface RespPeer {

@@ -55,17 +55,6 @@ type Outcome =
 
 type GrowingCounts = { -readonly [Key in keyof PullCounts]: PullCounts[Key] };
 
-/** How a pull ended. */
-export interface PullReport {
-  readonly trigger: PullTrigger;
-  readonly outcome: Outcome;
-  /** Wall clock. */
-  readonly endedAtMs: number;
-  readonly tookMs: number;
-  /** In both directions, without framing. */
-  readonly bytes: number;
-}
-
 interface Current {
   readonly peer: number;
   readonly puller: Puller;

@@ -108,6 +108,7 @@ describe('a job', () => {
     await see(page, /"statusClass": "failed"/);
     await page.keyboard.press('3');
     await expect.poll(() => page.url()).toMatch(/\/jobs$/);
+    await page.getByRole('searchbox').waitFor(SLOW);
     await page.keyboard.press('/');
     await page.keyboard.type('host');
     await expect.poll(() => page.locator('table.jobs tbody tr').count(), SLOW).toBe(1);

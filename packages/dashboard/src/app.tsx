@@ -31,7 +31,9 @@ const SECTION_OF: Readonly<Record<Route['view'], string>> = {
 export function App() {
   const route = useRoute();
   const builder = route.view === 'job' ? jobPictureBuilder : wholePicture;
-  const { connection, picture, retry } = useLive(liveQueryOf(route), builder);
+  const query = liveQueryOf(route);
+  const place = route.view === 'job' || route.view === 'set' ? (query ?? '') : route.view;
+  const { connection, picture, retry } = useLive(query, place, builder);
   const help = useRef<HTMLDialogElement>(null);
   useKeys(() => help.current?.showModal());
   useEffect(() => {

@@ -55,19 +55,27 @@ export interface Live {
   retry(): void;
 }
 
-export function useLive(query: string | undefined, builder: PictureBuilder<unknown>): Live {
-  const [state, setState] = useState({ connection: START, picture: undefined as unknown, query });
+/** While `place` stays the same, the last picture is kept until the first of a new query has come: typing goes on. */
+export function useLive(
+  query: string | undefined,
+  place: string,
+  builder: PictureBuilder<unknown>,
+): Live {
+  const [state, setState] = useState({ connection: START, picture: undefined as unknown, place });
   const stream = useRef<LiveStream>(undefined);
   useEffect(() => {
     if (query === undefined) return;
-    setState((before) => ({ ...before, query, picture: undefined }));
     const opened = new LiveStream(query, builder, (connection, picture) =>
-      setState({ connection, picture, query }),
+      setState((before) => ({
+        connection,
+        picture: picture ?? (before.place === place ? before.picture : undefined),
+        place,
+      })),
     );
     stream.current = opened;
     return () => opened.close();
-  }, [query, builder]);
-  const isOld = state.query !== query;
+  }, [query, place, builder]);
+  const isOld = state.place !== place;
   return {
     connection: state.connection,
     picture: isOld ? undefined : state.picture,

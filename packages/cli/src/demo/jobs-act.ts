@@ -17,7 +17,7 @@ const VICTIM = 2;
 
 interface WorkerOptions {
   readonly address: string;
-  readonly firstTask: number;
+  readonly worker: number;
   readonly stepMs: number;
 }
 
@@ -34,8 +34,8 @@ export const jobsAct: Act = {
     await using reader = await createJobReader({ store, jobId: JOB_ID });
     const watched = watch(reader, signal);
     const workers: ChildProcess[] = [];
-    const start = (worker: number): ChildProcess => {
-      const child = startWorker({ address, firstTask: worker * TASKS_PER_WORKER, stepMs });
+    const start = (worker: number, slower = 1): ChildProcess => {
+      const child = startWorker({ address, worker, stepMs: stepMs * slower });
       workers.push(child);
       return child;
     };
@@ -48,11 +48,18 @@ export const jobsAct: Act = {
         `${WORKERS} processes work on ${NUM_TASKS} tasks, each through ${TAGS.length} tags.`,
         `/jobs/${JOB_ID}`,
       );
-      const first = Array.from({ length: WORKERS }, (_, worker) => start(worker));
-      const progress = () => reader.getProgress({});
-      await until('a third of the work', stage, async () =>
-        (await progress()).cells.finished >= (NUM_TASKS * TAGS.length) / 3 ? true : undefined,
+      const first = Array.from(
+        { length: WORKERS },
+        (_, worker) => start(worker, worker === VICTIM ? 3 : 1), // it must not be done before it is killed
       );
+      const progress = () => reader.getProgress({});
+      await until('a third of the work of one worker', stage, async () => {
+        const tasks = await Promise.all(
+          tasksOf(VICTIM).map((taskId) => reader.getProgress({ taskId })),
+        );
+        const finished = tasks.reduce((sum, { cells }) => sum + cells.finished, 0);
+        return finished >= TASKS_PER_WORKER ? true : undefined;
+      });
       first[VICTIM]?.kill('SIGKILL');
       await stage.tell(`Worker ${VICTIM} is killed with SIGKILL. It cannot say goodbye.`);
       const lost = await until('the lease to expire', stage, async () => {
@@ -86,6 +93,10 @@ export const jobsAct: Act = {
     }
   },
 };
+
+function tasksOf(worker: number): readonly number[] {
+  return Array.from({ length: TASKS_PER_WORKER }, (_, at) => worker * TASKS_PER_WORKER + at);
+}
 
 interface Watched {
   revision: number;
@@ -133,13 +144,12 @@ function startWorker(options: WorkerOptions): ChildProcess {
 }
 
 /** What a worker does: its tasks at once, each from where the last process of it has stopped. */
-export async function runWorker({ address, firstTask, stepMs }: WorkerOptions): Promise<void> {
+export async function runWorker({ address, worker, stepMs }: WorkerOptions): Promise<void> {
   process.once('disconnect', () => process.exit(1)); // the demo is gone
   {
     await using store = createRemoteJobStore({ address });
-    const tasks = Array.from({ length: TASKS_PER_WORKER }, (_, at) => firstTask + at);
     await Promise.all(
-      tasks.map(async (taskIndex) => {
+      tasksOf(worker).map(async (taskIndex) => {
         const target = { store, jobId: JOB_ID, taskIndex, numTasks: NUM_TASKS };
         await using job = await createJobManager(target, { lease: { ttlMs: LEASE_MS } });
         for (const tag of TAGS) {

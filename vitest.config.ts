@@ -108,7 +108,7 @@ export default defineConfig({
         exclude: [...endingIn('.sim.test.ts'), ...endingIn('.int.test.ts')],
         // Sources do nothing on import and keep no state in modules, so files can share a worker.
         isolate: false,
-        testTimeout: 20_000,
+        testTimeout: 60_000,
         sequence: { groupOrder: 0 },
       }),
       project('sim', {

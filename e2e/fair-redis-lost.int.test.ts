@@ -34,7 +34,7 @@ function startOver(redis: RedisServer, settings: Partial<Parameters<typeof start
 
 test('F8 F14 decisions go on without Redis, and one that comes back empty gets the largest views', async () => {
   await using redis = await startRedis();
-  const options = { lambdaPerSecond: LAMBDA_PER_SECOND };
+  const options = { policy: 'exponential', lambdaPerSecond: LAMBDA_PER_SECOND } as const;
   await using fleet = startOver(redis, { decisionsPerSecond: DECISIONS_PER_SECOND, options });
   const epoch = await fleet.connected();
   await fleet.counted();

@@ -61,7 +61,7 @@ test('F8 F14 decisions go on, all are back soon, and no cell is below the larges
     via: 'grpc',
     address: node.url('grpc'),
     decisionsPerSecond: DECISIONS_PER_SECOND,
-    options: { lambdaPerSecond: LAMBDA_PER_SECOND },
+    options: { policy: 'exponential', lambdaPerSecond: LAMBDA_PER_SECOND },
   });
   const epoch = await fleet.connected();
   await fleet.counted();

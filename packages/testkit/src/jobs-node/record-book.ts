@@ -75,11 +75,12 @@ export class RecordBook {
       if (key[0] === JOB) this.#learnJob(operation.value);
       if (key[0] !== LOG && key[0] !== DELETED) continue;
       const incarnation = this.#incarnations.get(numberAt(key, 1));
-      assert(incarnation !== undefined, `J1: job ${numberAt(key, 1)} has rows and no incarnation`);
       if (key[0] === DELETED) {
-        this.#deleted.add(incarnation);
+        // A start deletes once more what a loss of power has brought back of a job that was gone.
+        if (incarnation !== undefined) this.#deleted.add(incarnation);
         continue;
       }
+      assert(incarnation !== undefined, `J1: job ${numberAt(key, 1)} has records and no row`);
       const revision = Number(numberAt(key, 9));
       const bytes = Buffer.from(operation.value);
       const last = this.#last.get(incarnation) ?? 0;

@@ -48,6 +48,7 @@ export class CallBounds implements Disposable {
   end(reason: SynclineError): void {
     if (this.#reason) return;
     this.#reason = reason;
+    this[Symbol.dispose](); // now: whoever closes does not wait until the call has noticed
     this.#onEnd?.(reason);
     this.#controller?.abort(reason);
   }

@@ -1,6 +1,7 @@
 import { SynclineError } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
+import { TimerCount } from '../conformance/timer-count.js';
 import type { JobStore } from '../job-store.js';
 import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { createJobManager } from './create-job-manager.js';
@@ -44,6 +45,22 @@ describe('calls to a store', () => {
       );
       expect(error).toMatchObject({ code: 'unavailable', outcome: 'not-applied' });
       await job.close();
+    }));
+
+  test('J21 closing that gives up on a write leaves no timer, even if there is nothing to release', () =>
+    runInSimulation('given up', async (world) => {
+      const clock = new TimerCount(world.clock);
+      const store = overrideStore(createMemoryJobStore(world), { setState: never });
+      const target = { store, jobId: 'job', taskIndex: 0, numTasks: 1 };
+      const job = await createJobManager(target, { lease: false }, { ...world, clock });
+      await job.deleteJob();
+      const first = failureOf(job.setStarted({ tag: 'ingest' }));
+      const second = failureOf(job.setFinished({ tag: 'ingest' })); // sent when the first has ended
+      await world.clock.sleep(1_000);
+      await job.close();
+      expect(clock.pending).toBe(0);
+      expect(await first).toMatchObject({ code: 'timeout', outcome: 'unknown' });
+      expect(await second).toMatchObject({ code: 'closed', outcome: 'unknown' });
     }));
 
   test('J2 a store that never answers: `timeout` within the time, outcome unknown', () =>

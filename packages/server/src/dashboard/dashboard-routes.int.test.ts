@@ -93,10 +93,11 @@ test('every route below /api is described, and nothing else', async () => {
 test('answers are as described', async () => {
   await using store = createRemoteJobStore({ address: `127.0.0.1:${server.port('grpc')}` });
   const { job } = await store.createJob({ jobId: 'a', numTasks: 2, expectedTags: ['x'] });
-  const claim = { jobId: 'a', incarnation: job.incarnation, taskId: 0, ttlMs: 0, holder: 'me' };
-  const { epoch } = await store.lease({ ...claim, action: 'claim', epoch: 0 });
+  const task = { jobId: 'a', incarnation: job.incarnation, taskId: 0 };
+  const claim = { ...task, action: 'claim', epoch: 0, ttlMs: 0, holder: 'me' } as const;
+  const { epoch } = await store.lease(claim);
   await store.setState({
-    ...claim,
+    ...task,
     epoch,
     tag: 'x',
     status: JobStatus.started,

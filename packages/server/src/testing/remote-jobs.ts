@@ -7,7 +7,7 @@ import {
   type State,
   type StateWrite,
 } from '@syncline/jobs';
-import { createRemoteJobStore } from '@syncline/jobs/grpc';
+import { createRemoteJobStore, encodedCalls } from '@syncline/jobs/grpc';
 import { TimerCount } from '@syncline/jobs/testing';
 import { type Address, type Clock, createSystemClock, formatAddress } from '@syncline/kernel';
 import type { Slice } from '../slice.js';
@@ -72,6 +72,16 @@ function jobsSlice(store: JobStore): Slice {
       stop: () => store.close(),
     }),
   };
+}
+
+/**
+ * The calls with encoded states that a server makes of the store. A test replaces them to hold or fail what the server
+ * does; calls of the store itself go on as they are. Ask for them before the server starts.
+ */
+export function replaceableCalls(store: JobStore): ReturnType<typeof encodedCalls> {
+  const calls = encodedCalls(store);
+  Object.defineProperty(store, 'encoded', { value: calls });
+  return calls;
 }
 
 /** Writes states, one per call, to a job whose tasks it has all claimed. */

@@ -86,7 +86,7 @@ export function pastOfCursor(cursor: string): string {
   return cursor.slice(0, cursor.indexOf(':'));
 }
 
-/** A past is an incarnation and, behind its last dash, how often the store has lost something. */
+/** A past is an incarnation and, behind a dash, how often the store has lost something, if it has. */
 export function incarnationOfPast(past: string): string {
-  return past.slice(0, past.lastIndexOf('-'));
+  return past.split('-')[0] ?? past;
 }

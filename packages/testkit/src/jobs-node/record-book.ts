@@ -1,5 +1,6 @@
-// Which records of the log the process has handed to the disk, and how safe each is. It reads keys alone:
-// `l`, the number of the job, the revision; and `x`, the number of a job that was deleted.
+// Which records of the log the process has handed to the disk, and how safe each is. It reads three kinds of rows:
+// `n`, whose value begins with the number of the job and its incarnation; `l`, the number of the job and the revision;
+// and `x`, the number of a job that was deleted.
 //
 //   being written ─▶ stored: safe from a kill ─▶ synced: safe from a loss of power
 //
@@ -9,13 +10,16 @@
 // J4  What anybody is told of was as durable before as its write had asked.
 import { assert, type Durability, type Storage, type StorageBatch } from '@syncline/kernel';
 
+const JOB = 'n'.charCodeAt(0);
 const LOG = 'l'.charCodeAt(0);
 const DELETED = 'x'.charCodeAt(0);
+/** The fields of the row of a job: number and wire type. */
+const JOB_NO = 0x08;
+const INCARNATION = 0x12;
 
 export interface LogWrite {
-  readonly jobNo: string;
+  readonly incarnation: string;
   readonly revision: number;
-  readonly bytes: Buffer;
 }
 
 interface StoredRecord {
@@ -27,9 +31,12 @@ interface StoredRecord {
 }
 
 export class RecordBook {
+  /** By incarnation, like the next two. */
   readonly #jobs = new Map<string, Map<number, StoredRecord>>();
   readonly #last = new Map<string, number>();
   readonly #deleted = new Set<string>();
+  /** By the number of the job: what a full disk refused leaves its number to the next. */
+  readonly #incarnations = new Map<string, string>();
   /** Rises with all that is noted, so that of two things one is the earlier. */
   #step = 0;
 
@@ -42,67 +49,78 @@ export class RecordBook {
   async recover(storage: Storage): Promise<void> {
     this.#jobs.clear();
     this.#last.clear();
-    const range = storage.range({ from: Uint8Array.of(LOG), to: Uint8Array.of(LOG + 1) });
-    for await (const entries of range.batches()) {
-      for (const { key, value } of entries) {
-        const { jobNo, revision, bytes } = logWrite(key, value);
-        const record = { bytes, safety: 'synced', step: 0, atMs: 0 } as const;
-        this.#recordsOf(jobNo).set(revision, record);
-        this.#last.set(jobNo, Math.max(revision, this.#last.get(jobNo) ?? 0));
-      }
+    this.#incarnations.clear();
+    for await (const { value } of rowsOf(storage, JOB)) this.#learnJob(value);
+    for await (const { key, value } of rowsOf(storage, LOG)) {
+      const incarnation = this.#incarnations.get(numberAt(key, 1));
+      if (incarnation === undefined) continue; // the job was deleted, its rows are on their way out
+      const revision = Number(numberAt(key, 9));
+      const record = { bytes: Buffer.from(value), safety: 'synced', step: 0, atMs: 0 } as const;
+      this.#recordsOf(incarnation).set(revision, record);
+      this.found(incarnation, revision);
     }
   }
 
   /** The store says where a job stands: its last records may be among those that a loss of power took. */
   found(incarnation: string, revision: number): void {
-    const jobNo = jobNoOf(incarnation);
-    this.#last.set(jobNo, Math.max(revision, this.#last.get(jobNo) ?? 0));
+    this.#last.set(incarnation, Math.max(revision, this.#last.get(incarnation) ?? 0));
   }
 
   writing(batch: StorageBatch, atMs: number): readonly LogWrite[] {
     const written: LogWrite[] = [];
     const step = this.nextStep();
     for (const operation of batch.operations) {
-      if (operation.key[0] === DELETED) this.#deleted.add(numberAt(operation.key, 1));
-      if (operation.kind !== 'put' || operation.key[0] !== LOG) continue;
-      const write = logWrite(operation.key, operation.value);
-      const { jobNo, revision, bytes } = write;
-      const last = this.#last.get(jobNo) ?? 0;
+      const { key } = operation;
+      if (operation.kind !== 'put') continue;
+      if (key[0] === JOB) this.#learnJob(operation.value);
+      if (key[0] !== LOG && key[0] !== DELETED) continue;
+      const incarnation = this.#incarnations.get(numberAt(key, 1));
+      if (key[0] === DELETED) {
+        // A start deletes once more what a loss of power has brought back of a job that was gone.
+        if (incarnation !== undefined) this.#deleted.add(incarnation);
+        continue;
+      }
+      assert(incarnation !== undefined, `J1: job ${numberAt(key, 1)} has records and no row`);
+      const revision = Number(numberAt(key, 9));
+      const bytes = Buffer.from(operation.value);
+      const last = this.#last.get(incarnation) ?? 0;
       if (revision <= last) {
-        const known = this.#recordsOf(jobNo).get(revision);
+        const known = this.#recordsOf(incarnation).get(revision);
         assert(known?.bytes.equals(bytes) === true, `J1: revision ${revision} is written twice`);
         continue;
       }
-      assert(revision === last + 1, `J1: revision ${revision} of job ${jobNo} follows ${last}`);
-      this.#last.set(jobNo, revision);
-      this.#recordsOf(jobNo).set(revision, { bytes, safety: 'none', step, atMs });
-      written.push(write);
+      assert(
+        revision === last + 1,
+        `J1: revision ${revision} of job ${incarnation} follows ${last}`,
+      );
+      this.#last.set(incarnation, revision);
+      this.#recordsOf(incarnation).set(revision, { bytes, safety: 'none', step, atMs });
+      written.push({ incarnation, revision });
     }
     return written;
   }
 
   stored(written: readonly LogWrite[], durability: Durability): void {
-    for (const { jobNo, revision } of written) {
-      const record = this.#recordsOf(jobNo).get(revision);
+    for (const { incarnation, revision } of written) {
+      const record = this.#recordsOf(incarnation).get(revision);
       if (record) record.safety = durability;
     }
   }
 
   /** Its revisions are given again, or no process of this life writes any more: the next start will see. */
   failed(written: readonly LogWrite[]): void {
-    for (const { jobNo, revision } of written) {
-      this.#recordsOf(jobNo).delete(revision);
-      this.#last.set(jobNo, Math.min(revision - 1, this.#last.get(jobNo) ?? 0));
+    for (const { incarnation, revision } of written) {
+      this.#recordsOf(incarnation).delete(revision);
+      this.#last.set(incarnation, Math.min(revision - 1, this.#last.get(incarnation) ?? 0));
     }
   }
 
   /** Somebody is told of a revision whose write asked for `durability`. */
   told(incarnation: string, revision: number, durability: Durability): void {
-    const jobNo = jobNoOf(incarnation);
-    if (revision === 0 || this.#deleted.has(jobNo)) return;
-    const last = this.#last.get(jobNo) ?? 0;
+    if (revision === 0 || this.#deleted.has(incarnation)) return;
+    const last = this.#last.get(incarnation) ?? 0;
     assert(revision <= last, `J4: revision ${revision} of job ${incarnation} is told, not written`);
-    const record = this.#recordsOf(jobNo).get(revision);
+    const record = this.#recordsOf(incarnation).get(revision);
     const isEnough = record?.safety === 'synced' || record?.safety === durability;
     assert(
       isEnough || record === undefined,
@@ -111,24 +129,39 @@ export class RecordBook {
   }
 
   recordOf(incarnation: string, revision: number): StoredRecord | undefined {
-    return this.#recordsOf(jobNoOf(incarnation)).get(revision);
+    return this.#recordsOf(incarnation).get(revision);
   }
 
-  #recordsOf(jobNo: string): Map<number, StoredRecord> {
-    const records = this.#jobs.get(jobNo) ?? new Map<number, StoredRecord>();
-    this.#jobs.set(jobNo, records);
+  #learnJob(row: Uint8Array): void {
+    const { jobNo, incarnation } = jobOfRow(Buffer.from(row));
+    this.#incarnations.set(jobNo, incarnation);
+  }
+
+  #recordsOf(incarnation: string): Map<number, StoredRecord> {
+    const records = this.#jobs.get(incarnation) ?? new Map<number, StoredRecord>();
+    this.#jobs.set(incarnation, records);
     return records;
   }
 }
 
-/** An incarnation begins with the number that its keys have. */
-function jobNoOf(incarnation: string): string {
-  return incarnation.split('-')[0] ?? '';
+async function* rowsOf(storage: Storage, kind: number) {
+  const range = storage.range({ from: Uint8Array.of(kind), to: Uint8Array.of(kind + 1) });
+  for await (const entries of range.batches()) yield* entries;
 }
 
-function logWrite(key: Uint8Array, value: Uint8Array): LogWrite {
-  const revision = Number(numberAt(key, 9));
-  return { jobNo: numberAt(key, 1), revision, bytes: Buffer.from(value) };
+/** A protobuf message whose first fields are the number of the job, a varint, and its incarnation, a text. */
+function jobOfRow(row: Buffer): { readonly jobNo: string; readonly incarnation: string } {
+  let at = 1;
+  let jobNo = 0n;
+  for (let shift = 0n, isLast = false; !isLast; shift += 7n, at += 1) {
+    const byte = row.readUInt8(at);
+    jobNo |= BigInt(byte & 0x7f) << shift;
+    isLast = byte < 0x80;
+  }
+  assert(row[0] === JOB_NO && row[at] === INCARNATION, 'the row of a job has another form');
+  const length = row.readUInt8(at + 1);
+  const incarnation = row.toString('utf8', at + 2, at + 2 + length);
+  return { jobNo: jobNo.toString(), incarnation };
 }
 
 function numberAt(key: Uint8Array, at: number): string {

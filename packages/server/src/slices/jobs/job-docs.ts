@@ -70,7 +70,7 @@ const DOCS: Readonly<Record<string, RouteDoc>> = {
       limit: z.string().optional(),
     },
     reply: z.object({
-      jobs: z.array(z.object({ job, cells: counts, lostTasks: z.number() })),
+      jobs: z.array(z.object({ job, cells: counts, percent: z.number(), lostTasks: z.number() })),
       damaged: z.array(z.string()).optional(),
       next: z.string().optional(),
     }),

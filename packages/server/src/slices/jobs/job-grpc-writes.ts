@@ -123,8 +123,10 @@ class WritesOfCall {
   #take(bytes: Uint8Array): void {
     if (this.#end !== undefined) return;
     try {
-      for (const numbered of decodeWrites(bytes)) this.#hold(numbered);
-      this.#beginNext();
+      for (const numbered of decodeWrites(bytes)) {
+        this.#hold(numbered);
+        this.#beginNext(); // before the next one: that may be the one too many, and end the stream
+      }
     } catch (thrown) {
       const error = this.#deps.failureOf(thrown); // now, since a limit is counted when it is reached
       if (error instanceof SynclineError) this.end({ kind: 'failed', error });
@@ -146,7 +148,7 @@ class WritesOfCall {
       begun += 1;
       this.#begin(numbered);
     }
-    this.#waiting = this.#waiting.slice(begun);
+    if (begun > 0) this.#waiting = this.#waiting.slice(begun);
   }
 
   #begin({ number, write }: NumberedWrite): void {

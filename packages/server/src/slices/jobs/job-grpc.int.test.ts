@@ -13,17 +13,24 @@ import { JobService } from '@syncline/protocol/jobs';
 import { type FaultProxy, startFaultProxy } from '@syncline/testkit';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { JobWriter, type RemoteJobs, startRemoteJobs } from '../../testing/remote-jobs.js';
+import {
+  JobWriter,
+  type RemoteJobs,
+  replaceableCalls,
+  startRemoteJobs,
+} from '../../testing/remote-jobs.js';
 
 const jobId = 'nightly';
 const methods = JobService.method;
 let behind: JobStore;
+let calls: ReturnType<typeof replaceableCalls>;
 let remote: RemoteJobs<FaultProxy>;
 let client: Client;
 let incarnation: string;
 
 beforeAll(async () => {
   behind = createMemoryJobStore();
+  calls = replaceableCalls(behind);
   remote = await startRemoteJobs(behind, startFaultProxy);
   client = new Client(`127.0.0.1:${remote.server.port('grpc')}`, credentials.createInsecure());
   const writer = await JobWriter.create(behind, jobId, 3);
@@ -107,14 +114,14 @@ describe('reads', () => {
 });
 
 test('a read whose client has gone is given up', async () => {
-  const asked = vi.spyOn(behind, 'listStates');
+  const asked = vi.spyOn(calls, 'listStates');
   const givenUp = new Promise<void>((resolve) => {
-    asked.mockImplementation((_jobId, _scope, _page, call) => {
+    asked.mockImplementation((_jobId, _scope, { signal }) => {
       sent.cancel();
       return new Promise((_, reject) => {
-        call?.signal?.addEventListener('abort', () => {
+        signal?.addEventListener('abort', () => {
           resolve();
-          reject(abortedError('a read', call.signal as AbortSignal));
+          reject(abortedError('a read', signal));
         });
       });
     });

@@ -7,7 +7,12 @@ import { type FaultProxy, makeCertificates, startFaultProxy } from '@syncline/te
 import { afterEach, expect, test } from 'vitest';
 import { Secret } from '../../config/secret.js';
 import type { ServerCredentials } from '../../config/server-config.js';
-import { JobWriter, type RemoteJobs, startRemoteJobs } from '../../testing/remote-jobs.js';
+import {
+  JobWriter,
+  type RemoteJobs,
+  replaceableCalls,
+  startRemoteJobs,
+} from '../../testing/remote-jobs.js';
 import { until } from '../../testing/until.js';
 
 const jobId = 'nightly';
@@ -80,7 +85,7 @@ function stuckStore(): JobStore {
 test('an aborted call: unknown once it was sent, not applied before', async () => {
   const behind = createMemoryJobStore();
   const writer = await JobWriter.create(behind, jobId, 1);
-  behind.setState = () => new Promise(() => {});
+  replaceableCalls(behind).setState = () => new Promise(() => {});
   await start(behind);
   const stop = new AbortController();
   const call = errorOf(remote.store.setState(writer.write(0, 'a'), { signal: stop.signal }));
@@ -150,7 +155,7 @@ test('a connection that breaks under a write: unavailable, outcome unknown', asy
   const behind = createMemoryJobStore();
   const writer = await JobWriter.create(behind, jobId, 1);
   let arrived = false;
-  behind.setState = () => {
+  replaceableCalls(behind).setState = () => {
     arrived = true;
     return new Promise(() => {});
   };

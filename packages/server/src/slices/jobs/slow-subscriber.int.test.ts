@@ -4,7 +4,12 @@ import { createMemoryJobStore, type JobStore, jobsLimits } from '@syncline/jobs'
 import { encode, SERVICE, subscribe } from '@syncline/jobs/grpc';
 import { type FaultProxy, startFaultProxy } from '@syncline/testkit';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { JobWriter, type RemoteJobs, startRemoteJobs } from '../../testing/remote-jobs.js';
+import {
+  JobWriter,
+  type RemoteJobs,
+  replaceableCalls,
+  startRemoteJobs,
+} from '../../testing/remote-jobs.js';
 import { until } from '../../testing/until.js';
 
 const jobId = 'nightly';
@@ -31,8 +36,9 @@ afterEach(async () => {
 
 /** Counts the subscriptions of the service, and the events that it takes. */
 function counting(store: JobStore): JobStore {
-  const open = store.subscribe.bind(store);
-  store.subscribe = (id, options) => {
+  const calls = replaceableCalls(store);
+  const open = calls.subscribe;
+  calls.subscribe = (id, options) => {
     const subscription = open(id, options);
     const batches = subscription.batches.bind(subscription);
     subscription.batches = async function* (max) {

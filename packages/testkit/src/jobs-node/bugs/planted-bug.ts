@@ -2,48 +2,63 @@
 // None is in the code under test: each is an edit of the text of a module, which is loaded beside the real one.
 import type { SourceEdit } from '../../simulation/load-edited.js';
 
-const QUEUE = 'embedded/commit-queue';
-const WRITES = 'embedded/job-writes';
+const COMMITS = 'engine/commits';
+const WRITES = 'engine/job-writes';
+const ADAPTER = 'embedded/embedded-adapter';
 const SET_STATE = 'core/decide-set-state';
 
 export const SOURCE_EDITS = {
   /** Subscribers get a change when it is handed to the disk. */
   'jobs-publish-before-sync': [
     {
-      file: QUEUE,
-      find: 'if (rows.length > 0) await storage.write(',
-      replace: 'apply(batch); publish(batch); if (rows.length > 0) await storage.write(',
+      file: COMMITS,
+      find: 'for (const staged of batch.jobs) if (staged.hasChanged) this.#apply(staged);',
+      replace: '',
     },
     {
-      file: QUEUE,
-      find: 'apply(batch); for (const request of requests)',
-      replace: 'for (const request of requests)',
+      file: COMMITS,
+      find: 'for (const staged of batch.jobs) if (staged.hasChanged) this.#publish(staged);',
+      replace: '',
     },
-    { file: QUEUE, find: 'request.done(); publish(batch);', replace: 'request.done();' },
+    { file: COMMITS, find: 'await adapter.commit(', replace: 'const storing = adapter.commit(' },
+    {
+      file: COMMITS,
+      find: 'return batch.toCommit(); });',
+      replace: `return batch.toCommit(); });
+        const changed = (batch?.jobs ?? []).filter(({ hasChanged }) => hasChanged);
+        for (const staged of changed) this.#apply(staged);
+        for (const staged of changed) this.#publish(staged);
+        await storing;`,
+    },
   ],
   /** Answers leave when their batch is handed to the disk. */
   'jobs-ack-before-sync': [
     {
-      file: QUEUE,
-      find: 'if (rows.length > 0) await storage.write(',
+      file: COMMITS,
+      find: 'return batch.toCommit();',
       replace:
-        'for (const request of requests) request.done(); if (rows.length > 0) await storage.write(',
+        'const commit = batch.toCommit(); for (const request of taken) request.done(); return commit;',
     },
   ],
   /** A batch with a synced write in it is only buffered. */
   'jobs-synced-as-buffered': [
     {
-      file: QUEUE,
-      find: 'durability: batch.durability',
-      replace: "durability: batch.bufferedMark ? 'synced' : 'buffered'",
+      file: ADAPTER,
+      find: "durability: isSynced ? 'synced' : 'buffered'",
+      replace: "durability: marksBuffered ? 'synced' : 'buffered'",
     },
   ],
   /** Claims, releases and losses are not synced. */
   'jobs-epoch-not-durable': [
     {
       file: WRITES,
-      find: 'staged?.stageLease(decision); batch.requireSynced();',
-      replace: 'staged?.stageLease(decision);',
+      find: 'staged?.stage(decision); batch.requireSynced(); return decision.lease;',
+      replace: 'staged?.stage(decision); return decision.lease;',
+    },
+    {
+      file: 'engine/leases',
+      find: 'staged.stage(decision); batch.requireSynced();',
+      replace: 'staged.stage(decision);',
     },
   ],
   /** A retry of a write that was applied is applied again. */
@@ -70,23 +85,20 @@ export const SOURCE_EDITS = {
   /** The record of the latest state of a key leaves the log. */
   'jobs-compaction-drops-latest': [
     {
-      file: 'embedded/compaction',
-      find: 'return staged.placeOf(subject.tagNo, subject.taskId) > revision;',
-      replace: 'return staged.placeOf(subject.tagNo, subject.taskId) >= revision;',
+      file: 'engine/compaction',
+      find: 'return staged.latestRevision(change) > change.revision;',
+      replace:
+        "return staged.latestRevision(change) >= change.revision + (change.kind === 'state' ? 0 : 1);",
     },
   ],
   /** A record is removed for good although what replaced it is only buffered. */
   'jobs-compaction-not-secured': [
-    {
-      file: 'embedded/compaction',
-      find: "if (subject.kind === 'state') this.#secure(batch, staged, subject);",
-      replace: '',
-    },
+    { file: ADAPTER, find: 'if (!cell.isBuffered) continue;', replace: 'continue;' },
   ],
   /** Who resumes behind what was compacted gets what is left, as if it were all. */
   'jobs-gap-not-told': [
     {
-      file: 'embedded/job-view',
+      file: 'embedded/embedded-view',
       find: 'this.compactedTo = deps.job.head.compactedTo;',
       replace: 'this.compactedTo = 0;',
     },
@@ -94,7 +106,7 @@ export const SOURCE_EDITS = {
   /** A resume begins one change too late. */
   'jobs-resume-off-by-one': [
     {
-      file: 'subscription/job-feed',
+      file: 'engine/job-feed',
       find: "after: revision, seen: isReplaying ? 'replay' : 'all'",
       replace:
         "after: isReplaying ? revision : Math.min(revision + 1, this.#deps.source.revision()), seen: isReplaying ? 'replay' : 'all'",
@@ -103,15 +115,15 @@ export const SOURCE_EDITS = {
   /** Renewals are answered and have no effect. */
   'jobs-renewal-ignored': [
     {
-      file: 'embedded/embedded-job-store',
-      find: "if (lease.state === 'held') leases.extend(checked.incarnation, checked.taskId);",
+      file: WRITES,
+      find: "if (lease.state === 'held') this.#deps.leases.extend(incarnation, taskId);",
       replace: '',
     },
   ],
   /** A renewal gives half of the time that it should. */
   'jobs-lost-too-early': [
     {
-      file: 'leases/lease-watch',
+      file: 'engine/lease-watch',
       find: 'entry.deadlineMs = this.#uptimeMs() + entry.ttlMs;',
       replace: 'entry.deadlineMs = this.#uptimeMs() + entry.ttlMs / 2;',
     },
@@ -119,35 +131,25 @@ export const SOURCE_EDITS = {
   /** Leases that were held before a restart are never lost. */
   'jobs-start-forgets-leases': [
     {
-      file: 'embedded/embedded-engine',
-      find: 'for (const { ttlMs, ...lease } of start.heldLeases) this.leases.watch(lease, ttlMs);',
+      file: 'engine/leases',
+      find: 'for (const { ttlMs, ...lease } of start.heldLeases) this.#watch.watch(lease, ttlMs);',
       replace: '',
     },
   ],
   /** After a loss of buffered writes old cursors are taken for good. */
   'jobs-buffered-cursors-not-reset': [
     {
-      file: 'embedded/start-facts',
+      file: 'embedded/embedded-start',
       find: 'generation: stored.generation + 1',
       replace: 'generation: stored.generation',
     },
   ],
   /** That there are buffered writes is itself only buffered. */
   'jobs-buffered-mark-not-synced': [
-    {
-      file: 'embedded/store-ledger',
-      find: "batch.bufferedMark = 'set'; batch.requireSynced();",
-      replace: "batch.bufferedMark = 'set';",
-    },
+    { file: ADAPTER, find: 'isSynced ||= marksBuffered;', replace: '' },
   ],
   /** A stop in order takes buffered writes for durable. */
-  'jobs-stop-trusts-buffered': [
-    {
-      file: 'embedded/embedded-engine',
-      find: 'await storage.secure();',
-      replace: '',
-    },
-  ],
+  'jobs-stop-trusts-buffered': [{ file: ADAPTER, find: 'await storage.secure();', replace: '' }],
   /** The time of a change is that of the clock, which steps. */
   'jobs-timestamp-falls': [
     {

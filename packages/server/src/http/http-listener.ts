@@ -39,7 +39,11 @@ export async function openHttpListener(
     createServer: (handler) =>
       createNodeHttpServer((request, response) => {
         if (!inFlight.add(request, response)) return;
-        response.once('finish', () => void (request.complete || answered.add(request.socket)));
+        response.once('finish', () => {
+          if (request.complete) return;
+          answered.add(request.socket);
+          request.once('end', () => answered.delete(request.socket));
+        });
         boundUnreadBody(request, response, () => cutBody(deps, count));
         handler(request, response);
       }, options),

@@ -2,6 +2,6 @@
 import { type CliWorld, say } from '../cli-world.js';
 
 export function sayStopping(world: CliWorld, graceMs: number): void {
-  if (world.stderr.isTTY !== true) return; // the log tells it
-  say(world, `\nStopping, within ${graceMs / 1000} s. Once more ends it at once.`);
+  if (world.stderr.isTTY !== true) return; // the log says so
+  say(world, `\nStopping (up to ${graceMs / 1000} s). Press Ctrl-C again to force quit.`);
 }

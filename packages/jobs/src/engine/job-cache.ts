@@ -1,8 +1,8 @@
 // The jobs in memory, within `cacheBytesMax`: the least recently used leave first.
 //
-// A job leaves only when nobody needs it: no call and no commit holds a pin. One that has subscribers loses the recent
-// changes that its feed keeps for slow readers, and stays. A job that is asked for is loaded once, however many ask,
-// and is never in memory twice: commits would reach only one of them.
+// A job leaves only when it is not in use: no call and no commit holds a pin, and it has no subscribers. Jobs with
+// subscribers stay even above the limit. A job is loaded once, however many calls ask for it, and is never in memory
+// twice: commits would reach only one of the copies.
 import { assert } from '@syncline/kernel';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { JobMirror } from './job-mirror.js';

@@ -1,6 +1,6 @@
 // Runs a pipeline in a simulated world and ends its process at every step: each write, sync, rename and
-// removal of the disk, and each call of a sink or acknowledgement of a source, before it happens and after
-// it happened, by a kill and by a loss of power. After each crash the pipeline is started again, and what
+// removal of the disk, and each call of a sink, before it happens and after it happened, by a kill and by a
+// loss of power. After each crash the pipeline is started again, and what
 // its sinks show must be a prefix of what a run without crashes shows, and all of it in the end.
 //
 // The pipeline must be deterministic: finite sources, strict order, no clock timers, no randomness.

@@ -9,7 +9,10 @@ import { fairLimits } from './limits.js';
 import { type FairShape, type FairTuning, refuseUnless, shapeOf } from './tuning.js';
 
 export interface FairTrackerOptions extends Partial<FairShape> {
-  /** `'linear'` (default) is max-min fair; `'exponential'` is a soft cap, as in the FAIR library. */
+  /**
+   * `'linear'` (default) is max-min fair; `'exponential'` is a soft cap, as in the FAIR library, and the default where
+   * `lambdaPerSecond` is given.
+   */
   readonly policy?: DecayPolicy;
   /** Decay of `exponential`: default 0.01. 0 turns decay off. */
   readonly lambdaPerSecond?: number;
@@ -121,7 +124,8 @@ function refuseWrongKinds(options: FairTrackerOptions): void {
 }
 
 function decayOf(options: FairTrackerOptions): Decay {
-  const { policy = 'linear', lambdaPerSecond = 0.01, leakPerSecond = 0.005 } = options;
+  const { lambdaPerSecond = 0.01, leakPerSecond = 0.005 } = options;
+  const { policy = options.lambdaPerSecond === undefined ? 'linear' : 'exponential' } = options;
   refuseUnless(['exponential', 'linear'].includes(policy), 'policy', {
     value: policy,
     wanted: "'exponential' or 'linear' ('afd' is reserved and not there yet)",

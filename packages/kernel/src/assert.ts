@@ -1,6 +1,6 @@
-// Asserts what must hold if our own code is right. A failed assert is a bug of ours, never a user's.
+// Assertions about our own code. A failed assertion is a bug in Syncline, never a mistake of the user.
 
-/** Throws `AssertionError` when `condition` is false. What the world can do is a `SynclineError`. */
+/** Throws `AssertionError` when `condition` is false. For failures from outside, throw a `SynclineError` instead. */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new AssertionError(message);
 }

@@ -7,7 +7,7 @@ const random = createSeededRandom('backoff');
 const options = { initialMs: 100, maxMs: 5_000 };
 
 describe('backoff', () => {
-  test('doubles up to its bound, and jitter stays below it', () => {
+  test('the delay doubles up to its limit, and jitter stays below it', () => {
     fc.assert(
       fc.property(fc.nat({ max: 2000 }), (attempt) => {
         const boundMs = Math.min(5_000, 100 * 2 ** attempt);
@@ -21,7 +21,7 @@ describe('backoff', () => {
 });
 
 describe('K8 retry', () => {
-  /** Sleeps are noted, not slept. */
+  /** Records sleeps instead of sleeping. */
   function createDeps() {
     const slept: number[] = [];
     const clock = { sleep: async (ms: number) => void slept.push(ms) } as unknown as Clock;
@@ -38,14 +38,14 @@ describe('K8 retry', () => {
   const unavailable = new SynclineError('unavailable', 'gone');
   const unknown = new SynclineError('timeout', 'no answer', { outcome: 'unknown' });
 
-  test('tries again while the error is retryable', async () => {
+  test('retries while the error is retryable', async () => {
     const { deps, slept } = createDeps();
     const answer = retry(deps, { ...options, attempts: 3 }, failing(unavailable, unavailable));
     expect(await answer).toBe('done');
     expect(slept).toHaveLength(2);
   });
 
-  test('gives up after its attempts, or at once when trying again cannot help', async () => {
+  test('gives up after the last attempt, or immediately if the error is not retryable', async () => {
     const { deps, slept } = createDeps();
     const all = failing(unavailable, unavailable, unavailable);
     await expect(retry(deps, { ...options, attempts: 3 }, all)).rejects.toBe(unavailable);
@@ -60,7 +60,7 @@ describe('K8 retry', () => {
     await expect(answer).rejects.toMatchObject({ code: 'unavailable', outcome: 'unknown' });
   });
 
-  test('an abort in the pause keeps what is known of the attempts before it', async () => {
+  test('an abort during a pause keeps the outcome of the attempts before it', async () => {
     const abort = new AbortController();
     const { deps } = createDeps();
     const clock = {
@@ -73,7 +73,7 @@ describe('K8 retry', () => {
     await expect(answer).rejects.toMatchObject({ code: 'aborted', outcome: 'unknown' });
   });
 
-  test('a mistake of ours is not tried again', async () => {
+  test('a bug is not retried', async () => {
     const { deps, slept } = createDeps();
     const mistake = new TypeError('undefined is not a function');
     const attempt = async () => {
@@ -83,7 +83,7 @@ describe('K8 retry', () => {
     expect(slept).toEqual([]);
   });
 
-  test('an abort ends it without another attempt', async () => {
+  test('an abort ends the retries without another attempt', async () => {
     const { deps } = createDeps();
     const abort = new AbortController();
     abort.abort();

@@ -1,26 +1,26 @@
-// Waiting longer after each failure, with jitter, so that many clients do not come back at once.
+// Exponential backoff with jitter, so that many clients do not come back at the same time.
 //
-// K8  If any attempt may have been applied, the error of the whole says `outcome: 'unknown'`.
+// K8  If any attempt may have been applied, the final error says `outcome: 'unknown'`.
 import type { Clock } from './clock.js';
 import { SynclineError } from './error.js';
 import type { Random } from './random.js';
 
 export interface BackoffOptions {
-  /** Bound of the first wait, in ms. It doubles with each attempt. */
+  /** Upper bound of the first delay, in ms. It doubles with each attempt. */
   readonly initialMs: number;
-  /** No wait is longer. */
+  /** Upper bound of every delay. */
   readonly maxMs: number;
   /** `full`: anything from 0 to the bound, spreads best. `half`: at least half of it. Default `full`. */
   readonly jitter?: 'full' | 'half';
 }
 
 export interface RetryOptions extends BackoffOptions {
-  /** How often to try in all, the first time included. */
+  /** Number of attempts in total, including the first. */
   readonly attempts: number;
   readonly signal?: AbortSignal;
 }
 
-/** The wait after failure number `attempt`, counted from 0. */
+/** The delay after failure number `attempt`, counted from 0. */
 export function backoffMs(attempt: number, options: BackoffOptions, random: Random): number {
   const boundMs = Math.min(options.maxMs, options.initialMs * 2 ** attempt);
   return options.jitter === 'half'
@@ -29,8 +29,8 @@ export function backoffMs(attempt: number, options: BackoffOptions, random: Rand
 }
 
 /**
- * Tries until it works, the error is not retryable, or the attempts are used up; then throws the last
- * error. Only a SynclineError is tried again: anything else is a mistake that trying cannot mend.
+ * Retries until it succeeds, the error is not retryable, or the attempts are used up; then throws the last error.
+ * Only a SynclineError is retried: anything else is a bug, which a retry cannot fix.
  */
 export async function retry<T>(
   deps: { readonly clock: Clock; readonly random: Random },

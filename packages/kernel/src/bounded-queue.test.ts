@@ -15,14 +15,14 @@ describe('K7 BoundedQueue', () => {
     expect(queue.offer(3)).toBe('taken');
   });
 
-  test('an item larger than bytesMax passes alone', () => {
+  test('an item larger than bytesMax is accepted if the queue is empty', () => {
     const queue = new BoundedQueue<number>({ itemsMax: 9, bytesMax: 10, bytesOf: (n) => n });
     expect([queue.offer(99), queue.offer(1)]).toEqual(['taken', 'full']);
     queue.takeNow();
     expect([queue.offer(10), queue.offer(1), queue.bytes]).toEqual(['taken', 'full', 10]);
   });
 
-  test('never passes its bounds and keeps the order, whatever the calls', () => {
+  test('never exceeds its bounds and keeps the order, whatever the sequence of calls', () => {
     const commands = fc.array(fc.oneof(fc.nat({ max: 6 }), fc.constant('take' as const)));
     fc.assert(
       fc.property(commands, (list) => {
@@ -47,7 +47,7 @@ describe('K7 BoundedQueue', () => {
     expect(queue.length).toBe(0);
   });
 
-  test('holds on to nothing that was taken', async () => {
+  test('keeps no reference to items that were taken', async () => {
     const queue = new BoundedQueue<object>({ itemsMax: 10 });
     const taken: WeakRef<object>[] = [];
     for (let i = 0; i < 100; i += 1) {
@@ -61,7 +61,7 @@ describe('K7 BoundedQueue', () => {
     expect(taken.filter((ref) => ref.deref() !== undefined).length).toBeLessThan(3);
   });
 
-  test('a waiting taker gets the next item; close ends the loop after what is held', async () => {
+  test('a waiting taker receives the next item; close ends the loop after the remaining items', async () => {
     const queue = new BoundedQueue<string>({ itemsMax: 5 });
     const seen: string[] = [];
     const loop = (async () => {
@@ -84,7 +84,7 @@ describe('K7 BoundedQueue', () => {
     await expect(queue.take()).rejects.toMatchObject({ code: 'unavailable' });
   });
 
-  test('an abort frees the taker and loses no item', async () => {
+  test('an abort releases the taker and loses no item', async () => {
     const queue = new BoundedQueue<string>({ itemsMax: 5 });
     const abort = new AbortController();
     const waiting = queue.take(abort.signal);

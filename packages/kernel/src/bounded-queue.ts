@@ -1,7 +1,7 @@
-// A queue between one who makes items and one who takes them, bounded by count and by bytes.
+// A queue between a producer and a consumer, bounded by count and by bytes.
 //
-// Offering never waits: a producer that meets a full queue gets a refusal and decides itself whether to
-// wait, to drop or to fail. Taking waits. Only one taker at a time.
+// Offering never waits: when the queue is full, the producer is refused and decides whether to wait, to drop or
+// to fail. Taking waits. Only one taker at a time.
 //
 // K7  At most `itemsMax` items and `bytesMax` bytes are held, but one item larger than `bytesMax` fits
 //     alone, since it could never pass otherwise. Items leave in the order they came.
@@ -12,7 +12,7 @@ export interface BoundedQueueOptions<T> {
   readonly itemsMax: number;
   /** Default: no bound by bytes. */
   readonly bytesMax?: number;
-  /** What an item counts towards `bytesMax`. Default 0. */
+  /** How many bytes an item counts as. Default 0. */
   readonly bytesOf?: (item: T) => number;
 }
 
@@ -25,7 +25,8 @@ type End = { readonly kind: 'closed' } | { readonly kind: 'failed'; readonly err
 
 export class BoundedQueue<T> implements AsyncIterable<T> {
   readonly #options: Required<BoundedQueueOptions<T>>;
-  // Slots before #head are empty. They are cut off in bulk, since shifting each would cost its length.
+  // Slots before #head are empty. They are removed in bulk, since shifting each would cost time proportional to the
+  // length.
   #items: (Held<T> | undefined)[] = [];
   #head = 0;
   #bytes = 0;
@@ -76,7 +77,7 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
   takeNow(): { readonly item: T } | undefined {
     const next = this.#items[this.#head];
     if (!next) return undefined;
-    this.#items[this.#head] = undefined; // what was taken is the taker's alone
+    this.#items[this.#head] = undefined; // do not keep a reference to what was taken
     this.#head += 1;
     this.#bytes -= next.bytes;
     if (this.#head === this.#items.length || this.#head >= 1024) {
@@ -86,12 +87,12 @@ export class BoundedQueue<T> implements AsyncIterable<T> {
     return next;
   }
 
-  /** No more items come. What is held can still be taken. */
+  /** Accepts no more items. Those in the queue can still be taken. */
   close(): void {
     this.#finish({ kind: 'closed' });
   }
 
-  /** As `close`, but the taker gets this error after the last item. */
+  /** Like `close`, but the taker gets this error after the last item. */
   fail(error: SynclineError): void {
     this.#finish({ kind: 'failed', error });
   }

@@ -3,7 +3,7 @@
 export interface Chaos {
   /** True in some simulated runs: take the rare branch (a short read, a full buffer, a slow path). */
   buggify(name: string): boolean;
-  /** Says that a rare path was reached. A simulation fails when a probe it expects was never hit. */
+  /** Reports that a rare path was reached. A simulation fails when a probe it expects was never hit. */
   probe(name: string): void;
 }
 

@@ -1,4 +1,4 @@
-// Time as a port. Cores ask a Clock, so that a simulation can run a day in a second.
+// Time as a port. Cores use a Clock, so that a simulation can run a day in a second.
 
 export interface Clock {
   /** Wall time in ms since 1970. It may step; use it to name moments, never to measure. */

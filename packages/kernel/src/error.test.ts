@@ -15,7 +15,7 @@ describe('K1 SynclineError', () => {
     expect(sent).toMatchObject({ retryable: false, outcome: 'unknown' });
   });
 
-  test('from keeps ours, names aborts, and wraps the rest with its cause', () => {
+  test('from keeps our errors, converts aborts, and wraps the rest with its cause', () => {
     const ours = new SynclineError('fenced', 'x');
     expect(SynclineError.from(ours)).toBe(ours);
     const abort = new DOMException('stop', 'AbortError');
@@ -24,6 +24,22 @@ describe('K1 SynclineError', () => {
     expect(SynclineError.from(other, 'corrupt')).toMatchObject({ code: 'corrupt', cause: other });
     expect(() => SynclineError.from(new AssertionError('ours'))).toThrow(AssertionError);
     expect(SynclineError.from('text')).toMatchObject({ code: 'unavailable', message: 'text' });
+  });
+
+  test('with changes what is given and keeps the rest', () => {
+    const sent = new SynclineError('timeout', 'no answer', {
+      retryable: false,
+      outcome: 'unknown',
+      details: { limit: 'a' },
+    });
+    const { code, message, retryable, details } = sent;
+    expect(sent.with({ outcome: 'not-applied' })).toMatchObject({
+      ...{ code, message, retryable, details, cause: sent },
+      outcome: 'not-applied',
+    });
+    const plain = sent.with({ details: {}, cause: undefined });
+    expect(plain).toMatchObject({ code, message, retryable, outcome: 'unknown', details: {} });
+    expect(plain.cause).toBeUndefined();
   });
 
   test('codes are a closed list of kebab-case names with a meaning', () => {

@@ -1,11 +1,11 @@
-// The one error class. What the world can do to us arrives as a SynclineError with a code from a
-// closed list, so that callers branch on `code` and never on text.
+// The one error class. Failures from outside are a SynclineError with a code from a closed list, so that
+// callers branch on `code` and never on text.
 //
-// K1  Every code has a default for `retryable`; whether a failed write was applied is always said.
+// K1  Every code has a default for `retryable`; an error always says whether the failed write was applied.
 
 import { AssertionError } from './assert.js';
 
-/** A code exists only where a caller can react to it. A slice adds its own when it lands. */
+/** A code exists only where a caller can react to it. */
 export const ERROR_CODES = {
   'invalid-argument': {
     retryable: false,
@@ -13,38 +13,38 @@ export const ERROR_CODES = {
   },
   'limit-exceeded': {
     retryable: false,
-    meaning: 'A named limit would be passed. `details.limit` names it.',
+    meaning: 'A limit would be exceeded. `details.limit` names it.',
   },
   overloaded: { retryable: true, meaning: 'A queue is full right now. Try again with backoff.' },
-  'not-found': { retryable: false, meaning: 'What was asked for does not exist.' },
+  'not-found': { retryable: false, meaning: 'The requested object does not exist.' },
   conflict: {
     retryable: false,
-    meaning: 'It exists already, or in another form. `details.reason` says which.',
+    meaning: 'It already exists, or exists in a different form. `details.reason` says which.',
   },
   fenced: { retryable: false, meaning: 'A newer owner has taken over. Stop, do not retry.' },
   overflow: {
     retryable: false,
     meaning: 'A subscriber was too slow. Resume from the cursor in `details`.',
   },
-  unavailable: { retryable: true, meaning: 'The other side cannot be reached, or is not ready.' },
-  timeout: { retryable: true, meaning: 'No answer within the time given.' },
-  aborted: { retryable: false, meaning: 'The caller gave up through its signal.' },
-  closed: { retryable: false, meaning: 'The object was closed before, or during, the call.' },
+  unavailable: { retryable: true, meaning: 'The other side is unreachable or not ready.' },
+  timeout: { retryable: true, meaning: 'No reply within the timeout.' },
+  aborted: { retryable: false, meaning: 'The caller aborted the call.' },
+  closed: { retryable: false, meaning: 'The object was closed before or during the call.' },
   unauthenticated: {
     retryable: false,
     meaning: 'A token, password or certificate is missing or wrong.',
   },
   locked: {
     retryable: false,
-    meaning: 'Another process holds the directory. `details.holder` names it.',
+    meaning: 'Another process is using the directory. `details.holder` names it.',
   },
   'storage-full': {
     retryable: true,
-    meaning: 'No room on the disk. Nothing was written; writing resumes with room.',
+    meaning: 'The disk is full. Nothing was written; writes succeed again once there is space.',
   },
   'storage-failed': {
     retryable: false,
-    meaning: 'The disk failed. The store takes no more writes in this process.',
+    meaning: 'The disk failed. The store accepts no more writes in this process.',
   },
   corrupt: {
     retryable: false,
@@ -57,11 +57,11 @@ export const ERROR_CODES = {
   'version-conflict': {
     retryable: false,
     meaning:
-      'The key already has another value at this version. `details` holds the version and both values.',
+      'The key already has a different value at this version. `details` holds the version and both values.',
   },
   'bad-record': {
     retryable: false,
-    meaning: 'A key, version or value cannot be stored as it is. Fix or skip the record.',
+    meaning: 'A key, version or value cannot be stored. Fix or skip the record.',
   },
   'too-new': {
     retryable: false,
@@ -69,7 +69,7 @@ export const ERROR_CODES = {
   },
   incompatible: {
     retryable: false,
-    meaning: 'The data was written with another codec, kind or layout than the one asked for.',
+    meaning: 'The data was written with a different codec, kind or layout than requested.',
   },
   'position-lost': {
     retryable: false,
@@ -78,20 +78,19 @@ export const ERROR_CODES = {
   },
   'out-of-step': {
     retryable: false,
-    meaning:
-      'Checkpoint and output do not belong together: one of them is older. `details` has both epochs.',
+    meaning: 'Checkpoint and output do not match: one of them is older. `details` has both epochs.',
   },
 } as const satisfies Record<string, { readonly retryable: boolean; readonly meaning: string }>;
 
 export type ErrorCode = keyof typeof ERROR_CODES;
 
-/** Whether a failed change took effect: it did not, or nobody can tell. */
+/** Whether a failed change took effect: it did not, or that is unknown. */
 export type Outcome = 'not-applied' | 'unknown';
 
 export interface SynclineErrorOptions {
   /** Default: that of the code. */
   readonly retryable?: boolean;
-  /** Default `'not-applied'`. Set `'unknown'` once a request was sent and not answered. */
+  /** Default `'not-applied'`. Set to `'unknown'` once a request was sent and got no reply. */
   readonly outcome?: Outcome;
   /** Plain values for programs; the message is for people and may change. */
   readonly details?: Readonly<Record<string, unknown>>;
@@ -114,8 +113,8 @@ export class SynclineError extends Error {
   }
 
   /**
-   * What was thrown, as a SynclineError. An abort stays an abort; anything else becomes `fallback`. A
-   * failed assert is thrown on: it is our own mistake, and nobody's to handle.
+   * Converts whatever was thrown to a SynclineError. An abort stays an abort; anything else becomes `fallback`.
+   * A failed assertion is rethrown: it is a bug, and no caller should handle it.
    */
   static from(thrown: unknown, fallback: ErrorCode = 'unavailable'): SynclineError {
     if (thrown instanceof SynclineError) return thrown;
@@ -124,6 +123,13 @@ export class SynclineError extends Error {
       return new SynclineError(fallback, String(thrown), { cause: thrown });
     const code = thrown.name === 'AbortError' ? 'aborted' : fallback;
     return new SynclineError(code, thrown.message, { cause: thrown });
+  }
+
+  /** A copy with these parts changed. Its cause is this error, unless another one is given. */
+  with(changes: SynclineErrorOptions): SynclineError {
+    const { code, message, retryable, outcome, details } = this;
+    const options = { retryable, outcome, details, cause: this, ...changes };
+    return new SynclineError(code, message, options);
   }
 }
 

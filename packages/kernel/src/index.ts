@@ -1,3 +1,4 @@
+// The entry point `@syncline/kernel`: loads no Node module, so that it also runs in browsers and workers.
 export { AssertionError, assert, unreachable } from './assert.js';
 export { type BackoffOptions, backoffMs, type RetryOptions, retry } from './backoff.js';
 export { BoundedQueue, type BoundedQueueOptions } from './bounded-queue.js';
@@ -23,13 +24,11 @@ export type {
 export type { FeedPresenter } from './feed/feed-presenter.js';
 export type { FeedStore, FeedView } from './feed/feed-store.js';
 export type { FeedSubscription } from './feed/feed-subscription.js';
-export type { FeedOverflow } from './feed/live-buffer.js';
+export type { BufferRoom, FeedOverflow } from './feed/live-buffer.js';
 export { MemoryFeedStore, type MemoryFeedStoreOptions } from './feed/memory-feed-store.js';
-export { DiskReserve } from './files/disk-reserve.js';
 export type { AppendHandle, FileStat, Files } from './files/files.js';
-export { createSystemFiles } from './files/system-files.js';
-export { crc32 } from './hash/crc32.js';
 export { type HalfSipKey, halfSipHash13, halfSipKey } from './hash/half-sip-hash.js';
+export { hmacSha256 } from './hash/hmac-sha256.js';
 export { fmix32, murmur3x64x128, murmur3x86x32 } from './hash/murmur3.js';
 export {
   type ActorId,
@@ -53,7 +52,6 @@ export { VersionVector } from './identity/version-vector.js';
 export { Lifecycle, type LifecycleDeps, type LifecyclePart, type StopReport } from './lifecycle.js';
 export { defineLimits, type Limit } from './limit.js';
 export { kernelLimits } from './limits.js';
-export { SegmentLog, type SegmentLogDeps, type SegmentLogOptions } from './log/segment-log.js';
 export { type LogFields, type Logger, silentLogger } from './logger.js';
 export {
   type Labels,
@@ -72,30 +70,8 @@ export type {
   Listener,
   Network,
 } from './network/network.js';
-export { type ConnectFailure, type ListenFailure, listenError } from './network/network-error.js';
-export { createTcpNetwork } from './network/tcp-network.js';
-export type { Refusal, TcpNetworkOptions } from './network/tcp-settings.js';
-export { TlsHandshakes } from './network/tls-handshakes.js';
-export {
-  checkTlsMaterial,
-  type Pem,
-  type TlsFlaw,
-  type TlsMaterial,
-} from './network/tls-material.js';
-export { createTlsNetwork, type TlsNetworkOptions } from './network/tls-network.js';
 export { type Random, randomBelow } from './random.js';
-export {
-  type ClaimDirectoryDeps,
-  claimDirectory,
-  type DirectoryClaim,
-} from './storage/claim-directory.js';
-export {
-  type LevelStorageDeps,
-  type LevelStorageOptions,
-  openLevelStorage,
-} from './storage/level-storage.js';
 export { createMemoryStorage, type MemoryStorageDeps } from './storage/memory-storage.js';
-export type { DirectoryOwner } from './storage/owner-file.js';
 export type {
   Durability,
   RangeOptions,

@@ -59,7 +59,7 @@ describe('K5 lifecycle', () => {
     expect(told).toEqual(['b', 'a']);
   });
 
-  test('a part that starts while all is being stopped is stopped too', async () => {
+  test('a part that starts during a stop is stopped too', async () => {
     const { log, part, lifecycle } = createParts();
     let finishStart = () => {};
     const started = new Promise<void>((resolve) => {

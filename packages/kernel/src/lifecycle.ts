@@ -1,20 +1,20 @@
 // Lifecycle: parts start one after another and stop in the reverse order, within one grace time.
 //
-// A composition root hands each part over as soon as it stands. If a later part fails to start, those
+// A composition root registers each part as soon as it has started. If a later part fails to start, those
 // before it are stopped again, so that a failed start leaves nothing open.
 //
-// K5  Parts stop in the reverse order of their start, each once, also when others fail to stop.
+// K5  Parts stop in the reverse order of their start, each once, even if others fail to stop.
 import type { Clock } from './clock.js';
 import { SynclineError } from './error.js';
 import type { Logger } from './logger.js';
 
 export interface LifecyclePart {
   readonly name: string;
-  /** When it resolves the part works. When it rejects the part has freed what it took. */
+  /** Resolves when the part is running. If it rejects, the part has released its resources. */
   start(): Promise<void>;
   /**
-   * When it resolves nothing of the part runs and all it promised is stored. The signal fires at the
-   * end of the grace time: from then on give up what is in flight, and still free everything.
+   * Resolves when nothing of the part is running any more and everything it promised is stored. The signal fires at
+   * the end of the grace time: from then on, abandon what is in flight, but still release everything.
    */
   stop(signal: AbortSignal): Promise<void>;
 }
@@ -49,7 +49,7 @@ export class Lifecycle {
       throw thrown;
     }
     this.#started.push(part);
-    // A stop that began meanwhile has not seen this part. We finish the job, then say so.
+    // A stop that began in the meantime has not seen this part, so stop it here, then report it.
     if (this.#stopping) {
       await this.stop(graceMs);
       throw new SynclineError('closed', `${part.name} was stopped while it started`);

@@ -4,7 +4,7 @@
 export interface Limit {
   readonly value: number;
   readonly unit: 'bytes' | 'entries' | 'ms' | 'attempts' | 'connections' | 'levels';
-  /** Why this number, and what happens beyond it. */
+  /** Why this number, and what happens above it. */
   readonly why: string;
 }
 

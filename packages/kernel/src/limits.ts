@@ -5,42 +5,42 @@ export const kernelLimits = defineLimits({
   feedSubscribersMax: {
     value: 4096,
     unit: 'entries',
-    why: 'Subscribers of one feed. Each commit is offered to all of them; one more is refused.',
+    why: 'Subscribers of one feed. Further ones are refused.',
   },
   feedBufferEventsMax: {
     value: 256,
     unit: 'entries',
-    why: 'Changes held for a live subscriber that does not pull. Beyond it the overflow policy decides.',
+    why: 'Changes buffered for a live subscriber that does not read. Above this limit, the overflow policy applies.',
   },
   feedBufferBytesMax: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'The same in bytes. A single larger change passes alone.',
+    why: 'The same in bytes. A single larger change is still delivered.',
   },
   feedBatchEventsMax: {
     value: 512,
     unit: 'entries',
-    why: 'Events handed to a subscriber at once, so that one batch does not hold the event loop.',
+    why: 'Events delivered to a subscriber in one batch, so that a batch does not block the event loop.',
   },
   feedBatchBytesMax: {
     value: 256 * 1024,
     unit: 'bytes',
-    why: 'The same in bytes, approximately, so that a subscriber that then stalls holds little. A single larger event passes alone.',
+    why: 'The same in bytes, approximately, which bounds what a stalled subscriber holds. A single larger event is still delivered.',
   },
   feedCommitBytesMax: {
     value: 4 * 1024 * 1024,
     unit: 'bytes',
-    why: 'A subscriber that is waiting takes this much of one commit beyond its buffer, and one batch of events: it is not slow.',
+    why: 'A subscriber that is waiting for events may receive this much of one commit beyond its buffer, plus one batch: it does not count as slow.',
   },
   feedViewAgeMaxMs: {
     value: 30_000,
     unit: 'ms',
-    why: 'A view of the store is released after this time, so that a stalled replay pins no old data.',
+    why: 'A view of the store is released after this time, so that a stalled replay does not pin old data.',
   },
   feedViewStallMs: {
     value: 200,
     unit: 'ms',
-    why: 'A view whose reader has not asked for its next page within this time is released if others wait for room.',
+    why: 'A view whose reader does not request its next page within this time is released if others are waiting.',
   },
   versionVectorEntriesMax: {
     value: 4096,
@@ -60,7 +60,7 @@ export const kernelLimits = defineLimits({
   connectTimeoutMs: {
     value: 5_000,
     unit: 'ms',
-    why: 'Opening a connection, TLS handshake included. Longer than any sane network needs; then `timeout`.',
+    why: 'Timeout for opening a connection, TLS handshake included.',
   },
   connectionHighWaterBytes: {
     value: 256 * 1024,
@@ -70,7 +70,7 @@ export const kernelLimits = defineLimits({
   connectionReadAheadBytes: {
     value: 128 * 1024,
     unit: 'bytes',
-    why: 'Read ahead of a reader. Two full reads of the system; beyond it the peer is stopped.',
+    why: 'Bytes read ahead of a reader: two full reads of the operating system. Above this limit, reading from the peer pauses.',
   },
   sharedReadBytes: {
     value: 64 * 1024,
@@ -80,27 +80,27 @@ export const kernelLimits = defineLimits({
   connectionReadAheadChunksMax: {
     value: 64,
     unit: 'entries',
-    why: 'The same in chunks, since a peer that sends single bytes costs memory per chunk.',
+    why: 'The same in chunks, because a peer that sends single bytes costs memory per chunk.',
   },
   keepAliveDelayMs: {
     value: 30_000,
     unit: 'ms',
-    why: 'Silence after which the system probes whether the peer is still there.',
+    why: 'Idle time after which the operating system probes the peer.',
   },
   listenerConnectionsMax: {
     value: 10_000,
     unit: 'connections',
-    why: 'Default per listener, those in their handshake included. Below the usual limit of open files; further ones are closed at once.',
+    why: 'Default per listener, including connections in their handshake. Below the usual limit of open files; further connections are closed immediately.',
   },
   tlsHandshakeTimeoutMs: {
     value: 5_000,
     unit: 'ms',
-    why: 'For the whole handshake, so that a client that trickles bytes does not keep its slot.',
+    why: 'Timeout for the whole handshake, so that a slow client does not keep its slot.',
   },
   storageWriteBufferBytes: {
     value: 8 * 1024 * 1024,
     unit: 'bytes',
-    why: 'Held in memory by LevelDB before it writes a table, at worst twice, and the size of its log. It bounds the buffered writes that a power loss can cost, and the time of a reopening.',
+    why: 'Held in memory by LevelDB before it writes a table, in the worst case twice; also the size of its log. It bounds the buffered writes that a power loss can lose, and the time that reopening takes.',
   },
   storageCacheBytes: {
     value: 16 * 1024 * 1024,
@@ -115,22 +115,22 @@ export const kernelLimits = defineLimits({
   storageQueueBytesMax: {
     value: 64 * 1024 * 1024,
     unit: 'bytes',
-    why: 'Batches that wait for the write in flight. More are refused as overloaded; one batch of any size fits alone.',
+    why: 'Batches waiting for the write in flight. More are refused as overloaded; a single batch of any size is accepted.',
   },
   storageSliceOperationsMax: {
     value: 4_096,
     unit: 'entries',
-    why: 'Operations handed to LevelDB in one turn of the event loop, about a millisecond. The rest of a larger write follows in later turns.',
+    why: 'Operations passed to LevelDB in one turn of the event loop, about a millisecond. The rest of a larger write follows in later turns.',
   },
   storageSliceBytesMax: {
     value: 512 * 1024,
     unit: 'bytes',
-    why: 'Keys and values handed to LevelDB in one turn of the event loop; a single value of any size goes at once.',
+    why: 'Keys and values passed to LevelDB in one turn of the event loop; a single value is never split.',
   },
   storageReopenRoomBytes: {
     value: 4 * 1024 * 1024,
     unit: 'bytes',
-    why: 'Free room wanted, beyond what the logs need to become tables, before a store that found its disk full is reopened.',
+    why: 'Free space required, in addition to what the logs need to become tables, before a store whose disk was full is reopened.',
   },
   appendGatherBytesMax: {
     value: 64 * 1024,
@@ -145,7 +145,7 @@ export const kernelLimits = defineLimits({
   logReadChunkBytes: {
     value: 128 * 1024,
     unit: 'bytes',
-    why: 'Read at once when a segment log is opened: some milliseconds of replay. Between two chunks the caller can let others run.',
+    why: 'Bytes read at a time when a segment log is opened: a few milliseconds of replay. Between two chunks the caller can let other work run.',
   },
   logIndexStepBytes: {
     value: 256 * 1024,
@@ -155,17 +155,17 @@ export const kernelLimits = defineLimits({
   logUnsyncedSegmentsMax: {
     value: 16,
     unit: 'entries',
-    why: 'Full segments that wait for a sync and hold a file descriptor each. At this number the newest segment grows instead.',
+    why: 'Full segments that are waiting for a sync, each with an open file descriptor. At this number the newest segment grows instead.',
   },
   logRotationRetryBytes: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'A segment that could not be followed by a new one, for want of descriptors or room, grows by this much before the next attempt.',
+    why: 'If a new segment cannot be created, for lack of file descriptors or space, the current one grows by this much before the next attempt.',
   },
   diskReserveStepBytes: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'Written at once when a disk reserve is refilled, well below a millisecond.',
+    why: 'Bytes written at a time when a disk reserve is refilled; takes well below a millisecond.',
   },
   diskReserveRefillMs: {
     value: 1000,

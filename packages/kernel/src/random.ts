@@ -1,7 +1,7 @@
 // Randomness as a port. In production fast and seeded by the system; in a simulation replayable.
 
 export interface Random {
-  /** A whole number from 0 to 2^32 - 1. Fast, not secret. */
+  /** An integer from 0 to 2^32 - 1. Fast, not secret. */
   u32(): number;
   /** A number in [0, 1) with 53 random bits. Fast, not secret. */
   float(): number;
@@ -9,7 +9,7 @@ export interface Random {
   bytes(count: number): Uint8Array;
 }
 
-/** A whole number in [0, bound), without bias. `bound` is 1 to 2^32. */
+/** An integer in [0, bound), without bias. `bound` is 1 to 2^32. */
 export function randomBelow(random: Random, bound: number): number {
   const limit = 2 ** 32 - (2 ** 32 % bound);
   for (;;) {

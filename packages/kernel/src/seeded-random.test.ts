@@ -5,7 +5,7 @@ import { createSeededRandom, type SeededRandom } from './seeded-random.js';
 const draws = (random: SeededRandom, count: number) =>
   Array.from({ length: count }, () => random.u32());
 
-test('equal seeds repeat, near seeds have nothing in common', () => {
+test('equal seeds repeat, similar seeds have nothing in common', () => {
   expect(draws(createSeededRandom(7), 50)).toEqual(draws(createSeededRandom('7'), 50));
   const seen = new Set(draws(createSeededRandom(7), 50));
   expect(draws(createSeededRandom(8), 50).filter((draw) => seen.has(draw))).toEqual([]);
@@ -40,7 +40,7 @@ test('floats fill [0, 1) evenly', () => {
   expect(tenths.every((count) => count > 880 && count < 1120)).toBe(true);
 });
 
-test('bytes has the asked length and fills the last word too', () => {
+test('bytes has the requested length and fills the last word too', () => {
   const random = createSeededRandom('bytes');
   expect([0, 1, 4, 7].map((count) => random.bytes(count).length)).toEqual([0, 1, 4, 7]);
   const last = Array.from({ length: 50 }, () => random.bytes(7)[6]);

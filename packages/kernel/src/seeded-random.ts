@@ -1,5 +1,5 @@
 // A random source that repeats itself: equal seeds give equal numbers. xoshiro128** (Blackman and
-// Vigna), 128 bits of state, seeded through a hash so that near seeds give unrelated streams.
+// Vigna), 128 bits of state, seeded through a hash so that similar seeds give unrelated streams.
 //
 // A simulation gives each subsystem its own fork, so that one more draw in one of them leaves the
 // others as they were. A fork depends on the seed and the names on its way, never on what was drawn.
@@ -24,7 +24,7 @@ class Xoshiro128 implements SeededRandom {
   constructor(seed: string) {
     this.#seed = seed;
     [this.#a, this.#b, this.#c, this.#d] = hashText(seed);
-    this.#d |= 1; // a state of zeros would stay zero for ever
+    this.#d |= 1; // a state of zeros would stay zero forever
     for (let warmUp = 0; warmUp < 8; warmUp += 1) this.u32();
   }
 
@@ -63,7 +63,7 @@ class Xoshiro128 implements SeededRandom {
   }
 }
 
-/** 128 bits of hash: each lane takes in every character and then its neighbour. */
+/** 128 bits of hash: each lane mixes in every character and then its neighbour. */
 function hashText(text: string): readonly [number, number, number, number] {
   let a = 0x9e3779b9;
   let b = 0x243f6a88;

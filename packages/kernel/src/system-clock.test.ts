@@ -34,13 +34,13 @@ describe('long timers', () => {
     vi.useFakeTimers();
     const controller = new AbortController();
     const sleeping = createSystemClock().sleep(60 * 86_400_000, controller.signal);
-    await vi.advanceTimersByTimeAsync(2 ** 31 + 10); // into its second stretch
+    await vi.advanceTimersByTimeAsync(2 ** 31 + 10); // in its second stretch
     controller.abort();
     await expect(sleeping).rejects.toMatchObject({ code: 'aborted' });
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('an unreferenced timer holds no process, also when it waits again', () => {
+  it('an unreferenced timer does not keep a process alive, even when it waits again', () => {
     const referenced = process.getActiveResourcesInfo().length;
     const timer = createSystemClock().setTimer(60_000, () => {}, { unref: true });
     expect(process.getActiveResourcesInfo().length).toBe(referenced);

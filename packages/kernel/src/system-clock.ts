@@ -2,7 +2,7 @@
 //
 // Node truncates timers to whole milliseconds of its own loop time, so that a plain `setTimeout` can
 // fire up to a millisecond before `performance.now()` says so, and it fires at once beyond 2^31 - 1 ms.
-// Both are mended here by asking the monotonic clock when a timer fires and waiting for the rest.
+// Both are fixed here by reading the monotonic clock when a timer fires and waiting for the rest.
 //
 // K60  A timer or sleep never fires before its time, at any length.
 // K61  A sleep ends at once when its signal fires, and leaves no timer and no listener behind.
@@ -10,11 +10,11 @@ import { assert } from './assert.js';
 import type { Clock, Timer } from './clock.js';
 import { abortedError } from './error.js';
 
-/** The longest delay that Node takes; a longer one it would turn into 1 ms. */
+/** The longest delay that Node accepts; it would turn a longer one into 1 ms. */
 const DELAY_MS_MAX = 2 ** 31 - 1;
 
 export function createSystemClock(): Clock {
-  const { performance: source } = globalThis; // a getter, which costs as much as half of reading the clock
+  const { performance: source } = globalThis; // a getter, which costs half as much as reading the clock
   return {
     nowMs: () => Date.now(),
     monotonicMs: () => source.now(),
@@ -51,7 +51,8 @@ function startTimer(ms: number, callback: () => void, unref: boolean): Timer {
   function wait(): NodeJS.Timeout {
     const leftMs = Math.ceil(dueMs - performance.now());
     const timeout = setTimeout(fire, Math.min(Math.max(leftMs, 0), DELAY_MS_MAX));
-    return unref ? timeout.unref() : timeout;
+    if (unref) timeout.unref?.(); // browsers have no `unref`: there a timer keeps nothing alive
+    return timeout;
   }
   function fire(): void {
     if (performance.now() >= dueMs) callback();
@@ -60,6 +61,7 @@ function startTimer(ms: number, callback: () => void, unref: boolean): Timer {
 }
 
 function defer(callback: () => void): Timer {
+  if (typeof setImmediate !== 'function') return startTimer(0, callback, false); // browsers
   const handle = setImmediate(callback);
   return { cancel: () => clearImmediate(handle) };
 }

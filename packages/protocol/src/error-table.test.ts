@@ -29,6 +29,13 @@ test('a full disk is MISCONF to Redis clients, on one line', () => {
   );
 });
 
+test('a Redis client learns no path of the server', () => {
+  const message = 'cannot append to /var/lib/syncline/sets/log-1: no space left on the device.';
+  expect(respErrorOf(new SynclineError('storage-full', message))).toBe(
+    'MISCONF cannot append to (path): no space left on the device.',
+  );
+});
+
 test('a proxy that answers for the server gives an error by its status', () => {
   const gateway = errorFromProblem(502, '<html>bad gateway</html>');
   expect(gateway).toMatchObject({ code: 'unavailable', outcome: 'unknown', retryable: true });

@@ -3,11 +3,11 @@
 export const EXIT_CODES = {
   0: 'ok',
   1: 'failure',
-  2: 'usage: a flag, a value or the configuration is wrong',
-  3: 'unreachable: no server answered, or it is not ready',
+  2: 'invalid usage or configuration',
+  3: 'the server is unreachable or not ready',
   4: 'not found',
-  5: 'conflict: someone else holds it, or it exists in another form',
-  6: 'outcome unknown: it was sent and may have been applied',
+  5: 'conflict: it is in use, or exists in a different form',
+  6: 'outcome unknown: the request was sent and may have been applied',
 } as const;
 
 export type ExitCode = keyof typeof EXIT_CODES;

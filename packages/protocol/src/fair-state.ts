@@ -1,6 +1,6 @@
 // The contract of the state service as code: what reflection serves, and messages as Protobuf-ES reads
 // them, for tests and for clients that do without the codec of the fair slice. All of it comes from
-// proto/fair/state/v1/state.proto; `npm run proto` generates it anew.
+// proto/fair/state/v1/state.proto; `npm run proto` regenerates it.
 //
 // A door of its own: the runtime of Protobuf takes longer to load than all else that a client needs, and
 // no client needs it.

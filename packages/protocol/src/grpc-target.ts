@@ -1,8 +1,9 @@
-// Where a client finds a gRPC service, and what it shows there: address, TLS and token, as users write them.
+// How a client reaches a gRPC service: address, TLS and token, as users write them.
 //
-// All that can be wrong with them is said when a client is made: later there would be nobody to tell. Plain
-// values, no gRPC library: the clients hand them to theirs.
-import { checkTlsMaterial, SynclineError } from '@syncline/kernel';
+// Everything that can be wrong with them is reported when a client is created: later there would be no caller to
+// report it to. Plain values, no gRPC library: the clients pass them to theirs.
+import { SynclineError } from '@syncline/kernel';
+import { checkTlsMaterial } from '@syncline/kernel/node';
 
 export interface GrpcTargetOptions {
   /** Where the service is: `127.0.0.1:7401`, `state.internal:7401`, `[::1]:7401`. */
@@ -34,13 +35,19 @@ export interface GrpcTarget {
 const ADDRESS = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
-/** `client` is how errors call who asks: «the fair tracker». Throws `invalid-argument`, with `details.field`. */
+/**
+ * `client` is the name of the caller in errors: "the fair tracker". Throws `invalid-argument`, with `details.field`.
+ */
 export function checkGrpcTarget(client: string, options: GrpcTargetOptions): GrpcTarget {
   const { address, token } = options;
   const refuse = refusalBy(client);
   const host = hostOf(address);
   if (host === undefined)
-    refuse('address', address, 'HOST:PORT, like 127.0.0.1:7401, with an IPv6 address in brackets');
+    refuse(
+      'address',
+      address,
+      'HOST:PORT, such as 127.0.0.1:7401, with IPv6 addresses in brackets',
+    );
   const tls = options.tls === true ? {} : options.tls;
   if (tls !== undefined) checkTls(tls, refuse);
   const isPrivate = LOOPBACK.test(host ?? '') || tls !== undefined;
@@ -52,7 +59,7 @@ type Refuse = (field: string, value: string, wanted: string) => void;
 
 function refusalBy(client: string): Refuse {
   return (field, value, wanted) => {
-    const message = `${client} cannot take ${field} = ${value}; set ${wanted}`;
+    const message = `invalid option ${field} = ${value} for ${client}; expected ${wanted}`;
     throw new SynclineError('invalid-argument', message, { details: { field } });
   };
 }
@@ -88,6 +95,6 @@ function checkToken(token: string, isPrivate: boolean, refuse: Refuse): void {
     refuse(
       'token',
       '***',
-      'nothing without TLS beyond loopback, where others would read it: set tls',
+      'no token without TLS beyond loopback, where others could read it: set tls',
     );
 }

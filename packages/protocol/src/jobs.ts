@@ -1,6 +1,6 @@
 // The contract of the jobs as code: the service with its messages as Protobuf-ES reads and writes them, for tests and
 // for clients that do without the codec of the jobs, and what reflection serves. All of it comes from
-// proto/syncline/jobs/v1/jobs.proto; `npm run proto` generates it anew.
+// proto/syncline/jobs/v1/jobs.proto; `npm run proto` regenerates it.
 //
 // A door of its own, because the runtime of Protobuf is slow to load and no client needs it.
 import { toBinary } from '@bufbuild/protobuf';

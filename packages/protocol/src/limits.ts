@@ -5,7 +5,7 @@ export const protocolLimits = defineLimits({
   errorMessageBytesMax: {
     value: 2_048,
     unit: 'bytes',
-    why: 'A longer error message is cut on the wire. gRPC sends it in a header, where a byte may take three, and peers may refuse headers above 16 KiB.',
+    why: 'A longer error message is truncated on the wire. gRPC sends it in a header, where a byte may take three, and peers may refuse headers above 16 KiB.',
   },
   errorDetailsBytesMax: {
     value: 4_096,

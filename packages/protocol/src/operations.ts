@@ -1,5 +1,5 @@
 // Frames and operations of the mesh, and what they mean to the sets, as Protobuf-ES reads and writes them: for tests
-// of the codecs that do without it. All of it comes from proto/syncline/; `npm run proto` generates it anew.
+// of the codecs that do without it. All of it comes from proto/syncline/; `npm run proto` regenerates it.
 //
 // A door of its own, because the runtime of Protobuf is slow to load and no node needs it.
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';

@@ -1,4 +1,4 @@
-// What every Clock keeps, the system's and a simulated one. Waits only through the clock itself, so that
+// The contract of every Clock, real or simulated. Waits only through the clock itself, so that
 // a simulation can run it at its own pace.
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
@@ -17,7 +17,7 @@ export function clockSuite(create: () => Promise<ClockSubject & AsyncDisposable>
     'K60 a sleep never ends early': sleepNeverEndsEarly,
     'K60 a timer fires once and never early': timerFiresOnceAndNeverEarly,
     'K60 a timer of more than 2^31 ms does not fire at once': longTimerDoesNotFireAtOnce,
-    'timers fire in the order of their times': timersFireInOrder,
+    'timers fire in the order of their due times': timersFireInOrder,
     'a cancelled timer does not fire': cancelledTimerDoesNotFire,
     'K61 a sleep with a fired signal rejects at once': abortedSleepRejectsAtOnce,
     'K61 a sleep ends when its signal fires': sleepEndsWhenSignalFires,

@@ -1,4 +1,4 @@
-// What is in a file: reading at a place, appending, syncing.
+// The content of a file: reading at an offset, appending, syncing.
 //
 // K30  An append adds at the end. Without room it leaves a prefix.
 // K33  An error of a sync is final for its file.
@@ -7,20 +7,20 @@ import type { FilesSubject } from './files-subject.js';
 import { bytes, text } from './storage-samples.js';
 
 export const fileContentCases = {
-  'K30 an append makes the file, a second one adds to it': appendAdds,
-  'an empty append makes an empty file': emptyAppend,
-  'a read returns what is at its place, and less at the end': readAtPlace,
-  'large content comes back whole': largeContent,
-  'all byte values come back': allByteValues,
-  'reading what is not there is not-found': readMissing,
+  'K30 an append creates the file, a second one adds to it': appendAdds,
+  'an empty append creates an empty file': emptyAppend,
+  'a read returns the bytes at its offset, and fewer at the end of the file': readAtPlace,
+  'large content is read back completely': largeContent,
+  'all byte values are read back': allByteValues,
+  'reading a missing file is not-found': readMissing,
   'reading or appending to a directory is invalid-argument': directoryIsNoFile,
-  'a place that is no whole number from 0 up is refused': badPlaces,
-  'a sync of a file or directory that is there resolves': syncResolves,
-  'a sync of what is not there is not-found': syncMissing,
+  'an offset that is not a non-negative integer is refused': badPlaces,
+  'a sync of an existing file or directory resolves': syncResolves,
+  'a sync of a missing path is not-found': syncMissing,
 };
 
 export const fullDiskFileCases = {
-  'K30 an append without room is storage-full and leaves a prefix': appendWithoutRoom,
+  'K30 an append on a full disk is storage-full and leaves a prefix': appendWithoutRoom,
 };
 
 export const failedSyncCases = {

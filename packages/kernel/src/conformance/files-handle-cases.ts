@@ -1,28 +1,29 @@
 // Append handles: synchronous appends and cuts of one open file.
 //
-// K33  An error of a sync is final for its file.
-// K34  An append adds all its parts to the end; without room it leaves a prefix that a cut removes.
+// K33 An error of a sync is final for its file. K34 An append adds all its parts to the end; without room it
+// leaves a prefix that a cut removes.
 import assert from 'node:assert/strict';
 import type { Files } from '../files/files.js';
 import type { FilesSubject } from './files-subject.js';
 import { bytes, text } from './storage-samples.js';
 
 export const fileHandleCases = {
-  'K34 a handle appends its parts in order, to what is there': appendParts,
+  'K34 a handle appends its parts in order, after the existing content': appendParts,
   'K34 appends of every size and number of parts are complete': appendSizes,
-  'the bytes of an append may be reused when it has returned': appendCopies,
+  'the buffers of an append may be reused once it has returned': appendCopies,
   'a handle creates its file, empty': handleCreates,
-  'a cut shortens the file, and appends go on from there': truncateCuts,
+  'a cut shortens the file, and appends continue from there': truncateCuts,
   'a cut to a length that is not below the file length is refused or changes nothing': badCuts,
-  'a handle is synced and closed, and then refuses everything': closedHandle,
+  'after sync and close, a handle refuses everything': closedHandle,
   'a handle can be closed twice, and while it is synced': closeTwice,
   'two handles on two files do not mix': twoHandles,
   'a handle keeps its file through a rename': renamedHandle,
-  'opening a directory, or below a missing one, fails as for an append': badHandles,
+  'opening a directory, or a path below a missing one, fails as an append does': badHandles,
 };
 
 export const fullDiskHandleCases = {
-  'K34 a handle without room throws storage-full, and a cut removes the prefix': appendWithoutRoom,
+  'K34 a handle on a full disk throws storage-full, and a cut removes the prefix':
+    appendWithoutRoom,
 };
 
 export const failedHandleSyncCases = {

@@ -7,16 +7,16 @@ import type { FilesSubject } from './files-subject.js';
 import { bytes, text } from './storage-samples.js';
 
 export const fileNameCases = {
-  'a stat tells kind, size and time, or that nothing is there': statTells,
+  'a stat returns kind, size and time, or that the path is missing': statTells,
   'names are listed in the order of their bytes': listIsSorted,
-  'listing what is no directory fails': listFails,
-  'a directory is made with its parents, and may be there already': makeDirectories,
-  'a directory is not made where a file is': makeDirOverFile,
+  'listing a path that is not a directory fails': listFails,
+  'a directory is created with its parents, and may already exist': makeDirectories,
+  'a directory is not created where a file exists': makeDirOverFile,
   'K31 a rename keeps content and inode and replaces its target': renameReplaces,
   'a rename moves between directories': renameMoves,
-  'a rename of what is not there is not-found': renameMissing,
-  'a removal takes a file or an empty directory': removeTakes,
-  'a removal of what is not there is not-found, of a full directory conflict': removeFails,
+  'a rename of a missing path is not-found': renameMissing,
+  'a removal deletes a file or an empty directory': removeTakes,
+  'removing a missing path is not-found, a non-empty directory conflict': removeFails,
   'K32 paths that leave the root are refused': pathsStayInside,
   'one path may be written in several ways': pathSpellings,
 };

@@ -1,6 +1,6 @@
-// The promises that every implementation of Files keeps: the system's, the simulated one, and yours.
+// The contract of every implementation of Files: the system's, the simulated one, and yours.
 //
-// They are K30 to K34 of SPEC.md. What a loss of power leaves can only be tested on the simulated disk.
+// They are K30 to K34 of SPEC.md. The effects of a power loss can only be tested on the simulated disk.
 import { type ConformanceCase, casesFor } from './conformance-case.js';
 import { failedSyncCases, fileContentCases, fullDiskFileCases } from './files-content-cases.js';
 import {
@@ -11,7 +11,7 @@ import {
 import { fileNameCases } from './files-name-cases.js';
 import type { FilesAbilities, FilesSubject } from './files-subject.js';
 
-/** `create` is called once per case, and what it made is disposed of after it. */
+/** `create` is called once per case, and its result is disposed of afterwards. */
 export function filesSuite(
   create: () => Promise<FilesSubject & AsyncDisposable>,
   abilities: FilesAbilities = {},

@@ -1,4 +1,4 @@
-// Cases of the network suite: the ways in which a connection ends.
+// Cases of the network suite: how a connection ends.
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import type { SynclineError } from '../error.js';
@@ -8,12 +8,12 @@ import { createSeededRandom } from '../seeded-random.js';
 import { type NetworkSubject, openPair, readAll, readBytes, utf8 } from './network-pair.js';
 
 export const networkCloseCases = {
-  'K66 one direction can end while the other goes on': oneDirectionCanEnd,
-  'K66 closed says ended when both sides have ended': closedSaysEnded,
+  'K66 one direction can end while the other continues': oneDirectionCanEnd,
+  'K66 closed resolves with ended when both sides have ended': closedSaysEnded,
   'K66 what is written after end is dropped': writeAfterEndIsDropped,
   'K67 a reset is thrown to the reader': resetIsThrownToReader,
-  'K67 a reset is noticed by who does not read': resetIsNoticedWithoutReader,
-  'K67 destroy tells its own side why': destroyTellsOwnSide,
+  'K67 a reset is noticed even by a side that does not read': resetIsNoticedWithoutReader,
+  'K67 destroy reports its reason to its own side': destroyTellsOwnSide,
   'K67 destroy drops what is unsent': destroyDropsUnsent,
   'K67 destroy of an ended connection closes it': destroyAfterEndCloses,
   'K67 disposing destroys': disposingDestroys,
@@ -56,7 +56,7 @@ async function writeAfterEndIsDropped(subject: NetworkSubject): Promise<void> {
   assert.equal((await readAll(pair.server)).length, 6);
 }
 
-/** Both ends idle, nothing on the way: a reset next to bytes may look like an end. */
+/** Both ends are idle and nothing is in flight: a reset next to bytes may look like an end. */
 async function settle({ client, server }: { client: Connection; server: Connection }) {
   client.write(utf8('ping'));
   await readBytes(server, 4);
@@ -104,7 +104,7 @@ async function destroyDropsUnsent(subject: NetworkSubject): Promise<void> {
   assert.ok(arrived.length < chunk.length);
 }
 
-/** What users do in any order and at any moment must neither crash, nor hang, nor throw. */
+/** Calls in any order and at any time must not crash, hang or throw. */
 async function anyOrderIsFine(subject: NetworkSubject): Promise<void> {
   const random = createSeededRandom('any order');
   const nextTurn = () => new Promise<void>((resolve) => void subject.clock.defer(resolve));

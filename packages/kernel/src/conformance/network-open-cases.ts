@@ -1,12 +1,12 @@
-// Cases of the network suite: listening and connecting, and what prevents them.
+// Cases of the network suite: listening and connecting, and how both fail.
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import type { Connection } from '../network/network.js';
 import { type NetworkSubject, openPair, readAll, readBytes, utf8 } from './network-pair.js';
 
 export const networkOpenCases = {
-  'a connect that nobody listens to is refused': connectIsRefused,
-  'a taken port is refused, and the holder keeps it': takenPortIsRefused,
+  'a connect to a port without a listener is refused': connectIsRefused,
+  'a port in use is refused, and its holder keeps it': takenPortIsRefused,
   'a closed listener leaves its connections alone': closedListenerLeavesConnections,
   'a closed listener frees its port and accepts no more': closedListenerFreesPort,
   'a connect with a fired signal rejects': abortedConnectRejects,

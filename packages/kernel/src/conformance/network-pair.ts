@@ -1,18 +1,18 @@
-// What the cases of the network suite stand on: a listener and the two ends of one connection to it.
+// Shared by the network cases: a listener and the two ends of one connection to it.
 import assert from 'node:assert/strict';
 import type { Clock } from '../clock.js';
 import type { Connection, Listener, Network } from '../network/network.js';
 
 export interface NetworkSubject {
   readonly network: Network;
-  /** The time that the network lives in. */
+  /** The clock that the network uses. */
   readonly clock: Clock;
-  /** Where a case may listen, on ports of the network's choice. */
+  /** Where a case may listen, on ports that the network chooses. */
   readonly host: string;
   readonly highWaterBytes: number;
   /**
-   * Bytes that the way itself may hold between a writer and a reader that does not pull: buffers of the
-   * operating system on both sides, and what is read ahead.
+   * Bytes that may be buffered between a writer and a reader that does not pull: by the operating system on
+   * both sides, and by reading ahead.
    */
   readonly transitBytesMax: number;
 }
@@ -58,7 +58,7 @@ export async function readAll(connection: Connection): Promise<Uint8Array> {
   return Buffer.concat(chunks);
 }
 
-/** The first `count` bytes; what came with them is dropped, and reading stops there. */
+/** The first `count` bytes; what arrived with them is dropped, and reading stops there. */
 export async function readBytes(connection: Connection, count: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -1,4 +1,4 @@
-// What every Network keeps: TCP, TLS, the simulated one, and one that a user may write.
+// The contract of every Network: TCP, TLS, the simulated one, and yours.
 import { type ConformanceCase, casesFor } from './conformance-case.js';
 import { networkCloseCases } from './network-close-cases.js';
 import { networkOpenCases } from './network-open-cases.js';

@@ -1,4 +1,4 @@
-// Cases of the network suite: bytes that move, and bytes that must wait.
+// Cases of the network suite: transfer and backpressure.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { Connection } from '../network/network.js';
@@ -17,14 +17,14 @@ const MIB = 1024 * 1024;
 
 export const networkTransferCases = {
   'K65 bytes arrive in both directions': bytesArriveInBothDirections,
-  'K65 16 MiB cut at random arrive whole and in order': largeTransferArrivesWhole,
+  'K65 16 MiB split at random arrive completely and in order': largeTransferArrivesWhole,
   'K65 many connections do not mix their bytes': connectionsDoNotMix,
-  'both ends know their own and the other address': endsKnowAddresses,
+  'both ends know their own and the remote address': endsKnowAddresses,
   'K66 end sends what is unsent': endSendsWhatIsUnsent,
   'K63 a reader that does not pull stops the writer': stalledReaderStopsWriter,
-  'K63 a stopped writer goes on when the reader pulls': stoppedWriterGoesOn,
-  'K65 chunks that are handed over are the same': handedChunksAreTheSame,
-  'K63 who is handed chunks can stop the writer, too': handedReaderStopsWriter,
+  'K63 a stopped writer continues when the reader pulls': stoppedWriterGoesOn,
+  'K65 chunks arrive unchanged in a handler': handedChunksAreTheSame,
+  'K63 a handler can stop the writer, too': handedReaderStopsWriter,
   'leaving the loop early leaves the connection open': leavingLoopKeepsConnection,
   'a connection has one reader': connectionHasOneReader,
 } as const;
@@ -69,19 +69,21 @@ async function connectionsDoNotMix({ network, host }: NetworkSubject): Promise<v
   await using listener = await network.listen({ host, port: 0 }, (connection) => {
     void echo(connection);
   });
-  const talk = async (_: unknown, index: number) => {
-    await using connection = await network.connect(listener.address);
+  const opened: Connection[] = [];
+  while (opened.length < 50) opened.push(await network.connect(listener.address));
+  const talk = async (client: Connection, index: number) => {
+    await using connection = client;
     const said = `connection ${index} `.repeat(1_000);
     connection.write(utf8(said));
     connection.end();
     assert.equal(text(await readAll(connection)), said);
   };
-  await Promise.all(Array.from({ length: 50 }, talk));
+  await Promise.all(opened.map(talk));
 }
 
 async function endsKnowAddresses(subject: NetworkSubject): Promise<void> {
   await using pair = await openPair(subject);
-  assert.ok(pair.listener.address.port > 0, 'port 0 is replaced by the one that was chosen');
+  assert.ok(pair.listener.address.port > 0, 'port 0 is replaced by the chosen port');
   assert.deepEqual(pair.client.remote, pair.listener.address);
   assert.deepEqual(pair.server.local, pair.listener.address);
   assert.deepEqual(pair.server.remote, pair.client.local);
@@ -90,7 +92,7 @@ async function endsKnowAddresses(subject: NetworkSubject): Promise<void> {
 async function endSendsWhatIsUnsent(subject: NetworkSubject): Promise<void> {
   await using pair = await openPair(subject);
   const chunk = new Uint8Array(MIB).fill(7);
-  for (let count = 0; count < 4; count += 1) pair.client.write(chunk); // against its advice
+  for (let count = 0; count < 4; count += 1) pair.client.write(chunk); // although it should wait
   pair.client.end();
   const received = await readAll(pair.server);
   assert.equal(received.length, 4 * MIB);

@@ -1,4 +1,4 @@
-// What every Random keeps. The bounds are so wide that a sound source fails less than once in 10^12 runs.
+// The contract of every Random. The bounds are so wide that a sound source fails less than once in 10^12 runs.
 import assert from 'node:assert/strict';
 import { type Random, randomBelow } from '../random.js';
 import { casesFor } from './conformance-case.js';
@@ -12,11 +12,11 @@ export interface RandomSubject {
 /** `create` is called once per case. */
 export function randomSuite(create: () => Promise<RandomSubject & AsyncDisposable>) {
   return casesFor(create, {
-    'K62 u32 gives whole numbers below 2^32': u32IsInRange,
+    'K62 u32 returns integers below 2^32': u32IsInRange,
     'each bit of u32 is set about half of the time': u32BitsAreEven,
-    'K62 float gives numbers from 0 to below 1': floatIsInRange,
+    'K62 float returns numbers from 0 to below 1': floatIsInRange,
     'float uses 53 bits': floatUses53Bits,
-    'K62 bytes gives as many bytes as asked': bytesHaveLength,
+    'K62 bytes returns the requested number of bytes': bytesHaveLength,
     'bytes differ from call to call': bytesDiffer,
     'K62 two streams differ': streamsDiffer,
     'randomBelow stays below its bound and reaches each value': belowReachesEachValue,

@@ -1,4 +1,4 @@
-// Whose bytes they are: a store keeps nothing of what it is given, and what it hands out it leaves alone.
+// Who owns the bytes: a store keeps no reference to its arguments, and never changes what it has returned.
 //
 // K13  Keys, values and batches may be reused once their `write` has settled. Bytes read stay as they are.
 import assert from 'node:assert/strict';
@@ -15,7 +15,7 @@ export const bytesCases = {
   'all byte values are kept': allByteValues,
 };
 
-/** Others are in flight meanwhile, and a large one, which is handed on in slices. */
+/** Other writes are in flight at the same time, one of them large, which is passed on in slices. */
 async function reuseAfterWrite({ storage }: StorageSubject): Promise<void> {
   const large = new StorageBatch();
   for (let index = 0; index < 3_000; index += 1) large.put(bytes(`large-${index}`), bytes('1'));

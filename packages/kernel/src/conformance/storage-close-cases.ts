@@ -7,10 +7,10 @@ import type { StorageSubject } from './storage-subject.js';
 export const closeCases = {
   'an open store is healthy and readable': healthyWhenOpen,
   'a closed store refuses everything as closed': closedRefuses,
-  'a store may be closed twice, also at the same time': closeTwice,
+  'a store may be closed twice, even at the same time': closeTwice,
   'closing waits for writes in flight': closeWaitsForWrites,
-  'a write that comes after the call of close is refused': writeAfterClose,
-  'closing ends what was left open': closeEndsReaders,
+  'a write after the call of close is refused': writeAfterClose,
+  'closing also closes open snapshots and ranges': closeEndsReaders,
 };
 
 async function healthyWhenOpen({ storage }: StorageSubject): Promise<void> {

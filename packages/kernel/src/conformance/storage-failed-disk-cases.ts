@@ -1,4 +1,4 @@
-// A disk that fails: the first error is final, and the store says so.
+// A disk that fails: the first error is final, and the store reports it.
 //
 // K17  A write whose sync fails is `storage-failed` with an unknown outcome. Later writes are not tried.
 import assert from 'node:assert/strict';
@@ -7,9 +7,9 @@ import type { StorageSubject } from './storage-subject.js';
 
 export const failedDiskCases = {
   'K17 a write whose sync fails is storage-failed, its outcome unknown': writeFails,
-  'K17 after that no write is tried, and reads go on': laterWritesAreRefused,
-  'K14 K17 writes queued behind a failed one are not applied': queuedAreNotApplied,
-  'K17 securing fails as a write does, and so does what is queued behind it': securingFails,
+  'K17 after that no write is attempted, and reads continue': laterWritesAreRefused,
+  'K14 K17 writes queued after a failed one are not applied': queuedAreNotApplied,
+  'K17 securing fails like a write, and so do writes queued after it': securingFails,
 };
 
 const FAILED = { code: 'storage-failed', outcome: 'unknown', retryable: false };

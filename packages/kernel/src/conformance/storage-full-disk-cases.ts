@@ -1,7 +1,7 @@
-// A full disk: writes are refused, reads go on, and writing resumes when there is room.
+// A full disk: writes are refused, reads continue, and writing resumes when there is space.
 //
-// K14  When a write fails, those queued behind it fail too and are not applied.
-// K16  A write that finds no room is `storage-full` and not applied. Nothing acknowledged is lost by it.
+// K14  When a write fails, those queued after it fail too and are not applied.
+// K16  A write that finds the disk full is `storage-full` and not applied. Nothing acknowledged is lost.
 import assert from 'node:assert/strict';
 import type { Storage } from '../storage/storage.js';
 import { StorageBatch } from '../storage/storage-batch.js';
@@ -10,11 +10,11 @@ import type { StorageSubject } from './storage-subject.js';
 
 export const fullDiskCases = {
   'K16 a write on a full disk is storage-full and not applied': writeIsRefused,
-  'K16 reads go on while the disk is full': readsGoOn,
-  'K16 writing resumes when there is room': writingResumes,
-  'K14 K16 writes queued behind a refused one are refused too': queuedAreRefused,
-  'K16 securing a full store loses nothing, and succeeds when there is room': securingResumes,
-  'K16 a snapshot from before shows its moment or says that it is gone': snapshotFromBefore,
+  'K16 reads continue while the disk is full': readsGoOn,
+  'K16 writing resumes when there is space': writingResumes,
+  'K14 K16 writes queued after a refused one are refused too': queuedAreRefused,
+  'K16 securing a full store loses nothing, and succeeds when there is space': securingResumes,
+  'K16 an older snapshot still shows its moment or reports that it is gone': snapshotFromBefore,
 };
 
 const REFUSED = { code: 'storage-full', outcome: 'not-applied', retryable: true };
@@ -88,7 +88,7 @@ async function snapshotFromBefore(subject: StorageSubject): Promise<void> {
   }
 }
 
-/** On a full disk it may succeed: what was written before has its room. */
+/** On a full disk it may succeed: earlier writes already have their space. */
 async function securingResumes(subject: StorageSubject): Promise<void> {
   const { storage } = subject;
   await put(storage, { before: '1' });

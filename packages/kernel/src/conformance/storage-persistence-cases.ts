@@ -1,4 +1,4 @@
-// Persistence: what was written is there after the store was closed and opened again.
+// Persistence: writes survive closing and reopening the store.
 import assert from 'node:assert/strict';
 import type { Storage } from '../storage/storage.js';
 import { StorageBatch } from '../storage/storage-batch.js';
@@ -14,9 +14,9 @@ import {
 import type { StorageSubject } from './storage-subject.js';
 
 export const persistenceCases = {
-  'writes of both durabilities are there after a reopening': writesAreThere,
-  'K14 writes that were queued when close was called are there': queuedWritesAreThere,
-  'what was secured is there, and changed by nothing': securedWritesAreThere,
+  'writes of both durabilities survive a reopen': writesAreThere,
+  'K14 writes queued when close was called survive': queuedWritesAreThere,
+  'secured writes survive unchanged': securedWritesAreThere,
   'a store may be reopened many times': manyReopenings,
 };
 
@@ -42,7 +42,7 @@ async function queuedWritesAreThere(subject: StorageSubject): Promise<void> {
   await again.close();
 }
 
-/** Also under keys of which a store might think that nobody has them. */
+/** Includes keys that a store might use for itself. */
 async function securedWritesAreThere(subject: StorageSubject): Promise<void> {
   const { storage } = subject;
   const highKeys = [15, 16, 17, 18].map((length) => new Uint8Array(length).fill(0xff));

@@ -10,16 +10,16 @@ import type { StorageSubject } from './storage-subject.js';
 
 export const rangeCases = {
   'K10 keys are ordered by unsigned bytes, shorter first': unsignedOrder,
-  'K10 a range holds its first bound and not its last, in both directions': bounds,
-  'K10 a range whose bounds leave nothing is empty': emptyRanges,
-  'a limit cuts a range at 0, 1 and n, in both directions': limits,
-  'a limit that is no whole number from 0 up is refused': badLimits,
+  'K10 a range includes its first bound and excludes its last, in both directions': bounds,
+  'K10 a range whose bounds exclude everything is empty': emptyRanges,
+  'a limit ends a range at 0, 1 and n, in both directions': limits,
+  'a limit that is not a non-negative integer is refused': badLimits,
   'a range over many entries is complete, in both directions': manyEntries,
   'batches hold a bounded number of entries': batchesAreBounded,
   'batches of large values are bounded by bytes': batchesAreBoundedByBytes,
   'leaving a range early frees it': leaveEarly,
-  'ranges may be read side by side, and each more than once': sideBySide,
-  'bounds may be reused once the range was asked for': boundsAreCopied,
+  'ranges may be read concurrently, and each more than once': sideBySide,
+  'bounds may be reused once the range was requested': boundsAreCopied,
   'a range whose signal has fired does not start': abortedBefore,
   'a range ends when its signal fires': abortedWithin,
 };

@@ -1,4 +1,4 @@
-// Short ways to write and read small samples, for the cases of the storage suite.
+// Short helpers to write and read samples, for the cases of the storage suite.
 import type { RangeOptions, Storage, StorageReads } from '../storage/storage.js';
 import { StorageBatch } from '../storage/storage-batch.js';
 

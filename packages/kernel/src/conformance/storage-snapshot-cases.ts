@@ -1,4 +1,4 @@
-// Snapshots and ranges show one moment, whatever is written meanwhile.
+// Snapshots and ranges show one moment, whatever is written in the meantime.
 //
 // K12  A snapshot shows the moment it was taken, a range the moment its iteration started.
 import assert from 'node:assert/strict';
@@ -19,11 +19,11 @@ import type { StorageSubject } from './storage-subject.js';
 
 export const snapshotCases = {
   'K12 a snapshot does not see later writes': snapshotIsFixed,
-  'K12 snapshots of different moments stand side by side': manyMoments,
+  'K12 snapshots of different moments can be open together': manyMoments,
   'K12 a range of a snapshot shows its moment': rangeOfSnapshot,
   'K12 a range shows the moment its iteration started': rangeIsFixedAtStart,
   'K12 a range does not see writes between its batches': rangeUnderWrites,
-  'a closed snapshot says so, and may be closed again': closedSnapshot,
+  'a closed snapshot fails with closed, and may be closed again': closedSnapshot,
   'closing a snapshot ends its ranges': closeEndsRanges,
 };
 

@@ -1,4 +1,4 @@
-// What the storage suite is given: a store, and what can be done to it from outside.
+// The subject of the storage suite: a store, and what can happen to it from outside.
 import type { Storage } from '../storage/storage.js';
 
 export interface StorageSubject {
@@ -6,7 +6,7 @@ export interface StorageSubject {
   readonly storage: Storage;
   /** Opens the store again after it was closed. Needed for `isPersistent`. */
   reopen?(): Promise<Storage>;
-  /** Makes writes of 64 KiB fail for want of room. Needed for `canFillDisk`. */
+  /** Makes writes of 64 KiB fail for lack of space. Needed for `canFillDisk`. */
   fillDisk?(): Promise<void>;
   freeDisk?(): Promise<void>;
   /** From now on every sync fails. Needed for `canBreakDisk`. */
@@ -14,7 +14,7 @@ export interface StorageSubject {
 }
 
 export interface StorageAbilities {
-  /** What was written is there after a close and a reopening. */
+  /** Writes survive closing and reopening. */
   readonly isPersistent: boolean;
   readonly canFillDisk: boolean;
   /** Default false: few can break a real disk. */

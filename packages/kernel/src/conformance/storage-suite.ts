@@ -1,4 +1,4 @@
-// What every Storage keeps: memory, LevelDB, the simulated disk, and yours.
+// The contract of every Storage: memory, LevelDB, the simulated disk, and yours.
 //
 // The promises are K10 to K17 of SPEC.md, one file per group. Cases wait on nothing but the store
 // itself, so that a simulation can run them at its own pace.
@@ -13,7 +13,7 @@ import { snapshotCases } from './storage-snapshot-cases.js';
 import type { StorageAbilities, StorageSubject } from './storage-subject.js';
 import { writeCases } from './storage-write-cases.js';
 
-/** `create` is called once per case, and what it made is disposed of after it. */
+/** `create` is called once per case, and its result is disposed of afterwards. */
 export function storageSuite(
   create: () => Promise<StorageSubject & AsyncDisposable>,
   abilities: StorageAbilities,

@@ -1,6 +1,6 @@
 // Writing: what a batch does, and in which order writes take effect.
 //
-// K11  A batch is applied whole or not at all, its operations in their order.
+// K11  A batch is applied completely or not at all, its operations in order.
 // K14  Writes take effect in the order of their calls.
 import assert from 'node:assert/strict';
 import { StorageBatch } from '../storage/storage-batch.js';
@@ -8,11 +8,11 @@ import { BUFFERED, batchOf, bytes, entriesOf, put, SYNCED, valueAt } from './sto
 import type { StorageSubject } from './storage-subject.js';
 
 export const writeCases = {
-  'a put is read, a second one replaces it, a delete removes it': putReplaceDelete,
+  'a put can be read, a second one replaces it, a delete removes it': putReplaceDelete,
   'an unknown key has no value': unknownKey,
   'the empty key and the empty value are kept': emptyKeyAndValue,
   'an empty batch changes nothing': emptyBatch,
-  'K11 the operations of a batch apply in their order': orderInsideBatch,
+  'K11 the operations of a batch are applied in order': orderInsideBatch,
   'K11 a batch is never seen in part': batchIsSeenWhole,
   'K14 writes called at once apply in the order of their calls': writesInCallOrder,
   'K14 writes of both durabilities keep one order': bothDurabilitiesInOrder,

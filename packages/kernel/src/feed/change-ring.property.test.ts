@@ -29,7 +29,7 @@ const changes = fc
   });
 
 describe('the ring of the newest changes', () => {
-  test('K24 it holds all above compactedTo and the latest above coalescedTo within its bounds, and pages as a plain list does', () => {
+  test('K24 it holds every change above compactedTo and the latest above coalescedTo within its bounds, and pages like a plain list', () => {
     fc.assert(
       fc.property(
         changes,
@@ -96,7 +96,7 @@ describe('the ring of the newest changes', () => {
     );
   });
 
-  test('K24 it stays small when much has passed through it', () => {
+  test('K24 it stays small after many changes have passed through it', () => {
     const ring = new ChangeRing<Change>({ changesMax: 10, bytesMax: 1e9, bytesOf: () => 1 }, 0);
     for (let revision = 1; revision <= 5_000; revision += 1) {
       ring.push({ revision, key: `k${revision}`, bytes: 1 });
@@ -108,7 +108,7 @@ describe('the ring of the newest changes', () => {
     );
   });
 
-  test('K24 a key that is written seldom stays as long as there is room among the older ones', () => {
+  test('K24 a rarely written key stays as long as there is room among the older changes', () => {
     const ring = new ChangeRing<Change>({ changesMax: 4, bytesMax: 1e9, bytesOf: () => 1 }, 0);
     ring.push({ revision: 1, key: 'seldom', bytes: 1 });
     for (let revision = 2; revision <= 1_000; revision += 1) {

@@ -1,13 +1,13 @@
-// The newest changes in memory, for readers who are behind: they need no view of the store.
+// The newest changes in memory, so that readers that are behind need no view of the store.
 //
-// A reader names the revision that it has and gets what is above it, a page at a time, without holding
-// anything in between; what has left the ring meanwhile it reads from the store.
+// A reader passes the revision that it has and gets the changes above it, a page at a time, without holding anything
+// in between. It reads changes that have left the ring in the meantime from the store.
 //
 //   ── older: the latest of each key ──┬── newest: every change ──▶ push
 //   coalescedTo                        compactedTo
 //
-// A reader that wants the latest of each key alone is served further back: where many write few keys, it never
-// reads the store, however far it is behind. That is when a server has the least time to spare.
+// A reader that only wants the latest change of each key is served further back: with many writes to few keys it
+// never reads the store, however far behind it is. Such load is when a server has the least time to spare.
 //
 // K24  It holds at most `changesMax` newest and as many older changes, `bytesMax` bytes of both, every change above
 //      `compactedTo`, and the latest of each key above `coalescedTo`.
@@ -22,7 +22,7 @@ export interface ChangeRingOptions<C> {
 
 export interface RingPage<C> {
   readonly changes: readonly C[];
-  /** All that is wanted up to here is in the page. */
+  /** Everything wanted up to this revision is in the page. */
   readonly through: number;
 }
 
@@ -38,25 +38,25 @@ export class ChangeRing<C extends FeedChange> {
   readonly #newest = new RingEntries<C>();
   readonly #older = new RingEntries<C>();
   readonly #latest = new Map<string, RingEntry<C>>();
-  /** Older ones that were replaced since, and not swept out yet. */
+  /** Older changes that were replaced since, and not yet swept out. */
   #deadCount = 0;
   #bytes = 0;
   #compactedTo: number;
   #coalescedTo: number;
 
-  /** Empty: it knows nothing up to `revision`. */
+  /** Empty: it holds nothing up to `revision`. */
   constructor(options: ChangeRingOptions<C>, revision: number) {
     this.#options = options;
     this.#compactedTo = revision;
     this.#coalescedTo = revision;
   }
 
-  /** Of what was at or below, at most the latest of each key is there. */
+  /** At or below this revision, at most the latest change of each key is held. */
   get compactedTo(): number {
     return this.#compactedTo;
   }
 
-  /** What was at or below has left. */
+  /** Changes at or below this revision have left. */
   get coalescedTo(): number {
     return this.#coalescedTo;
   }
@@ -82,15 +82,22 @@ export class ChangeRing<C extends FeedChange> {
     }
   }
 
-  /** Whether `page` may be asked for what is above `after`, if what is up to `coalesceTo` is coalesced. */
+  /** Forgets everything: readers that are behind read the store. */
+  clear(): void {
+    while (this.#newest.length > 0) this.#ageOldest();
+    while (this.#older.length > 0) this.#dropOldest();
+    this.#coalescedTo = this.#compactedTo;
+  }
+
+  /** Whether `page` can serve the changes above `after`, if those up to `coalesceTo` are coalesced. */
   has(after: number, coalesceTo: number): boolean {
     if (after >= this.#compactedTo) return true;
     return after >= this.#coalescedTo && coalesceTo >= this.#compactedTo;
   }
 
   /**
-   * Up to `countMax` wanted changes above `after`, and one at least, but not more than `bytesMax`. Of those up to
-   * `coalesceTo` only what is the latest of its key.
+   * Up to `countMax` wanted changes above `after`, and one at least, but not more than `bytesMax`. Of those up
+   * to `coalesceTo`, only the latest of each key.
    */
   page(after: number, wanted: WantedPage<C>): RingPage<C> {
     const { countMax, bytesMax, coalesceTo, isInScope } = wanted;
@@ -136,12 +143,12 @@ export class ChangeRing<C extends FeedChange> {
 
   #replace(entry: RingEntry<C>): void {
     entry.isReplaced = true;
-    if (entry.revision > this.#compactedTo) return; // who wants every change wants it still
+    if (entry.revision > this.#compactedTo) return; // a reader of every change still wants it
     this.#forget(entry);
     this.#deadCount += 1;
   }
 
-  /** The oldest of the newest is held on only if it is the latest of its key. */
+  /** The oldest of the newest changes is kept only if it is the latest of its key. */
   #ageOldest(): void {
     const oldest = this.#newest.shift();
     if (oldest === undefined) return;

@@ -1,7 +1,7 @@
-// Checks what one subscriber saw against everything that was committed. A stream is what was seen from
-// one subscription, or from several that resumed each other, one part after the other.
+// Compares what one subscriber saw with everything that was committed. A stream is what was seen by one subscription,
+// or by several that resumed each other, one part after another.
 //
-// It knows nothing of how a feed works: it reads events and the history, and says what is wrong.
+// It knows nothing about how a feed works: it compares the events with the history and reports what is wrong.
 import type { FeedChange, FeedEvent } from './feed-event.js';
 
 /** Where a stream stands after some of its events. */
@@ -13,8 +13,8 @@ interface Position {
 }
 
 /**
- * `history` is every committed change in scope, in order; `parts` are the events of each subscription.
- * Returns what is wrong, in words; nothing when all is well.
+ * `history` is every committed change in scope, in order; `parts` are the events of each subscription. Returns a
+ * description of each problem; nothing if all is well.
  */
 export function checkFeedStream<C extends FeedChange>(
   history: readonly C[],
@@ -37,7 +37,7 @@ export function checkFeedStream<C extends FeedChange>(
   return problems;
 }
 
-/** After the last event: what a subscriber that drained everything must know. */
+/** After the last event: the state that a subscriber must have once it has drained everything. */
 export function checkFeedComplete<C extends FeedChange>(
   history: readonly C[],
   parts: readonly (readonly FeedEvent<C>[])[],
@@ -106,7 +106,7 @@ function notThrough<C extends FeedChange>(
   position: Position,
   revision: number,
 ): string | undefined {
-  if (revision < position.revision) return `${revision} is said after ${position.revision}`;
+  if (revision < position.revision) return `${revision} came after ${position.revision}`;
   return hole(history, position, revision + 1);
 }
 

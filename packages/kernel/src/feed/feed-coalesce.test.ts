@@ -57,7 +57,7 @@ async function openLive({ commit, subscribe }: ReturnType<typeof createFeed>, sc
 
 const RINGS = { 'the ring': { changesMax: 1_000 }, 'the store': { changesMax: 0 } };
 
-describe('who coalesces', () => {
+describe('a subscriber that coalesces', () => {
   test('K24 needs no view, however far behind, while the latest of each key is in memory', async () => {
     const feed = createFeed({ ring: { changesMax: 10 } });
     const stream = await openLive(feed, 'abc');
@@ -72,7 +72,7 @@ describe('who coalesces', () => {
   });
 
   test.each(Object.entries(RINGS))(
-    'K22 K23 and is always slower than the writer stays near it, reading %s',
+    'K22 K23 and is always slower than the writer stays close to it, reading %s',
     async (_, ring) => {
       const feed = createFeed({ ring });
       const stream = await openLive(feed, 'abc');
@@ -83,7 +83,7 @@ describe('who coalesces', () => {
         feed.commit('abcabc');
         if (value?.kind === 'gap') gaps += 1;
         if (value?.kind !== 'change') continue;
-        // Two keys more and a gap may lie between it and the newest.
+        // With two more keys, a gap may lie between it and the newest.
         expect(feed.store.revision() - value.change.revision).toBeLessThanOrEqual(7 * 6);
       }
       expect(gaps).toBeGreaterThan(10);
@@ -131,7 +131,7 @@ describe('who coalesces', () => {
     expect(await take(far, 6)).toEqual(['synced', 'gap overflow', 'c6', 'a7', 'b8', 'live']);
   });
 
-  test('K22 and replays slowly gets the latest of what happened meanwhile', async () => {
+  test('K22 and replays slowly gets the latest of what happened in the meantime', async () => {
     const feed = createFeed({ ring: { changesMax: 1_000 } });
     feed.commit('ab');
     const stream = feed.subscribe('abc');

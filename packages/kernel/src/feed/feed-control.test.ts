@@ -49,7 +49,7 @@ async function kinds(stream: AsyncIterator<FeedEvent<Change>>, count: number): P
   return seen;
 }
 
-describe('who is behind', () => {
+describe('a subscriber that is behind', () => {
   test('K24 reads the ring and opens no view while the ring has what it needs', async () => {
     const { store, feed, commit } = createFeed({ ring: { changesMax: 10 } });
     commit('a', 'b', 'a');
@@ -62,7 +62,7 @@ describe('who is behind', () => {
     expect(store.viewsCount).toBe(1);
   });
 
-  test('K22 gets the latest of each key and no gap where history is the latest alone', async () => {
+  test('K22 gets the latest of each key and no gap if the history is only the latest', async () => {
     const { store, feed, commit } = createFeed({ history: 'latest' });
     commit('a', 'b', 'a', 'a');
     store.compact(0);
@@ -70,7 +70,7 @@ describe('who is behind', () => {
     expect(await kinds(stream, 4)).toEqual(['synced', 'change', 'change', 'live']);
   });
 
-  test('K20 goes on with a replay where it was cut', async () => {
+  test('K20 continues a replay where it was interrupted', async () => {
     const { feed, commit } = createFeed();
     commit('a', 'b', 'c', 'd', 'b');
     const first = feed.subscribe({ scope: undefined });
@@ -85,7 +85,7 @@ describe('who is behind', () => {
   });
 });
 
-describe('what a feed says besides changes', () => {
+describe('what a feed sends besides changes', () => {
   test('stale and live, a reset, and that it was all deleted', async () => {
     const { feed, commit } = createFeed();
     commit('a');
@@ -100,6 +100,35 @@ describe('what a feed says besides changes', () => {
     feed.endDeleted();
     expect(await kinds(stream, 2)).toEqual(['gap deleted', 'end']);
     expect(feed.subscribersCount).toBe(0);
+  });
+
+  test('K22 only the missing changes, when the store moves ahead of what was published', async () => {
+    const { store, feed, commit } = createFeed();
+    commit('a');
+    const live = feed.subscribe({ scope: undefined });
+    const stream = live[Symbol.asyncIterator]();
+    expect(await kinds(stream, 2)).toEqual(['snapshot', 'synced']);
+    const replaying = feed.subscribe({ scope: undefined })[Symbol.asyncIterator]();
+    const fresh = feed.subscribe({ scope: undefined });
+    await kinds(replaying, 1);
+    store.commit({ key: 'b', revision: 2 });
+    store.commit({ key: 'b', revision: 3 });
+    feed.skipAhead();
+    expect(await kinds(stream, 2)).toEqual(['change', 'change']);
+    expect(live.position).toEqual({ revision: 3, isReplaying: false });
+    expect(await kinds(replaying, 2)).toEqual(['snapshot', 'synced']);
+    expect(await kinds(fresh[Symbol.asyncIterator](), 3)).toEqual([
+      'snapshot',
+      'snapshot',
+      'synced',
+    ]);
+    store.commit({ key: 'a', revision: 4 });
+    store.commit({ key: 'a', revision: 5 });
+    store.compact(0);
+    feed.skipAhead();
+    expect(await kinds(stream, 3)).toEqual(['gap compacted', 'change', 'live']);
+    commit('b');
+    expect(await kinds(stream, 1)).toEqual(['change']);
   });
 
   test('why it failed', async () => {
@@ -121,7 +150,7 @@ describe('what a feed says besides changes', () => {
     expect(feed.subscribersCount).toBe(0);
   });
 
-  test('K23 a pull at a time: a second one while one waits is a mistake', async () => {
+  test('K23 one pull at a time: a second one while one waits is an error', async () => {
     const { feed } = createFeed();
     const stream = feed.subscribe({ scope: undefined })[Symbol.asyncIterator]();
     await stream.next();

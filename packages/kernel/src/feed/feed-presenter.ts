@@ -1,9 +1,9 @@
-// How one subscriber sees what happens. A slice with events of its own gives its own presenter; what it
-// returns for a change may be one object for all subscribers, so that a change costs each of them a pointer.
+// How one subscriber sees events. A slice with its own events provides its own presenter; what it returns for a
+// change may be one object shared by all subscribers, so that a change costs each of them a pointer.
 import { SynclineError } from '../error.js';
 import type { FeedChange, FeedEvent, FeedGap, FeedPosition, FeedStale } from './feed-event.js';
 
-/** Each event is asked for when it is handed out, in order. */
+/** Called for each event when it is delivered, in order. */
 export interface FeedPresenter<C extends FeedChange, E> {
   snapshot(change: C): E;
   synced(revision: number, resumed: boolean): E;
@@ -17,10 +17,10 @@ export interface FeedPresenter<C extends FeedChange, E> {
   failure(error: SynclineError, position: FeedPosition | undefined): SynclineError;
   /** The first pull. */
   onOpen(): void;
-  /** Changes are handed out from the buffer; this is the oldest of the batch. */
+  /** Changes are delivered from the buffer; this is the oldest of the batch. */
   onLive(oldest: C): void;
-  /** The buffer was full. */
-  onDrop(): void;
+  /** The buffer was full, or the subscription was closed with changes in it; they are dropped. */
+  onDrop(reason: 'full' | 'closed'): void;
   /** Called once, whatever the reason. */
   onEnd(): void;
 }

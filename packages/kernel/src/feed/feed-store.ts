@@ -1,23 +1,23 @@
-// What a feed needs of the store behind it: one consistent view at a time.
+// What a feed needs from its store: one consistent view at a time.
 import type { FeedChange } from './feed-event.js';
 
 /**
- * One moment of the store, fixed when it was made. Both reads ascend by revision, end at `revision`,
- * hold only what is in scope, and come in pages that the store bounds. A view that was lost because the
- * store was reopened throws `unavailable`; the feed then goes on with another one.
+ * A view of one moment of the store, fixed when it is created. Both reads ascend by revision, end at `revision`,
+ * contain only what is in scope, and come in pages whose size the store limits. A view that was lost because the
+ * store was reopened throws `unavailable`; the feed then continues with a new one.
  */
 export interface FeedView<C extends FeedChange> {
-  /** The last committed change that this view holds: the boundary between replay and live. */
+  /** The last committed change in this view: the boundary between replay and live. */
   readonly revision: number;
   /** Changes up to here may be missing from `changes`, never from `latest`. */
   readonly compactedTo: number;
   /** The latest change of each key, of those above `after`. */
   latest(after: number): AsyncIterable<readonly C[]>;
-  /** Every change above `after`, which is at least `compactedTo`. Not asked of history `latest`. */
+  /** Every change above `after`, which is at least `compactedTo`. Not called for history `latest`. */
   changes(after: number): AsyncIterable<readonly C[]>;
   /**
-   * Takes what is to be called while others wait for the room that this view takes; it says whether the view
-   * is let go. A store that bounds nothing leaves it out.
+   * Registers a callback for when others wait for the resources that this view holds; it returns whether the view is
+   * released. A store without such a limit leaves it out.
    */
   onWanted?(letGo: () => boolean): void;
   close(): void;
@@ -34,7 +34,7 @@ export interface FeedStore<C extends FeedChange, Scope = void> {
    */
   reach?(revision: number, signal: AbortSignal): Promise<void>;
   isInScope(scope: Scope, change: C): boolean;
-  /** Only scopes that share a topic with a change are asked about it. They share at most one. */
+  /** Only scopes that share a topic with a change are checked for it. They share at most one. */
   topicsOfScope(scope: Scope): readonly string[];
   topicsOfChange(change: C): readonly string[];
   /** What a change counts towards a subscriber's buffer. */

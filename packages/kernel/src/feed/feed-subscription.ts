@@ -4,13 +4,13 @@
 //                      ▲            │
 //                      └────────────┘  the buffer was full: it is dropped, the position is kept
 //
-// Only a live subscriber is buffered for. While it replays or catches up it reads the store, which has
+// Changes are buffered only for a live subscriber. While it replays or catches up it reads the store, which has
 // everything, so a slow or stalled subscriber costs one position.
 //
-// K20  Revisions rise strictly within the replay and after it; none comes twice, also over a resume.
+// K20  Revisions strictly increase within the replay and after it; none is delivered twice, even across a resume.
 // K21  `synced` comes exactly once per replay, at the revision of the view that ended it.
-// K22  Every committed change in scope comes, or a `gap` covers it.
-// K23  The buffer never passes its bounds, and publishing never waits for a subscriber.
+// K22  Every committed change in scope is delivered, or a `gap` covers it.
+// K23  The buffer never exceeds its bounds, and publishing never waits for a subscriber.
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
 import { kernelLimits } from '../limits.js';
@@ -21,7 +21,7 @@ import type { LiveBuffer } from './live-buffer.js';
 import type { ReadPiece, ReadStart, StoreReader } from './store-reader.js';
 import { StoreStream } from './store-stream.js';
 
-/** What a subscription needs of its feed. */
+/** What a subscription needs from its feed. */
 export interface FeedSubscriptionDeps<C extends FeedChange, E> {
   readonly clock: Clock;
   readonly presenter: FeedPresenter<C, E>;
@@ -29,7 +29,7 @@ export interface FeedSubscriptionDeps<C extends FeedChange, E> {
   createReader(turnLive: (revision: number, owesLive: boolean) => void): StoreReader<C>;
   publishedRevision(): number;
   isInScope(change: C): boolean;
-  /** Changes are to be offered from now on, or no longer. */
+  /** Starts or stops offering changes. */
   onLive(): void;
   onDeaf(): void;
   /** The subscription has ended and takes nothing more. */
@@ -43,12 +43,12 @@ export interface FeedSubscriptionOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/** How it ends once what was published is handed out. */
+/** How it ends once all published changes are delivered. */
 type Ending =
   | { readonly kind: 'deleted' }
   | { readonly kind: 'failed'; readonly error: SynclineError };
 
-/** Someone asks for the next batch. */
+/** A reader is waiting for the next batch. */
 interface Pull<E> {
   readonly countMax: number;
   resolve(batch: readonly E[] | undefined): void;
@@ -87,7 +87,7 @@ export class FeedSubscription<C extends FeedChange, E>
     options.signal?.addEventListener('abort', this.#closeOnAbort);
   }
 
-  /** Where to resume behind the last event that was handed out. Undefined before the first. */
+  /** Where to resume after the last event that was delivered. Undefined before the first. */
   get position(): FeedPosition | undefined {
     return this.#position;
   }
@@ -105,18 +105,18 @@ export class FeedSubscription<C extends FeedChange, E>
     return this.#iterate(max, (batch) => batch);
   }
 
-  /** Takes what was committed. Called by the feed between `onLive` and `onDeaf`, in order of revisions. */
+  /** Takes committed changes. Called by the feed between `onLive` and `onDeaf`, in order of revisions. */
   offer(change: C): void {
     const { buffer, presenter } = this.#deps;
     if (!this.#deps.isInScope(change)) return;
     if (buffer.offer(change, this.#waiting !== undefined) === 'full') {
       this.#deps.onDeaf();
-      presenter.onDrop();
+      presenter.onDrop('full');
     }
     this.#wake();
   }
 
-  /** The store is out of reach. */
+  /** The store is unreachable. */
   markStale(stale: FeedStale): void {
     this.#stale = stale;
     this.#wake();
@@ -140,7 +140,27 @@ export class FeedSubscription<C extends FeedChange, E>
     this.#wake();
   }
 
-  /** Hands out what was published, then a last event or an error. Who still reads the store stops there. */
+  /** The store has changes that were not published: it is read from the last event that was delivered. */
+  readAgain(): void {
+    const { buffer } = this.#deps;
+    if (this.#isEnded || this.#ending || buffer.hasFailed) return;
+    this.#owesLive ||= !buffer.isServing && this.#position?.isReplaying === false;
+    this.#store.leave();
+    buffer.stop();
+    this.#deps.onDeaf();
+    if (this.#position) {
+      const { revision: after, isReplaying } = this.#position;
+      this.#start = isReplaying
+        ? { kind: 'replay', after }
+        : { kind: 'catch-up', after, coalesces: this.#options.isCoalescing };
+    }
+    this.#wake();
+  }
+
+  /**
+   * Delivers what was published, then a last event or an error. A subscriber that is still reading the store stops
+   * there.
+   */
   endWith(ending: Ending): void {
     if (this.#isEnded || this.#ending) return;
     this.#ending = ending;
@@ -154,6 +174,7 @@ export class FeedSubscription<C extends FeedChange, E>
   close(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    if (!this.#deps.buffer.isEmpty) this.#deps.presenter.onDrop('closed');
     this.#store.leave();
     this.#deps.buffer.stop();
     this.#idle.stop();
@@ -203,7 +224,7 @@ export class FeedSubscription<C extends FeedChange, E>
     this.#serve();
   }
 
-  /** Answers the pull that waits, or sees to it that something comes. */
+  /** Resolves the waiting pull, or makes sure that something arrives for it. */
   #serve(): void {
     const pull = this.#waiting;
     if (!pull) return;
@@ -224,11 +245,11 @@ export class FeedSubscription<C extends FeedChange, E>
     else this.#store.readOn(() => this.#readStart());
   }
 
-  /** Not at once: what is being published now comes in one batch. */
+  /** Deferred, so that everything being published now arrives in one batch. */
   #wake(): void {
     if (!this.#waiting || this.#isWoken) return;
     this.#isWoken = true;
-    void done.then(this.#onWake); // `queueMicrotask` would make a resource for async hooks each time
+    void done.then(this.#onWake); // `queueMicrotask` would create an async hooks resource each time
   }
 
   readonly #onWake = (): void => {
@@ -283,7 +304,7 @@ export class FeedSubscription<C extends FeedChange, E>
     return [presenter.gap({ kind: 'gap', reason: 'deleted', fromRevision, toRevision })];
   }
 
-  /** `stale` as often as the store says it; `live` once nothing is left to hand out. */
+  /** `stale` as often as the store reports it; `live` once nothing is left to deliver. */
   #takeNotice(): readonly E[] | undefined {
     const { presenter, buffer } = this.#deps;
     if (this.#stale && this.#stale !== this.#heardStale) {
@@ -321,7 +342,7 @@ export class FeedSubscription<C extends FeedChange, E>
     this.#deps.onLive();
   };
 
-  /** Who does not wait has something to take, and is watched again when it waits. */
+  /** A subscriber that is not waiting has something to take, and is watched again when it waits. */
   readonly #onIdle = (): void => {
     if (!this.#waiting || !this.#deps.buffer.isServing) return;
     this.#owesLive = true;
@@ -332,7 +353,7 @@ export class FeedSubscription<C extends FeedChange, E>
 function badBatchMax(max: number): SynclineError {
   return new SynclineError(
     'invalid-argument',
-    `a batch cannot hold up to ${max} events: wanted is a whole number from 1`,
+    `invalid batch size ${max}: expected an integer from 1`,
     { details: { field: 'max' } },
   );
 }

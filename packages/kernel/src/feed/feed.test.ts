@@ -42,7 +42,7 @@ async function take(stream: AsyncIterator<FeedEvent<Change>>, count: number): Pr
   return lines;
 }
 
-/** A subscriber that waits for something new is live; the change then comes through its buffer. */
+/** A subscriber that waits for something new is live; the change then arrives through its buffer. */
 async function turnLive(
   stream: AsyncIterator<FeedEvent<Change>>,
   commit: () => void,
@@ -71,7 +71,7 @@ function line(event: FeedEvent<Change>): string {
 }
 
 describe('a subscriber', () => {
-  test('K21 sees the latest of each key, synced, then what happens', async () => {
+  test('K21 sees the latest change of each key, synced, then live changes', async () => {
     const { commit, subscribe } = createFeed();
     commit('a', 'b', 'a');
     const stream = subscribe()[Symbol.asyncIterator]();
@@ -86,7 +86,7 @@ describe('a subscriber', () => {
     expect(await take(stream, 1)).toEqual(['synced 0']);
   });
 
-  test('K20 resumes behind any revision that the store still has', async () => {
+  test('K20 resumes after any revision that the store still has', async () => {
     const { commit, subscribe } = createFeed();
     commit('a', 'b', 'c', 'a');
     for (let after = 0; after <= 4; after += 1) {
@@ -96,7 +96,7 @@ describe('a subscriber', () => {
     }
   });
 
-  test('K22 that resumes behind a compacted revision gets a gap and the latest of each key', async () => {
+  test('K22 that resumes after a compacted revision gets a gap and the latest change of each key', async () => {
     const { store, commit, subscribe } = createFeed();
     commit('a', 'b', 'a', 'b', 'c');
     store.compact(1);
@@ -127,7 +127,7 @@ describe('a subscriber', () => {
     expect((await take(stream, 13)).slice(-3)).toEqual(['change l12', 'change x13', 'live 13']);
   });
 
-  test('K22 sees nothing that the store does not have: publishing it first is our mistake', () => {
+  test('K22 never sees a change that the store does not have: publishing before the commit is a bug', () => {
     const { feed } = createFeed();
     expect(() => feed.publish([{ revision: 1, key: 'a' }])).toThrow('first the store');
   });
@@ -163,7 +163,7 @@ describe('a subscriber', () => {
     expect(feed.subscribersCount).toBe(0);
   });
 
-  test('K23 that stalls costs one cursor: nothing is kept or even looked at for it', async () => {
+  test('K23 that stalls costs one cursor: nothing is buffered or read for it', async () => {
     const { commit, subscribe, looks } = createFeed();
     const stream = subscribe({ buffer: { eventsMax: 4 } })[Symbol.asyncIterator]();
     await turnLive(stream, () => commit('a'));
@@ -173,7 +173,7 @@ describe('a subscriber', () => {
     expect(looks()).toBe(looksWhenFull);
   });
 
-  test('that closes drops what it has not handed out, and its cursor says so', async () => {
+  test('that closes drops undelivered changes, and its cursor shows it', async () => {
     const { commit, subscribe } = createFeed();
     commit('a', 'b', 'c');
     const subscription = subscribe({ after: 0 });
@@ -205,11 +205,11 @@ describe('a subscriber', () => {
   test.each([0, -1, 1.5, Number.NaN])('cannot be read in batches of %d', (max) => {
     const { subscribe, feed } = createFeed();
     const subscription = subscribe();
-    expect(() => subscription.batches(max)).toThrow('whole number from 1');
+    expect(() => subscription.batches(max)).toThrow('integer from 1');
     expect(feed.subscribersCount).toBe(0);
   });
 
-  test('ends at once when its signal has fired before', async () => {
+  test('ends at once if its signal has already fired', async () => {
     const { subscribe, feed } = createFeed();
     const subscription = subscribe({ signal: AbortSignal.abort() });
     expect(feed.subscribersCount).toBe(0);
@@ -217,7 +217,7 @@ describe('a subscriber', () => {
   });
 
   test.each([Number.NaN, -1, 0.5, 2 ** 53])('cannot resume after %d', (after) => {
-    expect(() => createFeed().subscribe({ after })).toThrow('whole number');
+    expect(() => createFeed().subscribe({ after })).toThrow('integer');
   });
 
   test('ends without an error when its signal fires or the feed closes', async () => {
@@ -235,7 +235,7 @@ describe('a subscriber', () => {
     expect(() => subscribe()).toThrow('closed');
   });
 
-  test('beyond the limit is refused, and leaving a loop makes room', async () => {
+  test('above the limit is refused, and leaving a loop frees a place', async () => {
     const { subscribe, feed } = createFeed({ subscribersMax: 1 });
     const first = subscribe();
     expect(() => subscribe()).toThrow('1 subscribers');

@@ -1,8 +1,8 @@
-// Feed: the replay-then-live primitive. It hands what a store commits to any number of subscribers.
+// Feed: the replay-then-live primitive. It delivers what a store commits to any number of subscribers.
 //
-// The store stays the only full copy: a feed keeps at most a ring of the newest changes, for readers who
-// are a little behind. Whoever commits calls `publish` after the commit has the durability it promised, so
-// that nobody sees what a crash could take back.
+// The store stays the only full copy: a feed keeps at most a ring of the newest changes, for readers that are
+// slightly behind. The writer calls `publish` once the commit has the durability it promised, so that no subscriber
+// sees a change that a crash could undo.
 import { assert } from '../assert.js';
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
@@ -12,13 +12,20 @@ import type { FeedChange, FeedEvent, FeedStale } from './feed-event.js';
 import { type FeedPresenter, plainPresenter } from './feed-presenter.js';
 import type { FeedStore } from './feed-store.js';
 import { FeedSubscription } from './feed-subscription.js';
-import { type BufferBounds, type FeedOverflow, LiveBuffer } from './live-buffer.js';
+import {
+  type BufferBounds,
+  type BufferRoom,
+  type FeedOverflow,
+  LiveBuffer,
+} from './live-buffer.js';
 import { StoreReader, type StoreReaderDeps } from './store-reader.js';
 import { TopicIndex } from './topic-index.js';
 
 export interface FeedDeps<C extends FeedChange, Scope> {
   readonly clock: Clock;
   readonly store: FeedStore<C, Scope>;
+  /** Shared by the buffers of several feeds. Default: each buffer only has its own bounds. */
+  readonly room?: BufferRoom;
 }
 
 export interface FeedOptions {
@@ -26,9 +33,9 @@ export interface FeedOptions {
   readonly subscribersMax?: number;
   /** How long a replay may hold one view of the store. Default `feedViewAgeMaxMs`. */
   readonly viewAgeMaxMs?: number;
-  /** `latest`: a reader that is behind gets the latest of each key instead of each change. Default `all`. */
+  /** `latest`: a reader that is behind gets the latest change of each key instead of every change. Default `all`. */
   readonly history?: 'all' | 'latest';
-  /** Newest changes kept for readers who are behind, so that they need no view. Default none. */
+  /** Newest changes kept for readers that are behind, so that they need no view. Default none. */
   readonly ring?: { readonly changesMax: number; readonly bytesMax?: number };
   /** An idle subscriber receives `live` at this interval. Default: never. */
   readonly liveIntervalMs?: number;
@@ -36,11 +43,11 @@ export interface FeedOptions {
 
 export interface FeedSubscribeOptions<Scope> {
   readonly scope: Scope;
-  /** Resume behind this revision instead of starting with a snapshot. */
+  /** Resume after this revision instead of starting with a snapshot. */
   readonly after?: number;
   /**
-   * What was seen up to `after`. `all` (default): go on with the changes. `replay`: only a part of the
-   * replay, which goes on. `another-past`: it does not count here, start with a `gap` reset.
+   * What was seen up to `after`. `all` (default): continue with the changes. `replay`: only part of the replay,
+   * which continues. `another-past`: a different history, so start with a `gap` reset.
    */
   readonly seen?: 'all' | 'replay' | 'another-past';
   /**
@@ -49,7 +56,7 @@ export interface FeedSubscribeOptions<Scope> {
    * and the latest change of each key, each time it is further behind than its buffer holds. `fail`: it gets what is buffered, then an `overflow` error.
    */
   readonly overflow?: FeedOverflow;
-  /** Defaults `feedBufferEventsMax` and `feedBufferBytesMax`. Larger bridges longer pauses. */
+  /** Defaults `feedBufferEventsMax` and `feedBufferBytesMax`. Larger buffers bridge longer pauses. */
   readonly buffer?: { readonly eventsMax?: number; readonly bytesMax?: number };
   /** Ends the subscription without an error. */
   readonly signal?: AbortSignal;
@@ -61,7 +68,7 @@ export class Feed<C extends FeedChange, Scope = void> {
   readonly #deps: FeedDeps<C, Scope>;
   readonly #options: Required<FeedOptions>;
   readonly #subscriptions = new Set<FeedSubscription<C, unknown>>();
-  /** Only those who are live. */
+  /** Only live subscribers. */
   readonly #byTopic = new TopicIndex<FeedSubscription<C, unknown>>();
   #ring: ChangeRing<C>;
   #published: number;
@@ -85,12 +92,17 @@ export class Feed<C extends FeedChange, Scope = void> {
     return this.#subscriptions.size;
   }
 
-  /** Bytes of the changes that are kept for readers who are behind. */
+  /** Bytes of the changes that are kept for readers that are behind. */
   get ringBytes(): number {
     return this.#ring.bytes;
   }
 
-  /** Hands on what was committed, in order. Synchronous: it never waits for a subscriber. */
+  /** Frees them: those readers use the store instead. */
+  clearRing(): void {
+    this.#ring.clear();
+  }
+
+  /** Delivers committed changes, in order. Synchronous: it never waits for a subscriber. */
   publish(changes: readonly C[]): void {
     const { store } = this.#deps;
     for (const change of changes) {
@@ -108,7 +120,7 @@ export class Feed<C extends FeedChange, Scope = void> {
     return this.subscribeAs(plainPresenter<C>(), options);
   }
 
-  /** The subscriber sees what its presenter makes of what happens. */
+  /** The subscriber receives each event as its presenter converts it. */
   subscribeAs<E>(
     presenter: FeedPresenter<C, E>,
     options: FeedSubscribeOptions<Scope>,
@@ -161,11 +173,18 @@ export class Feed<C extends FeedChange, Scope = void> {
     for (const subscription of this.#subscriptions) subscription.markLive();
   }
 
-  /** The store shows another past: subscribers get a `gap` reset and a new snapshot. */
+  /** The store has a different history: subscribers get a `gap` reset and a new snapshot. */
   reset(): void {
     this.#published = this.#deps.store.revision();
     this.#ring = this.#createRing();
     for (const subscription of this.#subscriptions) subscription.restart();
+  }
+
+  /** The store has moved past what was published: subscribers read what they miss from the store. */
+  skipAhead(): void {
+    this.#published = this.#deps.store.revision();
+    this.#ring = this.#createRing();
+    for (const subscription of this.#subscriptions) subscription.readAgain();
   }
 
   /** Subscribers get what was published, a `gap` deleted, and end. New ones are refused. */
@@ -196,8 +215,9 @@ export class Feed<C extends FeedChange, Scope = void> {
   }
 
   #createBuffer(overflow: FeedOverflow, bounds: BufferBounds): LiveBuffer<C> {
-    const { store } = this.#deps;
-    return new LiveBuffer<C>({ overflow, ...bounds, bytesOf: (change) => store.bytesOf(change) });
+    const { store, room } = this.#deps;
+    const bytesOf = (change: C) => store.bytesOf(change);
+    return new LiveBuffer<C>({ overflow, ...bounds, room, bytesOf });
   }
 
   #readerDeps(scope: Scope, turnLive: StoreReaderDeps<C>['turnLive']): StoreReaderDeps<C> {
@@ -219,7 +239,7 @@ export class Feed<C extends FeedChange, Scope = void> {
     if (this.#subscriptions.size < subscribersMax) return;
     throw new SynclineError(
       'limit-exceeded',
-      `the feed has ${subscribersMax} subscribers, which is its limit`,
+      `the feed has ${subscribersMax} subscribers, which is the limit`,
       {
         details: { limit: 'feedSubscribersMax' },
       },
@@ -238,7 +258,7 @@ function checkRevision(after: number | undefined): void {
   if (after === undefined || (Number.isSafeInteger(after) && after >= 0)) return;
   throw new SynclineError(
     'invalid-argument',
-    `cannot resume after ${after}: a revision is a whole number from 0`,
+    `cannot resume after ${after}: a revision is an integer from 0`,
     {
       details: { field: 'after' },
     },

@@ -19,7 +19,7 @@ export class IdleWatch {
     this.#lastEventMs = this.#clock.monotonicMs();
   }
 
-  /** From now on it calls back once, when no event has come for the interval. */
+  /** Calls back once, when no event has arrived for the interval. */
   start(): void {
     if (!this.#timer && Number.isFinite(this.#intervalMs)) this.#setTimer(this.#intervalMs);
   }

@@ -24,7 +24,7 @@ function createBuffer(bounds: { eventsMax: number; bytesMax: number }) {
 }
 
 describe('the buffer of a live subscriber', () => {
-  test('K23 takes a whole commit for one that waits, in events and in bytes, and no more', () => {
+  test('K23 accepts one whole commit for a waiting subscriber, in events and in bytes, and no more', () => {
     const byCount = createBuffer({ eventsMax: 4, bytesMax: 64 * KIB });
     for (let i = 0; i < 4 + feedBatchEventsMax.value; i += 1) {
       expect(byCount.offer(1, true)).toBe('taken');
@@ -38,14 +38,14 @@ describe('the buffer of a live subscriber', () => {
     expect(byBytes.offer(1, true)).toBe('full');
   });
 
-  test('K23 keeps its own bounds for one that does not wait', () => {
+  test('K23 keeps its own bounds for a subscriber that does not wait', () => {
     const byCount = createBuffer({ eventsMax: 2, bytesMax: 64 * KIB });
     expect([1, 1, 1].map((bytes) => byCount.offer(bytes))).toEqual(['taken', 'taken', 'full']);
     const byBytes = createBuffer({ eventsMax: 9, bytesMax: 10 });
     expect([6, 4, 1].map((bytes) => byBytes.offer(bytes))).toEqual(['taken', 'taken', 'full']);
   });
 
-  test('K23 hands out up to a batch in bytes, and one that is larger alone', () => {
+  test('K23 delivers up to a batch in bytes, and a larger change alone', () => {
     const { buffer, offer } = createBuffer({
       eventsMax: 99,
       bytesMax: 99 * feedBatchBytesMax.value,

@@ -1,13 +1,13 @@
-// What was published since a subscriber turned live and is not handed out yet.
+// Changes published since a subscriber became live and not yet delivered.
 //
 //   off ── start ──▶ on ── full, block or coalesce ──▶ dropped ── start ──▶ on
 //                     ├── full, fail ──▶ failed
 //                     └── seal ──▶ sealed
 //
-// Off and dropped it takes nothing: the subscriber reads the store. Failed and sealed it takes nothing more
-// and hands out what it has.
+// While off or dropped it accepts nothing: the subscriber reads the store. Once failed or sealed it accepts
+// nothing more and delivers what it has.
 //
-// K23  It never passes its bounds, and publishing never waits.
+// K23  It never exceeds its bounds, and publishing never waits.
 import { kernelLimits } from '../limits.js';
 import type { FeedChange } from './feed-event.js';
 
@@ -18,15 +18,24 @@ export interface BufferBounds {
   readonly bytesMax: number;
 }
 
+/** What several buffers may hold together. */
+export interface BufferRoom {
+  /** Whether the limit is reached: a growing buffer whose subscriber is not waiting then counts as full. */
+  readonly isFull: boolean;
+  /** Adds the bytes by which a buffer grew; negative if it shrank. */
+  add(bytes: number): void;
+}
+
 export interface LiveBufferOptions<C> extends BufferBounds {
   readonly overflow: FeedOverflow;
+  readonly room?: BufferRoom | undefined;
   readonly bytesOf: (change: C) => number;
 }
 
 export class LiveBuffer<C extends FeedChange> {
   readonly #options: LiveBufferOptions<C>;
   #state: 'off' | 'on' | 'dropped' | 'failed' | 'sealed' = 'off';
-  // What lies before #head was handed out. It is cut off in bulk.
+  // Entries before #head were delivered. They are removed in bulk.
   #held: C[] = [];
   #head = 0;
   #bytes = 0;
@@ -58,12 +67,12 @@ export class LiveBuffer<C extends FeedChange> {
     return this.#held.length - this.#head;
   }
 
-  /** All in scope up to here was handed out or is held; for a dropped one, was handed out. */
+  /** Every change in scope up to here was delivered or is held; for a dropped buffer, was delivered. */
   get through(): number {
     return this.#through;
   }
 
-  /** From now on it takes what is above `revision`. */
+  /** Accepts changes above `revision` from now on. */
   start(revision: number): void {
     this.#through = revision;
     this.#state = 'on';
@@ -74,17 +83,17 @@ export class LiveBuffer<C extends FeedChange> {
     this.#empty();
   }
 
-  /** Takes nothing more. */
+  /** Accepts nothing more. */
   seal(): void {
     if (this.#state === 'on') this.#state = 'sealed';
   }
 
   /**
-   * Takes a change in scope. `isAwaited`: its subscriber takes a batch as soon as this commit is published
-   * whole. That is not being slow, so it may hold a commit more than its bounds.
+   * Accepts a change in scope. `isAwaited`: the subscriber takes a batch as soon as this whole commit is
+   * published. That is not slow, so the buffer may exceed its bounds by one commit.
    */
   offer(change: C, isAwaited: boolean): 'taken' | 'ignored' | 'full' {
-    // What is not above was in the view that was read before.
+    // Other changes were in the view that was read before.
     if (this.#state !== 'on' || change.revision <= this.#through) return 'ignored';
     const bytes = this.#options.bytesOf(change);
     const { eventsMax, bytesMax } = this.#options;
@@ -92,17 +101,18 @@ export class LiveBuffer<C extends FeedChange> {
     const fits =
       this.#length < eventsMax + (isAwaited ? feedBatchEventsMax.value : 0) &&
       this.#bytes + bytes <= bytesMax + (isAwaited ? feedCommitBytesMax.value : 0);
-    if (!fits && this.#length > 0) {
+    const hasRoom = isAwaited || this.#options.room?.isFull !== true;
+    if (!(fits && hasRoom) && this.#length > 0) {
       this.#overflow();
       return 'full';
     }
     this.#held.push(change);
-    this.#bytes += bytes;
+    this.#count(bytes);
     this.#through = change.revision;
     return 'taken';
   }
 
-  /** Of what is held, oldest first, up to `countMax` and what a batch may have in bytes, but one at least. */
+  /** The oldest held changes, up to `countMax` and the byte limit of a batch, but at least one. */
   take(countMax: number): readonly C[] {
     const { value: bytesMax } = kernelLimits.feedBatchBytesMax;
     if (this.#head === 0 && this.#held.length <= countMax && this.#bytes <= bytesMax) {
@@ -129,8 +139,13 @@ export class LiveBuffer<C extends FeedChange> {
       if (bytes + more > bytesMax && end > this.#head) break;
       bytes += more;
     }
-    this.#bytes -= bytes;
+    this.#count(-bytes);
     return this.#held.slice(this.#head, end);
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes;
+    this.#options.room?.add(bytes);
   }
 
   #overflow(): void {
@@ -138,7 +153,7 @@ export class LiveBuffer<C extends FeedChange> {
       this.#state = 'failed';
       return;
     }
-    // What came before the oldest that is held was handed out, or was out of scope.
+    // Anything before the oldest held change was delivered, or was out of scope.
     const oldest = this.#held[this.#head];
     if (oldest) this.#through = oldest.revision - 1;
     this.#state = 'dropped';
@@ -148,6 +163,6 @@ export class LiveBuffer<C extends FeedChange> {
   #empty(): void {
     this.#held = [];
     this.#head = 0;
-    this.#bytes = 0;
+    this.#count(-this.#bytes);
   }
 }

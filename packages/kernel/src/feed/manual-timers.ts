@@ -1,7 +1,7 @@
-// Timers that fire when a test says so. Nothing else of a clock is used by a feed.
+// Timers that fire when a test says so. A feed uses no other part of a clock.
 import type { Clock } from '../clock.js';
 
-/** How far the clock moves when all fire: longer than any wait of a feed. */
+/** How far the clock advances when all fire: longer than any wait of a feed. */
 const STEP_MS = 60_000;
 
 export class ManualTimers {

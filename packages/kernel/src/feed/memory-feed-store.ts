@@ -4,7 +4,7 @@ import type { FeedChange } from './feed-event.js';
 import type { FeedStore, FeedView } from './feed-store.js';
 
 export interface MemoryFeedStoreOptions<C, Scope> {
-  /** How many of the newest changes can be resumed over. */
+  /** How many of the newest changes are kept for resuming. */
   readonly logMax: number;
   /** Changes per page of a read. */
   readonly pageMax: number;
@@ -12,7 +12,7 @@ export interface MemoryFeedStoreOptions<C, Scope> {
   readonly bytesOf: (change: C) => number;
 }
 
-/** Every subscriber is asked about every change. */
+/** Every change is matched against every subscriber. */
 const ONE_TOPIC = [''] as const;
 
 export class MemoryFeedStore<C extends FeedChange, Scope = void> implements FeedStore<C, Scope> {

@@ -1,8 +1,8 @@
-// Reads one side of a view page by page, and lets the view go when it has become too old.
+// Reads one side of a view page by page, and releases the view when it is too old.
 //
-// A view pins resources of the store (a snapshot keeps old data on disk). A subscriber that stalls in
-// the middle of a replay must not hold them for ever, so a timer closes the view even if nobody pulls. While
-// others wait for room it must not hold them at all: then it keeps its page and its place, and no view.
+// A view pins resources of the store (a snapshot keeps old data on disk). A subscriber that stalls in the middle of a
+// replay must not hold them forever, so a timer closes the view even if its reader does not pull. While others wait
+// for resources it must not hold any: then it keeps its page and its position, but no view.
 import type { Clock, Timer } from '../clock.js';
 import { SynclineError } from '../error.js';
 import { kernelLimits } from '../limits.js';
@@ -12,7 +12,7 @@ import type { FeedView } from './feed-store.js';
 export type Page<C> =
   | { readonly kind: 'page'; readonly changes: readonly C[] }
   | { readonly kind: 'done' }
-  /** Too old, or gone with its store: open a new view and go on after what was delivered. */
+  /** Too old, or lost with its store: open a new view and continue after what was delivered. */
   | { readonly kind: 'expired' };
 
 export class PinnedView<C extends FeedChange> {
@@ -21,7 +21,7 @@ export class PinnedView<C extends FeedChange> {
   readonly #pages: AsyncIterator<readonly C[]>;
   readonly #timer: Timer;
   #isReading = false;
-  /** When the last page was handed out. Undefined: none yet, so that every view brings its reader on. */
+  /** When the last page was delivered. Undefined: none yet, so that every view makes progress for its reader. */
   #pageAtMs: number | undefined;
   #isExpired = false;
   #isClosed = false;
@@ -56,10 +56,10 @@ export class PinnedView<C extends FeedChange> {
     }
   }
 
-  /** Lets the view go from outside. A page in flight is still delivered, then its reader closes. */
+  /** Releases the view from outside. A page in flight is still delivered, then its reader closes. */
   release(): void {
     this.#isExpired = true;
-    if (!this.#isReading) this.close().catch(() => {}); // opening the next view will say what is wrong
+    if (!this.#isReading) this.close().catch(() => {}); // opening the next view reports the error
   }
 
   #letGoIfStalled(): boolean {

@@ -2,17 +2,17 @@
 
 export interface RingEntry<C> {
   readonly revision: number;
-  /** Undefined: nobody wants it any more, and it is passed over. */
+  /** Undefined: no reader needs it any more, and it is skipped. */
   change: C | undefined;
-  /** By a later one of its key. */
+  /** Replaced by a later change of its key. */
   isReplaced: boolean;
 }
 
-/** Fewer are not worth cutting off. */
+/** Fewer entries are not worth removing. */
 const CUT_MIN = 1024;
 
 export class RingEntries<C> {
-  // What lies before #head was taken. It is cut off in bulk, since shifting each would cost its length.
+  // Entries before #head were taken. They are removed in bulk, since each shift would move the whole array.
   #held: RingEntry<C>[] = [];
   #head = 0;
 
@@ -35,13 +35,13 @@ export class RingEntries<C> {
     return oldest;
   }
 
-  /** Takes out those that nobody wants. */
+  /** Removes the entries that no reader needs. */
   sweep(): void {
     this.#held = this.#held.slice(this.#head).filter(({ change }) => change !== undefined);
     this.#head = 0;
   }
 
-  /** Those above a revision, until `isEnough` says so. */
+  /** Entries above a revision, until `isEnough` returns true. */
   walk(after: number, isEnough: (entry: RingEntry<C>) => boolean): void {
     for (let at = this.#firstAbove(after); at < this.#held.length; at += 1) {
       const entry = this.#held[at];

@@ -1,10 +1,10 @@
-// What a subscriber reads of the store until it is caught up with what was published.
+// What a subscriber reads from the store until it has caught up with what was published.
 //
 //   replay, reset or resume ──▶ catching up ──▶ live
 //
-// The next piece is read only when the one before was handed out whole, so a slow subscriber holds one
-// page, and a stalled one lets its view go after a while. It turns live in the same tick in which it sees
-// that nothing was published beyond what it has read; that is why nothing is missed.
+// The next piece is read only when the previous one was delivered completely, so a slow subscriber holds one page,
+// and a stalled one releases its view after a while. It becomes live in the same tick in which it finds that nothing
+// was published beyond what it has read, so nothing is missed.
 import type { Clock } from '../clock.js';
 import { kernelLimits } from '../limits.js';
 import type { ChangeRing } from './change-ring.js';
@@ -13,7 +13,7 @@ import type { FeedView } from './feed-store.js';
 import type { BufferBounds } from './live-buffer.js';
 import { PinnedView } from './pinned-view.js';
 
-/** Where reading starts. `coalesces`: say `gap` overflow first, then the latest of each key. */
+/** Where reading starts. `coalesces`: send `gap` overflow first, then the latest of each key. */
 export type ReadStart =
   | { readonly kind: 'replay' | 'resume' | 'reset'; readonly after: number }
   | { readonly kind: 'catch-up'; readonly after: number; readonly coalesces: boolean };
@@ -38,7 +38,10 @@ export interface StoreReaderDeps<C extends FeedChange> {
 export interface StoreReaderOptions {
   readonly history: 'all' | 'latest';
   readonly viewAgeMaxMs: number;
-  /** Of who coalesces: further behind it gets the latest of each key. Undefined: it gets each change. */
+  /**
+   * For a subscriber that coalesces: further behind than this, it gets the latest change of each key.
+   * Undefined: it gets every change.
+   */
   readonly coalesceBeyond: BufferBounds | undefined;
 }
 
@@ -49,7 +52,7 @@ export class StoreReader<C extends FeedChange> {
   readonly #options: StoreReaderOptions;
   readonly #stop = new AbortController();
   #pinned: PinnedView<C> | undefined;
-  /** All in scope up to here was read and handed out. */
+  /** Everything in scope up to here was read and delivered. */
   #through = 0;
   #owesLive = false;
 
@@ -68,10 +71,10 @@ export class StoreReader<C extends FeedChange> {
     yield* this.#catchUp(start.kind === 'catch-up' && start.coalesces);
   }
 
-  /** What is in flight ends without a further piece. */
+  /** What is in flight ends without another piece. */
   stop(): void {
     this.#stop.abort();
-    this.#pinned?.release(); // nobody may ever pull again
+    this.#pinned?.release(); // no one may ever pull again
   }
 
   get #isStopped(): boolean {
@@ -92,7 +95,7 @@ export class StoreReader<C extends FeedChange> {
     yield* this.#replay();
   }
 
-  /** When a view expires the replay goes on from a newer one: what was rewritten comes again. */
+  /** When a view expires the replay continues from a newer one: rewritten keys are delivered again. */
   async *#replay(): Pieces<C> {
     let isDone = false;
     while (!isDone && !this.#isStopped) {
@@ -106,7 +109,7 @@ export class StoreReader<C extends FeedChange> {
     }
   }
 
-  /** Round by round: who coalesces and is slower than what is published falls behind again and again. */
+  /** In rounds: a subscriber that coalesces and is slower than the writers falls behind again and again. */
   async *#catchUp(coalesces: boolean): Pieces<C> {
     let isGapDue = coalesces;
     let coalesceTo = 0;
@@ -123,7 +126,7 @@ export class StoreReader<C extends FeedChange> {
     if (!this.#isStopped) this.#deps.turnLive(this.#through, this.#owesLive);
   }
 
-  /** Beyond what it has read, and beyond what is coalesced already. */
+  /** Beyond what it has read, and beyond what is already coalesced. */
   #isTooFarBehind(coalesceTo: number): boolean {
     const { coalesceBeyond: bounds, history } = this.#options;
     const { ring, isInScope, publishedRevision } = this.#deps;

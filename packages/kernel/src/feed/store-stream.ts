@@ -1,11 +1,11 @@
-// What a subscriber has read of the store and not handed out yet: one piece at a time, read in the background
-// so that other things can be said while a read waits.
+// What a subscriber has read from the store and not yet delivered: one piece at a time, read in the background
+// so that other events can be delivered while a read waits.
 import type { FeedChange } from './feed-event.js';
 import type { ReadPiece, ReadStart, StoreReader } from './store-reader.js';
 
 export interface StoreStreamDeps<C extends FeedChange> {
   createReader(): StoreReader<C>;
-  /** There is a piece or an error, or the reading has come to its end. */
+  /** A piece or an error is available, or the end is reached. */
   onProgress(): void;
 }
 
@@ -15,7 +15,7 @@ export class StoreStream<C extends FeedChange> {
   #pieces: AsyncGenerator<ReadPiece<C>, void> | undefined;
   #isReading = false;
   #piece: ReadPiece<C> | undefined;
-  /** How much of the piece was taken. */
+  /** How much of the piece was delivered. */
   #takenCount = 0;
   #error: { readonly thrown: unknown } | undefined;
 
@@ -55,7 +55,7 @@ export class StoreStream<C extends FeedChange> {
     );
   }
 
-  /** Drops what was read. What is being read comes to nothing. */
+  /** Drops what was read, and the result of a read in flight. */
   leave(): void {
     this.#reader?.stop();
     this.#pieces = undefined;
@@ -68,7 +68,7 @@ export class StoreStream<C extends FeedChange> {
     piece: ReadPiece<C> | undefined,
     error?: { readonly thrown: unknown },
   ): void {
-    if (pieces !== this.#pieces) return; // left meanwhile
+    if (pieces !== this.#pieces) return; // left in the meantime
     this.#isReading = false;
     this.#piece = piece;
     this.#takenCount = 0;

@@ -1,4 +1,4 @@
-// Finds by topic who wants a change, so that publishing does not ask each of a thousand narrow subscribers.
+// Finds the subscribers of a change by topic, so that publishing does not test each of a thousand narrow subscriptions.
 
 export class TopicIndex<Subscriber> {
   readonly #byTopic = new Map<string, Set<Subscriber>>();
@@ -19,7 +19,7 @@ export class TopicIndex<Subscriber> {
     }
   }
 
-  /** Some may be deleted while one goes through them. */
+  /** Entries may be deleted during the iteration. */
   of(topic: string): Iterable<Subscriber> {
     return this.#byTopic.get(topic) ?? [];
   }

@@ -1,8 +1,8 @@
-// Room kept back on a disk: a file of zeros that is given up when the disk is full.
+// Reserved disk space: a file of zeros that is released when the disk is full.
 //
-// A full disk must not stop the few writes that make room again, or that a start needs. Cutting the reserve
-// frees its blocks at once and synchronously. It is refilled in small steps, and a disk without room for
-// it is no error: there is just nothing to give up.
+// A full disk must not stop the few writes that free space again, or that a start needs. Truncating the reserve frees
+// its blocks synchronously. It is refilled in small steps, and a disk without space for it is not an error: there is
+// just nothing to release.
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
 import { kernelLimits } from '../limits.js';
@@ -31,10 +31,10 @@ export class DiskReserve {
   readonly #bytes: number;
   #handle: AppendHandle | undefined;
   #refilledAtMs = -Infinity;
-  /** Its size when it was given up; 0 once it has that size again. */
+  /** Its size when it was released; 0 once it has that size again. */
   #givenUpBytes = 0;
   #refusedAtMs = -Infinity;
-  /** The file cannot be used for a reason other than want of room. */
+  /** The file cannot be used for a reason other than lack of space. */
   #isBroken = false;
   #isClosed = false;
 
@@ -48,19 +48,19 @@ export class DiskReserve {
     return (this.#handle?.length ?? 0) >= this.#bytes;
   }
 
-  /** It was given up, and the room is not taken back yet. */
+  /** It was released, and the space is not reserved again yet. */
   get isGivenUp(): boolean {
     return !this.#isRestored;
   }
 
-  /** For those who may not use the room that is kept back. */
+  /** For writers that may not use the reserved space. */
   noRoom(): SynclineError {
     const path = this.#path;
     const message = `no space left on the device beyond the reserve in ${path}. Free some space, then try again.`;
     return new SynclineError('storage-full', message, { details: { path } });
   }
 
-  /** Gives the room back to the disk. False if there was none to give. */
+  /** Releases the reserved space. False if there was none. */
   release(): boolean {
     const handle = this.#handle;
     if (handle === undefined || handle.length === 0) return false;
@@ -71,8 +71,8 @@ export class DiskReserve {
   }
 
   /**
-   * True unless the room that was given up cannot be taken back. That is tried here, without waiting for a
-   * turn, but in vain at most once a second.
+   * True unless the released space cannot be reserved again. That is attempted here, synchronously, and after a
+   * failure at most once a second.
    */
   restore(): boolean {
     if (this.#isRestored) return true;
@@ -83,7 +83,7 @@ export class DiskReserve {
     return this.#isRestored;
   }
 
-  /** Fills it as far as there is room, one step per turn of the event loop. */
+  /** Refills it as far as there is space, one step per turn of the event loop. */
   async fill(): Promise<void> {
     if (this.#bytes === 0) await this.#removeFile().catch((thrown) => this.#report(thrown));
     while (this.#fillStep()) {
@@ -93,7 +93,7 @@ export class DiskReserve {
     }
   }
 
-  /** Takes one step, if the last one is long enough ago. */
+  /** Takes one step, if the last one was long enough ago. */
   refill(): void {
     if (this.isFull) return;
     const nowMs = this.#deps.clock.monotonicMs();
@@ -107,7 +107,7 @@ export class DiskReserve {
     await this.#handle?.close();
   }
 
-  /** A reserve that cannot be used any more keeps nobody waiting. */
+  /** A reserve that cannot be used any more does not block anyone. */
   get #isRestored(): boolean {
     if (this.#isBroken || (this.#handle?.length ?? 0) >= this.#givenUpBytes) this.#givenUpBytes = 0;
     return this.#givenUpBytes === 0;
@@ -128,12 +128,12 @@ export class DiskReserve {
     try {
       handle.append([new Uint8Array(Math.min(STEP_BYTES, this.#bytes - length))]);
     } catch (thrown) {
-      handle.truncate(length); // what little room is left is for others
+      handle.truncate(length); // the little space that is left is for others
       throw thrown;
     }
   }
 
-  /** False if there was no room or no descriptor, or if the reserve cannot be used any more. */
+  /** False if there was no space or no descriptor, or if the reserve cannot be used any more. */
   #attempt(change: () => void): boolean {
     try {
       change();
@@ -150,7 +150,7 @@ export class DiskReserve {
     this.#deps.logger.warn('disk reserve unusable', { path: this.#path, code, reason: message });
   }
 
-  /** One may be left from a time when a reserve was wanted. */
+  /** A file may be left over from a configuration with a reserve. */
   async #removeFile(): Promise<void> {
     const { files } = this.#deps;
     if ((await files.stat(this.#path)) !== undefined) await files.remove(this.#path);

@@ -21,7 +21,7 @@ function checkWhole(field: 'offset' | 'length', value: number): void {
   if (Number.isSafeInteger(value) && value >= 0) return;
   throw new SynclineError(
     'invalid-argument',
-    `${field} must be a whole number of at least 0, not ${value}`,
+    `${field} must be an integer of at least 0, not ${value}`,
     { details: { field, value } },
   );
 }

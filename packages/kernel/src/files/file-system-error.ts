@@ -5,7 +5,7 @@
 import { type ErrorCode, type Outcome, SynclineError } from '../error.js';
 
 export interface FileSystemProblem {
-  /** What was tried, in words that follow "cannot": `open the store in`, `append to`. */
+  /** What was attempted, in words that follow "cannot": `open the store in`, `append to`. */
   readonly action: string;
   readonly path: string;
   /** The error's name, such as `ENOSPC`; undefined when it is not known. */
@@ -25,21 +25,21 @@ const CHOOSE_ANOTHER = 'Choose another path';
 const MEANINGS: Readonly<Record<string, Meaning>> = {
   ENOSPC: noRoom('no space left on the device'),
   EDQUOT: noRoom('the disk quota is used up'),
-  EFBIG: noRoom('the file is as large as it may be', 'Raise the file size limit (ulimit -f)'),
+  EFBIG: noRoom('the file has reached the maximum size', 'Raise the file size limit (ulimit -f)'),
   ENOENT: {
     code: 'not-found',
-    reason: 'there is nothing at this path',
+    reason: 'no such file or directory',
     nextStep: 'Check its name',
   },
-  ENOTDIR: wrongPath('a part of the path is a file, not a directory'),
+  ENOTDIR: wrongPath('part of the path is a file, not a directory'),
   EISDIR: wrongPath('it is a directory'),
   ENAMETOOLONG: wrongPath('the name is too long'),
-  ELOOP: wrongPath('its symbolic links lead in a circle'),
+  ELOOP: wrongPath('its symbolic links form a loop'),
   EINVAL: wrongPath('the file system does not allow this'),
   EROFS: wrongPath('the file system is read-only', 'Mount it writable, or choose another path'),
   EACCES: wrongPath('permission denied', 'Grant this user access, or choose another path'),
   EPERM: wrongPath('not permitted', 'Grant this user access, or choose another path'),
-  EEXIST: { code: 'conflict', reason: 'something is there already', nextStep: CHOOSE_ANOTHER },
+  EEXIST: { code: 'conflict', reason: 'it already exists', nextStep: CHOOSE_ANOTHER },
   ENOTEMPTY: { code: 'conflict', reason: 'the directory is not empty', nextStep: 'Empty it first' },
   EMFILE: tooManyFiles('this process has too many open files'),
   ENFILE: tooManyFiles('the system has too many open files'),
@@ -88,7 +88,7 @@ export function writeError(problem: FileSystemProblem): SynclineError {
   return new SynclineError('storage-failed', message, { outcome: 'unknown', details, cause });
 }
 
-/** What was written since the last sync may be lost, and no later sync can tell. */
+/** What was written since the last sync may be lost, and no later sync can show it. */
 export function failedSync(path: string, cause: unknown): SynclineError {
   return new SynclineError(
     'storage-failed',
@@ -102,13 +102,13 @@ export function failedSync(path: string, cause: unknown): SynclineError {
 export function failedEarlierSync(path: string): SynclineError {
   return new SynclineError(
     'storage-failed',
-    `cannot sync ${path}: an earlier sync failed, and the data it lost does not come back. ` +
+    `cannot sync ${path}: an earlier sync failed, and the data it lost cannot be recovered. ` +
       'Restart the process and check the file.',
     { outcome: 'unknown', details: { path } },
   );
 }
 
-/** For want of room or descriptors; another attempt may succeed. */
+/** For lack of space or descriptors; another attempt may succeed. */
 export function isTemporary(thrown: unknown): boolean {
   if (!(thrown instanceof SynclineError)) return false;
   return thrown.code === 'storage-full' || thrown.code === 'unavailable';

@@ -1,14 +1,13 @@
-// Files: for data that lives in files rather than in the store (logs, checkpoints, savepoints).
+// Files: for data that is kept in files rather than in the store (logs, checkpoints, savepoints).
 //
 // Paths are relative to the root of the implementation and use `/`; a path that leaves the root is
-// `invalid-argument`. Nothing is durable before its `sync`, and a new name, a rename or a removal is not
-// durable before `syncDir` of its directory. Files are created for their owner only (mode 0600,
-// directories 0700).
+// `invalid-argument`. Nothing is durable before its `sync`, and a new name, a rename or a removal is not durable
+// before `syncDir` of its directory. Files are created for their owner only (mode 0600, directories 0700).
 
 export interface FileStat {
   readonly kind: 'file' | 'directory';
   readonly bytes: number;
-  /** Stays the same when the file is renamed. A string, because inodes pass 2^53. */
+  /** Stays the same when the file is renamed. A string, because inodes exceed 2^53. */
   readonly inode: string;
   readonly modifiedMs: number;
 }
@@ -43,23 +42,23 @@ export interface Files {
 }
 
 /**
- * A file held open for appending, for writers that must not wait: `append` and `truncate` return once the
- * operating system has taken the change, which then survives kill -9 and, after `sync`, power loss.
+ * A file held open for appending, for writers that must not wait: `append` and `truncate` return once the operating
+ * system has accepted the change, which then survives kill -9 and, after `sync`, power loss.
  */
 export interface AppendHandle {
   readonly path: string;
   /** Bytes in the file, as far as this handle knows. */
   readonly length: number;
   /**
-   * Adds all parts to the end with one write; the caller may reuse the bytes afterwards. Throws
-   * `storage-full` when there is no room: if its outcome is `unknown`, a prefix may be in the file and
-   * must be truncated before the next append. Every other error is `storage-failed`.
+   * Adds all parts to the end with one write; the caller may reuse the bytes afterwards. Throws `storage-full` when
+   * the disk is full: if its outcome is `unknown`, a prefix may be in the file and must be truncated before the next
+   * append. Every other error is `storage-failed`.
    */
   append(parts: readonly Uint8Array[]): void;
-  /** Cuts the file to `length`, which is at most its length now. Not durable before `sync`. */
+  /** Cuts the file to `length`, which is at most its current length. Not durable before `sync`. */
   truncate(length: number): void;
   /** Makes every earlier append and cut durable. An error is final for the file, as with `Files.sync`. */
   sync(): Promise<void>;
-  /** Waits for syncs in flight. What was not synced stays in the hands of the operating system. */
+  /** Waits for syncs in flight. What was not synced is left to the operating system. */
   close(): Promise<void>;
 }

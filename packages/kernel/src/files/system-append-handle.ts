@@ -65,7 +65,7 @@ class SystemAppendHandle implements AppendHandle {
   readonly #inode: string;
   readonly #syncs = new Set<Promise<void>>();
   #length: number;
-  /** A cut changes only the length, which `fdatasync` need not write. */
+  /** A cut only changes the length, which `fdatasync` does not have to write. */
   #wasCut = false;
   #closing: Promise<void> | undefined;
 
@@ -106,7 +106,7 @@ class SystemAppendHandle implements AppendHandle {
     try {
       ftruncateSync(this.#descriptor, length);
     } catch (cause) {
-      // Whatever the reason, the tail is still there.
+      // Whatever the reason, the tail is still in the file.
       throw this.#writeError({ action: 'truncate', errno: 'EIO', cause });
     }
     this.#length = length;

@@ -21,7 +21,7 @@ describe('system files', () => {
     await using subject = await createRoot();
     const error = await subject.files.readAt('none', 0, 1).catch((thrown) => thrown);
     expect(error.message).toBe(
-      `cannot read ${subject.root}/none: there is nothing at this path. Check its name.`,
+      `cannot read ${subject.root}/none: no such file or directory. Check its name.`,
     );
     expect(error.details).toEqual({ path: `${subject.root}/none`, errno: 'ENOENT' });
   });
@@ -48,7 +48,7 @@ describe('system files', () => {
     expect(await modeOf('a/opened')).toBe(0o600);
   });
 
-  it('K34 any error of a write other than want of room is storage-failed', async () => {
+  it('K34 any error of a write other than a full disk is storage-failed', async () => {
     await using subject = await createRoot();
     await symlink('/dev/full', join(subject.root, 'full'));
     const full = subject.files.openAppend('full');

@@ -1,19 +1,19 @@
-// CRC-32 (IEEE 802.3, as in zlib and PNG): finds damaged bytes, keeps no secrets.
+// CRC-32 (IEEE 802.3, as in zlib and PNG): detects damage, but is not cryptographic.
 //
-// zlib is fast for long inputs, but calling it costs as much as 40 bytes take here. Keys and values of the
-// stores are mostly shorter, and there is one checksum for each.
+// zlib is fast for long inputs, but calling it costs as much as hashing 40 bytes here. Keys and values of the stores
+// are mostly shorter, and there is one checksum for each.
 import { crc32 as zlibCrc32 } from 'node:zlib';
 
 const SHORT_BYTES = 64;
 const POLYNOMIAL = 0xedb8_8320;
-/** What each value of a byte adds. */
+/** The contribution of each byte value. */
 const TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
   let sum = byte;
   for (let bit = 0; bit < 8; bit += 1) sum = sum & 1 ? (sum >>> 1) ^ POLYNOMIAL : sum >>> 1;
   return sum;
 });
 
-/** The checksum as an unsigned number. Pass the previous result to go on with more bytes. */
+/** The checksum as an unsigned number. Pass the previous result to continue with more bytes. */
 export function crc32(bytes: Uint8Array, previous = 0): number {
   return crc32Between(bytes, 0, bytes.length, previous);
 }

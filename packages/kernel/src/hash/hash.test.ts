@@ -2,13 +2,14 @@ import { createHmac } from 'node:crypto';
 import { crc32 as zlibCrc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import {
-  crc32,
   fmix32,
   halfSipHash13,
   halfSipKey,
+  hmacSha256,
   murmur3x64x128,
   murmur3x86x32,
 } from '../index.js';
+import { crc32 } from './crc32.js';
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -23,7 +24,7 @@ describe('K6 HalfSipHash-1-3', () => {
     return [...out].map((word) => hex(word)).join(' ');
   };
 
-  test('gives the published value of a flow key', () => {
+  test('returns the published value for a flow key', () => {
     expect(hash(baseKey, utf8('tenant-1'))).toBe('1dfeae09 b1a5183a');
   });
 
@@ -40,7 +41,7 @@ describe('K6 HalfSipHash-1-3', () => {
     expect([...out].map((word) => hex(word)).join(' ')).toBe('1dfeae09 b1a5183a');
   });
 
-  test('gives the same wherever the bytes lie', () => {
+  test('gives the same result wherever the bytes are in the buffer', () => {
     for (let length = 0; length <= 9; length += 1) {
       const bytes = utf8('tenant-1!').subarray(0, length);
       for (let start = 0; start <= 5; start += 1) {
@@ -94,7 +95,7 @@ describe('K6 murmur3', () => {
   });
 });
 
-test('K6 CRC-32 gives the standard check value, whole and in parts', () => {
+test('K6 CRC-32 returns the standard check value, at once and in parts', () => {
   expect(hex(crc32(utf8('123456789')))).toBe('cbf43926');
   expect(hex(crc32(utf8('6789'), crc32(utf8('12345'))))).toBe('cbf43926');
 });
@@ -106,7 +107,7 @@ test('K6 CRC-32 of short bytes is that of zlib', () => {
   }
 });
 
-/** The paper's definition, word by word and round by round, with no eye to speed. */
+/** The paper's definition, word by word and round by round, without regard to speed. */
 function plainHalfSipHash(key: { k0: number; k1: number }, bytes: Uint8Array): string {
   const v = [key.k0, key.k1 ^ 0xee, key.k0 ^ 0x6c796765, key.k1 ^ 0x74656462];
   const rotate = (x: number, by: number) => (x << by) | (x >>> (32 - by));
@@ -139,3 +140,15 @@ function plainHalfSipHash(key: { k0: number; k1: number }, bytes: Uint8Array): s
   for (let i = 0; i < 3; i += 1) round();
   return `${hex(first)} ${hex((at(1) ^ at(3)) >>> 0)}`;
 }
+
+test("HMAC-SHA-256 equals Node's for keys and messages of every length from 0 to 200", () => {
+  const bytes = Uint8Array.from({ length: 200 }, (_, index) => (index * 151 + 7) & 0xff);
+  for (let length = 0; length <= 200; length += 1) {
+    const key = bytes.subarray(200 - length);
+    const message = bytes.subarray(0, (length * 13) % 201);
+    const expected = createHmac('sha256', key).update(message).digest('hex');
+    expect(Buffer.from(hmacSha256(key, message)).toString('hex'), `length ${length}`).toBe(
+      expected,
+    );
+  }
+});

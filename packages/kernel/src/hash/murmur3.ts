@@ -9,18 +9,17 @@ export function fmix32(word: number): number {
   return (h ^ (h >>> 16)) >>> 0;
 }
 
-/** MurmurHash3_x86_32, as an unsigned number. */
-export function murmur3x86x32(bytes: Uint8Array, seed = 0): number {
-  const blocksEnd = bytes.length - (bytes.length % 4);
+/** MurmurHash3_x86_32 of the first `length` bytes, as an unsigned number. */
+export function murmur3x86x32(bytes: Uint8Array, seed = 0, length = bytes.length): number {
+  const blocksEnd = length - (length % 4);
   let h = seed | 0;
   for (let at = 0; at < blocksEnd; at += 4) {
     h ^= mix32(littleEndian(bytes, at, 4));
     h = (h << 13) | (h >>> 19);
     h = (Math.imul(h, 5) + 0xe6546b64) | 0;
   }
-  if (blocksEnd < bytes.length)
-    h ^= mix32(littleEndian(bytes, blocksEnd, bytes.length - blocksEnd));
-  return fmix32(h ^ bytes.length);
+  if (blocksEnd < length) h ^= mix32(littleEndian(bytes, blocksEnd, length - blocksEnd));
+  return fmix32(h ^ length);
 }
 
 function mix32(word: number): number {

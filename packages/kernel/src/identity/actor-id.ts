@@ -1,10 +1,10 @@
 // ActorId: who makes dots. One node in one epoch, packed as node · 2^16 + epoch.
 //
-// The epoch is part of the identity so that a node which lost its newest writes can never name
-// another change with a counter that somebody has already seen.
+// The epoch is part of the identity so that a node that lost its newest writes can never name another change with a
+// counter that others have already seen.
 import { SynclineError } from '../error.js';
 
-/** An unsigned 32-bit number. Made only by `actorId`. */
+/** An unsigned 32-bit number. Created only by `actorId`. */
 export type ActorId = number & { readonly __brand: 'ActorId' };
 
 export const NODE_ID_MAX = 0xffff;
@@ -15,7 +15,7 @@ export function actorId(node: number, epoch: number): ActorId {
   if (!isWholeWithin(node, 1, NODE_ID_MAX)) {
     throw new SynclineError(
       'invalid-argument',
-      `node id ${node} is not a whole number from 1 to ${NODE_ID_MAX}`,
+      `node id ${node} is not an integer from 1 to ${NODE_ID_MAX}`,
       {
         details: { field: 'node' },
       },
@@ -24,7 +24,7 @@ export function actorId(node: number, epoch: number): ActorId {
   if (!isWholeWithin(epoch, 0, EPOCH_MAX)) {
     throw new SynclineError(
       'invalid-argument',
-      `epoch ${epoch} is not a whole number from 0 to ${EPOCH_MAX}`,
+      `epoch ${epoch} is not an integer from 0 to ${EPOCH_MAX}`,
       {
         details: { field: 'epoch' },
       },

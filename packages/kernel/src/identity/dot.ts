@@ -1,8 +1,8 @@
-// Dot: the name of one change, (actor, counter). Applying a dot twice is harmless because its name
-// tells that it was applied.
+// Dot: the name of one change, (actor, counter). Applying a dot twice is harmless because its name shows that it was
+// already applied.
 //
-// On the wire 12 bytes, big endian: u16 node, u16 epoch, u32 counter high, u32 counter low. Bytes of
-// dots sort like their numbers. Counters stay below 2^53, so that they are plain numbers here.
+// On the wire 12 bytes, big endian: u16 node, u16 epoch, u32 counter high, u32 counter low. Bytes of dots sort like
+// their numbers. Counters stay below 2^53, so that they are plain numbers here.
 import { SynclineError } from '../error.js';
 import { type ActorId, actorId, formatActor } from './actor-id.js';
 
@@ -18,7 +18,7 @@ export function dot(actor: ActorId, counter: number): Dot {
   if (!Number.isSafeInteger(counter) || counter < 1) {
     throw new SynclineError(
       'invalid-argument',
-      `counter ${counter} of actor ${formatActor(actor)} is not a whole number from 1 to 2^53 - 1`,
+      `counter ${counter} of actor ${formatActor(actor)} is not an integer from 1 to 2^53 - 1`,
       { details: { field: 'counter' } },
     );
   }

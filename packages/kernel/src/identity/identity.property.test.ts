@@ -120,7 +120,7 @@ describe('K3 merge', () => {
     );
   });
 
-  test('gives the least vector that dominates both', () => {
+  test('returns the least vector that dominates both', () => {
     fc.assert(
       fc.property(vectors, vectors, dots, (a, b, d) => {
         const both = merged(a, b);
@@ -139,7 +139,7 @@ describe('K3 merge', () => {
     );
   });
 
-  test('a copy does not follow its original', () => {
+  test('a copy does not change with its original', () => {
     const original = VersionVector.of(dot(actorId(1, 0), 1));
     const copy = original.copy();
     original.advance(actorId(1, 0), 2);

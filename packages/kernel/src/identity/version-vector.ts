@@ -1,4 +1,4 @@
-// VersionVector: per actor the highest counter applied, without gaps. It covers every dot up to it.
+// VersionVector: for each actor, the highest counter applied, without gaps. It covers every dot up to it.
 //
 // K3  `merge` is commutative, associative and idempotent; the result dominates both sides.
 // K4  Encoded entries are sorted and name no actor twice; anything else is refused, never repaired.
@@ -8,7 +8,7 @@ import { kernelLimits } from '../limits.js';
 import { type ActorId, formatActor } from './actor-id.js';
 import { DOT_BYTES, type Dot, formatDot, readDot, writeDot } from './dot.js';
 
-/** Mutable: who keeps one for later takes a `copy`. */
+/** Mutable: take a `copy` to keep one for later. */
 export class VersionVector {
   readonly #counters = new Map<ActorId, number>();
 
@@ -72,7 +72,7 @@ export class VersionVector {
     return this.dominates(other) && other.dominates(this);
   }
 
-  /** Takes one actor to `counter`. Counters have no gaps, so going back is a mistake of ours. */
+  /** Advances one actor to `counter`. Counters have no gaps, so going back is a bug. */
   advance(actor: ActorId, counter: number): this {
     assert(counter > this.counterOf(actor), `K4: ${formatActor(actor)} only moves forward`);
     this.#counters.set(actor, counter);

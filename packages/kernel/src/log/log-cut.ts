@@ -1,9 +1,9 @@
-// Removes what is no longer part of a log: at a start what lies behind its end, later what lies before its beginning.
+// Removes what is no longer part of a log: at a start what lies after its end, later what lies before its beginning.
 //
-// Each step of a cut leaves a log that the next start reads in the same way. The segment that holds the end is cut
-// and synced first; the segments behind it no longer continue it, so if they are still there after a
-// crash they end the log at the same record. Their removal is synced before anything is appended, so
-// they cannot come back behind newer records.
+// Each step of a cut leaves a log that the next start reads in the same way. The segment that contains the end is cut
+// and synced first; the segments after it no longer continue it, so if they are still there after a crash they end
+// the log at the same record. Their removal is synced before anything is appended, so they cannot come back after
+// newer records.
 //
 // K42  A cut that is interrupted at any point is completed by the next start, at the same record.
 import { SynclineError } from '../error.js';
@@ -28,7 +28,7 @@ export interface LogCutOptions {
 export interface SettledLog {
   readonly segments: Segment[];
   readonly chain: RecordChain;
-  /** Bytes that were behind the end. */
+  /** Bytes that were after the end. */
   readonly cutBytes: number;
 }
 
@@ -55,7 +55,7 @@ export async function settleLog(
     return { segments, chain: new RecordChain(options.replayFrom, CHAIN_START), cutBytes };
   }
   const segments = end === undefined ? [...found] : await cut(files, found, end);
-  // A process that was killed may have left records that only the operating system has.
+  // A killed process may have left records that only the operating system has.
   for (const { path } of segments.slice(firstRead)) await files.sync(path);
   await files.syncDir(options.directory);
   return { segments, chain, cutBytes };
@@ -88,7 +88,7 @@ function reportCut(
   });
 }
 
-/** Cuts the segment that holds the end and removes those behind it. */
+/** Cuts the segment that contains the end and removes those after it. */
 async function cut(files: Files, found: readonly Segment[], end: LogEnd): Promise<Segment[]> {
   const keptCount = end.offset > 0 ? end.index + 1 : end.index;
   const kept = found.slice(0, keptCount);
@@ -102,10 +102,10 @@ async function cut(files: Files, found: readonly Segment[], end: LogEnd): Promis
 }
 
 /**
- * The log is new, or no segment is good up to `replayFrom`, whose caller has a snapshot of all before it:
- * the log starts there. The first segment is durable before the others go, so that a crash in between does
- * not look like a lost log, and before anything is appended, so that a loss of power cannot leave a later
- * segment without it.
+ * The log is new, or no segment is good up to `replayFrom`, whose caller has a snapshot of everything before it: the
+ * log starts there. The first segment is durable before the others are removed, so that a crash in between does not
+ * look like a lost log, and before anything is appended, so that a power loss cannot leave a later segment without
+ * it.
  */
 async function restart(
   files: Files,
@@ -121,7 +121,7 @@ async function restart(
   return isThere ? [first] : [];
 }
 
-/** False if there is no room for it, and nothing depends on it: then the first append creates it. */
+/** False if there is no space for it, and nothing depends on it: then the first append creates it. */
 async function createFirst(
   files: Files,
   { directory, owner, replayFrom }: LogCutOptions,
@@ -160,8 +160,8 @@ async function withHandle(
 
 /**
  * Removes the segments whose records are all below `number`, except the newest. Oldest first, and each removal is
- * durable before the next one: a loss of power never leaves a gap between segments. The names of those that stay are
- * durable before the first one goes, so it does not leave an empty log either.
+ * durable before the next one: a power loss never leaves a gap between segments. The names of those that stay are
+ * durable before the first one is removed, so it does not leave an empty log either.
  */
 export async function dropSegments(
   files: Files,
@@ -179,7 +179,7 @@ export async function dropSegments(
   }
 }
 
-/** Someone may have tidied up by hand. */
+/** An operator may have removed it. */
 function ignoreMissing(thrown: unknown): void {
   if (!(thrown instanceof SynclineError) || thrown.code !== 'not-found') throw thrown;
 }

@@ -1,11 +1,11 @@
-// Reads a segment log once, from the segment that holds the first wanted record to the first bad record.
+// Reads a segment log once, from the segment that contains the first wanted record to the first bad record.
 //
-// Nothing on disk changes here; log-cut.ts then removes what lies behind the end that was found. A crash
-// can leave a torn record, a segment without its header, or (after a loss of power) pages of zeros and
-// missing segments behind the last sync. All of these end the log at the last record of an unbroken
-// chain. What no crash can leave, or what belongs to someone else, is refused.
+// Nothing on disk changes here; log-cut.ts then removes what lies after the end that was found. A crash can leave a
+// torn record, a segment without its header, or (after a power loss) pages of zeros and missing segments after the
+// last sync. All of these end the log at the last record of an unbroken chain. What no crash can leave, or what
+// belongs to someone else, is refused.
 //
-// K40  Records are handed out in order, with no gaps, each as it was appended.
+// K40  Records are replayed in order, with no gaps, each as it was appended.
 // K43  A log that lost its beginning, that has another owner or a newer format is refused, unchanged.
 import { SynclineError } from '../error.js';
 import type { Files } from '../files/files.js';
@@ -38,7 +38,7 @@ export interface ReplayOptions {
    * promise has resolved. If it throws, `open` rejects with the error and nothing on disk has changed.
    */
   onRecord(number: number, kind: number, body: Uint8Array): Promise<void> | void;
-  /** Awaited after each chunk of about 128 KiB: the place to report progress and to let others run. */
+  /** Awaited after each chunk of about 128 KiB, to report progress and to let others run. */
   onProgress?(readBytes: number, totalBytes: number): Promise<void> | void;
 }
 
@@ -57,7 +57,7 @@ export interface ReplayedLog {
 export interface LogEnd {
   /** Index of the segment in `found`. */
   readonly index: number;
-  /** 0 if nothing of this segment is good, not even its header. */
+  /** 0 if no part of this segment is good, not even its header. */
   readonly offset: number;
   readonly reason: string;
 }
@@ -89,14 +89,14 @@ async function findSegments(files: Files, directory: string): Promise<Segment[]>
   return found.sort((left, right) => left.firstNumber - right.firstNumber);
 }
 
-/** K43  The records between the caller's snapshot and the oldest segment cannot be made up. */
+/** K43  The records between the caller's snapshot and the oldest segment cannot be reconstructed. */
 function checkBeginning(found: readonly Segment[], options: ReplayOptions): void {
   const { directory, replayFrom } = options;
   const oldest = found[0];
   if (oldest === undefined ? replayFrom === 1 : oldest.firstNumber <= replayFrom) return;
   const missing =
     oldest === undefined
-      ? `the log in ${directory} has no segments, but should go on at record ${replayFrom}`
+      ? `the log in ${directory} has no segments, but should continue at record ${replayFrom}`
       : `records ${replayFrom} to ${oldest.firstNumber - 1} of the log in ${directory} are missing: ` +
         `its oldest segment is ${oldest.path}`;
   throw new SynclineError(
@@ -192,7 +192,7 @@ class LogReader {
       : 'it does not continue the segment before it';
   }
 
-  /** Returns the offset behind the last good record. */
+  /** Returns the offset after the last good record. */
   async #readSegment(segment: Segment, decoded: DecodedHeader): Promise<number> {
     if (decoded.kind !== 'ok' || this.chain === undefined) return 0;
     const { onRecord, onProgress, replayFrom } = this.#options;
@@ -208,11 +208,11 @@ class LogReader {
     return scanner.offset;
   }
 
-  /** Reads one chunk ahead, so that the disk works while records are replayed. */
+  /** Reads one chunk ahead, so that the disk is busy while records are replayed. */
   async *#chunks({ path, bytes }: Segment, from: number): AsyncGenerator<Uint8Array> {
     const read = (offset: number) => {
       const chunk = this.#files.readAt(path, offset, CHUNK_BYTES);
-      chunk.catch(() => {}); // it may be abandoned; who awaits it gets the error
+      chunk.catch(() => {}); // it may be abandoned; a caller that awaits it gets the error
       return chunk;
     };
     let offset = from;
@@ -228,14 +228,14 @@ class LogReader {
 }
 
 /**
- * Finds the records in the chunks of one segment and checks each against the chain. Chunks that hold only a part of
- * a record are kept until it is complete, so that its body is handed out in one piece and nothing is read twice.
+ * Finds the records in the chunks of one segment and checks each against the chain. Chunks that contain only part of
+ * a record are kept until it is complete, so that its body is contiguous and nothing is read twice.
  */
 class RecordScanner {
   readonly #chain: RecordChain;
   readonly #segment: Segment;
   readonly #onRecord: ReplayOptions['onRecord'];
-  /** Bytes behind the last record. */
+  /** Bytes after the last record. */
   #held: Uint8Array[] = [];
   #heldBytes = 0;
   /** Bytes that the next record needs, as far as known. */
@@ -254,12 +254,12 @@ class RecordScanner {
     this.#onRecord = onRecord;
   }
 
-  /** Position in the segment behind the last good record. */
+  /** Position in the segment after the last good record. */
   get offset(): number {
     return this.#offset;
   }
 
-  /** False once there was a bad record: nothing behind it counts. */
+  /** False once there was a bad record: everything after it is ignored. */
   async push(chunk: Uint8Array): Promise<boolean> {
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;
@@ -314,7 +314,7 @@ function join(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
   return joined;
 }
 
-/** A log whose records all lie before `replayFrom` has lost its end. */
+/** A log whose records are all before `replayFrom` has lost its end. */
 function endBefore(
   replayFrom: number,
   found: readonly Segment[],

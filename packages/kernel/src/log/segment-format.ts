@@ -169,7 +169,7 @@ export class Segment {
     this.#marks.push({ number, offset });
   }
 
-  /** Bytes from the last remembered record that is not behind `number` to the end. */
+  /** Bytes from the last remembered record that is not after `number` to the end. */
   bytesFrom(number: number): number {
     const mark = this.#marks.findLast((each) => each.number <= number);
     return this.bytes - (mark?.offset ?? 0);

@@ -1,5 +1,5 @@
-// A process that dies at every single file operation of a segment log: before the operation or after it,
-// by a kill or by a loss of power. The next start must find a prefix with everything it was promised.
+// A process that dies at every single file operation of a segment log: before the operation or after it, by a kill or
+// by a power loss. The next start must find a prefix with everything that was acknowledged.
 import { expect, test } from 'vitest';
 import { createSeededRandom } from '../seeded-random.js';
 import {
@@ -20,7 +20,7 @@ interface CrashPoint {
   /** Number of the operation since the plan was set, from 1. */
   readonly index: number;
   readonly moment: 'before' | 'after';
-  /** Decides what a loss of power leaves. */
+  /** Decides what a power loss leaves. */
   readonly seed: number;
 }
 
@@ -29,7 +29,7 @@ class CrashPlan extends SeededDiskPlan {
   readonly #node: SimNode;
   readonly #point: CrashPoint | undefined;
   readonly kinds: string[] = [];
-  /** Kinds of operations that find no room. */
+  /** Kinds of operations that find the disk full. */
   full: ReadonlySet<string> = new Set();
   #isOver = false;
 
@@ -58,7 +58,7 @@ class CrashPlan extends SeededDiskPlan {
   }
 }
 
-/** What the process was promised before it died. */
+/** What was acknowledged before the process died. */
 class Ledger {
   /** Records whose append has begun, and has returned. */
   begun = 0;
@@ -80,7 +80,7 @@ class Ledger {
   }
 }
 
-/** Of a new segment: there is no room for the file, or only for the file. */
+/** For a new segment: there is no space for the file, or only for the file. */
 type Fullness = 'no file' | 'no record';
 
 /** Every kind of operation, several rotations, a sync with appends in flight, a full disk, a drop. */
@@ -112,7 +112,7 @@ async function workload(
   expect((await ports.files.list('log')).length).toBe(files.length + leftoverCount);
   await ledger.sync(log);
   expect((await ports.files.list('log')).length).toBe(files.length);
-  ledger.replayFrom = 14; // a caller has a checkpoint of all before
+  ledger.replayFrom = 14; // a caller has a checkpoint of everything before
   await log.dropBefore(14);
   ledger.append(log, 7);
   await log.close();
@@ -167,7 +167,7 @@ async function crashDuringWorkload(fullness: Fullness, point?: CrashPoint): Prom
 }
 
 test.each(['no file', 'no record'] as const)(
-  'K40 K41 K42 K44 a process that dies at any file operation loses nothing that was promised (%s fits)',
+  'K40 K41 K42 K44 a process that dies at any file operation loses nothing that was acknowledged (%s fits)',
   async (fullness) => {
     const { kinds, ledger, hasEnded } = await crashDuringWorkload(fullness);
     expect(hasEnded).toBe(true);
@@ -230,7 +230,7 @@ async function losePowerAfter(
   });
 }
 
-test('K41 K43 a loss of power before the first sync leaves a prefix, not a log without its beginning', async () => {
+test('K41 K43 a power loss before the first sync leaves a prefix, not a log without its beginning', async () => {
   const lengths = new Set<number>();
   for (let seed = 0; seed < 50; seed += 1) {
     const replayed = await losePowerAfter(seed, {}, async (ports) => {
@@ -243,7 +243,7 @@ test('K41 K43 a loss of power before the first sync leaves a prefix, not a log w
   expect(lengths.size).toBeGreaterThan(2);
 });
 
-test('K44 the part of a record that found no room does not come back after a clean close', async () => {
+test('K44 the part of a record that hit a full disk does not come back after a clean close', async () => {
   for (let seed = 0; seed < 30; seed += 1) {
     const replayed = await losePowerAfter(seed, { mustBeWhole: true }, async (ports, node) => {
       const { log } = await openSampleLog(ports);
@@ -266,7 +266,7 @@ class FullDisk extends SeededDiskPlan {
   }
 }
 
-test('K41 K43 a segment goes after the name of the next one is durable', async () => {
+test('K41 K43 a segment is removed after the name of the next one is durable', async () => {
   for (let seed = 0; seed < 60; seed += 1) {
     const replayed = await losePowerAfter(seed, { replayFrom: 7 }, async (ports) => {
       const { log } = await openSampleLog(ports);
@@ -406,7 +406,7 @@ async function prepareDamage(ports: SimPorts, damage: Damage): Promise<void> {
 }
 
 test.each(DAMAGES)(
-  'K42 a cut behind $name is completed after a crash at any step',
+  'K42 a cut after $name is completed after a crash at any step',
   async (damage) => {
     const kinds = await crashDuringCut(damage);
     for (let index = 1; index <= kinds.length; index += 1) {
@@ -425,7 +425,7 @@ test.each(DAMAGES)(
   },
 );
 
-test('K41 K43 a loss of power leaves a beginning, whichever names of new segments it keeps', async () => {
+test('K41 K43 a power loss leaves a beginning, whichever names of new segments it keeps', async () => {
   for (let kept = 0; kept < 8; kept += 1) {
     const simulation = new Simulation({ seed: kept });
     let found: readonly string[] | undefined;

@@ -1,5 +1,5 @@
-// Damage at every byte of a log. Whatever is changed or missing, a start finds a prefix of what was
-// appended and goes on behind it, or refuses the log without changing it.
+// Damage at every byte of a log. Whatever is changed or missing, a start finds a prefix of what was appended
+// and continues after it, or refuses the log without changing it.
 import { expect, test } from 'vitest';
 import { crc32 } from '../hash/crc32.js';
 import { runInSimulation, type SimulatedBody } from '../sim/run-in-simulation.js';
@@ -37,7 +37,7 @@ class DamagedLog {
     this.#world = world;
   }
 
-  /** Writes the files to a directory of their own. */
+  /** Writes the files to a separate directory. */
   async create(files: readonly Pick<SampleFile, 'name' | 'content'>[]): Promise<string> {
     this.#count += 1;
     const directory = `damaged-${this.#count}`;
@@ -69,7 +69,7 @@ class DamagedLog {
     await late.log.close();
   }
 
-  /** K43  A log that must be whole is refused, and not a byte of it changes. */
+  /** K43  A log that must be complete is refused, and not a byte of it changes. */
   async expectRefused(directory: string, reason: string): Promise<void> {
     const before = await contentOf(this.#world, directory);
     const mustBeWhole = { directory, mustBeWhole: true };
@@ -81,7 +81,7 @@ class DamagedLog {
   }
 }
 
-/** The last record that is good if everything from this byte on is not. */
+/** The last good record if everything from this byte on is damaged. */
 function lastBefore({ firstNumber }: SampleFile, offset: number): number {
   return firstNumber - 1 + Math.max(Math.floor((offset - HEADER_BYTES) / RECORD_BYTES), 0);
 }
@@ -140,7 +140,7 @@ test('K40 K43 a lost segment: the first is refused, any other ends the log befor
     await damaged.expectPrefix(await without(2), 12);
   }));
 
-test('K40 a segment of another log with the same numbers is not taken for our own', () =>
+test('K40 a segment of another log with the same numbers is not mistaken for our own', () =>
   runInSimulation(1, async (world) => {
     const samples = await writeSample(world);
     const { log } = await openSampleLog(world, { directory: 'other' });
@@ -163,7 +163,7 @@ test('K40 a segment of another log with the same numbers is not taken for our ow
     await damaged.expectPrefix(await damaged.create([first, renamed]), 6);
   }));
 
-test('a record that is copied to another place is not taken', () =>
+test('a record that is copied to another place is not accepted', () =>
   runInSimulation(1, async (world) => {
     const samples = await writeSample(world);
     const damaged = new DamagedLog(world);

@@ -1,7 +1,7 @@
-// Random lives of a segment log against a plain model, a list of records. Each life appends, syncs, drops
-// and meets full disks, missing descriptors and failing syncs, until it is killed, loses its power (which
-// keeps any subset of the unsynced pages) or closes the log. The next one must find a prefix of the list,
-// with everything that was synced, and after a kill or a close everything that was appended.
+// Random histories of a segment log, compared with a plain model: a list of records. Each process appends, syncs,
+// drops and encounters full disks, missing descriptors and failing syncs, until it is killed, loses power (which
+// keeps any subset of the unsynced pages) or closes the log. The next one must find a prefix of the list, with
+// everything that was synced, and after a kill or a close everything that was appended.
 import { expect, test } from 'vitest';
 import { SynclineError } from '../error.js';
 import { crc32 } from '../hash/crc32.js';
@@ -34,21 +34,21 @@ const reached = {
 class Model {
   /** Kind and checksum of each record; index 0 is record 1. */
   readonly records: string[] = [];
-  /** Records up to here must be found by the next life. */
+  /** Records up to here must be found by the next process. */
   promised = 0;
   synced = 0;
   /** The caller has a snapshot of every record before this one. */
   replayFrom = 1;
   wasClosed = false;
 
-  /** What a failed sync has lost shows only after a restart. */
+  /** What a failed sync has lost only shows after a restart. */
   noteFailure(): void {
     this.promised = this.synced;
     reached.failures += 1;
   }
 }
 
-/** No descriptors for a while, from time to time. */
+/** Occasionally there are no descriptors for a while. */
 class PlanWithoutDescriptors extends SeededDiskPlan {
   readonly #random: SeededRandom;
 
@@ -185,7 +185,7 @@ async function history(seed: number): Promise<void> {
   });
 }
 
-test('K40 K41 K44 random lives of a log always find a prefix with everything promised', async () => {
+test('K40 K41 K44 every process in a random history finds a prefix with everything that was acknowledged', async () => {
   for (let seed = 0; seed < SEEDS; seed += 1) await history(seed);
   for (const [what, count] of Object.entries(reached)) {
     expect(count, what).toBeGreaterThan(SEEDS / 10);

@@ -1,4 +1,4 @@
-// A segment log on a real disk, also on a small one that is really full.
+// A segment log on a real disk, and on a small one that is really full.
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -109,7 +109,7 @@ function fullDiskTrials(disk: SmallDisk): void {
   const whole = { segmentBytesMax: 100_000, mustBeWhole: true, onRecord: () => {} };
 
   describe('a segment log on a full disk', () => {
-    it('K44 refuses records, keeps those it has, and goes on when there is room', async () => {
+    it('K44 refuses records, keeps those it has, and continues when there is space', async () => {
       const here = world(disk.path);
       const { log } = await openSampleLog(here, { segmentBytesMax: 100_000 });
       for (let round = 0; round < 3; round += 1) {

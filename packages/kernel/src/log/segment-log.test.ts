@@ -1,5 +1,5 @@
-// What a segment log does while nothing goes wrong, and what it refuses. Crashes are in
-// segment-log-crash.sim.test.ts, a real disk is in segment-log.int.test.ts.
+// What a segment log does while nothing goes wrong, and what it refuses. Crashes are tested in
+// segment-log-crash.sim.test.ts, a real disk in segment-log.int.test.ts.
 import { expect, test, vi } from 'vitest';
 import { SynclineError } from '../error.js';
 import { createSeededRandom } from '../seeded-random.js';
@@ -35,7 +35,7 @@ test('K40 records come back in order, with number, kind and body', () =>
     await again.close();
   }));
 
-test('a full segment is followed by a new one, and the chain goes on', () =>
+test('a full segment is followed by a new one, and the chain continues', () =>
   runInSimulation(1, async (world) => {
     const { log } = await openSampleLog(world);
     appendNumbered(log, 20);
@@ -94,7 +94,7 @@ test('K41 a sync covers what was appended before it, and later callers share the
     await log.close();
   }));
 
-test('K41 one sync runs at a time, also for a caller that comes right after one has ended', () =>
+test('K41 one sync runs at a time, even for a caller that comes right after one has ended', () =>
   runInSimulation(1, async (world) => {
     const { log } = await openSampleLog(world);
     appendNumbered(log, 1);
@@ -222,7 +222,7 @@ test('K43 a log of another owner is refused and not changed, even if it is damag
     expect(await contentOf(world)).toEqual(before);
   }));
 
-test('K44 K46 an append without room changes nothing, and writing resumes with room', () =>
+test('K44 K46 an append on a full disk changes nothing, and writing resumes once there is space', () =>
   runInSimulation(1, async (world) => {
     const { log } = await openSampleLog(world);
     const full = { code: 'storage-full', outcome: 'not-applied' };
@@ -243,7 +243,7 @@ test('K44 K46 an append without room changes nothing, and writing resumes with r
     expect((await openSampleLog(world, { mustBeWhole: true })).replayed).toEqual(numbered(1, 9));
   }));
 
-test('K44 an append with useReserve gives the reserve up, which is refilled later', () =>
+test('K44 an append with useReserve releases the reserve, which is refilled later', () =>
   runInSimulation(1, async (world) => {
     const reserveBytes = 2_500_000;
     const { log } = await openSampleLog(world, { reserveBytes });
@@ -273,7 +273,7 @@ test('K44 an append with useReserve gives the reserve up, which is refilled late
     await without.close();
   }));
 
-test('K44 what is left of the reserve is kept for those who may use it', () =>
+test('K44 the rest of the reserve is kept for appends that may use it', () =>
   runInSimulation(1, async (world) => {
     const { log } = await openSampleLog(world, { reserveBytes: 2_500_000 });
     const disk = new FullUntilTruncated();
@@ -316,7 +316,7 @@ test.each(['failed', 'no-descriptors'] as const)(
   },
 );
 
-test('K46 a sync that has no descriptor for the directory can be tried again', () =>
+test('K46 a sync that has no descriptor for the directory can be retried', () =>
   runInSimulation(1, async (world) => {
     const { log } = await openSampleLog(world);
     const syncDir = vi.spyOn(world.files, 'syncDir');
@@ -355,7 +355,7 @@ test('K46 a segment that got no record is removed before the next one is begun',
     expect(numbers).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
   }));
 
-test('K44 a log whose very first record found no room is empty, and stays usable', () =>
+test('K44 a log whose very first record hit a full disk is empty, and stays usable', () =>
   runInSimulation(1, async (world) => {
     const noRoom = new JudgingPlan(({ kind }) => (kind === 'handle-write' ? 'full' : 'ok'));
     world.node.disk.plan = noRoom;
@@ -449,7 +449,7 @@ class JudgingPlan extends SeededDiskPlan {
   }
 }
 
-/** Has room again once the reserve was cut. */
+/** Has space again once the reserve was truncated. */
 class FullUntilTruncated extends SeededDiskPlan {
   isFull = true;
 

@@ -1,20 +1,20 @@
 // An append-only log of numbered records, kept in segment files.
 //
-// An append is one synchronous write, so a caller can change its memory, append and reply within one turn
-// of the event loop. Syncs run in the background and are shared. Every record's checksum covers the one
-// before it (segment-format.ts), so what a start finds is always a prefix of what was appended.
+// An append is one synchronous write, so a caller can change its memory, append and reply within one turn of the
+// event loop. Syncs run in the background and are shared. Every record's checksum covers the one before it
+// (segment-format.ts), so what a start finds is always a prefix of what was appended.
 //
 //   append -> the operating system has the record: it survives kill -9
 //   sync   -> once it has resolved, the records appended before it survive power loss
 //
-// A full segment is followed by a new one without waiting: header and first record are one write. If there
-// is no descriptor or no room for a new file, the current one goes on and the rotation is tried again later.
+// A full segment is followed by a new one without waiting: header and first record are one write. If there is no
+// descriptor or no space for a new file, the current one grows and the rotation is retried later.
 //
 // K41  Every record that a sync has covered survives power loss.
-// K44  A write that finds no room leaves every file as it was.
-// K45  After a write error other than want of room, a failed cut or a failed sync, the log takes no more
-//      records and always throws the same error.
-// K46  Running out of file descriptors, or of room for a new segment, does not end the writing.
+// K44  A write that finds the disk full leaves every file as it was.
+// K45  After a write error other than lack of space, a failed cut or a failed sync, the log takes no more records and
+//      always throws the same error.
+// K46  Running out of file descriptors, or of space for a new segment, does not stop writing.
 import { assert } from '../assert.js';
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
@@ -47,7 +47,7 @@ export interface SegmentLogDeps {
 export interface SegmentLogOptions extends ReplayOptions {
   /** A segment that has reached this size is followed by a new one. It may exceed it by one record. */
   readonly segmentBytesMax: number;
-  /** Room kept back for appends with `useReserve`; 0 for none. */
+  /** Disk space reserved for appends with `useReserve`; 0 for none. */
   readonly reserveBytes: number;
 }
 
@@ -57,7 +57,7 @@ interface OpenSegment {
 }
 
 export class SegmentLog implements AsyncDisposable {
-  /** Bytes dropped when the log was opened, behind the first bad record. */
+  /** Bytes dropped when the log was opened, after the first bad record. */
   readonly cutBytes: number;
   readonly #deps: SegmentLogDeps;
   readonly #directory: string;
@@ -65,7 +65,7 @@ export class SegmentLog implements AsyncDisposable {
   readonly #segmentBytesMax: number;
   readonly #chain: RecordChain;
   readonly #reserve: DiskReserve;
-  /** Oldest first; the last one is the current one. */
+  /** Oldest first; the last one is the current segment. */
   readonly #segments: Segment[];
   /** Undefined while the log has no segment. */
   #current: OpenSegment | undefined;
@@ -81,15 +81,15 @@ export class SegmentLog implements AsyncDisposable {
   #closing: Promise<void> | undefined;
   /** Once set, every call fails with it. */
   #failure: SynclineError | undefined;
-  /** Reused by every append: the head of the record, then the parts of its body. */
+  /** Reused by every append: the header of the record, then the parts of its body. */
   readonly #head = new Uint8Array(RECORD_HEAD_BYTES);
   readonly #headView = new DataView(this.#head.buffer);
   readonly #pieces: Uint8Array[] = [this.#head];
 
   /**
-   * Replays the log, then cuts it behind the last good record. Resolves when everything that was replayed
-   * is durable. Rejects with `corrupt` if records before the first segment are missing, if the log has
-   * another owner or a newer format, or if it is damaged although it must be whole.
+   * Replays the log, then cuts it after the last good record. Resolves when everything that was replayed is durable.
+   * Rejects with `corrupt` if records before the first segment are missing, if the log has another owner or a newer
+   * format, or if it is damaged although it must be complete.
    */
   static async open(deps: SegmentLogDeps, options: SegmentLogOptions): Promise<SegmentLog> {
     assert(options.owner.length <= OWNER_BYTES_MAX, 'the owner of a log has at most 255 bytes');
@@ -119,12 +119,12 @@ export class SegmentLog implements AsyncDisposable {
     if (segment) this.#current = { segment, handle: deps.files.openAppend(segment.path) };
   }
 
-  /** Of the oldest record still held. */
+  /** The number of the oldest record still in the log. */
   get firstNumber(): number {
     return this.#segments[0]?.firstNumber ?? this.#chain.nextNumber;
   }
 
-  /** Of the next record that is appended. */
+  /** The number of the next record to be appended. */
   get nextNumber(): number {
     return this.#chain.nextNumber;
   }
@@ -134,7 +134,7 @@ export class SegmentLog implements AsyncDisposable {
     return this.#syncedThrough;
   }
 
-  /** Of all segments. */
+  /** The size of all segments. */
   get bytes(): number {
     return this.#segments.reduce((sum, { bytes }) => sum + bytes, 0);
   }
@@ -143,7 +143,7 @@ export class SegmentLog implements AsyncDisposable {
     return this.#segments.length;
   }
 
-  /** Why an append without `useReserve` is refused; undefined unless the reserve was given up. */
+  /** Why an append without `useReserve` is refused; undefined unless the reserve was released. */
   get fullBy(): SynclineError | undefined {
     return this.#reserve.isGivenUp ? this.#reserve.noRoom() : undefined;
   }
@@ -167,10 +167,10 @@ export class SegmentLog implements AsyncDisposable {
   }
 
   /**
-   * Appends one record with one write and returns its number. `kind` is 0 to 255. Throws `storage-full`
-   * when there is no room, and `unavailable` when the very first segment cannot be opened: nothing has
-   * changed then. Any other error is final. With `useReserve` the reserve is given up first; what is left
-   * of it is kept for further appends of this kind, until there is room for the whole reserve again.
+   * Appends one record with one write and returns its number. `kind` is 0 to 255. Throws `storage-full` when the disk
+   * is full, and `unavailable` when the very first segment cannot be opened: then nothing has changed. Any other
+   * error is final. With `useReserve` the reserve is released first; the rest of it is kept for further appends of
+   * this kind, until there is space for the whole reserve again.
    */
   append(
     kind: number,
@@ -199,15 +199,15 @@ export class SegmentLog implements AsyncDisposable {
     return this.#chain.advance(crc);
   }
 
-  /** Gives up the reserve, for a caller that needs room for something else. False when it is empty. */
+  /** Releases the reserve, for a caller that needs space for something else. False when it is empty. */
   releaseReserve(): boolean {
     return this.#reserve.release();
   }
 
   /**
-   * Makes everything appended so far durable. One sync runs at a time; those who come meanwhile share the next,
-   * since it is too late for this one. Rejects with `unavailable` when there is no file descriptor for it: try
-   * again. Any other error is final.
+   * Makes everything appended so far durable. One sync runs at a time; callers that arrive during it share the
+   * next one, since this one may not cover their records. Rejects with `unavailable` when there is no file
+   * descriptor for it: try again. Any other error is final.
    */
   sync(): Promise<void> {
     if (this.#nextSync !== undefined) return this.#nextSync;
@@ -249,14 +249,16 @@ export class SegmentLog implements AsyncDisposable {
     }
   }
 
-  /** Writes the record in `#pieces`. If there is no room, or no descriptor for a first segment, nothing has changed. */
+  /**
+   * Writes the record in `#pieces`. If there is no space, or no descriptor for a first segment, nothing has changed.
+   */
   #write(): void {
     const current = this.#current;
     if (current === undefined) {
       this.#startSegment();
     } else if (current.handle.length < this.#rotateAtBytes || !this.#rotate(current)) {
       const { segment, handle } = current;
-      this.#unsynced.changed(handle); // also by the cut behind a write that found no room
+      this.#unsynced.changed(handle); // also by the cut after a write that found the disk full
       appendOrRestore(handle, this.#pieces);
       segment.mark(this.#chain.nextNumber, segment.bytes);
       segment.bytes = handle.length;
@@ -267,7 +269,7 @@ export class SegmentLog implements AsyncDisposable {
   #rotate(current: OpenSegment): boolean {
     const isBlocked =
       this.#unsynced.leftover !== undefined || this.#unsynced.fullCount >= UNSYNCED_SEGMENTS_MAX;
-    let reason = 'earlier segments wait for a sync';
+    let reason = 'earlier segments are waiting for a sync';
     try {
       if (!isBlocked) {
         this.#startSegment();
@@ -360,7 +362,7 @@ export class SegmentLog implements AsyncDisposable {
     const { message } = SynclineError.from(thrown, 'storage-failed');
     this.#failure = new SynclineError(
       'storage-failed',
-      `the log in ${directory} has failed and takes no more records: ${message}`,
+      `the log in ${directory} has failed and accepts no more records: ${message}`,
       { outcome: 'unknown', cause: thrown, details: { directory } },
     );
     this.#deps.logger.error('log failed', { directory, reason: message });
@@ -378,11 +380,11 @@ function openNew(files: Files, path: string): AppendHandle {
   const handle = files.openAppend(path);
   if (handle.length === 0) return handle;
   void handle.close();
-  const message = `the new log segment ${path} exists already. Probably another process uses its directory.`;
+  const message = `the new log segment ${path} already exists. Another process is probably using the directory.`;
   throw new SynclineError('storage-failed', message);
 }
 
-/** K44  After a write that found no room, the file is as it was. */
+/** K44  After a write that found the disk full, the file is as it was. */
 function appendOrRestore(handle: AppendHandle, pieces: readonly Uint8Array[]): void {
   const { length } = handle;
   try {

@@ -1,15 +1,15 @@
 // The files of a segment log that are not durable yet: written ones, full ones, and the names of new ones.
 //
-// Only one sync runs at a time. What changes meanwhile is left to the next one.
+// Only one sync runs at a time. Changes made in the meantime are left to the next one.
 import type { AppendHandle, Files } from '../files/files.js';
 
 export class UnsyncedFiles {
   readonly #files: Files;
   readonly #directory: string;
-  /** Full and not written any more: closed once they are synced. */
+  /** Full and no longer written: closed once they are synced. */
   #full: AppendHandle[] = [];
   #changed: AppendHandle | undefined;
-  /** A new segment whose first write found no room: an empty file that must not stay. */
+  /** A new segment whose first write found the disk full: an empty file that must not stay. */
   #leftover: AppendHandle | undefined;
   #hasNewNames = false;
 
@@ -63,7 +63,7 @@ export class UnsyncedFiles {
   async removeLeftover(): Promise<void> {
     const leftover = this.#leftover;
     if (leftover === undefined) return;
-    await leftover.sync(); // without the part of a record that it may have had
+    await leftover.sync(); // without the part of a record that it may contain
     await this.#files.remove(leftover.path);
     this.#leftover = undefined;
     this.#hasNewNames = true;

@@ -7,8 +7,8 @@ export function formatAddress({ host, port }: Address): string {
 }
 
 /**
- * One form per host: a listener on `::` sees IPv4 peers as `::ffff:10.0.0.1`, and code that counts or
- * checks by host must not take that for another machine.
+ * One form per host: a listener on `::` sees IPv4 peers as `::ffff:10.0.0.1`, and code that counts or checks by host
+ * must not mistake that for another machine.
  */
 export function plainHost(host: string): string {
   return /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(host) ? host.slice('::ffff:'.length) : host;

@@ -4,7 +4,7 @@ import { Arrivals } from './socket-connection.js';
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 
-/** Writes down what it is handed. It asks to wait at a chunk that ends in a question mark. */
+/** Records the chunks that it receives. It asks to wait at a chunk that ends in a question mark. */
 function createReader() {
   const journal: string[] = [];
   let goOn: () => void = () => {};
@@ -24,7 +24,7 @@ function createReader() {
   return { reader, journal, answer };
 }
 
-test('what came before the reader is handed over first, and the rest at once', () => {
+test('chunks that arrived before the reader are delivered first, later ones immediately', () => {
   let takenBytes = 0;
   const arrivals = new Arrivals({
     taken: (chunk) => {
@@ -40,7 +40,7 @@ test('what came before the reader is handed over first, and the rest at once', (
   expect([arrivals.length, arrivals.bytes, takenBytes]).toEqual([0, 0, 6]);
 });
 
-test('while the reader waits chunks are held, and the end stays behind them', async () => {
+test('while the reader is busy chunks are held, and the end comes after them', async () => {
   const arrivals = new Arrivals({ taken: () => undefined });
   const { reader, journal, answer } = createReader();
   arrivals.handTo(reader);
@@ -53,7 +53,7 @@ test('while the reader waits chunks are held, and the end stays behind them', as
   expect(journal).toEqual(['one?', 'two?', 'three', 'end']);
 });
 
-test('a reader who still works on the last chunk learns of the end at once, and once only', async () => {
+test('a reader that is still busy with the last chunk is notified of the end immediately, and only once', async () => {
   const arrivals = new Arrivals({ taken: () => undefined });
   const { reader, journal, answer } = createReader();
   arrivals.handTo(reader);
@@ -64,7 +64,7 @@ test('a reader who still works on the last chunk learns of the end at once, and 
   expect(journal).toEqual(['one?', 'end']);
 });
 
-test('a reader learns at once, and only once, that the connection is gone', async () => {
+test('a reader is notified immediately, and only once, that the connection is gone', async () => {
   const arrivals = new Arrivals({ taken: () => undefined });
   const { reader, journal, answer } = createReader();
   arrivals.handTo(reader);
@@ -76,7 +76,7 @@ test('a reader learns at once, and only once, that the connection is gone', asyn
   expect(journal).toEqual(['one?', 'end']);
 });
 
-test('who pulls gets what is held, and then the error', async () => {
+test('a pulling reader gets the held chunks, and then the error', async () => {
   const arrivals = new Arrivals({ taken: () => undefined });
   const pulled = arrivals.pull();
   arrivals.offer(bytes('one'));

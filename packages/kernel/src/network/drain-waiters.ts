@@ -1,4 +1,4 @@
-// Those who wait until a connection has sent enough. Pure: the connection says when to wake them.
+// Callers waiting until a connection has sent enough. Pure: the connection says when to wake them.
 import { abortedError, type SynclineError } from '../error.js';
 
 export class DrainWaiters {
@@ -22,7 +22,7 @@ export class DrainWaiters {
     });
   }
 
-  /** Ends every wait: well, or with the error. */
+  /** Ends every wait, with or without an error. */
   settle(error?: SynclineError): void {
     for (const finish of this.#waiters) finish(error);
   }

@@ -15,7 +15,7 @@ describe('listening', () => {
     EADDRINUSE: ['address-in-use', 'the port is in use', 'choose another port'],
     EADDRNOTAVAIL: ['not-local', 'not an address of this machine', '127.0.0.1'],
     EACCES: ['not-permitted', 'permission denied', 'Choose a higher port'],
-    ENOTFOUND: ['unknown-host', 'the name is unknown', 'IP address'],
+    ENOTFOUND: ['unknown-host', 'unknown host name', 'IP address'],
     EINVAL: ['other', 'system says EINVAL', ''],
   } as const;
   for (const [code, [reason, text, advice]] of Object.entries(expected)) {
@@ -66,12 +66,14 @@ describe('connecting', () => {
       reason: 'wrong version number',
     });
     const error = handshakeError(address, cause);
-    expect(error.message).toMatch(/^no TLS with 127.0.0.1:7400 \(wrong version number\)\. /);
+    expect(error.message).toMatch(
+      /^TLS handshake with 127.0.0.1:7400 failed \(wrong version number\)\. /,
+    );
     expect(handshakeError(address, systemError('ECONNRESET')).details['reason']).toBe('reset');
   });
 });
 
-it('after a connection broke nobody knows what arrived', () => {
+it('after a connection broke, the outcome is unknown', () => {
   expect(connectionError(address)).toMatchObject({
     outcome: 'unknown',
     details: { reason: 'reset' },

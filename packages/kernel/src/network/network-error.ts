@@ -1,5 +1,5 @@
-// What the operating system says about addresses and connections, in our words: what failed, with
-// which address, why, and what to do next. Programs read `details.reason`, from closed lists.
+// Network errors of the operating system as readable messages: what failed, with which address, why, and what
+// to do next. Programs read `details.reason`, from closed lists.
 import { SynclineError } from '../error.js';
 import { formatAddress } from './address.js';
 import type { Address } from './network.js';
@@ -34,49 +34,50 @@ const LISTEN_FAILURES: Readonly<Record<string, Explanation<ListenFailure>>> = {
     reason: 'address-in-use',
     text: 'the port is in use',
     advice:
-      'Another process listens there, perhaps another Syncline. Stop it, or choose another port.',
+      'Another process is listening there, perhaps another Syncline. Stop it, or choose another port.',
   },
   EADDRNOTAVAIL: {
     reason: 'not-local',
     text: 'not an address of this machine',
-    advice: 'Listen on 127.0.0.1, or on an address that "ip addr" shows.',
+    advice: 'Use 127.0.0.1, or an address that "ip addr" shows.',
   },
   EACCES: {
     reason: 'not-permitted',
     text: 'permission denied',
-    advice: 'Ports below 1024 need special rights. Choose a higher port.',
+    advice: 'Ports below 1024 need special privileges. Choose a higher port.',
   },
   ENOTFOUND: {
     reason: 'unknown-host',
-    text: 'the name is unknown',
-    advice: 'Check the spelling, or give an IP address.',
+    text: 'unknown host name',
+    advice: 'Check the spelling, or use an IP address.',
   },
 };
 
 const REFUSED: Explanation<ConnectFailure> = {
   reason: 'refused',
   text: 'connection refused',
-  advice: 'Probably nothing listens there. Start it, or check host and port.',
+  advice: 'Nothing seems to be listening there. Start the server, or check host and port.',
 };
 const UNREACHABLE: Explanation<ConnectFailure> = {
   reason: 'unreachable',
-  text: 'no way to that host',
+  text: 'host unreachable',
   advice: 'Check the address, and the network between the two machines.',
 };
 const UNKNOWN_HOST: Explanation<ConnectFailure> = {
   reason: 'unknown-host',
-  text: 'the name is unknown',
-  advice: 'Check the spelling, or give an IP address.',
+  text: 'unknown host name',
+  advice: 'Check the spelling, or use an IP address.',
 };
 const RESET: Explanation<ConnectFailure> = {
   reason: 'reset',
   text: 'the other side dropped the connection',
-  advice: 'It has stopped, refuses us, or is over its limit of connections. Try again.',
+  advice:
+    'It may have stopped, refused the connection, or reached its connection limit. Try again.',
 };
 const TIMED_OUT: Explanation<ConnectFailure> = {
   reason: 'timeout',
   text: 'no answer',
-  advice: 'The host is down, or a firewall swallows the packets.',
+  advice: 'The host may be down, or a firewall may be dropping packets.',
 };
 
 const CONNECT_FAILURES: Readonly<Record<string, Explanation<ConnectFailure>>> = {
@@ -118,17 +119,17 @@ export function connectTimeoutError(address: Address, timeoutMs: number): Syncli
 export function handshakeError(address: Address, cause: Error, distrust?: unknown): SynclineError {
   const where = formatAddress(address);
   if (distrust) {
-    const message = `the certificate of ${where} is not trusted (${cause.message}). It must name this host, be current, and be signed by a given authority.`;
+    const message = `the certificate of ${where} is not trusted (${cause.message}). It must name this host, be current, and be signed by a trusted authority.`;
     const details = { reason: 'certificate', address };
     return new SynclineError('unauthenticated', message, { details, cause });
   }
   if (CONNECT_FAILURES[systemCode(cause)]) return connectError(address, cause);
-  const message = `no TLS with ${where} (${openSslReason(cause)}). Perhaps TLS is off there, or it wants a client certificate.`;
+  const message = `TLS handshake with ${where} failed (${openSslReason(cause)}). TLS may be off there, or it may require a client certificate.`;
   const details = { reason: 'handshake', address };
   return new SynclineError('unavailable', message, { details, cause });
 }
 
-/** For a connection that stood and broke. What was in flight may or may not have arrived. */
+/** For an open connection that broke. Bytes in flight may or may not have arrived. */
 export function connectionError(remote: Address, cause?: Error): SynclineError {
   const { reason, text } = cause ? explain(cause) : RESET;
   return new SynclineError(
@@ -144,7 +145,7 @@ function explain(cause: Error): Explanation<ConnectFailure> {
   );
 }
 
-/** What OpenSSL says, without its numbers. */
+/** OpenSSL's reason, without its numbers. */
 export function openSslReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return 'reason' in error && typeof error.reason === 'string' ? error.reason : error.message;

@@ -2,9 +2,9 @@
 //
 // Reading runs a little ahead of the reader (`readAheadBytes`), and not further: it costs bounded
 // memory, and a connection that is not being read still notices that its peer is gone.
-// Accepted TCP sockets read into one buffer (see `shareReads`); what its reader does not take at once is copied.
-// The first write of a turn of the event loop leaves at once: mostly it is the only one, and holding it back
-// would cost more than it saves. Those behind it leave together, which saves a system call for each.
+// Accepted TCP sockets read into one buffer (see `shareReads`); what its reader does not take immediately is
+// copied. The first write in a turn of the event loop is sent immediately: it is usually the only one, and
+// delaying it would cost more than it saves. Later ones are sent together, which saves a system call for each.
 //
 // K63  Not pulling stops the peer; at most about `readAheadBytes` are held for the reader.
 // K64  `closed` settles once, after every byte in order, and nothing here throws unhandled.
@@ -109,8 +109,8 @@ export class SocketConnection implements Connection {
     this.#arrivals.drop();
     this.#arrivals.fail(this.#failure);
     this.#drainWaiters.settle(this.#failure);
-    // All was handed to the system, which a reset would make drop what a slow peer has not taken yet. And while
-    // the last packet is on the way libuv refuses to reset a socket, and does not close it either.
+    // Everything was passed to the system, and a reset would make it drop what a slow peer has not read yet. Also,
+    // while the last packet is in flight libuv refuses to reset a socket, and does not close it either.
     const { writableEnded, writableLength } = this.#socket;
     const isHandedOver = writableEnded && writableLength === 0;
     if (!isHandedOver) resetWhenDestroyed(this.#transport);
@@ -158,7 +158,7 @@ export class SocketConnection implements Connection {
     this.#failure ??= connectionError(this.remote, error);
   }
 
-  /** The socket is closed: says why, and wakes all who wait. */
+  /** The socket is closed: records why, and wakes all waiters. */
   #finish(): CloseReason {
     const isInOrder = this.#socket.readableEnded && this.#socket.writableFinished;
     if (!isInOrder) this.#failure ??= connectionError(this.remote);
@@ -174,14 +174,14 @@ export class SocketConnection implements Connection {
 }
 
 export interface ArrivalsDeps {
-  /** Called for each chunk that the reader has received: there is room for as many bytes. */
+  /** Called for each chunk that the reader has taken: there is room for that many bytes again. */
   taken(chunk: Uint8Array): void;
 }
 
 /**
- * What has arrived for the one reader of a connection, which pulls chunks or gets them by plain calls. Calls save two
- * promises and an iterator per chunk, most of the cost of a small request; chunks are queued only while that reader
- * asks to wait. The simulated network uses it, too.
+ * Chunks that have arrived for the one reader of a connection, which pulls them or receives them by plain calls.
+ * Calls save two promises and an iterator per chunk, most of the cost of a small request; chunks are queued only
+ * while that reader asks to wait. The simulated network uses it as well.
  */
 export class Arrivals {
   readonly #deps: ArrivalsDeps;
@@ -216,7 +216,7 @@ export class Arrivals {
     else this.#hand(reader, kept);
   }
 
-  /** Nothing more comes. What is held is still for the reader. */
+  /** Nothing more arrives. The reader still gets what is held. */
   close(): void {
     this.#queue.close();
     this.#isOver = true;
@@ -232,7 +232,7 @@ export class Arrivals {
     this.#handOver();
   }
 
-  /** Discards what waits for the reader. */
+  /** Discards the chunks that the reader has not taken. */
   drop(): void {
     while (this.#queue.takeNow());
   }
@@ -265,7 +265,7 @@ export class Arrivals {
     this.#handOver();
   };
 
-  /** The end is handed over at once behind the last chunk, also to a reader who still works on that. */
+  /** The end is reported right after the last chunk, even to a reader that is still busy with it. */
   #handOver(): void {
     while (this.#reader !== undefined) {
       const next = this.#isWaiting ? undefined : this.#queue.takeNow();
@@ -290,8 +290,8 @@ export class Arrivals {
 }
 
 /**
- * Turns the coming `destroy` of a TCP socket into a reset. It cannot simply be reset: a TLS stream above
- * must be destroyed first, or Node 20 crashes when the stream is used, and takes its transport with it.
+ * Turns the coming `destroy` of a TCP socket into a reset. It cannot simply be reset: a TLS stream above must be
+ * destroyed first, or Node 20 crashes when the stream is used after its transport is gone.
  */
 function resetWhenDestroyed(transport: Socket): void {
   const { destroy } = transport;
@@ -338,7 +338,7 @@ class SharedReads {
 /**
  * Lets an accepted socket read into a buffer that is shared with others. Node allocates 64 KiB for each read and
  * passes it through a stream, which costs a quarter of the time of a small request. `net.Socket` has the option
- * `onread` for a buffer of one's own, but `net.Server` does not pass it on. So the handle of the accepted socket is
+ * `onread` for the caller's own buffer, but `net.Server` does not pass it on. So the handle of the accepted socket is
  * moved to a new one with that option. The option `handle` and the two fields above are undocumented; where they are
  * missing, the socket is used as it is.
  */

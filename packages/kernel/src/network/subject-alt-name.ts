@@ -1,8 +1,8 @@
 // Reads the URI names out of a certificate's subjectAltName, as Node writes it in one line:
 // `DNS:localhost, IP Address:127.0.0.1, URI:syncline://dev/node/1`.
 //
-// A name that holds a comma, a quote or a control character stands there as a JSON string, its commas as
-// \u002c. So a comma with a space always parts two names, and no name can pretend to be two.
+// A name that holds a comma, a quote or a control character is written as a JSON string, its commas as \u002c.
+// So a comma with a space always separates two names, and no name can pretend to be two.
 
 export function uriNames(subjectAltName: string | undefined): readonly string[] {
   const names = subjectAltName?.split(', ') ?? [];

@@ -1,5 +1,5 @@
 // Opening a connection, the same for TCP and TLS: waits for one event of a socket, until a deadline or a
-// signal, and leaves nothing behind when it does not come.
+// signal, and cleans up if it does not arrive.
 import { connect, type Socket } from 'node:net';
 import { abortedError, type SynclineError } from '../error.js';
 import { formatAddress } from './address.js';
@@ -19,13 +19,13 @@ export interface Dial {
 export interface Opening<Opened> {
   readonly socket: Socket;
   readonly event: 'connect' | 'secureConnect';
-  /** Called in the same turn as the event, so that nothing the socket says next is missed. */
+  /** Called in the same turn as the event, so that the next event of the socket is not missed. */
   opened(): Opened;
   /** Turns a socket error into the error that the caller gets. */
   failed(error: Error): SynclineError;
 }
 
-/** Waits for the TCP connection, and gives what `opened` makes of it. */
+/** Waits for the TCP connection, and resolves with the result of `opened`. */
 export function dialTcp<Opened>(dial: Dial, opened: (socket: Socket) => Opened): Promise<Opened> {
   const { address, settings } = dial;
   const socket = connect({ ...address, ...socketOptions(settings) });
@@ -50,9 +50,9 @@ export function whenOpen<Opened>(opening: Opening<Opened>, dial: Dial): Promise<
     function succeed(): void {
       stopWaiting();
       resolve(opened());
-      socket.off('error', fail); // only now that another one listens
+      socket.off('error', fail); // only now that another listener is attached
     }
-    // Here `fail` keeps listening: errors that come later have no one else to tell.
+    // Here `fail` stays attached: nothing else handles later errors.
     function giveUp(error: SynclineError): void {
       stopWaiting();
       socket.destroy();

@@ -1,4 +1,4 @@
-// Listening, the same for TCP and TLS: starts a server, turns its errors into ours, stops it.
+// Listening, the same for TCP and TLS: starts a server, converts its errors, stops it.
 import type { Server } from 'node:net';
 import { assert } from '../assert.js';
 import { plainHost } from './address.js';
@@ -6,7 +6,7 @@ import type { Address, Listener } from './network.js';
 import { listenError } from './network-error.js';
 import type { TcpSettings } from './tcp-settings.js';
 
-/** What each of our sockets is set to, accepted or opened. */
+/** Settings of every socket, accepted or opened. */
 export function socketOptions(settings: TcpSettings) {
   return {
     allowHalfOpen: true, // the peer's end must not end our direction
@@ -34,7 +34,7 @@ export function startListening(
     server.once('error', refuse);
     server.listen({ host: address.host, port: address.port }, () => {
       server.off('error', refuse);
-      // The system can fail to accept, for want of file descriptors; the listener goes on.
+      // Accepting can fail for lack of file descriptors; the listener keeps running.
       server.on('error', (error) =>
         settings.onRefused({ reason: 'accept-failed', remote: undefined, error }),
       );

@@ -1,23 +1,42 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { networkSuite } from '../conformance/network-suite.js';
 import { kernelLimits } from '../limits.js';
 import { createSystemClock } from '../system-clock.js';
-import type { Connection } from './network.js';
+import type { Connection, Network } from './network.js';
+import { SocketConnection, shareReads } from './socket-connection.js';
+import { socketOptions, startListening } from './tcp-listen.js';
 import { createTcpNetwork } from './tcp-network.js';
-import type { Refusal } from './tcp-settings.js';
+import { type Refusal, tcpSettings } from './tcp-settings.js';
 
-describe('the TCP network', () => {
-  for (const { name, run } of networkSuite(async () => ({
-    network: createTcpNetwork(),
+const suiteOf = (network: Network) =>
+  networkSuite(async () => ({
+    network,
     clock: createSystemClock(),
     host: '127.0.0.1',
     highWaterBytes: kernelLimits.connectionHighWaterBytes.value,
     transitBytesMax: 16 * 1024 * 1024, // Linux holds up to 4 MiB unsent and some unread
     async [Symbol.asyncDispose]() {},
-  })))
-    it(name, run);
+  }));
+
+describe('the TCP network', () => {
+  for (const { name, run } of suiteOf(createTcpNetwork())) it(name, run);
+});
+
+describe('the TCP network on a Node whose sockets do not have the fields that sharing a buffer needs', () => {
+  const settings = tcpSettings({});
+  const unrelated = createServer(); // which no socket has
+  const listen: Network['listen'] = (address, accept) => {
+    const server = createServer({ ...socketOptions(settings), pauseOnConnect: true });
+    server.on('connection', (accepted) => {
+      const { socket, reads } = shareReads(accepted, unrelated, new Uint8Array(16));
+      expect([socket, reads]).toEqual([accepted, undefined]);
+      accept(new SocketConnection({ socket, transport: socket, peerUris: [], reads }, settings));
+    });
+    return startListening(server, address, settings);
+  };
+  for (const { name, run } of suiteOf({ ...createTcpNetwork(), listen })) it(name, run);
 });
 
 describe('addresses', () => {
@@ -61,7 +80,7 @@ describe('addresses', () => {
 });
 
 describe('the end', () => {
-  it('what was handed to the system before the end arrives, however slowly it is taken', async () => {
+  it('everything sent before the end arrives, however slowly it is read', async () => {
     const sent = new Uint8Array(1024 * 1024).fill(7);
     const accepted: Connection[] = [];
     const network = createTcpNetwork();
@@ -85,7 +104,7 @@ describe('the end', () => {
 });
 
 describe('limits', () => {
-  it('connections beyond connectionsMax are closed and reported; the others go on', async () => {
+  it('connections above connectionsMax are closed and reported; the others continue', async () => {
     const accepted: Connection[] = [];
     const refusals: Refusal[] = [];
     const network = createTcpNetwork({
@@ -132,7 +151,7 @@ describe('limits', () => {
     const chunks: Uint8Array[] = [];
     for await (const chunk of accepted[0]?.incoming ?? []) chunks.push(chunk);
     expect(chunks.reduce((bytes, chunk) => bytes + chunk.length, 0)).toBe(500);
-    // 64 single bytes, a few that were on the way, and the rest as the system had gathered it.
+    // 64 single bytes, a few that were in flight, and the rest as the system had collected it.
     expect(chunks.length).toBeLessThan(200);
     accepted[0]?.destroy();
   });

@@ -1,4 +1,4 @@
-// What one may set about TCP, with its defaults from the limits.
+// The TCP settings, with defaults from the limits.
 import { kernelLimits } from '../limits.js';
 import type { Address } from './network.js';
 import type { SocketConnectionOptions } from './socket-connection.js';
@@ -10,18 +10,21 @@ export interface TcpNetworkOptions {
   readonly readAheadBytes?: number;
   /** How long `connect` may take, a TLS handshake included. Default 5 s. */
   readonly connectTimeoutMs?: number;
-  /** Silence after which the system asks whether the peer is still there. Default 30 s. */
+  /** Idle time after which the system probes whether the peer is still alive. Default 30 s. */
   readonly keepAliveDelayMs?: number;
-  /** Connections that one listener holds at once; further ones are closed at once. Default 10,000. */
+  /** Connections of one listener at the same time; further ones are closed immediately. Default 10,000. */
   readonly connectionsMax?: number;
-  /** Told of each connection that a listener turned away. Strangers can cause it: count, do not shout. */
+  /**
+   * Called for each connection that a listener rejected. Unauthenticated clients can cause it, so count it
+   * rather than log it.
+   */
   readonly onRefused?: (refusal: Refusal) => void;
 }
 
 /** A connection that did not reach `accept`. */
 export interface Refusal {
   readonly reason: 'connections-max' | 'handshake-failed' | 'accept-failed';
-  /** Where it came from, where that is known. */
+  /** The peer's address, if known. */
   readonly remote: Address | undefined;
   readonly error: Error | undefined;
 }

@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { TlsHandshakes } from './tls-handshakes.js';
 
-/** A socket that knows its peer without having one. */
+/** A socket with a peer address but no peer. */
 function socketOf(remotePort: number): Socket {
   return Object.defineProperties(new Socket(), {
     remoteAddress: { value: '127.0.0.1' },
@@ -20,7 +20,7 @@ it('gives each TLS stream the TCP socket of its peer, once', () => {
   expect(handshakes.finish(socketOf(1))).toBeUndefined();
 });
 
-it('K69 a peer that has left is no reason to fail', () => {
+it('K69 a peer that has disconnected causes no failure', () => {
   const handshakes = new TlsHandshakes(1_000);
   const left = new Socket();
   handshakes.begin(left);

@@ -1,9 +1,9 @@
 // The handshakes of one listener that are in progress.
 //
-// Node's own handshake timeout starts over with each byte, so that a client could hold a place for ever
-// by sending one at a time. Here the whole handshake has one time. Node does not tell which TCP socket
-// lies below a new TLS stream either; both know the peer's address, which is unique per listener. A peer
-// that has reset the connection has no address any more, at any moment: then there is nobody to talk to.
+// Node's own handshake timeout starts over with each byte, so that a client could hold a place forever by sending one
+// at a time. Here one timeout covers the whole handshake. Node also does not expose which TCP socket is below a new
+// TLS stream; both know the peer's address, which is unique per listener. Once a peer has reset the connection its
+// address is gone, which can happen at any time: then the connection is dropped.
 import type { Socket } from 'node:net';
 
 interface Handshake {
@@ -34,7 +34,7 @@ export class TlsHandshakes {
     transport.once('close', () => this.#remove(peer, handshake));
   }
 
-  /** Gives the TCP socket whose handshake is done; undefined when the peer has left meanwhile. */
+  /** Returns the TCP socket whose handshake is done; undefined if the peer has disconnected in the meantime. */
   finish(secure: Socket): Socket | undefined {
     const peer = peerOf(secure);
     const handshake = peer === undefined ? undefined : this.#byPeer.get(peer);
@@ -43,7 +43,7 @@ export class TlsHandshakes {
     return handshake.transport;
   }
 
-  /** A listener that is closed accepts none of them any more. */
+  /** A closed listener accepts none of them any more. */
   dropAll(): void {
     for (const { transport } of this.#byPeer.values()) transport.destroy();
   }

@@ -1,4 +1,4 @@
-// Listening for TLS: runs handshakes, each within a time, and hands over those that succeed.
+// Listening for TLS: runs handshakes, each with a timeout, and passes on those that succeed.
 import type { Socket } from 'node:net';
 import { createServer, type TLSSocket, type TlsOptions } from 'node:tls';
 import type { Address, Listener } from './network.js';

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => certificates[Symbol.asyncDispose]());
 
-/** One refusal of one part, in one sentence. */
+/** One part is refused, with a one-sentence message. */
 function expectFlaw(
   material: TlsMaterial,
   [field, reason, text]: readonly [keyof TlsMaterial, TlsFlaw, RegExp],
@@ -29,7 +29,7 @@ function expectFlaw(
   expect(message).not.toContain('\n');
 }
 
-describe('what works', () => {
+describe('valid material', () => {
   it('certificate, key and authorities, as text and as bytes', () => {
     const { server, ca } = certificates;
     checkTlsMaterial({ cert: server.cert, key: server.key, ca: ca.cert });
@@ -50,7 +50,7 @@ describe('what works', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('invalid material', () => {
   it('parts that are missing', () => {
     const { cert, key } = certificates.server;
     expectFlaw({ cert }, ['key', 'missing', /^the TLS key is missing/]);
@@ -91,10 +91,10 @@ describe('what is refused', () => {
     expectFlaw({ cert, key: stdout }, ['key', 'encrypted', /without a passphrase$/]);
   });
 
-  it('dates that are over, or not yet here', () => {
+  it('a certificate that has expired, or is not valid yet', () => {
     const { expired, server } = certificates;
-    expectFlaw(expired, ['cert', 'expired', /of CN=expired has expired \(on Feb +1 .* 2020 GMT\)/]);
-    expectFlaw({ ca: expired.cert }, ['ca', 'expired', /of CN=expired has expired/]);
+    expectFlaw(expired, ['cert', 'expired', /of CN=expired expired on Feb +1 .* 2020 GMT/]);
+    expectFlaw({ ca: expired.cert }, ['ca', 'expired', /of CN=expired expired on/]);
     expect(() => checkTlsMaterial(server, Date.parse('2020-01-01'))).toThrow(/is not valid before/);
   });
 

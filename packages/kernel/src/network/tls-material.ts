@@ -1,7 +1,7 @@
 // Certificates, keys and authorities, checked before they are used.
 //
-// OpenSSL would say `error:0A000074` or nothing at all, and often only when the first client comes. A
-// server calls this at start instead, and gets one sentence about the one part that is wrong.
+// OpenSSL would say `error:0A000074` or nothing at all, and often only when the first client connects. A server
+// calls this at start instead, and gets one sentence that names the part that is wrong.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { SynclineError } from '../error.js';
@@ -37,7 +37,7 @@ const FIELD_NAMES: Readonly<Record<TlsField, string>> = {
   ca: 'file of TLS authorities',
 };
 
-/** Throws `invalid-argument` about the first thing that cannot work. Parts that are not given are fine. */
+/** Throws `invalid-argument` for the first part that cannot work. Parts may be missing. */
 export function checkTlsMaterial(material: TlsMaterial, nowMs = Date.now()): void {
   const { cert, key, ca } = material;
   if (cert !== undefined || key !== undefined) {
@@ -82,16 +82,16 @@ function readCertificates(field: 'cert' | 'ca', pem: Pem | undefined): Certifica
   const hint = text.includes('PRIVATE KEY-----')
     ? 'it holds a key; are the files swapped?'
     : 'PEM?';
-  throw flaw(field, 'not-pem', `holds no "BEGIN CERTIFICATE" block (${hint})`);
+  throw flaw(field, 'not-pem', `has no "BEGIN CERTIFICATE" block (${hint})`);
 }
 
 function checkKey(certificate: X509Certificate, pem: Pem | undefined): void {
   if (pem === undefined) throw flaw('key', 'missing', 'is missing, though a certificate is given');
   const text = pemText(pem);
   if (!text.includes('PRIVATE KEY-----'))
-    throw flaw('key', 'not-pem', 'holds no "BEGIN PRIVATE KEY" block (PEM?)');
+    throw flaw('key', 'not-pem', 'has no "BEGIN PRIVATE KEY" block (PEM?)');
   if (text.includes('ENCRYPTED'))
-    throw flaw('key', 'encrypted', 'is encrypted; give one without a passphrase');
+    throw flaw('key', 'encrypted', 'is encrypted; use one without a passphrase');
   let isOfCertificate: boolean;
   try {
     isOfCertificate = certificate.checkPrivateKey(createPrivateKey(text));
@@ -108,7 +108,7 @@ function checkDates(field: 'cert' | 'ca', certificate: X509Certificate, nowMs: n
   const { validFrom, validTo } = certificate;
   const subject = subjectOf(certificate);
   if (nowMs > Date.parse(validTo))
-    throw flaw(field, 'expired', `of ${subject} has expired (on ${validTo}); make a new one`);
+    throw flaw(field, 'expired', `of ${subject} expired on ${validTo}; create a new one`);
   if (nowMs < Date.parse(validFrom))
     throw flaw(
       field,

@@ -34,7 +34,7 @@ describe('the TLS network', () => {
     it(name, run);
 });
 
-/** Starts a server that is not ours, and gives its address. */
+/** Starts a server that is not ours, and returns its address. */
 async function start(server: Server, host = '127.0.0.1') {
   await once(server.listen(0, host), 'listening');
   const bound = server.address();
@@ -46,13 +46,13 @@ async function start(server: Server, host = '127.0.0.1') {
   };
 }
 
-/** Whatever goes wrong, in the end the socket is closed. */
+/** Whatever goes wrong, the socket is closed eventually. */
 function whenClosed(socket: Socket): Promise<void> {
   socket.on('error', () => {}).resume();
   return new Promise((resolve) => void socket.once('close', () => resolve()));
 }
 
-/** A listener that notes who came through and who did not. */
+/** A listener that records which connections were accepted and which were not. */
 async function watch(options: TlsNetworkOptions) {
   const accepted: Connection[] = [];
   const refusals: Refusal[] = [];
@@ -177,14 +177,16 @@ describe('handshakes', () => {
     expect(server.accepted).toEqual([]);
   });
 
-  it('a connect to a plain server says that it does not speak TLS', async () => {
+  it('a connect to a plain server reports that it does not use TLS', async () => {
     await using plain = await start(
       createServer((socket) => void whenClosed(socket.end('-ERR\r\n'))),
     );
     await expect(createTlsNetwork(pair('client')).connect(plain.address)).rejects.toMatchObject({
       code: 'unavailable',
       details: { reason: 'handshake' },
-      message: expect.stringMatching(/^no TLS with 127\.0\.0\.1:\d+ \(wrong version number\)/),
+      message: expect.stringMatching(
+        /^TLS handshake with 127\.0\.0\.1:\d+ failed \(wrong version number\)/,
+      ),
     });
   });
 
@@ -199,10 +201,10 @@ describe('handshakes', () => {
 });
 
 describe('creating', () => {
-  it('flawed material is refused at once', () => {
+  it('invalid material is refused immediately', () => {
     const { cert, key } = certificates.mismatched;
     expect(() => createTlsNetwork({ cert, key })).toThrow(/does not belong/);
-    expect(() => createTlsNetwork({ requireClientCertificate: true })).toThrow(/authorities/);
+    expect(() => createTlsNetwork({ requireClientCertificate: true })).toThrow(/without a CA/);
   });
 
   it('a network without a certificate connects but does not listen', async () => {

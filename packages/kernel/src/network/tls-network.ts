@@ -26,7 +26,7 @@ export interface TlsNetworkOptions extends TcpNetworkOptions, TlsMaterial {
 export function createTlsNetwork(options: TlsNetworkOptions): Network {
   const isClientChecked = options.requireClientCertificate ?? options.ca !== undefined;
   if (isClientChecked && options.ca === undefined)
-    throw missing('ca', 'client certificates cannot be checked without their authorities');
+    throw missing('ca', 'client certificates cannot be verified without a CA');
   checkTlsMaterial(options);
   const context = contextOptions(options);
   const settings = tcpSettings(options);
@@ -49,9 +49,9 @@ export function createTlsNetwork(options: TlsNetworkOptions): Network {
 
 async function dialTls(dial: Dial, context: SecureContextOptions): Promise<Connection> {
   const { host } = dial.address;
-  const servername = isIP(host) === 0 ? host : ''; // a name only: TLS forbids to send an address
+  const servername = isIP(host) === 0 ? host : ''; // a name only: TLS does not allow an address here
   return await dialTcp(dial, (transport) => {
-    transport.on('error', () => {}); // the TLS stream above tells
+    transport.on('error', () => {}); // the TLS stream above reports it
     const socket = connectTls({ ...context, socket: transport, host, servername });
     const opened = () => connectionOver(socket, transport, dial.settings);
     const failed = (error: Error) => handshakeError(dial.address, error, socket.authorizationError);

@@ -1,8 +1,8 @@
-// What is going to happen, earliest first: a binary heap.
+// The pending events, earliest first: a binary heap.
 //
-// Events at the same moment are ordered by a seeded number, so that different seeds try different
-// orders, then by age. A cancelled event stays in the heap without its work; the heap is rebuilt when
-// most of it is cancelled, so that timeouts which never fire do not pile up.
+// Events at the same moment are ordered by a seeded number, so that different seeds try different orders, then by
+// age. A cancelled event stays in the heap without its work; the heap is rebuilt when most of it is cancelled, so
+// that timeouts that never fire do not accumulate.
 
 /** A process that events belong to. Its death drops them, its pause keeps them for later. */
 export interface EventOwner {
@@ -15,12 +15,12 @@ export interface SimEvent {
   timeMs: number;
   /** Seeded; decides between events of one moment. */
   tie: number;
-  /** Rises with each event; decides what is left. */
+  /** Increases with each event; breaks remaining ties. */
   sequence: number;
-  /** What the trace says of it: `timer`, `deliver`, `commit`… and whom it concerns. */
+  /** How the trace names it: `timer`, `deliver`, `commit`… and the node or link. */
   readonly kind: string;
   readonly subject: string;
-  /** Undefined: it belongs to the world and always happens. */
+  /** Undefined: it belongs to the simulation itself and always happens. */
   readonly owner: EventOwner | undefined;
   /** Undefined once it ran or was cancelled. */
   run: (() => void) | undefined;
@@ -97,7 +97,7 @@ function siftUp(heap: SimEvent[], start: number): void {
   heap[index] = event;
 }
 
-/** Puts `event` in the place of the first one and lets it sink. */
+/** Puts `event` in the place of the first one and sifts it down. */
 function siftDown(heap: SimEvent[], event: SimEvent): void {
   const length = heap.length;
   let index = 0;

@@ -1,13 +1,13 @@
-// The life of one simulated process, from its start to its end.
+// One simulated process, from its start to its end.
 //
-// Whatever a port promises to a process is delivered by an event that the process owns. An event of a
-// dead process is dropped, so its promises never settle and its timers never fire; one of a paused
-// process waits. A new start is a new life: nothing of the old one can reach it.
+// Every result of a port is delivered by an event that the process owns. An event of a dead process is dropped, so
+// its promises never settle and its timers never fire; one of a paused process waits. Each start creates a new one,
+// which nothing of an older process can reach.
 //
-// A synchronous call cannot leave its caller waiting. In a dead process it throws ProcessEnded, which
-// unwinds the code of that process; the simulator ignores the error wherever it surfaces.
+// A synchronous call cannot leave its caller waiting. In a dead process it throws ProcessEnded, which unwinds the
+// code of that process; the simulator ignores the error wherever it surfaces.
 //
-// K80  After its end a process acts no more: no port of it resolves, writes, sends or calls back.
+// K80  After its end a process does nothing: none of its ports resolves, writes, sends or calls back.
 import type { EventOwner, SimEvent } from './event-queue.js';
 
 export class ProcessLife implements EventOwner {
@@ -38,7 +38,7 @@ export class ProcessLife implements EventOwner {
     if (this.#state === 'running') this.#state = 'paused';
   }
 
-  /** Returns what came up during the pause, oldest first. */
+  /** Returns what became due during the pause, oldest first. */
   resume(): readonly SimEvent[] {
     if (this.#state !== 'paused') return [];
     this.#state = 'running';
@@ -67,7 +67,7 @@ export class ProcessEnded extends Error {
   }
 }
 
-/** Also when the code of the dead process has wrapped the error on its way out. */
+/** Even if the code of the dead process has wrapped the error. */
 export function isProcessEnd(thrown: unknown): boolean {
   let error = thrown;
   while (error instanceof Error && !(error instanceof ProcessEnded)) error = error.cause;

@@ -1,5 +1,5 @@
-// Notices promises that reject and that nobody handles. In production such a rejection ends the
-// process, so in a simulation it fails the run, unless the process ended first.
+// Notices unhandled promise rejections. In production such a rejection ends the process, so in a simulation it
+// fails the run, unless the process ended first.
 import { isProcessEnd } from './process-life.js';
 
 export class RejectionWatch implements Disposable {

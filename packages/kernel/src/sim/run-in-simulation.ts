@@ -1,9 +1,9 @@
-// Runs one test body inside a simulated world, on the ports of one node.
+// Runs one test body inside a simulation, on the ports of one node.
 import type { SimNode, SimPorts } from './sim-node.js';
 import { Simulation, type SimulationOptions } from './simulation.js';
 
 export interface SimulatedBody extends SimPorts {
-  /** The world around: add nodes, cause faults. */
+  /** The simulation: add nodes, cause faults. */
   readonly simulation: Simulation;
   /** The machine that the body runs on. */
   readonly node: SimNode;

@@ -15,12 +15,12 @@ import type { Trace } from './trace.js';
 export interface Work {
   readonly kind: string;
   readonly subject: string;
-  /** Left out: the work belongs to the world, not to a process. */
+  /** Left out: the work belongs to the simulation, not to a process. */
   readonly owner?: EventOwner;
   readonly run: () => void;
 }
 
-/** A run that goes on beyond one of these is stopped. */
+/** A run that exceeds one of these is stopped. */
 export interface Budget {
   readonly timeMsMax: number;
   readonly eventsMax: number;
@@ -28,7 +28,7 @@ export interface Budget {
 
 export type RunEnd = 'done' | 'deadlock' | 'time-budget' | 'event-budget';
 
-/** Above every seeded tie: what is deferred comes after all else of its moment. */
+/** Above every seeded tie: deferred work runs after everything else at its moment. */
 const DEFERRED_TIE = 2 ** 32;
 
 export class Scheduler {
@@ -54,7 +54,7 @@ export class Scheduler {
     return this.#eventsCount;
   }
 
-  /** The delay is rounded up to the tick. An infinite one never comes. */
+  /** The delay is rounded up to the tick. An infinite one never elapses. */
   after(delayMs: number, work: Work): Timer {
     const delay = Math.ceil(Math.max(0, delayMs) * TICKS_PER_MS) / TICKS_PER_MS;
     return this.#add(this.#nowMs + delay, this.#ties.u32(), work);
@@ -65,7 +65,7 @@ export class Scheduler {
     return this.#add(this.#nowMs, DEFERRED_TIE, work);
   }
 
-  /** Puts back what a paused process has missed: now, in the old order. */
+  /** Reschedules what a paused process has missed: now, in the original order. */
   release(events: readonly SimEvent[]): void {
     for (const event of events) {
       if (event.run === undefined) continue;
@@ -77,7 +77,7 @@ export class Scheduler {
     }
   }
 
-  /** How many events of this kind wait for a process. */
+  /** How many events of this kind are pending for a process. */
   pendingCount(owner: EventOwner, kind: string): number {
     return this.#queue.count((event) => event.owner === owner && event.kind === kind);
   }
@@ -100,7 +100,7 @@ export class Scheduler {
         const event = this.#queue.pop();
         if (event === undefined) return stop('deadlock');
         if (event.timeMs > budget.timeMsMax) {
-          this.#queue.push(event); // so that a second run can go on from here
+          this.#queue.push(event); // so that a second run can continue from here
           return stop('time-budget');
         }
         if (this.#runEvent(event)) return true;
@@ -140,7 +140,7 @@ export class Scheduler {
     try {
       run();
     } catch (thrown) {
-      // A process that dies in a synchronous call is unwound, whatever its code makes of the error.
+      // A process that dies in a synchronous call is unwound, whatever its code does with the error.
       if (!hasDied(owner) && !isProcessEnd(thrown)) throw thrown;
     }
     return true;

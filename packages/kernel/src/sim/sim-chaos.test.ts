@@ -22,7 +22,7 @@ test('a new point does not shift the others', () => {
   }
 });
 
-test('nothing fires once all is calm, and probes are counted', () => {
+test('nothing fires once faults are off, and probes are counted', () => {
   const seed = Array.from({ length: 50 }, (_, each) => each).find((each) =>
     fires(chaosOf(each), 'x'),
   );

@@ -1,8 +1,8 @@
-// Chaos under simulation: seeded answers for `buggify`, counts for `probe`.
+// Chaos under simulation: seeded results for `buggify`, counts for `probe`.
 //
-// In each run a point is either off or on for good (a quarter of the runs), and an on point fires one
-// call in four. So some runs take a rare branch again and again and others never: both find bugs that
-// an even sprinkle would not. Each point draws from its own stream, so a new point shifts no other.
+// In each run a point is either off or on for good (a quarter of the runs), and an on point fires one call in four.
+// So some runs take a rare branch again and again and others never: both find bugs that a uniform probability would
+// not. Each point draws from its own stream, so a new point does not shift the others.
 import type { Chaos } from '../chaos.js';
 import type { SeededRandom } from '../seeded-random.js';
 
@@ -39,7 +39,7 @@ export class SimChaos implements Chaos {
     this.#probes.set(name, (this.#probes.get(name) ?? 0) + 1);
   }
 
-  /** From now on no rare branch is taken: the run shall come to rest. */
+  /** No rare branch is taken from now on, so that the run settles. */
   calm(): void {
     this.#isCalm = true;
   }

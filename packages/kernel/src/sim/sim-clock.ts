@@ -14,7 +14,7 @@ export class MachineClock {
   readonly #scheduler: Scheduler;
   #wallOffsetMs: number;
   #rate = 1;
-  /** World and local time of the last change of rate. */
+  /** Simulated and local time of the last change of rate. */
   #worldAnchorMs = 0;
   #localAnchorMs = 0;
 
@@ -31,19 +31,19 @@ export class MachineClock {
     return this.#localAnchorMs + (this.#scheduler.nowMs - this.#worldAnchorMs) * this.#rate;
   }
 
-  /** Moves wall time, forth or back. Monotonic time and timers do not notice. */
+  /** Steps wall time, forward or back. Monotonic time and timers are not affected. */
   step(ms: number): void {
     this.#wallOffsetMs += ms;
   }
 
-  /** Parts per million that this machine runs fast (or slow, below 0). Timers that wait keep their time. */
+  /** Parts per million that this machine runs fast (or slow, below 0). Pending timers keep their due time. */
   setDrift(partsPerMillion: number): void {
     this.#localAnchorMs = this.monotonicMs();
     this.#worldAnchorMs = this.#scheduler.nowMs;
     this.#rate = 1 + partsPerMillion / 1e6;
   }
 
-  /** How long `ms` of this machine's time take in the world. Below 1 ms Node waits for 1 ms, too. */
+  /** How long `ms` of this machine's time take in simulated time. As in Node, the minimum is 1 ms. */
   worldDelayMs(ms: number): number {
     const atLeastMs = Math.max(1, ms);
     return this.#rate === 1 ? atLeastMs : atLeastMs / this.#rate + 0.001; // never early, though rounded

@@ -1,5 +1,5 @@
-// The simulated ports keep the same promises as the real ones: every suite runs inside a simulation,
-// under a few seeds.
+// The simulated ports satisfy the same contracts as the real ones: every suite runs inside a simulation, under
+// a few seeds.
 import { describe, test } from 'vitest';
 import { clockSuite } from '../conformance/clock-suite.js';
 import type { ConformanceCase } from '../conformance/conformance-case.js';
@@ -12,7 +12,7 @@ import { runInSimulation, type SimulatedBody } from './run-in-simulation.js';
 
 const SEEDS = [1, 2, 3];
 
-/** What `create` returns for a case, made of the world that the case runs in. */
+/** The cases of a suite, whose subjects are built from the simulation that a case runs in. */
 type SuiteOf = (world: () => SimulatedBody) => readonly ConformanceCase[];
 
 function runSuite(name: string, suiteOf: SuiteOf): void {

@@ -1,4 +1,4 @@
-// A Logger that writes into the trace, so that the tail of a failed run shows what the nodes said.
+// A Logger that writes into the trace, so that the tail of a failed run shows the log of the nodes.
 import type { LogFields, Logger } from '../logger.js';
 import type { Scheduler } from './scheduler.js';
 
@@ -14,7 +14,7 @@ export function createSimLogger(scheduler: Scheduler, name: string, bound: LogFi
   };
 }
 
-/** Plain values only: an object's text may hold what differs from run to run. */
+/** Plain values only: the text of an object may differ from run to run. */
 function formatFields(fields: LogFields): string {
   return Object.entries(fields)
     .filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value))

@@ -1,4 +1,4 @@
-// What ends, stops and restarts a simulated process, and that nothing of it acts afterwards.
+// How a simulated process ends, stops and restarts, and that it does nothing afterwards.
 import { expect, test } from 'vitest';
 import { SynclineError } from '../error.js';
 import { createSeededRandom } from '../seeded-random.js';
@@ -9,7 +9,7 @@ import { Simulation } from './simulation.js';
 
 const text = (value: string) => new TextEncoder().encode(value);
 
-/** A world with one node, whose ports of each start are kept. */
+/** A simulation with one node that keeps the ports of each start. */
 function oneNode(seed = 1) {
   const simulation = new Simulation({ seed });
   const starts: SimPorts[] = [];
@@ -61,7 +61,7 @@ test.each(['kill', 'losePower'] as const)('K80 after %s no port of the process a
 });
 
 test.each(['kill', 'losePower'] as const)(
-  'K80 a process that dies by %s in a synchronous call does not go on',
+  'K80 a process that dies by %s in a synchronous call does not continue',
   (how) => {
     const simulation = new Simulation({ seed: 1 });
     const acted: string[] = [];
@@ -87,7 +87,7 @@ test.each(['kill', 'losePower'] as const)(
   },
 );
 
-test('K80 an error that a dead process makes of its own end does not fail the run', () => {
+test('K80 an error that a dead process throws because it ended does not fail the run', () => {
   const simulation = new Simulation({ seed: 1 });
   const node = simulation.addNode('n1', async ({ files }) => {
     const handle = files.openAppend('log');
@@ -111,7 +111,7 @@ test('K80 an error that a dead process makes of its own end does not fail the ru
   });
 });
 
-test('a paused process stands still and then catches up in order', () => {
+test('a paused process does nothing and then catches up in order', () => {
   const { simulation, node, startNode } = oneNode();
   return simulation.run(async () => {
     const { clock } = await startNode();
@@ -128,7 +128,7 @@ test('a paused process stands still and then catches up in order', () => {
   });
 });
 
-test('a process that exits is started again after a while', () => {
+test('a process that exits is restarted after a while', () => {
   const { simulation, node, startNode } = oneNode();
   return simulation.run(async () => {
     const ports = await startNode();

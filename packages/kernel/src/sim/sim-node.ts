@@ -1,11 +1,11 @@
-// A simulated machine with one process on it. The machine keeps its disk, its clock and its name; the
-// process can be killed, lose its power, be paused and be started again.
+// A simulated machine with one process on it. The machine keeps its disk, its clock and its name; the process can be
+// killed, lose power, be paused and be restarted.
 //
 //   start      -> a new process boots with fresh ports
-//   kill       -> like kill -9: what was handed to the disk or the network is on its way
+//   kill       -> like kill -9: what was passed to the disk or the network still takes effect
 //   losePower  -> what was not synced may be gone, and peers are not notified
-//   pause      -> the process stands still; the world does not
-//   exit       -> the process ends itself; its supervisor starts it again after a while
+//   pause      -> the process stops running; everything else continues
+//   exit       -> the process ends itself; its supervisor restarts it after a while
 import type { Chaos } from '../chaos.js';
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
@@ -23,7 +23,7 @@ import type { Scheduler } from './scheduler.js';
 import { MachineClock, SimClock } from './sim-clock.js';
 import { createSimLogger } from './sim-logger.js';
 
-/** All that a process can reach. Every start gets its own; those of an older one are dead. */
+/** Everything that a process can use. Every start gets its own; those of an older one are dead. */
 export interface SimPorts {
   readonly nodeName: string;
   readonly clock: Clock;
@@ -35,7 +35,7 @@ export interface SimPorts {
   readonly chaos: Chaos;
   /** Opens a store of the machine's disk; `locked` while this process has it open. */
   openStorage(name: string): Promise<Storage>;
-  /** Ends this process. Its supervisor starts the node again. */
+  /** Ends this process. Its supervisor restarts the node. */
   exit(reason: string): void;
 }
 
@@ -47,14 +47,14 @@ export interface SimNodeDeps {
   readonly fabric: Fabric;
   readonly random: SeededRandom;
   readonly chaos: Chaos;
-  /** For what must not happen at all. */
+  /** For failures that must never happen. */
   readonly onUncaught: (error: unknown) => void;
 }
 
 export interface SimNodeOptions {
   readonly name: string;
   readonly boot: Boot;
-  /** Wall time ahead of the world's. Default 0. */
+  /** How far its wall time is ahead of simulated time. Default 0. */
   readonly skewMs?: number;
 }
 
@@ -96,7 +96,7 @@ export class SimNode {
     return this.state === 'down' ? undefined : this.#life;
   }
 
-  /** Timers that the process has set. After an orderly stop there should be none. */
+  /** Timers that the process has set. After a clean stop there should be none. */
   get pendingTimersCount(): number {
     return this.#life === undefined ? 0 : this.#deps.scheduler.pendingCount(this.#life, 'timer');
   }
@@ -106,7 +106,7 @@ export class SimNode {
     return this.#life === undefined ? 0 : this.#deps.fabric.connectionsCount(this.#life);
   }
 
-  /** Starts a process, with power if need be. Does nothing while one runs. */
+  /** Starts a process, turning on the power if needed. Does nothing while one is running. */
   start(): void {
     if (this.state !== 'down') return;
     const { scheduler, fabric } = this.#deps;

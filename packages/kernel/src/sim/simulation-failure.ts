@@ -1,10 +1,10 @@
-// Why a simulated run ended badly. It is a finding of a test, not something a caller reacts to.
+// Why a simulated run failed. It is the result of a test, not an error for a caller to handle.
 
 export type SimulationFailureKind =
   /** The body, a boot or a callback threw. */
   | 'thrown'
   | 'unhandled-rejection'
-  /** Nothing is left to happen and the body still waits. */
+  /** No event is left and the body still waits. */
   | 'deadlock'
   | 'time-budget'
   | 'event-budget';

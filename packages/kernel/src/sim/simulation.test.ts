@@ -16,7 +16,7 @@ async function failureOf(run: Promise<unknown>): Promise<SimulationFailure> {
   throw new Error(`expected a SimulationFailure, got ${String(thrown)}`);
 }
 
-test('a simulated day passes at once', async () => {
+test('a simulated day passes instantly', async () => {
   const simulation = new Simulation({ seed: 1, timeMsMax: 25 * HOUR_MS });
   await simulation.run(() => simulation.clock.sleep(24 * HOUR_MS));
   expect(simulation.nowMs).toBe(24 * HOUR_MS);
@@ -38,7 +38,7 @@ test('a body that waits for nothing simulated is a deadlock', async () => {
   expect(failure.message).toMatch(/seed 7/);
 });
 
-test('budgets of time and events end a run, and it can go on', async () => {
+test('budgets of time and events end a run, and it can be continued', async () => {
   const simulation = new Simulation({ seed: 1, timeMsMax: 1000 });
   const failure = await failureOf(simulation.run(() => simulation.clock.sleep(2000)));
   expect(failure.facts.kind).toBe('time-budget');
@@ -50,7 +50,7 @@ test('budgets of time and events end a run, and it can go on', async () => {
   expect((await failureOf(busy.run(spin))).facts.kind).toBe('event-budget');
 });
 
-test('what the body or a callback throws fails the run, with the end of the trace', async () => {
+test('an error in the body or a callback fails the run, with the end of the trace', async () => {
   const cause = new Error('as planned');
   const thrown = await failureOf(runInSimulation(1, () => Promise.reject(cause)));
   expect(thrown.facts.kind).toBe('thrown');
@@ -111,7 +111,7 @@ test('seeds try different orders of what happens at one moment', async () => {
   expect(orders.size).toBe(6);
 });
 
-test('calm ends every fault and starts what is down', async () => {
+test('calm ends every fault and starts nodes that are down', async () => {
   const simulation = new Simulation({ seed: 1 });
   const boots: string[] = [];
   const [a, b] = ['a', 'b'].map((name) => simulation.addNode(name, () => void boots.push(name)));
@@ -129,7 +129,7 @@ test('calm ends every fault and starts what is down', async () => {
   });
 });
 
-test('a boot that fails with a SynclineError is tried again, other errors fail the run', async () => {
+test('a boot that fails with a SynclineError is retried, other errors fail the run', async () => {
   const simulation = new Simulation({ seed: 1 });
   let boots = 0;
   const node = simulation.addNode('a', async () => {

@@ -1,7 +1,7 @@
-// A simulated world: machines, the network between them, one clock, one seed.
+// A simulation: machines, the network between them, one clock, one seed.
 //
-// Everything runs in this process and thread, at the speed of its events. A test adds nodes, runs a
-// body, causes faults and looks at the outcome; the same seed gives the same run.
+// Everything runs in this process and thread, at the speed of its events. A test adds nodes, runs a body, causes
+// faults and checks the outcome; the same seed gives the same run.
 import { assert } from '../assert.js';
 import type { Clock } from '../clock.js';
 import { createSeededRandom, type SeededRandom } from '../seeded-random.js';
@@ -25,7 +25,7 @@ export interface SimulationOptions {
   readonly timeMsMax?: number;
   /** Events after which a run has failed. Default 5 million. */
   readonly eventsMax?: number;
-  /** Sees every entry of the trace, in order. Default: nobody does. */
+  /** Receives every entry of the trace, in order. Default: none. */
   readonly onTrace?: (entry: TraceEntry) => void;
 }
 
@@ -90,7 +90,7 @@ export class Simulation {
     return node;
   }
 
-  /** Whole messages from one node to another, with loss, doubles and reordering; see MessageLink. */
+  /** A link for whole messages from one node to another, with loss, duplicates and reordering; see MessageLink. */
   messageLink<Message>(
     from: SimNode,
     to: SimNode,
@@ -100,7 +100,10 @@ export class Simulation {
     return new MessageLink({ scheduler: this.#scheduler, link, receiver: () => to.life, deliver });
   }
 
-  /** Ends every fault: links open and calm, disks healthy, no rare branches, every node running. */
+  /**
+   * Ends every fault: all links are open and reliable, disks are healthy, rare branches are off, every node is
+   * running.
+   */
   calm(): void {
     this.chaos.calm();
     this.network.adjust(calmLink);
@@ -112,7 +115,7 @@ export class Simulation {
     }
   }
 
-  /** Runs the world until the body is done. Throws SimulationFailure; may be called again afterwards. */
+  /** Runs the simulation until the body is done. Throws SimulationFailure; may be called again afterwards. */
   async run<T>(body: () => Promise<T>): Promise<T> {
     using watch = new RejectionWatch();
     let result: { readonly value: T } | undefined;

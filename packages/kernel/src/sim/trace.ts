@@ -1,6 +1,6 @@
 // What happened, as a running hash and a short tail.
 //
-// Every event, message and disk operation is noted. Two runs of one seed must end with the same hash;
+// Every event, message and disk operation is recorded. Two runs of one seed must end with the same hash;
 // if they do not, something outside the simulation (a real clock, a real random number, the order of a
 // hash table that was fed from them) has leaked in. The tail is printed when a run fails.
 import { TICKS_PER_MS } from './ticks.js';
@@ -11,7 +11,7 @@ export interface TraceEntry {
   readonly timeMs: number;
   /** `timer`, `arrive`, `synced-write`, `kill`… */
   readonly kind: string;
-  /** Whom it concerns: a node, a store, the two ends of a connection. */
+  /** The subject: a node, a store, the two ends of a connection. */
   readonly subject: string;
   /** A size, a count or a hash of bytes. */
   readonly detail: number;
@@ -24,7 +24,7 @@ export class Trace {
   #low = 0x9e3779b9;
   #high = 0x243f6a88;
 
-  /** `onEntry` sees everything, for checkers of what happened in which order. */
+  /** `onEntry` receives everything, for checkers of the order of events. */
   constructor(onEntry?: (entry: TraceEntry) => void) {
     this.#onEntry = onEntry;
   }
@@ -40,7 +40,7 @@ export class Trace {
     this.#onEntry?.(entry);
   }
 
-  /** Sixteen hexadecimal digits over everything noted so far. */
+  /** Sixteen hexadecimal digits over everything recorded so far. */
   hash(): string {
     const hex = (word: number) => (word >>> 0).toString(16).padStart(8, '0');
     return hex(this.#high) + hex(this.#low);
@@ -69,7 +69,7 @@ export class Trace {
   }
 }
 
-/** A 32-bit hash of bytes, to note what a message or a batch held. */
+/** A 32-bit hash of bytes, to record the content of a message or a batch. */
 export function hashBytes(bytes: Uint8Array, start = 0x811c9dc5): number {
   let hash = start;
   for (let index = 0; index < bytes.length; index += 1) {

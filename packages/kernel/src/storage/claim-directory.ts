@@ -1,8 +1,8 @@
 // Claims a data directory for this process, before anything in it is opened.
 //
-// Node has no file locks, and an exclusive file outlives a kill -9: whether its owner still lives is a
-// guess about process ids, reboots and containers. LevelDB does take a lock that the system frees. So a
-// claim is an empty LevelDB in `claim/`, and `owner.json` says whose it is.
+// Node has no file locks, and an exclusive file outlives a kill -9: whether its owner is still alive is a guess
+// about process ids, reboots and containers. LevelDB does take a lock that the system releases. So a claim is
+// an empty LevelDB in `claim/`, and `owner.json` names its owner.
 import { join } from 'node:path';
 import type { Clock } from '../clock.js';
 import { holdDirectory } from './directory-hold.js';
@@ -17,7 +17,7 @@ export interface DirectoryClaim extends AsyncDisposable {
   readonly directory: string;
   /** This process, as `owner.json` names it. */
   readonly owner: DirectoryOwner;
-  /** Lets others claim the directory. A second call does nothing. */
+  /** Releases the directory for others. A second call does nothing. */
   release(): Promise<void>;
 }
 

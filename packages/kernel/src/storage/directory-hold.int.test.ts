@@ -73,10 +73,10 @@ for (const mode of ['claim', 'open'] as const) {
       await (state === 'missing' ? rm(path) : writeFile(path, '{"pid":"?"'));
       const error = await hold(directory.path).catch((thrown) => thrown);
       expect(error).toMatchObject({ code: 'locked', details: { directory: directory.path } });
-      expect(error.message).toContain('another process, which has not said who it is');
+      expect(error.message).toContain('another process, which has not identified itself');
     });
 
-    it('can be taken again once it was released, and names nobody meanwhile', async () => {
+    it('can be taken again once it was released, and names no one in between', async () => {
       await using directory = await makeTempDirectory('hold');
       for (let round = 0; round < 3; round += 1) {
         const held = await hold(directory.path);
@@ -86,7 +86,7 @@ for (const mode of ['claim', 'open'] as const) {
       }
     });
 
-    it('keeps the name of who holds it after it was deleted and created again', async () => {
+    it('keeps the name of its holder after it was deleted and created again', async () => {
       await using directory = await makeTempDirectory('hold');
       const path = join(directory.path, 'data');
       const first = await hold(path);
@@ -128,7 +128,7 @@ for (const mode of ['claim', 'open'] as const) {
         const error = await hold(path).catch((thrown) => thrown);
         expect(error.code).toBe('invalid-argument');
         expect(error.message).toBe(
-          `cannot use the directory ${path}: a part of the path is a file, not a directory. Choose another path.`,
+          `cannot use the directory ${path}: part of the path is a file, not a directory. Choose another path.`,
         );
       }
     });

@@ -1,9 +1,8 @@
-// Holds a directory for this process: one holder at a time; other processes are refused and shown who it is.
+// Holds a directory for this process: one holder at a time; other processes are refused, with the name of the holder.
 //
-// The lock is that of a LevelDB in the directory. It is an fcntl lock, which belongs to the process: a
-// second opening in the same process would not only get it too under another spelling of the path, it
-// would also free it on its way out. So within a process a list of real paths is kept, and it is asked
-// before LevelDB is.
+// The lock is that of a LevelDB in the directory. It is an fcntl lock, which belongs to the process: opening it twice
+// in the same process, under another spelling of the path, would not only succeed but also release it on close. So
+// each process keeps a list of real paths, which is checked before LevelDB is opened.
 //
 // K19  A directory has one holder. Another process gets `locked`, and `details.holder` names the holder.
 import { access, constants, mkdir, open, realpath, stat } from 'node:fs/promises';
@@ -22,7 +21,7 @@ import {
 export interface DirectoryHold<Database> {
   readonly database: Database;
   readonly owner: DirectoryOwner;
-  /** Takes the name away, lets `close` free the lock, and then lets others in this process try. */
+  /** Removes the name, lets `close` release the lock, and then lets others in this process try. */
   release(close: () => Promise<void>): Promise<void>;
 }
 
@@ -45,7 +44,7 @@ export async function holdDirectory<Database extends { close(): Promise<void> }>
       database,
       owner,
       async release(close) {
-        await removeOwner(directory, owner); // while the lock is ours: who takes it next may write a name
+        await removeOwner(directory, owner); // while the lock is ours: its next holder may write a name
         try {
           await close();
         } finally {
@@ -80,7 +79,7 @@ async function makeDirectory(directory: string): Promise<string> {
   try {
     const firstMade = await makePath(directory);
     const path = await realpath(directory);
-    await access(path, constants.W_OK); // LevelDB would blame a missing file
+    await access(path, constants.W_OK); // LevelDB would report a missing file
     if (firstMade !== undefined) await syncNames(path, await realpath(firstMade));
     return path;
   } catch (thrown) {
@@ -91,8 +90,8 @@ async function makeDirectory(directory: string): Promise<string> {
 }
 
 /**
- * Makes what is missing of a path and returns the first directory made. Node's recursive `mkdir` says
- * ENOENT on a read-only file system, and does not return in /proc.
+ * Creates the missing part of a path and returns the first directory created. Node's recursive `mkdir` reports
+ * ENOENT on a read-only file system, and never returns in /proc.
  */
 async function makePath(directory: string): Promise<string | undefined> {
   try {
@@ -107,7 +106,7 @@ async function makePath(directory: string): Promise<string | undefined> {
   }
 }
 
-/** A new directory's name is durable once its parent is synced; from `path` up to the first one made. */
+/** A new directory's name is durable once its parent is synced; from `path` up to the first one created. */
 async function syncNames(path: string, firstMade: string): Promise<void> {
   for (let made = path; ; made = dirname(made)) {
     await using parent = await open(dirname(made));
@@ -120,7 +119,7 @@ async function lockedError(clock: Clock, directory: string): Promise<SynclineErr
   const holder = await findHolder(clock, directory);
   const who = holder
     ? `process ${holder.pid} on ${holder.host} since ${holder.startedAt}`
-    : 'another process, which has not said who it is';
+    : 'another process, which has not identified itself';
   return new SynclineError(
     'locked',
     `${directory} is in use by ${who}. Stop that process first, or choose another directory.`,

@@ -1,9 +1,9 @@
-// Flipped bytes on disk: a reader gets the right value, `corrupt`, or learns that something is missing.
-// Never a wrong value. LevelDB alone serves some, since it does not verify its tables on read.
+// Flipped bytes on disk: a reader gets the right value, `corrupt`, or finds the key missing, but never a wrong
+// value. Plain LevelDB can return one, since it does not verify its tables on read.
 //
-// That keys can go missing is LevelDB's doing: it drops damaged records of its log in silence, and a
-// damaged key in a table is another key. A slice that must know keeps a chain of its own. Now and then (1
-// of 2,176 flips over a whole table) LevelDB meets an assertion of its own and ends the process.
+// Keys can go missing because LevelDB silently drops damaged records of its log, and because a damaged key in a
+// table is a different key. A slice that must notice keeps its own chain of checksums. Rarely (1 of 2,176 flips
+// over a whole table) LevelDB fails an assertion of its own and ends the process.
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ChildProgram, ledgerBatch, makeTempDirectory, startChild } from '@syncline/testkit';
@@ -50,7 +50,7 @@ describe('K18 a single flipped bit', () => {
   }
 });
 
-/** A store that was just written has a log; opening it again makes that a table. */
+/** A store that was just written has a log; opening it again turns that into a table. */
 async function writeLedger(directory: string, kind: '.ldb' | '.log'): Promise<void> {
   const storage = await openLevelStorage(deps, { directory });
   for (let number = 1; number <= COUNT; number += 1) {
@@ -60,7 +60,7 @@ async function writeLedger(directory: string, kind: '.ldb' | '.log'): Promise<vo
   if (kind === '.ldb') await (await openLevelStorage(deps, { directory })).close();
 }
 
-/** Reads a copy of the store, since reading changes it, in a child, since damage may end it. */
+/** Reads a copy of the store, since reading changes it, in a child process, since damage may end it. */
 async function readDamaged(
   directory: string,
   damage: (content: Buffer, name: string) => Buffer,

@@ -1,4 +1,4 @@
-// Messages as LevelDB 1.20 and classic-level 3.0.0 really give them; most were seen in trials.
+// Messages exactly as LevelDB 1.20 and classic-level 3.0.0 write them; most were seen in experiments.
 import { describe, expect, it } from 'vitest';
 import {
   errnoOfLevelText,
@@ -29,7 +29,7 @@ describe('errnoOfLevelText', () => {
 });
 
 describe('isNoRoom', () => {
-  it('K16 only a full disk or a used up quota is no room', () => {
+  it('K16 only a full disk or an exhausted quota counts as a lack of space', () => {
     expect(isNoRoom(new Error('IO error: /d/000003.log: No space left on device'))).toBe(true);
     expect(isNoRoom(new Error('IO error: /d/000003.log: Disk quota exceeded'))).toBe(true);
     expect(isNoRoom(new Error('IO error: /d/000003.log: Input/output error'))).toBe(false);
@@ -77,7 +77,7 @@ describe('errors of reads and writes', () => {
     expect(error.message).toContain("Check the disk and the system's log, then restart");
   });
 
-  it('K17 a write that lacks open files says which limit to raise', () => {
+  it('K17 a write that lacks file descriptors says which limit to raise', () => {
     const error = levelWriteError(new Error('IO error: /d/000003.log: Too many open files'), '/d');
     expect(error.message).toContain('Raise the limit of open files (ulimit -n), then restart');
   });

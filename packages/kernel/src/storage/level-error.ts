@@ -1,15 +1,15 @@
-// What LevelDB said, as a SynclineError. It has no error numbers, only text: `IO error: FILE: REASON`,
-// where REASON is the C library's message, which this file turns back into the error's name.
+// LevelDB's errors as SynclineErrors. They have no numbers, only text: `IO error: FILE: REASON`, where REASON is the
+// C library's message, which this file turns back into the error's name.
 //
-// LevelDB speaks of corruption only where a checksum or a format is wrong. A file of the store that is gone
-// or cut short is an IO error to it, though it is damage too, and the remedy is the same.
+// LevelDB only reports corruption if a checksum or a format is wrong. It reports a missing or truncated file of the
+// store as an IO error, though that is damage too, and the remedy is the same.
 //
-// K16  No room is `storage-full`: nothing was applied, and writing resumes with room.
+// K16  A full disk is `storage-full`: nothing was applied, and writing resumes once there is space.
 // K17  Any other error of a write is `storage-failed`, final, with an unknown outcome.
 import { SynclineError } from '../error.js';
 import { errnoOf, fileSystemError } from '../files/file-system-error.js';
 
-/** As glibc, musl and macOS word them. */
+/** As worded by glibc, musl and macOS. */
 const ERRNO_TEXTS: readonly (readonly [RegExp, string])[] = [
   [/no space left on device/i, 'ENOSPC'],
   [/quota exceeded/i, 'EDQUOT'],
@@ -28,13 +28,13 @@ const ERRNO_TEXTS: readonly (readonly [RegExp, string])[] = [
 /** A missing manifest or table, and a table that ends early. A missing LOCK is a missing directory. */
 const DAMAGE_TEXT = /(?<!\/LOCK): no such file or directory$|\.(ldb|sst): invalid argument$/i;
 
-/** The name of the system's error inside a message of LevelDB, such as `ENOSPC`. */
+/** The name of the system error in a message of LevelDB, such as `ENOSPC`. */
 export function errnoOfLevelText(message: string): string | undefined {
   const reason = message.slice(message.lastIndexOf(': ') + 2);
   return ERRNO_TEXTS.find(([text]) => text.test(reason))?.[1];
 }
 
-/** True when a write or an opening failed for want of room. */
+/** True when a write or an opening failed for lack of space. */
 export function isNoRoom(thrown: unknown): boolean {
   const errno = errnoOfLevelText(rootOf(thrown).message);
   return errno === 'ENOSPC' || errno === 'EDQUOT';
@@ -70,8 +70,8 @@ export function levelReadError(thrown: unknown, directory: string): SynclineErro
 }
 
 /**
- * For all but a full disk. What the failed write left on disk nobody can tell. Want of open files is final
- * too: reopening while they are short is no cure, since LevelDB drops a log that it cannot open.
+ * For everything but a full disk. What the failed write left on disk is unknown. A lack of file descriptors is
+ * final too: reopening without them does not help, since LevelDB drops a log that it cannot open.
  */
 export function levelWriteError(thrown: unknown, directory: string): SynclineError {
   const { message } = rootOf(thrown);
@@ -80,7 +80,7 @@ export function levelWriteError(thrown: unknown, directory: string): SynclineErr
     : "Check the disk and the system's log";
   return new SynclineError(
     'storage-failed',
-    `cannot write to ${directory}: ${message}. This store takes no more writes; reads go on. ` +
+    `cannot write to ${directory}: ${message}. This store accepts no more writes; reads continue. ` +
       `${remedy}, then restart the process.`,
     { outcome: 'unknown', details: { directory }, cause: thrown },
   );
@@ -90,7 +90,7 @@ export function corruptStore(root: Error, directory: string): SynclineError {
   return new SynclineError(
     'corrupt',
     `the store in ${directory} is damaged (${root.message}). ` +
-      'Restore the directory from a copy, or move it away and let this node load from a peer.',
+      'Restore the directory from a backup.',
     { details: { directory }, cause: root },
   );
 }
@@ -103,7 +103,7 @@ function isDamage(root: Error): boolean {
   return errnoOf(root) === 'LEVEL_CORRUPTION' || DAMAGE_TEXT.test(root.message);
 }
 
-/** LevelDB's own error: classic-level wraps what happened while it opened. */
+/** LevelDB's own error: classic-level wraps errors that occur while it opens. */
 function rootOf(thrown: unknown): Error {
   if (!(thrown instanceof Error)) return new Error(String(thrown));
   return thrown.cause instanceof Error ? rootOf(thrown.cause) : thrown;

@@ -1,10 +1,9 @@
-// Hands a group of writes to LevelDB: each value sealed, a slice at a time.
+// Passes a group of writes to LevelDB: each value sealed, a slice at a time.
 //
-// A slice ends after a fixed number of operations or bytes, not after some time, so that what it does is the same on
-// every machine. Operations go straight to the native batch. `put` of the library would first make an
-// object with options and encodings of each, which takes twice as long as the rest; only the first one
-// goes that way, for a batch without any would not be written. The array form of a batch would hold the
-// event loop 18 times longer.
+// A slice ends after a fixed number of operations or bytes, not after some time, so that it behaves the same on every
+// machine. Operations go straight to the native batch. The library's `put` would first create an object with options
+// and encodings for each, which takes twice as long as the rest. Only the first operation uses it, since a batch
+// without any would not be written. The array form of a batch would block the event loop 18 times longer.
 import type { ChainedBatch } from 'classic-level';
 import { kernelLimits } from '../limits.js';
 import type { LevelDatabase } from './level-open.js';
@@ -13,13 +12,13 @@ import { CHECKSUM_BYTES, sealValue } from './sealed-value.js';
 import type { StorageBatch } from './storage-batch.js';
 import type { WriteGroup } from './write-queue.js';
 
-/** What the library asks of every kind of store. Keys and values are bytes, as the store is opened. */
+/** The methods that the library requires of every kind of batch. Keys and values are bytes, as the store was opened. */
 interface NativeBatch extends ChainedBatch<LevelDatabase, Uint8Array, Uint8Array> {
   _put(key: Uint8Array, value: Uint8Array): void;
   _del(key: Uint8Array): void;
 }
 
-/** One for all: LevelDB copies keys and sealed values at once. */
+/** Shared by all: LevelDB copies keys and sealed values immediately. */
 const keys = new ScratchBytes();
 const sealedValues = new ScratchBytes();
 
@@ -28,7 +27,7 @@ export class LevelFeed {
   readonly #batch: NativeBatch;
   #batchIndex = 0;
   #operationIndex = 0;
-  /** Where the next operation lies in the content of its batch. */
+  /** Where the next operation starts in the content of its batch. */
   #position = 0;
 
   constructor(database: LevelDatabase, group: WriteGroup) {
@@ -36,7 +35,7 @@ export class LevelFeed {
     this.#batch = database.batch() as NativeBatch;
   }
 
-  /** Hands over the next slice; true when everything is handed over. */
+  /** Passes on the next slice; true when everything was passed on. */
   advance(): boolean {
     const { storageSliceOperationsMax, storageSliceBytesMax } = kernelLimits;
     let operationsLeft: number = storageSliceOperationsMax.value;
@@ -55,7 +54,7 @@ export class LevelFeed {
     return this.#batch.write({ sync: this.#group.durability === 'synced' });
   }
 
-  /** Nothing of it is written. */
+  /** Nothing of it has been written yet. */
   abandon(): Promise<void> {
     return this.#batch.close();
   }

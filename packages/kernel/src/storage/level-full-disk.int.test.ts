@@ -1,5 +1,5 @@
-// A disk that really is full, on a small tmpfs. LevelDB alone fails these trials: after a refused append
-// it acknowledges synced writes that are gone after a restart.
+// A disk that is really full, on a small tmpfs. Plain LevelDB fails these tests: after a refused append it
+// acknowledges synced writes that are gone after a restart.
 import { join } from 'node:path';
 import {
   checkLedger,
@@ -21,7 +21,7 @@ const MIB = 1024 * 1024;
 const deps = { clock: createSystemClock(), logger: silentLogger };
 const mounted = mountSmallDisk(160 * MIB);
 
-/** What is left when the disk fills up decides what fails first: a log, a table or the manifest. */
+/** How much space is left when the disk fills up decides what fails first: a log, a table or the manifest. */
 const PATTERNS = [
   { durability: 'synced', mebibytesLeft: 0.5, valueBytesMax: 300 },
   { durability: 'synced', mebibytesLeft: 2, valueBytesMax: 3_000 },
@@ -64,13 +64,13 @@ function trials(disk: SmallDisk): void {
       expect(error.details).toMatchObject({ bytesFree: 0, directory: expect.any(String) });
       expect(error.details.bytesNeeded).toBeGreaterThan(4 * MIB);
       expect(error.message).toMatch(
-        /no room on its disk \(0\.0 MiB free, \d+\.\d MiB needed\).*no restart is needed/,
+        /no space left on its disk \(0\.0 MiB free, \d+\.\d MiB needed\).*no restart is needed/,
       );
       expect(storage.health()).toEqual({ kind: 'full', reason: error.message });
     });
   });
 
-  it('K15 a store that cannot be secured says so, though LevelDB fails in the background', async () => {
+  it('K15 a store that cannot be secured reports it, although LevelDB fails in the background', async () => {
     const storage = await openLevelStorage(deps, { directory });
     for (let round = 0; round < 10; round += 1) {
       await storage.write(largeBatch(), { durability: 'buffered' });
@@ -85,9 +85,9 @@ function trials(disk: SmallDisk): void {
     await storage.close();
   });
 
-  describe('a process that meets a full disk', () => {
+  describe('a process on a disk that fills up', () => {
     it.each(PATTERNS)(
-      'K16 loses no $durability write, also when it is killed afterwards ($mebibytesLeft MiB left, values up to $valueBytesMax)',
+      'K16 loses no $durability write, even if it is killed afterwards ($mebibytesLeft MiB left, values up to $valueBytesMax)',
       async ({ durability, mebibytesLeft, valueBytesMax }) => {
         await using writer = startChild(
           'storage-writer',
@@ -97,10 +97,10 @@ function trials(disk: SmallDisk): void {
         );
         await writer.lineThatStarts('ready');
         const batchBytes = (3 * valueBytesMax) / 2;
-        const batchesToFill = Math.ceil((mebibytesLeft * MIB) / batchBytes);
+        const batches = Math.ceil((mebibytesLeft * MIB) / batchBytes);
         for (let round = 0; round < 2; round += 1) {
           await disk.fill(mebibytesLeft * MIB);
-          writer.send(`write ${batchesToFill * 2}`);
+          writer.send(`fill ${batches}`);
           for (let refusal = 0; refusal < 3; refusal += 1) await writer.lineThatStarts('full');
           await disk.free();
           await writer.lineThatStarts('resumed');
@@ -127,7 +127,7 @@ function trials(disk: SmallDisk): void {
     const cases = filesSuite(create, { canFillDisk: true });
     for (const { name, run } of cases.filter((each) => each.name.includes('room'))) it(name, run);
 
-    it('K30 an append says whether it left something', async () => {
+    it('K30 an append reports whether it left a prefix', async () => {
       await using subject = await create();
       const { files } = subject;
       await disk.fill(20_000);

@@ -1,4 +1,4 @@
-// What no other test can see: which writes LevelDB is asked to sync, and how a large one is cut.
+// What no other test can see: which writes LevelDB is asked to sync, and how a large one is split.
 import { describe, expect, it } from 'vitest';
 import { kernelLimits } from '../limits.js';
 import { LevelHandle } from './level-handle.js';
@@ -6,7 +6,7 @@ import type { LevelDatabase } from './level-open.js';
 import type { Durability } from './storage.js';
 import { StorageBatch } from './storage-batch.js';
 
-/** Of a LevelDB only what a write uses; it notes what it is asked. */
+/** The part of LevelDB that a write uses; it records its calls. */
 function tracedDatabase(calls: string[]): LevelDatabase {
   const put = (key: Uint8Array, sealed: Uint8Array) => {
     calls.push(`put ${key.join()} ${sealed.length}`);
@@ -16,7 +16,7 @@ function tracedDatabase(calls: string[]): LevelDatabase {
   };
   const chained = {
     length: 0,
-    // As in the library: a batch that knows of no operation is not written.
+    // As in the library: a batch without operations is not written.
     put: (key: Uint8Array, sealed: Uint8Array) => {
       chained.length += 1;
       put(key, sealed);
@@ -47,7 +47,7 @@ function tracedDatabase(calls: string[]): LevelDatabase {
   } as unknown as LevelDatabase;
 }
 
-/** Its turns come when the test says so. */
+/** Its turns end when the test says so. */
 function createHandle() {
   const calls: string[] = [];
   const deferred: (() => void)[] = [];
@@ -94,7 +94,7 @@ describe('LevelHandle', () => {
     expect(await callsOf('buffered')).toEqual([...content, 'write sync=false']);
   });
 
-  it('K15 secures between two synced writes: a compaction does not say what failed', async () => {
+  it('K15 secures between two synced writes: a compaction does not report what failed', async () => {
     const { handle, calls } = createHandle();
     const secure = await handle.prepare({ batches: [], bytes: 0, durability: 'secured' });
     expect(calls).toEqual([]);
@@ -102,7 +102,7 @@ describe('LevelHandle', () => {
     expect(calls).toEqual(['del sync=true', 'compact', 'del sync=true']);
   });
 
-  it('hands a large group over in slices, a turn apart, and writes it when it is complete', async () => {
+  it('passes a large group on in slices, a turn apart, and writes it when it is complete', async () => {
     const { handle, calls, turn } = createHandle();
     const operationsMax = kernelLimits.storageSliceOperationsMax.value;
     const batches = [numbered(operationsMax + 10), numbered(operationsMax)];
@@ -118,7 +118,7 @@ describe('LevelHandle', () => {
     expect(calls.at(-1)).toBe('write sync=true');
   });
 
-  it('cuts by bytes too', async () => {
+  it('splits by bytes too', async () => {
     const { handle, calls, turn } = createHandle();
     const valueBytes = kernelLimits.storageSliceBytesMax.value / 2;
     const batches = [numbered(3, valueBytes)];
@@ -129,7 +129,7 @@ describe('LevelHandle', () => {
     await prepared;
   });
 
-  it('writes nothing of a group when the store is closed half way', async () => {
+  it('writes nothing of a group if the store is closed half way', async () => {
     const { handle, calls, turn } = createHandle();
     const batches = [numbered(kernelLimits.storageSliceOperationsMax.value + 1)];
     const prepared = handle.prepare({ batches, bytes: 0, durability: 'synced' });

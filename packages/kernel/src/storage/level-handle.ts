@@ -1,17 +1,17 @@
 // One opened LevelDB: reads with their checksums verified, and batches with checksums added.
 //
-// A large group of writes is handed to LevelDB in slices, a turn of the event loop apart: at a microsecond
-// per operation one of 100,000 would hold the loop for a tenth of a second. It is not written before it
-// is complete, so reads and kills in between see nothing of it.
+// A large group of writes is passed to LevelDB in slices, a turn of the event loop apart: at a microsecond per
+// operation, a group of 100,000 would block the loop for a tenth of a second. It is not written before it is
+// complete, so reads and kills in between see nothing of it.
 //
-// How a store is secured. LevelDB syncs its current log only: it closes a full one without a sync, and makes a
-// synced table of what that held in the background. A compaction, of whatever keys, begins by making tables of all
-// that is in memory and waits for them. It does not say whether it could, so it has a synced write on either side.
-// If there is no file for a new log it stops behind the table of the former one: then the current log counts, and
-// the write before has synced that. A background failure is reported by the next write.
+// How a store is secured. LevelDB only syncs its current log: it closes a full log without a sync, and writes its
+// content to a synced table in the background. A compaction, of any keys, begins by writing everything in memory to
+// tables and waits for them. It does not report whether it succeeded, so there is a synced write before and after it.
+// If no file can be created for a new log, the compaction stops after the table of the former log: then the current
+// log still counts, and the first write has synced it. A background failure is reported by the next write.
 //
-// A store that found its disk full is closed and reopened, so a store lives through several of
-// these. Readers of a closed one (a snapshot, an unfinished range) get an error that says why.
+// A store that found its disk full is closed and reopened, so it uses several handles one after another. Readers of a
+// closed one (a snapshot, an unfinished range) get an error that says why.
 import type { Iterator, Snapshot } from 'classic-level';
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
@@ -26,16 +26,16 @@ import { isEmptyRange, type RangePlan, throwIfAborted } from './storage-range.js
 import type { WriteGroup } from './write-queue.js';
 
 export interface LevelHandleDeps {
-  /** Gives others their turn between two slices of a large group. */
+  /** Lets other work run between two slices of a large group. */
   readonly clock: Pick<Clock, 'defer'>;
 }
 
-/** One for all: a read is over before the next begins. */
+/** Shared by all: a read is complete before the next one begins. */
 const keys = new ScratchBytes();
 
-/** A write of it changes nothing: what it holds, if anybody has such a key, is written back. */
+/** Writing it changes nothing: if the store has a value for this key, the same value is written back. */
 const PROBE_KEY = new Uint8Array(16).fill(0xff);
-/** Behind the one above and so in no table: to compact it is no work. */
+/** Sorts after the key above and so is in no table: compacting it is no work. */
 const BEHIND_ALL_KEYS = new Uint8Array(17).fill(0xff);
 
 type LevelIterator = Iterator<LevelDatabase, Uint8Array, Uint8Array>;
@@ -71,7 +71,7 @@ export class LevelHandle {
     return this.#database.snapshot();
   }
 
-  /** LevelDB fixes the content when the iterator is made, which is when the first batch is asked for. */
+  /** LevelDB fixes the content when the iterator is created, which is when the first batch is requested. */
   async *batches(plan: RangePlan, snapshot?: Snapshot): AsyncGenerator<readonly StorageEntry[]> {
     this.#checkOpen();
     throwIfAborted(plan.signal);
@@ -92,7 +92,7 @@ export class LevelHandle {
     }
   }
 
-  /** Resolves with what writes the group. Before that is called nothing is written. */
+  /** Resolves with a function that writes the group. Nothing is written before it is called. */
   async prepare(group: WriteGroup): Promise<() => Promise<void>> {
     this.#checkOpen();
     if (group.durability === 'secured') {
@@ -112,20 +112,20 @@ export class LevelHandle {
     return () => feed.write();
   }
 
-  /** Waits for reads in flight. Later ones throw what `error` makes. */
+  /** Waits for reads in flight. Later ones throw the result of `error`. */
   async close(error: () => SynclineError = () => closedStore(this.directory)): Promise<void> {
     this.#closedError ??= error;
     await this.#database.close();
   }
 
-  /** `probe` is what the store holds under `PROBE_KEY`. */
+  /** `probe` is the store's value for `PROBE_KEY`. */
   async #secure(probe: Uint8Array | undefined): Promise<void> {
     await this.#syncLog(probe);
     await this.#database.compactRange(BEHIND_ALL_KEYS, BEHIND_ALL_KEYS);
     await this.#syncLog(probe);
   }
 
-  /** The library passes over a batch without operations. */
+  /** The library skips a batch without operations. */
   async #syncLog(probe: Uint8Array | undefined): Promise<void> {
     if (probe) await this.#database.put(PROBE_KEY, probe, { sync: true });
     else await this.#database.del(PROBE_KEY, { sync: true });

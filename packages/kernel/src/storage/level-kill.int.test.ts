@@ -1,4 +1,4 @@
-// kill -9 in the middle of writes: what was acknowledged as buffered is there, and nothing is torn.
+// kill -9 in the middle of writes: writes acknowledged as buffered survive, and nothing is torn.
 import { checkLedger, lastInLedger, makeTempDirectory, startChild } from '@syncline/testkit';
 import { expect, it } from 'vitest';
 import { silentLogger } from '../logger.js';
@@ -21,7 +21,7 @@ async function killAndCheck(rounds: number): Promise<void> {
   await using directory = await makeTempDirectory('kill');
   let last = 0;
   for (let round = 0; round < rounds; round += 1) {
-    // Small values make many batches per second, large ones are cut in the middle more often.
+    // Small values give many batches per second, large ones are torn more often.
     const valueBytesMax = round % 2 === 0 ? '300' : '50000';
     await using writer = startChild('storage-writer', directory.path, 'buffered', valueBytesMax);
     expect(await writer.lineThatStarts('ready')).toBe(`ready ${last}`);
@@ -35,7 +35,7 @@ async function killAndCheck(rounds: number): Promise<void> {
   }
 }
 
-/** Kills it after `acks` acknowledgements, and returns the last one that it had given by then. */
+/** Kills it after `acks` acknowledgements, and returns the last one that it gave. */
 async function killAfter(writer: ReturnType<typeof startChild>, acks: number): Promise<number> {
   let acked = '';
   for (let ack = 0; ack < acks; ack += 1) acked = await writer.lineThatStarts('ack');

@@ -1,5 +1,5 @@
-// Each state meets each event. The table has no gaps: a new state or event does not compile until every
-// cell is decided.
+// Every event in every state. The table has no gaps: a new state or event does not compile until every cell is
+// filled in.
 import { describe, expect, it } from 'vitest';
 import { SynclineError } from '../error.js';
 import { silentLogger } from '../logger.js';
@@ -105,14 +105,17 @@ type World = ReturnType<typeof createLife>;
 const ENTER: Readonly<Record<State, (world: World) => Promise<void>>> = {
   async open() {},
   async full({ life }) {
-    await life.writeFailed(NO_ROOM, 10);
+    await life.writeFailed(NO_ROOM, { writeBytes: 10, isLogged: false });
   },
   async 'full, unreadable'(world) {
     await ENTER.full(world);
     await answerOf(() => HAPPEN['write, room but no luck'](world));
   },
   async failed({ life }) {
-    await life.writeFailed(new Error('IO error: /data/000003.log: Input/output error'), 10);
+    await life.writeFailed(new Error('IO error: /data/000003.log: Input/output error'), {
+      writeBytes: 10,
+      isLogged: false,
+    });
   },
   async 'failed, unreadable'(world) {
     await ENTER.full(world);
@@ -172,17 +175,28 @@ describe('the life of a LevelDB store', () => {
     }
   }
 
-  it('tells the writer that no room means not applied, and names the room', async () => {
+  it('reports a full disk as not applied, with the space that is needed', async () => {
     const { life } = createLife();
-    const error = await life.writeFailed(NO_ROOM, 10);
+    const error = await life.writeFailed(NO_ROOM, { writeBytes: 10, isLogged: false });
     expect(error).toMatchObject({ code: 'storage-full', outcome: 'not-applied', retryable: true });
     expect(error.details).toEqual({ directory: '/data', ...ROOM });
     expect(life.health()).toEqual({ kind: 'full', reason: error.message });
   });
 
-  it('K17 tells the writer that the outcome of an I/O error is unknown, and later ones that they were not tried', async () => {
+  it('K17 treats a full disk as a failed one if the write is in the log: the next opening would apply it', async () => {
     const { life } = createLife();
-    const error = await life.writeFailed(new Error('IO error: /data/1.log: Input/output error'), 1);
+    const error = await life.writeFailed(NO_ROOM, { writeBytes: 10, isLogged: true });
+    expect(error).toMatchObject({ code: 'storage-failed', outcome: 'unknown', retryable: false });
+    expect(life.health().kind).toBe('failed');
+    await expect(life.writable(1)).rejects.toMatchObject({ code: 'storage-failed' });
+  });
+
+  it('K17 reports the outcome of an I/O error as unknown, and later writes as not attempted', async () => {
+    const { life } = createLife();
+    const error = await life.writeFailed(new Error('IO error: /data/1.log: Input/output error'), {
+      writeBytes: 1,
+      isLogged: false,
+    });
     expect(error).toMatchObject({ code: 'storage-failed', outcome: 'unknown', retryable: false });
     await expect(life.writable(1)).rejects.toMatchObject({ outcome: 'not-applied' });
   });
@@ -207,7 +221,7 @@ describe('the life of a LevelDB store', () => {
     expect(world.handles.length).toBe(2);
   });
 
-  it('K17 fails for good when the room cannot be measured after a failed write', async () => {
+  it('K17 fails permanently when the free space cannot be measured after a failed write', async () => {
     const { life } = createLife();
     const broken = new LevelLife(
       {
@@ -218,7 +232,9 @@ describe('the life of a LevelDB store', () => {
       },
       life.readable(),
     );
-    expect(await broken.writeFailed(NO_ROOM, 1)).toMatchObject({ code: 'storage-failed' });
+    expect(await broken.writeFailed(NO_ROOM, { writeBytes: 1, isLogged: false })).toMatchObject({
+      code: 'storage-failed',
+    });
     expect(broken.health().kind).toBe('failed');
   });
 });

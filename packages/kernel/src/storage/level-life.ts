@@ -1,27 +1,27 @@
-// The life of a LevelDB store: which handle serves it now, and what a failed write makes of it.
+// The state of a LevelDB store: which handle serves it now, and the effect of a failed write.
 //
-// Why a failed write closes the store. LevelDB appends each batch to a log. When the append fails half
-// way, its idea of the position in the log is ahead of the file, and it goes on as if nothing had
-// happened: later batches are acknowledged, even synced, but lie where no reader of the log finds them,
-// and are gone after a restart (in trials up to all of the 100 writes that followed). A failed compaction
-// makes it refuse every later write instead. Reopening mends both: the log is read up to its last
-// whole batch and becomes a table, and a new log begins.
+// Why a failed write closes the store. LevelDB appends each batch to a log. When the append fails half way, its
+// position in the log is ahead of the file, and it continues as if nothing had happened: later batches are
+// acknowledged, even synced, but lie where no reader of the log finds them, and are gone after a restart (in
+// experiments up to all of the 100 writes that followed). A failed compaction makes it refuse every later write
+// instead. Reopening fixes both: the log is read up to its last whole batch and becomes a table, and a new log
+// begins.
 //
-//   open ─ no room ─▶ full ─ a write finds room ─▶ reopening ─▶ open
+//   open ─ disk full ─▶ full ─ a write finds space ─▶ reopening ─▶ open
 //    └─ any other error ─▶ failed                      └─▶ full or failed, then without a handle to read
 //
-// K16  While full each write fails at once, reads go on, and the first write that finds room goes through.
-// K17  Once failed, always failed: an error of the disk is not tried again.
+// K16  While full each write fails at once, reads continue, and the first write that finds space succeeds.
+// K17  Once failed, always failed: an operation that met a disk error is not retried.
 import { SynclineError } from '../error.js';
 import type { Logger } from '../logger.js';
 import { isNoRoom, levelWriteError } from './level-error.js';
 import { fullStore, type Room } from './level-room.js';
 import type { StorageHealth } from './storage.js';
 
-/** What a life asks of a `LevelHandle`. */
+/** What it needs from a `LevelHandle`. */
 export interface LifeHandle {
   readonly directory: string;
-  /** Later reads throw what `error` makes. */
+  /** Later reads throw the result of `error`. */
   close(error?: () => SynclineError): Promise<void>;
 }
 
@@ -31,6 +31,12 @@ export interface LevelLifeDeps<Handle extends LifeHandle> {
   /** See level-room.ts. */
   measureRoom(writeBytes: number): Promise<Room>;
   provideRoom(room: Room): Promise<void>;
+}
+
+export interface FailedWrite {
+  readonly writeBytes: number;
+  /** It is in the log completely, so only the sync can have failed. The next opening would apply it. */
+  readonly isLogged: boolean;
 }
 
 type LifeState<Handle> =
@@ -62,10 +68,10 @@ export class LevelLife<Handle extends LifeHandle> {
     if (state.kind === 'reopening') throw this.#unavailable('is being reopened');
     if (state.kind === 'open') return state.handle;
     if (state.handle) return state.handle;
-    throw state.kind === 'full' ? this.#unavailable('has no room to be reopened') : state.error;
+    throw state.kind === 'full' ? this.#unavailable('cannot be reopened: no space') : state.error;
   }
 
-  /** Waits for a reopening. If one failed for want of room it is tried again, since reads hang on it. */
+  /** Waits for a reopening. If one failed for lack of space it is retried, since reads depend on it. */
   async whenReadable(): Promise<void> {
     const state = this.#state;
     if (state.kind === 'reopening') await state.done;
@@ -73,12 +79,12 @@ export class LevelLife<Handle extends LifeHandle> {
     this.readable();
   }
 
-  /** The handle to write to at once; undefined when `writable` must be asked. */
+  /** The handle to write to now; undefined if the caller must await `writable`. */
   get ready(): Handle | undefined {
     return this.#state.kind === 'open' ? this.#state.handle : undefined;
   }
 
-  /** The handle to write to. Opens the store again if it was full and there is room now. */
+  /** The handle to write to. Reopens the store if it was full and there is space now. */
   async writable(writeBytes: number): Promise<Handle> {
     if (this.#state.kind === 'reopening') await this.#state.done;
     if (this.#state.kind === 'full') await this.#leaveFull(this.#state, writeBytes);
@@ -95,10 +101,10 @@ export class LevelLife<Handle extends LifeHandle> {
     }
   }
 
-  /** Call it when a write has failed. Resolves with the error for the writer. */
-  async writeFailed(thrown: unknown, writeBytes: number): Promise<SynclineError> {
+  /** Called when a write has failed. Resolves with the error for the writer. */
+  async writeFailed(thrown: unknown, failed: FailedWrite): Promise<SynclineError> {
     const handle = this.readable();
-    const error = await this.#explain(thrown, writeBytes);
+    const error = await this.#explain(thrown, failed);
     if (error.code === 'storage-full') this.#fill(handle, error);
     else this.#fail(handle, error);
     return error;
@@ -122,8 +128,8 @@ export class LevelLife<Handle extends LifeHandle> {
     if (this.#state.kind !== 'reopening') await this.#state.handle?.close();
   }
 
-  async #explain(thrown: unknown, writeBytes: number): Promise<SynclineError> {
-    if (!isNoRoom(thrown)) return levelWriteError(thrown, this.#directory);
+  async #explain(thrown: unknown, { writeBytes, isLogged }: FailedWrite): Promise<SynclineError> {
+    if (!isNoRoom(thrown) || isLogged) return levelWriteError(thrown, this.#directory);
     try {
       return fullStore(this.#directory, await this.#deps.measureRoom(writeBytes), thrown);
     } catch (unmeasured) {
@@ -144,15 +150,15 @@ export class LevelLife<Handle extends LifeHandle> {
   }
 
   async #reopen(old: Handle | undefined): Promise<void> {
-    const done = this.#openAnew(old);
+    const done = this.#replaceHandle(old);
     this.#state = { kind: 'reopening', done };
     await done;
   }
 
-  /** Never rejects: what came of it is in the state. */
-  async #openAnew(old: Handle | undefined): Promise<void> {
+  /** Never rejects: the result is in the state. */
+  async #replaceHandle(old: Handle | undefined): Promise<void> {
     try {
-      await old?.close(() => this.#unavailable('was reopened meanwhile; take a new snapshot'));
+      await old?.close(() => this.#unavailable('has been reopened; take a new snapshot'));
       const handle = await this.#deps.openHandle();
       this.#state = { kind: 'open', handle };
       this.#deps.logger.info('storage was reopened', { directory: this.#directory });
@@ -177,7 +183,7 @@ export class LevelLife<Handle extends LifeHandle> {
   }
 
   #refused(cause: SynclineError): SynclineError {
-    const message = `${this.#directory} takes no more writes: ${cause.message}`;
+    const message = `${this.#directory} accepts no more writes: ${cause.message}`;
     return new SynclineError('storage-failed', message, {
       details: { directory: this.#directory },
       cause,

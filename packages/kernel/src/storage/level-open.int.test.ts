@@ -1,4 +1,4 @@
-// What openLevel makes of a directory that is not whole: nothing of value may be taken for a new store.
+// openLevel on an incomplete directory: existing data must never be mistaken for a new store.
 import {
   readdir,
   readFile,
@@ -21,7 +21,7 @@ const deps = { clock: createSystemClock(), logger: silentLogger };
 const KEY = Uint8Array.of(1);
 const VALUE = Uint8Array.of(2);
 
-/** Opened `openings` times: the first leaves a log, the second makes it a table. */
+/** Opened `openings` times: the first leaves a log, the second turns it into a table. */
 async function writeStore(directory: string, openings: number): Promise<void> {
   for (let opening = 0; opening < openings; opening += 1) {
     await using storage = await openLevelStorage(deps, { directory });
@@ -41,7 +41,7 @@ describe('K18 a store without CURRENT', () => {
   it.each([
     ['a log', 1],
     ['a table', 2],
-  ])('but with %s is corrupt, and no file of it is touched', async (_name, openings) => {
+  ])('but with %s is corrupt, and none of its files is touched', async (_name, openings) => {
     await using directory = await makeTempDirectory('open');
     await writeStore(directory.path, openings);
     const current = join(directory.path, 'CURRENT');
@@ -69,7 +69,7 @@ describe('K18 a store without CURRENT', () => {
     },
   );
 
-  it('is new when its first opening was cut off before it wrote one', async () => {
+  it('is new if its first opening was interrupted before it wrote one', async () => {
     await using directory = await makeTempDirectory('open');
     for (const name of ['LOCK', 'LOG', 'MANIFEST-000001', '000001.dbtmp', 'room.tmp']) {
       await writeFile(join(directory.path, name), '');
@@ -86,7 +86,7 @@ describe('K18 a store whose files do not fit together', () => {
     await rm(await findFile(directory.path, /^MANIFEST-/));
     const error = await openLevelStorage(deps, { directory: directory.path }).catch((e) => e);
     expect(error.code).toBe('corrupt');
-    expect(error.message).toContain('Restore the directory from a copy');
+    expect(error.message).toContain('Restore the directory from a backup');
   });
 
   it.each([0, 0.5, 0.9])(
@@ -105,12 +105,12 @@ describe('K18 a store whose files do not fit together', () => {
   );
 });
 
-it('K15 a log that cannot be opened keeps the store closed, and its writes are there afterwards', async () => {
+it('K15 a log that cannot be opened keeps the store closed, and its writes are not lost', async () => {
   await using directory = await makeTempDirectory('open');
   await writeStore(directory.path, 1);
   const log = await findFile(directory.path, /\.log$/);
   await rename(log, `${log}.aside`);
-  await symlink(log, log); // a link to itself, since nothing is forbidden to root
+  await symlink(log, log); // a link to itself, since root may read everything
   await expect(openLevelStorage(deps, { directory: directory.path })).rejects.toMatchObject({
     code: 'invalid-argument',
     details: { errno: 'ELOOP' },

@@ -1,9 +1,8 @@
-// Opens a LevelDB with the settings that trials have shown to matter, and words its refusals.
+// Opens a LevelDB with the settings that experiments have shown to matter, and explains its refusals.
 //
-// LevelDB takes a directory without the file CURRENT for a new one: it starts an empty store there and
-// deletes the tables and logs that it finds. So what a lost CURRENT leaves behind is looked for first.
-// It also passes over a log that it cannot open, and deletes it later with the writes that it holds. So
-// each log must be readable.
+// LevelDB treats a directory without the file CURRENT as new: it starts an empty store there and deletes the
+// tables and logs that it finds. So such leftovers are checked for first. It also skips a log that it cannot
+// open, and deletes it later with the writes in it. So each log must be readable.
 //
 // K15  A log that cannot be read keeps the store closed.
 // K18  A store that has lost its CURRENT is `corrupt`, and nothing in it is touched.
@@ -16,7 +15,7 @@ import { corruptStore, levelOpenError } from './level-error.js';
 
 export type LevelDatabase = ClassicLevel<Uint8Array, Uint8Array>;
 
-/** MANIFEST-000001 names no data: an opening that was cut off before it wrote CURRENT leaves it. */
+/** MANIFEST-000001 names no data: it is left by an opening that was interrupted before it wrote CURRENT. */
 const FILE_WITH_DATA = /^(\d+\.(ldb|sst|log)|MANIFEST-(?!0*1$)\d+)$/;
 const LOG_FILE = /^\d+\.log$/;
 
@@ -41,7 +40,7 @@ export async function openLevel(directory: string): Promise<LevelDatabase> {
   }
 }
 
-/** Looks after `names` were listed: another process that makes the store writes CURRENT before data. */
+/** Checked after `names` were listed: another process that creates the store writes CURRENT before data. */
 async function checkCurrent(directory: string, names: readonly string[]): Promise<void> {
   const orphan = names.find((name) => FILE_WITH_DATA.test(name));
   if (orphan === undefined) return;
@@ -53,7 +52,7 @@ async function checkCurrent(directory: string, names: readonly string[]): Promis
   }
 }
 
-/** One that is gone by now was removed by a process that holds the store. */
+/** A log that is gone by now was removed by a process that holds the store. */
 async function checkLogs(directory: string, names: readonly string[]): Promise<void> {
   for (const name of names.filter((each) => LOG_FILE.test(each))) {
     await access(join(directory, name), constants.R_OK).catch(emptyIfMissing);

@@ -1,9 +1,9 @@
-// Is there room to reopen this store, and to go on writing?
+// Is there space to reopen this store, and to continue writing?
 //
-// Opening a LevelDB turns its logs into tables and writes a new manifest, so it needs room itself. If it
-// runs out on the way nothing is lost, but then nothing can be read either. So room is checked while
-// the old handle still serves reads: first by the numbers, then by really taking it for a moment, since
-// quotas and reserved blocks do not show in the numbers.
+// Opening a LevelDB turns its logs into tables and writes a new manifest, so it needs space itself. If it runs out
+// half way nothing is lost, but then nothing can be read either. So space is checked while the old handle still
+// serves reads: first by the numbers, then by actually allocating it for a moment, since quotas and reserved blocks
+// do not show in the numbers.
 import { randomBytes } from 'node:crypto';
 import { open, readdir, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ const TABLE_BYTES_PER_LOG_BYTE = 2;
 const PROBE_FILE = 'room.tmp';
 const PROBE_CHUNK_BYTES = 1024 * 1024;
 
-/** `writeBytes` is what waits to be written. */
+/** `writeBytes` is the size of the waiting writes. */
 export async function measureRoom(directory: string, writeBytes: number): Promise<Room> {
   const { bavail, bsize } = await statfs(directory);
   const bytesToRewrite = await bytesOfLogs(directory);
@@ -50,7 +50,7 @@ export async function provideRoom(directory: string, room: Room): Promise<void> 
   }
 }
 
-/** What a process that was killed in the middle of a probe has left takes up room. */
+/** A process that was killed in the middle of a probe may have left a file that takes up space. */
 export async function removeProbe(directory: string): Promise<void> {
   const path = join(directory, PROBE_FILE);
   try {
@@ -64,8 +64,8 @@ export function fullStore(directory: string, room: Room, cause?: unknown): Syncl
   const { bytesFree, bytesNeeded } = room;
   return new SynclineError(
     'storage-full',
-    `cannot write to ${directory}: no room on its disk (${mebibytes(bytesFree)} free, ` +
-      `${mebibytes(bytesNeeded)} needed). Reads go on. Free some space; no restart is needed.`,
+    `cannot write to ${directory}: no space left on its disk (${mebibytes(bytesFree)} free, ` +
+      `${mebibytes(bytesNeeded)} needed). Reads continue. Free some space; no restart is needed.`,
     { details: { directory, bytesFree, bytesNeeded }, cause },
   );
 }
@@ -77,7 +77,7 @@ async function bytesOfLogs(directory: string): Promise<number> {
   return sizes.reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** LevelDB may remove a log between the listing and the look at it. */
+/** LevelDB may remove a log between the listing and the check. */
 async function sizeOf(path: string): Promise<number> {
   try {
     return (await stat(path)).size;
@@ -87,7 +87,7 @@ async function sizeOf(path: string): Promise<number> {
   }
 }
 
-/** Random bytes, since a file system that compresses would find room for any number of zeros. */
+/** Random bytes, since a file system that compresses would have space for any number of zeros. */
 async function writeProbe(path: string, bytes: number): Promise<void> {
   const chunk = randomBytes(PROBE_CHUNK_BYTES);
   await using file = await open(path, 'w');

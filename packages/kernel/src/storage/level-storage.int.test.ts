@@ -53,7 +53,7 @@ describe('LevelDB storage', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('removes what a process killed while it looked for room has left', async () => {
+  it('removes what a process left that was killed while it checked for space', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'syncline-level-'));
     const probe = join(directory, 'room.tmp');
     await writeFile(probe, 'left over');

@@ -1,9 +1,9 @@
-// Storage on LevelDB, made safe for full disks and failing ones. What a failed write does to the store
-// is in level-life.ts, the order of writes in write-queue.ts, checksums in sealed-value.ts.
+// Storage on LevelDB, made safe for full disks and failing ones. What a failed write does to the store is in
+// level-life.ts, the order of writes in write-queue.ts, checksums in sealed-value.ts.
 //
-// Over a reopening snapshots and ranges end with `unavailable`: take a new one and start over. A write
-// that found no room was not applied. For a batch is one record of LevelDB's log and counts only if its
-// last byte was accepted, and local file systems refuse bytes when they are written, not at the sync.
+// When the store is reopened, snapshots and ranges end with `unavailable`: take a new one and start over. A write
+// that found the disk full was not applied: a batch is one record of LevelDB's log and counts only if its last byte
+// was accepted. If it was, and the sync alone failed, the store has failed: see level-log.ts.
 import { resolve } from 'node:path';
 import type { Snapshot } from 'classic-level';
 import type { Clock } from '../clock.js';
@@ -13,6 +13,7 @@ import type { Logger } from '../logger.js';
 import { type DirectoryHold, holdDirectory } from './directory-hold.js';
 import { closedStore, LevelHandle } from './level-handle.js';
 import { LevelLife } from './level-life.js';
+import { isAtEndOfLog } from './level-log.js';
 import { measureRoom, provideRoom, removeProbe } from './level-room.js';
 import type {
   Durability,
@@ -33,7 +34,7 @@ export interface LevelStorageDeps {
 }
 
 export interface LevelStorageOptions {
-  /** Made if needed. It belongs to the store alone. */
+  /** Created if needed. Must not be used by anything else. */
   readonly directory: string;
 }
 
@@ -136,11 +137,15 @@ class LevelStorage implements Storage {
     try {
       await write();
     } catch (thrown) {
-      throw await this.#life.writeFailed(thrown, group.bytes);
+      // A log that cannot be read may hold the batch.
+      const isLogged =
+        group.durability !== 'buffered' &&
+        (await isAtEndOfLog(this.#directory, group).catch(() => true));
+      throw await this.#life.writeFailed(thrown, { writeBytes: group.bytes, isLogged });
     }
   }
 
-  /** No `await` before the iterator is made unless it must wait: iteration starts with this call. */
+  /** No `await` before the iterator is created unless it must wait: iteration starts with this call. */
   async *#batches(plan: RangePlan): AsyncGenerator<readonly StorageEntry[]> {
     if (this.health().kind !== 'ok') await this.whenReadable();
     yield* this.#readable().batches(plan);

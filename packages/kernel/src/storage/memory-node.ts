@@ -1,7 +1,7 @@
 // Reading the nodes of a memory tree: one key, or the next few entries of a range.
 //
-// A reader holds nothing but a root. It reads a range in pieces and finds its place again for each, so
-// that nothing stays open and nothing must be closed.
+// A reader only holds a root. It reads a range in pieces and finds its position again for each, so that nothing
+// stays open and nothing must be closed.
 
 export interface MemoryLeaf {
   readonly kind: 'leaf';
@@ -48,7 +48,7 @@ export function lowerBound(keys: readonly string[], key: string): number {
   return low;
 }
 
-/** The child in which a key is, or would be. The first child also takes what lies below its begin. */
+/** The child in which a key is, or would be. The first child also takes keys below its beginning. */
 export function placeOf(branch: MemoryBranch, key: string): number {
   const place = lowerBound(branch.keys, key);
   return branch.keys[place] === key ? place : Math.max(place - 1, 0);
@@ -69,7 +69,7 @@ export function readPiece(root: MemoryNode, query: MemoryQuery): MemoryPiece {
   return piece;
 }
 
-/** Both readers say true once the piece is full or the range has ended. */
+/** Both readers return true once the piece is full or the range has ended. */
 function readUp(node: MemoryNode, query: MemoryQuery, piece: MemoryPiece): boolean {
   if (node.kind === 'branch') {
     for (let place = placeOf(node, query.from); place < node.children.length; place += 1) {

@@ -1,7 +1,7 @@
-// Storage in memory: for tests, for `--memory`, and as the plain answer to compare others with.
+// Storage in memory: for tests, for `--memory`, and as a reference to compare others with.
 //
-// A write takes effect when it is called, so call order is the order of effects, and both durabilities
-// mean the same: everything is gone with the process. Each read hands out bytes of its own.
+// A write takes effect when it is called, so call order is the order of effects, and both durabilities mean the same:
+// everything is gone with the process. Each read returns its own bytes.
 import type { Clock } from '../clock.js';
 import { SynclineError } from '../error.js';
 import { kernelLimits } from '../limits.js';
@@ -86,7 +86,7 @@ class MemoryStorage implements Storage {
     }
   }
 
-  /** Everything is as durable as it will ever be. */
+  /** Nothing in memory can be made more durable. */
   async secure(): Promise<void> {
     this.#checkOpen();
   }
@@ -112,7 +112,7 @@ class MemoryStorage implements Storage {
   }
 }
 
-/** What a range reads. `root` is asked once, when iteration starts; `check` before each batch. */
+/** The source of a range. `root` is called once, when iteration starts; `check` before each batch. */
 interface MemoryView {
   readonly check: () => void;
   readonly root: () => MemoryNode;
@@ -140,7 +140,7 @@ function rangeOf(deps: MemoryStorageDeps, plan: RangePlan, view: MemoryView): St
       if (piece.keys.length < entriesMax && piece.bytes < bytesMax) return;
       left -= piece.keys.length;
       if (plan.reverse) query.to = last;
-      else query.from = `${last}\0`; // the next key there can be
+      else query.from = `${last}\0`; // the smallest possible next key
       await new Promise<void>((resolve) => deps.clock.defer(resolve));
     }
   });

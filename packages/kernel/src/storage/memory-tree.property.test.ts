@@ -1,4 +1,4 @@
-// The tree against a plain sorted list: same content after any operations, and what was frozen stays.
+// The tree compared with a plain sorted list: same content after any operations, and what was frozen stays.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { findValue, type MemoryNode, readPiece } from './memory-node.js';
@@ -92,7 +92,7 @@ function apply({ tree, model, frozen }: World, action: Step, version: number): v
   }
 }
 
-/** Single reads and pieces of ranges, from and to keys that are there and keys that are not. */
+/** Single reads and pieces of ranges, from and to keys that exist and keys that do not. */
 function checkReads(root: MemoryNode, model: ReadonlyMap<string, string>): void {
   const all = sorted(model);
   for (let key = 0; key < 5600; key += 97) {

@@ -1,15 +1,18 @@
-// A sorted map that can be frozen in an instant: a B+ tree whose nodes are copied before they are
-// changed, but only if a frozen tree may still see them.
+// A sorted map that can be frozen in constant time: a B+ tree whose nodes are copied before they are changed, but
+// only if a frozen tree may still see them.
 //
-// Each node carries the token of the writer that made it. Freezing hands the root to a reader and takes
-// a new token, so that from then on every old node is copied on its first change: a freeze costs
-// nothing, and the writes after it copy one path each. Keys and values are one-byte strings (latin1):
-// they compare and copy natively, and take a fifth of the memory of small Uint8Arrays.
+// Each node carries the token of the writer that made it. Freezing passes the root to a reader and takes a new token,
+// so that from then on every old node is copied on its first change: a freeze costs nothing, and the writes after it
+// copy one path each. Keys and values are one-byte strings (latin1): they compare and copy natively, and take a fifth
+// of the memory of small Uint8Arrays.
 import { lowerBound, type MemoryBranch, type MemoryNode, placeOf } from './memory-node.js';
 
 /** Children of a node. 64 keeps the tree flat (a million keys in 4 levels) and splices short. */
 const ENTRIES_MAX = 64;
-/** Below this a node is joined with its neighbour if both fit. Far from half, so that nothing flaps. */
+/**
+ * Below this a node is joined with its neighbour if both fit. Far below half, so that nodes are not split and joined
+ * again and again.
+ */
 const ENTRIES_MIN = 16;
 
 interface Split {
@@ -21,7 +24,7 @@ export class MemoryTree {
   #token = {};
   #root: MemoryNode = { kind: 'leaf', token: this.#token, keys: [], values: [] };
 
-  /** The content as of now. It never changes again. */
+  /** The current content. It never changes again. */
   freeze(): MemoryNode {
     this.#token = {};
     return this.#root;
@@ -81,7 +84,7 @@ export class MemoryTree {
     return node.keys.length > ENTRIES_MAX ? this.#split(node, node.keys.at(-1) === key) : undefined;
   }
 
-  /** Keys that come in rising order leave full nodes behind them. */
+  /** Keys that are added in ascending order leave full nodes behind them. */
   #split(node: MemoryNode, isAppended: boolean): Split {
     const at = isAppended ? ENTRIES_MAX : ENTRIES_MAX / 2;
     const keys = node.keys.splice(at);

@@ -1,7 +1,7 @@
-// `owner.json`: who uses a directory. It is for people and for error messages only.
+// `owner.json` names the process that uses a directory, for people and error messages only.
 //
-// The lock that counts is LevelDB's, which the system frees when its holder dies and which also holds
-// between containers that share a disk. It names nobody, so its holder writes this file beside it. A
+// The actual lock is LevelDB's, which the system releases when its holder dies and which also works between
+// containers that share a disk. It does not identify its holder, so the holder writes this file beside it. A
 // file that outlived its process therefore does no harm: the next one takes the lock and replaces it.
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -26,7 +26,7 @@ export function thisProcess(clock: Clock): DirectoryOwner {
   return { pid: process.pid, host: hostname(), startedAt };
 }
 
-/** Only the holder of the lock writes, so the name of the new file needs no care. */
+/** Only the holder of the lock writes, so the name of the new file need not be unique. */
 export async function writeOwner(directory: string, owner: DirectoryOwner): Promise<void> {
   const path = join(directory, OWNER_FILE);
   await writeFile(`${path}.tmp`, `${JSON.stringify(owner)}\n`);
@@ -35,7 +35,7 @@ export async function writeOwner(directory: string, owner: DirectoryOwner): Prom
 
 /**
  * Removes the file if it names `owner`. It may name another: a directory that was deleted under its holder
- * can be created and held again meanwhile. Never fails: on a broken disk the name stays, and nobody is misled
+ * can be created and held again meanwhile. Never fails: on a broken disk the name stays, which misleads no one
  * once the lock is free.
  */
 export async function removeOwner(directory: string, owner: DirectoryOwner): Promise<void> {
@@ -43,7 +43,7 @@ export async function removeOwner(directory: string, owner: DirectoryOwner): Pro
   await rm(join(directory, OWNER_FILE), { force: true }).catch(() => {});
 }
 
-/** The name in the file, or undefined if there is none that one can read. */
+/** The owner in the file, or undefined if it cannot be read. */
 async function readOwner(directory: string): Promise<DirectoryOwner | undefined> {
   try {
     return parseOwner(await readFile(join(directory, OWNER_FILE), 'utf8'));
@@ -54,9 +54,9 @@ async function readOwner(directory: string): Promise<DirectoryOwner | undefined>
 }
 
 /**
- * Who holds the lock that we did not get. It may have taken it this moment and not have said so yet:
- * then the file is missing, or still names a process that is gone, and we look again for a while. A
- * process in another container may seem gone as well, so in the end we name whom the file names.
+ * The holder of the lock that we did not get. It may have just taken the lock and not written its name yet:
+ * then the file is missing, or still names a process that is gone, and we read it again for a while. A process
+ * in another container may seem gone as well, so finally we report whatever the file says.
  */
 export async function findHolder(
   clock: Clock,
@@ -70,7 +70,7 @@ export async function findHolder(
   }
 }
 
-/** Of another host, or another user's process, we cannot say so. */
+/** Unknown for a process on another host, or of another user. */
 function isGone(owner: DirectoryOwner): boolean {
   if (owner.host !== hostname()) return false;
   try {
@@ -94,6 +94,6 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // damaged, or half of it written by hand
+    return undefined; // damaged, or incompletely written by hand
   }
 }

@@ -1,13 +1,13 @@
-// Memory that is lent out for a moment, to hand bytes to native code that copies them at once.
+// Memory that is lent out for a moment, to pass bytes to native code that copies them immediately.
 //
-// A small array that JavaScript makes lies inside the heap of V8, and native code that asks for its bytes
-// makes V8 move them out: more work than all the rest of a `put`. Views of one lasting buffer have no such
-// cost, and those of common sizes are made once.
+// A small array created in JavaScript lies inside the heap of V8, and native code that requests its bytes makes V8
+// move them out: more work than all the rest of a `put`. Views of one permanent buffer have no such cost, and those
+// of common sizes are created once.
 
 /** Views up to this size are kept: about 100 KiB of them. */
 const KEPT_BYTES_MAX = 1_024;
 const SCRATCH_BYTES = 64 * 1024;
-/** Up to this size a loop beats a view with a native copy. */
+/** Up to this size a loop is faster than a view with a native copy. */
 const LOOP_BYTES_MAX = 64;
 
 export class ScratchBytes {
@@ -15,8 +15,9 @@ export class ScratchBytes {
   readonly #kept: Uint8Array[] = [];
 
   /**
-   * So many bytes, with any content, that the next call lends out again. Many bytes are not lent but new:
-   * the native copy is freed by the garbage collector, which runs in time only if it sees as much itself.
+   * An array of this length with arbitrary content, which the next call lends out again. Large buffers are
+   * allocated instead: the garbage collector frees the native copies, and runs in time only if it sees as much
+   * memory itself.
    */
   lend(bytes: number): Uint8Array {
     if (bytes > SCRATCH_BYTES) return new Uint8Array(bytes);

@@ -12,7 +12,7 @@ function seal(value: Uint8Array, withKey: Uint8Array = key): Uint8Array {
 }
 
 describe('sealed values', () => {
-  it('give back the value, from empty to large', () => {
+  it('return the value, from empty to large', () => {
     for (const length of [0, 1, 60, 61, 62, 63, 64, 65, 100, 65_532, 200_000]) {
       const value = new Uint8Array(length).fill(length);
       expect(unsealValue(key, seal(value), '/d').length).toBe(length);

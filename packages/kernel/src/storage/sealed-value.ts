@@ -1,23 +1,23 @@
 // A value as LevelDB keeps it: the bytes, then a CRC-32 over key and value.
 //
-// LevelDB does not verify its tables on read. In trials with single flipped bytes it served wrong values
-// without a word, so each value carries its own proof. The key is part of it: a damaged key would
-// otherwise lend its value to another one. The key's length is the seed, so that bytes cannot move from
-// the key into the value unnoticed.
+// LevelDB does not verify its tables on read. In experiments with single flipped bytes it silently returned
+// wrong values, so each value carries its own checksum. The key is part of it: otherwise a damaged key would
+// pass its value to another key. The key's length is the seed, so that bytes cannot move from the key into the
+// value unnoticed.
 //
-// K18  A damaged value is `corrupt`; it is never handed out.
+// K18  A damaged value is `corrupt`; it is never returned.
 import { SynclineError } from '../error.js';
 import { crc32, crc32Between } from '../hash/crc32.js';
 import { copyBytes } from './scratch-bytes.js';
 
-/** What a sealed value takes besides the value. */
+/** The overhead of a sealed value. */
 export const CHECKSUM_BYTES = 4;
 /** Longer keys are cut in messages. */
 const KEY_BYTES_SHOWN = 32;
 
 /**
- * Fills `sealed`. In `content` lies the key from `keyStart` on and, right behind it, from `valueStart` on
- * the value, which is as long as `sealed` without the checksum.
+ * Fills `sealed`. `content` contains the key from `keyStart` on and, right after it, from `valueStart` on the value,
+ * which is as long as `sealed` without the checksum.
  */
 export function sealValue(
   sealed: Uint8Array,
@@ -52,7 +52,7 @@ function corruptValue(key: Uint8Array, directory: string): SynclineError {
   return new SynclineError(
     'corrupt',
     `the value of key 0x${keyHex} in ${directory} does not match its checksum. ` +
-      'The disk probably damaged it. Restore the directory from a copy, or from a peer.',
+      'The disk probably damaged it. Restore the directory from a backup, or from a peer.',
     { details: { directory, keyHex, keyBytes: key.length } },
   );
 }

@@ -1,25 +1,25 @@
 // A batch: changes that become visible and durable together, or not at all.
 //
-// It holds bytes of its own, all keys and values in one buffer in the order of the operations. An object
-// and two arrays per operation would be most of the cost of a large batch, and all of its garbage.
+// It holds its own bytes, all keys and values in one buffer in the order of the operations. An object and two arrays
+// per operation would be most of the cost of a large batch, and all of its garbage.
 
 export type StorageOperation =
   | { readonly kind: 'put'; readonly key: Uint8Array; readonly value: Uint8Array }
   | { readonly kind: 'delete'; readonly key: Uint8Array };
 
-/** In the place of the size of a value. */
+/** Used instead of the size of a value. */
 const DELETED = -1;
 const NO_BYTES = new Uint8Array(0);
 const BYTES_FIRST = 256;
 
 /**
- * It belongs to the store from the call of `write` until that has settled: a large one is handed on in
- * slices. Then it may be cleared and used again.
+ * It belongs to the store from the call of `write` until that has settled, because a large one is written in
+ * slices. Then it may be cleared and reused.
  */
 export class StorageBatch {
   #content = NO_BYTES;
   #bytes = 0;
-  /** Per operation the size of its key, then that of its value or DELETED. */
+  /** For each operation, the size of its key, then that of its value or DELETED. */
   #sizes: number[] = [];
 
   /** Operations in it. */
@@ -32,12 +32,12 @@ export class StorageBatch {
     return this.#bytes;
   }
 
-  /** The bytes of the operations, one behind the other, each a key and then its value. Stays until one is added. */
+  /** The bytes of the operations one after another, each a key and then its value. Valid until one is added. */
   get content(): Uint8Array {
     return this.#content;
   }
 
-  /** The operations as values, for stores that are not in a hurry. */
+  /** The operations as values, for stores where speed does not matter. */
   get operations(): readonly StorageOperation[] {
     const operations: StorageOperation[] = [];
     let at = 0;
@@ -68,13 +68,13 @@ export class StorageBatch {
     return this;
   }
 
-  /** A put whose key is to be written into `content` from the place given on, and its value behind that. */
+  /** A put whose key is to be written into `content` from the returned position on, followed by its value. */
   reservePut(keyBytes: number, valueBytes: number): number {
     this.#sizes.push(keyBytes, valueBytes);
     return this.#reserve(keyBytes + valueBytes);
   }
 
-  /** A delete whose key is to be written into `content` from the place given on. */
+  /** A delete whose key is to be written into `content` from the returned position on. */
   reserveDelete(keyBytes: number): number {
     this.#sizes.push(keyBytes, DELETED);
     return this.#reserve(keyBytes);

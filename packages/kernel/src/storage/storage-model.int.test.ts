@@ -1,5 +1,5 @@
-// Random operations on a store and on a plain model: what is read must always be the same, also through
-// old snapshots and, for a store on disk, after it was closed and opened again.
+// Random operations on a store and on a plain model: reads must always agree, including old snapshots and, for a
+// store on disk, after it was closed and reopened.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { createMemoryStorage } from './memory-storage.js';
 import type { Storage, StorageReads, StorageSnapshot } from './storage.js';
 import { StorageBatch } from './storage-batch.js';
 
-/** Few bytes and short keys, so that operations meet; with those that order wrongly if signed. */
+/** Few bytes and short keys, so that operations collide; including bytes that would sort wrongly if signed. */
 const key = fc.array(fc.constantFrom(0, 1, 97, 127, 128, 255), { maxLength: 3 });
 const change = fc.record({ key, value: fc.option(fc.uint8Array({ maxLength: 20 })) });
 const batch = fc.array(change, { maxLength: 12 });
@@ -41,7 +41,7 @@ type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 type Range = typeof range extends fc.Arbitrary<infer T> ? T : never;
 type Batch = typeof batch extends fc.Arbitrary<infer T> ? T : never;
 
-/** Key in latin1, which orders as bytes do, to value. */
+/** Key in latin1, which sorts like bytes, to value. */
 type Model = ReadonlyMap<string, string>;
 
 interface Held {
@@ -125,7 +125,7 @@ function latin1(bytes: ArrayLike<number>): string {
   return String.fromCharCode(...Array.from(bytes));
 }
 
-describe('random operations read as in a plain model', () => {
+describe('random operations give the same reads as a plain model', () => {
   const operations = fc.array(operation, { maxLength: 40 });
 
   it('K10 to K14 in memory', async () => {

@@ -19,19 +19,19 @@ export function planRange(options: RangeOptions = {}): RangePlan {
   if (!(limit >= 0) || (limit !== Number.POSITIVE_INFINITY && !Number.isInteger(limit))) {
     throw new SynclineError(
       'invalid-argument',
-      `a range's limit is a whole number from 0 up, not ${limit}`,
+      `the limit of a range must be an integer of at least 0, not ${limit}`,
       { details: { field: 'limit', value: limit } },
     );
   }
   return { from: new Uint8Array(from ?? []), to: to && new Uint8Array(to), reverse, limit, signal };
 }
 
-/** True when no key can be in the range: no store needs to be asked. */
+/** True when no key can be in the range, so that no store needs to be read. */
 export function isEmptyRange({ from, to, limit }: RangePlan): boolean {
   return limit === 0 || (to !== undefined && Buffer.compare(from, to) >= 0);
 }
 
-/** Stores read many entries at a time; this gives them out singly too. */
+/** Stores read many entries at a time; this also returns them one by one. */
 export function rangeOfBatches(
   batches: () => AsyncGenerator<readonly StorageEntry[]>,
 ): StorageRange {

@@ -5,7 +5,7 @@
 import type { StorageBatch } from './storage-batch.js';
 
 /**
- * `buffered`: handed to the operating system, survives kill -9 of this process.
+ * `buffered`: passed to the operating system, survives kill -9 of this process.
  * `synced`: fsynced, survives power loss. A synced batch does not make earlier buffered ones durable; `secure` does.
  */
 export type Durability = 'buffered' | 'synced';
@@ -29,7 +29,7 @@ export interface RangeOptions {
 
 /**
  * Entries in key order (bytes, unsigned, shorter first). The content is fixed when iteration starts;
- * writes made later do not show. Leaving the loop early frees what it holds.
+ * writes made later do not show. Leaving the loop early releases its resources.
  */
 export interface StorageRange extends AsyncIterable<StorageEntry> {
   /** The same entries, many at a time: for loops in which an await per entry would cost too much. */
@@ -46,40 +46,39 @@ export interface StorageReads {
 }
 
 /**
- * A view of one moment. It must be closed; a store closes what is left open. A store that is reopened
- * after a full disk loses its snapshots: they answer `unavailable`, and a new one can be taken.
+ * A view of one moment. It must be closed; a store closes what is left open. A store that is reopened after a full
+ * disk loses its snapshots: they fail with `unavailable`, and a new one can be taken.
  */
 export interface StorageSnapshot extends StorageReads, Disposable {
   close(): void;
 }
 
-/** What a store can do right now. `/readyz` and `/healthz` show it. */
+/** What a store can currently do. `/readyz` and `/healthz` show it. */
 export type StorageHealth =
   | { readonly kind: 'ok' }
-  /** The last write found no room. Reads go on, each write checks for room first. */
+  /** The last write found the disk full. Reads continue, and each write checks for space first. */
   | { readonly kind: 'full'; readonly reason: string }
   /** A store that failed a write is being reopened. For these milliseconds `get` throws `unavailable`. */
   | { readonly kind: 'reopening' }
-  /** The disk failed. Reads go on if they can; writes fail until the process is restarted. */
+  /** The disk failed. Reads continue if possible; writes fail until the process is restarted. */
   | { readonly kind: 'failed'; readonly reason: string }
   | { readonly kind: 'closed' };
 
 export interface Storage extends StorageReads, AsyncDisposable {
   /**
-   * Applies all of the batch or none of it, and resolves once it is as durable as asked. Writes take
-   * effect in the order of their calls; when one fails, those that were queued behind it fail too.
+   * Applies all of the batch or none of it, and resolves once it is as durable as requested. Writes take effect in
+   * the order of their calls; when one fails, those that were queued after it fail too.
    */
   write(batch: StorageBatch, options: { readonly durability: Durability }): Promise<void>;
   /**
-   * Resolves when all writes that were called before survive power loss, the buffered ones too. It takes its place
-   * behind them and fails as a write does. On LevelDB it writes all of its memory to a table: meant for a stop, not
-   * for every second.
+   * Resolves when all earlier writes survive power loss, including buffered ones. It is queued after them and fails
+   * as a write does. On LevelDB it writes all of its memory to a table: meant for a stop, not for every second.
    */
   secure(): Promise<void>;
   snapshot(): StorageSnapshot;
   health(): StorageHealth;
   /**
-   * Resolves at once unless the store is reopening. Shells wait here so that `get` need not throw.
+   * Resolves immediately unless the store is reopening. Callers wait here so that `get` need not throw.
    * Rejects when there is nothing to wait for: the store was closed, or could not be reopened.
    */
   whenReadable(): Promise<void>;

@@ -33,7 +33,7 @@ async function turns(): Promise<void> {
 }
 
 describe('WriteQueue', () => {
-  it('hands the first write on at once, and joins those that come meanwhile', async () => {
+  it('passes the first write on immediately, and joins those that arrive in the meantime', async () => {
     const { queue, groups } = createQueue();
     const writes = ['a', 'b', 'c'].map((name) => queue.push(batchOf(name), 'buffered'));
     expect(groups.map(namesOf)).toEqual(['a']);
@@ -45,7 +45,7 @@ describe('WriteQueue', () => {
     expect(queue.isIdle).toBe(true);
   });
 
-  it('K14 a failed write fails all behind it, and the next one is tried again', async () => {
+  it('K14 a failed write fails all writes after it, and later ones are attempted again', async () => {
     const { queue, groups } = createQueue();
     const writes = ['a', 'b', 'c'].map((name) => queue.push(batchOf(name), 'synced'));
     const settled = Promise.allSettled(writes);
@@ -61,7 +61,7 @@ describe('WriteQueue', () => {
     await next;
   });
 
-  it('a buffered write does not wait for the sync of one behind it', async () => {
+  it('a buffered write does not wait for the sync of a later one', async () => {
     const { queue, groups } = createQueue();
     void queue.push(batchOf('first'), 'buffered');
     for (const [name, durability] of [
@@ -104,7 +104,7 @@ describe('WriteQueue', () => {
     ]);
   });
 
-  it('cuts groups by bytes, and lets a larger batch go alone', async () => {
+  it('limits groups by bytes, and writes a larger batch alone', async () => {
     const { queue, groups } = createQueue({ groupBytesMax: 100 });
     void queue.push(batchOf('first'), 'buffered');
     for (const [name, bytes] of [
@@ -123,7 +123,7 @@ describe('WriteQueue', () => {
     expect(groups.map(namesOf)).toEqual(['first', 'a b', 'c', 'large', 'd']);
   });
 
-  it('refuses what would pass its bound, but never a batch that finds nobody waiting', async () => {
+  it('refuses what would exceed its bound, but never a batch that finds an empty queue', async () => {
     const { queue, groups } = createQueue({ queueBytesMax: 2000 });
     const first = queue.push(batchOf('first', 5000), 'buffered');
     const second = queue.push(batchOf('second', 5000), 'buffered');

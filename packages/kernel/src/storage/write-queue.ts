@@ -1,21 +1,21 @@
-// The order of writes: one group at a time goes to the store, and what arrives meanwhile forms the next.
+// The order of writes: one group at a time goes to the store, and what arrives in the meantime forms the next.
 //
-// LevelDB takes writes on several threads and would order them as it likes. So one write is in flight
-// at a time, and those behind it are joined: together they cost one sync, not one each. As inside
-// LevelDB, a buffered write never waits for the sync of one behind it.
+// LevelDB takes writes on several threads and would order them arbitrarily. So one write is in flight at a time, and
+// later ones are joined: together they cost one sync, not one each. As inside LevelDB, a buffered write never waits
+// for the sync of a later one.
 //
-// K14  Writes take effect in the order of their calls. When one fails, those that were queued behind it
-//      fail too and are not applied: they were made by someone who did not know, so what is stored is
-//      always all writes up to some point.
+// K14  Writes take effect in the order of their calls. When one fails, those that were queued after it fail too and
+//      are not applied: their callers did not know about the failure. So the store always holds all writes up to some
+//      point.
 import { SynclineError } from '../error.js';
 import type { Durability } from './storage.js';
 import { StorageBatch } from './storage-batch.js';
 
-/** About what a queued operation, and a queued write, take in memory besides their bytes. */
+/** Approximate memory of a queued operation, and of a queued write, in addition to their bytes. */
 const OPERATION_BYTES = 16;
 const WRITE_BYTES = 200;
 
-/** `secured`: makes all writes before it durable. Such a group holds no operations. */
+/** `secured`: makes all earlier writes durable. Such a group contains no operations. */
 export type GroupDurability = Durability | 'secured';
 
 interface QueuedWrite {
@@ -25,7 +25,7 @@ interface QueuedWrite {
   readonly reject: (error: SynclineError) => void;
 }
 
-/** Writes that become visible together, all as durable as the first one asks. */
+/** Writes that become visible together, all as durable as the first one requests. */
 export interface WriteGroup {
   readonly batches: readonly StorageBatch[];
   readonly bytes: number;
@@ -54,7 +54,7 @@ export class WriteQueue {
     this.#options = options;
   }
 
-  /** True when the next write is handed to `commit` before `push` returns. */
+  /** True when the next write is passed to `commit` before `push` returns. */
   get isIdle(): boolean {
     return this.#running === undefined;
   }
@@ -63,7 +63,7 @@ export class WriteQueue {
     return this.#push(batch, durability);
   }
 
-  /** Comes to `commit` behind all writes that were pushed before, as a group of its own. */
+  /** Reaches `commit` after all writes that were pushed before, as a separate group. */
   pushSecure(): Promise<void> {
     return this.#push(new StorageBatch(), 'secured');
   }
@@ -141,7 +141,7 @@ function groupOf(writes: readonly QueuedWrite[]): WriteGroup {
 function failedBehind(error: SynclineError): SynclineError {
   return new SynclineError(
     error.code,
-    `not tried, since a write before it failed: ${error.message}`,
+    `not attempted, because an earlier write failed: ${error.message}`,
     {
       retryable: error.retryable,
       details: error.details,
@@ -153,7 +153,7 @@ function failedBehind(error: SynclineError): SynclineError {
 function overloaded(queueBytesMax: number): SynclineError {
   return new SynclineError(
     'overloaded',
-    `more than ${queueBytesMax} bytes wait to be written. Wait for earlier writes before the next.`,
+    `more than ${queueBytesMax} bytes are waiting to be written. Wait for earlier writes to finish.`,
     { details: { limit: 'storageQueueBytesMax', value: queueBytesMax } },
   );
 }

@@ -1,13 +1,13 @@
-// The disk as one process sees it: operations that take time, may fail, and are noted in the trace.
+// The disk as one process sees it: operations that take time, may fail, and are recorded in the trace.
 //
-// The plan is asked at the moment an operation takes effect and called again once it has. If it ends the
+// The plan is consulted when an operation is about to take effect and called again once it has. If it ends the
 // process at either point, the process never learns the result, as with a real crash: an asynchronous
 // operation does not settle, a synchronous one throws ProcessEnded.
 import { ProcessEnded, type ProcessLife } from '../process-life.js';
 import type { Scheduler } from '../scheduler.js';
 import type { DiskOperation, DiskOperationKind, DiskPlan, Verdict } from './disk-plan.js';
 
-/** Counts the operations of one disk, over all processes that it outlives. */
+/** Counts the operations of one disk, across all processes that use it. */
 export interface OperationCounter {
   count: number;
 }
@@ -84,7 +84,7 @@ export class DiskAccess {
   }
 }
 
-/** Runs `effect` now and returns a function that hands over its result. */
+/** Runs `effect` now and returns a function that returns its result. */
 function attempt<T, R>(
   effect: () => T,
   resolve: (value: T) => R,

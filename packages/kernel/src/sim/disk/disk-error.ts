@@ -21,7 +21,7 @@ export function simulatedError(errno: Errno, attempt: Attempt): SynclineError {
   return fileSystemError(problem(errno, attempt));
 }
 
-/** For an open file, which is either short of room or failing. */
+/** For an open file, whose disk is either full or failing. */
 export function simulatedWriteError(verdict: Verdict, attempt: Attempt): SynclineError {
   return writeError(problem(verdict === 'full' ? 'ENOSPC' : 'EIO', attempt));
 }

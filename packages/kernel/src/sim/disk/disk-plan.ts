@@ -1,6 +1,6 @@
-// What a simulated disk does to its users: how long things take, what fails, and what is left after a
-// loss of power. The seeded plan below is driven by a profile that faults may change; a test that wants
-// one exact moment (crash after the ninth rename, lose the second batch) brings its own.
+// The behaviour of a simulated disk: how long operations take, which fail, and what a power loss leaves. The
+// seeded plan below is driven by a profile that faults may change; a test that needs one exact moment (crash
+// after the ninth rename, lose the second batch) brings its own.
 import type { SeededRandom } from '../../seeded-random.js';
 
 export type DiskOperationKind =
@@ -20,7 +20,7 @@ export type DiskOperationKind =
   | 'handle-write'
   | 'handle-truncate';
 
-/** `no-descriptors` is for `handle-open` alone: the process has too many open files. */
+/** `no-descriptors` is only for `handle-open`: the process has too many open files. */
 export type Verdict = 'ok' | 'full' | 'failed' | 'no-descriptors';
 
 export interface DiskOperation {
@@ -38,7 +38,7 @@ export interface UnsyncedChange {
   readonly subject: string;
 }
 
-/** What one loss of power leaves. Asked once per change: any subset may survive. */
+/** What one power loss leaves. Called once per change: any subset may survive. */
 export interface PowerLoss {
   survives(change: UnsyncedChange): boolean;
   /**
@@ -51,7 +51,7 @@ export interface PowerLoss {
 
 export interface DiskPlan {
   delayMs(operation: DiskOperation): number;
-  /** Asked at the moment at which the operation would take effect. */
+  /** Called at the moment at which the operation would take effect. */
   verdict(operation: DiskOperation): Verdict;
   /** Called when it has taken effect and before the process gets its result. */
   done(operation: DiskOperation): void;
@@ -61,12 +61,12 @@ export interface DiskPlan {
 }
 
 export interface DiskProfile {
-  /** Part of the operations that are slow, and how slow at most. */
+  /** Fraction of the operations that are slow, and the longest delay. */
   readonly slowProbability: number;
   readonly slowMsMax: number;
-  /** Nothing can be added until there is room again. */
+  /** Nothing can be added until there is space again. */
   readonly isFull: boolean;
-  /** Part of the syncs that fail. Such an error is final for the process that sees it. */
+  /** Fraction of the syncs that fail. Such an error is final for the process that sees it. */
   readonly syncFailureProbability: number;
 }
 
@@ -131,7 +131,7 @@ export class SeededDiskPlan implements DiskPlan {
     const { slowProbability, slowMsMax } = this.profile;
     const [fromMs, toMs] = USUAL_MS[operation.kind];
     if (slowProbability > 0 && this.#delays.float() < slowProbability) {
-      return slowMsMax ** this.#delays.float(); // from 1 ms up, each order of magnitude alike
+      return slowMsMax ** this.#delays.float(); // from 1 ms up, each order of magnitude equally likely
     }
     return fromMs + (toMs - fromMs) * this.#delays.float();
   }
@@ -150,8 +150,8 @@ export class SeededDiskPlan implements DiskPlan {
   }
 
   /**
-   * Some losses take all that was not synced, some nothing, most a part of it. Pages have a chance of
-   * their own: when all of them survive a file is torn at its end, otherwise it has holes too.
+   * Some power losses take everything unsynced, some nothing, most a part of it. Pages have their own probability: if
+   * all of them survive, a file is torn at its end, otherwise it has holes too.
    */
   losePower(): PowerLoss {
     const random = this.#losses;

@@ -5,7 +5,7 @@ import { type ContentLoss, FileContent, PAGE_BYTES } from './file-content.js';
 const filled = (length: number, value: number) => new Uint8Array(length).fill(value);
 const read = (content: FileContent) => [...content.slice(0, content.length)];
 
-/** The first byte of each page, which stands for all of it. */
+/** The first byte of each page, which represents all of it. */
 const pages = (content: FileContent) =>
   read(content).filter((_, index) => index % PAGE_BYTES === 0);
 
@@ -24,7 +24,7 @@ function syncedContent(bytes: Uint8Array): FileContent {
   return content;
 }
 
-test('what is appended can be read, and cut', () => {
+test('appended bytes can be read, and cut', () => {
   const content = new FileContent();
   for (let value = 1; value <= 5; value += 1) content.append(filled(3000, value));
   expect(content.length).toBe(15_000);
@@ -54,7 +54,7 @@ test('K86 any subset of unsynced pages may be lost, and reads as zeros', () => {
     content.lose(losing([], length));
     expect(content.length).toBe(length);
     content.lose(losing([0, 1, 2, 3], 0));
-    expect(content.length).toBe(length); // what one loss has left is durable
+    expect(content.length).toBe(length); // what a power loss has left is durable
   }
 });
 
@@ -67,7 +67,7 @@ test('K86 a lost page that was synced in part keeps its synced part', () => {
   expect(read(content).slice(PAGE_BYTES - 1, PAGE_BYTES + 1)).toEqual([0, 2]);
 });
 
-test('K86 a cut that is not synced may be undone, also below later appends', () => {
+test('K86 a cut that is not synced may be undone, even below later appends', () => {
   const cut = () => {
     const content = syncedContent(filled(3 * PAGE_BYTES, 1));
     content.truncate(PAGE_BYTES);
@@ -89,7 +89,7 @@ test('K86 a cut that is not synced may be undone, also below later appends', () 
   expect(read(synced)).toEqual([...filled(PAGE_BYTES, 1), ...filled(10, 2)]);
 });
 
-test('K86 a sync covers what was written before it began, not what came while it ran', () => {
+test('K86 a sync covers what was written before it began, not what came during it', () => {
   const content = syncedContent(filled(10, 1));
   content.append(filled(10, 2));
   const begun = content.beginSync();
@@ -99,7 +99,7 @@ test('K86 a sync covers what was written before it began, not what came while it
   expect(read(content)).toEqual([...filled(10, 1), ...filled(10, 2)]);
 });
 
-test('a sync that completes after a later one takes nothing back', () => {
+test('a sync that completes after a later one undoes nothing', () => {
   const content = new FileContent();
   content.append(filled(10, 1));
   const first = content.beginSync();

@@ -1,11 +1,11 @@
 // The bytes of a simulated file: what processes see, and page by page what is durable.
 //
-// The operating system writes pages back in any order. Until a sync has completed, a loss of power keeps
-// any subset of the changed pages, and the file's length may be any between those it had. A lost page
-// reads as it was at the last sync, or as zeros where the file was shorter. A sync covers what was
-// written before it began, so that code which counts later writes as durable is found out.
+// The operating system writes pages back in any order. Until a sync has completed, a power loss keeps any subset of
+// the changed pages, and the file's length may be any between those it had. A lost page reads as it was at the last
+// sync, or as zeros where the file was shorter. A sync covers what was written before it began, so that code that
+// counts later writes as durable is caught.
 //
-// K86  After a loss of power every page is as it was at the last sync, or as it was last written.
+// K86  After a power loss every page is as it was at the last sync, or as it was last written.
 
 export const PAGE_BYTES = 4096;
 
@@ -26,7 +26,7 @@ export interface BegunSync {
 /** Decides what is left of the unsynced changes of one file. */
 export interface ContentLoss {
   survivesPage(page: number): boolean;
-  /** How many of the bytes by which the length is uncertain are left. */
+  /** How many of the uncertain bytes of the length are left. */
   survivingBytes(uncertainBytes: number): number;
 }
 

@@ -1,4 +1,4 @@
-// A file or a directory of a simulated machine. Each keeps its durable state beside its present one.
+// A file or a directory of a simulated machine. Each keeps its durable state beside its current one.
 import { FileContent } from './file-content.js';
 
 export interface FileNode {

@@ -1,10 +1,10 @@
 // The files of a simulated machine: what processes see, and beside it what is durable.
 //
-// A file's content is durable as of its last sync. Names are durable once their directory was synced;
-// until then each creation, rename and removal is a change of its own, and a loss of power keeps any
-// subset of them. A rename is one change: it never leaves a file without any name.
+// A file's content is durable as of its last sync. Names are durable once their directory was synced; until then each
+// creation, rename and removal is a separate change, and a power loss keeps any subset of them. A rename is one
+// change: it never leaves a file without any name.
 //
-// K84  Synced content under a synced name survives a loss of power.
+// K84  Synced content under a synced name survives a power loss.
 import { splitPath } from '../../files/file-path.js';
 import { simulatedError } from './disk-error.js';
 import type { PowerLoss } from './disk-plan.js';
@@ -24,7 +24,7 @@ interface Place {
   readonly name: string;
 }
 
-/** Beyond this many, the oldest count as written back. */
+/** Above this number, the oldest count as written back. */
 const UNSYNCED_NAMES_MAX = 1024;
 
 export class FileTree {
@@ -116,7 +116,7 @@ export class FileTree {
     }
   }
 
-  /** The process has ended. Of what a failed sync has left in doubt, a part may be gone. */
+  /** The process has ended. Part of what a failed sync has left in doubt may be gone. */
   endProcess(loss: ContentLoss): void {
     for (const { node } of this.#walk()) {
       if (node.hasFailed && node.kind === 'file') node.content.lose(loss);
@@ -132,7 +132,7 @@ export class FileTree {
     this.#unsynced.clear();
     for (const { path, node } of this.#walk()) {
       if (node.kind === 'directory') {
-        node.entries = new Map(node.durable); // before we go into it
+        node.entries = new Map(node.durable); // before we descend into it
       } else {
         node.content.lose({
           survivesPage: (page) => loss.survives({ kind: 'page', subject: `${path}#${page}` }),
@@ -143,7 +143,7 @@ export class FileTree {
     }
   }
 
-  /** Everything there is, directories before what is in them. */
+  /** Everything that exists, directories before their content. */
   *#walk(path = '', node: TreeNode = this.#root): Generator<{ path: string; node: TreeNode }> {
     yield { path, node };
     if (node.kind === 'file') return;

@@ -1,8 +1,8 @@
 // An append handle on a simulated disk.
 //
-// Its synchronous operations take effect at once and take no simulated time; the plan judges each of them
-// like any other operation of the disk. If the plan ends the process in the middle of one, the call
-// throws ProcessEnded: the code behind it does not run, as after a real kill.
+// Its synchronous operations take effect at once and take no simulated time; the plan decides about each of them like
+// any other operation of the disk. If the plan ends the process in the middle of one, the call throws ProcessEnded:
+// the code after it does not run, as after a real kill.
 import { SynclineError } from '../../error.js';
 import { checkCut } from '../../files/file-place.js';
 import type { AppendHandle } from '../../files/files.js';

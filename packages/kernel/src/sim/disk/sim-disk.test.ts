@@ -1,5 +1,5 @@
-// What a simulated disk leaves after kills, losses of power, full disks and failed syncs. The conformance
-// suites show that it is a proper Storage and Files without them.
+// What a simulated disk leaves after kills, power losses, full disks and failed syncs. The conformance suites show
+// that it is a proper Storage and Files without them.
 import { expect, test } from 'vitest';
 import { createSeededRandom } from '../../seeded-random.js';
 import type { Storage } from '../../storage/storage.js';
@@ -64,7 +64,7 @@ test('K82 a kill keeps every acknowledged batch', () =>
     expect(numbersIn(await store(), 20).length).toBe(20);
   }));
 
-test('K82 a loss of power keeps the synced batches and any subset of the others', async () => {
+test('K82 a power loss keeps the synced batches and any subset of the others', async () => {
   const holes = new Set<string>();
   for (let seed = 0; seed < 40; seed += 1) {
     await withDisk(seed, async ({ node, store }) => {
@@ -80,7 +80,7 @@ test('K82 a loss of power keeps the synced batches and any subset of the others'
   expect(holes).toContain('0,1,2,3,4,5,6,7,8,9,10,11');
 });
 
-test('K82 a loss of power keeps what was secured, and any subset of what came later', async () => {
+test('K82 a power loss keeps what was secured, and any subset of what came later', async () => {
   const kept = new Set<string>();
   for (let seed = 0; seed < 40; seed += 1) {
     await withDisk(seed, async ({ node, store }) => {
@@ -99,7 +99,7 @@ test('K82 a loss of power keeps what was secured, and any subset of what came la
 });
 
 test.each(['is in flight', 'has failed'])(
-  'K82 a loss of power may take what is secured too late: it %s',
+  'K82 a power loss may take what is secured too late: it %s',
   async (state) => {
     const kept = new Set<number>();
     for (let seed = 0; seed < 40; seed += 1) {
@@ -122,7 +122,7 @@ test.each(['is in flight', 'has failed'])(
   },
 );
 
-test('what survived one loss of power survives the next', () =>
+test('what survived one power loss survives the next', () =>
   withDisk(3, async ({ node, store }) => {
     await writeNumbers(await store(), 12, () => BUFFERED);
     node.losePower();
@@ -132,7 +132,7 @@ test('what survived one loss of power survives the next', () =>
   }));
 
 test.each(['kill', 'losePower'] as const)(
-  'K83 a write in flight at a %s is whole or gone',
+  'K83 a write in flight at a %s is complete or gone',
   async (how) => {
     const outcomes = new Set<number>();
     for (let seed = 0; seed < 40; seed += 1) {
@@ -148,7 +148,7 @@ test.each(['kill', 'losePower'] as const)(
   },
 );
 
-test('K16 reads go on while the disk is full, and the first write with room reopens the store', () =>
+test('K16 reads continue while the disk is full, and the first write that finds space reopens the store', () =>
   withDisk(1, async ({ node, store, simulation }) => {
     const storage = await store();
     await storage.write(new StorageBatch().put(bytes('a'), bytes('1')), SYNCED);
@@ -165,7 +165,7 @@ test('K16 reads go on while the disk is full, and the first write with room reop
     const written = write();
     while (storage.health().kind !== 'reopening') await simulation.clock.sleep(1);
     expect(() => storage.get(bytes('a'))).toThrow(/is being reopened/);
-    expect(() => snapshot.get(bytes('a'))).toThrow(/was reopened/);
+    expect(() => snapshot.get(bytes('a'))).toThrow(/has been reopened/);
     const found: (string | undefined)[] = [];
     for await (const { value } of storage.range()) found.push(string(value));
     expect(found).toEqual(['1']); // a range waits instead
@@ -174,7 +174,7 @@ test('K16 reads go on while the disk is full, and the first write with room reop
     expect(string(storage.get(bytes('a')))).toBe('2');
   }));
 
-test('K16 a disk that fills up again during the reopening can be read when there is room', () =>
+test('K16 a disk that fills up again during the reopening can be read when there is space', () =>
   withDisk(1, async ({ node, store, simulation }) => {
     const storage = await store();
     await storage.write(new StorageBatch().put(bytes('a'), bytes('1')), SYNCED);
@@ -186,7 +186,7 @@ test('K16 a disk that fills up again during the reopening can be read when there
     while (storage.health().kind !== 'reopening') await simulation.clock.sleep(1);
     node.disk.adjust({ isFull: true });
     await refused;
-    expect(() => storage.get(bytes('a'))).toThrow(/no room to be reopened/);
+    expect(() => storage.get(bytes('a'))).toThrow(/cannot be reopened: no space/);
     await expect(storage.whenReadable()).rejects.toMatchObject({ code: 'unavailable' });
     node.disk.adjust({ isFull: false });
     await storage.whenReadable();
@@ -237,7 +237,7 @@ test('a slow disk takes up to the time that was set', () =>
     expect(Math.max(...times)).toBeLessThanOrEqual(2000);
   }));
 
-test('K84 synced content under a synced name survives, the rest each for itself', async () => {
+test('K84 synced content under a synced name survives, everything else may or may not, independently', async () => {
   const leftOvers = new Set<string>();
   for (let seed = 0; seed < 60; seed += 1) {
     await withDisk(seed, async ({ node, ports }) => {
@@ -280,7 +280,7 @@ test('K84 a name that is added while its directory is synced is not durable yet'
   expect(found).toEqual(new Set(['before', 'before,meanwhile']));
 });
 
-test('K86 a loss of power leaves holes in what was not synced, and any length', async () => {
+test('K86 a power loss leaves holes in what was not synced, and any length', async () => {
   const page = 4096;
   const left = new Set<string>();
   for (let seed = 0; seed < 100; seed += 1) {
@@ -345,7 +345,7 @@ test('a failed sync of a file is final, and what it left in doubt may be torn', 
   expect(lengths.size).toBeGreaterThan(5);
 });
 
-test('a full disk takes a part of an append and lets files be removed', () =>
+test('a full disk accepts part of an append and lets files be removed', () =>
   withDisk(1, async ({ node, ports }) => {
     const { files } = await ports();
     node.disk.adjust({ isFull: true });
@@ -357,7 +357,7 @@ test('a full disk takes a part of an append and lets files be removed', () =>
     await files.remove('log');
   }));
 
-test('a plan of its own ends the process at any boundary, before or after the operation', async () => {
+test('a custom plan ends the process at any boundary, before or after the operation', async () => {
   const stateAfterCrash = async (index: number, moment: 'verdict' | 'done') => {
     let found = '';
     await withDisk(1, async ({ node, ports, simulation }) => {

@@ -38,7 +38,7 @@ export class SimDisk {
     return this.#counter.count;
   }
 
-  /** Makes the disk slow, full or failing. What is left out stays as it is. */
+  /** Makes the disk slow, full or failing. Omitted fields keep their values. */
   adjust(profile: Partial<DiskProfile>): void {
     this.#seededPlan.profile = { ...this.#seededPlan.profile, ...profile };
   }
@@ -60,7 +60,7 @@ export class SimDisk {
     return new SimFiles({ tree: this.#tree, disk, wallMs: this.#deps.wallMs });
   }
 
-  /** The process has ended: all that the disk had acknowledged is there. */
+  /** The process has ended: everything that the disk had acknowledged is there. */
   endProcess(): void {
     for (const image of this.#stores.values()) {
       image.endProcess(this.plan.survivingWrites(image.uncertainCount));
@@ -71,7 +71,7 @@ export class SimDisk {
     });
   }
 
-  /** What was not synced may be gone, each change for itself. */
+  /** Unsynced changes may be gone, each independently. */
   losePower(): void {
     const loss = this.plan.losePower();
     for (const image of this.#stores.values()) image.losePower(loss);

@@ -82,7 +82,7 @@ export class SimFiles implements Files {
     });
   }
 
-  /** Covers the names of the moment of the call, not those that are added while it runs. */
+  /** Covers the names at the time of the call, not those added while it runs. */
   syncDir(path: string): Promise<void> {
     const through = this.#tree.changesCount;
     return this.#perform('sync-names', path, (verdict) => {

@@ -1,7 +1,7 @@
-// One opening of a simulated store, as a LevelHandle is one of a LevelDB. A store that found its disk full
-// is reopened, and readers of the old handle (a snapshot, an unfinished range) get an error that says so.
+// An open simulated store, the counterpart of a LevelHandle. A store that found its disk full is reopened, and
+// readers of the old handle (a snapshot, an unfinished range) get an error that says so.
 //
-// It fails in the words of LevelDB, so that the same code reads them.
+// Its errors have the text of LevelDB's, so that the same code parses them.
 import type { SynclineError } from '../../error.js';
 import { levelOpenError } from '../../storage/level-error.js';
 import { closedStore } from '../../storage/level-handle.js';
@@ -34,7 +34,7 @@ export class SimHandle implements LifeHandle {
     return this.#image.content;
   }
 
-  /** Gives the content of this moment for as long as this opening lasts, and throws afterwards. */
+  /** Returns the content of this moment while the store stays open, and throws afterwards. */
   view(): () => StoreContent {
     const { content } = this;
     return () => {
@@ -65,7 +65,7 @@ export class SimHandle implements LifeHandle {
     });
   }
 
-  /** The group reaches the disk, or does not. After a failed sync nobody can tell. */
+  /** The group either reaches the disk or does not. After a failed sync that is unknown. */
   #land(records: readonly StoreRecord[], verdict: Verdict): void {
     for (const { operations } of records) {
       this.#disk.note(verdict, this.directory, hashOperations(operations));
@@ -81,7 +81,7 @@ export class SimHandle implements LifeHandle {
   }
 }
 
-/** Reopens a store, which takes time and room. */
+/** Reopens a store, which takes time and space. */
 export function reopenSimHandle(deps: SimHandleDeps): Promise<SimHandle> {
   const { disk, image } = deps;
   return disk.perform('reopen', image.name, (verdict) => {
@@ -91,7 +91,7 @@ export function reopenSimHandle(deps: SimHandleDeps): Promise<SimHandle> {
   });
 }
 
-/** What LevelDB would say. */
+/** The error message that LevelDB would give. */
 function levelTextOf(verdict: Verdict, name: string): Error | undefined {
   if (verdict === 'ok') return undefined;
   const reason = verdict === 'full' ? 'No space left on device' : 'Input/output error';

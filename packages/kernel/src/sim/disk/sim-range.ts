@@ -21,7 +21,7 @@ export async function* readSimBatches(
   do {
     throwIfAborted(plan.signal);
     const end = batchEnd(entries, start);
-    await disk.perform('read', 'range', view); // throws when it was closed meanwhile
+    await disk.perform('read', 'range', view); // throws if it was closed in the meantime
     if (end > start) yield entries.slice(start, end).map(copied);
     start = end;
   } while (start < entries.length);

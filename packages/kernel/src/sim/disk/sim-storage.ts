@@ -1,10 +1,10 @@
-// The Storage port over a simulated disk, as one process sees it. It is the one on LevelDB with the disk
-// exchanged: the order of writes (WriteQueue) and what a failed write makes of the store (LevelLife) are
-// the same code, so that shells meet here every moment that they meet in production.
+// The Storage port over a simulated disk, as one process sees it. It is the LevelDB storage with another disk: the
+// order of writes (WriteQueue) and the effect of a failed write (LevelLife) are the same code, so that callers
+// encounter every state here that they encounter in production.
 //
-// While the disk is full reads go on. The first write that finds room opens the store again: during that
-// `get` throws, and afterwards older snapshots and ranges end with `unavailable`. A failed sync is final
-// for the process: nobody can say what became of the write.
+// While the disk is full reads continue. The first write that finds space reopens the store: meanwhile `get` throws,
+// and afterwards older snapshots and ranges end with `unavailable`. A failed sync is final for the process: the
+// outcome of the write is unknown.
 import { kernelLimits } from '../../limits.js';
 import { silentLogger } from '../../logger.js';
 import { closedStore } from '../../storage/level-handle.js';
@@ -116,7 +116,7 @@ export class SimStorage implements Storage {
     try {
       await handle.write(group);
     } catch (thrown) {
-      throw await this.#life.writeFailed(thrown, group.bytes);
+      throw await this.#life.writeFailed(thrown, { writeBytes: group.bytes, isLogged: false });
     }
   }
 

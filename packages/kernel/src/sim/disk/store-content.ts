@@ -1,6 +1,5 @@
-// The entries of a simulated store at one moment: sorted, and never changed once made, so that a
-// snapshot is nothing but a reference. Each batch copies the list of entries, which is cheap at the
-// sizes that simulations use.
+// The entries of a simulated store at one moment: sorted, and never changed once made, so that a snapshot is
+// just a reference. Each batch copies the list of entries, which is cheap at the sizes that simulations use.
 import type { StorageEntry } from '../../storage/storage.js';
 import type { StorageOperation } from '../../storage/storage-batch.js';
 import type { RangePlan } from '../../storage/storage-range.js';
@@ -18,7 +17,7 @@ export class StoreContent {
     return isFound ? this.#entries[index]?.value : undefined;
   }
 
-  /** The bytes of the operations become part of the content: hand in copies. */
+  /** The bytes of the operations become part of the content: pass copies. */
   apply(operations: readonly StorageOperation[]): StoreContent {
     const next = new StoreContent([...this.#entries]);
     const entries = next.#entries as StorageEntry[]; // still ours alone
@@ -40,7 +39,7 @@ export class StoreContent {
     return (reverse ? selected.reverse() : selected).slice(0, limit);
   }
 
-  /** The place of the key, or the one where it belongs. */
+  /** The position of the key, or where it belongs. */
   #find(key: Uint8Array): { index: number; isFound: boolean } {
     let low = 0;
     let high = this.#entries.length;

@@ -1,12 +1,11 @@
-// What a simulated store has on its disk: it outlives the processes that open it.
+// The on-disk state of a simulated store: it outlives the processes that open it.
 //
-// A kill keeps every batch that was handed over. A loss of power keeps the synced ones, and of the
-// others any subset: a store may lose any unsynced record, not only the last ones. A batch is never
-// torn. Writes in flight, and those whose sync failed, are uncertain: they may turn up after a restart.
+// A kill keeps every batch that was written. A power loss keeps the synced ones, and any subset of the others: a
+// store may lose any unsynced record, not only the last ones. A batch is never torn. Writes in flight, and those
+// whose sync failed, are uncertain: they may turn up after a restart.
 //
-// K82  A batch acknowledged as buffered survives a kill; one acknowledged as synced, or secured since, a loss of
-//      power.
-// K83  A batch that was not acknowledged is after a restart whole or gone.
+// K82  A batch acknowledged as buffered survives a kill; one acknowledged as synced, or secured since, a power loss.
+// K83  After a restart, a batch that was not acknowledged is complete or gone.
 import type { Durability } from '../../storage/storage.js';
 import type { StorageOperation } from '../../storage/storage-batch.js';
 import type { ProcessLife } from '../process-life.js';
@@ -19,18 +18,18 @@ export interface StoreRecord {
   readonly durability: Durability;
 }
 
-/** Beyond this many, the older half counts as written back: a real disk does not wait for ever either. */
+/** Beyond this many, the older half counts as written back: a real disk does not wait forever either. */
 const UNSYNCED_RECORDS_MAX = 512;
 
 export class StoreImage {
   readonly name: string;
   /** The process that has it open. */
   holder: ProcessLife | undefined;
-  /** Sure to survive everything. */
+  /** Durable. */
   #base = StoreContent.empty;
   /** Applied since, oldest first. */
   #log: StoreRecord[] = [];
-  /** Handed over, and nobody can say what became of them. */
+  /** Written, with an unknown outcome. */
   #uncertain: readonly StoreRecord[] = [];
   #content = StoreContent.empty;
 
@@ -43,7 +42,7 @@ export class StoreImage {
     return this.#content;
   }
 
-  /** Batches are on their way to the disk: should the process end now, they may or may not be there. */
+  /** Batches are being written: if the process ends now, they may or may not survive. */
   begin(records: readonly StoreRecord[]): void {
     this.#uncertain = records;
   }
@@ -59,7 +58,7 @@ export class StoreImage {
     this.#uncertain = [];
   }
 
-  /** All that was applied is sure to survive. */
+  /** Everything applied so far is durable. */
   secure(): void {
     this.#base = this.#content;
     this.#log = [];

@@ -1,4 +1,4 @@
-// Bytes in the order they came, taken out in pieces of any length.
+// Bytes in the order of arrival, taken out in pieces of any length.
 
 export class ByteBuffer {
   #chunks: Uint8Array[] = [];
@@ -15,7 +15,7 @@ export class ByteBuffer {
     this.#length += chunk.length;
   }
 
-  /** A copy of the first `count` bytes, which are then gone. */
+  /** A copy of the first `count` bytes, which are then removed. */
   take(count: number): Uint8Array {
     const taken = new Uint8Array(Math.min(count, this.#length));
     let filled = 0;

@@ -1,6 +1,6 @@
-// Opening a simulated connection: a packet goes there, an answer comes back, and each may take long,
-// get stuck in a partition or find nobody. The two systems open the connection between them; the
-// processes are notified afterwards.
+// Opening a simulated connection: a packet goes out, an answer comes back, and each may be slow, get stuck in a
+// partition or find no listener. The two operating systems open the connection; the processes are notified
+// afterwards.
 import type { Timer } from '../../clock.js';
 import { abortedError, type SynclineError } from '../../error.js';
 import { kernelLimits } from '../../limits.js';
@@ -18,7 +18,7 @@ export interface DialDeps {
   readonly life: ProcessLife;
   /** As the caller gave it. */
   readonly address: Address;
-  /** The machine that is meant. */
+  /** The target machine. */
   readonly target: string;
 }
 
@@ -56,7 +56,7 @@ export class Dial {
     });
   }
 
-  /** The first packet. Lost while the link is closed, and sent again when it opens. */
+  /** The first packet. Lost while the link is closed, and resent when it opens. */
   #knock(): void {
     const { fabric, life, target } = this.#deps;
     const link = fabric.link(life.nodeName, target);
@@ -125,7 +125,7 @@ export class Dial {
     return ours;
   }
 
-  /** The answer's way back. It may get stuck as well. */
+  /** The reply. It may get stuck as well. */
   #answer(run: () => void): void {
     const { fabric, life, target } = this.#deps;
     const back = fabric.link(target, life.nodeName);

@@ -1,6 +1,6 @@
-// The simulated network as a whole: machines, the links between them, who listens, what is open.
+// The simulated network as a whole: machines, the links between them, listeners and open connections.
 //
-// A machine's name is its host name. The loopback of each machine is its own and stays calm.
+// A machine's name is its host name. Each machine has its own loopback, which has no faults.
 import type { SeededRandom } from '../../seeded-random.js';
 import type { ProcessLife } from '../process-life.js';
 import type { Scheduler } from '../scheduler.js';
@@ -17,7 +17,7 @@ export interface FabricDeps {
 
 export class Fabric implements NetworkControls {
   readonly scheduler: Scheduler;
-  /** `machine:port` of everything that listens. */
+  /** `machine:port` of every listener. */
   readonly listeners = new Map<string, SimListener>();
   readonly #random: SeededRandom;
   readonly #machines = new Set<string>();
@@ -92,7 +92,7 @@ export class Fabric implements NetworkControls {
     }
   }
 
-  /** Sides of connections that a process holds. After an orderly stop there are none. */
+  /** Sides of connections that a process holds. After a clean stop there are none. */
   connectionsCount(life: ProcessLife): number {
     return [...this.#connections.values()].filter((owner) => owner === life).length;
   }
@@ -107,7 +107,7 @@ export class Fabric implements NetworkControls {
     void connection.closed.then(() => this.#connections.delete(connection));
   }
 
-  /** The process is gone, its machine is not: the system closes what it held. */
+  /** The process is gone but its machine is not: the system closes what it held. */
   endProcess(life: ProcessLife): void {
     this.#endListeners(life);
     for (const connection of this.#take(life)) {
@@ -147,7 +147,7 @@ export class Fabric implements NetworkControls {
     );
   }
 
-  /** Made here if nobody used them yet, so that the state of the power is right from the start. */
+  /** Created here if they were not used yet, so that their power state is right from the start. */
   #linksOf(machine: string): readonly Link[] {
     const others = [...this.#machines].filter((other) => other !== machine);
     return others.flatMap((other) => [this.link(machine, other), this.link(other, machine)]);

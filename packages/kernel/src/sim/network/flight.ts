@@ -1,6 +1,6 @@
 // What is in flight on one direction of a connection: it arrives in order, and late.
 //
-// A closed link holds it back. When the link opens again it is sent once more after a while, or the
+// A closed link holds it back. When the link opens again it is resent after a while, or the
 // connection turns out to be dead; if the link stays closed for too long the sender gives up.
 import type { Timer } from '../../clock.js';
 import type { EventOwner } from '../event-queue.js';
@@ -9,7 +9,7 @@ import type { Link } from './link.js';
 
 export type Segment =
   | { readonly kind: 'data'; readonly bytes: Uint8Array }
-  /** The sender has finished in good order. */
+  /** The sender has ended its direction cleanly. */
   | { readonly kind: 'end' }
   | { readonly kind: 'reset' };
 
@@ -18,10 +18,10 @@ export interface FlightDeps {
   readonly link: Link;
   /** For the trace. */
   readonly label: string;
-  /** Who handles what arrives. Undefined: the receiving machine alone. */
+  /** The process that handles arrivals. Undefined: only the receiving machine. */
   readonly receiver: () => EventOwner | undefined;
   readonly onArrival: (segment: Segment) => void;
-  /** After a partition the connection is not known any more. */
+  /** After a partition the peer no longer knows the connection. */
   readonly onFoundDead: () => void;
   /** No acknowledgement for a long time. */
   readonly onGiveUp: () => void;
@@ -33,7 +33,7 @@ interface FlyingSegment {
   dueMs: number;
 }
 
-/** Part of the writes of one moment that arrive in one piece. */
+/** Fraction of the writes of one moment that arrive as one chunk. */
 const MERGE_PROBABILITY = 0.7;
 /** After a partition: until the next retransmission, and how often the connection is found dead. */
 const RETRANSMIT_MS_MAX = 1000;
@@ -69,7 +69,7 @@ export class Flight {
     const { scheduler, link } = this.#deps;
     const bytes = segment.kind === 'data' ? segment.bytes.length : 0;
     const startMs = Math.max(this.#lastDueMs, scheduler.nowMs + link.delayMs());
-    this.#lastDueMs = startMs + bytes / link.profile.bytesPerMs; // one after the other
+    this.#lastDueMs = startMs + bytes / link.profile.bytesPerMs; // one after another
     this.#segments.push({ segment, sentMs: scheduler.nowMs, dueMs: this.#lastDueMs });
     this.#schedule();
   }
@@ -79,14 +79,14 @@ export class Flight {
     this.#segments.length = Math.min(count, this.#segments.length);
   }
 
-  /** Somebody else handles what arrives from now on, or it comes later. */
+  /** Changes the receiver of later arrivals, or delays them. */
   reschedule(): void {
     this.#arrival?.cancel();
     this.#arrival = undefined;
     this.#schedule();
   }
 
-  /** The sender waits for what must come over `link`; if that stays closed, it gives up. */
+  /** The sender waits for what must arrive over `link`; if that stays closed, it gives up. */
   giveUpUnlessOpen(link: Link): void {
     if (this.#isGivingUp) return;
     this.#isGivingUp = true;

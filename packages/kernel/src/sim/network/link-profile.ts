@@ -1,24 +1,24 @@
 // How a link between two simulated machines behaves.
 //
-// The Network port is a byte stream, so its users see what TCP lets through: bytes are never lost,
-// doubled or out of order, but late, cut anywhere, held back by a partition, or ended by a reset in the
-// middle of a frame. Whole messages are lost, doubled and reordered on message links (message-link.ts),
-// which a protocol's core can be tried on without a shell.
+// The Network port is a byte stream, so its users see what TCP lets through: bytes are never lost, duplicated
+// or reordered, but may be late, split anywhere, held back by a partition, or cut off by a reset in the middle
+// of a frame. Whole messages are lost, duplicated and reordered on message links (message-link.ts), on which
+// the core of a protocol can be tested without sockets.
 
 export interface LinkProfile {
   /** Usual time for one way, and how much it varies. */
   readonly delayMs: number;
   readonly jitterMs: number;
-  /** Part of the packets that take far longer, as after a retransmission, and how long at most. */
+  /** Fraction of the packets that take far longer, as after a retransmission, and the longest delay. */
   readonly tailProbability: number;
   readonly tailMsMax: number;
-  /** Of each connection. */
+  /** The bandwidth of each connection. */
   readonly bytesPerMs: number;
-  /** Part of the chunks that arrive in two pieces. In half of them one piece is a single byte. */
+  /** Fraction of the chunks that arrive in two pieces. In half of them one piece is a single byte. */
   readonly cutProbability: number;
-  /** Part of the chunks in the middle of which the connection is reset. */
+  /** Fraction of the chunks in the middle of which the connection is reset. */
   readonly resetProbability: number;
-  /** Part of the connection attempts that are refused although somebody listens. */
+  /** Fraction of the connection attempts that are refused although there is a listener. */
   readonly refuseProbability: number;
   /** Message links only. */
   readonly lossProbability: number;

@@ -1,5 +1,5 @@
-// The way from one simulated machine to another. Each direction is a link of its own, so that a
-// partition can be one-way.
+// The path from one simulated machine to another. Each direction is a separate link, so that a partition can be
+// one-way.
 import { randomBelow } from '../../random.js';
 import type { SeededRandom } from '../../seeded-random.js';
 import type { LinkProfile } from './link-profile.js';
@@ -43,7 +43,7 @@ export class Link {
     this.#wakeIfOpen();
   }
 
-  /** Calls back when the link opens. Who waits checks what has become of it meanwhile. */
+  /** Calls back when the link opens. The waiter then checks whether it is still needed. */
   whenOpen(callback: () => void): void {
     this.#waiting.push(callback);
   }
@@ -52,14 +52,14 @@ export class Link {
     return probability > 0 && this.random.float() < probability;
   }
 
-  /** How long the next packet is on its way. */
+  /** The latency of the next packet. */
   delayMs(): number {
     const { delayMs, jitterMs, tailProbability, tailMsMax } = this.profile;
     const usualMs = delayMs + jitterMs * this.random.float();
     return this.happens(tailProbability) ? usualMs + tailMsMax * this.random.float() ** 3 : usualMs;
   }
 
-  /** Where to cut `bytes` bytes in two; `bytes` itself: in one piece. */
+  /** Where to split `bytes` bytes in two; `bytes` itself means no split. */
   cutAt(bytes: number): number {
     if (bytes < 2 || !this.happens(this.profile.cutProbability)) return bytes;
     return this.happens(0.5) ? 1 : 1 + randomBelow(this.random, bytes - 1);

@@ -38,7 +38,7 @@ test('messages are lost', async () => {
   expect(arrived.length).toBeLessThan(170);
 });
 
-test('messages are doubled, sometimes more than once', async () => {
+test('messages are duplicated, sometimes more than once', async () => {
   const arrived = await sendMany({ duplicateProbability: 0.4 });
   expect(new Set(arrived).size).toBe(200);
   expect(arrived.length).toBeGreaterThan(280);

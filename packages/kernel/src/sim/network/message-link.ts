@@ -1,8 +1,8 @@
-// Carries whole messages from one simulated machine to another, and loses, doubles and reorders them.
+// Carries whole messages from one simulated machine to another, and loses, duplicates and reorders them.
 //
-// The Network port is a byte stream and hides such things, yet a protocol meets them: it reconnects,
-// sends again, and receives late answers. A core that survives a message link survives every shell. The
-// messages are values of the core; no bytes are needed.
+// The Network port is a byte stream and hides such faults, but a protocol still encounters them: it reconnects,
+// resends, and receives late replies. A core that survives a message link survives any transport. The messages are
+// values of the core; no bytes are needed.
 import type { EventOwner } from '../event-queue.js';
 import type { Scheduler } from '../scheduler.js';
 import type { Link } from './link.js';
@@ -10,7 +10,7 @@ import type { Link } from './link.js';
 export interface MessageLinkDeps<Message> {
   readonly scheduler: Scheduler;
   readonly link: Link;
-  /** The process that gets messages now; without one they are lost. */
+  /** The process that receives messages now; without one they are lost. */
   readonly receiver: () => EventOwner | undefined;
   readonly deliver: (message: Message) => void;
 }
@@ -22,7 +22,7 @@ export class MessageLink<Message> {
     this.#deps = deps;
   }
 
-  /** Never fails and never tells: the message arrives once, twice or not at all. */
+  /** Never fails and gives no feedback: the message arrives once, twice or not at all. */
   send(message: Message): void {
     const { link } = this.#deps;
     if (link.happens(link.profile.lossProbability)) return;

@@ -2,8 +2,8 @@
 //
 //   write -> unsent -> (window) -> flight -> (link) -> the other side's inbox -> reader
 //
-// The window bounds what is in flight or unread, so that a reader who stops stops the writer. What
-// reaches a process that has gone is answered with a reset.
+// The window bounds what is in flight or unread, so that a reader that stops also stops the writer. Bytes that
+// reach a process that is gone are answered with a reset.
 //
 // K85  What arrives is a prefix of what was written; all of it, if the end arrives.
 import type { ProcessLife } from '../process-life.js';
@@ -18,7 +18,7 @@ export type BreakCode = 'ECONNRESET' | 'ETIMEDOUT';
 /** A connection's side. It sends through one pipe and receives through another. */
 export interface PipeEnd {
   readonly life: ProcessLife;
-  /** The system has taken some of what was unsent. */
+  /** The system has accepted some of what was unsent. */
   taken(): void;
   /** Our end has arrived at the other side. */
   finished(): void;
@@ -31,7 +31,7 @@ export interface PipeEnd {
 export interface PipeDeps {
   readonly scheduler: Scheduler;
   readonly link: Link;
-  /** The way back, for acknowledgements. */
+  /** The reverse link, for acknowledgements. */
   readonly back: Link;
   readonly sender: PipeEnd;
   readonly receiver: PipeEnd;
@@ -41,7 +41,7 @@ export interface PipeDeps {
 
 /** Bytes in flight or unread at the other side, at most. */
 const WINDOW_BYTES = 64 * 1024;
-/** Silence after which a system asks whether the other machine is still there. */
+/** Idle time after which the system probes the other machine. */
 const KEEP_ALIVE_MS = 30_000;
 
 export class Pipe {
@@ -77,7 +77,7 @@ export class Pipe {
     this.#depart();
   }
 
-  /** The sender leaves: what is unsent is dropped, what is in flight still arrives, then `last`. */
+  /** The sender leaves: unsent bytes are dropped, bytes in flight still arrive, then `last`. */
   leave(last: 'end' | 'reset'): void {
     this.#unsent.clear();
     if (this.#sending !== 'done') this.#flight.launch({ kind: last });
@@ -91,14 +91,14 @@ export class Pipe {
     this.#flight.truncate(Math.floor(this.#deps.link.random.float() * (this.#flight.length + 1)));
   }
 
-  /** Nobody takes what arrives from now on. */
+  /** Arrivals are discarded from now on. */
   receiverLeft(): void {
     if (this.#isReceiverGone) return;
     this.#isReceiverGone = true;
     this.#flight.reschedule();
   }
 
-  /** As above, but nobody says so: the sender finds out by asking after some silence. */
+  /** The same, but the sender is not notified: it finds out by a keep-alive probe. */
   receiverVanished(): void {
     this.receiverLeft();
     const { scheduler, link, label } = this.#deps;

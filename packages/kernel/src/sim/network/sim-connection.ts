@@ -1,7 +1,7 @@
 // The Connection port: one side of a simulated connection.
 //
-// Everything that happens to it comes as an event that its process owns, so a paused process learns of
-// it later and a dead one never.
+// Everything that happens to it is an event owned by its process, so a paused process is notified later and a
+// dead one never.
 import { assert } from '../../assert.js';
 import { SynclineError } from '../../error.js';
 import { kernelLimits } from '../../limits.js';
@@ -35,7 +35,7 @@ export class SimConnection implements Connection {
   readonly incoming: AsyncIterable<Uint8Array> = {
     [Symbol.asyncIterator]: () => this.#arrivals.pull(),
   };
-  /** What the pipes tell. */
+  /** Called by the pipes. */
   readonly side: PipeEnd;
 
   readonly #scheduler: Scheduler;
@@ -69,7 +69,7 @@ export class SimConnection implements Connection {
       arrived: (bytes) => {
         const lent = new Uint8Array(bytes);
         this.#arrivals.offer(lent, true);
-        lent.fill(0xff); // a borrowing reader that keeps them is found out
+        lent.fill(0xff); // catches a borrowing reader that keeps them
       },
       ended: () => this.#peerEnded(),
       broken: (code) => this.#break(code),
@@ -129,13 +129,13 @@ export class SimConnection implements Connection {
     this.#pipes.in.receiverLeft();
   }
 
-  /** The machine lost its power: nobody tells the other side. */
+  /** The machine lost power: the other side is not notified. */
   vanish(): void {
     this.#pipes.out.vanish();
     this.#pipes.in.receiverVanished();
   }
 
-  /** Somebody in between cuts the connection. */
+  /** The connection is cut from outside. */
   cut(): void {
     this.#pipes.out.breakNow();
   }

@@ -27,7 +27,7 @@ export class SimListener implements Listener {
     this.#onClose = deps.onClose;
   }
 
-  /** A connection that the system took before the listener was closed is dropped after it. */
+  /** A connection that the system accepted before the listener was closed is dropped afterwards. */
   offer(connection: Connection): void {
     if (this.#isOpen) this.#accept(connection);
     else connection.destroy();

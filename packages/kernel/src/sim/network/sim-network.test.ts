@@ -1,5 +1,4 @@
-// What the simulated network does to connections under faults. That it is a proper Network without
-// them is shown by the conformance suite.
+// The simulated network under faults. The conformance suite shows that it is a proper Network without them.
 import { expect, test } from 'vitest';
 import type { Connection } from '../../network/network.js';
 import type { SimPorts } from '../sim-node.js';
@@ -66,7 +65,7 @@ const nodeOf = ({ simulation }: Pair, name: string) => {
   return node;
 };
 
-test('a partition holds bytes back, and they arrive once it has healed, or the connection is dead', async () => {
+test('a partition holds bytes back, and they arrive once it is over, or the connection is dead', async () => {
   const ends = new Set<string>();
   for (let seed = 0; seed < 30; seed += 1) {
     await withPair(seed, async ({ simulation, client, server }) => {
@@ -123,7 +122,7 @@ test('a sender without acknowledgements gives up, though its bytes have arrived'
     expect(got.end).toBe('open'); // half open: it was not notified
   }));
 
-test('K85 what arrives is a prefix of what was written, and a reset comes within a frame', async () => {
+test('K85 what arrives is a prefix of what was written, and a reset can fall within a frame', async () => {
   let resets = 0;
   let wholes = 0;
   let tornFrames = 0;
@@ -145,13 +144,13 @@ test('K85 what arrives is a prefix of what was written, and a reset comes within
       if (!/;$|^$/.test(got.bytes.toString())) tornFrames += 1;
     });
   }
-  expect(resets + wholes).toBe(40); // an end means that all of it is there
+  expect(resets + wholes).toBe(40); // an end means that all of it has arrived
   expect(resets).toBeGreaterThan(3);
   expect(wholes).toBeGreaterThan(3);
   expect(tornFrames).toBeGreaterThan(3);
 });
 
-test('connections are cut in the middle of what they send', async () => {
+test('connections are cut while they are sending', async () => {
   const lengths = new Set<number>();
   for (let seed = 0; seed < 20; seed += 1) {
     await withPair(seed, async ({ simulation, client, server }) => {
@@ -193,10 +192,10 @@ test('the peer of a machine without power notices nothing until it probes', () =
     expect(got.end).toBe('open');
     const startMs = pair.simulation.nowMs;
     expect(await pair.client.closed).toMatchObject({ error: { details: { reason: 'timeout' } } });
-    expect(pair.simulation.nowMs - startMs).toBeLessThan(30_000); // its system asks after 30 s
+    expect(pair.simulation.nowMs - startMs).toBeLessThan(30_000); // its system probes after 30 s
   }));
 
-test('a machine that was started again does not know old connections', () =>
+test('a restarted machine does not know old connections', () =>
   withPair(1, async (pair) => {
     nodeOf(pair, 'b').losePower();
     nodeOf(pair, 'b').start();
@@ -205,7 +204,7 @@ test('a machine that was started again does not know old connections', () =>
     expect(await pair.client.closed).toMatchObject({ error: { details: { reason: 'reset' } } });
   }));
 
-test('connect: nobody there, no way there, no power, no such machine', () =>
+test('connect: no listener, no route, no power, no such machine', () =>
   withPair(1, async (pair) => {
     const { network } = pair.portsOf('a');
     const reasonOf = (host: string, port: number) =>
@@ -222,7 +221,7 @@ test('connect: nobody there, no way there, no power, no such machine', () =>
     expect(await reasonOf('b', PORT)).toBe('timeout');
   }));
 
-test('a connect in a short partition succeeds when it has healed', () =>
+test('a connect in a short partition succeeds once it is over', () =>
   withPair(1, async ({ simulation, portsOf }) => {
     simulation.network.partition(['a'], ['b']);
     const connecting = portsOf('a').network.connect({ host: 'b', port: PORT });

@@ -1,11 +1,11 @@
-// The state service of Syncline's fair throttling: what N instances tell it, and what it tells them.
+// The state service of Syncline's fair throttling, through which instances share their state.
 //
-// The contract was published before Syncline and is kept whole: a client generated from it alone works
-// unchanged. It is made of the service and of these fields, whose names, numbers and types never change:
+// The contract was published before Syncline and is fully supported: a client generated from it alone works
+// unchanged. It consists of the service and these fields, whose names, numbers and types never change:
 //   SyncRequest.delta_update and state_request; StateRequest.seed; DeltaUpdate.seed and deltas;
 //   BucketDelta 1 to 4; SyncResponse.seed and buckets; all of Bucket.
 // Everything else was added by Syncline. It is used on named streams only: those whose first message is a
-// Hello. On other streams it is neither sent nor looked at.
+// Hello. On other streams it is neither sent nor read.
 //
 // Epochs, sequence numbers, rows, columns and times stay below 2^53, so that every language can hold them.
 
@@ -28,7 +28,7 @@ export const file_fair_state_v1_state: GenFile = /*@__PURE__*/
  */
 export type SyncRequest = Message<"fair.state.v1.SyncRequest"> & {
   /**
-   * One that is empty is refused.
+   * An empty request is refused.
    *
    * @generated from oneof fair.state.v1.SyncRequest.request
    */
@@ -46,7 +46,7 @@ export type SyncRequest = Message<"fair.state.v1.SyncRequest"> & {
     case: "stateRequest";
   } | {
     /**
-     * The first message of a stream, or never.
+     * Only as the first message of a stream.
      *
      * @generated from field: fair.state.v1.Hello hello = 3;
      */
@@ -54,7 +54,7 @@ export type SyncRequest = Message<"fair.state.v1.SyncRequest"> & {
     case: "hello";
   } | {
     /**
-     * Only after a Welcome that asked for it.
+     * Only after a Welcome that requested it.
      *
      * @generated from field: fair.state.v1.ViewUpload view_upload = 4;
      */
@@ -71,7 +71,7 @@ export const SyncRequestSchema: GenMessage<SyncRequest> = /*@__PURE__*/
   messageDesc(file_fair_state_v1_state, 0);
 
 /**
- * Asks for all buckets of a seed: at the start, and when a new time window begins.
+ * Requests all buckets of a seed: at the start, and when a new time window begins.
  *
  * @generated from message fair.state.v1.StateRequest
  */
@@ -94,7 +94,7 @@ export const StateRequestSchema: GenMessage<StateRequest> = /*@__PURE__*/
  */
 export type DeltaUpdate = Message<"fair.state.v1.DeltaUpdate"> & {
   /**
-   * Names a structure: the start of its time window.
+   * Identifies a structure: the start of its time window.
    *
    * @generated from field: uint64 seed = 1;
    */
@@ -106,7 +106,7 @@ export type DeltaUpdate = Message<"fair.state.v1.DeltaUpdate"> & {
   deltas: BucketDelta[];
 
   /**
-   * Rises with every update of a client, for as long as the client lives. An update whose number is not
+   * Increases with every update of a client, for as long as the client runs. An update whose number is not
    * above the last one for its seed was applied before, and is only acknowledged.
    *
    * @generated from field: uint64 seq = 3;
@@ -114,7 +114,7 @@ export type DeltaUpdate = Message<"fair.state.v1.DeltaUpdate"> & {
   seq: bigint;
 
   /**
-   * The epoch that the client has seen. An update of another one is not applied.
+   * The epoch that the client has seen. An update with another epoch is not applied.
    *
    * @generated from field: uint64 epoch = 4;
    */
@@ -129,7 +129,7 @@ export const DeltaUpdateSchema: GenMessage<DeltaUpdate> = /*@__PURE__*/
   messageDesc(file_fair_state_v1_state, 2);
 
 /**
- * A change of one bucket: prob becomes min(hi, max(lo, prob + delta_prob)).
+ * A change to one bucket: prob becomes min(hi, max(lo, prob + delta_prob)).
  *
  * @generated from message fair.state.v1.BucketDelta
  */
@@ -152,15 +152,15 @@ export type BucketDelta = Message<"fair.state.v1.BucketDelta"> & {
   deltaProb: number;
 
   /**
-   * Milliseconds since 1970 on the client's clock. Information on named streams; else the highest is kept.
+   * Milliseconds since 1970 on the client's clock. Informational on named streams; on others the highest is kept.
    *
    * @generated from field: uint64 last_update_time_ms = 4;
    */
   lastUpdateTimeMs: bigint;
 
   /**
-   * With these bounds one delta carries any number of outcomes exactly, each of which was clamped.
-   * Absent, they are 0 and 1.
+   * With these bounds one delta represents any number of outcomes exactly, even though each was clamped.
+   * The defaults are 0 and 1.
    *
    * @generated from field: optional double lo = 5;
    */
@@ -189,14 +189,14 @@ export type SyncResponse = Message<"fair.state.v1.SyncResponse"> & {
   seed: bigint;
 
   /**
-   * What changed, and nothing else; in a snapshot, all that is not 0.
+   * Only buckets that changed; in a snapshot, all that are not 0.
    *
    * @generated from field: repeated fair.state.v1.Bucket buckets = 2;
    */
   buckets: Bucket[];
 
   /**
-   * Another one than before: the service has lost what it knew. Connect anew.
+   * A different epoch than before means that the service has lost its state: reconnect.
    *
    * @generated from field: uint64 epoch = 3;
    */
@@ -210,14 +210,14 @@ export type SyncResponse = Message<"fair.state.v1.SyncResponse"> & {
   ackedSeq: bigint;
 
   /**
-   * Part of the answer to a StateRequest: buckets that are in none of its parts are 0.
+   * Part of the response to a StateRequest: buckets that are in none of its parts are 0.
    *
    * @generated from field: bool is_snapshot = 5;
    */
   isSnapshot: boolean;
 
   /**
-   * Clients of this tracker that are connected; 0 when the message does not tell.
+   * Connected clients of this tracker; 0 if the message does not say.
    *
    * @generated from field: uint32 active_instances = 6;
    */
@@ -244,7 +244,7 @@ export const SyncResponseSchema: GenMessage<SyncResponse> = /*@__PURE__*/
   messageDesc(file_fair_state_v1_state, 4);
 
 /**
- * The value of a bucket, not a change of it.
+ * The value of a bucket, not a change to it.
  *
  * @generated from message fair.state.v1.Bucket
  */
@@ -260,7 +260,7 @@ export type Bucket = Message<"fair.state.v1.Bucket"> & {
   colId: bigint;
 
   /**
-   * As of sending.
+   * As of the time of sending.
    *
    * @generated from field: double prob = 3;
    */
@@ -280,7 +280,7 @@ export const BucketSchema: GenMessage<Bucket> = /*@__PURE__*/
   messageDesc(file_fair_state_v1_state, 5);
 
 /**
- * Who the client is, and which tracker it takes part in.
+ * Identifies the client and its tracker.
  *
  * @generated from message fair.state.v1.Hello
  */
@@ -291,7 +291,7 @@ export type Hello = Message<"fair.state.v1.Hello"> & {
   tracker: string;
 
   /**
-   * Random, one per process. A second stream with it ends the first.
+   * Random, one per process. A second stream with the same id ends the first.
    *
    * @generated from field: string client_id = 2;
    */
@@ -303,7 +303,7 @@ export type Hello = Message<"fair.state.v1.Hello"> & {
   config?: TrackerConfig | undefined;
 
   /**
-   * The epoch of the state that the client holds; 0 for none.
+   * The epoch of the state that the client has; 0 for none.
    *
    * @generated from field: uint64 last_epoch = 4;
    */
@@ -318,7 +318,7 @@ export const HelloSchema: GenMessage<Hello> = /*@__PURE__*/
   messageDesc(file_fair_state_v1_state, 6);
 
 /**
- * Clients of a tracker must agree on all of this but increment and decrement.
+ * Clients of a tracker must agree on all of this except increment and decrement.
  *
  * @generated from message fair.state.v1.TrackerConfig
  */
@@ -339,7 +339,7 @@ export type TrackerConfig = Message<"fair.state.v1.TrackerConfig"> & {
   policy: Policy;
 
   /**
-   * What decay takes in a second: a share of prob (exponential) or a part of 1 (linear).
+   * The decay per second: a fraction of prob (exponential), or an absolute amount (linear).
    *
    * @generated from field: double rate_per_second = 4;
    */
@@ -356,7 +356,7 @@ export type TrackerConfig = Message<"fair.state.v1.TrackerConfig"> & {
   hash: Hash;
 
   /**
-   * Derived from the secret and telling nothing of it: instances with other secrets share nothing.
+   * Derived from the secret without revealing it: instances with different secrets share nothing.
    *
    * @generated from field: fixed64 key_check = 7;
    */
@@ -381,7 +381,7 @@ export const TrackerConfigSchema: GenMessage<TrackerConfig> = /*@__PURE__*/
   messageDesc(file_fair_state_v1_state, 7);
 
 /**
- * The answer to a Hello.
+ * The response to a Hello.
  *
  * @generated from message fair.state.v1.Welcome
  */
@@ -397,7 +397,7 @@ export type Welcome = Message<"fair.state.v1.Welcome"> & {
   activeInstances: number;
 
   /**
-   * Milliseconds since 1970 on the server's clock; for a client that wants to know how far off its own is.
+   * Milliseconds since 1970 on the server's clock; lets a client determine how far off its own clock is.
    *
    * @generated from field: uint64 server_time_ms = 3;
    */
@@ -411,7 +411,7 @@ export type Welcome = Message<"fair.state.v1.Welcome"> & {
   wantView: boolean;
 
   /**
-   * Deltas or buckets that a message may hold.
+   * The most deltas or buckets that a message may contain.
    *
    * @generated from field: uint32 max_elements = 5;
    */
@@ -426,7 +426,7 @@ export const WelcomeSchema: GenMessage<Welcome> = /*@__PURE__*/
   messageDesc(file_fair_state_v1_state, 8);
 
 /**
- * What a client knew of a seed. The service keeps the higher value of each bucket.
+ * A client's view of a seed. The service keeps the higher value of each bucket.
  *
  * @generated from message fair.state.v1.ViewUpload
  */
@@ -450,7 +450,7 @@ export const ViewUploadSchema: GenMessage<ViewUpload> = /*@__PURE__*/
   messageDesc(file_fair_state_v1_state, 9);
 
 /**
- * How prob falls with time.
+ * How prob decreases over time.
  *
  * @generated from enum fair.state.v1.Policy
  */
@@ -477,7 +477,7 @@ export const Policy = {
 } as const;
 
 /**
- * How prob falls with time.
+ * How prob decreases over time.
  *
  * @generated from enum fair.state.v1.Policy
  */
@@ -490,7 +490,7 @@ export const PolicySchema: GenEnum<Policy> = /*@__PURE__*/
   enumDesc(file_fair_state_v1_state, 0);
 
 /**
- * How a flow key becomes columns.
+ * How a flow key is mapped to columns.
  *
  * @generated from enum fair.state.v1.Hash
  */
@@ -512,7 +512,7 @@ export const Hash = {
 } as const;
 
 /**
- * How a flow key becomes columns.
+ * How a flow key is mapped to columns.
  *
  * @generated from enum fair.state.v1.Hash
  */
@@ -529,8 +529,8 @@ export const HashSchema: GenEnum<Hash> = /*@__PURE__*/
  */
 export const StateService: GenService<{
   /**
-   * Both directions stay open for as long as the client lives. The client sends what it has seen, or asks
-   * for all the service knows; the service sends every bucket that changed, to all.
+   * Both directions stay open for as long as the client runs. The client sends the outcomes it has seen, or
+   * requests the whole state; the service sends every bucket that changed to all clients.
    *
    * @generated from rpc fair.state.v1.StateService.Sync
    */

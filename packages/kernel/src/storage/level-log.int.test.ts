@@ -1,0 +1,44 @@
+// What the log of a real LevelDB ends with, at every position in its blocks of 32 KiB.
+import { mkdtemp, readdir, rm, stat, truncate } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { silentLogger } from '../logger.js';
+import { createSystemClock } from '../system-clock.js';
+import { isAtEndOfLog } from './level-log.js';
+import { openLevelStorage } from './level-storage.js';
+import { StorageBatch } from './storage-batch.js';
+
+const deps = { clock: createSystemClock(), logger: silentLogger };
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'syncline-log-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const groupOf = (batch: StorageBatch) =>
+  ({ batches: [batch], bytes: batch.bytes, durability: 'synced' }) as const;
+
+function batchOf(number: number, valueBytes: number): StorageBatch {
+  const batch = new StorageBatch().put(Buffer.from('other'), new Uint8Array(number % 3));
+  if (valueBytes === 0) return batch.delete(Buffer.from(`a key that goes ${number}`));
+  return batch.put(Buffer.from(`key ${number}`), new Uint8Array(valueBytes).fill(number));
+}
+
+it('K17 a batch that is written is at the end of the log; the one before it, and a truncated one, are not', async () => {
+  await using storage = await openLevelStorage(deps, { directory });
+  const sizes = [1, 0, 20_000, 12_700, 40, 0, 32_768, 100_000, 3];
+  for (let at = 0; at < 40; at += 1) sizes.push(32_768 - 60 + at, 1 + at); // around the end of a block
+  let before: StorageBatch | undefined;
+  for (const [number, valueBytes] of sizes.entries()) {
+    const batch = batchOf(number, valueBytes);
+    await storage.write(batch, { durability: 'synced' });
+    expect(await isAtEndOfLog(directory, groupOf(batch)), `${number}`).toBe(true);
+    if (before) expect(await isAtEndOfLog(directory, groupOf(before)), `${number}`).toBe(false);
+    before = batch;
+  }
+  const [log] = (await readdir(directory)).filter((name) => name.endsWith('.log')).sort();
+  const path = join(directory, log ?? '');
+  await truncate(path, (await stat(path)).size - 1);
+  expect(await isAtEndOfLog(directory, groupOf(before as StorageBatch))).toBe(false);
+});

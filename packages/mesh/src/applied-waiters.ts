@@ -12,7 +12,7 @@ export class AppliedWaiters {
   readonly #waiters = new Set<Waiter>();
   readonly #appliedCount: (counter: number) => number;
 
-  /** `appliedCount` tells how many peers have applied a counter. */
+  /** `appliedCount` returns how many peers have applied a counter. */
   constructor(appliedCount: (counter: number) => number) {
     this.#appliedCount = appliedCount;
   }
@@ -22,7 +22,7 @@ export class AppliedWaiters {
     const isDone = () => signal.aborted || this.#appliedCount(counter) >= count;
     if (isDone()) return Promise.resolve(this.#appliedCount(counter));
     if (this.#waiters.size >= meshLimits.waitersMax.value) {
-      const message = 'too many callers wait for acknowledgements of peers';
+      const message = 'too many callers are waiting for acknowledgements from peers';
       return Promise.reject(new SynclineError('overloaded', message));
     }
     return new Promise((resolve) => {

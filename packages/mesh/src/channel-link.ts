@@ -4,12 +4,12 @@ import type { ChannelFrame } from './frame-codec.js';
 
 export interface ChannelLink {
   readonly nodeId: number;
-  /** The actor for which the peer speaks. */
+  /** The peer's actor. */
   readonly actor: ActorId;
   readonly unsentBytes: number;
   send(frame: ChannelFrame): void;
   sendOperations(chunks: readonly Uint8Array[]): void;
-  /** Resolves when little is unsent. Rejects when the connection ends before. */
+  /** Resolves when few bytes are unsent. Rejects if the connection ends first. */
   whenDrained(): Promise<void>;
   /** Ends the connection because of what was received. */
   refuse(why: string): void;

@@ -40,7 +40,7 @@ export class Channel implements MeshChannel {
   readonly #queries = new VersionQueries();
   /** By node id. */
   readonly #connected = new Map<number, Connected>();
-  /** For which we speak. Undefined before `open`. */
+  /** Our actor. Undefined before `open`. */
   #actor: ActorId | undefined;
 
   constructor(deps: ChannelDeps, options: ChannelOptions) {
@@ -84,7 +84,7 @@ export class Channel implements MeshChannel {
     this.#outgoing.open(this.version().counterOf(actor));
   }
 
-  /** Speaks for another actor from now on. No peer is connected. */
+  /** Switches to a new actor. No peer is connected. */
   changeActor(actor: ActorId): void {
     this.#actor = actor;
     this.#outgoing.reset(this.version().counterOf(actor));
@@ -101,7 +101,7 @@ export class Channel implements MeshChannel {
     this.#outgoing.pump(nodeId);
   }
 
-  /** Does nothing unless this connection of the peer is the one in use. */
+  /** Does nothing unless this is the peer's connection in use. */
   down(link: ChannelLink): void {
     const connected = this.#connected.get(link.nodeId);
     if (connected?.link !== link) return;
@@ -206,7 +206,7 @@ export class Channel implements MeshChannel {
     return this.#actor === undefined ? 0 : version.counterOf(this.#actor);
   }
 
-  /** What peers say about operations is about ours. Without a dot: none of them. */
+  /** Acknowledgements of peers concern our operations. Without a dot: none of them. */
   #ownCounter(dot: Dot | undefined): number {
     if (dot === undefined) return 0;
     if (dot.actor === this.#actor) return dot.counter;

@@ -177,7 +177,7 @@ function bodyOf(encoded: Uint8Array): Uint8Array {
   return encoded.subarray(LENGTH_BYTES);
 }
 
-test('M1 frames are written byte by byte as Protobuf-ES writes them, and read back', () => {
+test('M1 encoded frames have the bytes that Protobuf-ES writes, and are read back', () => {
   fc.assert(
     fc.property(arbitraryFrame, (frame) => {
       const encoded = bodyOf(encodeFrame(frame));
@@ -203,7 +203,7 @@ test('M1 messages of slices travel as the bytes of their field', () => {
   ).toThrow('unknown');
 });
 
-test('M1 operations written one behind the other are one message, as Protobuf-ES reads it', () => {
+test('M1 concatenated Operations messages are one message to Protobuf-ES', () => {
   const arbitraryOperation = fc.record({
     dot: arbitraryDot.map(({ actor, counter }) => dot(actor, Math.min(counter, 2 ** 53 - 100_000))),
     count: fc.integer({ min: 1, max: 70_000 }),
@@ -270,7 +270,7 @@ function attempt<T>(act: () => T): T | Error {
   }
 }
 
-test('M1 damaged frames are refused with an error of ours, or are what Protobuf-ES reads too', () => {
+test('M1 damaged frames are refused with a SynclineError, or decode as in Protobuf-ES', () => {
   const judgements = { read: 0, refused: 0 };
   fc.assert(
     fc.property(arbitraryFrame, fc.nat(), (frame, seed) => {
@@ -288,7 +288,7 @@ test('M1 damaged frames are refused with an error of ours, or are what Protobuf-
   expect(judgements.refused).toBeGreaterThan(100);
 });
 
-test('M1 garbage is refused with an error of ours', () => {
+test('M1 garbage is refused with a SynclineError', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
       for (const read of [decodeFrame, (each: Uint8Array) => [...readOperationHeads(each)]]) {
@@ -324,10 +324,10 @@ test('M2 frames are the same whole, byte by byte and cut at random', () => {
   );
 });
 
-test('M2 a frame of 0 bytes or one above the limit is refused as soon as its length is here', () => {
+test('M2 a frame of 0 bytes or above the limit is refused as soon as its length has arrived', () => {
   for (const [length, why] of [
     [0, 'length is 0'],
-    [101, '101 bytes, at most 100'],
+    [101, '101 bytes; at most 100 are allowed'],
     [2 ** 32 - 1, 'at most 100'],
   ] as const) {
     const splitter = new FrameSplitter(100);

@@ -1,20 +1,27 @@
-// The frames of syncline.mesh.v1, coded by hand: the runtime of Protobuf is slow to load, and a node needs no more
-// of it than this. A property test compares the bytes with those of Protobuf-ES.
+// A hand-written codec for the frames of syncline.mesh.v1: the Protobuf runtime is slow to load, and a node
+// needs only this part of it. A property test compares the bytes with those of Protobuf-ES.
 //
 // On the wire a frame is its length as u32, big endian, and the Frame message. Dots and version vectors are
 // bytes, see proto/syncline/mesh/v1/mesh.proto.
 //
-// M1  Decoding undoes encoding. Whatever else is received is refused with `invalid-argument`.
+// M1  Decoding undoes encoding. Any other bytes are refused with `invalid-argument`.
 import {
   DOT_BYTES,
   type Dot,
   readDot,
+  SynclineError,
   unreachable,
   VersionVector,
   writeDot,
 } from '@syncline/kernel';
+import {
+  varintBytes,
+  WireFields,
+  WireReader,
+  WireWriter,
+  writeVarint,
+} from '@syncline/kernel/wire';
 import { meshLimits } from './limits.js';
-import { malformed, varintTag, WireFields, WireReader, WireWriter } from './wire.js';
 
 export const LENGTH_BYTES = 4;
 
@@ -113,92 +120,127 @@ const fieldNumbers = {
 export const MESSAGE_FIELD_MIN = 11;
 export const MESSAGE_FIELD_MAX = 16;
 
-const channelTag = varintTag(1);
+const channelTag = 1 << 3;
+const delimitedType = 2;
 const nameBytesMax = meshLimits.nameBytesMax.value;
 const closeTextBytesMax = meshLimits.closeTextBytesMax.value;
+
+const writer = new WireWriter();
 
 /** With the length in front: what is written to a connection. */
 export function encodeFrame(frame: Frame): Uint8Array {
   const field = frame.kind === 'message' ? frame.field : fieldNumbers[frame.kind];
-  return finishFrame(new WireWriter().number(1, frame.channel).message(field, bodyOf(frame)));
+  return frameOf(frame.channel, field, [bodyOf(frame)]);
 }
 
-/** An Operations frame of several messages, which written one behind the other are one message. */
+/** An Operations frame from several messages: concatenated, they are one message. */
 export function encodeOperationsFrame(channel: number, chunks: readonly Uint8Array[]): Uint8Array {
-  const writer = new WireWriter().number(1, channel);
-  writer.delimited(
-    fieldNumbers.operations,
-    chunks.reduce((sum, chunk) => sum + chunk.length, 0),
-  );
-  for (const chunk of chunks) writer.raw(chunk);
-  return finishFrame(writer);
+  return frameOf(channel, fieldNumbers.operations, chunks);
 }
 
 /** `bytes` is one Frame message, without its length. Views into it are kept in the result. */
 export function decodeFrame(bytes: Uint8Array): Frame {
-  const reader = new WireReader(bytes);
-  let tag = reader.varint();
+  const reader = new WireReader('frame', bytes);
+  let tag = reader.uint32();
   let channel = 0;
   if (tag === channelTag) {
-    channel = reader.varint();
-    tag = reader.varint();
+    channel = reader.uint32();
+    tag = reader.uint32();
   }
   const field = tag >>> 3;
-  if ((tag & 7) !== 2) reader.fail(`field tag ${tag} is unknown in a frame`);
+  if ((tag & 7) !== delimitedType) reader.fail(`field tag ${tag} is unknown in a frame`);
   const body = reader.delimited();
   if (!reader.isAtEnd) reader.fail('a frame has more than one body');
   return channel === 0 ? linkFrame(field, body) : channelFrame(channel, field, body);
 }
 
-function finishFrame(writer: WireWriter): Uint8Array {
-  const bytes = writer.finish(LENGTH_BYTES);
-  new DataView(bytes.buffer, bytes.byteOffset).setUint32(0, bytes.length - LENGTH_BYTES);
+export function malformed(why: string): SynclineError {
+  return new SynclineError('invalid-argument', `malformed frame: ${why}`);
+}
+
+/** What a peer has done wrong, in words. Anything else that is thrown is a mistake of ours, and thrown on. */
+export function peerFault(thrown: unknown): string {
+  const isFault =
+    thrown instanceof SynclineError &&
+    (thrown.code === 'invalid-argument' || thrown.code === 'limit-exceeded');
+  if (!isFault) throw thrown;
+  return thrown.message;
+}
+
+/** The chunks may be large: they are copied once, to their place. */
+function frameOf(channel: number, field: number, chunks: readonly Uint8Array[]): Uint8Array {
+  const bodyBytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  const bodyTag = (field << 3) | delimitedType;
+  const channelBytes = channel === 0 ? 0 : 1 + varintBytes(channel);
+  const headBytes = channelBytes + varintBytes(bodyTag) + varintBytes(bodyBytes);
+  const bytes = Buffer.allocUnsafe(LENGTH_BYTES + headBytes + bodyBytes);
+  let at = bytes.writeUInt32BE(headBytes + bodyBytes);
+  if (channel !== 0) at = writeVarint(bytes, writeVarint(bytes, at, channelTag), channel);
+  at = writeVarint(bytes, writeVarint(bytes, at, bodyTag), bodyBytes);
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
   return bytes;
 }
 
-function bodyOf(frame: Frame): WireWriter {
-  const writer = new WireWriter();
+function bodyOf(frame: Frame): Uint8Array {
+  writer.clear();
   switch (frame.kind) {
     case 'hello':
-      return writer
-        .number(1, frame.versionMin)
-        .number(2, frame.versionMax)
-        .text(3, frame.clusterId)
-        .number(4, frame.nodeId)
-        .number(5, frame.toNodeId)
-        .bytes(6, frame.nonce);
+      writer.uint(1, frame.versionMin);
+      writer.uint(2, frame.versionMax);
+      writer.text(3, frame.clusterId);
+      writer.uint(4, frame.nodeId);
+      writer.uint(5, frame.toNodeId);
+      writer.bytes(6, frame.nonce);
+      break;
     case 'auth':
-      return writer
-        .bytes(1, frame.proof)
-        .number(2, frame.version)
-        .number(3, frame.epoch)
-        .bytes(4, frame.bootId)
-        .flag(5, frame.snappy);
+      writer.bytes(1, frame.proof);
+      writer.uint(2, frame.version);
+      writer.uint(3, frame.epoch);
+      writer.bytes(4, frame.bootId);
+      writer.bool(5, frame.snappy);
+      break;
     case 'close':
-      return writer.number(1, closeCodes[frame.code]).text(2, frame.text);
+      writer.uint(1, closeCodes[frame.code]);
+      writer.text(2, frame.text);
+      break;
     case 'heartbeat':
-      writer.number(1, frame.sequence).flag(2, frame.isReply);
+      writer.uint(1, frame.sequence);
+      writer.bool(2, frame.isReply);
       for (const { name, version } of frame.channels) {
-        writer.message(3, new WireWriter().text(1, name).bytes(2, version.toBytes()));
+        const start = writer.begin(3);
+        writer.text(1, name);
+        writer.bytes(2, version.toBytes());
+        writer.end(start);
       }
-      return writer;
+      break;
     case 'operations':
-      return writer.raw(frame.encoded);
+      return frame.encoded;
     case 'ack':
-      return writer.bytes(1, dotBytes(frame.received)).bytes(2, dotBytes(frame.applied));
+      writer.bytes(1, dotBytes(frame.received));
+      writer.bytes(2, dotBytes(frame.applied));
+      break;
     case 'nack':
-      return writer.number(1, nackReasons[frame.reason]).bytes(2, dotBytes(frame.expected));
+      writer.uint(1, nackReasons[frame.reason]);
+      writer.bytes(2, dotBytes(frame.expected));
+      break;
     case 'version-query':
-      return writer.number(1, frame.id);
+      writer.uint(1, frame.id);
+      break;
     case 'version-reply':
-      return writer.number(1, frame.id).bytes(2, frame.version.toBytes());
+      writer.uint(1, frame.id);
+      writer.bytes(2, frame.version.toBytes());
+      break;
     case 'message':
-      return writer.raw(frame.body);
+      return frame.body;
     case 'snappy':
-      return writer.raw(frame.compressed);
+      return frame.compressed;
     default:
       return unreachable(frame);
   }
+  return writer.copy();
 }
 
 function linkFrame(field: number, body: Uint8Array): LinkFrame & { readonly channel: 0 } {
@@ -231,7 +273,7 @@ function channelFrame(
     case fieldNumbers.nack:
       return readNack(channel, body);
     case fieldNumbers['version-query']:
-      return { channel, kind: 'version-query', id: new WireFields(body, 'n').number(1) };
+      return { channel, kind: 'version-query', id: new WireFields('frame', body, 'n').number(1) };
     case fieldNumbers['version-reply']:
       return readReply(channel, body);
     default:
@@ -243,7 +285,7 @@ function channelFrame(
 }
 
 function readHello(body: Uint8Array): HelloFrame & { readonly channel: 0 } {
-  const fields = new WireFields(body, 'nnbnnb');
+  const fields = new WireFields('frame', body, 'nnbnnb');
   return {
     channel: 0,
     kind: 'hello',
@@ -257,7 +299,7 @@ function readHello(body: Uint8Array): HelloFrame & { readonly channel: 0 } {
 }
 
 function readAuth(body: Uint8Array): AuthFrame & { readonly channel: 0 } {
-  const fields = new WireFields(body, 'bnnbn');
+  const fields = new WireFields('frame', body, 'bnnbn');
   return {
     channel: 0,
     kind: 'auth',
@@ -270,13 +312,13 @@ function readAuth(body: Uint8Array): AuthFrame & { readonly channel: 0 } {
 }
 
 function readClose(body: Uint8Array): CloseFrame & { readonly channel: 0 } {
-  const fields = new WireFields(body, 'nb');
+  const fields = new WireFields('frame', body, 'nb');
   const code = nameIn(closeCodes, fields.number(1), 'close code');
   return { channel: 0, kind: 'close', code, text: fields.text(2, closeTextBytesMax) };
 }
 
 function readHeartbeat(body: Uint8Array): HeartbeatFrame & { readonly channel: 0 } {
-  const fields = new WireFields(body, 'nnr', meshLimits.channelsMax.value);
+  const fields = new WireFields('frame', body, 'nnr', meshLimits.channelsMax.value);
   return {
     channel: 0,
     kind: 'heartbeat',
@@ -287,25 +329,25 @@ function readHeartbeat(body: Uint8Array): HeartbeatFrame & { readonly channel: 0
 }
 
 function readChannelState(body: Uint8Array): ChannelState {
-  const fields = new WireFields(body, 'bb');
+  const fields = new WireFields('frame', body, 'bb');
   const version = VersionVector.fromBytes(fields.bytes(2));
   return { name: fields.text(1, nameBytesMax), version };
 }
 
 function readAck(channel: number, body: Uint8Array): ChannelFrame & { readonly channel: number } {
-  const fields = new WireFields(body, 'bb');
+  const fields = new WireFields('frame', body, 'bb');
   const received = dotOf(fields.bytes(1));
   return { channel, kind: 'ack', received, applied: dotOf(fields.bytes(2)) };
 }
 
 function readNack(channel: number, body: Uint8Array): ChannelFrame & { readonly channel: number } {
-  const fields = new WireFields(body, 'nb');
+  const fields = new WireFields('frame', body, 'nb');
   const reason = nameIn(nackReasons, fields.number(1), 'nack reason');
   return { channel, kind: 'nack', reason, expected: dotOf(fields.bytes(2)) };
 }
 
 function readReply(channel: number, body: Uint8Array): ChannelFrame & { readonly channel: number } {
-  const fields = new WireFields(body, 'nb');
+  const fields = new WireFields('frame', body, 'nb');
   const version = VersionVector.fromBytes(fields.bytes(2));
   return { channel, kind: 'version-reply', id: fields.number(1), version };
 }

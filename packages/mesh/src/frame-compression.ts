@@ -1,12 +1,15 @@
 // Compressed frames: a whole Frame in Snappy's block format, as the body of another one.
 //
-// M6  What a compressed frame uncompresses to is bounded before anything is allocated, and holds no other such one.
-import { decodeFrame, encodeFrame, type Frame, LENGTH_BYTES } from './frame-codec.js';
+// M6  The decompressed size is checked before anything is allocated, and compressed frames do not nest.
+import { WireReader } from '@syncline/kernel/wire';
+import { decodeFrame, encodeFrame, type Frame, LENGTH_BYTES, malformed } from './frame-codec.js';
 import { meshLimits } from './limits.js';
 import type { SnappyCodec } from './mesh.js';
-import { malformed, WireReader } from './wire.js';
 
-/** `encoded` is a frame with its length, and so is the result. It stays as it is if that is not smaller. */
+/**
+ * `encoded` is a frame with its length, and so is the result. Returned unchanged if compression does not make
+ * it smaller.
+ */
 export function compressFrame(snappy: SnappyCodec, encoded: Uint8Array): Uint8Array {
   if (encoded.length <= meshLimits.compressAboveBytes.value) return encoded;
   const compressed = snappy.compressSync(encoded.subarray(LENGTH_BYTES));
@@ -15,13 +18,13 @@ export function compressFrame(snappy: SnappyCodec, encoded: Uint8Array): Uint8Ar
 }
 
 export function uncompressFrame(snappy: SnappyCodec, compressed: Uint8Array): Frame {
-  const declaredBytes = new WireReader(compressed).varint();
+  const declaredBytes = new WireReader('frame', compressed).uint32();
   const bytesMax = meshLimits.frameBytesMax.value;
   if (declaredBytes > bytesMax) {
-    throw malformed(`it uncompresses to ${declaredBytes} bytes, at most ${bytesMax}`);
+    throw malformed(`it decompresses to ${declaredBytes} bytes; at most ${bytesMax} are allowed`);
   }
   const bytes = uncompress(snappy, compressed);
-  if (bytes.length !== declaredBytes) throw malformed('it uncompresses to another size');
+  if (bytes.length !== declaredBytes) throw malformed('it decompresses to a different size');
   const frame = decodeFrame(bytes);
   if (frame.kind === 'snappy') throw malformed('a compressed frame holds another one');
   return frame;
@@ -31,6 +34,6 @@ function uncompress(snappy: SnappyCodec, compressed: Uint8Array): Uint8Array {
   try {
     return snappy.uncompressSync(compressed);
   } catch (error) {
-    throw malformed(`it does not uncompress (${String(error)})`);
+    throw malformed(`it cannot be decompressed (${String(error)})`);
   }
 }

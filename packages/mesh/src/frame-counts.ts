@@ -1,5 +1,5 @@
-// Frames and bytes of one peer, counted in plain numbers and handed to the metrics now and then: a label object per
-// frame would cost more than the frame.
+// Frames and bytes of one peer, counted in plain numbers and passed to the metrics periodically: a label object
+// per frame would cost more than the frame.
 import type { Metrics } from '@syncline/kernel';
 import type { FrameKind } from './frame-codec.js';
 import type { meshMetrics } from './metrics-list.js';

@@ -1,19 +1,18 @@
 // Cuts the bytes of a connection into frames, however they arrive.
 //
-// Nothing is allocated from a declared length. A frame that lies within one chunk is not copied; otherwise what has
-// arrived is gathered in a buffer that doubles as needed. Bytes that were handed out are never written again.
+// Nothing is allocated from a declared length. A frame that lies within one chunk is not copied; otherwise it
+// is collected in a buffer that doubles as needed. Bytes that were returned are never overwritten.
 //
 // M2  The frames do not depend on how the bytes were cut. At most one frame and one chunk are held.
-import { LENGTH_BYTES } from './frame-codec.js';
-import { malformed } from './wire.js';
+import { LENGTH_BYTES, malformed } from './frame-codec.js';
 
 const none = new Uint8Array(0);
 
 export class FrameSplitter {
-  /** The longest frame that is taken from now on. */
+  /** The longest frame accepted from now on. */
   bytesMax: number;
   #buffer: Uint8Array = none;
-  /** What is held lies between these. */
+  /** The range of the held bytes. */
   #start = 0;
   #end = 0;
 
@@ -44,7 +43,8 @@ export class FrameSplitter {
     const { buffer, byteOffset } = this.#buffer;
     const length = new DataView(buffer, byteOffset + this.#start).getUint32(0);
     if (length === 0) throw malformed('its length is 0');
-    if (length > this.bytesMax) throw malformed(`it has ${length} bytes, at most ${this.bytesMax}`);
+    if (length > this.bytesMax)
+      throw malformed(`it has ${length} bytes; at most ${this.bytesMax} are allowed`);
     const from = this.#start + LENGTH_BYTES;
     if (this.#end - from < length) return undefined;
     this.#start = from + length;

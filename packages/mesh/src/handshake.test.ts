@@ -1,5 +1,5 @@
-// Every frame in every state of the handshake, on both sides; and whole conversations as golden data,
-// which `vitest -u` rewrites.
+// Every frame in every state of the handshake, on both sides, and whole conversations as golden data, which
+// `vitest -u` rewrites.
 import { describe, expect, test } from 'vitest';
 import type { Frame, FrameKind } from './frame-codec.js';
 import { encodeFrame } from './frame-codec.js';

@@ -3,11 +3,11 @@
 //   dialler    (sends Hello) -> awaiting-hello -> (sends Auth) -> awaiting-auth -> done
 //   acceptor   awaiting-hello -> (sends Hello) -> awaiting-auth -> (sends Auth) -> done
 //
-// A proof covers both nonces, both names and the role, so it is worth nothing on another connection or in the
-// other direction. Whoever is not who we expect learns nothing but that it was refused.
+// A proof covers both nonces, both names and the role, so it is useless on another connection or in the other
+// direction. An unexpected peer is only told that it was refused.
 //
 // M3  Without a valid proof, or the certificate that names it, no peer gets beyond the handshake.
-// M4  Everything else than the one frame that is expected ends the handshake, in every state.
+// M4  In every state, any frame other than the expected one ends the handshake.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type ActorId, actorId, EPOCH_MAX } from '@syncline/kernel';
 import type { AuthFrame, CloseCode, Frame, HelloFrame } from './frame-codec.js';
@@ -91,10 +91,11 @@ export class Handshake {
   #onHello(hello: HelloFrame): HandshakeStep {
     const { nodeId, clusterId, isPeer } = this.#identity;
     const { dialledNodeId } = this.#options;
-    if (hello.clusterId !== clusterId) return this.#fail('cluster', 'it is of another cluster');
+    if (hello.clusterId !== clusterId)
+      return this.#fail('cluster', 'it belongs to a different cluster');
     if (hello.versionMin > PROTOCOL_VERSION || hello.versionMax < PROTOCOL_VERSION) {
       const range = `${hello.versionMin} to ${hello.versionMax}`;
-      return this.#fail('version', `it speaks versions ${range} of the protocol`);
+      return this.#fail('version', `it supports protocol versions ${range}`);
     }
     if (hello.toNodeId !== nodeId) {
       return this.#fail('refused', `it wants node ${hello.toNodeId}; check the addresses of peers`);
@@ -103,7 +104,10 @@ export class Handshake {
       return this.#fail('refused', `node ${hello.nodeId} answered; check the addresses of peers`);
     }
     if (hello.nodeId === nodeId) {
-      return this.#fail('refused', `it has our own node id ${nodeId}; node ids must differ`);
+      return this.#fail(
+        'refused',
+        `it has the same node id ${nodeId} as this node; node ids must be unique`,
+      );
     }
     if (!isPeer(hello.nodeId)) {
       return this.#fail('refused', `node ${hello.nodeId} is not among the configured peers`);
@@ -125,10 +129,10 @@ export class Handshake {
     const isDialler = this.#options.dialledNodeId !== undefined;
     const expected = this.#proof(isDialler ? 'A' : 'D', hello);
     if (auth.proof.length !== expected.length || !timingSafeEqual(auth.proof, expected)) {
-      return this.#fail('refused', `node ${hello.nodeId} has another secret`);
+      return this.#fail('refused', `node ${hello.nodeId} has a different secret`);
     }
     if (auth.version !== PROTOCOL_VERSION) {
-      return this.#fail('version', `it chose version ${auth.version} of the protocol`);
+      return this.#fail('version', `it chose protocol version ${auth.version}`);
     }
     if (auth.epoch > EPOCH_MAX || auth.bootId.length !== BOOT_ID_BYTES) {
       return this.#fail('protocol', 'its epoch or boot id is malformed');

@@ -1,6 +1,7 @@
-// A peer that has the secret and breaks the protocol, and bytes of somebody who has not.
+// A peer that has the secret and breaks the protocol, and bytes from a client that has not.
 import { actorId, dot, randomBelow, SynclineError, VersionVector } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
+import { WireWriter } from '@syncline/kernel/wire';
 import { describe, expect, test } from 'vitest';
 import { encodeFrame, type Frame } from './frame-codec.js';
 import { meshLimits } from './limits.js';
@@ -8,7 +9,6 @@ import type { ChannelHandler } from './mesh.js';
 import { encodeOperation, type OperationFields } from './testing/encode-operation.js';
 import { RawPeer } from './testing/raw-peer.js';
 import { TestNode, type TestNodeOptions } from './testing/test-node.js';
-import { WireWriter } from './wire.js';
 
 const own = actorId(1, 0);
 const other = actorId(3, 0);
@@ -43,43 +43,39 @@ function rawDot(node: number, high: number, low: number): Uint8Array {
   return new Uint8Array(view.buffer);
 }
 
-function rawOperation(fields: WireWriter): Frame {
-  const encoded = new WireWriter().message(1, fields).finish();
-  return { channel: 1, kind: 'operations', encoded };
+/** Fields of a message, by number. */
+function rawFields(fields: Readonly<Record<number, number | Uint8Array>>): Uint8Array {
+  const writer = new WireWriter();
+  for (const [field, value] of Object.entries(fields)) {
+    if (typeof value === 'number') writer.uint(Number(field), value);
+    else writer.message(Number(field), value);
+  }
+  return writer.copy();
 }
 
-const manyEntries = new WireWriter().bytes(2, new Uint8Array(12 * 4_097));
+function rawOperation(fields: Readonly<Record<number, number | Uint8Array>>): Frame {
+  return { channel: 1, kind: 'operations', encoded: rawFields({ 1: rawFields(fields) }) };
+}
+
+const manyEntries = rawFields({ 2: new Uint8Array(12 * 4_097) });
 
 describe('M26 a peer is disconnected for', () => {
   const refusals: readonly (readonly [string, Frame])[] = [
     ['an operation of another node', operations({ dot: dot(other, 1) })],
     ['an operation of its old epoch', operations({ dot: dot(actorId(1, 9), 1) })],
     ['an operation of ours', operations({ dot: dot(actorId(2, 0), 1) })],
-    ['counter 0', rawOperation(new WireWriter().bytes(1, rawDot(1, 0, 0)).number(2, 1))],
-    ['counter 2^53', rawOperation(new WireWriter().bytes(1, rawDot(1, 2 ** 21, 0)).number(2, 1))],
+    ['counter 0', rawOperation({ 1: rawDot(1, 0, 0), 2: 1 })],
+    ['counter 2^53', rawOperation({ 1: rawDot(1, 2 ** 21, 0), 2: 1 })],
     ['counters beyond 2^53', operations({ dot: dot(own, 2 ** 53 - 1), count: 2 })],
     ['no counter', operations({ count: 0 })],
-    ['no dot', rawOperation(new WireWriter().number(2, 1))],
-    ['half a dot', rawOperation(new WireWriter().bytes(1, new Uint8Array(6)).number(2, 1))],
+    ['no dot', rawOperation({ 2: 1 })],
+    ['half a dot', rawOperation({ 1: new Uint8Array(6), 2: 1 })],
     ['a dependency on itself', operations({ dependencies: VersionVector.of(dot(own, 1)) })],
     [
       'too many dependencies',
-      rawOperation(
-        new WireWriter()
-          .bytes(1, rawDot(1, 0, 1))
-          .number(2, 1)
-          .bytes(3, new Uint8Array(12 * 4_097)),
-      ),
+      rawOperation({ 1: rawDot(1, 0, 1), 2: 1, 3: new Uint8Array(12 * 4_097) }),
     ],
-    [
-      'an unknown field in an operation',
-      rawOperation(
-        new WireWriter()
-          .bytes(1, rawDot(1, 0, 1))
-          .number(2, 1)
-          .number(7, 1),
-      ),
-    ],
+    ['an unknown field in an operation', rawOperation({ 1: rawDot(1, 0, 1), 2: 1, 7: 1 })],
     [
       'a message that is no list of operations',
       { channel: 1, kind: 'operations', encoded: Buffer.from('hello') },
@@ -124,10 +120,10 @@ describe('M26 a peer is disconnected for', () => {
   const bytes: readonly (readonly [string, Uint8Array])[] = [
     ['a frame of 0 bytes', new Uint8Array(4)],
     ['a frame above 8 MiB', Uint8Array.of(0, 0x80, 0, 1)],
-    ['a heartbeat with too large a version', rawFrame(5, new WireWriter().message(3, manyEntries))],
+    ['a heartbeat with too large a version', rawFrame(5, rawFields({ 3: manyEntries }))],
     ['a reply with too large a version', rawFrame(10, manyEntries, 1)],
-    ['an unknown kind of frame', rawFrame(18, new WireWriter())],
-    ['a message without a channel', rawFrame(11, new WireWriter())],
+    ['an unknown kind of frame', rawFrame(18, rawFields({}))],
+    ['a message without a channel', rawFrame(11, rawFields({}))],
     ['a frame that is not Protobuf', Uint8Array.of(0, 0, 0, 3, 255, 255, 255)],
   ];
   test.each(bytes)('M26 %s', async (_, raw) => {
@@ -150,12 +146,12 @@ describe('M26 a peer is disconnected for', () => {
     });
   });
 
-  test('M26 a body that the slice does not take, delivered at once or after it was held', async () => {
+  test('M26 a body that the slice refuses, delivered immediately or after it was held', async () => {
     const refuse = (slice: ChannelHandler): ChannelHandler => ({
       appliedCounter: (actor) => slice.appliedCounter(actor),
       version: () => slice.version(),
       deliver(operation) {
-        if (operation.encoded.at(-1) !== 66) return slice.deliver(operation);
+        if (operation.bytes[operation.end - 1] !== 66) return slice.deliver(operation);
         throw new SynclineError('invalid-argument', 'malformed body');
       },
       message() {
@@ -187,13 +183,14 @@ describe('M26 a peer is disconnected for', () => {
   });
 });
 
-function rawFrame(field: number, body: WireWriter, channel = 0): Uint8Array {
-  const bytes = new WireWriter().number(1, channel).message(field, body).finish(4);
-  new DataView(bytes.buffer, bytes.byteOffset).setUint32(0, bytes.length - 4);
-  return bytes;
+function rawFrame(field: number, body: Uint8Array, channel = 0): Uint8Array {
+  const message = rawFields({ 1: channel, [field]: body });
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(message.length);
+  return Buffer.concat([length, message]);
 }
 
-test('M24 operations are acknowledged once they are committed, and again when they come again', async () => {
+test('M24 operations are acknowledged once they are committed, and again when they are resent', async () => {
   await withPeer({}, async ({ clock }, peer) => {
     peer.send(operations({ count: 2 }, { dot: dot(own, 3) }));
     await clock.sleep(50);
@@ -215,7 +212,7 @@ test('M24 operations are acknowledged once they are committed, and again when th
   });
 });
 
-test('M24 what is missing is asked for, once per ack timeout', async () => {
+test('M24 missing operations are requested, once per ack timeout', async () => {
   await withPeer({}, async ({ clock }, peer, node) => {
     peer.send(operations({ dot: dot(own, 2) }));
     peer.send(operations({ dot: dot(own, 3) }));
@@ -235,7 +232,7 @@ test('M24 what is missing is asked for, once per ack timeout', async () => {
   });
 });
 
-test('M25 when too many wait, new ones are dropped unacknowledged, and a pull starts at once, once', async () => {
+test('M25 when too many operations wait, new ones are dropped unacknowledged, and one pull starts immediately', async () => {
   await withPeer({ bufferSize: 2 }, async ({ clock }, peer, node) => {
     const dependencies = VersionVector.of(dot(other, 1));
     peer.send(operations({ dependencies }));
@@ -250,7 +247,7 @@ test('M25 when too many wait, new ones are dropped unacknowledged, and a pull st
     });
     expect(node.slice.pulls.overflow).toBe(1);
     expect(node.count('syncline_mesh_overflow_total')).toBe(4);
-    // The cause comes by another way. The dropped ones come again, in order.
+    // The cause arrives by another route. The dropped ones are resent, in order.
     node.disk.version.merge(VersionVector.of(dot(other, 1)));
     node.slice.undo();
     node.slice.accept();
@@ -262,7 +259,7 @@ test('M25 when too many wait, new ones are dropped unacknowledged, and a pull st
   });
 });
 
-test('M25 while the slice takes nothing, operations are held up to the limit, and none is lost', async () => {
+test('M25 while the slice accepts nothing, operations are held up to the limit, and none is lost', async () => {
   await withPeer({ bufferSize: 3 }, async ({ clock }, peer, node) => {
     node.slice.refuse();
     for (let counter = 1; counter <= 5; counter += 1) {
@@ -281,7 +278,7 @@ test('M25 while the slice takes nothing, operations are held up to the limit, an
   });
 });
 
-test('M24 what was undone after its receipt is asked for again', async () => {
+test('M24 operations undone after their receipt are requested again', async () => {
   await withPeer({}, async ({ clock }, peer, node) => {
     node.slice.refuse();
     peer.send(operations({}));
@@ -314,7 +311,7 @@ test('an operation that waits long for the cause of another node makes the slice
   });
 });
 
-test('M13 a peer that answers a Nack evicted is pulled from; one that lags too far is told to pull', async () => {
+test('M13 a Nack evicted makes us pull from the peer; a peer that lags too far is asked to pull', async () => {
   await withPeer({ ringBytesMax: 2_000 }, async ({ clock }, peer, node) => {
     peer.send({ channel: 1, kind: 'nack', reason: 'evicted', expected: undefined });
     await clock.sleep(50);
@@ -329,6 +326,9 @@ test('M13 a peer that answers a Nack evicted is pulled from; one that lags too f
     await clock.sleep(50);
     expect(peer.received('nack')).toMatchObject([{ reason: 'evicted' }]);
     expect(node.states).toEqual({ 1: 'behind' });
+    const [lag] = node.mesh.peers();
+    expect(lag).toMatchObject({ lagOperations: 20, evictedOperations: 17 });
+    expect(lag?.lagMs).toBeGreaterThan(40); // since the first of the 20, not since the oldest in the ring
     const sent = peer.received('operations').length;
     node.slice.add(1, new Uint8Array(500));
     await clock.sleep(50);
@@ -341,7 +341,7 @@ test('M13 a peer that answers a Nack evicted is pulled from; one that lags too f
   });
 });
 
-test('M5 random bytes of somebody unknown change nothing, and are cut off', async () => {
+test('M5 random bytes from an unauthenticated client change nothing, and it is disconnected', async () => {
   await runInSimulation(1, async (world) => {
     const node = new TestNode(world.simulation, { nodeId: 2, peerIds: [1] });
     await world.clock.sleep(10);
@@ -391,11 +391,11 @@ test('M26 damaged frames of an authenticated peer never do more than end the con
   });
 });
 
-test('M6 compressed frames are taken if both sides agreed, and bombs are not', async () => {
+test('M6 compressed frames are accepted if both sides agreed, and decompression bombs are not', async () => {
   // Stands in for Snappy: the declared size, and then the bytes as they are.
   const snappy = {
     compressSync: (bytes: Uint8Array) => {
-      const head = new WireWriter().number(1, bytes.length).finish().subarray(1);
+      const head = rawFields({ 1: bytes.length }).subarray(1);
       return Buffer.concat([head, bytes.subarray(0, 40), Uint8Array.of(0)]);
     },
     uncompressSync: (bytes: Uint8Array): Uint8Array => {
@@ -404,16 +404,16 @@ test('M6 compressed frames are taken if both sides agreed, and bombs are not', a
     },
   };
   const compressed = (bytes: Uint8Array, declared = bytes.length): Frame => {
-    const head = new WireWriter().number(1, declared).finish().subarray(1);
+    const head = rawFields({ 1: declared }).subarray(1);
     return { channel: 0, kind: 'snappy', compressed: Buffer.concat([head, bytes]) };
   };
   const frame = encodeFrame(operations({})).subarray(4);
   const cases: readonly (readonly [string, Frame, string | undefined])[] = [
     ['good', compressed(frame), undefined],
     ['bomb', compressed(frame, meshLimits.frameBytesMax.value + 1), 'at most 8388608'],
-    ['another size', compressed(frame, 100), 'another size'],
+    ['a different size', compressed(frame, 100), 'a different size'],
     ['nested', compressed(encodeFrame(compressed(frame)).subarray(4)), 'holds another one'],
-    ['corrupt', compressed(Buffer.concat([frame, Uint8Array.of(0xff)])), 'does not uncompress'],
+    ['corrupt', compressed(Buffer.concat([frame, Uint8Array.of(0xff)])), 'cannot be decompressed'],
   ];
   for (const [, sent, problem] of cases) {
     await runInSimulation(1, async (world) => {
@@ -425,7 +425,7 @@ test('M6 compressed frames are taken if both sides agreed, and bombs are not', a
       await world.clock.sleep(50);
       if (problem === undefined) {
         expect(node.disk.version.toString()).toBe('1.0:1');
-        // What is large goes out compressed, what is small does not.
+        // Large frames are sent compressed, small ones are not.
         node.slice.add(1, new Uint8Array(5_000));
         node.slice.add(1, new Uint8Array(50));
         await world.clock.sleep(50);
@@ -434,6 +434,19 @@ test('M6 compressed frames are taken if both sides agreed, and bombs are not', a
         expect(peer.received('close')[0]?.text).toContain(problem);
         expect(node.disk.log).toEqual([]);
       }
+    });
+  }
+});
+
+test('M27 bytes sent before a peer ended the connection are received, even while the rest waits', async () => {
+  for (let count = 14; count < 22; count += 1) {
+    await withPeer({}, async ({ clock }, peer, node) => {
+      for (let counter = 1; counter <= count; counter += 1) {
+        peer.send(operations({ dot: dot(own, counter), body: new Uint8Array(4_096) }));
+      }
+      peer.connection.end();
+      await clock.sleep(1_000);
+      expect(node.slice.appliedCounter(own)).toBe(count);
     });
   }
 });

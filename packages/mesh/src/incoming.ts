@@ -1,11 +1,11 @@
 // The receiving side of a channel: delivers operations in causal order, each once, and acknowledges them.
 //
-// Operations that are ready are delivered as they arrive; others are held. When the buffer for those is full, new ones
-// are dropped: the peer is told so, its later operations are dropped unread until the gap is closed, and the channel
-// is asked to pull. Nothing stops reading from a connection, since a pull goes over the same one.
+// Operations that are ready are delivered as they arrive; others are held. When the buffer for those is full,
+// new ones are dropped: the peer is notified, its later operations are dropped unread until the gap is closed,
+// and the channel is asked to pull. A connection is always read, since a pull uses the same one.
 //
 // What was delivered may be undone before it is committed, without notice. So acknowledgements are computed from
-// `version()` alone, and while something is not settled a timer looks for operations that a peer believes are here.
+// `version()` alone, and until everything is committed a timer looks for operations that a peer believes we have.
 //
 // M23  An operation is delivered once, and only when everything that it depends on is applied.
 // M24  `applied` is what is committed, `received` what is committed or held. Nothing else is ever acknowledged.
@@ -19,13 +19,12 @@ import {
   nodeOf,
   type Timer,
 } from '@syncline/kernel';
-import type { NackReason } from './frame-codec.js';
+import { type NackReason, peerFault } from './frame-codec.js';
 import { meshLimits } from './limits.js';
 import type { ChannelHandler } from './mesh.js';
 import type { meshMetrics } from './metrics-list.js';
 import { type OperationHead, readOperationHeads } from './operation-head.js';
 import { PendingOperations, type PendingOptions, readiness } from './pending-operations.js';
-import { peerFault } from './wire.js';
 
 export interface IncomingDeps {
   readonly clock: Clock;
@@ -41,7 +40,7 @@ export interface IncomingOptions extends PendingOptions {
 /** A connected peer, as this side needs it. */
 export interface Sender {
   readonly nodeId: number;
-  /** The one actor for which it speaks. */
+  /** Its only actor. */
   readonly actor: ActorId;
   sendAck(received: number, applied: number): void;
   sendNack(reason: NackReason, expected: number): void;
@@ -54,9 +53,9 @@ interface Source {
   /** What was acknowledged over this connection. */
   received: number;
   applied: number;
-  /** Something was received again: the acknowledgement may have been lost. */
+  /** A duplicate arrived: the acknowledgement may have been lost. */
   mustAck: boolean;
-  /** The first operation that was dropped, until it is here. 0: none. */
+  /** The first dropped operation, until it arrives. 0: none. */
   gapFrom: number;
   nackedCounter: number;
   nackedMs: number;
@@ -103,7 +102,7 @@ export class Incoming {
 
   up(sender: Sender): void {
     for (const actor of [...this.#pending.actors()]) {
-      // It speaks for a new epoch. What is held of the old one comes by the pull that follows.
+      // It has a new epoch. Held operations of the old one arrive with the pull that follows.
       if (nodeOf(actor) === sender.nodeId && actor !== sender.actor) this.#pending.dropAll(actor);
     }
     this.#sources.set(sender.actor, {
@@ -152,7 +151,7 @@ export class Incoming {
     this.#sources.clear();
   }
 
-  /** Says why the peer is to be disconnected, if it is. */
+  /** Returns why to disconnect the peer, if so. */
   #takeAll(source: Source, encoded: Uint8Array): string | undefined {
     try {
       for (const operation of readOperationHeads(encoded)) {
@@ -219,16 +218,18 @@ export class Incoming {
   }
 
   /** A malformed body throws. */
-  #deliver({ actor, base, last, encoded }: OperationHead): 'taken' | 'wait' {
-    const verdict = this.#deps.handler.deliver({ actor, base, count: last - base + 1, encoded });
+  #deliver(operation: OperationHead): 'taken' | 'wait' {
+    const verdict = this.#deps.handler.deliver(operation);
+    const { actor, last } = operation;
     if (verdict === 'wait') this.#isWaiting = true;
     else assert(this.#appliedCounter(actor) >= last, 'M23: what was taken is applied');
     return verdict;
   }
 
-  /** Delivers what has become ready, until the channel says 'wait' or others should get their turn. */
+  /** Delivers ready operations, until the channel says 'wait' or other work should run. */
   #drain(): void {
-    if (this.#isDraining || this.#pending.operationsCount === 0) return;
+    const isLater = this.#drainRest !== undefined; // enough for this turn
+    if (isLater || this.#isDraining || this.#pending.operationsCount === 0) return;
     this.#isDraining = true;
     let left: number = meshLimits.drainOperationsMax.value;
     for (; left > 0 && !this.#isWaiting; left -= 1) {
@@ -237,7 +238,7 @@ export class Incoming {
       if (this.#deliverHeld(operation) === 'taken') this.#pending.drop(operation.actor);
     }
     this.#isDraining = false;
-    if (left > 0 || this.#drainRest !== undefined) return;
+    if (left > 0) return;
     this.#drainRest = this.#deps.clock.defer(() => {
       this.#drainRest = undefined;
       this.#drain();
@@ -251,7 +252,7 @@ export class Incoming {
       const why = peerFault(thrown);
       const source = this.#sources.get(operation.actor);
       source?.sender.refuse(why);
-      return 'taken'; // it is given up; those behind it wait for a repair
+      return 'taken'; // it is abandoned; those behind it wait for a repair
     }
   }
 
@@ -272,7 +273,7 @@ export class Incoming {
     }
   }
 
-  /** The peer sends again what is missing before the lowest held operation, or what was undone after its receipt. */
+  /** Makes the peer resend what is missing before the lowest held operation, or what was undone after its receipt. */
   #nackGap(source: Source): void {
     const { sender } = source;
     if (source.gapFrom > 0) return;
@@ -312,7 +313,7 @@ export class Incoming {
     }
   }
 
-  /** Its cause may never come by itself: the node that made it can be gone. The peer that depends on it has it. */
+  /** Its cause may never be pushed: the node that made it can be gone. But the peer that depends on it has it. */
   #pullIfStuck(source: Source): void {
     const { actor, nodeId } = source.sender;
     const lowest = this.#pending.lowest(actor);

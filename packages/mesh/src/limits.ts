@@ -20,7 +20,7 @@ export const meshLimits = defineLimits({
   closeTextBytesMax: {
     value: 1_024,
     unit: 'bytes',
-    why: 'Explanation that comes with the end of a connection. The rest is cut off.',
+    why: 'Explanation sent when a connection is closed. The rest is truncated.',
   },
   frameBytesMax: {
     value: 8 * 1024 * 1024,
@@ -35,17 +35,32 @@ export const meshLimits = defineLimits({
   handshakesMax: {
     value: 64,
     unit: 'connections',
-    why: 'Accepted connections in their handshake. Further ones are closed at once.',
+    why: 'Accepted connections in their handshake. One more closes the oldest of them, so that a flood does not lock out peers.',
   },
   pushFrameBytesMax: {
-    value: 256 * 1024,
+    value: 64 * 1024,
     unit: 'bytes',
-    why: 'Operations sent in one frame. A larger operation goes alone.',
+    why: 'Operations sent in one frame, which the peer applies in one turn of its event loop: a thousand short ones take 1 to 2 ms. A larger operation gets its own frame.',
+  },
+  receiveTurnBytes: {
+    value: 64 * 1024,
+    unit: 'bytes',
+    why: 'Frames received from one peer before other connections get their turn. The rest waits, unread.',
   },
   pushWindowBytes: {
     value: 1024 * 1024,
     unit: 'bytes',
     why: 'Unsent bytes of a connection above which further operations wait in the ring, where they cost no extra memory.',
+  },
+  pushAheadOperations: {
+    value: 16_384,
+    unit: 'entries',
+    why: 'Operations sent to a peer that it has not applied yet. Further ones wait in the ring, so that a slow peer need not drop them.',
+  },
+  pushAheadBytes: {
+    value: 16 * 1024 * 1024,
+    unit: 'bytes',
+    why: 'The same in bytes.',
   },
   messageBytesMax: {
     value: 8 * 1024 * 1024 - 64,
@@ -55,17 +70,17 @@ export const meshLimits = defineLimits({
   peerUnsentBytesMax: {
     value: 16 * 1024 * 1024,
     unit: 'bytes',
-    why: 'Operations and messages that one peer has still to be sent. Above it the peer is told to pull, and messages are refused.',
+    why: 'Unsent bytes of a connection above which messages, such as those of a pull, are refused.',
   },
   connectionUnsentBytesMax: {
     value: 32 * 1024 * 1024,
     unit: 'bytes',
-    why: 'Unsent bytes of one connection, acknowledgements and answers included. A peer that does not read them is disconnected.',
+    why: 'Unsent bytes of one connection, including acknowledgements and replies. A peer that does not read them is disconnected.',
   },
-  ringOperationsMax: {
+  ringBatchesMax: {
     value: 262_144,
     unit: 'entries',
-    why: 'Recent operations kept for peers, per channel. The oldest go first; a peer that needs them has to pull.',
+    why: 'Recent operations kept for peers, per channel, in batches: those of one turn of the event loop. The oldest go first; a peer that needs them has to pull.',
   },
   ringBytesMax: {
     value: 64 * 1024 * 1024,
@@ -75,7 +90,7 @@ export const meshLimits = defineLimits({
   pendingOperationsMax: {
     value: 65_536,
     unit: 'entries',
-    why: 'Received operations that wait for their causes, over all peers of a channel. Further ones are dropped unacknowledged, and pulled. Option `bufferSize`.',
+    why: 'Received operations waiting for their dependencies, over all peers of a channel. Further ones are dropped unacknowledged, and pulled. Option `bufferSize`.',
   },
   pendingBytesMax: {
     value: 64 * 1024 * 1024,
@@ -90,7 +105,7 @@ export const meshLimits = defineLimits({
   retriesMax: {
     value: 5,
     unit: 'attempts',
-    why: 'Resends of operations that a peer does not acknowledge, before it is told to pull. Option `maxRetries`.',
+    why: 'Resends of operations that a peer does not acknowledge, before it is asked to pull. Option `maxRetries`.',
   },
   retryBackoffMs: {
     value: 100,
@@ -115,22 +130,22 @@ export const meshLimits = defineLimits({
   reconnectBackoffMs: {
     value: 100,
     unit: 'ms',
-    why: 'Bound of the wait before a lost peer is dialled again; it doubles each time. Also the head start of the lower node id.',
+    why: 'Upper bound of the delay before a lost peer is dialled again; it doubles each time. Also the head start of the node with the lower id.',
   },
   reconnectBackoffMsMax: {
     value: 10_000,
     unit: 'ms',
-    why: 'Longest wait before a peer is dialled again. A connection that lived this long starts over with the shortest.',
+    why: 'Longest delay before a peer is dialled again. After a connection that lasted this long, the delay starts over.',
   },
   unsettledCheckMs: {
     value: 100,
     unit: 'ms',
-    why: 'While received operations are not committed yet, acknowledgements and gaps are looked at this often.',
+    why: 'While received operations are not yet committed, acknowledgements and gaps are checked this often.',
   },
   stuckMs: {
     value: 1_000,
     unit: 'ms',
-    why: 'An operation that has waited this long for the cause of another node makes the channel pull.',
+    why: 'An operation that has waited this long for a dependency from another node makes the channel pull.',
   },
   pullRequestMs: {
     value: 5_000,
@@ -140,7 +155,7 @@ export const meshLimits = defineLimits({
   closeMs: {
     value: 1_000,
     unit: 'ms',
-    why: 'Time for the last bytes of a connection to leave. Then it is cut.',
+    why: 'Time to send the last bytes of a connection. Then it is closed.',
   },
   compressAboveBytes: {
     value: 4_096,
@@ -150,12 +165,12 @@ export const meshLimits = defineLimits({
   waitersMax: {
     value: 16_384,
     unit: 'entries',
-    why: 'Callers that wait for acknowledgements or for the versions of peers, per channel. One more is refused as overloaded.',
+    why: 'Callers waiting for acknowledgements or for the versions of peers, per channel. One more is refused as overloaded.',
   },
   refusalLogIntervalMs: {
     value: 60_000,
     unit: 'ms',
-    why: 'Refused connections of one address are logged once in this time.',
+    why: 'Refused connections from one address are logged once per this interval.',
   },
   refusalAddressesMax: {
     value: 1_024,

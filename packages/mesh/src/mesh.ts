@@ -1,8 +1,8 @@
 // The mesh as its users see it: one per node, shared by the slices as channels.
 //
-// The mesh moves operations to every peer and knows their bodies only as bytes. It owns connections, handshake,
-// the ring of recent operations, acknowledgements, retries, causal delivery and liveness. What an operation
-// means, the version vector and the repair of what was missed belong to the slice behind the channel.
+// The mesh moves operations to every peer and treats their bodies as bytes. It owns connections, handshake, the
+// ring of recent operations, acknowledgements, retries, causal delivery and liveness. The meaning of an
+// operation, the version vector and the repair of missed operations belong to the slice behind the channel.
 import type {
   ActorId,
   Clock,
@@ -25,7 +25,7 @@ export interface MeshDeps {
   readonly snappy?: SnappyCodec;
 }
 
-/** Snappy's block format, as the npm package `snappy` has it. `uncompress` throws on bytes that are not. */
+/** Snappy's block format, as in the npm package `snappy`. `uncompress` throws on invalid bytes. */
 export interface SnappyCodec {
   compressSync(bytes: Uint8Array): Uint8Array;
   uncompressSync(bytes: Uint8Array): Uint8Array;
@@ -68,20 +68,20 @@ export interface MeshOptions {
 export interface Mesh extends AsyncDisposable {
   /** Registers a slice. Only before `open`. */
   channel(name: string, handler: ChannelHandler): MeshChannel;
-  /** Starts to dial and to accept. The epoch makes, with the node id, the actor for which we speak. */
+  /** Starts to dial and to accept. Epoch and node id together are our actor. */
   open(epoch: number): void;
-  /** Speaks for a new epoch from now on: all connections are closed and dialled again, the rings are emptied. */
+  /** Switches to a new epoch: all connections are closed and dialled again, and the rings are emptied. */
   changeEpoch(epoch: number): void;
   /** Takes over a connection that was opened to us: handshake, frames and its end. */
   accept(connection: Connection): void;
-  /** Resolves when every peer has answered the handshake or could not be reached, or when the signal fires. */
+  /** Resolves when every peer has completed the handshake or was unreachable, or when the signal fires. */
   firstContact(signal: AbortSignal): Promise<void>;
   peers(): readonly PeerStatus[];
-  /** Sends what is unsent and says goodbye, within a second. */
+  /** Sends unsent bytes and closes the connections, within a second. */
   close(): Promise<void>;
 }
 
-/** What a slice gives to the mesh. The calls are synchronous and must not throw, except where it says so. */
+/** What a slice provides to the mesh. The calls are synchronous and must not throw, except where noted. */
 export interface ChannelHandler {
   /** The highest counter of this actor that is applied in memory: decides what is ready. */
   appliedCounter(actor: ActorId): number;
@@ -97,7 +97,7 @@ export interface ChannelHandler {
   /** Authenticated, and its version is known. Before any other call about this peer. */
   peerUp(peer: number, version: VersionVector): void;
   peerDown(peer: number): void;
-  /** Pushing cannot bring what is missing here from this peer: it must be pulled. */
+  /** What is missing here can no longer be pushed by this peer: it must be pulled. */
   pullWanted(peer: number, reason: PullReason): void;
 }
 
@@ -109,22 +109,24 @@ export interface DeliveredOperation {
   readonly base: number;
   readonly count: number;
   /**
-   * The operation with its tag and length, as it stands in an Operations message: what was received is what is
-   * stored. Valid during the call.
+   * The operation lies in these bytes from `start` to `end`, with its tag and length, as it stands in an Operations
+   * message: what was received is what is stored. Valid during the call.
    */
-  readonly encoded: Uint8Array;
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
 }
 
-/** What the mesh gives to a slice. */
+/** What the mesh provides to a slice. */
 export interface MeshChannel {
   /**
    * Sends operations of our own to every peer; they must be durable as configured. `encoded` is an Operations
    * message that covers the counters from `base` to `last` without a gap; the bytes now belong to the mesh.
    */
   publish(encoded: Uint8Array, base: number, last: number): void;
-  /** `version()` has moved: acknowledgements may leave. */
+  /** `version()` has changed: acknowledgements may be sent. */
   committed(): void;
-  /** Goes on with operations that wait: after a 'wait', and after a repair has moved the applied counters. */
+  /** Resumes delivery: after a 'wait', and after a repair has raised the applied counters. */
   resume(): void;
   /** Sends one message to one peer. False: it is not connected, or too much is unsent to it. */
   send(peer: number, kind: number, body: Uint8Array): boolean;
@@ -144,13 +146,16 @@ export interface MeshChannel {
 export interface PeerStatus {
   readonly nodeId: number;
   readonly address: string;
+  /** `connecting`: the first attempt has no outcome yet. `behind`: it is connected and has to pull. */
   readonly state: 'connecting' | 'connected' | 'behind' | 'down';
   /** Since when it is in this state, wall clock. */
   readonly sinceMs: number;
-  /** Since the last byte of it; undefined before the first. */
+  /** Since its last byte; undefined before the first. */
   readonly silentMs: number | undefined;
   /** Operations of ours that it has not applied. */
   readonly lagOperations: number;
+  /** About how many of them have left the ring: it has to pull those. */
+  readonly evictedOperations: number;
   /** Age of the oldest of them, by our clock. */
   readonly lagMs: number;
   /** Sent, not acknowledged as received. */

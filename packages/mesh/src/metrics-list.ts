@@ -14,7 +14,7 @@ export const meshMetrics = {
   },
   syncline_mesh_bytes_total: {
     kind: 'counter',
-    help: 'Bytes of these frames on the wire, with their lengths.',
+    help: 'Bytes of these frames on the wire, including length prefixes.',
     labels: ['peer', 'direction', 'kind'],
   },
   syncline_mesh_unacked_operations: {
@@ -24,13 +24,13 @@ export const meshMetrics = {
   },
   syncline_mesh_pending_operations: {
     kind: 'gauge',
-    help: 'Received operations that wait for their causes.',
+    help: 'Received operations waiting for their dependencies.',
   },
   syncline_mesh_pending_bytes: { kind: 'gauge', help: 'Bytes of these operations.' },
   syncline_mesh_ring_bytes: { kind: 'gauge', help: 'Bytes of recent operations kept for peers.' },
   syncline_mesh_overflow_total: {
     kind: 'counter',
-    help: 'Received operations dropped because too many were waiting for their causes.',
+    help: 'Received operations dropped because too many were waiting for their dependencies.',
   },
   syncline_mesh_retries_total: {
     kind: 'counter',
@@ -47,15 +47,15 @@ export const meshMetrics = {
   },
   syncline_mesh_reconnects_total: {
     kind: 'counter',
-    help: 'Connections to peers that were established after an earlier one had ended.',
+    help: 'Connections to peers that were re-established.',
   },
   syncline_mesh_auth_failures_total: {
     kind: 'counter',
-    help: 'Connections refused because of an unknown peer, another cluster or a wrong secret.',
+    help: 'Connections refused because of an unknown peer, a different cluster or a wrong secret.',
   },
   syncline_mesh_lag_seconds: {
     kind: 'histogram',
-    help: 'Time from publishing an operation to learning that a peer has applied it.',
+    help: 'Time from publishing an operation until it is known that a peer has applied it.',
     labels: ['peer'],
   },
   syncline_mesh_lag_operations: {

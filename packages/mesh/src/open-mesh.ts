@@ -38,7 +38,7 @@ class OpenMesh implements Mesh {
   readonly #bootId: Uint8Array;
   readonly #channels = new Map<string, Channel>();
   readonly #peers = new Map<number, Peer>();
-  /** Until they are gone, also those that have ended. */
+  /** Until they are closed, including those that have ended. */
   readonly #links = new Set<PeerLink>();
   readonly #refusals: RefusalLog;
   #epoch: number | undefined;
@@ -78,8 +78,7 @@ class OpenMesh implements Mesh {
         maxRetries,
         retryBackoffMs,
         ackTimeoutMs,
-        unsentBytesMax: meshLimits.peerUnsentBytesMax.value,
-        ringOperationsMax: meshLimits.ringOperationsMax.value,
+        ringBatchesMax: meshLimits.ringBatchesMax.value,
         ringBytesMax: this.#settings.ringBytesMax,
         pendingOperationsMax: bufferSize,
         pendingBytesMax: meshLimits.pendingBytesMax.value,
@@ -109,17 +108,12 @@ class OpenMesh implements Mesh {
   }
 
   accept(connection: Connection): void {
-    const inHandshake = [...this.#links].filter((link) => !link.isUp && !link.isEnded).length;
-    const isFull = inHandshake >= meshLimits.handshakesMax.value;
-    if (isFull) {
-      this.#refusals.add(
-        connection.remote,
-        'overload',
-        `${inHandshake} connections in a handshake`,
-      );
+    if (this.#epoch === undefined || this.#isClosed) {
+      connection.destroy();
+      return;
     }
-    if (this.#epoch === undefined || this.#isClosed || isFull) connection.destroy();
-    else this.#startLink(connection, undefined);
+    this.#endOldestHandshake();
+    this.#startLink(connection, undefined);
   }
 
   firstContact(signal: AbortSignal): Promise<void> {
@@ -167,6 +161,16 @@ class OpenMesh implements Mesh {
     return link;
   }
 
+  /** A flood of connections must not lock out peers, whose handshake takes milliseconds: the oldest one is dropped. */
+  #endOldestHandshake(): void {
+    const accepted = [...this.#links].filter((link) => !link.isDialled);
+    const inHandshake = accepted.filter((link) => !link.isUp && !link.isEnded);
+    const [oldest] = inHandshake;
+    if (oldest === undefined || inHandshake.length < meshLimits.handshakesMax.value) return;
+    oldest.close('overload', `${inHandshake.length} connections in a handshake`);
+    oldest.connection.destroy();
+  }
+
   #linkDeps(dialledNodeId: number | undefined): PeerLinkDeps {
     const { nodeId, clusterId, secret, usesCertificates, compression } = this.#settings;
     const { snappy } = this.#deps;
@@ -209,7 +213,13 @@ class OpenMesh implements Mesh {
 
   #statusOf(peer: Peer): PeerStatus {
     const { nodeId, address, silentMs, lastError, reconnects } = peer;
-    const sum = { lagOperations: 0, unackedOperations: 0, pendingOperations: 0, retries: 0 };
+    const sum = {
+      lagOperations: 0,
+      evictedOperations: 0,
+      unackedOperations: 0,
+      pendingOperations: 0,
+      retries: 0,
+    };
     let lagMs = 0;
     let behindMs: number | undefined;
     for (const channel of this.#channels.values()) {
@@ -217,6 +227,7 @@ class OpenMesh implements Mesh {
       sum.pendingOperations += channel.pendingOf(nodeId);
       if (status === undefined) continue;
       sum.lagOperations += status.lagOperations;
+      sum.evictedOperations += status.evictedOperations;
       sum.unackedOperations += status.unackedOperations;
       sum.retries += status.retries;
       lagMs = Math.max(lagMs, status.lagMs);
@@ -259,9 +270,13 @@ function settingsOf(options: MeshOptions): Settings {
   const peersMax = meshLimits.peersMax.value;
   actorId(nodeId, 0); // checks the id
   if (peers.length > peersMax) {
-    throw new SynclineError('limit-exceeded', `${peers.length} peers, at most ${peersMax}`, {
-      details: { limit: 'peersMax' },
-    });
+    throw new SynclineError(
+      'limit-exceeded',
+      `${peers.length} peers; at most ${peersMax} are allowed`,
+      {
+        details: { limit: 'peersMax' },
+      },
+    );
   }
   const ids = new Set(peers.map((peer) => peer.nodeId));
   if (ids.size !== peers.length) {

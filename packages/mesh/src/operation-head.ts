@@ -1,70 +1,67 @@
-// What the mesh reads of an operation: who made it, its counters and its causes. The body stays bytes.
+// What the mesh reads of an operation: its actor, its counters and its causes. The body stays bytes.
 //
 // An operation is only decoded as far as delivery needs it, so that pushing it on costs little and a new kind of
 // body needs no change here.
 import { type ActorId, actorId, DOT_BYTES, type Dot, kernelLimits } from '@syncline/kernel';
-import { delimitedTag, varintTag, WireReader } from './wire.js';
+import { WireReader } from '@syncline/kernel/wire';
+import type { DeliveredOperation } from './mesh.js';
 
-export interface OperationHead {
-  readonly actor: ActorId;
-  /** The first of its counters. */
-  readonly base: number;
-  /** The last of them. */
+export interface OperationHead extends DeliveredOperation {
+  /** The last of its counters. */
   readonly last: number;
   /** Counters of other actors that must be applied before it. */
   readonly dependencies: readonly Dot[];
-  /** With tag and length, a view of the message that it came in. */
-  readonly encoded: Uint8Array;
 }
 
-const operationTag = delimitedTag(1);
-const dotTag = delimitedTag(1);
-const countTag = varintTag(2);
-const dependenciesTag = delimitedTag(3);
-const bodyTag = delimitedTag(4);
+// Field number and wire type, as they stand before a value.
+const operationTag = (1 << 3) | 2;
+const dotTag = (1 << 3) | 2;
+const countTag = 2 << 3;
+const dependenciesTag = (3 << 3) | 2;
+const bodyTag = (4 << 3) | 2;
 const wordEnd = 2 ** 32;
 const none: readonly Dot[] = [];
 
-/** One after the other from an Operations message. Bytes that are wrong further on throw further on. */
+/** Iterates over an Operations message. Malformed bytes throw when they are reached. */
 export function* readOperationHeads(message: Uint8Array): Iterable<OperationHead> {
-  const reader = new WireReader(message);
-  while (!reader.isAtEnd) {
-    const start = reader.position;
-    const end = skipTag(reader);
-    yield readHead(message, start, reader.position, end);
-    reader.position = end;
-  }
+  const reader = new WireReader('frame', message);
+  while (!reader.isAtEnd) yield readHead(reader);
 }
 
-/** How many operations a message has. Only tags and lengths are looked at. */
+/** The number of operations in a message. Reads only tags and lengths. */
 export function countOperations(message: Uint8Array): number {
-  const reader = new WireReader(message);
+  const reader = new WireReader('frame', message);
   let count = 0;
   for (; !reader.isAtEnd; count += 1) reader.position = skipTag(reader);
   return count;
 }
 
-/** Gives where the operation at the reader ends. */
+/** Returns where the operation at the reader ends. */
 function skipTag(reader: WireReader): number {
-  const tag = reader.varint();
+  const tag = reader.uint32();
   if (tag !== operationTag) reader.fail(`field tag ${tag} is unknown in a list of operations`);
   return reader.delimitedEnd();
 }
 
-function readHead(message: Uint8Array, start: number, from: number, end: number): OperationHead {
-  const reader = new WireReader(message, from, end);
-  let first: Dot | undefined;
+function readHead(reader: WireReader): OperationHead {
+  const { bytes, end: messageEnd, position: start } = reader;
+  const end = skipTag(reader);
+  reader.end = end;
+  let dotAt = 0; // none: no field begins at byte 0
   let count = 0;
   let dependencies: readonly Dot[] | undefined;
   let hasBody = false;
-  while (!reader.isAtEnd) {
-    const tag = reader.varint();
-    if (tag === dotTag && first === undefined) {
-      first = readDots(reader, 1)[0];
+  while (reader.position < end) {
+    const tag = reader.uint32();
+    if (tag === dotTag && dotAt === 0) {
+      const dotEnd = reader.delimitedEnd();
+      dotAt = reader.position;
+      if (dotEnd - dotAt !== DOT_BYTES) reader.fail(`a dot of ${dotEnd - dotAt} bytes`);
+      reader.position = dotEnd;
     } else if (tag === countTag && count === 0) {
-      count = reader.varint();
+      count = reader.uint32();
     } else if (tag === dependenciesTag && dependencies === undefined) {
-      dependencies = readDots(reader, kernelLimits.versionVectorEntriesMax.value);
+      dependencies = readDots(reader);
     } else if (tag === bodyTag && !hasBody) {
       hasBody = true;
       reader.position = reader.delimitedEnd();
@@ -72,8 +69,9 @@ function readHead(message: Uint8Array, start: number, from: number, end: number)
       reader.fail(`field tag ${tag} is unknown in an operation, or comes twice`);
     }
   }
-  if (first === undefined) return reader.fail('an operation has no dot');
-  const { actor, counter: base } = first;
+  if (dotAt === 0) reader.fail('an operation has no dot');
+  const actor = actorAt(reader, dotAt);
+  const base = counterAt(reader, dotAt);
   if (count === 0) reader.fail('an operation takes no counter');
   if (base > Number.MAX_SAFE_INTEGER - (count - 1)) {
     reader.fail(`${count} counters from ${base} on go beyond 2^53 - 1`);
@@ -81,30 +79,53 @@ function readHead(message: Uint8Array, start: number, from: number, end: number)
   if (dependencies?.some((cause) => cause.actor === actor)) {
     reader.fail('an operation depends on its own actor');
   }
-  const encoded = message.subarray(start, end);
-  return { actor, base, last: base + count - 1, dependencies: dependencies ?? none, encoded };
+  reader.end = messageEnd;
+  return {
+    actor,
+    base,
+    count,
+    last: base + count - 1,
+    dependencies: dependencies ?? none,
+    bytes, // a view for each operation would cost as much as reading it
+    start,
+    end,
+  };
 }
 
-/** A field of dots, sorted and of different actors. Not by `VersionVector`, which would take twice the time. */
-function readDots(reader: WireReader, entriesMax: number): readonly Dot[] {
+/** A copy of the operation as it was received. */
+export function encodedOperation({ bytes, start, end }: DeliveredOperation): Uint8Array {
+  return bytes.slice(start, end);
+}
+
+/** The dots of a field, sorted and of different actors. Without `VersionVector`, which would take twice as long. */
+function readDots(reader: WireReader): readonly Dot[] {
   const end = reader.delimitedEnd();
   const length = end - reader.position;
+  const entriesMax = kernelLimits.versionVectorEntriesMax.value;
   if (length % DOT_BYTES !== 0) reader.fail(`${length} bytes are not a multiple of ${DOT_BYTES}`);
   if (length > entriesMax * DOT_BYTES) reader.fail(`more than ${entriesMax} dots`);
   const dots: Dot[] = [];
   let previous = -1;
   for (; reader.position < end; reader.position += DOT_BYTES) {
-    const word = wordAt(reader.bytes, reader.position);
-    const high = wordAt(reader.bytes, reader.position + 4);
-    const counter = high * wordEnd + wordAt(reader.bytes, reader.position + 8);
-    if (word <= previous) reader.fail('actors are repeated or out of order');
-    if (counter < 1 || counter > Number.MAX_SAFE_INTEGER) {
-      reader.fail(`counter ${counter} is not from 1 to 2^53 - 1`);
-    }
-    previous = word;
-    dots.push({ actor: actorId(word >>> 16, word & 0xffff), counter });
+    const actor = actorAt(reader, reader.position);
+    if (actor <= previous) reader.fail('actors are repeated or out of order');
+    previous = actor;
+    dots.push({ actor, counter: counterAt(reader, reader.position) });
   }
   return dots;
+}
+
+function actorAt({ bytes }: WireReader, at: number): ActorId {
+  const word = wordAt(bytes, at);
+  return actorId(word >>> 16, word & 0xffff);
+}
+
+function counterAt(reader: WireReader, at: number): number {
+  const counter = wordAt(reader.bytes, at + 4) * wordEnd + wordAt(reader.bytes, at + 8);
+  if (counter < 1 || counter > Number.MAX_SAFE_INTEGER) {
+    reader.fail(`counter ${counter} is not from 1 to 2^53 - 1`);
+  }
+  return counter;
 }
 
 function wordAt(bytes: Uint8Array, at: number): number {

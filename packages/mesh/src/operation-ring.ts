@@ -1,15 +1,16 @@
-// The recent operations of this node, encoded once, for all peers. A peer is only a position in it.
+// The recent operations of this node, encoded once, for all peers. A peer is just a position in it.
 //
-// What every peer has applied leaves it, and what no longer fits: then the oldest go first, and a peer that still
-// needed them has to pull. Chunks are as they were published, but no larger than a frame should be.
+// Operations leave it when every peer has applied them, or, oldest first, when they no longer fit; a peer that
+// still needed them has to pull. Chunks are as they were published, but no larger than a frame should be.
 //
-// M10  The ring holds a run of counters without a gap, up to the last one published, within both limits.
+// M10  The ring holds a contiguous run of counters, up to the last one published, within both limits.
 import { assert } from '@syncline/kernel';
 import { meshLimits } from './limits.js';
 import { countOperations, readOperationHeads } from './operation-head.js';
 
 export interface OperationRingOptions {
-  readonly operationsMax: number;
+  /** A batch is what was published at once, or a frame's worth of it. */
+  readonly batchesMax: number;
   readonly bytesMax: number;
 }
 
@@ -82,11 +83,12 @@ export class OperationRing {
       this.#appendInParts(encoded, nowMs);
       assert(this.#last === last, `M10: the operations end at ${this.#last}, not at ${last}`);
     }
-    const { operationsMax, bytesMax } = this.#options;
-    while (this.bytes > bytesMax || this.operations > operationsMax) this.#dropFirst();
+    const { batchesMax, bytesMax } = this.#options;
+    while (this.bytes > bytesMax || this.#chunks.length - this.#head > batchesMax)
+      this.#dropFirst();
   }
 
-  /** Drops what lies at or before this counter. */
+  /** Drops operations up to this counter. */
   free(counter: number): void {
     for (let first = this.#at(this.#head); first !== undefined && first.last <= counter; ) {
       this.#dropFirst();
@@ -127,7 +129,7 @@ export class OperationRing {
     return next === undefined ? 0 : this.#endOperations - next.endOperations + next.operations;
   }
 
-  /** When the operation with this counter was published, or the oldest one after it; undefined if there is none. */
+  /** When the operation with this counter, or the oldest one after it, was published; undefined if there is none. */
   publishedMs(counter: number): number | undefined {
     return this.#at(this.#indexOf(counter))?.publishedMs;
   }
@@ -138,7 +140,7 @@ export class OperationRing {
     let operations = 0;
     let [base, last] = [0, this.#last];
     for (const head of readOperationHeads(encoded)) {
-      if (operations > 0 && end - from + head.encoded.length > frameBytesMax) {
+      if (operations > 0 && head.end - from > frameBytesMax) {
         this.#append(encoded.subarray(from, end), base, last, operations, nowMs);
         from = end;
         operations = 0;
@@ -146,7 +148,7 @@ export class OperationRing {
       if (operations === 0) base = head.base;
       assert(head.base === last + 1, `M10: ${head.base} follows ${last}`);
       last = head.last;
-      end += head.encoded.length;
+      end = head.end;
       operations += 1;
     }
     this.#append(encoded.subarray(from, end), base, last, operations, nowMs);

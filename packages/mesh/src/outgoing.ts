@@ -1,6 +1,6 @@
 // The sending side of a channel: a ring of recent operations that all peers share, and a cursor per peer.
 //
-// A connection is given as much as it takes; the rest waits in the ring, so a slow peer costs no memory of its own.
+// A connection gets as much as it accepts; the rest waits in the ring, so a slow peer costs no extra memory.
 //
 // M14  The ring frees only what every configured peer has applied, connected or not, or what its limits push out.
 import type { Clock, Metrics, Random, Timer } from '@syncline/kernel';
@@ -12,6 +12,9 @@ import type { meshMetrics } from './metrics-list.js';
 import { OperationRing } from './operation-ring.js';
 import { type PushAction, PushCursor, type PushCursorOptions } from './push-cursor.js';
 
+/** The most a connection accepts before closing: above its limit it would be cut. */
+const LAST_PUSH_BYTES = meshLimits.connectionUnsentBytesMax.value - meshLimits.frameBytesMax.value;
+
 export interface OutgoingDeps {
   readonly clock: Clock;
   readonly random: Random;
@@ -21,7 +24,7 @@ export interface OutgoingDeps {
 export interface OutgoingOptions extends PushCursorOptions {
   /** Node ids. */
   readonly peers: readonly number[];
-  readonly ringOperationsMax: number;
+  readonly ringBatchesMax: number;
   readonly ringBytesMax: number;
 }
 
@@ -31,6 +34,10 @@ interface Receiver {
   link: ChannelLink | undefined;
   isAwaitingDrain: boolean;
   retries: number;
+  /** Its version is known. */
+  isKnown: boolean;
+  /** When the oldest operation was published that it has not applied; undefined: it has them all. */
+  lagSinceMs: number | undefined;
   timer: Timer | undefined;
   timerDueMs: number;
 }
@@ -39,6 +46,7 @@ export interface ReceiverStatus {
   /** How long it has been behind; undefined unless it is. */
   readonly behindMs: number | undefined;
   readonly lagOperations: number;
+  readonly evictedOperations: number;
   readonly lagMs: number;
   readonly unackedOperations: number;
   readonly retries: number;
@@ -51,15 +59,17 @@ export class Outgoing {
   readonly #waiters = new AppliedWaiters((counter) => this.appliedCount(counter));
 
   constructor(deps: OutgoingDeps, options: OutgoingOptions) {
-    const { ringOperationsMax, ringBytesMax } = options;
+    const { ringBatchesMax, ringBytesMax } = options;
     this.#deps = deps;
-    this.#ring = new OperationRing({ operationsMax: ringOperationsMax, bytesMax: ringBytesMax });
+    this.#ring = new OperationRing({ batchesMax: ringBatchesMax, bytesMax: ringBytesMax });
     this.#receivers = options.peers.map((nodeId) => ({
       nodeId,
       cursor: new PushCursor({ ring: this.#ring, random: deps.random }, options),
       link: undefined,
       isAwaitingDrain: false,
       retries: 0,
+      isKnown: false,
+      lagSinceMs: undefined,
       timer: undefined,
       timerDueMs: 0,
     }));
@@ -69,23 +79,28 @@ export class Outgoing {
     return this.#ring.bytes;
   }
 
-  /** What was published before `open` is of the same actor. `last`: its counter so far. */
+  /** Operations published before `open` belong to the same actor. `last`: its counter so far. */
   open(last: number): void {
     if (this.#ring.last === 0) this.#ring.reset(last);
   }
 
-  /** For another actor, whose counter so far is `last`. No peer is connected. */
+  /** Switches to another actor, whose counter so far is `last`. No peer is connected. */
   reset(last: number): void {
     this.#ring.reset(last);
-    for (const { cursor } of this.#receivers) cursor.reset();
+    for (const receiver of this.#receivers) {
+      receiver.cursor.reset();
+      receiver.lagSinceMs = undefined;
+    }
   }
 
-  /** The peer's version has this counter of ours. Nothing is sent before `pump`. */
+  /** The peer has our operations up to this counter. Nothing is sent before `pump`. */
   up(link: ChannelLink, counter: number): void {
     const receiver = this.#receiver(link.nodeId);
     if (receiver === undefined) return;
     receiver.link = link;
     receiver.cursor.up(counter);
+    receiver.isKnown = true;
+    this.#noteLag(receiver);
     this.#freeRing();
     this.#waiters.advanced(receiver.cursor.applied);
   }
@@ -101,9 +116,13 @@ export class Outgoing {
   }
 
   publish(encoded: Uint8Array, base: number, last: number): void {
-    this.#ring.push(encoded, base, last, this.#deps.clock.monotonicMs());
+    const nowMs = this.#deps.clock.monotonicMs();
+    this.#ring.push(encoded, base, last, nowMs);
     this.#freeRing();
-    for (const receiver of this.#receivers) this.#pump(receiver);
+    for (const receiver of this.#receivers) {
+      receiver.lagSinceMs ??= nowMs;
+      this.#pump(receiver);
+    }
   }
 
   pump(nodeId: number): void {
@@ -111,9 +130,9 @@ export class Outgoing {
     if (receiver !== undefined) this.#pump(receiver);
   }
 
-  /** Hands all that is not sent yet to the connections, whatever they have unsent. */
+  /** Passes everything unsent to the connections, which are about to close. */
   flush(): void {
-    for (const receiver of this.#receivers) this.#pump(receiver, Number.POSITIVE_INFINITY);
+    for (const receiver of this.#receivers) this.#pump(receiver, true);
   }
 
   onAck(nodeId: number, received: number, applied: number): void {
@@ -130,6 +149,7 @@ export class Outgoing {
         const labels = { peer: String(nodeId) };
         metrics.observe('syncline_mesh_lag_seconds', (nowMs - publishedMs) / 1_000, labels);
       }
+      this.#noteLag(receiver);
       this.#freeRing();
       this.#waiters.advanced(cursor.applied);
     }
@@ -159,12 +179,13 @@ export class Outgoing {
     const { applied, received, sent, mode, behindSinceMs } = receiver.cursor;
     const nowMs = this.#deps.clock.monotonicMs();
     const ring = this.#ring;
-    const oldestMs = ring.publishedMs(applied + 1);
+    const evictedOperations = receiver.isKnown ? Math.max(0, ring.first - 1 - applied) : 0;
     const unacked = ring.operationsAfter(received) - ring.operationsAfter(Math.max(sent, received));
     return {
       behindMs: behindSinceMs === undefined ? undefined : nowMs - behindSinceMs,
-      lagOperations: ring.operationsAfter(applied),
-      lagMs: oldestMs === undefined ? 0 : nowMs - oldestMs,
+      lagOperations: evictedOperations + ring.operationsAfter(applied),
+      evictedOperations,
+      lagMs: receiver.lagSinceMs === undefined ? 0 : nowMs - receiver.lagSinceMs,
       unackedOperations: mode === 'down' ? 0 : unacked,
       retries: receiver.retries,
     };
@@ -179,24 +200,34 @@ export class Outgoing {
     return this.#receivers.find((receiver) => receiver.nodeId === nodeId);
   }
 
+  /** For operations that have left the ring, keeps the known time. */
+  #noteLag(receiver: Receiver): void {
+    const { applied } = receiver.cursor;
+    const ring = this.#ring;
+    if (applied >= ring.last) receiver.lagSinceMs = undefined;
+    else if (ring.has(applied + 1)) receiver.lagSinceMs = ring.publishedMs(applied + 1);
+    else receiver.lagSinceMs ??= this.#deps.clock.monotonicMs();
+  }
+
   #freeRing(): void {
     let applied = Number.POSITIVE_INFINITY;
     for (const { cursor } of this.#receivers) applied = Math.min(applied, cursor.applied);
     this.#ring.free(applied);
   }
 
-  #pump(receiver: Receiver, windowBytes: number = meshLimits.pushWindowBytes.value): void {
+  #pump(receiver: Receiver, isLast = false): void {
     const { link, cursor } = receiver;
     if (link === undefined) return;
     const nowMs = this.#deps.clock.monotonicMs();
+    const windowBytes = isLast ? LAST_PUSH_BYTES : meshLimits.pushWindowBytes.value;
     while (link.unsentBytes < windowBytes) {
-      const action = cursor.next(nowMs, link.unsentBytes);
+      const action = cursor.next(nowMs, isLast);
       if (action === undefined) break;
       this.#perform(receiver, link, action);
       if (receiver.link !== link) return; // the connection ended meanwhile
     }
     if (link.unsentBytes >= windowBytes) {
-      cursor.assess(nowMs, link.unsentBytes);
+      cursor.assess(nowMs);
       void this.#pumpWhenDrained(receiver, link);
     }
     this.#planTimer(receiver);
@@ -227,7 +258,7 @@ export class Outgoing {
     link.sendOperations(action.slice.chunks);
   }
 
-  /** The time that is due mostly moves on; the timer then finds that it came too early, and is set again. */
+  /** The due time usually moves forward; a timer that fires too early is set again. */
   #planTimer(receiver: Receiver): void {
     const { clock } = this.#deps;
     const { dueMs } = receiver.cursor;

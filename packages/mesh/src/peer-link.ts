@@ -1,12 +1,13 @@
 // One connection to a peer, dialled or accepted: handshake, frames, heartbeats, and its end.
 //
-//   handshake -> greeting (both proved who they are; our first heartbeat is out) -> up (theirs is here) -> ended
+//   handshake -> greeting (both authenticated; our first heartbeat is sent) -> up (theirs has arrived) -> ended
 //
 // The first heartbeats name the channels. Channel k of a connection is the k-th of the sorted names that both
 // sides have.
 //
-// M5  Before the handshake is done nothing is read but its frames, each at most 4 KiB, within a time limit.
+// M5  Before the handshake is done only its frames are read, each at most 4 KiB, within a time limit.
 // M7  A connection on which nothing arrives for `connectionTimeoutMs` ends.
+// M27 After `receiveTurnBytes` of frames other work runs, and the rest waits unread.
 // M8  A peer that breaks the protocol is disconnected, and a connection never has more than its limit unsent.
 import {
   assert,
@@ -27,6 +28,7 @@ import {
   type FrameKind,
   type HeartbeatFrame,
   LENGTH_BYTES,
+  peerFault,
 } from './frame-codec.js';
 import { compressFrame, uncompressFrame } from './frame-compression.js';
 import { FrameCounts } from './frame-counts.js';
@@ -41,7 +43,6 @@ import {
 import { meshLimits } from './limits.js';
 import type { SnappyCodec } from './mesh.js';
 import type { meshMetrics } from './metrics-list.js';
-import { peerFault } from './wire.js';
 
 export interface PeerLinkDeps {
   readonly clock: Clock;
@@ -51,7 +52,7 @@ export interface PeerLinkDeps {
   readonly identity: HandshakeIdentity;
   /** Sorted by name. */
   readonly channels: ReadonlyMap<string, Channel>;
-  /** The peer has proved who it is. A code closes the connection at once. */
+  /** The peer is authenticated. A code closes the connection immediately. */
   onAuthenticated(link: PeerLink): CloseCode | undefined;
   /** The peer's versions are known; its channels are connected right after this call. */
   onUp(link: PeerLink): void;
@@ -68,8 +69,10 @@ export interface PeerLinkOptions {
 
 export interface LinkEnd {
   readonly why: string;
-  /** Whether we refused the peer, before it had proved who it is. */
-  readonly refusal: CloseCode | undefined;
+  /** Whether we refused the peer before it was authenticated. */
+  readonly refusal?: CloseCode;
+  /** The peer closed it because another connection is in use. */
+  readonly isDuplicate?: boolean;
 }
 
 type LinkState = 'handshake' | 'greeting' | 'up' | 'ended';
@@ -93,6 +96,8 @@ export class PeerLink {
   #lastSentMs: number;
   #sequence = 0;
   #timer: Timer | undefined;
+  /** Bytes of frames received since other work last ran. */
+  #turnBytes = 0;
 
   constructor(deps: PeerLinkDeps, options: PeerLinkOptions, connection: Connection) {
     this.connection = connection;
@@ -119,13 +124,13 @@ export class PeerLink {
     return this.#state === 'ended';
   }
 
-  /** The peer, once it has proved who it is. */
+  /** The peer, once authenticated. */
   get peer(): AuthenticatedPeer {
     assert(this.#peer !== undefined, 'M3: the peer is authenticated');
     return this.#peer;
   }
 
-  /** Undefined before it has proved who it is. */
+  /** Undefined before it is authenticated. */
   get peerNodeId(): number | undefined {
     return this.#peer?.nodeId;
   }
@@ -141,36 +146,56 @@ export class PeerLink {
     for (const frame of this.#handshake.start()) this.#send(frame);
     this.connection.readBy({
       take: (chunk) => this.#take(chunk),
-      end: () => this.#end('the peer closed the connection', undefined),
+      end: () => {
+        void this.#receiveAll('last');
+        this.#end({ why: 'the peer closed the connection' });
+      },
     });
   }
 
-  /** Says why, and ends the connection; what is unsent still goes out. */
+  /** Ends the connection with a reason; unsent bytes are still sent. */
   close(code: CloseCode, why: string): void {
     if (this.#state === 'ended') return;
     const isKnown = this.#state !== 'handshake';
     const text = isKnown ? why.slice(0, meshLimits.closeTextBytesMax.value / 4) : '';
     this.#send({ channel: 0, kind: 'close', code, text });
-    this.#end(why, isKnown ? undefined : code);
+    this.#end(isKnown ? { why } : { why, refusal: code });
   }
 
-  #take(chunk: Uint8Array): undefined {
-    if (this.#state === 'ended') return;
+  #take(chunk: Uint8Array): Promise<void> | undefined {
+    if (this.#state === 'ended') return undefined;
     this.#lastReceivedMs = this.#deps.clock.monotonicMs();
     this.#splitter.push(chunk);
+    return this.#receiveAll();
+  }
+
+  /** A promise if the rest has to wait, so that a peer that sends a lot does not hold up everything else. */
+  #receiveAll(chunk: 'next' | 'last' = 'next'): Promise<void> | undefined {
     try {
-      for (let next = this.#next(); next !== undefined; next = this.#next()) this.#receive(next);
+      for (let next = this.#next(); next !== undefined; next = this.#next()) {
+        this.#receive(next);
+        const isTurnOver = this.#turnBytes >= meshLimits.receiveTurnBytes.value;
+        if (isTurnOver && chunk !== 'last') return this.#receiveRest();
+      }
     } catch (thrown) {
       this.close('protocol', peerFault(thrown));
     }
+    return undefined;
   }
 
-  /** Undefined once the connection has ended, too. */
+  async #receiveRest(): Promise<void> {
+    this.#turnBytes = 0;
+    await new Promise<void>((resolve) => void this.#deps.clock.defer(resolve));
+    await this.#receiveAll();
+  }
+
+  /** Also undefined once the connection has ended. */
   #next(): Frame | undefined {
     if (this.#hasEnded()) return undefined;
     const bytes = this.#splitter.next();
     if (bytes === undefined) return undefined;
     const frame = decodeFrame(bytes);
+    this.#turnBytes += bytes.length;
     this.#counts?.add('in', frame.kind, LENGTH_BYTES + bytes.length);
     if (frame.kind !== 'snappy' || this.#peer?.snappy !== true) return frame;
     const { snappy } = this.#deps;
@@ -190,7 +215,8 @@ export class PeerLink {
         break;
       case 'close': {
         const text = frame.text === '' ? '' : `: ${frame.text}`;
-        this.#end(`the peer closed the connection (${frame.code}${text})`, undefined);
+        const why = `the peer closed the connection (${frame.code}${text})`;
+        this.#end({ why, isDuplicate: frame.code === 'duplicate' });
         break;
       }
       case 'heartbeat':
@@ -213,7 +239,7 @@ export class PeerLink {
         this.close(step.close, step.why);
         break;
       case 'closed':
-        this.#end(`the peer refused the connection (${step.code})`, undefined);
+        this.#end({ why: `the peer refused the connection (${step.code})` });
         break;
       default:
         this.#authenticate(step.peer, step.send);
@@ -309,7 +335,7 @@ export class PeerLink {
   #onTimer(): void {
     const { heartbeatIntervalMs, connectionTimeoutMs } = this.#options;
     if (this.silentMs >= connectionTimeoutMs) {
-      this.#end(`nothing was received for ${connectionTimeoutMs} ms`, undefined);
+      this.#end({ why: `nothing was received for ${connectionTimeoutMs} ms` });
       this.connection.destroy();
       return;
     }
@@ -332,11 +358,11 @@ export class PeerLink {
     this.#lastSentMs = this.#deps.clock.monotonicMs();
     this.connection.write(bytes);
     if (this.connection.unsentBytes <= meshLimits.connectionUnsentBytesMax.value) return;
-    this.#end('the peer does not read what it is sent', undefined);
+    this.#end({ why: 'the peer does not read what it is sent' });
     this.connection.destroy();
   }
 
-  #end(why: string, refusal: CloseCode | undefined): void {
+  #end(end: LinkEnd): void {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
     this.#timer?.cancel();
@@ -344,17 +370,17 @@ export class PeerLink {
     for (const { channel, link } of this.#channels) channel.down(link);
     this.connection.end();
     this.#cutLater();
-    this.#deps.onEnded(this, { why, refusal });
+    this.#deps.onEnded(this, end);
   }
 
-  /** The last bytes get some time to leave. */
+  /** Allows some time to send the last bytes. */
   #cutLater(): void {
     const cut = () => this.connection.destroy();
     const timer = this.#deps.clock.setTimer(meshLimits.closeMs.value, cut, { unref: true });
     void this.connection.closed.then(() => timer.cancel());
   }
 
-  /** A call may have ended the connection; the compiler would not expect it. */
+  /** A call may have ended the connection, which the compiler cannot know. */
   #hasEnded(): boolean {
     return this.isEnded;
   }

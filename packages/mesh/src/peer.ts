@@ -1,11 +1,12 @@
-// One configured peer: dials it while there is no connection, and decides which one stays if there are two.
+// One configured peer: dials it while there is no connection, and decides which one to keep if there are two.
 //
-// Both sides dial, the one with the higher node id a little later. Two connections of the same two processes: the one
-// dialled by the lower id stays, so that both sides choose the same one. Another process with the peer's node id
-// is only let in when the old one has been silent for a while.
+// Both sides dial, the one with the higher node id a little later. Of two connections between the same two
+// processes the one dialled by the lower id is kept, so that both sides choose the same one. The peer may close
+// the other one before ours has finished its handshake: meanwhile it counts as connected. Another process with
+// the peer's node id is only accepted when the old one has been silent for a while.
 //
 // M30  A peer has at most one connection in use, and both sides agree on which.
-// M31  While there is none it is dialled again and again, with growing waits and full jitter.
+// M31  While there is none it is dialled repeatedly, with growing delays and full jitter.
 import {
   backoffMs,
   type Clock,
@@ -31,7 +32,7 @@ export interface PeerDeps {
   readonly metrics: Metrics<keyof typeof meshMetrics>;
   /** Runs the handshake on a connection that was dialled. */
   startLink(connection: Awaited<ReturnType<Network['connect']>>, dialledNodeId: number): PeerLink;
-  /** The first attempt has an outcome. */
+  /** The first attempt has succeeded or failed. */
   onContact(): void;
 }
 
@@ -61,6 +62,8 @@ export class Peer {
   #sinceMs: number;
   #lastError: string | undefined;
   #wasUp = false;
+  /** The connection in use, or the next one, replaces one that the other side dialled, so it is not a reconnect. */
+  #isTwin = false;
   #reconnects = 0;
   #hasContact = false;
   /** Whether it is to be dialled at all. */
@@ -119,11 +122,12 @@ export class Peer {
     this.#link?.close(code, why);
   }
 
-  /** A connection has proved to be of this peer. A code refuses it. */
+  /** A connection is authenticated as this peer. A code refuses it. */
   admit(link: PeerLink): CloseCode | undefined {
     const old = this.#link;
     const refusal = old === undefined ? undefined : this.#choose(old, link);
     if (refusal !== undefined) return refusal;
+    if (old !== undefined) this.#isTwin = old.isUp && this.#areTwins(old, link);
     this.#link = link;
     old?.close('duplicate', 'replaced by another connection');
     this.#stopDialling();
@@ -132,24 +136,51 @@ export class Peer {
 
   up(link: PeerLink): void {
     if (this.#link !== link) return;
-    if (this.#wasUp) {
+    const { logger, metrics, clock } = this.#deps;
+    const fields = { peer: this.nodeId, dialled: link.isDialled };
+    if (this.#isTwin) logger.debug('peer connection replaced', fields);
+    else logger.info('peer connected', fields);
+    if (this.#wasUp && !this.#isTwin) {
       this.#reconnects += 1;
-      this.#deps.metrics.add('syncline_mesh_reconnects_total');
+      metrics.add('syncline_mesh_reconnects_total');
     }
     this.#wasUp = true;
-    this.#upMs = this.#deps.clock.monotonicMs();
+    this.#upMs = clock.monotonicMs();
     this.#setState('connected');
-    this.#deps.logger.info('peer connected', { peer: this.nodeId, dialled: link.isDialled });
     this.#contacted();
   }
 
   /** A connection of this peer, or one that was dialled to it, has ended. */
-  ended(link: PeerLink, { why }: LinkEnd): void {
+  ended(link: PeerLink, { why, isDuplicate = false }: LinkEnd): void {
     const isCurrent = this.#link === link;
     if (!isCurrent && (this.#link !== undefined || !link.isDialled)) return;
-    const { clock, logger } = this.#deps;
+    const { clock } = this.#deps;
     if (isCurrent) this.#lastReceivedMs = clock.monotonicMs() - link.silentMs;
     this.#link = undefined;
+    if (isCurrent && isDuplicate && this.#state === 'connected') {
+      this.#awaitTwin(why);
+      return;
+    }
+    this.#lose(why);
+  }
+
+  #choose(old: PeerLink, link: PeerLink): CloseCode | undefined {
+    const { nodeId, ownNodeId, heartbeatIntervalMs } = this.#options;
+    if (old.silentMs >= 2 * heartbeatIntervalMs) return undefined;
+    if (Buffer.compare(old.peer.bootId, link.peer.bootId) !== 0) return 'node-id-in-use';
+    if (!this.#areTwins(old, link)) return undefined; // the dialler has abandoned the old one
+    return link.isDialled === ownNodeId < nodeId ? undefined : 'duplicate';
+  }
+
+  /** Both sides have dialled: replacing one by the other is not a reconnect. */
+  #areTwins(old: PeerLink, link: PeerLink): boolean {
+    const isSilent = old.silentMs >= 2 * this.#options.heartbeatIntervalMs;
+    return !isSilent && old.isDialled !== link.isDialled;
+  }
+
+  #lose(why: string): void {
+    const { clock, logger } = this.#deps;
+    this.#isTwin = false;
     if (this.#state === 'connected') {
       logger.info('peer disconnected', { peer: this.nodeId, reason: why });
       const livedMs = clock.monotonicMs() - this.#upMs;
@@ -159,12 +190,12 @@ export class Peer {
     this.#failed(why);
   }
 
-  #choose(old: PeerLink, link: PeerLink): CloseCode | undefined {
-    const { nodeId, ownNodeId, heartbeatIntervalMs } = this.#options;
-    if (old.silentMs >= 2 * heartbeatIntervalMs) return undefined;
-    if (Buffer.compare(old.peer.bootId, link.peer.bootId) !== 0) return 'node-id-in-use';
-    if (old.isDialled === link.isDialled) return undefined; // the dialler has given up the old one
-    return link.isDialled === ownNodeId < nodeId ? undefined : 'duplicate';
+  /** Both sides have dialled, and the peer has chosen the other connection, which is about to come up here. */
+  #awaitTwin(why: string): void {
+    this.#isTwin = true;
+    this.#redial?.cancel();
+    const delayMs = 2 * this.#options.heartbeatIntervalMs;
+    this.#redial = this.#deps.clock.setTimer(delayMs, () => this.#lose(why), { unref: true });
   }
 
   #retryLater(): void {
@@ -182,7 +213,7 @@ export class Peer {
     if (!this.#isOpen || this.#link !== undefined || this.#dialling !== undefined) return;
     const dialling = new AbortController();
     this.#dialling = dialling;
-    this.#setState('connecting');
+    if (!this.#hasContact) this.#setState('connecting'); // later it stays down until it is connected
     const { host, port, nodeId } = this.#options;
     try {
       const { signal } = dialling;
@@ -198,10 +229,10 @@ export class Peer {
     }
   }
 
-  /** There is no connection, or none any more. */
+  /** There is no connection now. */
   #failed(why: string): void {
     const { nodeId, address } = this;
-    // Repeats say nothing new.
+    // Repeated failures are not logged.
     if (why !== this.#lastError) {
       this.#deps.logger.warn('cannot connect to peer', { peer: nodeId, address, reason: why });
     }

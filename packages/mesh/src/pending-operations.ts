@@ -1,10 +1,10 @@
-// Holds operations that arrived before something they depend on, or while the channel takes none, until they can be
-// delivered.
+// Holds operations that arrived before something they depend on, or while the channel accepts none, until they
+// can be delivered.
 //
 // Peers push over separate connections, so an operation can overtake its cause. Delivered early, a remove would miss
 // an add that its writer had seen. Operations of one actor are delivered in the order of their counters, so only
-// the lowest held one of each actor can be ready. Each of those knows one counter that it waits for: nothing is looked
-// at before that counter has moved.
+// the lowest held one of each actor can be ready. Each of those records one counter that it waits for, and is
+// not checked again before that counter has changed.
 //
 // Applied counters are asked for at every look and never kept: a channel can undo what it took.
 //
@@ -12,7 +12,7 @@
 // M21  Per actor the held ranges rise and do not overlap: nothing is held twice.
 // M22  At most `operationsMax` operations and `bytesMax` bytes are held, and the counts are exact.
 import { type ActorId, assert, type Dot } from '@syncline/kernel';
-import type { OperationHead } from './operation-head.js';
+import { encodedOperation, type OperationHead } from './operation-head.js';
 
 export interface PendingOptions {
   readonly operationsMax: number;
@@ -25,7 +25,7 @@ export type AppliedCounter = (actor: ActorId) => number;
 export type Readiness =
   | 'ready'
   | 'duplicate'
-  /** Its range has been applied in part, which no honest actor makes. */
+  /** Its range has been applied in part, which no honest actor causes. */
   | 'overlapping'
   | 'early';
 
@@ -34,9 +34,9 @@ interface Queue {
   /** Lowest counters first. Those before `head` are gone; they are cut off in bulk. */
   operations: (OperationHead | undefined)[];
   head: number;
-  /** End of the run without a gap that starts with the lowest. */
+  /** End of the contiguous run that starts with the lowest. */
   runLast: number;
-  /** The lowest cannot be ready before this counter of that actor is applied. Undefined: look at it. */
+  /** The lowest cannot be ready before this counter of that actor is applied. Undefined: check it. */
   waitsFor: Dot | undefined;
 }
 
@@ -77,8 +77,8 @@ export class PendingOperations {
   }
 
   /**
-   * Holds a copy of the operation, which must not be applied. 'full' leaves everything as it was. 'overlapping':
-   * its range meets part of one that is held.
+   * Holds a copy of the operation, which must not be applied. 'full' changes nothing. 'overlapping': its range
+   * overlaps one that is held.
    */
   hold(operation: OperationHead): 'held' | 'duplicate' | 'full' | 'overlapping' {
     const queue = this.#queues.get(operation.actor) ?? newQueue(operation.actor);
@@ -91,13 +91,13 @@ export class PendingOperations {
     }
     if (after !== undefined && after.base <= operation.last) return 'overlapping';
     const { operationsMax, bytesMax } = this.#options;
-    const bytes = this.#bytesCount + operation.encoded.length;
+    const bytes = this.#bytesCount + operation.end - operation.start;
     if (this.#operationsCount >= operationsMax || bytes > bytesMax) return 'full';
     this.#insert(queue, at, operation);
     return 'held';
   }
 
-  /** Up to which counter everything is at most `counter`, or held without a gap behind it. */
+  /** The end of the contiguous run of held operations that follows `counter`, or `counter` itself. */
   heldThrough(actor: ActorId, counter: number): number {
     const queue = this.#queues.get(actor);
     const lowest = queue === undefined ? undefined : lowestOf(queue);
@@ -117,7 +117,7 @@ export class PendingOperations {
           queue.waitsFor = missingCause(lowest, applied);
           break;
         }
-        this.drop(queue.actor); // a repair has brought it meanwhile
+        this.drop(queue.actor); // a repair has delivered it in the meantime
       }
     }
     return undefined;
@@ -132,7 +132,7 @@ export class PendingOperations {
     queue.head += 1;
     queue.waitsFor = undefined;
     this.#operationsCount -= 1;
-    this.#bytesCount -= lowest.encoded.length;
+    this.#bytesCount -= lowest.end;
     assert(this.#operationsCount >= 0 && this.#bytesCount >= 0, 'M22: counts are never negative');
     const next = lowestOf(queue);
     if (next === undefined) this.#queues.delete(actor);
@@ -149,12 +149,13 @@ export class PendingOperations {
   }
 
   #insert(queue: Queue, at: number, operation: OperationHead): void {
-    // A view would keep the whole frame in memory that it came in.
-    const held = { ...operation, encoded: operation.encoded.slice() };
+    // A view would keep its whole frame in memory.
+    const bytes = encodedOperation(operation);
+    const held = { ...operation, bytes, start: 0, end: bytes.length };
     queue.operations.splice(at, 0, held);
     this.#queues.set(queue.actor, queue);
     this.#operationsCount += 1;
-    this.#bytesCount += held.encoded.length;
+    this.#bytesCount += bytes.length;
     assert(this.#operationsCount <= this.#options.operationsMax, 'M22: never above the limit');
     if (at === queue.head) {
       queue.waitsFor = undefined;

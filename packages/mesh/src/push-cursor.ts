@@ -1,18 +1,20 @@
-// Where one peer stands in the ring of a channel, and what it is to be sent next. No I/O: the caller sends what
-// `next` and `onTimer` give, and calls back when `dueMs` has come.
+// The position of one peer in the ring of a channel, and what to send it next. No I/O: the caller sends what
+// `next` and `onTimer` return, and calls `onTimer` when `dueMs` is reached.
 //
 //   down ------> live ----------> overflowed   it dropped some: one frame at a time, as retries
 //     ^          ^  | \             |
-//     |          |  |  '----------> behind      what it needs has left the ring, it has too much to catch up
-//     |          +--+---(an Ack)----+           with, or it does not answer: it has to pull
+//     |          |  |  '----------> behind      what it needs has left the ring, or it does not answer: it has to
+//     |          +--+---(an Ack)----+           pull
 //   (any)
 //
-// Nothing of this is stored: after a restart the versions that peers exchange say what is missing.
+// None of this is stored: after a restart the versions that peers exchange show what is missing.
 //
 // M11  Operations go out in the order of their counters, with no gap, and again from the first one that the peer
 //      lacks after a Nack, a timeout or a new connection.
 // M12  After `maxRetries` resends without an answer the peer is told to pull, and gets nothing until it acknowledges.
 // M13  What a peer has `applied` is only what it has committed; the ring keeps everything after it.
+// M15  A peer is sent at most `pushAheadOperations` operations, or `pushAheadBytes`, that it has not applied. Without this
+//      a node that writes faster than a peer applies would fill the peer's buffer, and send most of it again.
 import { assert, backoffMs, type Random } from '@syncline/kernel';
 import type { NackReason } from './frame-codec.js';
 import { meshLimits } from './limits.js';
@@ -27,8 +29,6 @@ export interface PushCursorOptions {
   readonly maxRetries: number;
   readonly retryBackoffMs: number;
   readonly ackTimeoutMs: number;
-  /** What the peer may still have to be sent. */
-  readonly unsentBytesMax: number;
 }
 
 export type PushMode = 'down' | 'live' | 'overflowed' | 'behind';
@@ -38,7 +38,7 @@ export type PushAction =
   /** «Pull from me.» */
   | { readonly kind: 'evicted' };
 
-/** No resend waits longer, however many are configured. */
+/** Upper bound of the delay of a resend. */
 const retryBackoffMsMax = 60_000;
 
 export class PushCursor {
@@ -85,7 +85,7 @@ export class PushCursor {
     return this.#dueMs;
   }
 
-  /** A connection stands. The peer's version has this counter of ours. */
+  /** A connection is up. The peer has our operations up to this counter. */
   up(counter: number): void {
     this.#mode = 'live';
     this.#sent = counter;
@@ -102,7 +102,7 @@ export class PushCursor {
     this.#isPullWanted = false;
   }
 
-  /** For a new epoch: nothing of the new actor is anywhere. */
+  /** For a new epoch: no peer has an operation of the new actor. */
   reset(): void {
     this.down();
     this.#sent = 0;
@@ -110,22 +110,23 @@ export class PushCursor {
     this.#applied = 0;
   }
 
-  /** Notices that what the peer needs next has left the ring, or that it has too much to catch up with. */
-  assess(nowMs: number, unsentBytes: number): void {
+  /** Notices that what the peer needs next has left the ring. */
+  assess(nowMs: number): void {
     if (this.#mode !== 'live' || this.#sent >= this.#deps.ring.last) return;
-    if (!this.#canPushAfter(this.#sent, unsentBytes)) this.#fallBehind(nowMs);
+    if (!this.#deps.ring.has(this.#sent + 1)) this.#fallBehind(nowMs);
   }
 
-  /** The next thing to send now. `unsentBytes` are those of the connection. */
-  next(nowMs: number, unsentBytes: number): PushAction | undefined {
-    this.assess(nowMs, unsentBytes);
-    if (this.#mode === 'live' && this.#sent < this.#deps.ring.last) return this.#push(nowMs);
+  /** What to send now. `isLast`: everything, since nothing is sent later. */
+  next(nowMs: number, isLast = false): PushAction | undefined {
+    this.assess(nowMs);
+    const hasMore = this.#mode === 'live' && this.#sent < this.#deps.ring.last;
+    if (hasMore && (isLast || !this.#isFarAhead())) return this.#push(nowMs);
     if (!this.#isPullWanted) return undefined;
     this.#isPullWanted = false;
     return { kind: 'evicted' };
   }
 
-  /** Whether the peer's state changed: something may be freed, and `next` may have something. */
+  /** Whether the peer's state changed: operations may be freed, and `next` may return something. */
   onAck(received: number, applied: number, nowMs: number): boolean {
     const receivedNow = Math.max(received, applied);
     const isNew = receivedNow > this.#received || applied > this.#applied;
@@ -149,7 +150,7 @@ export class PushCursor {
     this.#sent = Math.min(this.#sent, expected - 1);
     this.#received = Math.min(this.#received, expected - 1);
     this.#mode = reason === 'gap' ? 'live' : 'overflowed';
-    // Not later than planned: Nacks that keep coming must not put it off for ever.
+    // Not later than planned: repeated Nacks must not postpone it forever.
     if (this.#dueMs === Number.POSITIVE_INFINITY) this.#planRetry(nowMs);
   }
 
@@ -159,7 +160,7 @@ export class PushCursor {
     if (this.#mode === 'behind') {
       this.#isPullWanted = true;
       this.#dueMs = nowMs + meshLimits.pullRequestMs.value;
-      return this.next(nowMs, unsentBytes);
+      return this.next(nowMs);
     }
     if (unsentBytes > 0) {
       this.#planRetry(nowMs);
@@ -167,13 +168,22 @@ export class PushCursor {
     }
     if (this.#attempt >= this.#options.maxRetries || !this.#deps.ring.has(this.#received + 1)) {
       this.#fallBehind(nowMs);
-      return this.next(nowMs, unsentBytes);
+      return this.next(nowMs);
     }
     const slice = this.#deps.ring.read(this.#received + 1);
     this.#attempt += 1;
     this.#sent = Math.max(this.#sent, slice.last);
     this.#planRetry(nowMs);
     return { kind: 'operations', slice, isRetry: true };
+  }
+
+  #isFarAhead(): boolean {
+    const { ring } = this.#deps;
+    const { pushAheadOperations, pushAheadBytes } = meshLimits;
+    const isUncounted = this.#sent > this.#applied && ring.first > this.#applied + 1;
+    const operations = ring.operationsAfter(this.#applied) - ring.operationsAfter(this.#sent);
+    const bytes = ring.bytesAfter(this.#applied) - ring.bytesAfter(this.#sent);
+    return isUncounted || operations >= pushAheadOperations.value || bytes >= pushAheadBytes.value;
   }
 
   #push(nowMs: number): PushAction {
@@ -185,24 +195,18 @@ export class PushCursor {
     return { kind: 'operations', slice, isRetry: false };
   }
 
-  /** An answer came: goes on behind what the peer has, if the ring still reaches. */
+  /** The peer answered: continue after what it has, if the ring still holds that. */
   #resumeAfter(counter: number, nowMs: number): void {
     this.#sent = counter;
-    if (counter >= this.#deps.ring.last || this.#canPushAfter(counter, 0)) {
+    if (counter >= this.#deps.ring.last || this.#deps.ring.has(counter + 1)) {
       this.#mode = 'live';
       this.#isPullWanted = false;
     } else if (this.#mode !== 'behind') {
       this.#fallBehind(nowMs);
     } else {
-      // It has pulled, and more was written meanwhile.
+      // It has pulled, and more was written in the meantime.
       this.#dueMs = Math.min(this.#dueMs, nowMs + this.#options.ackTimeoutMs);
     }
-  }
-
-  #canPushAfter(counter: number, unsentBytes: number): boolean {
-    const { ring } = this.#deps;
-    const backlogBytes = unsentBytes + ring.bytesAfter(counter);
-    return ring.has(counter + 1) && backlogBytes <= this.#options.unsentBytesMax;
   }
 
   #fallBehind(nowMs: number): void {

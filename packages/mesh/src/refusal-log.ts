@@ -1,5 +1,5 @@
-// Connections that were refused before the peer had proved who it is: counted, and logged once a minute per address,
-// so that a misconfigured node or a scanner does not fill the log.
+// Connections refused before the peer was authenticated: counted, and logged once a minute per address, so that
+// a misconfigured node or a scanner does not fill the log.
 import type { Address, Clock, Logger, Metrics } from '@syncline/kernel';
 import type { CloseCode } from './frame-codec.js';
 import { meshLimits } from './limits.js';
@@ -12,7 +12,7 @@ export interface RefusalLogDeps {
 }
 
 const authFailures: ReadonlySet<CloseCode> = new Set(['cluster', 'refused']);
-/** They say nothing about the peer. */
+/** Independent of the peer. */
 const unlogged: ReadonlySet<CloseCode> = new Set(['duplicate', 'shutdown']);
 
 export class RefusalLog {

@@ -1,4 +1,4 @@
-// Questions for the committed versions of peers that are not answered yet.
+// Pending requests for the committed versions of peers.
 import { SynclineError, type VersionVector } from '@syncline/kernel';
 import { meshLimits } from './limits.js';
 
@@ -25,7 +25,7 @@ export class VersionQueries {
   ): Promise<readonly VersionVector[]> {
     if (peers.length === 0 || count <= 0 || signal.aborted) return Promise.resolve([]);
     if (this.#queries.size >= meshLimits.waitersMax.value) {
-      const message = 'too many callers wait for the versions of peers';
+      const message = 'too many callers are waiting for the versions of peers';
       return Promise.reject(new SynclineError('overloaded', message));
     }
     this.#lastId = (this.#lastId + 1) % idEnd;
@@ -50,14 +50,14 @@ export class VersionQueries {
     finishIfDone(query);
   }
 
-  /** A peer is gone and answers nothing more. */
+  /** A peer has disconnected and will not answer. */
   down(peer: number): void {
     for (const query of this.#queries.values()) {
       if (query.asked.delete(peer)) finishIfDone(query);
     }
   }
 
-  /** Ends all with the answers that there are. */
+  /** Ends all with the answers received so far. */
   close(): void {
     for (const { finish } of this.#queries.values()) finish();
   }

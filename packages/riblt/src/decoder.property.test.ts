@@ -18,7 +18,7 @@ const pairs = fc
   )
   .map(([all, cuts]) => splitSet(all, cuts));
 
-/** Lengths of blocks, repeated for ever. */
+/** Lengths of blocks, repeated forever. */
 const cuts = fc.array(fc.integer({ min: 1, max: 70 }), { minLength: 1, maxLength: 8 });
 
 /** Runs two encoders against a decoder, over the wire form of the remote blocks. */
@@ -49,6 +49,15 @@ test('R10 exactly the symmetric difference is found, however the streams are cut
   );
 });
 
+test('R10 an item is found whose words and hash are all zero', () => {
+  const [zero, one, two] = [0n, 1n, 2n];
+  for (const all of [[zero], [zero, one], [one, two, zero]])
+    for (const cut of [0, all.length]) {
+      const pair = splitSet(all, [cut, cut]);
+      expectDifference(reconcile({ k0: 0, k1: 0 }, pair, [1]), pair);
+    }
+});
+
 test('R10 the two sides see the same difference from the same number of symbols', () => {
   fc.assert(
     fc.property(pairs, cuts, (pair, lengths) => {
@@ -66,7 +75,7 @@ test('R10 the two sides see the same difference from the same number of symbols'
   );
 });
 
-test('R10 it is done at the very symbol at which the plain algorithm is', () => {
+test('R10 it is done at the same symbol as the plain algorithm', () => {
   fc.assert(
     fc.property(pairs, (pair) => {
       const decoder = reconcile(key, pair, [1]);
@@ -108,7 +117,7 @@ test('R10 a large difference, from one block and from many', () => {
     expectDifference(reconcile(key, pair, lengths), pair);
 });
 
-test('R6 R10 sketches of a fixed size decode, then larger ones go on where they ended', () => {
+test('R6 R10 sketches of a fixed size decode, then larger ones continue where they ended', () => {
   const both = seededSet(0, 500);
   const onlyRemote = seededSet(1, 300);
   const onlyLocal = seededSet(2, 100);
@@ -136,7 +145,7 @@ test('R5 R10 the difference of two sketches decodes against an empty one', () =>
   expectDifference(decoder, { remote: onlyRemote, local: onlyLocal, onlyRemote, onlyLocal });
 });
 
-test('R10 nothing is handed out before the difference is known, and later blocks change nothing', () => {
+test('R10 nothing is returned before the difference is known, and later blocks change nothing', () => {
   const [remote, local] = [encoderOf(key, seededSet(1, 50)), encoderOf(key, [])];
   const decoder = new Decoder(key);
   expect(decoder.push(remote.next(10), local.next(10))).toBe('more');
@@ -157,7 +166,7 @@ test('R10 under different keys nothing is found, not even that sets are equal', 
   ).toBe('more');
 });
 
-test('blocks of different indexes, or of a local set that changed, are a mistake of the caller', () => {
+test('blocks of different indexes, or of a local set that changed, are the fault of the caller', () => {
   const sketch = new Sketch(20, key);
   const decoder = new Decoder(key);
   expect(() => decoder.push(sketch.block(0, 2), sketch.block(0, 1))).toThrow(RangeError);

@@ -34,8 +34,8 @@ export class Decoder {
   readonly #itemsMax: number;
   readonly #symbolsMax: number;
   /**
-   * What is left of the difference: of #symbolsCount symbols, then up to #capacity those that have not arrived.
-   * All items found are taken out of both, so that a block costs the same however short it is.
+   * The remaining difference: #symbolsCount symbols, then up to #capacity those that have not arrived. All
+   * items found are removed from both, so that a block costs the same however short it is.
    */
   #words = new Int32Array(0);
   #symbolsCount = 0;
@@ -158,7 +158,7 @@ export class Decoder {
     }
   }
 
-  /** Makes room for more symbols, and takes the items found so far out of them before they arrive. */
+  /** Makes room for more symbols, and removes the items found so far from them in advance. */
   #extend(symbolsCount: number): void {
     const from = this.#capacity;
     const wanted = Math.max(symbolsCount, from * 2, SYMBOLS_MIN);
@@ -221,6 +221,9 @@ export class Decoder {
       const at = index * SYMBOL_WORDS;
       const c0 = words[at + 3] as number;
       const c1 = words[at + 4] as number;
+      if (index < arrived && (c0 | c1) === 0 && this.#isEmpty(index)) {
+        throw new RibltError('corrupt', `symbol ${index} lacks an item that others have`);
+      }
       const left = (words[at + 5] as number) - count;
       words[at] = (words[at] as number) ^ w0;
       words[at + 1] = (words[at + 1] as number) ^ w1;
@@ -228,12 +231,7 @@ export class Decoder {
       words[at + 3] = c0 ^ h0;
       words[at + 4] = c1 ^ h1;
       words[at + 5] = left;
-      if (index < arrived) {
-        if ((c0 | c1) === 0) {
-          throw new RibltError('corrupt', `symbol ${index} lacks an item that others have`);
-        }
-        if (left === 1 || left === -1) this.#consider(index);
-      }
+      if (index < arrived && (left === 1 || left === -1)) this.#consider(index);
       index = nextIndex(index, s0);
       const before = s0;
       s0 = nextS0(s0, s1);

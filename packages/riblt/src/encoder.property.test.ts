@@ -40,7 +40,7 @@ test('R6 an empty set has empty symbols', () => {
   expect(block.words.every((word) => word === 0)).toBe(true);
 });
 
-test('R9 an encoder takes itemsMax items and not one more', () => {
+test('R9 an encoder accepts itemsMax items and not one more', () => {
   const encoder = new Encoder(key, { itemsMax: 3 });
   for (let item = 0; item < 3; item += 1) encoder.add(0, 0, item);
   const tooMany = () => encoder.add(0, 0, 3);

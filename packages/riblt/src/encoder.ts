@@ -1,6 +1,6 @@
 // The endless stream of symbols of a set: as many as the other side needs, from symbol 0.
 //
-// An encoder keeps its items, so it can go on for ever. Where the number of symbols has a bound and the set is
+// An encoder keeps its items, so it can continue forever. Where the number of symbols has a bound and the set is
 // large, a Sketch needs less memory.
 import { type RibltKey, ribltHash } from './item-hash.js';
 import { ribltLimits } from './limits.js';
@@ -14,7 +14,7 @@ const AHEAD_MIN = 32;
 const AHEAD_SHIFT = 3;
 
 export interface EncoderOptions {
-  /** Items that `add` takes before it throws `limit-exceeded`; 32 bytes of memory each. Default 2^24. */
+  /** Items that `add` accepts before it throws `limit-exceeded`; 32 bytes of memory each. Default 2^24. */
   readonly itemsMax?: number;
 }
 

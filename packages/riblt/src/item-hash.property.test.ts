@@ -27,7 +27,7 @@ test('R1 the published vectors', () => {
   expect(vectors).toHaveLength(4);
 });
 
-test('R1 it is the formula, read word for word', () => {
+test('R1 it equals the formula, transcribed literally', () => {
   fc.assert(
     fc.property(keys, items, (key, item) => {
       const [h0 = 0, h1 = 0] = hashOf(key, item);

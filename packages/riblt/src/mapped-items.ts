@@ -1,4 +1,4 @@
-// Items, and how far each has come along its sequence of symbols.
+// Items, and the position of each in its sequence of symbols.
 //
 // An encoder keeps its whole set here, and a decoder what it has found so far; both add these items to symbols that
 // come later. Each time all items are visited in order, which reads memory sequentially: lists or a heap by next

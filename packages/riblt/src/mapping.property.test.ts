@@ -28,7 +28,7 @@ test('R3 the published vectors', () => {
   expect(vectors).toHaveLength(4);
 });
 
-test('R3 it is the formula, read word for word, up to the highest index', () => {
+test('R3 it equals the formula, transcribed literally, up to the highest index', () => {
   fc.assert(
     fc.property(words, words, (h0, h1) => {
       const hash = (BigInt(h0) << 32n) | BigInt(h1);
@@ -38,7 +38,7 @@ test('R3 it is the formula, read word for word, up to the highest index', () => 
   );
 });
 
-test('R3 indexes start with 0 and rise, also for the hashes that leave the generator the least', () => {
+test('R3 indexes start with 0 and rise, even for the hashes that leave the generator the fewest bits', () => {
   for (const hash of [
     [0, 0],
     [0, 1],

@@ -36,7 +36,7 @@ test('R4 words may be signed or unsigned', () => {
   );
 });
 
-test('R4 neither the order of items matters nor items that came and went', () => {
+test('R4 neither the order of items nor added and removed ones matter', () => {
   fc.assert(
     fc.property(sets(40), fc.nat(), (all, cut) => {
       const kept = all.slice(0, cut % (all.length + 1));
@@ -70,7 +70,7 @@ test('R5 a sketch minus itself is empty', () => {
   );
 });
 
-test('R5 a copy and its original do not change each other, nor does a block follow its sketch', () => {
+test('R5 a copy and its original are independent, and so are a block and its sketch', () => {
   fc.assert(
     fc.property(sets(20), sets(20), (set, more) => {
       const sketch = sketchOf(key, SYMBOLS, set);

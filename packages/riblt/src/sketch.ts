@@ -1,11 +1,11 @@
-// The first symbols of a set, kept up to date while items come and go.
+// The first symbols of a set, kept up to date while items are added and removed.
 //
 // An item touches some 2·ln(symbols/2) symbols: 18 of 16,384. A sketch does not keep its items, so its memory,
 // 24 bytes per symbol, does not depend on the set. It is linear: subtracting the sketch of another set leaves
 // the symbols of the difference, which decode like any others.
 //
-// R4  A sketch depends only on the items in it: not on their order, nor on items that came and went.
-// R5  Subtracting a sketch is removing all its items; of a copy and its original neither changes the other.
+// R4  A sketch depends only on the items in it: not on their order, nor on items that were added and removed.
+// R5  Subtracting a sketch removes all its items; a copy and its original are independent.
 // R6  Symbols do not depend on the size: those of a smaller sketch and of an Encoder are a prefix.
 import { type RibltKey, ribltHash } from './item-hash.js';
 import { firstS0, firstS1, nextS0, nextS1, SYMBOL_INDEX_END } from './mapping.js';
@@ -41,7 +41,7 @@ export class Sketch {
   }
 
   /**
-   * Adds an item, which must not be in the set yet: two of a kind cancel out in the sums but not in the
+   * Adds an item, which must not be in the set yet: two equal items cancel out in the sums but not in the
    * counts, and such a sketch never decodes. Words may be signed or unsigned.
    */
   add(w0: number, w1: number, w2: number): void {

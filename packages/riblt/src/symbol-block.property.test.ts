@@ -63,7 +63,7 @@ test('R7 a symbol of a large set takes 21 or 22 bytes', () => {
   expect(bytes.length / (4_096 - 64)).toBeLessThan(22);
 });
 
-test('R7 any other bytes are refused, or are those of a block', () => {
+test('R7 any other bytes are refused, or are a valid block', () => {
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 200 }),
     fc

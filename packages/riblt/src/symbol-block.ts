@@ -1,4 +1,4 @@
-// A run of consecutive symbols of one set, and how it travels.
+// A run of consecutive symbols of one set, and its wire format.
 //
 // A symbol is the xor of some items (three words), the xor of their hashes (two words) and their count. All
 // symbols of a block lie in one Int32Array, six words each, so there is no object per symbol and one symbol is
@@ -8,7 +8,7 @@
 // floor(2N / (i + 2)) for symbol i of a set of N items. That is a small number, so a varint holds it in one or
 // two bytes. `toColumns` leaves the framing to the caller, `toBytes` is a complete message.
 //
-// R7  What is read back equals what was written, and whatever else arrives is refused with `corrupt`.
+// R7  What is read back equals what was written, and any other bytes are refused with `corrupt`.
 // R8  Reading allocates in proportion to the bytes given, whatever they claim.
 import { SYMBOL_INDEX_END } from './mapping.js';
 import { RibltError } from './riblt-error.js';

@@ -1,8 +1,8 @@
-// The smallest slice that can show what the mesh does wrong: a list of operations that only grows.
+// The smallest slice that can reveal errors of the mesh: a list of operations that only grows.
 //
-// It checks each delivery, commits after a while as a disk does, can undo what it has not committed, can refuse for a
-// while, and repairs by asking a peer for all operations that it lacks. It repairs only when the mesh wants it, or when
-// a peer connects that has something which nobody will push: a lost operation that nobody noticed stays lost.
+// It checks each delivery, commits after a delay as a disk does, can undo what it has not committed, can refuse
+// for a while, and repairs by requesting all missing operations from a peer. It repairs only when the mesh asks
+// for it, or when a peer connects that has something which no node will push: an undetected loss stays a loss.
 import {
   type ActorId,
   assert,
@@ -13,7 +13,7 @@ import {
   VersionVector,
 } from '@syncline/kernel';
 import type { ChannelHandler, DeliveredOperation, MeshChannel, PullReason } from '../mesh.js';
-import { type OperationHead, readOperationHeads } from '../operation-head.js';
+import { encodedOperation, type OperationHead, readOperationHeads } from '../operation-head.js';
 import { encodeOperation } from './encode-operation.js';
 
 /** What survives a crash. */
@@ -27,7 +27,7 @@ export interface AddOnlySliceOptions {
   readonly actor: ActorId;
   /** Time from applying to committing. */
   readonly commitMs: () => number;
-  /** Whether a running process speaks for this actor, so that its operations come by pushes alone. */
+  /** Whether this actor belongs to a running process, so that its operations arrive only by pushes. */
   readonly isCurrent: (actor: ActorId) => boolean;
 }
 
@@ -50,7 +50,7 @@ export class AddOnlySlice implements ChannelHandler {
   readonly #options: AddOnlySliceOptions;
   #memory: VersionVector;
   #uncommitted: Uncommitted[] = [];
-  /** What our last operation knew of others. */
+  /** The dependencies of our last operation. */
   #known = new VersionVector();
   #commit: Timer | undefined;
   #isRefusing = false;
@@ -78,7 +78,7 @@ export class AddOnlySlice implements ChannelHandler {
     this.#apply(encodeOperation({ dot: dot(actor, base), count, dependencies, body }), true);
   }
 
-  /** Takes nothing until `accept`. */
+  /** Accepts nothing until `accept`. */
   refuse(): void {
     this.#isRefusing = true;
   }
@@ -111,7 +111,7 @@ export class AddOnlySlice implements ChannelHandler {
 
   deliver(operation: DeliveredOperation): 'taken' | 'wait' {
     if (this.#isRefusing) return 'wait';
-    this.#apply(operation.encoded.slice(), false);
+    this.#apply(encodedOperation(operation), false);
     return 'taken';
   }
 
@@ -155,13 +155,13 @@ export class AddOnlySlice implements ChannelHandler {
     this.#uncommitted = [];
     this.#isRepairUncommitted = false;
     for (const { head } of committed) {
-      this.#disk.log.push(head.encoded);
+      this.#disk.log.push(head.bytes);
       this.#disk.version.advance(head.actor, head.last);
     }
     for (const { head, isOwn } of committed) {
       if (!isOwn) continue;
       this.published.push(head.last);
-      this.channel?.publish(head.encoded, head.base, head.last);
+      this.channel?.publish(head.bytes, head.base, head.last);
     }
     this.channel?.committed();
   }
@@ -180,8 +180,8 @@ export class AddOnlySlice implements ChannelHandler {
 
   /** Operations come in the order in which the peer has committed them, so each is ready when it is reached. */
   #repair(body: Uint8Array): void {
-    for (const { actor, last, encoded } of readOperationHeads(body)) {
-      if (last > this.appliedCounter(actor)) this.#apply(encoded.slice(), false);
+    for (const head of readOperationHeads(body)) {
+      if (head.last > this.appliedCounter(head.actor)) this.#apply(encodedOperation(head), false);
     }
     this.#isRepairUncommitted = this.#uncommitted.length > 0;
     this.channel?.resume();

@@ -10,7 +10,7 @@ export interface Script {
   readonly acceptor: SideOptions;
   /** The node that is dialled. Default 2. */
   readonly dialledNodeId?: number;
-  /** Changes what is on the way. */
+  /** Changes frames in flight. */
   readonly tamper?: (frame: Frame, from: Role) => Frame;
 }
 
@@ -40,7 +40,7 @@ export function identityOf(options: SideOptions & { readonly nodeId: number }): 
   };
 }
 
-/** Lets both sides speak until one of them has ended, or both are done. */
+/** Exchanges frames until one side has ended, or both are done. */
 export function converse(script: Script): Conversation {
   const { dialledNodeId = 2, tamper = (frame) => frame } = script;
   const lines: string[] = [];
@@ -154,7 +154,7 @@ export const scripts: readonly { readonly name: string; readonly script: Script 
     },
   },
   {
-    name: 'the dialler has another secret',
+    name: 'the dialler has a different secret',
     script: { dialler: { secret: 'other' }, acceptor: {} },
   },
   {

@@ -1,4 +1,4 @@
-// A peer that a test plays by hand, frame by frame or byte by byte.
+// A peer that a test drives frame by frame or byte by byte.
 import { type Connection, VersionVector } from '@syncline/kernel';
 import type { SimPorts } from '@syncline/kernel/testing';
 import { decodeFrame, encodeFrame, type Frame } from '../frame-codec.js';
@@ -38,7 +38,7 @@ export class RawPeer {
     });
   }
 
-  /** Says nothing yet. */
+  /** Has sent nothing yet. */
   static async dial({ network }: SimPorts, options: RawPeerOptions): Promise<RawPeer> {
     const connection = await network.connect({ host: `n${options.to}`, port: PORT });
     const identity = identityOf({ clusterId: 'test', isPeer: () => true, epoch: 0, ...options });

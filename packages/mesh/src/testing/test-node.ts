@@ -1,4 +1,4 @@
-// A node of a simulated mesh for tests of connections: it keeps what was logged and counted.
+// A node of a simulated mesh for tests of connections: it records logs and metrics.
 import { actorId, type Labels, type Logger, type Metrics, VersionVector } from '@syncline/kernel';
 import type { SimNode, SimPorts, Simulation } from '@syncline/kernel/testing';
 import type { ChannelHandler, Mesh, MeshOptions, SnappyCodec } from '../mesh.js';

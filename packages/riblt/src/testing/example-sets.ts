@@ -1,4 +1,4 @@
-// Sets for tests, and what encodes them.
+// Sets for tests, and their encoders.
 import { Encoder } from '../encoder.js';
 import type { RibltKey } from '../item-hash.js';
 import { Sketch } from '../sketch.js';
@@ -12,7 +12,7 @@ export interface SetPair {
   readonly onlyLocal: readonly PlainItem[];
 }
 
-/** Deals items out to one side, to both and to the other, at two cuts that may be any numbers. */
+/** Splits items between one side, both and the other, at two arbitrary cuts. */
 export function splitSet(all: readonly PlainItem[], cuts: readonly [number, number]): SetPair {
   const [from = 0, to = 0] = cuts.map((cut) => cut % (all.length + 1)).toSorted((a, b) => a - b);
   return {

@@ -1,5 +1,5 @@
-// The same algorithms written as plainly as possible, to compare the fast ones with: big integers, an object per
-// symbol, sets of items, and no thought for speed.
+// The same algorithms written as plainly as possible, as a reference for the fast ones: big integers, an object
+// per symbol, sets of items, and no regard for speed.
 import type { RibltKey } from '../item-hash.js';
 import { SYMBOL_WORDS, type SymbolBlock } from '../symbol-block.js';
 

@@ -1,8 +1,8 @@
-// What commands see of the data.
+// The data as commands see it.
 //
-// Everything that is not a promise happens at once, in memory, and belongs to the turn in which it was
-// called. `args` with an index names a set or a member without copying its bytes. What takes longer than a
-// turn works in slices: a read through a pin, a change in parts behind the write gate.
+// Everything that does not return a promise happens immediately, in memory, and belongs to the turn in which it was
+// called. `args` with an index names a set or a member without copying its bytes. Work that takes longer than a turn
+// runs in slices: a read through a pin, a change in parts behind the write gate.
 import type { SynclineError, VersionVector } from '@syncline/kernel';
 import type { ByteList } from './byte-list.js';
 
@@ -14,9 +14,12 @@ export interface Keyspace {
 
   cardinality(args: ByteList, key: number): number;
   has(args: ByteList, key: number, member: number): boolean;
-  /** Sets that are not empty. */
+  /** Prepares for many lookups of these members in a large set, which are then faster. */
+  fetch(args: ByteList, key: number, members: ByteList): void;
+  /** Called before the bytes of these members change. */
+  endFetch(): void;
   setsCount(): number;
-  /** About the bytes that the members of a set take in memory: at least their own bytes. */
+  /** The approximate number of bytes that the members of a set take in memory: at least their own bytes. */
   memberBytes(args: ByteList, key: number): number;
   /** All members, in no order, within the turn. `has` may be called meanwhile. */
   forEach(args: ByteList, key: number, visit: VisitBytes): void;
@@ -25,7 +28,7 @@ export interface Keyspace {
   /** `count` draws from a set that is not empty; members may repeat. */
   draw(args: ByteList, key: number, count: number, visit: VisitBytes): void;
   /**
-   * At least `count` members from a position on, if there are as many, by position and then by bytes; equal
+   * At least `count` members from a position on, if there are that many, by position and then by bytes; equal
    * positions are never split. Returns the position to continue from, 0 at the end.
    */
   scan(args: ByteList, key: number, from: ScanFrom, visit: VisitBytes): number;
@@ -48,31 +51,28 @@ export interface Keyspace {
   /** Until the matching `end` all changes are one operation. Pairs may be nested. */
   begin(): void;
   end(): void;
-  /** Instead of `end`, after a failure: all changes are undone once the outermost pair is abandoned, too. */
+  /** Instead of `end`, after a failure: all changes are undone once the outermost pair is abandoned as well. */
   abandon(): void;
-
-  // Beyond a turn.
 
   /**
    * Undefined: write now. Otherwise write in the turn in which the promise resolves; it rejects when nothing can be
    * changed. Keeps the order.
    */
   admitWrite(): Promise<void> | undefined;
-  /** Undefined: what can be read is whole. Otherwise a repair is being applied: wait before reading. */
+  /** Undefined if memory is consistent. Otherwise a repair is being applied: wait before reading. */
   whenWhole(): Promise<void> | undefined;
   /** Keeps other writes out, in slices: see `WriteHold`. Rejects with `aborted` when the signal fires first. */
   closeGate(signal: AbortSignal): Promise<WriteHold>;
   /** Some sets as they are at this moment. Close it. */
   openPin(sets: readonly Uint8Array[]): Pin;
   /**
-   * Ends the turn early: what is read afterwards is in the log. Returns why the changes of the turn were undone. A
-   * command that goes on after a wait calls it before it reads and after it has written, since it is answered later.
+   * Ends the turn early: what is read afterwards is in the log. Returns why the changes of the turn were undone, if
+   * they were. A command that continues after a wait calls it before it reads and after it has written, since its
+   * reply is sent later.
    */
   commit(): SynclineError | undefined;
-  /** For long loops: undefined while the slice has time left, otherwise wait and go on in a later turn. */
+  /** For long loops: undefined while the slice has time left, otherwise wait and continue in a later turn. */
   yieldIfOverBudget(): Promise<void> | undefined;
-
-  // Versions.
 
   /** What is applied here. A copy. */
   version(): VersionVector;
@@ -81,8 +81,6 @@ export interface Keyspace {
   lastCounter(): number;
   /** Resolves when everything that `version` covers is applied here. Rejects with `aborted`. */
   whenApplied(version: VersionVector, signal: AbortSignal): Promise<void>;
-
-  // Watching.
 
   /** From now on a change of the visible members of this set touches the watcher. */
   watch(args: ByteList, key: number, watcher: Watcher): void;
@@ -98,7 +96,7 @@ export interface ScanFrom {
 
 /** Held by a command that changes more than fits in one operation. Changes go through the keyspace as usual. */
 export interface WriteHold {
-  /** To be called between two parts: `commit`, then `pause`. Rejects when the changes could not be stored. */
+  /** Called between two parts: `commit`, then `pause`. Rejects if the changes could not be stored. */
   nextPart(): Promise<void> | undefined;
   /** Stores what was changed; returns why it could not be stored and was undone. */
   commit(): SynclineError | undefined;
@@ -108,13 +106,16 @@ export interface WriteHold {
 }
 
 /**
- * The state of some sets at one moment, without a copy. It costs memory for what is dropped meanwhile; when all
- * pins together hold too much the oldest is broken, and its reads throw `overloaded`.
+ * The state of some sets at one moment, without a copy. It costs memory for what is dropped in the meantime; when all
+ * pins together hold too much, the oldest is broken, and its reads throw `overloaded`.
  */
 export interface Pin extends Disposable {
   cardinality(set: Uint8Array): number;
   has(set: Uint8Array, member: Uint8Array): boolean;
-  /** Each member once, in no order, a few at a time; the bytes are the caller's. Yields to the event loop by itself. */
+  /**
+   * Each member once, in no order, a few at a time; the bytes belong to the caller. Yields to the event loop by
+   * itself.
+   */
   members(set: Uint8Array): AsyncIterable<readonly Uint8Array[]>;
   /** One member of a set that was not empty, drawn uniformly. */
   randomMember(set: Uint8Array): Uint8Array;

@@ -1,4 +1,4 @@
-// Commands that take longer than a turn: in slices, in several operations, and at the pace of the client.
+// Commands that take longer than a turn: in slices, in several operations, and at the speed of the client.
 import {
   createSystemClock,
   createSystemRandom,
@@ -92,7 +92,7 @@ test('random picks of a large set are its members, and different ones where that
   expect(textsOf(await ask(['SRANDMEMBER', 'large', '-1000'])).length).toBe(1_000);
 });
 
-test('SSCAN meets every member of a large set', async () => {
+test('SSCAN returns every member of a large set', async () => {
   const seen = new Set<string>();
   let cursor = '0';
   do {
@@ -103,7 +103,7 @@ test('SSCAN meets every member of a large set', async () => {
   expect(seen.size).toBe(MEMBERS);
 });
 
-test('a count without end neither fills memory nor keeps others waiting', async () => {
+test('a huge count neither fills memory nor keeps others waiting', async () => {
   const gone = new AbortController();
   let bytes = 0;
   const greedy = sets.connect({
@@ -137,19 +137,19 @@ test('a count without end neither fills memory nor keeps others waiting', async 
 test.each([
   ['keyBytesMax', 'ERR key is longer than 4096 bytes'],
   ['memberBytesMax', 'ERR member is longer than 65536 bytes'],
-] as const)('%s is the last length that is taken', async (limit, text) => {
+] as const)('%s is the greatest length that is accepted', async (limit, text) => {
   const longest = 'x'.repeat(setsLimits[limit].value);
   const words = (name: string) =>
     limit === 'keyBytesMax' ? ['SADD', name, 'm'] : ['SADD', 'lengths', 'first', name];
   expect(await integer(words(longest))).toBeGreaterThan(0);
   expect(await ask(words(`${longest}x`))).toEqual({ type: '-', text });
-  // Nothing of a refused command is applied.
+  // No part of a refused command is applied.
   expect(await integer(['SREM', 'lengths', 'first'])).toBe(limit === 'keyBytesMax' ? 0 : 1);
   expect(await ask(words(`${longest}x`))).toEqual({ type: '-', text });
   expect(await integer(['SISMEMBER', 'lengths', 'first'])).toBe(0);
 });
 
-test('SPOP takes out what it shows', async () => {
+test('SPOP removes what it returns', async () => {
   for (const count of [20, 20_000, MEMBERS]) {
     const left = await integer(['SCARD', 'large']);
     const popped = textsOf(await ask(['SPOP', 'large', String(count)]));

@@ -37,10 +37,11 @@ function connect(sets: Sets) {
   };
   const session = sets.connect(peer);
   session.writeTo(sink);
-  return { push: (text: string) => void session.push(bytes(text)), output: () => output };
+  const pushBytes = (chunk: Uint8Array) => void session.push(chunk);
+  return { push: (text: string) => pushBytes(bytes(text)), pushBytes, output: () => output };
 }
 
-test('what was added is there after a restart, with the same version and digest', () =>
+test('added members are still there after a restart, with the same version and digest', () =>
   runInSimulation(1, async (ports) => {
     const { sets, start } = await open(ports);
     expect(await sets.add(bytes('a'), [bytes('x'), bytes('y'), bytes('x')])).toBe(2);
@@ -103,7 +104,7 @@ test('S5 a reply, and that of a read that saw the change, wait for the disk', ()
     await sets.close();
   }));
 
-test('S5 what a caller has seen too early is undone or stored once all is settled', () =>
+test('S5 what a caller saw before it was stored is undone or stored once everything is settled', () =>
   runInSimulation(1, async (ports) => {
     const { sets } = await open(ports);
     await sets.settled();
@@ -117,7 +118,7 @@ test('S5 what a caller has seen too early is undone or stored once all is settle
     await sets.close();
   }));
 
-test('S5 no part of a large SPOP leaves before its changes are stored', () =>
+test("S5 no part of a large SPOP's reply is sent before its changes are stored", () =>
   runInSimulation(1, async (ports) => {
     const { sets } = await open(ports);
     const many = Array.from({ length: 30_000 }, (_, index) => bytes(`${index}`.padEnd(50, '.')));
@@ -136,7 +137,7 @@ test('S5 no part of a large SPOP leaves before its changes are stored', () =>
     await sets.close();
   }));
 
-test('S7 a full disk refuses writes, reads go on, and writing resumes with room', () =>
+test('S7 a full disk refuses writes, reads continue, and writing resumes once there is space', () =>
   runInSimulation(1, async (ports) => {
     const { sets } = await open(ports);
     await sets.add(bytes('a'), [bytes('x')]);
@@ -162,7 +163,7 @@ test('S7 a full disk refuses writes, reads go on, and writing resumes with room'
     await sets.close();
   }));
 
-test('S5 what changes the connection is answered, though the turn behind which it stands is undone', () =>
+test('S5 commands that change the connection are answered although the turn before them is undone', () =>
   runInSimulation(1, async (ports) => {
     const { sets } = await open(ports);
     const client = connect(sets);
@@ -180,7 +181,7 @@ test('S5 what changes the connection is answered, though the turn behind which i
     await sets.close();
   }));
 
-test('a node that stops answers what has arrived and refuses later writes', () =>
+test('a stopping node answers what has arrived and refuses later writes', () =>
   runInSimulation(1, async (ports) => {
     const { sets } = await open(ports);
     const [first, second] = [connect(sets), connect(sets)];
@@ -200,7 +201,7 @@ test('a node that stops answers what has arrived and refuses later writes', () =
     expect(late.output()).toBe(`${refused}:1\r\n${refused}`);
   }));
 
-test('a disk that failed takes no more writes in this process', () =>
+test('after a disk failure no more writes are accepted in this process', () =>
   runInSimulation(1, async (ports) => {
     const { sets } = await open(ports, { durability: 'synced' });
     await sets.add(bytes('a'), [bytes('x')]);
@@ -233,4 +234,26 @@ test('gauges follow while nothing is written', () =>
     expect(gauges.get('syncline_sets_pins')).toBe(0);
     await sets.close();
     expect(ports.node.pendingTimersCount).toBe(0);
+  }));
+
+test('S14 members looked up ahead and not used do not replace those of the next chunk', () =>
+  runInSimulation(1, async (ports) => {
+    const { sets } = await open(ports);
+    const members = Array.from({ length: 20_000 }, (_, index) => `m${100_000 + index}`);
+    await sets.add(bytes('large'), members.map(bytes)); // large enough to look ahead
+    await sets.add(bytes('small'), [bytes('n100000'), bytes('n100001')]);
+    const pipeline = (set: string, ...names: readonly string[]) =>
+      bytes(
+        names.map((name) => `*3\r\n$9\r\nSISMEMBER\r\n$5\r\n${set}\r\n$7\r\n${name}\r\n`).join(''),
+      );
+    const client = connect(sets);
+    const chunk = pipeline('large', 'm100000', 'm100001'); // queued, so nothing is looked up
+    client.push('MULTI\r\n');
+    client.pushBytes(chunk);
+    client.push('DISCARD\r\n');
+    chunk.set(pipeline('small', 'n100000', 'n100001')); // the socket reads into the same buffer again
+    client.pushBytes(chunk);
+    await ports.clock.sleep(10);
+    expect(client.output()).toBe('+OK\r\n+QUEUED\r\n+QUEUED\r\n+OK\r\n:1\r\n:1\r\n');
+    await sets.close();
   }));

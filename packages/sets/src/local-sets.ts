@@ -1,17 +1,16 @@
-// Opens the sets of one node, and puts the library's interface and the RESP sessions in front of the engine.
+// Opens the sets of one node, and provides the library's interface and the RESP sessions on top of the engine.
 import { type Durability, SynclineError, type VersionVector } from '@syncline/kernel';
 import { ByteList } from './byte-list.js';
 import { CommandCounts } from './command-counts.js';
 import type { Client } from './commands/client.js';
 import { createCommandTable } from './commands/command-table.js';
-import { PasswordGuard } from './commands/connection/password-guard.js';
+import { PasswordGuard } from './commands/connection/authentication.js';
 import { createDispatch } from './commands/dispatch.js';
 import { changeInParts, withGate } from './commands/long-work.js';
 import type { ServerFacts } from './commands/server-facts.js';
 import { SetsEngine } from './engine/engine.js';
 import type { Digest, ScanFrom, WriteHold } from './keyspace.js';
 import { setsLimits } from './limits.js';
-import type { Replica } from './replication/replica.js';
 import { RespSessions } from './resp/resp-sessions.js';
 import type {
   RespPeer,
@@ -26,7 +25,6 @@ import type {
 import { SharedQuota } from './shared-quota.js';
 
 const CONNECTIONS_MAX = 10_000;
-/** As in Redis. */
 const RUN_ID_BYTES = 20;
 
 /** Rejects with `conflict` when the data belongs to another node or cluster, with `corrupt` when it is damaged. */
@@ -62,7 +60,7 @@ class LocalSets implements Sets {
       onBug: deps.onBug?.bind(deps) ?? rethrow,
     });
     this.loaded = engine.load();
-    this.loaded.catch(() => undefined); // whoever asks for it gets the error
+    this.loaded.catch(() => undefined); // callers that await it get the error
   }
 
   add(set: Uint8Array, members: readonly Uint8Array[]): Promise<number> {
@@ -177,7 +175,7 @@ class LocalSets implements Sets {
       const isTooLarge = thrown instanceof SynclineError && thrown.code === 'limit-exceeded';
       if (!isTooLarge) throw thrown;
     }
-    // Larger than one operation: several of them, which may be seen half done.
+    // Larger than one operation: several of them, which may be visible half done.
     const { signal } = new AbortController();
     const change = (hold: WriteHold) => changeInParts({ args: list, keyspace }, 0, kind, hold);
     const changed = await withGate(keyspace, signal, change);
@@ -203,7 +201,7 @@ class LocalSets implements Sets {
     const { clock, random } = deps;
     const { nodeId, clusterId, password, limits } = options;
     const engine = this.#engine;
-    const guard = password === undefined ? undefined : new PasswordGuard({ clock }, { password });
+    const guard = password === undefined ? undefined : new PasswordGuard(clock, password);
     return {
       clock,
       random,
@@ -223,7 +221,7 @@ class LocalSets implements Sets {
       epoch: () => engine.epoch,
       phase: () => engine.phase,
       failure: () => engine.failure,
-      replication: engine.replica && factsOf(engine.replica),
+      replication: engine.replica,
       checkPassword: guard && ((client, user, given) => guard.check(client, user, given)),
       counts: () => ({
         commands: this.#commandCounts.total,
@@ -255,21 +253,9 @@ class LocalSets implements Sets {
 
 function replicationOf({ replica }: SetsEngine): SetsStatus['replication'] {
   if (replica === undefined) return undefined;
-  const { isCaughtUp, divergedPeers, pullCounts: pulls } = replica;
-  return { isCaughtUp, divergedPeers, peers: replica.peers(), pulls };
-}
-
-function factsOf(replica: Replica): ServerFacts['replication'] {
-  const { channel } = replica;
-  return {
-    peers: () => replica.peers(),
-    pulls: () => replica.pullCounts,
-    connectedCount: () => channel.connectedPeers().length,
-    appliedCount: (counter) => channel.appliedCount(counter),
-    whenApplied: (counter, count, signal) => channel.whenApplied(counter, count, signal),
-    askVersions: (count, signal) => channel.askVersions(count, signal),
-    pullForRead: () => replica.pullForRead(),
-  };
+  const { isCaughtUp, pulls } = replica;
+  const { divergedPeers, failure: pullFailure, counts } = pulls;
+  return { isCaughtUp, divergedPeers, pullFailure, peers: replica.peers(), pulls: counts };
 }
 
 function memoryOf(engine: SetsEngine, rssBytes: number): ReturnType<ServerFacts['memory']> {
@@ -278,7 +264,7 @@ function memoryOf(engine: SetsEngine, rssBytes: number): ReturnType<ServerFacts[
     usedBytes,
     datasetBytes: heap.usedBytes,
     overheadBytes: sets.overheadBytes + engine.state.pins.bytes,
-    peakBytes: engine.peakBytes,
+    peakBytes: engine.gauges.peakBytes,
     rssBytes,
     maxBytes: engine.memoryBytesMax,
   };

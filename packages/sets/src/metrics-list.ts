@@ -9,15 +9,15 @@ export const setsMetrics = {
   },
   syncline_sets_command_seconds: {
     kind: 'histogram',
-    help: 'Time from the start of a command that had to wait to its reply; commands that run at once are not timed.',
+    help: 'Time from start to reply of commands that had to wait; commands that run immediately are not measured.',
   },
   syncline_sets_operations_total: {
     kind: 'counter',
-    help: 'Operations applied: made here (local), received from a peer (peer), or replayed at start (log).',
+    help: 'Operations applied, by origin: local, received from a peer (peer), or replayed at startup (log).',
     labels: ['origin'],
   },
-  syncline_sets_live_dots: { kind: 'gauge', help: 'Elements of all sets, each counted per dot.' },
-  syncline_sets_sets: { kind: 'gauge', help: 'Sets that are not empty.' },
+  syncline_sets_live_dots: { kind: 'gauge', help: 'Elements of all sets, counted per dot.' },
+  syncline_sets_sets: { kind: 'gauge', help: 'Non-empty sets.' },
   syncline_sets_memory_bytes: { kind: 'gauge', help: 'Memory used by elements, sets and pins.' },
   syncline_sets_log_bytes: { kind: 'gauge', help: 'Size of the log on disk.' },
   syncline_sets_log_append_seconds: {
@@ -28,7 +28,7 @@ export const setsMetrics = {
   syncline_sets_log_sync_seconds: { kind: 'histogram', help: 'Duration of one sync of the log.' },
   syncline_sets_log_cut_bytes_total: {
     kind: 'counter',
-    help: 'Bytes dropped from the end of the log at start, from the first damaged record on.',
+    help: 'Bytes dropped from the end of the log at startup, from the first damaged record on.',
   },
   syncline_sets_checkpoint_seconds: {
     kind: 'histogram',
@@ -43,12 +43,12 @@ export const setsMetrics = {
   syncline_sets_pins: { kind: 'gauge', help: 'Open pins: long reads and checkpoints.' },
   syncline_sets_pin_entries: {
     kind: 'gauge',
-    help: 'Dropped elements that open pins still hold.',
+    help: 'Removed elements that open pins still hold.',
   },
   syncline_sets_epoch: { kind: 'gauge', help: 'Epoch of this node.' },
   syncline_sets_pulls_total: {
     kind: 'counter',
-    help: 'Pulls of this node, by what started them and how they ended.',
+    help: 'Pulls by this node, by trigger and outcome. Periodic pulls are skipped while pushes deliver everything.',
     labels: ['trigger', 'outcome'],
   },
   syncline_sets_pull_seconds: {
@@ -58,25 +58,25 @@ export const setsMetrics = {
   },
   syncline_sets_pull_bytes_total: {
     kind: 'counter',
-    help: 'Bytes sent in pulls, of this node and of peers, by kind of message.',
+    help: 'Bytes sent in pulls by this node and by peers, by kind of message.',
     labels: ['kind'],
   },
   syncline_sets_pull_symbols_total: {
     kind: 'counter',
-    help: 'Symbols that were decoded to find missed removes.',
+    help: 'Symbols decoded to find missed removes.',
   },
   syncline_sets_pull_dots_total: {
     kind: 'counter',
-    help: 'Dots that pulls have added or dropped here.',
+    help: 'Dots that pulls added or removed on this node.',
     labels: ['kind'],
   },
   syncline_sets_divergence_total: {
     kind: 'counter',
-    help: 'Pulls that found a peer with the same version and other sets: a bug or a damaged disk.',
+    help: 'Pulls that found a peer with the same version but different sets: a bug or a damaged disk.',
   },
   syncline_sets_read_waits_total: {
     kind: 'counter',
-    help: 'SYNCLINE.READ commands that had to wait: done, or timeout.',
+    help: 'SYNCLINE.READ commands that had to wait, by outcome: done or timeout.',
     labels: ['outcome'],
   },
   syncline_sets_connections: { kind: 'gauge', help: 'Open RESP connections.' },

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import {
   createSystemClock,
-  createSystemFiles,
   createSystemRandom,
   silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
+import { createSystemFiles } from '@syncline/kernel/node';
 import { makeTempDirectory, startRedis } from '@syncline/testkit';
 import fc from 'fast-check';
 import { expect, inject, test } from 'vitest';
@@ -29,8 +29,8 @@ import {
 
 const SEQUENCES = inject('setsSequences');
 
-// Random sequences of commands over few sets, few members and all kinds of wrong words, so that everything
-// meets everything. Names of commands and options come in any case.
+// Random sequences of commands over few sets, few members and all kinds of wrong words, so that all combinations
+// occur. Names of commands and options come in any case.
 const setNames = ['a', 'b', 'c', ''] as const;
 const memberNames = ['', '1', '22', 'm', '*', '\r\n'] as const;
 
@@ -52,7 +52,7 @@ const cursor = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('7', '-1', 'x', ' 0', '18446744073709551616') },
 );
 
-/** Changes and questions that have one right answer, up to the order of members. */
+/** Changes and queries that have one right reply, up to the order of members. */
 const plain: fc.Arbitrary<Words> = fc.oneof(
   { weight: 10, arbitrary: wordsOf(fc.constant('SADD'), key, members) },
   { weight: 4, arbitrary: wordsOf(fc.constantFrom('SREM', 'SMISMEMBER'), key, members) },
@@ -142,10 +142,10 @@ const plans: fc.Arbitrary<Plan> = fc.record({
   sequence: stepsWith(transaction((name) => !RANDOM.has(name))),
 });
 
-test('S13 sequences of commands are answered as redis-server answers them', {
+test('S13 replies to sequences of commands equal those of redis-server', {
   timeout: 60_000 + SEQUENCES * 400,
 }, async () => {
-  // Whole numbers are kept as any other member here.
+  // Integers are stored like any other member here.
   await using redis = await startRedis('--set-max-intset-entries', '0');
   const theirs = await askServer(redis.port);
   await fc.assert(
@@ -187,7 +187,7 @@ class RestartingNode {
   #sets: Sets | undefined;
   #asker: RespAsker | undefined;
 
-  /** Without a directory it keeps nothing over a restart. */
+  /** Without a directory nothing survives a restart. */
   constructor(directory: string | undefined, protocol: 2 | 3) {
     this.#directory = directory;
     this.#protocol = protocol;
@@ -239,7 +239,7 @@ function command(words: Words): Step {
   return { kind: 'command', words };
 }
 
-/** `name` is asked which commands may be part of it. */
+/** `name` says which commands may be part of it. */
 function transaction(isTaken: (name: string) => boolean): fc.Arbitrary<Step> {
   const inside = fc
     .oneof(plain, plain, plain, odd)

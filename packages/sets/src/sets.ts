@@ -11,8 +11,8 @@ import type {
   VersionVector,
 } from '@syncline/kernel';
 import type { Mesh, PeerStatus } from '@syncline/mesh';
-import type { EngineLimits } from './engine/engine-limits.js';
 import type { Digest, ScanFrom } from './keyspace.js';
+import type { EngineLimits } from './limits.js';
 import type { PullLimits } from './replication/pull-limits.js';
 import type { PullTrigger } from './replication/pull-schedule.js';
 
@@ -35,7 +35,7 @@ export interface SetsDeps {
   onConflict?(error: SynclineError): void;
   /** Memory of the process as the system sees it, for INFO. Default: 0. */
   processBytes?(): number;
-  /** A bug of ours in a command that nobody waits for any more. Default: it is thrown from a microtask. */
+  /** Called with a failed assertion of a command whose client has left. Default: it is thrown from a microtask. */
   onBug?(thrown: unknown): void;
 }
 
@@ -132,6 +132,8 @@ export interface ReplicationStatus {
   readonly isCaughtUp: boolean;
   /** Peers whose sets differ from ours at the same version: a bug or a damaged disk. */
   readonly divergedPeers: readonly number[];
+  /** Why this node cannot fetch what it missed, such as a full disk; undefined: the last pull did not fail here. */
+  readonly pullFailure: string | undefined;
   readonly peers: readonly PeerStatus[];
   /** Pulls of this node since the start, by peer. */
   readonly pulls: readonly PullCounts[];
@@ -164,6 +166,8 @@ export type PullOutcome =
 export interface PullReport {
   readonly trigger: PullTrigger;
   readonly outcome: PullOutcome;
+  /** Version and digest of both nodes were compared, and were the same. */
+  readonly isEqual: boolean;
   /** Wall clock. */
   readonly endedAtMs: number;
   readonly tookMs: number;
@@ -176,7 +180,7 @@ export interface RespPeer {
   readonly address: Address;
   /** The client is on this machine. */
   readonly loopback: boolean;
-  /** Fires when the connection is gone, whoever ended it: nobody takes replies any more. */
+  /** Aborted when the connection is gone, whichever side ended it: replies are no longer accepted. */
   readonly gone: AbortSignal;
   /** Drops the connection at once, with the replies that are not sent. */
   cut(): void;

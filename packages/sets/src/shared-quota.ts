@@ -1,27 +1,23 @@
-// A bound that all connections share. What one takes the others cannot have until it is given back.
+// A limit that all connections share: what one takes is not available to the others until it is released.
 import { assert } from '@syncline/kernel';
 
 export class SharedQuota {
   readonly #max: number;
-  #used = 0;
+  used = 0;
 
   constructor(max: number) {
     this.#max = max;
   }
 
-  get used(): number {
-    return this.#used;
-  }
-
-  /** False, with nothing taken, when too little is left. */
+  /** False, with nothing taken, if too little is left. */
   tryTake(amount: number): boolean {
-    if (this.#used + amount > this.#max) return false;
-    this.#used += amount;
+    if (this.used + amount > this.#max) return false;
+    this.used += amount;
     return true;
   }
 
   giveBack(amount: number): void {
-    assert(amount <= this.#used, 'S10: only what was taken is given back');
-    this.#used -= amount;
+    assert(amount <= this.used, 'S10: only what was taken is given back');
+    this.used -= amount;
   }
 }

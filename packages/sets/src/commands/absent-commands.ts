@@ -1,5 +1,5 @@
-// The commands of Redis 7.0 that Syncline does not support, grouped by the reason. The error for such a command
-// gives the reason, so that nobody looks for a typing mistake; docs/COMMANDS.md shows the same.
+// The commands of Redis 7.0 that Syncline does not support, grouped by the reason. The error for such a command gives
+// the reason, so that users do not look for a typo; docs/COMMANDS.md shows the same.
 
 interface AbsentCommands {
   readonly title: string;
@@ -46,7 +46,7 @@ export const absentCommands: readonly AbsentCommands[] = [
   {
     title: 'Administration and replication',
     reason:
-      'Nodes replicate through a mesh of their own. Stop a server with SIGTERM, save with BGSAVE, monitor it with /metrics and `syncline status`. There is one password and no other user.',
+      'Nodes replicate through their own mesh. Stop a server with SIGTERM, save with BGSAVE, monitor it with /metrics and `syncline status`. There is one password and no other user.',
     remark: 'Servers are not administered over RESP: see docs/sets.md, "Operating it".',
     names: list(
       'acl asking failover latency lolwut memory module monitor psync replconf replicaof save shutdown slaveof slowlog sync',

@@ -1,5 +1,5 @@
-// Many commands can run in two ways: within a turn, or in slices. Both must give the same answer and leave the same
-// sets behind; and in slices they must keep their promises while others write.
+// Many commands can run in two ways: within a turn, or in slices. Both must give the same reply and result in the
+// same sets; and in slices they must keep their guarantees while others write.
 import { silentMetrics } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import fc from 'fast-check';
@@ -60,7 +60,7 @@ const reads = fc.oneof(
 );
 const writes = fc.tuple(fc.constantFrom('sadd', 'srem'), keys, members, members);
 
-test('S13 a read in slices answers what there was when it began, whatever others write meanwhile', async () => {
+test('S13 a read in slices returns the state at its start, whatever others write meanwhile', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(writes, { minLength: 5, maxLength: 12 }),
@@ -85,7 +85,7 @@ const changes = fc.oneof(
   fc.tuple(fc.constant('flushall')),
 );
 
-test('S2 a change in slices that is one operation has a place in one order with what others write', async () => {
+test('S2 a change in slices that is one operation has a place in a single order with the writes of others', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(writes, { minLength: 5, maxLength: 12 }),
@@ -115,7 +115,7 @@ test('S2 a change in slices that is one operation has a place in one order with 
   );
 });
 
-test('S13 what SPOP returns in slices was removed by it, and by nobody else', async () => {
+test('S13 what SPOP returns in slices was removed by it, and by no other client', async () => {
   const random = createSeededRandom(3);
   const keyspace = new PlainKeyspace({ random });
   const rig = new CommandRig({ table, keyspace });
@@ -127,7 +127,10 @@ test('S13 what SPOP returns in slices was removed by it, and by nobody else', as
   expect(keyspace.operations.slice(1)).toEqual([4_096, 4_096, 4_096, 4_096, 2_616]);
 });
 
-/** Others write whenever the command of the rig lets them, one command at a time. Returns those that still wait. */
+/**
+ * Others write whenever the command of the rig lets them, one command at a time. Returns those that are still
+ * waiting.
+ */
 function writeMeanwhile(
   { keyspace }: CommandRig,
   meanwhile: readonly (readonly string[])[],

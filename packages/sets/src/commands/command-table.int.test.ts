@@ -1,4 +1,4 @@
-// Where Redis has the command, arity, flags and keys are what Redis says of it. Clients route by them.
+// For commands that Redis has, arity, flags and keys match those that Redis reports. Clients route by them.
 import { silentMetrics } from '@syncline/kernel';
 import { type RedisServer, startRedis } from '@syncline/testkit';
 import { Redis } from 'ioredis';

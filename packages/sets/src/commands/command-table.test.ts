@@ -9,7 +9,7 @@ const table = createCommandTable({ metrics: silentMetrics });
 const find = (name: string, lookup = table) =>
   lookup.find(ByteList.of(Buffer.from('before'), Buffer.from(name, 'latin1')), 1)?.fullName;
 
-test('every command is found by its name in any case, and no name is there twice', () => {
+test('every command is found by its name in any case, and no name occurs twice', () => {
   const names = table.all.map(({ fullName }) => fullName);
   expect(new Set(names).size).toBe(names.length);
   for (const name of names) {
@@ -70,7 +70,7 @@ test('members and options are not keys', () => {
     expect(resolveCommand(table, wordsOf(...words))).not.toBeTypeOf('string');
 });
 
-test('S5 only what reads or changes sets is refused with an undone turn, never what changes the connection', () => {
+test('S5 an undone turn refuses only commands that read or change sets, never those that change the connection', () => {
   const refused = table.all.filter(({ usesSets }) => usesSets).map(({ fullName }) => fullName);
   expect(refused).toEqual(expect.arrayContaining(['sadd', 'scard', 'dbsize', 'exec', 'info']));
   expect(refused).toEqual(expect.arrayContaining(['syncline.read', 'syncline.vv']));

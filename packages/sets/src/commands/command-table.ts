@@ -19,11 +19,7 @@ import { createSynclineRead } from './syncline/read.js';
 import { versionCommands } from './syncline/versions.js';
 import { transactionCommands } from './transactions/transaction-commands.js';
 
-export interface CommandTableDeps {
-  readonly metrics: Metrics;
-}
-
-export function createCommandTable({ metrics }: CommandTableDeps): CommandFinder {
+export function createCommandTable({ metrics }: { readonly metrics: Metrics }): CommandFinder {
   const table: CommandFinder = new CommandLookup([
     ...memberCommands,
     ...randomCommands,

@@ -2,14 +2,14 @@
 // come from that one table.
 import type { ByteList } from '../byte-list.js';
 import type { Keyspace } from '../keyspace.js';
-import type { Reply } from '../resp/reply.js';
+import type { Reply } from '../resp/reply-writer.js';
 import type { Client } from './client.js';
 import type { PatternMeter } from './glob.js';
 import type { Load } from './load.js';
 import type { ServerFacts } from './server-facts.js';
 
 export interface CommandContext {
-  /** The words of the command, its name first. They are valid until it has answered: see `KnownCommand.mayWait`. */
+  /** The words of the command, its name first. They are valid until it has replied: see `KnownCommand.mayWait`. */
   readonly args: ByteList;
   readonly reply: Reply;
   readonly keyspace: Keyspace;
@@ -24,7 +24,7 @@ export interface Command {
   readonly name: string;
   /** Number of words including the name; negative for a minimum. Checked before the command runs. */
   readonly arity: number;
-  /** The most words it takes, for commands that look at all of them within a turn. Default: any number. */
+  /** The most words it accepts, for commands that look at all of them within a turn. Default: any number. */
   readonly wordsMax?: number;
   readonly flags: readonly CommandFlag[];
   readonly group: 'set' | 'generic' | 'connection' | 'server' | 'transactions' | 'syncline';
@@ -49,10 +49,9 @@ export interface Command {
   /** It may answer in a later turn, so it cannot be part of a transaction. */
   readonly waits?: true;
   /**
-   * Answers within the turn. Only a command that `waits`, or WAIT outside a transaction, may return a promise; its
-   * connection waits for it.
-   * A `SynclineError` that is thrown becomes the answer. `limit-exceeded` means that it is too large for one
-   * turn or one operation and has changed nothing: outside a transaction `runLong` is called next.
+   * Replies within the turn. Only a command that `waits`, or WAIT outside a transaction, may return a promise; its
+   * connection waits for it. A `SynclineError` that is thrown becomes the reply. `limit-exceeded` means that it is
+   * too large for one turn or one operation and has changed nothing: outside a transaction `runLong` is called next.
    */
   run(context: CommandContext): void | Promise<void>;
   /** The same in slices, over several turns. The connection waits for it. */
@@ -88,7 +87,7 @@ export interface KeyPositions {
 export const keyAtFirst: KeyPositions = { first: 1, last: 1, step: 1 };
 export const keysToLast: KeyPositions = { first: 1, last: -1, step: 1 };
 
-/** A command of the table, with what its flags mean for the dispatch. */
+/** A command of the table, with what its flags mean for dispatching it. */
 export interface KnownCommand {
   readonly command: Command;
   // Copied from the command, since objects of one shape are read faster.
@@ -98,13 +97,13 @@ export interface KnownCommand {
   readonly refusal: string | undefined;
   readonly estimate: Command['estimate'];
   readonly run: Command['run'];
-  /** It may answer in a later turn, so its words are copied before it runs. */
+  /** It may reply in a later turn, so its words are copied before it runs. */
   readonly mayWait: boolean;
   /** `sadd`, or `config|set` for a subcommand. */
   readonly fullName: string;
   /** What it does with sets; undefined for commands that touch none. */
   readonly access: 'read' | 'write' | undefined;
-  /** Its answer depends on sets, so it is refused when what they were is undone. */
+  /** Its reply depends on sets, so it is refused when changes that it may have seen are undone. */
   readonly usesSets: boolean;
   /** It may create operations: a write, or EXEC. */
   readonly makesOperations: boolean;

@@ -1,4 +1,4 @@
-// Who may run, when it runs, and what a failure is answered with, on commands made for the purpose.
+// Which commands may run, when they run, and how failures are answered, on commands made for the purpose.
 import { SynclineError } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
@@ -52,13 +52,13 @@ test('a long read of a client that has left is not begun', async () => {
   });
   await rig.text('try', 'a');
   expect(begun).toBe(1);
-  Object.assign(rig.client, { reading: AbortSignal.abort() });
+  rig.client.stopReads();
   expect(await rig.text('try', 'a')).toContain('a client that has left');
   expect(begun).toBe(1);
 });
 
-describe('who may run', () => {
-  test('without a password, only what is open to all', async () => {
+describe('which commands may run', () => {
+  test('without a password, only commands that need none', async () => {
     const rig = rigWith();
     rig.client.isAuthenticated = false;
     expect(await rig.text('foo')).toMatch(/^ERR unknown command 'foo'/);
@@ -100,7 +100,7 @@ describe('who may run', () => {
     expect(rig.client.queued).toBeUndefined();
   });
 
-  test('a refused command breaks the transaction that it was meant for', async () => {
+  test('a refused command makes its transaction fail', async () => {
     const rig = rigWith();
     await rig.send('MULTI');
     await rig.send('try');
@@ -191,7 +191,7 @@ describe('when it runs', () => {
 });
 
 describe('failures', () => {
-  test('within the turn: what was written is taken back', async () => {
+  test('within the turn: what was written of the reply is replaced', async () => {
     const rig = rigWith({
       run: (context) => {
         context.reply.array(3);
@@ -216,7 +216,7 @@ describe('failures', () => {
     throw bug;
   };
 
-  test('a bug is not an answer', async () => {
+  test('a bug is not sent as a reply', async () => {
     await expect(rigWith({ run: throwing }).send('try', 'a')).rejects.toBe(bug);
   });
 

@@ -1,10 +1,10 @@
-// From the words of a command to its answer.
+// From the words of a command to its reply.
 //
-// A command is found by the bytes of its name, without making a string: an open hash table over all names, with the
-// case folded away. What the flags of a command mean here is worked out once, when that table is made. The checks come
-// in Redis's order: does the command exist, does it have the right number of words, has the client authenticated, is
-// there memory, does the server accept it now, is a transaction open. A command that is refused while one is open
-// breaks it, and a refused EXEC ends it. Nothing is allocated on the way of a plain SADD or SISMEMBER.
+// A recently used command is found by the bytes of its name, without making a string. What the flags of a command
+// mean for dispatch is computed once, when the table is built. The checks come in Redis's order: does the command
+// exist, does it have the right number of words, has the client authenticated, is there memory, does the server
+// accept it now, is a transaction open. A command that is refused while a transaction is open makes it fail, and a
+// refused EXEC ends it. A plain SADD or SISMEMBER allocates nothing here.
 import { abortedError, assert, SynclineError } from '@syncline/kernel';
 import type { ByteList } from '../byte-list.js';
 import { setsLimits } from '../limits.js';
@@ -26,16 +26,10 @@ import { integerWord } from './words.js';
 const keyBytesMax = setsLimits.keyBytesMax.value;
 /** An error text never shows more words than this. */
 const SHOWN_WORDS_MAX = 64;
+const RECENT = 64;
 
 /** These run at once inside MULTI. */
-const neverQueued: ReadonlySet<string> = new Set([
-  'multi',
-  'exec',
-  'discard',
-  'watch',
-  'quit',
-  'reset',
-]);
+const neverQueued = new Set(['multi', 'exec', 'discard', 'watch', 'quit', 'reset']);
 
 /** These read or change sets, though Redis's flags do not say so. */
 const alsoUseSets: ReadonlySet<string> = new Set(['exec', 'info', 'syncline.read']);
@@ -45,43 +39,45 @@ const alsoWait: ReadonlySet<string> = new Set(['exec', 'wait']);
 
 export class CommandLookup implements CommandFinder {
   readonly all: readonly KnownCommand[];
-  readonly #slots: readonly (Slot | undefined)[];
-  readonly #mask: number;
+  readonly #byName: ReadonlyMap<string, Named>;
   readonly #nameBytesMax: number;
+  /** Commands found last, by the length and first letter of their names. This usually avoids creating a string. */
+  readonly #recent: (Named | undefined)[] = Array.from({ length: RECENT }, () => undefined);
 
   constructor(commands: readonly Command[], container?: string) {
     this.all = commands.map((command) => knownCommand(command, container));
-    const size = 2 ** Math.ceil(Math.log2(Math.max(1, commands.length) * 4));
-    this.#mask = size - 1;
-    const slots: (Slot | undefined)[] = Array.from({ length: size }, () => undefined);
-    for (const known of this.all) {
-      const name = Buffer.from(known.command.name, 'latin1');
-      let slot = hashOf(name, 0, name.length) & this.#mask;
-      while (slots[slot] !== undefined) slot = (slot + 1) & this.#mask;
-      slots[slot] = { name, known };
-    }
-    this.#slots = slots;
-    this.#nameBytesMax = Math.max(0, ...commands.map(({ name }) => name.length));
+    const named = this.all.map((known) => ({ name: Buffer.from(known.command.name), known }));
+    this.#byName = new Map(named.map((each) => [each.known.command.name, each]));
+    this.#nameBytesMax = Math.max(0, ...named.map(({ name }) => name.length));
   }
 
   find(args: ByteList, index: number): KnownCommand | undefined {
-    const start = args.start(index);
-    const end = args.end(index);
-    if (end - start > this.#nameBytesMax) return undefined;
-    const buffer = args.buffer;
-    let position = hashOf(buffer, start, end) & this.#mask;
-    for (;;) {
-      const slot = this.#slots[position];
-      if (slot === undefined) return undefined;
-      if (isName(slot.name, buffer, start, end)) return slot.known;
-      position = (position + 1) & this.#mask;
-    }
+    const size = args.sizeOf(index);
+    if (size > this.#nameBytesMax) return undefined;
+    const place = (size * 27 + ((args.buffer[args.start(index)] ?? 0) | 0x20)) % RECENT;
+    const recent = this.#recent[place];
+    if (recent !== undefined && isName(recent.name, args, index)) return recent.known;
+    const found = this.#byName.get(args.text(index).toLowerCase());
+    if (found !== undefined) this.#recent[place] = found;
+    return found?.known;
   }
 }
 
-interface Slot {
+interface Named {
   readonly name: Uint8Array;
   readonly known: KnownCommand;
+}
+
+function isName(name: Uint8Array, args: ByteList, index: number): boolean {
+  if (name.length !== args.sizeOf(index)) return false;
+  const { buffer } = args;
+  const start = args.start(index);
+  for (let at = 0; at < name.length; at += 1) {
+    const byte = buffer[start + at] as number;
+    const isUpper = byte >= 0x41 && byte <= 0x5a;
+    if (name[at] !== (isUpper ? byte | 0x20 : byte)) return false;
+  }
+  return true;
 }
 
 function knownCommand(command: Command, container: string | undefined): KnownCommand {
@@ -109,24 +105,6 @@ function knownCommand(command: Command, container: string | undefined): KnownCom
     isRefusedInMulti: has('no_multi') || command.waits === true,
     subcommands: subcommands === undefined ? undefined : new CommandLookup(subcommands, name),
   };
-}
-
-/** Bit 5 is the difference between upper and lower case; with it set, both have the same hash. */
-function hashOf(bytes: Uint8Array, start: number, end: number): number {
-  let hash = end - start;
-  for (let at = start; at < end; at += 1)
-    hash = (Math.imul(hash, 31) + ((bytes[at] ?? 0) | 0x20)) | 0;
-  return hash;
-}
-
-function isName(name: Uint8Array, bytes: Uint8Array, start: number, end: number): boolean {
-  if (name.length !== end - start) return false;
-  for (let at = 0; at < name.length; at += 1) {
-    const byte = bytes[start + at] ?? 0;
-    const isUpper = byte >= 0x41 && byte <= 0x5a;
-    if (name[at] !== (isUpper ? byte | 0x20 : byte)) return false;
-  }
-  return true;
 }
 
 /** The command that the words name, or the error to answer with. */
@@ -170,7 +148,7 @@ function unknownCommand(args: ByteList): string {
 }
 
 /**
- * A promise: the answer comes later, and the commands behind it on the connection wait. Throws and rejects only
+ * A promise means that the reply comes later, and that later commands on the connection wait. Throws and rejects only
  * because of a bug, also when the client has left: the caller must not ignore that.
  */
 export type Dispatch = (context: CommandContext) => void | Promise<void>;
@@ -193,7 +171,7 @@ function refusalOf(known: KnownCommand, { client, facts }: CommandContext): stri
   if (!client.isAuthenticated && !known.isOpen) return errorTexts.notAuthenticated;
   const { queued } = client;
   if (queued === undefined) return serverRefusal(known, facts);
-  // Queueing takes memory too.
+  // Queueing also takes memory.
   if (!known.isNeverQueued && facts.isOutOfMemory()) return errorTexts.outOfMemory;
   const refusal = serverRefusal(known, facts);
   if (refusal !== undefined) return refusal;
@@ -206,7 +184,7 @@ function refusalOf(known: KnownCommand, { client, facts }: CommandContext): stri
   return undefined;
 }
 
-/** Why the server accepts this command from nobody at this time. */
+/** Why the server currently refuses this command to all clients. */
 function serverRefusal(known: KnownCommand, facts: ServerFacts): string | undefined {
   if (known.isDeniedOnOom && facts.isOutOfMemory()) return errorTexts.outOfMemory;
   const phase = facts.phase();
@@ -244,7 +222,7 @@ function answer(known: KnownCommand, context: CommandContext): void | Promise<vo
   } catch (error) {
     answerFailure(context, mark, error);
   }
-  // Nobody else ran meanwhile, so a new counter is one of this command.
+  // Nothing else ran in between, so a new counter belongs to this command.
   if (known.makesOperations) {
     const counter = keyspace.lastCounter();
     if (counter !== counterBefore) client.lastCounter = counter;
@@ -263,11 +241,14 @@ async function answerLater(
   } catch (error) {
     answerFailure(context, mark, error);
   }
-  // Others may have written meanwhile; the newest counter covers the one of this command.
+  // Others may have written in between; the newest counter covers that of this command.
   if (known.makesOperations) context.client.lastCounter = context.keyspace.lastCounter();
 }
 
-/** Replaces what was written of the answer. Once a part of it has been sent, only closing the connection is honest. */
+/**
+ * Replaces what was written of the reply. Once a part of it has been sent, all that is left is to close the
+ * connection.
+ */
 function answerFailure({ client, reply }: CommandContext, mark: number, thrown: unknown): void {
   if (!(thrown instanceof SynclineError)) throw thrown;
   if (reply.rewind(mark)) reply.error(errorFor.failure(thrown));
@@ -281,42 +262,34 @@ function answerFailure({ client, reply }: CommandContext, mark: number, thrown: 
 export function runCommand(known: KnownCommand, context: CommandContext): void | Promise<void> {
   const whole = context.keyspace.whenWhole();
   if (whole !== undefined && (known.access !== undefined || known.makesOperations))
-    return runWhenWhole(known, context, whole);
+    return runAfter(whole, runCommand, known, context);
   if (needsMoreThanATurn(known, context)) return runLong(known, context);
   const admitted = known.access === 'write' ? context.keyspace.admitWrite() : undefined;
-  if (admitted !== undefined) return runWhenAdmitted(known, context, admitted);
-  return runNow(known, context);
+  if (admitted === undefined) return runNow(known, context);
+  return runAfter(admitted, runAdmitted, known, context);
 }
 
-async function runWhenWhole(
+/** Its sets may have grown while it waited. */
+function runAdmitted(known: KnownCommand, context: CommandContext): void | Promise<void> {
+  return needsMoreThanATurn(known, context) ? runLong(known, context) : runNow(known, context);
+}
+
+/** Runs it once `ready` resolves; its turn may be over when it replies. */
+async function runAfter(
+  ready: Promise<void>,
+  run: typeof runCommand,
   known: KnownCommand,
   context: CommandContext,
-  whole: Promise<void>,
 ): Promise<void> {
   context.args.own();
-  await whole;
-  const pending = runCommand(known, context);
+  await ready;
+  const pending = run(known, context);
   if (pending !== undefined) return pending;
   throwIfUndone(context.keyspace);
   return undefined;
 }
 
-async function runWhenAdmitted(
-  known: KnownCommand,
-  context: CommandContext,
-  admitted: Promise<void>,
-): Promise<void> {
-  context.args.own();
-  await admitted;
-  // Its sets may have grown while it waited.
-  if (needsMoreThanATurn(known, context)) return runLong(known, context);
-  const pending = runNow(known, context);
-  if (pending !== undefined) return pending;
-  throwIfUndone(context.keyspace);
-  return undefined;
-}
-
-/** For a command that is answered later than it writes: by then its turn may be over, and undone. */
+/** For a command that replies later than it writes: by then its turn may be over, and undone. */
 export function throwIfUndone(keyspace: CommandContext['keyspace']): void {
   const error = keyspace.commit();
   if (error !== undefined) throw error;

@@ -1,7 +1,7 @@
 // Every error text that commands answer with. Clients and their tests compare them, so where Redis has the same
 // error the text is the same to the letter; `redis-replies.int.test.ts` compares the long ones with redis-server.
 import type { SynclineError } from '@syncline/kernel';
-import { ERROR_TABLE } from '@syncline/protocol';
+import { respErrorOf } from '@syncline/protocol';
 
 export const errorTexts = {
   syntax: 'ERR syntax error',
@@ -30,7 +30,7 @@ export const errorTexts = {
   transactionReadsTooMuch:
     'ERR transaction reads more than 65536 members and names or 32 MiB, run such commands outside MULTI',
   transactionAnswersTooMuch:
-    'ERR transaction answers with more than 32 MiB, run such commands outside MULTI',
+    'ERR transaction result is larger than 32 MiB, run such commands outside MULTI',
   queueFull: 'ERR transaction is larger than 10000 commands, 131072 words or 64 MiB',
   queuesFull: 'ERR transactions of all clients are larger than 256 MiB, try again later',
   tooManyWatched: 'ERR more than 1024 keys are watched',
@@ -105,7 +105,7 @@ export const errorFor = {
     `ERR '${entry}' is out of range: a node is 1 to 65535, an epoch 0 to 65535, a counter 1 to 2^53 - 1`,
   notReady: (version: string) => `NOTREADY ${version}`,
   noQuorum: (answers: number, wanted: number) => `NOQUORUM ${answers} of ${wanted} nodes answered`,
-  failure: (error: SynclineError) => `${ERROR_TABLE[error.code].resp} ${error.message}`,
+  failure: (error: SynclineError) => respErrorOf(error),
   unknownCommand,
 } as const;
 
@@ -132,14 +132,14 @@ function unknownCommand(words: readonly string[], remark: string | undefined): s
 export const errorWords = {
   ERR: 'Everything else: the request is invalid, or a limit was exceeded. The text says which.',
   EXECABORT:
-    'EXEC: a queued command was refused, or EXEC itself. Nothing of the transaction has run.',
+    'EXEC: a queued command was refused, or EXEC itself. No part of the transaction has run.',
   LOADING: 'The node is still loading its sets. INFO shows the progress.',
-  MISCONF: 'The change could not be stored and was undone: the disk is full, or has failed.',
+  MISCONF: 'The change could not be stored and was rolled back: the disk is full or has failed.',
   NOAUTH: 'The server requires a password, and this connection has not sent it.',
   NOPROTO: 'HELLO asked for a protocol version other than 2 and 3.',
-  NOQUORUM: 'SYNCLINE.READ QUORUM: fewer nodes than that answered in time.',
+  NOQUORUM: 'SYNCLINE.READ QUORUM: too few nodes responded in time.',
   NOTREADY:
-    'SYNCLINE.READ AFTER: this node has not applied that version in time. The version that it has applied follows, in the form of SYNCLINE.VV.',
+    'SYNCLINE.READ AFTER: this node did not apply that version in time. The version it has applied follows, in the format of SYNCLINE.VV.',
   OOM: 'The command may add members, and memory use is above `maxmemory`.',
   WRONGPASS: 'AUTH or HELLO: the password is wrong, or the user is not `default`.',
 } as const;

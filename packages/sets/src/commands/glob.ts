@@ -36,7 +36,6 @@ export class PatternMeter {
     this.#steps = 0;
   }
 
-  /** Throws when the turn would take too long. */
   spend(steps: number): void {
     this.#steps += steps;
     if (this.#steps <= stepsMax) return;

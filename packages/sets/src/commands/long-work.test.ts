@@ -1,4 +1,5 @@
-// Commands that take longer than a turn: what happens when their client goes, and how their changes are divided.
+// Commands that take longer than a turn: what happens when their client disconnects, and how their changes are
+// divided.
 import { SynclineError } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
@@ -11,7 +12,7 @@ import { CommandRig, wordsOf } from './testing/command-rig.js';
 const operationElements = setsLimits.operationElementsMax.value;
 const numbered = (count: number) => Array.from({ length: count }, (_, number) => `m${number}`);
 
-/** The client goes as soon as its command lets others run, or has a part of its reply. */
+/** The client disconnects as soon as its command lets others run, or has received part of its reply. */
 async function runAndLeave(words: readonly string[]): Promise<CommandRig> {
   const rig = new CommandRig();
   for (const set of ['a', 'b']) await rig.send('SADD', set, ...numbered(200));
@@ -48,7 +49,7 @@ test.each([
   ['flushall', [], 0],
   ['sunionstore', ['a', 'b', 'c', ...numbered(600)], 201],
   ['sdiffstore', ['a', 'a', 'b', ...numbered(600)], 0],
-] as const)('%s is completed all the same', async (name, words, cardinality) => {
+] as const)('%s is completed anyway', async (name, words, cardinality) => {
   const rig = await runAndLeave([name, ...words]);
   expect(rig.keyspace.cardinality(wordsOf('a'), 0)).toBe(cardinality);
 });
@@ -192,7 +193,7 @@ test.each([
   const context = rig.context(['SPOP', 'k', '14999']);
   const running = rig.command('spop').runLong?.(context, rig.gone.signal);
   if (typeof outcome === 'string') return expect(running).rejects.toThrow(outcome);
-  // What is removed for good is returned.
+  // What was removed for good is returned.
   await running;
   const [popped] = rig.reply.values;
   expect(popped?.kind === 'set' && popped.items.length).toBe(outcome);

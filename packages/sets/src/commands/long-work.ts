@@ -1,22 +1,20 @@
 // How commands work for longer than a turn: reads through a pin, changes in parts behind the write gate, and both in
-// slices, so that others run in between. A read ends as soon as its client has gone; a change that has begun is
-// completed all the same.
-import { abortedError, SynclineError } from '@syncline/kernel';
-import type { ByteList } from '../byte-list.js';
+// slices, so that others run in between. A read ends as soon as its client is gone; a change that has begun is
+// completed anyway.
+import { abortedError, type Clock, SynclineError } from '@syncline/kernel';
+import { ByteCollector, type ByteList } from '../byte-list.js';
 import type { Keyspace, WriteHold } from '../keyspace.js';
 import { setsLimits } from '../limits.js';
-import type { Reply } from '../resp/reply.js';
-import { ByteCollector } from './byte-collector.js';
+import type { Reply } from '../resp/reply-writer.js';
 import type { CommandContext } from './command.js';
 import { ELEMENT_EXTRA_BYTES, OPERATION_BYTES } from './load.js';
 
-/** Items between two checks of the time. */
 const ITEMS_PER_CHECK = 64;
 /** One operation of a change that takes several. Small ones hold the event loop for a short time only. */
 const PART_ELEMENTS_MAX = 4_096;
 const PART_BYTES_MAX = 256 * 1024;
 
-/** For loops: undefined to go on, a promise when others should run first. */
+/** For loops: undefined to continue, a promise if others should run first. */
 export type Pause = () => Promise<void> | undefined;
 
 /** For reads: throws `aborted` once the client has gone. */
@@ -88,7 +86,7 @@ export function exceedsOperation(args: ByteList, from: number): boolean {
   return !isSmall && partEnd(args, from, elementsMax, OPERATION_BYTES) < args.length;
 }
 
-/** Adds or removes the words behind `key`, in parts; returns how many members were absent, or present. */
+/** Adds or removes the words after `key`, in parts; returns how many members were absent, or present. */
 export async function changeInParts(
   { args, keyspace }: Pick<CommandContext, 'args' | 'keyspace'>,
   key: number,
@@ -134,8 +132,8 @@ interface Run {
 }
 
 /**
- * Changes of any number of sets. Together they are one operation if they fit in one, so that nobody sees them half
- * done; otherwise one operation per part. Without a hold of the gate they are only collected.
+ * Changes of any number of sets. Together they are one operation if they fit in one, so that they are never visible
+ * half done; otherwise one operation per part. Without a hold of the gate they are only collected.
  */
 export class ChangeParts {
   readonly #keyspace: Keyspace;
@@ -155,8 +153,8 @@ export class ChangeParts {
   }
 
   /**
-   * Undefined: go on. `set` must be the same object for consecutive members of one set. Throws `limit-exceeded` when
-   * there is no hold, and more was collected than one operation takes.
+   * Undefined: continue. `set` must be the same object for consecutive members of one set. Throws `limit-exceeded`
+   * when there is no hold, and more was collected than one operation takes.
    */
   push(kind: Run['kind'], set: Uint8Array, member: Uint8Array): Promise<void> | undefined {
     this.#part.push(kind, set, member);
@@ -173,8 +171,8 @@ export class ChangeParts {
   }
 
   /**
-   * Removes all members, or all but those to be kept. The set is walked as it is: members that others add meanwhile
-   * may stay or go.
+   * Removes all members, or all but those to be kept. The set is walked as it is: members that others add in the
+   * meantime may or may not be removed.
    */
   async removeAll(
     names: ByteList,
@@ -210,7 +208,6 @@ export class ChangeParts {
     return this.#isSplit ? this.#hold.nextPart() : keyspace.yieldIfOverBudget();
   }
 
-  /** Applies what is left, behind the closed gate. */
   async finish(hold: WriteHold): Promise<void> {
     this.#complete();
     if (this.#isSplit) return this.#applyParts(hold);
@@ -239,18 +236,14 @@ export class ChangeParts {
 class ChangePart {
   readonly #words = new ByteCollector();
   readonly #runs: Run[] = [];
-  #elements = 0;
-
-  get elements(): number {
-    return this.#elements;
-  }
+  elements = 0;
 
   get bytes(): number {
     return this.#words.bytes + this.#words.list.length * ELEMENT_EXTRA_BYTES;
   }
 
   get isFull(): boolean {
-    return this.#elements >= PART_ELEMENTS_MAX || this.bytes >= PART_BYTES_MAX;
+    return this.elements >= PART_ELEMENTS_MAX || this.bytes >= PART_BYTES_MAX;
   }
 
   push(kind: Run['kind'], set: Uint8Array, member: Uint8Array): void {
@@ -262,12 +255,32 @@ class ChangePart {
       this.#runs.push(run);
     }
     this.#words.pushBytes(member);
-    this.#elements += 1;
+    this.elements += 1;
     run.to = list.length;
   }
 
   apply(keyspace: Keyspace): void {
     for (const { kind, key, from, to } of this.#runs)
       keyspace[kind](this.#words.list, key, from, to);
+  }
+}
+
+/** A wait that ends when its time is over, or when its client has gone. The signal fires after `timeoutMs`, 0 being never, or with `gone`. */
+export async function waitWithin<Result>(
+  clock: Clock,
+  timeoutMs: number,
+  gone: AbortSignal,
+  wait: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const stop = new AbortController();
+  const onGone = () => stop.abort();
+  if (gone.aborted) onGone();
+  const timer = timeoutMs === 0 ? undefined : clock.setTimer(timeoutMs, () => stop.abort());
+  gone.addEventListener('abort', onGone, { once: true });
+  try {
+    return await wait(stop.signal);
+  } finally {
+    timer?.cancel();
+    gone.removeEventListener('abort', onGone);
   }
 }

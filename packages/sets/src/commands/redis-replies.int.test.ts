@@ -1,5 +1,5 @@
-// Records what a real redis-server answers (`vitest -u` writes it), and holds the record to be still true.
-// `redis-replies.sim.test.ts` holds our own answers to the same record.
+// Records the replies of a real redis-server (`vitest -u` writes them), and checks that the record is still true.
+// `redis-replies.sim.test.ts` compares our own replies with the same record.
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -39,7 +39,7 @@ test.each(readdirSync(directory))('S13 %s is what Redis answers', async (file) =
   await expect(renderConversation(commands, output)).toMatchFileSnapshot(path);
 });
 
-test('every name that Redis knows is answered, or stands once among the absent ones', async () => {
+test('every name that Redis knows is supported, or listed once among the absent ones', async () => {
   const output = await talk(redis, [['COMMAND', 'LIST']]);
   const names = output.split('\r\n').filter((line) => /^[a-z_-]+$/.test(line));
   const { all } = createCommandTable({ metrics: silentMetrics });
@@ -48,7 +48,7 @@ test('every name that Redis knows is answered, or stands once among the absent o
   expect(absent.toSorted()).toEqual(names.filter((name) => !answered.has(name)).sort());
 });
 
-/** Sends all of it at once, and QUIT; gives every byte but the answer to that. */
+/** Sends everything at once, then QUIT; returns every byte except the reply to QUIT. */
 async function talk(
   { port }: RedisServer,
   commands: readonly (readonly string[])[],

@@ -1,4 +1,4 @@
-// What Redis answers, byte for byte. `redis-replies.int.test.ts` records and checks it.
+// Our replies match those of Redis byte for byte. `redis-replies.int.test.ts` records and checks them.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInSimulation } from '@syncline/kernel/testing';

@@ -1,7 +1,8 @@
-// What commands report about the server, and the little that they may change of it.
-import type { Clock, Random, SynclineError, VersionVector } from '@syncline/kernel';
-import type { PeerStatus } from '@syncline/mesh';
-import type { PullCounts } from '../sets.js';
+// What commands report about the server, and the little that they may change.
+import type { Clock, Random, SynclineError } from '@syncline/kernel';
+import type { Checkpoints } from '../engine/checkpoints.js';
+import type { LoadProgress } from '../engine/engine.js';
+import type { Replica } from '../replication/replica.js';
 import type { SharedQuota } from '../shared-quota.js';
 import type { Client } from './client.js';
 
@@ -21,11 +22,10 @@ export interface ServerFacts {
   epoch(): number;
   /**
    * `closing`: writes are refused. `loading`: so is everything that reads sets. `failed`: a sync failed in class
-   * synced, and everything that reads sets is answered with `failure()`.
+   * synced, and everything that reads sets gets the error `failure()`.
    */
   phase(): 'serving' | 'loading' | 'closing' | 'failed';
   failure(): SynclineError | undefined;
-  /** Open connections by id. */
   readonly clients: ReadonlyMap<number, Client>;
   /** Bytes of the commands that all connections have queued. */
   readonly queueQuota: SharedQuota;
@@ -38,10 +38,10 @@ export interface ServerFacts {
     | ((client: Client, user: string, password: Uint8Array) => boolean | Promise<boolean>)
     | undefined;
   /** Undefined: this node has no peers. */
-  readonly replication: ReplicationFacts | undefined;
+  readonly replication: Pick<Replica, 'channel' | 'peers' | 'pulls' | 'pullForRead'> | undefined;
   counts(): ServerCounts;
   memory(): MemoryFacts;
-  /** Whether memory is above `maxmemory`. Asked before every command that adds members. */
+  /** Whether memory is above `maxmemory`. Checked before every command that adds members. */
   isOutOfMemory(): boolean;
   /** 0: no limit. */
   setMemoryMax(bytes: number): void;
@@ -67,21 +67,6 @@ export interface ServerCounts {
   readonly blocked: number;
 }
 
-/** The other nodes, as far as commands need them. */
-export interface ReplicationFacts {
-  peers(): readonly PeerStatus[];
-  pulls(): readonly PullCounts[];
-  connectedCount(): number;
-  /** Peers that have applied our operations up to this counter. */
-  appliedCount(counter: number): number;
-  /** Resolves with the number of peers that have applied our operations up to this counter, or when the signal fires. */
-  whenApplied(counter: number, count: number, signal: AbortSignal): Promise<number>;
-  /** The versions of peers that answer, at most `count` of them, until the signal fires. */
-  askVersions(count: number, signal: AbortSignal): Promise<readonly VersionVector[]>;
-  /** A read waits for what is not here: fetch it. */
-  pullForRead(): void;
-}
-
 export interface MemoryFacts {
   readonly usedBytes: number;
   readonly datasetBytes: number;
@@ -93,29 +78,13 @@ export interface MemoryFacts {
 }
 
 export interface PersistenceFacts {
-  readonly loading:
-    | { readonly startedMs: number; readonly loadedBytes: number; readonly totalBytes: number }
-    | undefined;
+  readonly loading: LoadProgress | undefined;
   /** False: the server runs without a disk. */
   readonly isEnabled: boolean;
-  /** Size of the log on disk. */
   readonly logBytes: number;
-  /** Size of the last checkpoint. */
   readonly logBaseBytes: number;
   readonly logRecords: number;
   readonly unsyncedRecords: number;
   readonly lastWriteStatus: 'ok' | 'err';
-  readonly checkpoint: CheckpointFacts;
-}
-
-export interface CheckpointFacts {
-  readonly isRunning: boolean;
-  /** How long the running one has taken so far. */
-  readonly currentSeconds: number;
-  /** Wall time of the last one that succeeded. */
-  readonly lastSaveMs: number;
-  readonly lastSeconds: number;
-  readonly lastStatus: 'ok' | 'err';
-  /** Changed elements since the last one that succeeded. */
-  readonly changesSince: number;
+  readonly checkpoint: ReturnType<Checkpoints['facts']>;
 }

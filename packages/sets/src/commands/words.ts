@@ -1,7 +1,7 @@
 // Reading the words of a command as Redis reads them: integers, option names, and the lengths of members.
 import type { ByteList } from '../byte-list.js';
 import { setsLimits } from '../limits.js';
-import type { Reply } from '../resp/reply.js';
+import type { Reply } from '../resp/reply-writer.js';
 import { errorTexts } from './errors.js';
 
 const memberBytesMax = setsLimits.memberBytesMax.value;

@@ -1,7 +1,7 @@
-// Per actor the highest counter that is applied here, and which of them our next operation must name.
+// For each actor, the highest counter that is applied here, and which of them our next operation must name.
 //
-// Unlike a version vector it can go back: nothing that an undone turn had applied has left this process. The
-// counter of our own actor, which every operation advances, is kept apart.
+// Unlike a version vector it can go back: nothing of an undone turn has left this process. The counter of our own
+// actor, which every operation advances, is kept apart.
 //
 // S3  A counter is used once, unless its turn was undone before anything left the process.
 // S4  Every live dot is covered, and counters have no gaps.
@@ -12,9 +12,9 @@ export class AppliedVersion {
   /** Actors whose counter moved since our last operation. */
   readonly #unnamed = new Set<ActorId>();
   #own: ActorId | undefined;
-  #ownCounter = 0;
+  ownCounter = 0;
 
-  /** What a checkpoint has applied. Before the first change. */
+  /** The version of a checkpoint. Called before the first change. */
   load(start: VersionVector): void {
     for (const { actor, counter } of start.entries()) this.#others.set(actor, counter);
   }
@@ -24,35 +24,30 @@ export class AppliedVersion {
     return this.#own;
   }
 
-  /** The highest counter of our own. */
-  get ownCounter(): number {
-    return this.#ownCounter;
-  }
-
   useActor(actor: ActorId): void {
     assert(this.#own === undefined, 'the actor is set once');
     this.#own = actor;
-    this.#ownCounter = this.#others.get(actor) ?? 0;
+    this.ownCounter = this.#others.get(actor) ?? 0;
     this.#others.delete(actor);
     this.#unnamed.delete(actor); // after a clean stop the log holds operations of this very actor
-    // What the last operation of an earlier run had named is not known.
+    // It is not known what the last operation of an earlier run had named.
     for (const other of this.#others.keys()) this.#unnamed.add(other);
   }
 
-  /** From now on operations are made for another actor, which no node has heard of. */
+  /** From now on operations are made by another actor, which no node has seen yet. */
   changeActor(actor: ActorId): void {
     const before = this.own;
-    const counter = this.#ownCounter;
+    const counter = this.ownCounter;
     assert(this.counterOf(actor) === 0, 'S3: a new actor has made nothing');
     this.#own = actor;
-    this.#ownCounter = 0;
+    this.ownCounter = 0;
     if (counter === 0) return;
     this.#others.set(before, counter);
     this.#unnamed.add(before);
   }
 
   counterOf(actor: ActorId): number {
-    return actor === this.#own ? this.#ownCounter : (this.#others.get(actor) ?? 0);
+    return actor === this.#own ? this.ownCounter : (this.#others.get(actor) ?? 0);
   }
 
   advance(actor: ActorId, counter: number): void {
@@ -62,14 +57,14 @@ export class AppliedVersion {
   }
 
   advanceOwn(counter: number): void {
-    assert(counter > this.#ownCounter, 'S3: counters only rise');
-    this.#ownCounter = counter;
+    assert(counter > this.ownCounter, 'S3: counters only rise');
+    this.ownCounter = counter;
   }
 
-  /** Takes an actor back to where it was before an undone turn. */
+  /** Resets an actor to where it was before an undone turn. */
   restore(actor: ActorId, counter: number): void {
     if (actor === this.#own) {
-      this.#ownCounter = counter;
+      this.ownCounter = counter;
     } else if (counter > 0) {
       this.#others.set(actor, counter);
     } else {
@@ -78,7 +73,7 @@ export class AppliedVersion {
     }
   }
 
-  /** What our next operation depends on beyond our last one. Undefined: on nothing. */
+  /** What our next operation depends on beyond our last one. Undefined: nothing. */
   takeDependencies(): VersionVector | undefined {
     if (this.#unnamed.size === 0) return undefined;
     const dependencies = VersionVector.of(
@@ -98,8 +93,7 @@ export class AppliedVersion {
   toVector(): VersionVector {
     const vector = new VersionVector();
     for (const [actor, counter] of this.#others) vector.advance(actor, counter);
-    if (this.#own !== undefined && this.#ownCounter > 0)
-      vector.advance(this.#own, this.#ownCounter);
+    if (this.#own !== undefined && this.ownCounter > 0) vector.advance(this.#own, this.ownCounter);
     return vector;
   }
 }

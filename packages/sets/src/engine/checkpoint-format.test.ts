@@ -1,4 +1,4 @@
-// Checkpoints as bytes: whatever is encoded is decoded again, however it is cut; whatever is damaged is refused.
+// Checkpoints as bytes: whatever is encoded is decoded again, however it is split; whatever is damaged is refused.
 import {
   actorId,
   type Dot,
@@ -52,7 +52,7 @@ function encode(
     kind = element.kind;
     const name = names.get(element.set) ?? Buffer.from(element.set, 'latin1');
     names.set(element.set, name);
-    encoder.add(kind, name, Buffer.from(element.member, 'latin1'), element.dots);
+    encoder.add(kind, name, element.dots, Buffer.from(element.member, 'latin1'));
   }
   encoder.closeBlock();
   takeBlock();
@@ -109,7 +109,7 @@ function elementLine({ kind, set, member, dots }: Element): string {
   return `${kind} ${set} / ${member} ${dots.map(formatDot).join(' ')}`;
 }
 
-/** Refused, and nothing was shown that the checkpoint does not hold. */
+/** It is refused, and nothing is shown that the checkpoint does not contain. */
 function expectRefused(checkpoint: Checkpoint, chunks: Iterable<Uint8Array>, why: string): void {
   const { lines, error } = decode(chunks);
   expect(error?.code, why).toBe('corrupt');

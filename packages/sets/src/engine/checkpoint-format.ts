@@ -11,9 +11,12 @@
 // Big endian. Every byte is covered by a checksum, and each block's checksum by the next: a block that is lost,
 // repeated or out of place is noticed. Blocks E hold each element once, blocks D dots that were dropped while the
 // checkpoint was written, whose element may have come before. Nothing may follow the block Z.
-import { assert, crc32, type Dot, SynclineError, VersionVector } from '@syncline/kernel';
+import { assert, type Dot, SynclineError, VersionVector } from '@syncline/kernel';
+import { crc32 } from '@syncline/kernel/node';
+import { copyBytes } from '../byte-list.js';
 import type { Digest } from '../keyspace.js';
 import { setsLimits } from '../limits.js';
+import type { IdentityOptions } from './identity.js';
 
 export const BlockKind = { elements: 0x45, dropped: 0x44, end: 0x5a } as const;
 const FORMAT = 1;
@@ -22,22 +25,21 @@ const MAGIC = Buffer.from('SYNCSETS', 'latin1');
 const BLOCK_HEAD_BYTES = 5;
 const CRC_BYTES = 4;
 const END_BYTES = 24;
+/** Read in one step: a millisecond before the code is compiled. */
+const STEP_ELEMENTS = 128;
 const blockBytesMax = setsLimits.checkpointBlockBytesMax.value;
 /** A block is closed once it is full, so it may be larger by one element and the name of its set. */
 const payloadBytesMax =
   blockBytesMax + setsLimits.memberBytesMax.value + setsLimits.keyBytesMax.value + 65_536;
 
-export interface CheckpointHeader {
-  readonly clusterId: string;
-  readonly nodeId: number;
-  /** Wall time at which it was taken. */
+export interface CheckpointHeader extends IdentityOptions {
   readonly takenMs: number;
   /** It holds everything up to this record of the log. */
   readonly logNumber: number;
   readonly version: VersionVector;
 }
 
-/** Encodes a checkpoint part by part; each call of `take` hands over what is complete. */
+/** Encodes a checkpoint part by part; each call of `take` returns what is complete. */
 export class CheckpointEncoder {
   readonly #actors = new Map<number, number>();
   readonly #blockBytesMax: number;
@@ -50,6 +52,9 @@ export class CheckpointEncoder {
   #count = 0;
   #elements = 0;
   #dots = 0;
+  /** The previous dot's actor, and its index. */
+  #actor = 0;
+  #actorIndex = 0;
 
   constructor(header: CheckpointHeader, blockBytes: number = blockBytesMax) {
     this.#blockBytesMax = blockBytes;
@@ -72,34 +77,33 @@ export class CheckpointEncoder {
     this.#length = bytes.writeUInt32BE(this.#crc, at);
   }
 
-  /** Dots that were added so far. */
   get dots(): number {
     return this.#dots;
   }
 
-  /** Bytes that can be taken. */
   get readyBytes(): number {
     return this.#blockStart < 0 ? this.#length : this.#blockStart;
   }
 
-  /** Members of one set come with one and the same name object. */
+  /** The member is in `buffer`. Members of one set must come with the same name object. */
   add(
     kind: typeof BlockKind.elements | typeof BlockKind.dropped,
     name: Uint8Array,
-    member: Uint8Array,
     dots: readonly Dot[],
+    buffer: Uint8Array,
+    start = 0,
+    end = buffer.length,
   ): void {
-    this.#reserve(64 + name.length + member.length + dots.length * 16);
+    this.#reserve(64 + name.length + end - start + dots.length * 16);
     if (this.#blockStart < 0) this.#openBlock(kind);
     if (this.#setName !== name) this.#openRun(name);
-    this.#varint(member.length);
-    this.#bytes.set(member, this.#length);
-    this.#length += member.length;
+    this.#varint(end - start);
+    copyBytes(buffer, start, end, this.#bytes, this.#length);
+    this.#length += end - start;
     this.#varint(dots.length);
     for (const { actor, counter } of dots) {
-      const index = this.#actors.get(actor);
-      assert(index !== undefined, 'S4: a dot of a checkpoint is covered by its version');
-      this.#varint(index);
+      if (actor !== this.#actor) this.#findActor(actor);
+      this.#varint(this.#actorIndex);
       this.#varint(counter);
     }
     this.#count += 1;
@@ -114,7 +118,7 @@ export class CheckpointEncoder {
     this.#sealBlock();
   }
 
-  /** The last block. `digest` is that of the moment of the checkpoint. */
+  /** The last block. `digest` is that of the checkpoint's moment. */
   end({ liveDots, xor }: Pick<Digest, 'liveDots' | 'xor'>): void {
     this.closeBlock();
     this.#reserve(BLOCK_HEAD_BYTES + END_BYTES + CRC_BYTES);
@@ -126,7 +130,6 @@ export class CheckpointEncoder {
     this.#sealBlock();
   }
 
-  /** What is complete, in memory of its own. */
   take(): Uint8Array {
     const end = this.readyBytes;
     const taken = Uint8Array.prototype.slice.call(this.#bytes, 0, end);
@@ -146,11 +149,11 @@ export class CheckpointEncoder {
     this.#setName = undefined;
   }
 
-  /** The number of elements is known at the end of a run only; it has four bytes for its varint. */
+  /** The number of elements is only known at the end of a run, so four bytes are reserved for its varint. */
   #openRun(name: Uint8Array): void {
     this.#closeRun();
     this.#varint(name.length);
-    this.#bytes.set(name, this.#length);
+    copyBytes(name, 0, name.length, this.#bytes, this.#length);
     this.#length += name.length;
     this.#setName = name;
     this.#countAt = this.#length;
@@ -174,15 +177,22 @@ export class CheckpointEncoder {
     this.#blockStart = -1;
   }
 
+  #findActor(actor: number): void {
+    const index = this.#actors.get(actor);
+    assert(index !== undefined, 'S4: a dot of a checkpoint is covered by its version');
+    this.#actor = actor;
+    this.#actorIndex = index;
+  }
+
   #varint(value: number): void {
+    const bytes = this.#bytes;
+    let at = this.#length;
     let rest = value;
-    while (rest >= 0x80) {
-      this.#bytes[this.#length] = (rest % 0x80) | 0x80;
-      this.#length += 1;
-      rest = Math.floor(rest / 0x80);
-    }
-    this.#bytes[this.#length] = rest;
-    this.#length += 1;
+    for (; rest >= 2 ** 31; rest = Math.floor(rest / 0x80)) bytes[at++] = (rest % 0x80) | 0x80;
+    let low = rest | 0; // shifts are faster, and enough for most
+    for (; low >= 0x80; low >>>= 7) bytes[at++] = (low & 0x7f) | 0x80;
+    bytes[at++] = low;
+    this.#length = at;
   }
 
   #reserve(count: number): void {
@@ -197,7 +207,7 @@ export interface CheckpointVisitor {
   header(header: CheckpointHeader): void;
   /** Bytes from `start` to `end` of `buffer` are the name of the set that the following elements belong to. */
   set(buffer: Uint8Array, start: number, end: number): void;
-  /** The list of dots is used again for the next element. */
+  /** The list of dots is reused for the next element. */
   element(start: number, end: number, dots: readonly Dot[], isNew: boolean): void;
   end(expected: { readonly elements: number } & Pick<Digest, 'liveDots' | 'xor'>): void;
 }
@@ -213,7 +223,6 @@ export class CheckpointDecoder {
   #counters: readonly number[] = [];
   #phase: 'header' | 'blocks' | 'done' = 'header';
   #at = 0;
-  /** Of the element that is being read. */
   readonly #dots: Dot[] = [];
 
   constructor(path: string, visitor: CheckpointVisitor) {
@@ -221,11 +230,21 @@ export class CheckpointDecoder {
     this.#visitor = visitor;
   }
 
-  /** Each step reads one block; others may run between two of them. */
+  /** Each step reads some elements; others may run between two of them. */
   *push(chunk: Uint8Array): Generator<void, void, undefined> {
-    this.#rest = this.#rest.length === 0 ? asBuffer(chunk) : Buffer.concat([this.#rest, chunk]);
+    this.#rest = Buffer.concat([this.#rest, chunk]);
     if (this.#phase === 'header' && !this.#readHeader()) return;
-    while (this.#rest.length > 0 && this.#readBlock()) yield;
+    while (this.#rest.length > 0) {
+      const end = this.#checkBlock();
+      if (end === 0) return;
+      const payload = this.#rest.subarray(BLOCK_HEAD_BYTES, end);
+      const kind = this.#rest[0];
+      if (kind === BlockKind.end) this.#readEnd(payload);
+      else if (kind === BlockKind.elements) yield* this.#readElements(payload, true);
+      else if (kind === BlockKind.dropped) yield* this.#readElements(payload, false);
+      else this.#fail('a block is of an unknown kind');
+      this.#skip(end + CRC_BYTES);
+    }
   }
 
   finish(): void {
@@ -264,42 +283,41 @@ export class CheckpointDecoder {
     return true;
   }
 
-  #readBlock(): boolean {
+  /** Where the next block ends; 0 when it is not complete yet. */
+  #checkBlock(): number {
     const rest = this.#rest;
     if (this.#phase === 'done') this.#fail('something follows its end');
-    if (rest.length < BLOCK_HEAD_BYTES) return false;
-    const kind = rest[0];
+    if (rest.length < BLOCK_HEAD_BYTES) return 0;
     const length = rest.readUInt32BE(1);
     if (length > payloadBytesMax) this.#fail('a block is too long');
     const end = BLOCK_HEAD_BYTES + length;
-    if (rest.length < end + CRC_BYTES) return false;
+    if (rest.length < end + CRC_BYTES) return 0;
     const crc = blockCrc(this.#crc, rest.subarray(0, end));
     if (crc !== rest.readUInt32BE(end)) this.#fail('a block has a wrong checksum');
     this.#crc = crc;
-    const payload = rest.subarray(BLOCK_HEAD_BYTES, end);
-    if (kind === BlockKind.end) this.#readEnd(payload);
-    else if (kind === BlockKind.elements) this.#readElements(payload, true);
-    else if (kind === BlockKind.dropped) this.#readElements(payload, false);
-    else this.#fail('a block is of an unknown kind');
-    this.#skip(end + CRC_BYTES);
-    return true;
+    return end;
   }
 
-  #readElements(payload: Buffer, isNew: boolean): void {
+  *#readElements(payload: Buffer, isNew: boolean): Generator<void, void, undefined> {
     this.#at = 0;
     while (this.#at < payload.length) {
       const nameStart = this.#span(payload);
       this.#visitor.set(payload, nameStart, this.#at);
       for (let count = this.#varint(payload); count > 0; count -= 1) {
-        const start = this.#span(payload);
-        const end = this.#at;
-        const dots = this.#dots;
-        dots.length = 0;
-        for (let left = this.#varint(payload); left > 0; left -= 1) dots.push(this.#dot(payload));
-        if (dots.length === 0) this.#fail('an element has no dot');
-        this.#visitor.element(start, end, dots, isNew);
+        this.#readElement(payload, isNew);
+        if (count % STEP_ELEMENTS === 0) yield;
       }
     }
+  }
+
+  #readElement(payload: Buffer, isNew: boolean): void {
+    const start = this.#span(payload);
+    const end = this.#at;
+    const dots = this.#dots;
+    dots.length = 0;
+    for (let left = this.#varint(payload); left > 0; left -= 1) dots.push(this.#dot(payload));
+    if (dots.length === 0) this.#fail('an element has no dot');
+    this.#visitor.element(start, end, dots, isNew);
   }
 
   #dot(payload: Buffer): Dot {
@@ -365,8 +383,4 @@ function blockCrc(previous: number, headAndPayload: Uint8Array): number {
     headAndPayload,
     crc32(Uint8Array.of(previous >>> 24, previous >>> 16, previous >>> 8, previous)),
   );
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }

@@ -1,11 +1,11 @@
-// Checkpoints bound the log: one file with every element as of one log number, then the log before it goes.
+// Checkpoints bound the log: one file with every element as of one log number, then the log before it is removed.
 //
 //   pin ─▶ walk in slices ─▶ N.tmp ─▶ sync the log, sync the file ─▶ rename to N.ckpt, sync the directory
 //                                                                    ─▶ drop older checkpoints and segments
 //
-// One is taken when the log since the last one has outgrown it, on request, and at a clean stop that would leave
-// much to replay. While clients write it takes at most a fifth of the event loop. A crash at any step leaves the
-// previous checkpoint with its log, or the new one.
+// One is taken when the log since the last one has outgrown it, on request, and at a clean stop that would leave much
+// to replay. While clients write it takes at most a fifth of the event loop. A crash at any step leaves the previous
+// checkpoint with its log, or the new one.
 //
 // S21  Checkpoint and log together give the state that was running, for every crash point.
 import {
@@ -14,26 +14,32 @@ import {
   type Files,
   type Logger,
   type Metrics,
-  type SegmentLog,
   SynclineError,
   type Timer,
 } from '@syncline/kernel';
+import type { SegmentLog } from '@syncline/kernel/node';
+import type { EngineLimits } from '../limits.js';
 import { memberBuffer, memberEnd, memberStart } from '../memory/element-row.js';
 import { BlockKind, CheckpointEncoder } from './checkpoint-format.js';
-import type { EngineLimits } from './engine-limits.js';
+import type { IdentityOptions } from './identity.js';
 import { DotPin } from './pins.js';
 import type { SetsState } from './sets-state.js';
 import type { Turns } from './turns.js';
 
 export const CHECKPOINT_DIRECTORY = 'checkpoint';
 
-/** While clients write, one part of working is followed by four parts of waiting. */
+/** While clients write, one part of work is followed by four parts of waiting. */
 const REST_RATIO = 4;
-/** How long a slice holds the event loop. Short ones cost writers little: a command waits for one at most. */
-const SLICE_MS = 0.5;
+/** How long a slice holds the event loop, or one step if that takes longer: a command waits for one at most. */
+const SLICE_MS = 0.1;
+/**
+ * The same while many of the pinned elements are being dropped. A checkpoint that is broken by that has to start
+ * over.
+ */
+const HURRIED_SLICE_MS = 2;
 /** Synced this often, as Redis does: one sync at the end would hold up the log, whose disk it shares. */
 const SYNC_BYTES = 4 * 1024 * 1024;
-/** After a checkpoint that found no room, or was broken by too many changes. */
+/** How long to wait after a checkpoint that hit a full disk, or was broken by too many changes. */
 const RETRY_MS = 10_000;
 
 export interface CheckpointsDeps {
@@ -50,11 +56,6 @@ export interface CheckpointsDeps {
   onFailed(error: SynclineError): void;
 }
 
-export interface CheckpointIdentity {
-  readonly nodeId: number;
-  readonly clusterId: string;
-}
-
 /** The newest checkpoint on disk; number 0 and no bytes when there is none. */
 export interface LastCheckpoint {
   readonly number: number;
@@ -64,24 +65,22 @@ export interface LastCheckpoint {
 
 export class Checkpoints {
   readonly #deps: CheckpointsDeps;
-  readonly #identity: CheckpointIdentity;
-  #last: LastCheckpoint;
+  readonly #identity: IdentityOptions;
+  last: LastCheckpoint;
   #lastStatus: 'ok' | 'err' = 'ok';
   #lastSeconds = -1;
   #runningSinceMs: number | undefined;
   #running: Promise<void> | undefined;
   #operationsAtLast = 0;
+  /** The number of operations after the previous slice. */
+  #operationsSeen = 0;
   #retryTimer: Timer | undefined;
   #isStopped = false;
 
-  constructor(deps: CheckpointsDeps, identity: CheckpointIdentity, last: LastCheckpoint) {
+  constructor(deps: CheckpointsDeps, identity: IdentityOptions, last: LastCheckpoint) {
     this.#deps = deps;
     this.#identity = identity;
-    this.#last = last;
-  }
-
-  get last(): LastCheckpoint {
-    return this.#last;
+    this.last = last;
   }
 
   facts() {
@@ -89,10 +88,13 @@ export class Checkpoints {
     const since = this.#runningSinceMs;
     return {
       isRunning: since !== undefined,
+      /** How long the running one has taken so far. */
       currentSeconds: since === undefined ? -1 : (clock.monotonicMs() - since) / 1000,
-      lastSaveMs: this.#last.takenMs,
+      /** Wall time of the last successful one. */
+      lastSaveMs: this.last.takenMs,
       lastSeconds: this.#lastSeconds,
       lastStatus: this.#lastStatus,
+      /** Elements changed since the last successful one. */
       changesSince: turns.operationsCount - this.#operationsAtLast,
     };
   }
@@ -100,17 +102,17 @@ export class Checkpoints {
   /** To be called after turns: starts one when the log has outgrown the last. */
   startIfDue(): void {
     const { log, limits } = this.#deps;
-    if (this.#isRunning || this.#retryTimer !== undefined || this.#isStopped) return;
-    const due = Math.max(limits.checkpointLogBytesMin, this.#last.bytes);
-    if (log.bytesFrom(this.#last.number + 1) > due) this.start();
+    if (this.#runningSinceMs !== undefined || this.#retryTimer !== undefined) return;
+    const due = Math.max(limits.checkpointLogBytesMin, this.last.bytes);
+    if (log.bytesFrom(this.last.number + 1) > due) this.start();
   }
 
-  /** False when one is running already. */
   start(): boolean {
-    if (this.#isRunning || this.#isStopped || this.#deps.isHeld()) return false;
+    if (this.#runningSinceMs !== undefined || this.#isStopped || this.#deps.isHeld()) return false;
     this.#retryTimer?.cancel();
     this.#retryTimer = undefined;
-    // Set before the first step: that ends the turn, and what follows a turn asks whether to start a checkpoint.
+    // Set before the first step: that ends the turn, and the code that runs after a turn checks whether to start a
+    // checkpoint.
     this.#runningSinceMs = this.#deps.clock.monotonicMs();
     this.#running = this.#run();
     return true;
@@ -121,7 +123,7 @@ export class Checkpoints {
     const { log, limits } = this.#deps;
     await this.#running;
     this.#retryTimer?.cancel();
-    const replayBytes = log.bytesFrom(this.#last.number + 1);
+    const replayBytes = log.bytesFrom(this.last.number + 1);
     if (replayBytes > limits.stopReplayBytesMax && this.start()) await this.#running;
     this.dispose();
   }
@@ -129,10 +131,6 @@ export class Checkpoints {
   dispose(): void {
     this.#isStopped = true;
     this.#retryTimer?.cancel();
-  }
-
-  get #isRunning(): boolean {
-    return this.#runningSinceMs !== undefined;
   }
 
   async #run(): Promise<void> {
@@ -145,7 +143,7 @@ export class Checkpoints {
       this.#operationsAtLast = operations;
       this.#lastSeconds = (clock.monotonicMs() - startMs) / 1000;
       metrics.observe('syncline_sets_checkpoint_seconds', this.#lastSeconds);
-      const { number, bytes } = this.#last;
+      const { number, bytes } = this.last;
       logger.info('checkpoint written', { number, bytes, seconds: this.#lastSeconds });
     } catch (thrown) {
       this.#lastStatus = 'err';
@@ -182,7 +180,7 @@ export class Checkpoints {
       limits.checkpointBlockBytesMax,
     );
     const temporary = `${CHECKPOINT_DIRECTORY}/${fileName(number)}.tmp`;
-    const path = `${CHECKPOINT_DIRECTORY}/${fileName(number)}.ckpt`;
+    const path = checkpointPath(number);
     await removeIfThere(files, temporary);
     try {
       const bytes = await this.#writeElements(pin, encoder, temporary);
@@ -193,13 +191,14 @@ export class Checkpoints {
       await files.sync(temporary);
       await files.rename(temporary, path);
       await files.syncDir(CHECKPOINT_DIRECTORY);
-      this.#last = { number, takenMs, bytes };
+      this.last = { number, takenMs, bytes };
     } catch (thrown) {
       pin.close();
       await removeIfThere(files, temporary).catch(() => undefined); // the first error counts
       throw thrown;
     }
-    await removeOlder(files, number);
+    for (const older of await listCheckpoints(files))
+      if (older < number) await files.remove(checkpointPath(older));
     await log.dropBefore(number + 1);
   }
 
@@ -219,14 +218,15 @@ export class Checkpoints {
     };
     const walk = () =>
       pin.walk(stepRows, (set, row, dots) => {
-        const member = memberBuffer(heap, row).subarray(memberStart(row), memberEnd(heap, row));
-        encoder.add(BlockKind.elements, set.name, member, dots);
+        const { elements } = BlockKind;
+        const buffer = memberBuffer(heap, row);
+        encoder.add(elements, set.name, dots, buffer, memberStart(row), memberEnd(heap, row));
       });
     while (await this.#slice(walk, encoder)) if (encoder.readyBytes >= chunkBytes) await flush();
     encoder.closeBlock();
     const list = () =>
       pin.walkDropped(stepRows, (set, member, dot) => {
-        encoder.add(BlockKind.dropped, set.name, member, [dot]);
+        encoder.add(BlockKind.dropped, set.name, [dot], member);
       });
     while (await this.#slice(list, encoder)) if (encoder.readyBytes >= chunkBytes) await flush();
     encoder.closeBlock();
@@ -236,19 +236,22 @@ export class Checkpoints {
 
   /** Runs steps for one slice, then rests. False when the work is done. */
   async #slice(step: () => boolean, encoder: CheckpointEncoder): Promise<boolean> {
-    const { clock, turns, limits } = this.#deps;
+    const { state, clock, turns, limits } = this.#deps;
     const { checkpointChunkBytes: chunkBytes } = limits;
+    const sliceMs = state.pins.areHalfFull ? HURRIED_SLICE_MS : SLICE_MS;
     const startMs = clock.monotonicMs();
-    const operations = turns.operationsCount;
     turns.commitNow(); // a pin is walked between turns
     let isMore = true;
     let usedMs = 0;
-    while (isMore && usedMs < SLICE_MS && encoder.readyBytes < chunkBytes) {
+    while (isMore && usedMs < sliceMs && encoder.readyBytes < chunkBytes) {
       isMore = step();
       usedMs = clock.monotonicMs() - startMs;
     }
     await new Promise<void>((resolve) => clock.defer(resolve));
-    if (turns.operationsCount !== operations) await clock.sleep(usedMs * REST_RATIO);
+    const { operationsCount } = turns;
+    const isQuiet = operationsCount === this.#operationsSeen;
+    this.#operationsSeen = operationsCount;
+    if (!isQuiet) await clock.sleep(usedMs * REST_RATIO);
     return isMore;
   }
 }
@@ -266,15 +269,9 @@ export function checkpointPath(number: number): string {
   return `${CHECKPOINT_DIRECTORY}/${fileName(number)}.ckpt`;
 }
 
-/** What an interrupted checkpoint has left. */
 export async function removeTemporary(files: Files): Promise<void> {
   for (const name of await files.list(CHECKPOINT_DIRECTORY))
     if (name.endsWith('.tmp')) await files.remove(`${CHECKPOINT_DIRECTORY}/${name}`);
-}
-
-async function removeOlder(files: Files, newest: number): Promise<void> {
-  for (const number of await listCheckpoints(files))
-    if (number < newest) await files.remove(checkpointPath(number));
 }
 
 async function removeIfThere(files: Files, path: string): Promise<void> {

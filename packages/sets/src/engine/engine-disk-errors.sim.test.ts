@@ -1,4 +1,5 @@
-// The engine on a disk that fails for another reason than want of room: it stops writing and never says otherwise.
+// The engine on a disk that fails for a reason other than lack of space: it stops writing, and never claims
+// otherwise.
 import type { Durability, SynclineError } from '@syncline/kernel';
 import {
   createSeededRandom,
@@ -125,7 +126,7 @@ describe('class buffered', () => {
       expect(outcomes).toEqual(['stored', 'storage-failed']);
     }));
 
-  test('a large command is told that a part was not stored, and so are those that wait behind it', () =>
+  test('a large command learns that a part was not stored, and so do those that wait after it', () =>
     withFailingDisk('buffered', async ({ engine, disk, write }) => {
       await write('first');
       const { signal } = new AbortController();
@@ -170,7 +171,7 @@ describe('class buffered', () => {
 });
 
 describe('class synced', () => {
-  test('S5 after a failed sync nobody who waits gets a success, nor anybody later', () =>
+  test('S5 after a failed sync no waiting command succeeds, nor does any later one', () =>
     withFailingDisk('synced', async ({ ports, engine, disk, outcomes, write }) => {
       await write('first');
       disk.failing = /^sync log/;

@@ -1,4 +1,4 @@
-// The engine on a disk that fills up: what is refused, what goes on, and that memory is always what is stored.
+// The engine on a disk that fills up: what is refused, what continues, and that memory always equals what is stored.
 import type { SynclineError } from '@syncline/kernel';
 import {
   createSeededRandom,
@@ -78,7 +78,7 @@ class World {
   }
 }
 
-test('S7 the turn that finds no room is undone, reads go on, and writing resumes with room', () =>
+test('S7 a turn that finds the disk full is undone, reads continue, and writing resumes once there is space', () =>
   World.run(async (world) => {
     world.add('a', 'x', 'y');
     await world.settled();
@@ -130,13 +130,15 @@ test('a remove gets through thanks to the reserve, where an add is refused', () 
     expect(world.remove('a', 'x')).toBe(1);
     await world.settled();
     expect(world.disk.sizeOf('log/reserve')).toBe(0);
-    expect(() => world.add('a', 'w'), 'what is left of it is for removes').toThrow(full);
+    expect(() => world.add('a', 'w'), 'the rest of it is for removes').toThrow(full);
     expect(world.remove('a', 'y')).toBe(1);
     await world.settled();
     expect(world.engine.keyspace.cardinality(listOf('a'), 0)).toBe(1);
     world.disk.leave(10_000);
     await world.sleep(3_000);
-    expect(world.disk.sizeOf('log/reserve'), 'refilled with room').toBe(lowLimits.logReserveBytes);
+    expect(world.disk.sizeOf('log/reserve'), 'refilled once there is space').toBe(
+      lowLimits.logReserveBytes,
+    );
     expect(world.add('a', 'w')).toBe(1);
     await world.settled();
   }));
@@ -172,7 +174,7 @@ test('without a reserve removes are refused, too', () =>
     { ...lowLimits, logReserveBytes: 0 },
   ));
 
-test('while the disk is full, one refused write does not take others of its turn with it', () =>
+test('while the disk is full, one refused write does not affect others in its turn', () =>
   World.run(async (world) => {
     world.add('a', 'x');
     await world.settled();
@@ -209,7 +211,7 @@ function changeAtRandom({ keyspace }: SetsEngine, random: SeededRandom): void {
 }
 
 test.each(Array.from({ length: 6 }, (_, index) => index + 1))(
-  'S7 after any turn that was refused, memory is what it was and what is stored (seed %i)',
+  'S7 after any refused turn, memory equals what it was before and what is stored (seed %i)',
   (seed) =>
     World.run(
       async (world) => {
@@ -257,7 +259,7 @@ test.each(Array.from({ length: 6 }, (_, index) => index + 1))(
 describe('a start on a full disk', () => {
   const noReserve = { ...lowLimits, logReserveBytes: 0 };
 
-  test('S3 stores its epoch in the room of the reserve', () =>
+  test('S3 stores its epoch in the space of the reserve', () =>
     World.run(async (world) => {
       world.add('a', 'x', 'y');
       await world.settled();
@@ -269,7 +271,7 @@ describe('a start on a full disk', () => {
       await world.settled();
     }));
 
-  test('S3 answers reads, makes no dot, and takes its epoch once there is room', () =>
+  test('S3 serves reads, makes no dot, and stores its epoch once there is space', () =>
     World.run(async (world) => {
       world.add('a', 'x', 'y');
       await world.settled();
@@ -304,7 +306,7 @@ describe('a start on a full disk', () => {
     }, noReserve));
 
   test.each(['stopped', 'killed'] as const)(
-    'S3 that is %s before it had room changes nothing',
+    'S3 that is %s before there was space changes nothing',
     (how) =>
       World.run(async (world) => {
         world.add('a', 'x');
@@ -332,7 +334,7 @@ describe('a start on a full disk', () => {
 });
 
 describe('a checkpoint', () => {
-  test('S21 that finds no room leaves the previous one, and is tried again', () =>
+  test('S21 that finds the disk full leaves the previous one, and is tried again', () =>
     World.run(async (world) => {
       const { engine, disk } = world;
       const write = async (count: number) => {

@@ -1,5 +1,6 @@
 // What an engine shows in /metrics: gauges that follow its changes, a few times per second at most.
-import type { Clock, Metrics, SegmentLog, Timer } from '@syncline/kernel';
+import type { Clock, Metrics, Timer } from '@syncline/kernel';
+import type { SegmentLog } from '@syncline/kernel/node';
 import type { Checkpoints } from './checkpoints.js';
 import type { SetsState } from './sets-state.js';
 import type { Turns } from './turns.js';
@@ -14,7 +15,6 @@ export interface EngineGaugesDeps {
   readonly turns: Turns;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** Its log and checkpoints, once it has them. */
   readonly engine: {
     readonly log: SegmentLog | undefined;
     readonly checkpoints: Checkpoints | undefined;
@@ -38,7 +38,6 @@ export class EngineGauges {
     return this.#peakBytes;
   }
 
-  /** True when it has reported. */
   reportIfDue(): boolean {
     const nowMs = this.#deps.clock.monotonicMs();
     if (nowMs - this.#reportedMs < GAUGES_MS) return false;

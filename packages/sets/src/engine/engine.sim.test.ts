@@ -1,5 +1,5 @@
 // A process that dies at every single file operation: while it writes, during a checkpoint, at a rotation, while it
-// stops and while it starts. The next start must find a state that was, with everything it was promised.
+// stops and while it starts. The next start must find a state that existed, with everything that was acknowledged.
 // `SETS_CRASH_SEEDS=500 npx vitest run --project sim packages/sets/src/engine/engine.sim` tries more.
 import { assert, type Durability } from '@syncline/kernel';
 import {
@@ -21,28 +21,28 @@ declare module 'vitest' {
 }
 
 const crashSeeds = inject('setsCrashSeeds');
-/** Losses of power per file operation. */
+/** Power losses per file operation. */
 const lossesCount = Math.ceil(crashSeeds / 25);
 /** Runs with two crashes, per class. */
 const doubleCrashes = 2 * crashSeeds;
 
 type Change = readonly [kind: 'add' | 'remove', set: string, ...members: string[]];
 
-/** What was done, and what was promised before the process died. */
+/** What was done, and what was acknowledged before the process died. */
 class Ledger {
   /** After each operation, in order. */
   readonly versions: string[] = ['-'];
-  /** By version. Looking at everything takes time, so most runs use what the run without a crash has seen. */
+  /** By version. Inspecting everything takes time, so most runs use what the run without a crash has seen. */
   readonly contents = new Map<string, string>([['-', '- 0 0 0 0 sets']]);
   isLooking: boolean;
   readonly #dots = new Set<string>();
   readonly #writes: Promise<void>[] = [];
-  /** Operations that were acknowledged, and those that must survive a loss of power. */
+  /** Operations that were acknowledged, and those that must survive a power loss. */
   acknowledged = 0;
   powerSafe = 0;
-  /** Of the process that runs, or that was stopped last. */
+  /** The epoch of the running process, or of the last one that was stopped. */
   epoch: number | undefined;
-  /** While it starts or stops nobody knows what its identity says. */
+  /** While it starts or stops, the content of its identity file is unknown. */
   stage: 'changing' | 'running' | 'stopped' = 'changing';
   /** Elements that a checkpoint found only in the list of its pin. */
   pinEntries = 0;
@@ -71,12 +71,12 @@ class Ledger {
   write(engine: SetsEngine, ...changes: readonly Change[]): Promise<void> {
     for (const change of changes) this.#change(engine, change);
     const written = this.#acknowledge(engine, this.versions.length - 1);
-    written.catch(() => {}); // who stops waits for it, too
+    written.catch(() => {}); // a stop waits for it, too
     this.#writes.push(written);
     return written;
   }
 
-  /** What is left after a crash is durable; all that came later is gone. */
+  /** What is left after a crash is durable; everything later is gone. */
   recovered(index: number): void {
     this.versions.length = index + 1;
     this.#writes.length = 0;
@@ -167,11 +167,11 @@ async function check(
   const engine = await ledger.start(ports, durability);
   const version = engine.keyspace.version().toString();
   const index = ledger.versions.indexOf(version);
-  expect(index, `${version} was a version`).toBeGreaterThanOrEqual(0);
+  expect(index, `${version} is a version that existed`).toBeGreaterThanOrEqual(0);
   const wanted = ledger.contents.get(version) ?? reference.contents.get(version);
   expect(contentOf(engine.state), 'S21').toBe(wanted);
   const safe = hasLostPower ? ledger.powerSafe : ledger.acknowledged;
-  expect(index, 'S6 nothing is missing that was promised').toBeGreaterThanOrEqual(safe);
+  expect(index, 'S6 nothing acknowledged is missing').toBeGreaterThanOrEqual(safe);
   if (stage === 'running') expect(engine.epoch, 'S3 after a crash').not.toBe(epoch);
   if (stage === 'stopped') expect(engine.epoch, 'S3 after a clean stop').toBe(epoch);
   ledger.recovered(index);
@@ -208,7 +208,7 @@ async function run(
   const operations: string[][] = [];
   let boot = (_ports: SimPorts) => {};
   const node = simulation.addNode('n1', (ports) => boot(ports));
-  /** What a process does until it is done, or dies at the point. */
+  /** Runs a process until it is done, or dies at the point. */
   const live = async (point: CrashPoint | undefined, body: (ports: SimPorts) => Promise<void>) => {
     const plan = new CrashPlan(node, point);
     node.disk.plan = plan;
@@ -274,7 +274,7 @@ describe.each(['buffered', 'synced'] as const)('in class %s', (durability) => {
     expect(ledger.powerSafe).toBe(ledger.versions.length - 1);
   });
 
-  test('S3 S6 S21 a process that dies at any file operation comes back with what was promised', async () => {
+  test('S3 S6 S21 a process that dies at any file operation comes back with everything acknowledged', async () => {
     const reference = await run(durability, undefined);
     const found = new Set<number>();
     for (const [index, operation] of reference.operations.entries()) {

@@ -6,32 +6,27 @@
 //                                                    checkpoints
 import {
   actorId,
-  type Clock,
-  type Durability,
   EPOCH_MAX,
   type Files,
-  type Logger,
-  type Metrics,
-  type Random,
   randomBelow,
-  type SegmentLog,
   SynclineError,
   type Timer,
   type VersionVector,
 } from '@syncline/kernel';
-import type { Mesh } from '@syncline/mesh';
+import type { SegmentLog } from '@syncline/kernel/node';
+import { type EngineLimits, engineLimits } from '../limits.js';
 import { createOrderKeys } from '../memory/order-hash.js';
 import type { OwnOperations } from '../replication/committed-turns.js';
-import { type PullLimits, pullLimits } from '../replication/pull-limits.js';
+import { pullLimits } from '../replication/pull-limits.js';
 import { Repairs } from '../replication/repairs.js';
 import { Replica } from '../replication/replica.js';
+import type { SetsDeps, SetsOptions } from '../sets.js';
 import { Checkpoints } from './checkpoints.js';
 import { EngineGauges } from './engine-gauges.js';
-import { type EngineLimits, engineLimits } from './engine-limits.js';
 import { chooseEpoch, type Identity, restoredCopy, writeIdentity } from './identity.js';
 import { load, openDirectory } from './load.js';
+import { LocalOperation } from './local-changes.js';
 import { LocalKeyspace } from './local-keyspace.js';
-import { LocalOperation } from './operations.js';
 import { SetsState } from './sets-state.js';
 import { LoopShare, Turns } from './turns.js';
 import { WriteGate } from './write-gate.js';
@@ -42,33 +37,8 @@ const PROGRESS_LOG_MS = 1_000;
 /** Room that must be left in the element heap for changes that are already admitted. */
 const HEAP_MARGIN_BYTES = 64 * 1024 * 1024;
 
-export interface EngineDeps {
-  /** Below the directory of the sets. Undefined: nothing is stored. */
-  readonly files: Files | undefined;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  /** To other nodes. Without it, or without peers in it, this node is alone. */
-  readonly mesh?: Mesh;
-  onConflict?(error: SynclineError): void;
-}
-
-export interface EngineOptions {
-  readonly nodeId: number;
-  readonly clusterId: string;
-  readonly durability: Durability;
-  /** 0: no limit. */
-  readonly memoryBytesMax: number;
-  /** How long the first write waits for peers. Default 1,000. */
-  readonly startupDelayMs?: number;
-  /** How often peers are compared when nothing else asks for it. Default 10,000. */
-  readonly pullIntervalMs?: number;
-  /** For tests. */
-  readonly limits?: Partial<EngineLimits>;
-  /** For tests. */
-  readonly pullLimits?: Partial<PullLimits>;
-}
+export type EngineOptions = SetsOptions &
+  Required<Pick<SetsOptions, 'durability' | 'memoryBytesMax'>>;
 
 export interface LoadProgress {
   readonly startedMs: number;
@@ -83,13 +53,13 @@ export class SetsEngine {
   /** Undefined: this node is alone. */
   readonly replica: Replica | undefined;
   memoryBytesMax: number;
-  readonly #deps: EngineDeps;
+  readonly #deps: SetsDeps;
   readonly #options: EngineOptions;
   readonly #limits: EngineLimits;
   readonly #gate: WriteGate;
   readonly #repairs: Repairs;
-  #log: SegmentLog | undefined;
-  #checkpoints: Checkpoints | undefined;
+  log: SegmentLog | undefined;
+  checkpoints: Checkpoints | undefined;
   #identity: Identity | undefined;
   #isClaimed = false;
   #claimTimer: Timer | undefined;
@@ -98,13 +68,13 @@ export class SetsEngine {
   #progress: LoadProgress | undefined;
   #isLoaded = false;
   #isClosing = false;
-  readonly #gauges: EngineGauges;
+  readonly gauges: EngineGauges;
   /** Own operations from the log, until they are handed to the mesh. */
   #own: readonly OwnOperations[] = [];
   /** Own counter when the epoch was claimed. */
   #counterAtStart = 0;
 
-  constructor(deps: EngineDeps, options: EngineOptions) {
+  constructor(deps: SetsDeps, options: EngineOptions) {
     const { clock, random, metrics } = deps;
     this.#deps = deps;
     this.#options = options;
@@ -129,12 +99,12 @@ export class SetsEngine {
     this.#gate = new WriteGate({ clock, turns, loop });
     const gate = this.#gate;
     this.keyspace = new LocalKeyspace({ state, operation, turns, gate, loop, random });
-    const log = () => this.#log;
+    const log = () => this.log;
     const onRepaired = () => this.#onRepaired();
     const sliceElements = options.pullLimits?.stepRows ?? pullLimits.stepRows;
     this.#repairs = new Repairs({ state, turns, gate, loop, sliceElements, log, onRepaired });
     this.replica = this.#createReplica(loop);
-    this.#gauges = new EngineGauges({ state, turns, clock, metrics, engine: this });
+    this.gauges = new EngineGauges({ state, turns, clock, metrics, engine: this });
   }
 
   /** `failed`: a sync has failed in class synced, so nothing that reads sets may be answered. */
@@ -152,7 +122,7 @@ export class SetsEngine {
     return this.turns.failure;
   }
 
-  /** Why changes find no room; undefined when they do. */
+  /** Why changes cannot be stored; undefined if they can. */
   get fullBy(): SynclineError | undefined {
     return this.turns.fullBy ?? this.#claimError;
   }
@@ -163,18 +133,6 @@ export class SetsEngine {
 
   get progress(): LoadProgress | undefined {
     return this.#isLoaded ? undefined : this.#progress;
-  }
-
-  get log(): SegmentLog | undefined {
-    return this.#log;
-  }
-
-  get checkpoints(): Checkpoints | undefined {
-    return this.#checkpoints;
-  }
-
-  get peakBytes(): number {
-    return this.#gauges.peakBytes;
   }
 
   /** Client commands that add are refused. */
@@ -225,12 +183,12 @@ export class SetsEngine {
       const keepsOwn = this.replica !== undefined;
       const loadDeps = { state, files, clock, logger, limits, keepsOwn, onProgress };
       const loaded = await load(loadDeps, identity);
-      this.#log = loaded.log;
+      this.log = loaded.log;
       this.#own = loaded.own;
       turns.attach(loaded.log);
       const onFailed = (error: SynclineError) => turns.fail(error);
       const isHeld = () => this.#repairs.isRunning;
-      this.#checkpoints = new Checkpoints(
+      this.checkpoints = new Checkpoints(
         { state, turns, log: loaded.log, files, clock, logger, metrics, limits, isHeld, onFailed },
         identity,
         loaded.checkpoint,
@@ -247,11 +205,11 @@ export class SetsEngine {
       elements: this.state.digest.liveDots,
       ms: Math.round(clock.nowMs() - startedMs),
     });
-    this.#gauges.watch();
-    this.#checkpoints?.startIfDue();
+    this.gauges.watch();
+    this.checkpoints?.startIfDue();
   }
 
-  /** A load that is running rejects with `closed` soon; nothing on disk has changed then. */
+  /** A load in progress soon rejects with `closed`; by then nothing on disk has changed. */
   abandonLoad(): void {
     this.#isClosing = true;
   }
@@ -266,29 +224,29 @@ export class SetsEngine {
     if (this.replica !== undefined) await this.replica.stop();
     this.#gate.shut(error);
     this.#claimTimer?.cancel();
-    this.#gauges.stop();
+    this.gauges.stop();
     try {
-      if (files === undefined || this.#log === undefined) return;
-      await this.#checkpoints?.stop();
-      await this.#log.close();
+      if (files === undefined || this.log === undefined) return;
+      await this.checkpoints?.stop();
+      await this.log.close();
       if (this.#identity !== undefined && this.#isClaimed && this.failure === undefined)
         await writeIdentity(files, {
           ...this.#identity,
           state: 'clean',
-          nextRecord: this.#log.nextNumber,
+          nextRecord: this.log.nextNumber,
         });
     } catch (thrown) {
       // Nothing is lost: the next start replays the log and takes a new epoch.
       const { message } = SynclineError.from(thrown, 'storage-failed');
       logger.warn('unclean shutdown', { reason: message });
     } finally {
-      this.#checkpoints?.dispose();
+      this.checkpoints?.dispose();
       this.turns.stop();
-      this.#gauges.report();
+      this.gauges.report();
     }
   }
 
-  /** The epoch is stored before any dot is made. A full disk leaves a node that answers reads and tries again. */
+  /** The epoch is stored before any dot is made. On a full disk the node serves reads and tries again. */
   async #claim(files: Files, previous: Identity): Promise<void> {
     const { clock, random, logger } = this.#deps;
     const { nodeId, clusterId } = this.#options;
@@ -322,7 +280,7 @@ export class SetsEngine {
       await writeIdentity(files, identity);
     } catch (thrown) {
       const isFull = thrown instanceof SynclineError && thrown.code === 'storage-full';
-      if (!isFull || !this.#log?.releaseReserve()) throw thrown;
+      if (!isFull || !this.log?.releaseReserve()) throw thrown;
       await writeIdentity(files, identity);
     }
   }
@@ -333,7 +291,7 @@ export class SetsEngine {
     this.#deps.metrics.set('syncline_sets_epoch', identity.epoch);
     this.#counterAtStart = this.state.version.ownCounter;
     if (this.replica === undefined || this.#isClosing) return;
-    // No write comes before peers were asked, so the gate is closed before anything is served.
+    // No write may come before peers were asked, so the gate is closed before anything is served.
     const hold = await this.#gate.close(new AbortController().signal);
     const own = this.#own;
     this.#own = [];
@@ -377,21 +335,21 @@ export class SetsEngine {
   #onRepaired(): void {
     this.keyspace.versionMoved();
     this.replica?.repaired();
-    this.#gauges.report();
-    this.#checkpoints?.startIfDue();
+    this.gauges.report();
+    this.checkpoints?.startIfDue();
   }
 
   #onCommitted(): void {
     this.replica?.turnEnded();
     this.keyspace.versionMoved();
-    if (this.#gauges.reportIfDue()) this.#checkpoints?.startIfDue();
+    if (this.gauges.reportIfDue()) this.checkpoints?.startIfDue();
   }
 
   #onFailed(error: SynclineError): void {
     this.#deps.logger.error('the sets failed, writes are refused until a restart', { error });
     this.keyspace.refuseWrites(error);
     this.#gate.shut(error);
-    this.#checkpoints?.dispose();
+    this.checkpoints?.dispose();
     void this.replica?.leave();
     if (error.code === 'conflict') this.#deps.onConflict?.(error);
   }

@@ -107,8 +107,6 @@ test('data of an earlier version is refused and left alone', () =>
     expect(await files.list('.')).toEqual(['db']);
   }));
 
-// Epochs.
-
 const random = createSeededRandom(1);
 const choose = (previous: Identity | undefined, version = none) =>
   chooseEpoch(previous, options.nodeId, version, random);
@@ -152,8 +150,6 @@ test('a node whose epochs are all used is refused', () => {
   expect(choose(clean, all)).toBe(41);
   expect(() => choose(open, all)).toThrow(expect.objectContaining({ code: 'limit-exceeded' }));
 });
-
-// Crashes.
 
 /** Replaces an identity, dies on the way, and reads what is left. */
 async function crashWhileWriting(

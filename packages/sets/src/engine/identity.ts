@@ -1,14 +1,13 @@
 // Whose data a directory holds, and the epoch under which this run makes dots.
 //
-// A run that did not end cleanly may have lost its newest writes while peers or clients have seen their dots. So
-// the next run takes a new epoch, synced, before it makes any dot. The first epoch of a store is random: a node
-// that lost its disk must not start at an epoch that peers know. The file is replaced by temp file, fsync, rename
-// and fsync of the directory; a checksum covers its content.
+// A run that did not end cleanly may have lost its newest writes although peers or clients have seen their dots. So
+// the next run takes a new epoch, synced, before it makes any dot. The first epoch of a store is random: a node that
+// lost its disk must not start at an epoch that peers know. The file is replaced by temp file, fsync, rename and
+// fsync of the directory; a checksum covers its content.
 //
 // S3  A dot is never made twice.
 import {
   actorId,
-  crc32,
   EPOCH_MAX,
   epochOf,
   type Files,
@@ -18,6 +17,7 @@ import {
   SynclineError,
   type VersionVector,
 } from '@syncline/kernel';
+import { crc32 } from '@syncline/kernel/node';
 
 const PATH = 'identity';
 const TEMPORARY = 'identity.tmp';
@@ -27,22 +27,20 @@ const CLUSTER_ID_BYTES_MAX = 255;
 /** What the first version of the sets left: a LevelDB. */
 const OLD_STORE = 'db';
 
-export interface Identity {
-  readonly nodeId: number;
-  readonly clusterId: string;
-  readonly epoch: number;
-  /** `open` while a process runs on it, `clean` after an orderly stop. */
-  readonly state: 'open' | 'clean';
-  /** After a clean stop, the number that the next record of the log gets: a log that ends early is damaged. */
-  readonly nextRecord?: number;
-}
-
 export interface IdentityOptions {
   readonly nodeId: number;
   readonly clusterId: string;
 }
 
-/** What the run before has left, checked against the configuration; undefined in a new directory. */
+export interface Identity extends IdentityOptions {
+  readonly epoch: number;
+  /** `open` while a process runs on it, `clean` after a clean stop. */
+  readonly state: 'open' | 'clean';
+  /** After a clean stop, the number that the next record of the log gets: a log that ends early is damaged. */
+  readonly nextRecord?: number;
+}
+
+/** What the previous run left, checked against the configuration; undefined in a new directory. */
 export async function readIdentity(
   files: Files,
   options: IdentityOptions,

@@ -1,4 +1,4 @@
-// What reads, writes and waits may cost: they look at what they name, and leave nothing behind.
+// What reads, writes and waits may cost: they only look at what they name, and leave nothing behind.
 import { getEventListeners } from 'node:events';
 import { actorId, silentLogger, silentMetrics, VersionVector } from '@syncline/kernel';
 import { createSeededRandom, runInSimulation } from '@syncline/kernel/testing';
@@ -29,7 +29,7 @@ function withEngine(
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`);
 
 describe('lookups', () => {
-  const rowSearches = ['findBytes', 'insertBytes', 'delete'] as const;
+  const rowSearches = ['find', 'insert', 'delete'] as const;
   const walks = ['walk', 'scan', 'randomRow', 'clear'] as const;
 
   test('S16 adding, removing and asking look only at the members they name', () =>
@@ -83,7 +83,7 @@ describe('lookups', () => {
       expect(await diskOperations((n) => keyspace.remove(listOf('a', `m${n}`), 0, 1))).toBe(0);
     }));
 
-  test('S16 half a million lookups of absent names leave nothing behind', () =>
+  test('S16 half a million lookups of absent names allocate nothing permanently', () =>
     withEngine(async ({ keyspace, state, turns }) => {
       keyspace.add(listOf('a', 'x'), 0, 1);
       turns.commitNow();
@@ -185,7 +185,7 @@ describe('waiting for versions', () => {
     }
   }
 
-  /** Looks at the version that one turn takes. */
+  /** How many lookups of the version one turn takes. */
   function lookups(engine: SetsEngine): number {
     const spy = vi.spyOn(engine.state.version, 'counterOf');
     engine.keyspace.add(listOf('a', 'x'), 0, 1);
@@ -210,7 +210,7 @@ describe('waiting for versions', () => {
         expect(waiters.count('applied')).toBe(turn);
         expect(waiters.outcomes[order.indexOf(first + turn - 1)]).toBe('applied');
       }
-      engine.keyspace.add(listOf('b', ...numbers(WAITERS)), 0, 1); // one operation for all that are left
+      engine.keyspace.add(listOf('b', ...numbers(WAITERS)), 0, 1); // one operation for all the others
       expect(waiters.count('applied'), 'not before the turn is stored').toBe(20);
       await nextTurn();
       await nextTurn();

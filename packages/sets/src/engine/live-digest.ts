@@ -11,7 +11,7 @@ export class LiveDigest {
   readonly #key: RibltKey;
   readonly #item = new Int32Array(3);
   readonly #hash = new Uint32Array(2);
-  #liveDots = 0;
+  liveDots = 0;
   #xor0 = 0;
   #xor1 = 0;
 
@@ -19,35 +19,23 @@ export class LiveDigest {
     this.#key = key;
   }
 
-  get liveDots(): number {
-    return this.#liveDots;
-  }
-
-  /** Two words, unsigned. */
   get xor(): readonly [number, number] {
     return [this.#xor0 >>> 0, this.#xor1 >>> 0];
   }
 
-  /** The words may be signed, as in a row. */
   add(actor: number, high: number, low: number): void {
-    this.#liveDots += 1;
+    this.liveDots += 1;
     this.#flip(actor, high, low);
   }
 
   drop(actor: number, high: number, low: number): void {
-    this.#liveDots -= 1;
-    assert(this.#liveDots >= 0, 'S1: a dot that is dropped was live');
+    this.liveDots -= 1;
+    assert(this.liveDots >= 0, 'S1: a dot that is dropped was live');
     this.#flip(actor, high, low);
   }
 
-  addAll(dots: readonly Dot[]): void {
-    for (const { actor, counter } of dots)
-      this.add(actor, Math.floor(counter / 2 ** 32), counter | 0);
-  }
-
-  dropAll(dots: readonly Dot[]): void {
-    for (const { actor, counter } of dots)
-      this.drop(actor, Math.floor(counter / 2 ** 32), counter | 0);
+  addDot({ actor, counter }: Dot): void {
+    this.add(actor, Math.floor(counter / 2 ** 32), counter | 0);
   }
 
   #flip(actor: number, high: number, low: number): void {

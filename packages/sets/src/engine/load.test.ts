@@ -1,4 +1,4 @@
-// What a start makes of checkpoints and logs that no healthy run leaves, and of dots that were dropped meanwhile.
+// How a start handles checkpoints and logs that no healthy run leaves, and dots that were dropped in the meantime.
 import {
   actorId,
   type Clock,
@@ -9,9 +9,9 @@ import {
 } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
+import { engineLimits } from '../limits.js';
 import { createOrderKeys } from '../memory/order-hash.js';
 import { BlockKind, CheckpointEncoder } from './checkpoint-format.js';
-import { engineLimits } from './engine-limits.js';
 import { LiveDigest } from './live-digest.js';
 import { type Loaded, load, openDirectory } from './load.js';
 import { SetsState } from './sets-state.js';
@@ -52,15 +52,16 @@ async function writeCheckpoint(files: Files, written: Written): Promise<void> {
   for (const [elementKind, set, member, ...dots] of elements) {
     if (elementKind !== kind) encoder.closeBlock();
     kind = elementKind;
-    encoder.add(elementKind, Buffer.from(set), Buffer.from(member), dots);
+    encoder.add(elementKind, Buffer.from(set), dots, Buffer.from(member));
   }
   const digest = new LiveDigest(keys.riblt);
-  digest.addAll(written.digestOf ?? elements.flatMap(([, , , ...dots]) => dots));
+  for (const dot of written.digestOf ?? elements.flatMap(([, , , ...dots]) => dots))
+    digest.addDot(dot);
   encoder.end(digest);
   await files.append(`checkpoint/${String(number).padStart(16, '0')}.ckpt`, encoder.take());
 }
 
-/** The log behind the checkpoint is lost, so it starts again there. */
+/** The log after the checkpoint is lost, so it starts again there. */
 async function writeLogHead(files: Files): Promise<void> {
   await files.append(`log/${'1'.padStart(16, '0')}.log`, new Uint8Array(0));
 }
@@ -115,7 +116,7 @@ test('S21 dots that were dropped meanwhile join the element that was there befor
     expect(loaded.log.nextNumber).toBe(8);
   }));
 
-test('the newest of several checkpoints counts', () =>
+test('the newest of several checkpoints is used', () =>
   runInSimulation(1, async (world) => {
     const old: Written = { number: 3, elements: [[E, 'a', 'old', dotOf(one, 1)]] };
     const young: Written = { number: 11, elements: [[E, 'a', 'new', dotOf(one, 2)]] };

@@ -1,4 +1,4 @@
-// Reads what an earlier run has stored: the newest checkpoint, then the log behind it.
+// Reads what an earlier run has stored: the newest checkpoint, then the log after it.
 //
 // Nothing on disk changes before everything has been read, and nothing is guessed: a damaged checkpoint is an error,
 // not a reason to fall back to an older one. Only the end of the log may be missing, where a crash has cut it.
@@ -9,14 +9,13 @@ import {
   type Dot,
   type Files,
   type Logger,
-  SegmentLog,
   SynclineError,
 } from '@syncline/kernel';
+import { SegmentLog } from '@syncline/kernel/node';
 import { ByteList } from '../byte-list.js';
-import { setsLimits } from '../limits.js';
+import { type EngineLimits, setsLimits } from '../limits.js';
 import type { DotWords } from '../memory/element-row.js';
-import { decodeOperations } from '../operation/decode-operations.js';
-import type { Operation } from '../operation/operation.js';
+import { decodeOperations, type Operation } from '../operation/decode-operations.js';
 import type { OwnOperations } from '../replication/committed-turns.js';
 import { RepairReplay } from '../replication/repair.js';
 import {
@@ -32,7 +31,6 @@ import {
   listCheckpoints,
   removeTemporary,
 } from './checkpoints.js';
-import type { EngineLimits } from './engine-limits.js';
 import { type Identity, type IdentityOptions, readIdentity } from './identity.js';
 import { applyOperation } from './operations.js';
 import type { SetEntry } from './set-table.js';
@@ -42,7 +40,7 @@ import { RecordKind } from './turns.js';
 const LOG_DIRECTORY = 'log';
 /** Read at once from a checkpoint. */
 const CHUNK_BYTES = 128 * 1024;
-/** How long loading holds the event loop. A step takes about a millisecond, and twenty times that at the very start. */
+/** How long loading holds the event loop. A step takes up to a millisecond, and a few at the very start. */
 const SLICE_MS = 4;
 
 export interface LoadDeps {
@@ -51,7 +49,6 @@ export interface LoadDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: EngineLimits;
-  /** Whether own operations are wanted for peers. */
   readonly keepsOwn: boolean;
   onProgress(loadedBytes: number, totalBytes: number): void;
 }
@@ -59,13 +56,12 @@ export interface LoadDeps {
 export interface Loaded {
   readonly log: SegmentLog;
   readonly checkpoint: LastCheckpoint;
-  /** Operations that were applied from the log. */
   readonly replayed: number;
-  /** Those that this node has made under the epoch that it goes on with, as far as they are kept for peers. */
+  /** Operations that this node made under the epoch it continues with, as far as they are kept for peers. */
   readonly own: readonly OwnOperations[];
 }
 
-/** The identity of the run before; undefined in a new directory, which is then made ready. */
+/** The identity of the previous run; undefined in a new directory, which is then initialized. */
 export async function openDirectory(
   files: Files,
   options: IdentityOptions,
@@ -88,6 +84,7 @@ export async function openDirectory(
 
 export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> {
   const { state, files, clock, logger, limits } = deps;
+  const showDigest = state.holdDigest();
   await removeTemporary(files);
   const numbers = await listCheckpoints(files);
   const number = numbers.at(-1) ?? 0;
@@ -140,6 +137,7 @@ export async function load(deps: LoadDeps, identity: Identity): Promise<Loaded> 
       { details: { path: LOG_DIRECTORY, found, expected: identity.nextRecord } },
     );
   }
+  showDigest();
   return {
     log,
     replayed,
@@ -205,7 +203,7 @@ class OwnKeeper {
   readonly #actor: ActorId | undefined;
   #bytes = 0;
 
-  /** After a crash the epoch changes, and with it the actor: nothing is kept then. */
+  /** After a crash the epoch changes, and with it the actor: then nothing is kept. */
   constructor({ nodeId, epoch, state }: Identity, isWanted: boolean) {
     this.#actor = isWanted && state === 'clean' ? actorId(nodeId, epoch) : undefined;
   }
@@ -227,9 +225,7 @@ async function logBytes(files: Files): Promise<number> {
   return bytes;
 }
 
-interface CheckpointReader {
-  readonly state: SetsState;
-  readonly files: Files;
+interface CheckpointReader extends Pick<LoadDeps, 'state' | 'files'> {
   readonly slices: LoadSlices;
   progress(bytes: number): void;
 }
@@ -244,7 +240,7 @@ async function loadCheckpoint(
   const decoder = new CheckpointDecoder(path, loader);
   const read = (offset: number) => {
     const chunk = files.readAt(path, offset, CHUNK_BYTES);
-    chunk.catch(() => {}); // it may be abandoned; who awaits it gets the error
+    chunk.catch(() => {}); // it may be abandoned; the caller gets the error
     return chunk;
   };
   let ahead = read(0);
@@ -260,7 +256,7 @@ async function loadCheckpoint(
   return loader.found();
 }
 
-/** Fills the state from a checkpoint, and compares what came of it with what the checkpoint says. */
+/** Fills the state from a checkpoint, and compares the result with what the checkpoint says. */
 class CheckpointLoader implements CheckpointVisitor {
   readonly #state: SetsState;
   readonly #identity: Identity;

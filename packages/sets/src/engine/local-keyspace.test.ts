@@ -9,8 +9,8 @@ import {
 import { expect, test } from 'vitest';
 import { ByteList } from '../byte-list.js';
 import type { VisitBytes } from '../keyspace.js';
+import type { EngineLimits } from '../limits.js';
 import { SetsEngine } from './engine.js';
-import type { EngineLimits } from './engine-limits.js';
 
 const list = (...texts: readonly string[]) =>
   ByteList.of(...texts.map((text) => Buffer.from(text)));
@@ -95,6 +95,25 @@ test('a watcher is touched by a change of the members, and not by a new dot', as
   expect(watcher.isTouched).toBe(false);
 });
 
+test('an operation that is abandoned or changes nothing has touched no watcher', async () => {
+  const { keyspace } = await openKeyspace();
+  const [early, late] = [{ isTouched: false }, { isTouched: false }];
+  keyspace.watch(list('a'), 0, early);
+  keyspace.watch(list('b'), 0, late);
+  keyspace.add(list('a', 'x'), 0, 1);
+  keyspace.begin();
+  keyspace.add(list('a', 'y'), 0, 1);
+  keyspace.add(list('b', 'y'), 0, 1);
+  expect([early.isTouched, late.isTouched]).toEqual([true, true]);
+  keyspace.abandon();
+  expect([early.isTouched, late.isTouched]).toEqual([true, false]);
+  keyspace.begin();
+  keyspace.add(list('b', 'y'), 0, 1);
+  keyspace.remove(list('b', 'y'), 0, 1);
+  keyspace.end();
+  expect([early.isTouched, late.isTouched]).toEqual([true, false]);
+});
+
 test('S16 looking at absent names leaves nothing behind', async () => {
   const { engine, keyspace } = await openKeyspace();
   const { usedBytes } = engine.state;
@@ -138,7 +157,7 @@ test('S22 where nothing can be changed, EXEC ends its transaction', async () => 
   const { keyspace } = await openKeyspace();
   const error = new SynclineError('storage-full', 'no room to store the epoch');
   keyspace.refuseWrites(error);
-  // It must not throw: EXEC leaves the transaction behind what it waits for.
+  // It must not throw: EXEC ends its transaction only after this promise.
   await expect(keyspace.admitWrite()).rejects.toBe(error);
   keyspace.refuseWrites(undefined);
   expect(keyspace.admitWrite()).toBeUndefined();

@@ -1,7 +1,5 @@
-// The sets of this node as commands see them: every call works on memory, within the turn.
-//
-// The methods that commands call thousands of times per turn (`has`, `cardinality`, `add`, `remove`) allocate
-// nothing.
+// The sets of this node as commands see them: every call works on memory, within the turn. What changes named members
+// is in local-changes.ts. The methods that commands call thousands of times per turn allocate nothing.
 import {
   abortedError,
   type Random,
@@ -19,9 +17,9 @@ import type {
   Watcher,
   WriteHold,
 } from '../keyspace.js';
-import { memberBuffer, memberEnd, memberStart, ROW_HEADER_WORDS } from '../memory/element-row.js';
+import { ROW_HEADER_WORDS } from '../memory/element-row.js';
+import { LocalChanges, type LocalChangesDeps } from './local-changes.js';
 import { MemberPin } from './member-pin.js';
-import type { LocalOperation } from './operations.js';
 import type { SetEntry } from './set-table.js';
 import type { SetsState } from './sets-state.js';
 import type { LoopShare, Turns } from './turns.js';
@@ -30,81 +28,76 @@ import type { WriteGate } from './write-gate.js';
 /** Draws that may miss, because they hit a removed member or an empty set, before all are listed instead. */
 const MISSES_MAX = 64;
 
-export interface LocalKeyspaceDeps {
-  readonly state: SetsState;
-  readonly operation: LocalOperation;
+export interface LocalKeyspaceDeps extends LocalChangesDeps {
   readonly turns: Turns;
   readonly gate: WriteGate;
   readonly loop: LoopShare;
   readonly random: Random;
 }
 
-export class LocalKeyspace implements Keyspace {
+export class LocalKeyspace extends LocalChanges implements Keyspace {
   readonly #deps: LocalKeyspaceDeps;
-  readonly #state: SetsState;
-  readonly #operation: LocalOperation;
   readonly #versionWaits = new VersionWaits();
-  /** Why nothing can be changed. */
-  #refusal: SynclineError | undefined;
 
   constructor(deps: LocalKeyspaceDeps) {
+    super(deps);
     this.#deps = deps;
-    this.#state = deps.state;
-    this.#operation = deps.operation;
   }
-
-  /** Changes throw this from now on; undefined lets them through again. */
-  refuseWrites(error: SynclineError | undefined): void {
-    this.#refusal = error;
-  }
-
-  // Reads.
 
   cardinality(args: ByteList, key: number): number {
-    return this.#state.sets.find(args, key)?.cardinality ?? 0;
+    return this.state.sets.find(args, key)?.cardinality ?? 0;
   }
 
   has(args: ByteList, key: number, member: number): boolean {
-    const set = this.#state.sets.find(args, key);
-    return set !== undefined && this.#state.has(set, args, member);
+    const set = this.state.sets.find(args, key);
+    return set !== undefined && this.state.has(set, args, member);
+  }
+
+  fetch(args: ByteList, key: number, members: ByteList): void {
+    const set = this.state.sets.find(args, key);
+    if (set !== undefined) this.state.fetch(set, members);
+  }
+
+  endFetch(): void {
+    this.state.endFetch();
   }
 
   setsCount(): number {
-    return this.#state.sets.filledCount;
+    return this.state.sets.filledCount;
   }
 
   memberBytes(args: ByteList, key: number): number {
-    const set = this.#state.sets.find(args, key);
+    const set = this.state.sets.find(args, key);
     return set === undefined ? 0 : set.table.bytes - set.table.size * ROW_HEADER_WORDS * 4;
   }
 
   forEach(args: ByteList, key: number, visit: VisitBytes): void {
-    const set = this.#state.sets.find(args, key);
+    const set = this.state.sets.find(args, key);
     set?.table.forEach((row) => {
-      if (this.#state.isPresent(row)) this.#show(row, visit);
+      if (this.state.isPresent(row)) this.show(row, visit);
     });
   }
 
   sample(args: ByteList, key: number, count: number, visit: VisitBytes): void {
-    for (const row of this.#sampleRows(args, key, count)) this.#show(row, visit);
+    for (const row of this.#sampleRows(args, key, count)) this.show(row, visit);
   }
 
   draw(args: ByteList, key: number, count: number, visit: VisitBytes): void {
-    const set = this.#state.sets.find(args, key);
+    const set = this.state.sets.find(args, key);
     if (set === undefined) return;
-    for (let drawn = 0; drawn < count; drawn += 1) this.#show(this.#randomRow(set), visit);
+    for (let drawn = 0; drawn < count; drawn += 1) this.show(this.#randomRow(set), visit);
   }
 
   scan(args: ByteList, key: number, from: ScanFrom, visit: VisitBytes): number {
-    const set = this.#state.sets.find(args, key);
+    const set = this.state.sets.find(args, key);
     if (set === undefined) return 0;
     let { position } = from;
     let missing = from.count;
     do {
       position = set.table.scan(position, missing, (row) => {
-        if (!this.#state.isPresent(row)) return;
+        if (!this.state.isPresent(row)) return;
         missing -= 1;
-        this.#show(row, visit);
+        this.show(row, visit);
       });
     } while (position !== 0 && missing > 0);
     return position;
@@ -114,7 +107,7 @@ export class LocalKeyspace implements Keyspace {
     let { position } = from;
     let missing = from.count;
     do {
-      position = this.#state.sets.scan(position, missing, ({ name, cardinality }) => {
+      position = this.state.sets.scan(position, missing, ({ name, cardinality }) => {
         if (cardinality === 0) return;
         missing -= 1;
         visit(name, 0, name.length);
@@ -124,7 +117,7 @@ export class LocalKeyspace implements Keyspace {
   }
 
   randomName(visit: VisitBytes): boolean {
-    const { sets } = this.#state;
+    const { sets } = this.state;
     const { random } = this.#deps;
     if (sets.filledCount === 0) return false;
     for (let misses = 0; misses < MISSES_MAX; misses += 1) {
@@ -141,69 +134,19 @@ export class LocalKeyspace implements Keyspace {
     return true;
   }
 
-  // Changes.
-
-  add(args: ByteList, key: number, from: number, to = args.length): number {
-    if (from >= to) return 0; // it would leave a set without members
-    this.begin();
-    let set: SetEntry | undefined;
-    let added = 0;
-    try {
-      set = this.#state.sets.findOrCreate(args, key);
-      for (let index = from; index < to; index += 1)
-        if (this.#operation.add(set, args, index)) added += 1;
-    } catch (thrown) {
-      this.#giveUp(set);
-      throw thrown;
-    }
-    this.end();
-    return added;
-  }
-
-  remove(args: ByteList, key: number, from: number, to = args.length): number {
-    const set = this.#state.sets.find(args, key);
-    if (set === undefined) return 0;
-    this.begin();
-    let removed = 0;
-    try {
-      for (let index = from; index < to; index += 1)
-        if (this.#operation.remove(set, args, index)) removed += 1;
-    } catch (thrown) {
-      this.#giveUp(set);
-      throw thrown;
-    }
-    this.end();
-    return removed;
-  }
-
   clear(args: ByteList, key: number): number {
-    const set = this.#state.sets.find(args, key);
-    return set === undefined ? 0 : this.#removeRows(set, this.#presentRows(set), undefined);
+    const set = this.state.sets.find(args, key);
+    return set === undefined ? 0 : this.removeRows(set, this.#presentRows(set), undefined);
   }
 
   pop(args: ByteList, key: number, count: number, visit: VisitBytes): number {
-    const set = this.#state.sets.find(args, key);
+    const set = this.state.sets.find(args, key);
     if (set === undefined) return 0;
-    return this.#removeRows(set, this.#sampleRows(args, key, count), visit);
+    return this.removeRows(set, this.#sampleRows(args, key, count), visit);
   }
-
-  begin(): void {
-    if (this.#refusal !== undefined) throw this.#refusal;
-    this.#operation.begin();
-  }
-
-  end(): void {
-    if (this.#operation.end()) this.#deps.turns.operationEnded();
-  }
-
-  abandon(): void {
-    this.#operation.giveUp();
-  }
-
-  // Beyond a turn.
 
   admitWrite(): Promise<void> | undefined {
-    if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
+    if (this.refusal !== undefined) return Promise.reject(this.refusal);
     return this.#deps.gate.admit();
   }
 
@@ -212,7 +155,7 @@ export class LocalKeyspace implements Keyspace {
   }
 
   closeGate(signal: AbortSignal): Promise<WriteHold> {
-    if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
+    if (this.refusal !== undefined) return Promise.reject(this.refusal);
     return this.#deps.gate.close(signal);
   }
 
@@ -220,7 +163,7 @@ export class LocalKeyspace implements Keyspace {
     const { turns, loop, random } = this.#deps;
     const commitNow = () => void turns.commitNow();
     const yieldIfOverBudget = () => loop.yieldIfOverBudget();
-    return new MemberPin(this.#state, { random, commitNow, yieldIfOverBudget }, sets);
+    return new MemberPin(this.state, { random, commitNow, yieldIfOverBudget }, sets);
   }
 
   commit(): SynclineError | undefined {
@@ -231,59 +174,49 @@ export class LocalKeyspace implements Keyspace {
     return this.#deps.loop.yieldIfOverBudget();
   }
 
-  // Versions.
-
   version(): VersionVector {
-    return this.#state.version.toVector();
+    return this.state.version.toVector();
   }
 
   digest(): Digest {
-    return this.#state.digestNow();
+    return this.state.digestNow();
   }
 
   lastCounter(): number {
-    return this.#state.version.ownCounter;
+    return this.state.version.ownCounter;
   }
 
   whenApplied(version: VersionVector, signal: AbortSignal): Promise<void> {
-    return this.#versionWaits.wait(this.#state, version, signal);
+    return this.#versionWaits.wait(this.state, version, signal);
   }
 
-  /** To be called after each turn. */
   versionMoved(): void {
-    this.#versionWaits.moved(this.#state);
+    this.#versionWaits.moved(this.state);
   }
-
-  // Watching.
 
   watch(args: ByteList, key: number, watcher: Watcher): void {
-    this.#state.sets.watch(watcher, args, key);
+    this.state.sets.watch(watcher, args, key);
   }
 
   isWatched(args: ByteList, key: number, watcher: Watcher): boolean {
-    return this.#state.sets.find(args, key)?.watchers?.has(watcher) ?? false;
+    return this.state.sets.find(args, key)?.watchers?.has(watcher) ?? false;
   }
 
   unwatch(watcher: Watcher): void {
-    this.#state.sets.unwatch(watcher);
-  }
-
-  #show(row: number, visit: VisitBytes): void {
-    const { heap } = this.#state;
-    visit(memberBuffer(heap, row), memberStart(row), memberEnd(heap, row));
+    this.state.sets.unwatch(watcher);
   }
 
   #presentRows(set: SetEntry): number[] {
     const rows: number[] = [];
     set.table.forEach((row) => {
-      if (this.#state.isPresent(row)) rows.push(row);
+      if (this.state.isPresent(row)) rows.push(row);
     });
     return rows;
   }
 
   /** `count` different members, or all of them in random order. */
   #sampleRows(args: ByteList, key: number, count: number): readonly number[] {
-    const set = this.#state.sets.find(args, key);
+    const set = this.state.sets.find(args, key);
     if (set === undefined) return [];
     const { random } = this.#deps;
     const wanted = Math.min(count, set.cardinality);
@@ -294,34 +227,14 @@ export class LocalKeyspace implements Keyspace {
     return [...picked];
   }
 
-  /** Uniform over the members of a set that has some. Rows that this turn has removed are drawn and skipped. */
+  /** Uniform over the members of a non-empty set. Rows that this turn has removed are drawn and skipped. */
   #randomRow(set: SetEntry): number {
     for (let misses = 0; misses < MISSES_MAX; misses += 1) {
       const row = set.table.randomRow(this.#deps.random);
-      if (this.#state.isPresent(row)) return row;
+      if (this.state.isPresent(row)) return row;
     }
     const rows = this.#presentRows(set);
     return rows[randomBelow(this.#deps.random, rows.length)] as number;
-  }
-
-  #removeRows(set: SetEntry, rows: readonly number[], visit: VisitBytes | undefined): number {
-    this.begin();
-    try {
-      for (const row of rows) this.#operation.removeRow(set, row);
-      // Rows stay until the turn ends, so their members can still be shown.
-      if (visit !== undefined) for (const row of rows) this.#show(row, visit);
-    } catch (thrown) {
-      this.#giveUp(set);
-      throw thrown;
-    }
-    this.end();
-    return rows.length;
-  }
-
-  /** Inside an operation of the caller it is the caller who abandons it. */
-  #giveUp(set: SetEntry | undefined): void {
-    this.#operation.giveUp();
-    if (set !== undefined) this.#state.sets.forgetIfUnused(set);
   }
 }
 

@@ -4,27 +4,30 @@
 // list also answers `has` and takes part in random draws. Each entry remembers whether it was passed, so that a
 // walk shows every element once.
 import { assert, type Dot, type Random, randomBelow } from '@syncline/kernel';
-import { ByteList } from '../byte-list.js';
+import { ByteList, copyBytes } from '../byte-list.js';
 import type { Pin as KeyspacePin } from '../keyspace.js';
+import type { ElementHeap } from '../memory/element-heap.js';
 import {
   memberBuffer,
   memberEnd,
   memberStart,
   ROW_HASH_HIGH,
+  ROW_MEMBER_BYTES,
   readWord,
 } from '../memory/element-row.js';
-import { DroppedList, Pin } from './pins.js';
+import { ElementList } from './element-list.js';
+import { Pin } from './pins.js';
 import type { SetEntry } from './set-table.js';
 import type { SetsState } from './sets-state.js';
 
 const ROWS_PER_BATCH = 512;
 const HASH_END = 2 ** 32;
-/** Draws that may miss before the members are listed instead: the set has then grown a thousandfold meanwhile. */
+/** Draws that may miss before the members are listed instead: by then the set has grown a thousandfold. */
 const MISSES_MAX = 4_096;
 
 export interface MemberPinDeps {
   readonly random: Random;
-  /** Ends the turn: what is in memory is in the log, or was undone. */
+  /** Ends the turn: afterwards what is in memory is in the log, or was undone. */
   commitNow(): void;
   yieldIfOverBudget(): Promise<void> | undefined;
 }
@@ -32,9 +35,8 @@ export interface MemberPinDeps {
 interface PinnedSet {
   readonly set: SetEntry;
   readonly cardinality: number;
-  readonly dropped: DroppedList;
-  /** Of entries that a walk had passed when they were dropped. */
-  readonly passed: Set<number>;
+  readonly dropped: ElementList;
+  walkNumber: number;
   /** The walk has visited rows whose hash word is below this. */
   walkedHash: number;
   isWalked: boolean;
@@ -49,9 +51,8 @@ export class MemberPin extends Pin implements KeyspacePin {
   readonly #bySet = new Map<SetEntry, PinnedSet>();
   /** Sets of which this turn has dropped elements. */
   readonly #changed = new Set<PinnedSet>();
-  #entries = 0;
-  #bytes = 0;
-  /** Reused by `has`. */
+  entries = 0;
+  bytes = 0;
   readonly #member = new ByteList(new Uint8Array(0));
 
   constructor(state: SetsState, deps: MemberPinDeps, names: readonly Uint8Array[]) {
@@ -64,8 +65,8 @@ export class MemberPin extends Pin implements KeyspacePin {
       const pinned = {
         set,
         cardinality: set.cardinality,
-        dropped: new DroppedList(),
-        passed: new Set<number>(),
+        dropped: new ElementList(),
+        walkNumber: 0,
         walkedHash: 0,
         isWalked: false,
         index: new Set<string>(),
@@ -111,25 +112,25 @@ export class MemberPin extends Pin implements KeyspacePin {
   async *#walk(pinned: PinnedSet): AsyncGenerator<readonly Uint8Array[], void, undefined> {
     const { heap } = this.state;
     pinned.walkedHash = 0;
-    pinned.passed.clear();
+    pinned.walkNumber += 1;
     while (pinned.walkedHash < HASH_END) {
       this.#deps.commitNow();
       this.checkWhole();
-      const batch: Uint8Array[] = [];
+      const rows: number[] = [];
       pinned.walkedHash = pinned.set.table.walk(pinned.walkedHash, ROWS_PER_BATCH, (row) => {
-        if (!this.coversRow(row)) return;
-        batch.push(memberBuffer(heap, row).slice(memberStart(row), memberEnd(heap, row)));
+        if (this.coversRow(row)) rows.push(row);
       });
-      yield batch;
+      yield membersOf(heap, rows);
       const pause = this.#deps.yieldIfOverBudget();
       if (pause !== undefined) await pause;
     }
-    for (let from = 0; from < pinned.dropped.length; from += ROWS_PER_BATCH) {
+    const { dropped, walkNumber } = pinned;
+    for (let from = 0; from < dropped.length; from += ROWS_PER_BATCH) {
       this.checkWhole();
       const batch: Uint8Array[] = [];
-      const end = Math.min(pinned.dropped.length, from + ROWS_PER_BATCH);
+      const end = Math.min(dropped.length, from + ROWS_PER_BATCH);
       for (let entry = from; entry < end; entry += 1)
-        if (!pinned.passed.has(entry)) batch.push(pinned.dropped.memberAt(entry).slice());
+        if (dropped.passedIn(entry) !== walkNumber) batch.push(dropped.memberAt(entry));
       yield batch;
       const pause = this.#deps.yieldIfOverBudget();
       if (pause !== undefined) await pause;
@@ -152,14 +153,6 @@ export class MemberPin extends Pin implements KeyspacePin {
     return this.#listedMember(pinned);
   }
 
-  get entries(): number {
-    return this.#entries;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
   dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void {
     const pinned = this.#bySet.get(set);
     if (pinned === undefined) return;
@@ -168,12 +161,10 @@ export class MemberPin extends Pin implements KeyspacePin {
     if (dot === undefined || after.some(isOfMoment)) return;
     const { heap } = this.state;
     const isPassed = readWord(heap, row, ROW_HASH_HIGH) >>> 0 < pinned.walkedHash;
-    if (isPassed) pinned.passed.add(pinned.dropped.length);
-    else pinned.passed.delete(pinned.dropped.length); // left over from a turn that was undone
     const bytesBefore = pinned.dropped.memoryBytes;
-    pinned.dropped.push(set, memberBuffer(heap, row), memberStart(row), memberEnd(heap, row), dot);
-    this.#entries += 1;
-    this.#bytes += pinned.dropped.memoryBytes - bytesBefore;
+    pinned.dropped.push(set, heap, row, dot, isPassed ? pinned.walkNumber : 0);
+    this.entries += 1;
+    this.bytes += pinned.dropped.memoryBytes - bytesBefore;
     this.#changed.add(pinned);
   }
 
@@ -185,9 +176,10 @@ export class MemberPin extends Pin implements KeyspacePin {
 
   turnUndone(): void {
     for (const pinned of this.#changed) {
-      this.#entries -= pinned.dropped.length;
+      const { length, memoryBytes } = pinned.dropped;
       pinned.dropped.undo();
-      this.#entries += pinned.dropped.length;
+      this.entries -= length - pinned.dropped.length;
+      this.bytes -= memoryBytes - pinned.dropped.memoryBytes;
       if (pinned.indexedCount <= pinned.dropped.length) continue;
       pinned.index = new Set();
       pinned.indexedCount = 0;
@@ -196,8 +188,8 @@ export class MemberPin extends Pin implements KeyspacePin {
   }
 
   free(): void {
-    this.#entries = 0;
-    this.#bytes = 0;
+    this.entries = 0;
+    this.bytes = 0;
     this.#changed.clear();
     this.#bySet.clear();
     this.#byName.clear();
@@ -217,6 +209,20 @@ export class MemberPin extends Pin implements KeyspacePin {
     });
     return this.#memberOf(found);
   }
+}
+
+/** Copies the members of these rows into one block of memory: hundreds of small ones take long to free. */
+function membersOf(heap: ElementHeap, rows: readonly number[]): readonly Uint8Array[] {
+  let bytes = 0;
+  for (const row of rows) bytes += readWord(heap, row, ROW_MEMBER_BYTES);
+  const members = new Uint8Array(bytes);
+  let at = 0;
+  return rows.map((row) => {
+    const start = at;
+    at += readWord(heap, row, ROW_MEMBER_BYTES);
+    copyBytes(memberBuffer(heap, row), memberStart(row), memberEnd(heap, row), members, start);
+    return members.subarray(start, at);
+  });
 }
 
 function indexOf(pinned: PinnedSet): ReadonlySet<string> {

@@ -1,17 +1,18 @@
-// All open pins, and the bound on what they hold together.
+// All open pins, and the limit on what they hold together.
 //
-// S10  All pins together hold a bounded list; at the bound the oldest is broken.
+// S10  All pins together hold a bounded list; at the limit the oldest is broken.
 import type { Dot } from '@syncline/kernel';
-import type { EngineLimits } from './engine-limits.js';
+import type { EngineLimits } from '../limits.js';
+import type { DotWords } from '../memory/element-row.js';
 import type { SetEntry } from './set-table.js';
 
-/** A pin as those who change the sets see it. */
+/** A pin as seen by code that changes the sets. */
 export interface OpenPin {
   readonly entries: number;
   readonly bytes: number;
-  /** Dots of an element were dropped: it had `before`, and has `after` of these still. */
+  /** Dots of an element were dropped: it had `before`, and `after` of these are left. */
   dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void;
-  /** An element got a dot. Only of those that follow what is added. */
+  /** An element got a dot. Only called for pins that track additions. */
   added?(set: SetEntry, row: number, dot: Dot): void;
   turnSettled(): void;
   turnUndone(): void;
@@ -19,7 +20,6 @@ export interface OpenPin {
   break(): void;
 }
 
-/** All open pins, the oldest first. */
 export class Pins {
   readonly #open = new Set<OpenPin>();
   readonly #limits: EngineLimits;
@@ -33,7 +33,7 @@ export class Pins {
     return this.#open.size > 0;
   }
 
-  /** Whether somebody wants to know what is added. */
+  /** Whether any pin tracks additions. */
   get areFollowing(): boolean {
     return this.#followers > 0;
   }
@@ -54,6 +54,12 @@ export class Pins {
     return bytes;
   }
 
+  /** The oldest pin may soon be broken. */
+  get areHalfFull(): boolean {
+    const { pinEntriesMax, pinBytesMax } = this.#limits;
+    return this.entries > pinEntriesMax / 2 || this.bytes > pinBytesMax / 2;
+  }
+
   add(pin: OpenPin): void {
     this.#open.add(pin);
     if (pin.added !== undefined) this.#followers += 1;
@@ -69,7 +75,7 @@ export class Pins {
   }
 
   /** The words may be signed, as in a row. */
-  added(set: SetEntry, row: number, actor: number, high: number, low: number): void {
+  added(set: SetEntry, row: number, { actor, high, low }: DotWords): void {
     const counter = high * 2 ** 32 + (low >>> 0);
     const dot: Dot = { actor: (actor >>> 0) as Dot['actor'], counter };
     for (const pin of this.#open) pin.added?.(set, row, dot);

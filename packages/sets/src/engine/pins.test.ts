@@ -40,7 +40,7 @@ class DotWalk {
     });
   }
 
-  /** All that is left; then the pin is closed. */
+  /** Reads everything that is left, then closes the pin. */
   finish(rows: number): readonly string[] {
     while (this.step(rows));
     while (
@@ -91,7 +91,7 @@ describe('S10 when pins hold too much', () => {
     expect([pins.count, pins.entries, pins.bytes]).toEqual([0, 0, 0]);
   });
 
-  test('every read of a broken pin throws, none answers as if the sets were empty', async () => {
+  test('every read of a broken pin throws, none returns empty sets', async () => {
     const driven = new DrivenState({ pinEntriesMax: 1 });
     driven.add('a', numbers(2_000));
     const pin = openMemberPin(driven, ['a']);
@@ -112,7 +112,7 @@ describe('S10 when pins hold too much', () => {
     expect(() => dots.walkDropped(1, () => {})).toThrow(overloaded);
   });
 
-  test('a broken pin has given its memory back, and may be closed', () => {
+  test('a broken pin has released its memory, and may be closed', () => {
     const driven = new DrivenState({ pinEntriesMax: 100 });
     driven.add('a', numbers(1_000));
     const pins = [openDotPin(driven), openMemberPin(driven, ['a'])];

@@ -7,6 +7,7 @@
 //
 //   MemberPin   some sets, for commands: each element once; also answers `has` and draws at random
 //   DotPin      all sets, for checkpoints and repairs: each dot once per walk
+//   AddedDots   the opposite, for pulls: what was added since
 //
 // S20  A pin yields exactly the elements and dots of its moment, each once.
 import { assert, type Dot, SynclineError, type VersionVector } from '@syncline/kernel';
@@ -23,6 +24,7 @@ import {
   readWord,
   SEVERAL_DOTS,
 } from '../memory/element-row.js';
+import { ElementList } from './element-list.js';
 import type { OpenPin } from './open-pins.js';
 import type { SetEntry } from './set-table.js';
 import type { SetsState } from './sets-state.js';
@@ -31,7 +33,7 @@ export abstract class Pin implements OpenPin {
   readonly version: VersionVector;
   readonly #state: SetsState;
   readonly #counters = new Map<number, number>();
-  #isBroken = false;
+  isBroken = false;
 
   constructor(state: SetsState) {
     this.#state = state;
@@ -42,10 +44,6 @@ export abstract class Pin implements OpenPin {
 
   protected get state(): SetsState {
     return this.#state;
-  }
-
-  get isBroken(): boolean {
-    return this.#isBroken;
   }
 
   covers(actor: number, counter: number): boolean {
@@ -67,7 +65,6 @@ export abstract class Pin implements OpenPin {
 
   abstract readonly entries: number;
   abstract readonly bytes: number;
-  /** Dots of an element were dropped. */
   abstract dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void;
   abstract turnSettled(): void;
   abstract turnUndone(): void;
@@ -75,7 +72,7 @@ export abstract class Pin implements OpenPin {
 
   /** Frees its list; its reads throw from now on. */
   break(): void {
-    this.#isBroken = true;
+    this.isBroken = true;
     this.close();
   }
 
@@ -89,7 +86,7 @@ export abstract class Pin implements OpenPin {
   }
 
   protected checkWhole(): void {
-    if (!this.#isBroken) return;
+    if (!this.isBroken) return;
     throw new SynclineError(
       'overloaded',
       'the sets changed too much while they were read, try again or read fewer at once',
@@ -98,99 +95,45 @@ export abstract class Pin implements OpenPin {
   }
 }
 
-/** Words of an entry: where its set and its member are, and its dot. */
-const ENTRY_WORDS = 6;
+/** A pin over all sets, with one list. */
+abstract class ListPin extends Pin {
+  protected list = new ElementList();
 
-/** Elements or dots that were dropped, with copies of their members. */
-export class DroppedList {
-  readonly #sets: SetEntry[] = [];
-  readonly #setNumbers = new Map<SetEntry, number>();
-  #words = new Int32Array(0);
-  #bytes = new Uint8Array(0);
-  #bytesUsed = 0;
-  #length = 0;
-  #settledLength = 0;
-  #settledBytes = 0;
-
-  get length(): number {
-    return this.#length;
+  get entries(): number {
+    return this.list.length;
   }
 
-  get memoryBytes(): number {
-    return this.#words.byteLength + this.#bytes.length;
+  get bytes(): number {
+    return this.list.memoryBytes;
   }
 
-  push(set: SetEntry, buffer: Uint8Array, start: number, end: number, dot: Dot): void {
-    if ((this.#length + 1) * ENTRY_WORDS > this.#words.length)
-      this.#words = grown(
-        this.#words,
-        new Int32Array(Math.max(16 * ENTRY_WORDS, this.#words.length * 2)),
-      );
-    const bytesNeeded = this.#bytesUsed + end - start;
-    if (bytesNeeded > this.#bytes.length)
-      this.#bytes = grown(
-        this.#bytes,
-        new Uint8Array(Math.max(bytesNeeded, this.#bytes.length * 2)),
-      );
-    let setNumber = this.#setNumbers.get(set);
-    if (setNumber === undefined) {
-      setNumber = this.#sets.push(set) - 1;
-      this.#setNumbers.set(set, setNumber);
-    }
-    this.#bytes.set(buffer.subarray(start, end), this.#bytesUsed);
-    const at = this.#length * ENTRY_WORDS;
-    this.#words[at] = setNumber;
-    this.#words[at + 1] = this.#bytesUsed;
-    this.#words[at + 2] = bytesNeeded;
-    this.#words[at + 3] = dot.actor;
-    this.#words[at + 4] = Math.floor(dot.counter / 2 ** 32);
-    this.#words[at + 5] = dot.counter | 0;
-    this.#bytesUsed = bytesNeeded;
-    this.#length += 1;
+  turnSettled(): void {
+    this.list.settle();
   }
 
-  settle(): void {
-    this.#settledLength = this.#length;
-    this.#settledBytes = this.#bytesUsed;
+  turnUndone(): void {
+    this.list.undo();
   }
 
-  undo(): void {
-    this.#length = this.#settledLength;
-    this.#bytesUsed = this.#settledBytes;
-  }
-
-  setAt(index: number): SetEntry {
-    return this.#sets[this.#words[index * ENTRY_WORDS] as number] as SetEntry;
-  }
-
-  /** A view of the member, valid until the list changes. */
-  memberAt(index: number): Uint8Array {
-    const at = index * ENTRY_WORDS;
-    return this.#bytes.subarray(this.#words[at + 1], this.#words[at + 2]);
-  }
-
-  dotAt(index: number): Dot {
-    const at = index * ENTRY_WORDS;
-    const actor = ((this.#words[at + 3] as number) >>> 0) as Dot['actor'];
-    const low = (this.#words[at + 5] as number) >>> 0;
-    return { actor, counter: (this.#words[at + 4] as number) * 2 ** 32 + low };
+  free(): void {
+    this.list = new ElementList();
   }
 }
 
-/** Dots of one element. `member` gives a view that is valid during the call; most walks do not need it. */
+const NO_DOTS: readonly Dot[] = [];
+
+/** Dots of one element, valid during the call. `member` gives a view that is valid during the call; most walks do not need it. */
 export type VisitDots = (dots: readonly Dot[], set: Uint8Array, member: () => Uint8Array) => void;
 
 /** Sets that are taken from the table at once; each costs a reference. */
 const SETS_PER_BATCH = 256;
 const HASH_END = 2 ** 32;
 
-/** Every dot of all sets. What is walked once needs no entry for elements that the walk has passed. */
-export class DotPin extends Pin {
+/** Every dot of all sets. A pin that is walked only once needs no entries for elements that the walk has passed. */
+export class DotPin extends ListPin {
   readonly #isWalkedAgain: boolean;
-  #list = new DroppedList();
-  /** Entries of elements that this walk had passed. */
-  readonly #passed = new Set<number>();
-  /** Sets that are being walked, by the position of their names, and where the walk stands. */
+  #walkNumber = 1;
+  /** Sets that are being walked, by the position of their names, and how far the walk has come. */
   #batch: SetEntry[] = [];
   readonly #indexInBatch = new Map<SetEntry, number>();
   #index = 0;
@@ -199,18 +142,14 @@ export class DotPin extends Pin {
   #nextPosition = 0;
   #isWalked = false;
   #listed = 0;
+  /** Reused, so that a walk over millions of elements creates no garbage. */
+  readonly #only: readonly [{ -readonly [Field in keyof Dot]: Dot[Field] }] = [
+    { actor: 0 as Dot['actor'], counter: 0 },
+  ];
 
   constructor(state: SetsState, walks: 'once' | 'again' = 'once') {
     super(state);
     this.#isWalkedAgain = walks === 'again';
-  }
-
-  get entries(): number {
-    return this.#list.length;
-  }
-
-  get bytes(): number {
-    return this.#list.memoryBytes;
   }
 
   dropped(set: SetEntry, row: number, before: readonly Dot[], after: readonly Dot[]): void {
@@ -221,16 +160,13 @@ export class DotPin extends Pin {
       if (!this.covers(dot.actor, dot.counter)) continue;
       if (after.some(({ actor, counter }) => actor === dot.actor && counter === dot.counter))
         continue;
-      if (hasPassed) this.#passed.add(this.#list.length);
-      else this.#passed.delete(this.#list.length); // left over from a turn that was undone
-      this.#list.push(set, memberBuffer(heap, row), memberStart(row), memberEnd(heap, row), dot);
+      this.list.push(set, heap, row, dot, hasPassed ? this.#walkNumber : 0);
     }
   }
 
-  /** Starts another walk. */
   rewind(): void {
     assert(this.#isWalkedAgain, 'only a pin that keeps all entries is walked again');
-    this.#passed.clear();
+    this.#walkNumber += 1;
     this.#batch = [];
     this.#indexInBatch.clear();
     this.#index = 0;
@@ -240,17 +176,8 @@ export class DotPin extends Pin {
     this.#listed = 0;
   }
 
-  turnSettled(): void {
-    this.#list.settle();
-  }
-
-  turnUndone(): void {
-    this.#list.undo();
-  }
-
-  free(): void {
-    this.#list = new DroppedList();
-    this.#passed.clear();
+  override free(): void {
+    super.free();
     this.#batch = [];
     this.#indexInBatch.clear();
   }
@@ -270,8 +197,8 @@ export class DotPin extends Pin {
   }
 
   /**
-   * Visits about `rowsMax` elements of the live tables that have dots of the pin's moment. False at the end; then
-   * the list is complete. To be called between turns.
+   * Visits about `rowsMax` elements of the live tables that have dots of the pin's moment, which are valid during
+   * the call. False at the end; then the list is complete. To be called between turns.
    */
   walk(
     rowsMax: number,
@@ -290,7 +217,7 @@ export class DotPin extends Pin {
         const dots = this.#coveredDots(row);
         if (dots.length > 0) visit(set, row, dots);
       });
-      left -= 1; // a set without rows takes time, too
+      left -= 1; // a set without rows takes time as well
       if (this.#hash < HASH_END) continue;
       this.#index += 1;
       this.#hash = 0;
@@ -304,13 +231,13 @@ export class DotPin extends Pin {
     visit: (set: SetEntry, member: Uint8Array, dot: Dot) => void,
   ): boolean {
     this.checkWhole();
-    const end = Math.min(this.#list.length, this.#listed + count);
+    const end = Math.min(this.list.length, this.#listed + count);
     for (; this.#listed < end; this.#listed += 1) {
       const index = this.#listed;
-      if (this.#passed.has(index)) continue;
-      visit(this.#list.setAt(index), this.#list.memberAt(index), this.#list.dotAt(index));
+      if (this.list.passedIn(index) === this.#walkNumber) continue;
+      visit(this.list.setAt(index), this.list.memberAt(index), this.list.dotAt(index));
     }
-    return this.#listed < this.#list.length;
+    return this.#listed < this.list.length;
   }
 
   #nextBatch(): void {
@@ -328,7 +255,7 @@ export class DotPin extends Pin {
     this.#nextPosition = next === 0 ? -1 : next;
   }
 
-  /** A set that was made since has no dots of the pin's moment, so it does not matter what is said of it. */
+  /** A set that was created later has no dots of the pin's moment, so any result is fine. */
   #hasPassed(set: SetEntry, row: number): boolean {
     if (this.#isWalked) return true;
     const index = this.#indexInBatch.get(set);
@@ -337,21 +264,52 @@ export class DotPin extends Pin {
     return readWord(this.state.heap, row, ROW_HASH_HIGH) >>> 0 < this.#hash;
   }
 
+  /** The list of an element with one dot is reused for the next one. */
   #coveredDots(row: number): readonly Dot[] {
     const page = this.state.heap.words[row >>> 16] as Int32Array;
     const start = wordOf(row);
-    const dots = this.state.several.read({
-      actor: page[start + ROW_ACTOR] as number,
-      high: page[start + ROW_COUNTER_HIGH] as number,
-      low: page[start + ROW_COUNTER_LOW] as number,
-    });
-    return dots.every((dot) => this.covers(dot.actor, dot.counter))
-      ? dots
-      : dots.filter((dot) => this.covers(dot.actor, dot.counter));
+    const actor = page[start + ROW_ACTOR] as number;
+    const high = page[start + ROW_COUNTER_HIGH] as number;
+    const low = page[start + ROW_COUNTER_LOW] as number;
+    if (actor === NO_DOT) return NO_DOTS;
+    if (actor === SEVERAL_DOTS)
+      return this.state.several
+        .read({ actor, high, low })
+        .filter((dot) => this.covers(dot.actor, dot.counter));
+    const counter = high * 2 ** 32 + (low >>> 0);
+    if (!this.covers(actor, counter)) return NO_DOTS;
+    this.#only[0].actor = (actor >>> 0) as Dot['actor'];
+    this.#only[0].counter = counter;
+    return this.#only;
   }
 }
 
-function grown<List extends Int32Array | Uint8Array>(from: List, to: List): List {
-  to.set(from);
-  return to;
+/**
+ * Dots that were added since one moment, with their elements: what a pull must look at again before it is applied. A
+ * broken one is not complete.
+ */
+export class AddedDots extends ListPin {
+  #limit: VersionVector | undefined;
+
+  dropped(): void {}
+
+  added(set: SetEntry, row: number, dot: Dot): void {
+    if (this.#limit !== undefined && !this.#limit.covers(dot)) return;
+    this.list.push(set, this.state.heap, row, dot);
+  }
+
+  /** From now on only dots that this version covers matter. Between turns. */
+  limitTo(version: VersionVector): void {
+    const before = this.list;
+    this.#limit = version;
+    this.list = new ElementList();
+    for (let index = 0; index < before.length; index += 1)
+      if (version.covers(before.dotAt(index))) this.list.pushFrom(before, index);
+    this.list.settle();
+  }
+
+  forEach(visit: (set: Uint8Array, member: Uint8Array, dot: Dot) => void): void {
+    for (let index = 0; index < this.list.length; index += 1)
+      visit(this.list.setAt(index).name, this.list.memberAt(index), this.list.dotAt(index));
+  }
 }

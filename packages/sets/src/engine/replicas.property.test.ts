@@ -8,8 +8,9 @@ import { ByteList } from '../byte-list.js';
 import { memberBuffer, memberEnd, memberStart } from '../memory/element-row.js';
 import { createOrderKeys } from '../memory/order-hash.js';
 import { decodeOperations } from '../operation/decode-operations.js';
+import { LocalOperation } from './local-changes.js';
 import { MemberPin } from './member-pin.js';
-import { applyOperation, LocalOperation } from './operations.js';
+import { applyOperation } from './operations.js';
 import { DotPin } from './pins.js';
 import { SetsState } from './sets-state.js';
 import { keyOf, PlainSets } from './testing/plain-sets.js';
@@ -104,7 +105,7 @@ class Replica {
       expect(this.#operation.end()).toBe(false);
     }
     if (isAbandoned) {
-      this.#operation.abandon();
+      this.#operation.giveUp();
       return;
     }
     if (!this.#operation.end()) return;
@@ -133,7 +134,7 @@ class Replica {
     this.#made = [];
   }
 
-  /** Remote operations are turns of their own here: their sender has settled them. */
+  /** Remote operations are separate turns here: their sender has settled them. */
   deliver(from: Replica): boolean {
     const next = this.#received.get(from) ?? 0;
     const sent = from.sent[next];
@@ -235,7 +236,7 @@ class Replica {
     return [version.toString(), digest];
   }
 
-  /** An element named loses the tags that its writer had seen; what is added gets a tag. */
+  /** An element named by the operation loses the tags that its writer had seen; an added one gets a new tag. */
   #applyPlain(bytes: Uint8Array, seen: VersionVector): void {
     for (const operation of decodeOperations(bytes)) {
       const { actor, base, count } = operation;
@@ -278,7 +279,7 @@ test('S1 S2 S4 S7 S20 nodes agree with the tag model, pins with their moment, an
       for (const step of list) {
         const replica = await runStep(replicas, step);
         replica?.compare();
-        if (step.kind !== 'settle') continue; // before, a turn may still be undone
+        if (step.kind !== 'settle') continue; // until then a turn may still be undone
         const [version, digest] = replica?.compare() ?? ['', ''];
         expect(digests.get(version) ?? digest, `S1 at ${version}`).toBe(digest);
         digests.set(version, digest);

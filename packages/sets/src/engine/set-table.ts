@@ -1,8 +1,8 @@
 // All sets that have members, found by name.
 //
-// Names lie in a table of the same kind as members do: it grows without a pause, scans in the order of h48 and
-// draws at random. Runs of commands on one set are common, so the set of the last lookup is tried first. An
-// entry exists while its set has rows or watchers; looking for an absent name creates none.
+// Names are kept in the same kind of table as members: it grows without a pause, scans in the order of h48 and draws
+// at random. Runs of commands on one set are common, so the set of the last lookup is tried first. An entry exists
+// while its set has rows or watchers; looking for an absent name creates none.
 import { assert, type Random } from '@syncline/kernel';
 import { ByteList } from '../byte-list.js';
 import type { Watcher } from '../keyspace.js';
@@ -11,7 +11,7 @@ import { ROW_ACTOR, readWord, writeWord } from '../memory/element-row.js';
 import { MemberTable } from '../memory/member-table.js';
 import { type OrderHash, positionOf } from '../memory/order-hash.js';
 
-/** About what a set costs besides its rows, its index and its name: the objects below. */
+/** The approximate cost of a set besides its rows, its index and its name: the objects below. */
 const SET_OVERHEAD_BYTES = 400;
 
 export class SetEntry {
@@ -20,9 +20,8 @@ export class SetEntry {
   readonly table: MemberTable;
   /** h48 of the name. */
   readonly position: number;
-  /** Its number while it exists, for lists that hold numbers. */
+  /** Its number while it exists, for lists of numbers. */
   readonly slot: number;
-  /** Members that are present. */
   cardinality = 0;
   /** Touched when the visible members change. */
   watchers: Set<Watcher> | undefined = undefined;
@@ -44,10 +43,11 @@ export class SetTable {
   readonly #sets: (SetEntry | undefined)[] = [undefined];
   readonly #freeSlots: number[] = [];
   readonly #watched = new Map<Watcher, Set<SetEntry>>();
-  /** Watchers that this turn was the first to touch. */
+  /** Watchers that were first touched in this turn. */
   readonly #touched = new Set<Watcher>();
   #last: SetEntry | undefined = undefined;
-  #filledCount = 0;
+  /** Sets that have members. */
+  filledCount = 0;
   #nameBytes = 0;
 
   constructor(heap: ElementHeap, hash: OrderHash) {
@@ -61,12 +61,6 @@ export class SetTable {
     return this.#names.size;
   }
 
-  /** Sets that have members. */
-  get filledCount(): number {
-    return this.#filledCount;
-  }
-
-  /** Memory outside the element heap. */
   get overheadBytes(): number {
     return this.#nameBytes + this.size * SET_OVERHEAD_BYTES;
   }
@@ -105,13 +99,13 @@ export class SetTable {
 
   memberAppeared(set: SetEntry): void {
     set.cardinality += 1;
-    if (set.cardinality === 1) this.#filledCount += 1;
+    if (set.cardinality === 1) this.filledCount += 1;
     if (set.watchers !== undefined) this.#touch(set.watchers);
   }
 
   memberVanished(set: SetEntry): void {
     set.cardinality -= 1;
-    if (set.cardinality === 0) this.#filledCount -= 1;
+    if (set.cardinality === 0) this.filledCount -= 1;
     if (set.watchers !== undefined) this.#touch(set.watchers);
   }
 
@@ -124,18 +118,13 @@ export class SetTable {
     return this.#touched.size;
   }
 
-  /** The members are again what they were when `count` watchers were touched. */
+  /** The members are again as they were when `count` watchers had been touched. */
   untouch(count: number): void {
     if (this.#touched.size <= count) return;
     for (const watcher of [...this.#touched].slice(count)) {
       watcher.isTouched = false;
       this.#touched.delete(watcher);
     }
-  }
-
-  /** The members are what they were before the turn. */
-  turnUndone(): void {
-    this.untouch(0);
   }
 
   watch(watcher: Watcher, list: ByteList, index: number): void {
@@ -180,7 +169,7 @@ export class SetTable {
     const words = this.#locate(list, index);
     const row = this.#names.insert(words, list, index);
     const slot = this.#freeSlots.pop() ?? this.#sets.length;
-    const name = new Uint8Array(list.bytes(index)); // slice of a Buffer would be no copy
+    const name = new Uint8Array(list.bytes(index)); // slice of a Buffer would not copy
     const set = new SetEntry(name, positionOf(words), slot, new MemberTable(this.#heap));
     this.#sets[slot] = set;
     this.#nameBytes += name.length;

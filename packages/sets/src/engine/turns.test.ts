@@ -1,4 +1,4 @@
-// Group commit over a log that the test holds in its hands.
+// Group commit over a log that the test controls.
 import { actorId, type Clock, SynclineError, silentMetrics } from '@syncline/kernel';
 import { runInSimulation } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import { ByteList } from '../byte-list.js';
 import { setsLimits } from '../limits.js';
 import { createOrderKeys } from '../memory/order-hash.js';
 import { decodeOperations } from '../operation/decode-operations.js';
-import { LocalOperation } from './operations.js';
+import { LocalOperation } from './local-changes.js';
 import { SetsState } from './sets-state.js';
 import { type TurnLog, type TurnMember, Turns } from './turns.js';
 
@@ -18,7 +18,7 @@ class HeldLog implements TurnLog {
   readonly records: string[] = [];
   readonly usedReserve: boolean[] = [];
   syncedThrough = 0;
-  /** The room that was kept back is used up. */
+  /** The reserved space is used up. */
   fullBy: SynclineError | undefined;
   /** Thrown by appends. */
   failure: SynclineError | undefined;
@@ -116,14 +116,14 @@ class World {
     return { version: version.toString(), liveDots, xor, cardinality: this.cardinality };
   }
 
-  /** Notes what it is told, and where the log was then. */
+  /** Records its notifications, and how much was in the log at the time. */
   join(): Member {
     const member = new Member(this.log);
     this.turns.join(member);
     return member;
   }
 
-  /** What `settled` comes to; it is `waiting` first. */
+  /** The outcome of `settled`; `waiting` at first. */
   settled(): { readonly outcome: string } {
     const result = { outcome: 'waiting' };
     this.turns.settled().then(
@@ -320,7 +320,7 @@ describe('class synced', () => {
       expect(world.log.isSyncing).toBe(false);
     }));
 
-  test('S5 holds back reads until all that they may have seen is synced', () =>
+  test('S5 holds back reads until everything they may have seen is synced', () =>
     withTurns('synced', async (world) => {
       world.add('a');
       await world.endTurn();
@@ -347,7 +347,7 @@ describe('class synced', () => {
       expect(after.outcome).toBe('settled');
     }));
 
-  test('S5 can be switched off: who waits still waits, later ones do not', () =>
+  test('S5 can be switched off: waiting replies still wait, later ones do not', () =>
     withTurns('synced', async (world) => {
       world.add('a');
       const first = world.settled();
@@ -401,7 +401,7 @@ describe('on a full disk', () => {
       expect(world.facts()).toEqual(before);
       const read = world.settled();
       await world.endTurn();
-      expect(read.outcome, 'reads go on').toBe('settled');
+      expect(read.outcome, 'reads continue').toBe('settled');
       world.log.failure = undefined;
       world.add('d');
       expect(world.log.records).toEqual(['1 operations']);
@@ -414,7 +414,7 @@ describe('on a full disk', () => {
       expect(world.cardinality).toBe(3);
     }));
 
-  test('S7 what was stored is not refused because of what follows in the same turn', () =>
+  test('S7 a stored change is not refused because of a later one in the same turn', () =>
     withTurns('buffered', async (world) => {
       world.log.failure = full;
       world.add('a');
@@ -446,7 +446,7 @@ describe('on a full disk', () => {
       expect(world.log.usedReserve).toEqual([false, true, false, true, true, true]);
     }));
 
-  test('S7 while the reserve is given up each operation is stored by itself, also after a remove that was', () =>
+  test('S7 while the reserve is released each operation is stored by itself, also after a remove that was stored', () =>
     withTurns('buffered', async (world) => {
       world.add('a', 'b');
       await world.endTurn();
@@ -491,7 +491,7 @@ describe('on a full disk', () => {
       expect(world.facts()).toEqual(before);
     }));
 
-  test('no file descriptor for the log is no final error either', () =>
+  test('running out of file descriptors for the log is not a final error either', () =>
     withTurns('buffered', async (world) => {
       world.log.failure = new SynclineError('unavailable', 'too many open files');
       world.add('a');
@@ -547,7 +547,7 @@ describe('on a failing disk', () => {
     }),
   );
 
-  test('S5 a failed sync refuses all who wait for it, and those who come later', () =>
+  test('S5 a failed sync refuses all replies that wait for it, and later ones', () =>
     withTurns('synced', async (world) => {
       world.add('a');
       const first = world.settled();
@@ -576,7 +576,7 @@ describe('on a failing disk', () => {
       expect(world.log.syncsCount, 'a failed sync is not tried again').toBe(1);
     }));
 
-  test('in class buffered a failed sync refuses writes, and reads go on', () =>
+  test('in class buffered a failed sync refuses writes, and reads continue', () =>
     withTurns('buffered', async (world, clock) => {
       world.add('a');
       await clock.sleep(setsLimits.syncIntervalMs.value + 1);

@@ -4,38 +4,40 @@
 //                                   │                    └─▶ replies wait for a sync (synced)
 //                                   └─ no room: the turn is undone, its replies become errors
 //
-// Nothing leaves before the append has returned: every session with replies joins the turn and is told how it
-// ended. While the disk is full each operation is a turn of its own, so that reads and other commands are not
-// refused with it; only the turn that found the disk full takes the reads behind its first change with it.
+// Nothing is sent before the append has returned: every session with replies joins the turn and is notified of its
+// outcome. While the disk is full each operation is a separate turn, so that reads and other commands are not refused
+// with it; only in the turn that found the disk full, reads after its first change are refused as well.
 //
-// S5  Nothing leaves before its turn is as durable as configured.
+// S5  Nothing is sent before its turn is as durable as configured.
 // S7  After a failed append memory is as it was before the turn.
 import {
   assert,
   type Clock,
   type Durability,
   type Metrics,
-  type SegmentLog,
   SynclineError,
   type Timer,
 } from '@syncline/kernel';
+import type { SegmentLog } from '@syncline/kernel/node';
 import { setsLimits } from '../limits.js';
 import type { OperationWriter } from '../operation/operation-writer.js';
-import type { LocalOperation } from './operations.js';
+import type { LocalOperation } from './local-changes.js';
 import type { SetsState } from './sets-state.js';
 
 /** What a record of the log holds. */
 export const RecordKind = {
-  /** The operations of one turn. */
   operations: 1,
-  /** A part of a repair, which counts once its end is there. */
+  /** A part of a repair, which only counts once the end of the repair is in the log. */
   repair: 2,
   repairEnd: 3,
 } as const;
 
 /** Replication: sees what reaches the log, and when it may leave. */
 export interface TurnFollower {
-  /** The record of a turn is in the log. It may leave at once if `number` is 0, else once `synced` has reached it. */
+  /**
+   * The record of a turn is in the log. It may be sent at once if `number` is 0, otherwise once `synced` has reached
+   * it.
+   */
   appended(record: OperationWriter, number: number): void;
   synced(number: number): void;
   /** A turn was undone; `record` holds what it had made or applied. */
@@ -45,17 +47,16 @@ export interface TurnFollower {
 /** Has replies that wait for the end of the turn. */
 export interface TurnMember {
   /**
-   * With an error the turn was undone: what was answered since its first change is refused. Otherwise the replies
-   * may leave, at once if `number` is 0, else once `turnsSynced` has reached it.
+   * With an error the turn was undone: replies since its first change are refused. Otherwise the replies may be sent,
+   * at once if `number` is 0, else once `turnsSynced` has reached it.
    */
   turnEnded(error: SynclineError | undefined, number: number): void;
-  /** False when it waits for a higher number. */
+  /** False if it waits for a higher number. */
   turnsSynced(number: number): boolean;
-  /** A sync failed: what waits is refused, since nobody knows what the disk has kept. */
+  /** A sync failed: what waits is refused, since it is unknown what the disk has kept. */
   turnsFailed(error: SynclineError): void;
 }
 
-/** What turns need of the log. */
 export type TurnLog = Pick<
   SegmentLog,
   'append' | 'sync' | 'nextNumber' | 'syncedThrough' | 'fullBy'
@@ -66,16 +67,16 @@ export interface TurnsDeps {
   readonly operation: LocalOperation;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** After each turn that has changed something. */
+  /** Called after each turn that has changed something. */
   onCommitted(): void;
-  /** The disk cannot be trusted any more. */
+  /** The disk can no longer be trusted. */
   onFailed(error: SynclineError): void;
 }
 
 export class Turns {
   durability: Durability;
   readonly #deps: TurnsDeps;
-  /** Without one nothing is stored, and everything is lost with the process. */
+  /** Without a log nothing is stored, and everything is lost when the process ends. */
   #log: TurnLog | undefined;
   #members: TurnMember[] = [];
   readonly #waitingForSync = new Set<TurnMember>();
@@ -83,12 +84,12 @@ export class Turns {
   #isSyncing = false;
   #isStopped = false;
   #syncTimer: Timer | undefined;
-  /** Why the next append may find no room: the last one did, or removes have used the room kept back for them. */
-  #fullBy: SynclineError | undefined;
-  #failure: SynclineError | undefined;
+  /** Why the next append may find the disk full: the last one did, or removes have used the space reserved for them. */
+  fullBy: SynclineError | undefined;
+  failure: SynclineError | undefined;
   #operationsCount = 0;
   #foreignCount = 0;
-  /** Of this turn: operations that were made here, and those of peers. */
+  /** Operations of this turn: those made here, and those of peers. */
   #turnOperations = 0;
   #turnForeign = 0;
   #follower: TurnFollower | undefined;
@@ -112,20 +113,12 @@ export class Turns {
     return this.#deps.state.record.size > 0;
   }
 
-  get fullBy(): SynclineError | undefined {
-    return this.#fullBy;
-  }
-
-  /** Something else was appended: there is room again. */
+  /** Something else was appended: there is space again. */
   foundRoom(): void {
-    this.#fullBy = this.#log?.fullBy;
+    this.fullBy = this.#log?.fullBy;
   }
 
-  get failure(): SynclineError | undefined {
-    return this.#failure;
-  }
-
-  /** Operations that were made here since the start, without those that were undone. */
+  /** Operations made here since the start, without those that were undone. */
   get operationsCount(): number {
     return this.#operationsCount + this.#turnOperations;
   }
@@ -140,13 +133,13 @@ export class Turns {
     this.#plan();
   }
 
-  /** To be called after each operation. Throws when it had to be stored at once and could not be: it is undone. */
+  /** Called after each operation. Throws if it had to be stored at once and could not be: then it is undone. */
   operationEnded(): void {
     this.#turnOperations += 1;
     this.#gather();
   }
 
-  /** To be called after each operation of a peer. Throws as `operationEnded` does. */
+  /** Called after each operation of a peer. Throws as `operationEnded` does. */
   foreignEnded(): void {
     this.#turnForeign += 1;
     this.#gather();
@@ -154,7 +147,7 @@ export class Turns {
 
   #gather(): void {
     const isLarge = this.#deps.state.record.size >= setsLimits.turnRecordBytesMax.value;
-    if (this.#fullBy === undefined && !isLarge) {
+    if (this.fullBy === undefined && !isLarge) {
       this.#plan();
       return;
     }
@@ -162,7 +155,10 @@ export class Turns {
     if (error !== undefined) throw error;
   }
 
-  /** Ends the turn early: afterwards what is in memory is in the log. Returns why the changes were undone. */
+  /**
+   * Ends the turn early: afterwards everything in memory is in the log. Returns why the changes were undone, if they
+   * were.
+   */
   commitNow(): SynclineError | undefined {
     assert(!this.#deps.operation.isRunning, 'a turn ends between operations');
     const log = this.#log;
@@ -173,9 +169,9 @@ export class Turns {
       const members = this.#members;
       this.#members = [];
       for (const member of members) {
-        if (waitsFor > 0 && this.#failure === undefined) this.#waitingForSync.add(member);
+        if (waitsFor > 0 && this.failure === undefined) this.#waitingForSync.add(member);
         member.turnEnded(error, waitsFor);
-        if (waitsFor > 0 && this.#failure !== undefined) member.turnsFailed(this.#failure);
+        if (waitsFor > 0 && this.failure !== undefined) member.turnsFailed(this.failure);
       }
     }
     if (waitsFor > 0) this.#sync();
@@ -203,10 +199,10 @@ export class Turns {
     });
   }
 
-  /** The disk cannot be trusted any more. Nothing is written from now on. */
+  /** The disk can no longer be trusted. Nothing is written from now on. */
   fail(error: SynclineError): void {
-    if (this.#failure !== undefined) return;
-    this.#failure = error;
+    if (this.failure !== undefined) return;
+    this.failure = error;
     this.stop();
     const waiting = [...this.#waitingForSync];
     this.#waitingForSync.clear();
@@ -214,7 +210,7 @@ export class Turns {
     for (const member of waiting) member.turnsFailed(error);
   }
 
-  /** Ends the timer: no more syncs are planned. */
+  /** Stops the timer: no more syncs are scheduled. */
   stop(): void {
     this.#isStopped = true;
     this.#syncTimer?.cancel();
@@ -236,11 +232,11 @@ export class Turns {
     const { state, clock, metrics } = this.#deps;
     const log = this.#log;
     const { record } = state;
-    if (this.#failure !== undefined) return this.#undo(this.#failure);
+    if (this.failure !== undefined) return this.#undo(this.failure);
     if (log !== undefined) {
       const startMs = clock.monotonicMs();
       try {
-        // A turn that only removes may use the room that is kept back for it.
+        // A turn that only removes may use the space that is reserved for it.
         log.append(RecordKind.operations, [record.bytes()], { useReserve: !record.hasAdds });
       } catch (thrown) {
         return this.#undo(SynclineError.from(thrown, 'storage-failed'));
@@ -248,7 +244,7 @@ export class Turns {
       metrics.observe('syncline_sets_log_append_seconds', (clock.monotonicMs() - startMs) / 1000);
       if (this.durability === 'buffered') this.#planSync();
     }
-    this.#fullBy = log?.fullBy;
+    this.fullBy = log?.fullBy;
     this.#operationsCount += this.#turnOperations;
     this.#foreignCount += this.#turnForeign;
     this.#turnOperations = this.#turnForeign = 0;
@@ -265,22 +261,22 @@ export class Turns {
     this.#deps.state.undoTurn();
     this.#turnOperations = this.#turnForeign = 0;
     const isTemporary = error.code === 'storage-full' || error.code === 'unavailable';
-    if (isTemporary) this.#fullBy = error;
+    if (isTemporary) this.fullBy = error;
     else this.fail(error);
     return error;
   }
 
   #planSync(): void {
-    if (this.#isStopped || this.#failure !== undefined) return;
+    if (this.#isStopped || this.failure !== undefined) return;
     this.#syncTimer ??= this.#deps.clock.setTimer(setsLimits.syncIntervalMs.value, () => {
       this.#syncTimer = undefined;
       this.#sync();
     });
   }
 
-  /** One at a time. What was appended meanwhile is covered by the next one. */
+  /** One at a time. What was appended in the meantime is covered by the next one. */
   #sync(): void {
-    if (this.#isSyncing || this.#failure !== undefined) return;
+    if (this.#isSyncing || this.failure !== undefined) return;
     this.#isSyncing = true;
     void this.#syncOnce();
   }
@@ -312,7 +308,7 @@ export class Turns {
 }
 
 /**
- * Lets long work go on in slices, one worker per turn: however many long commands run, together they hold the
+ * Lets long work continue in slices, one worker per turn: however many long commands run, together they hold the
  * event loop for one slice per turn. Workers take their turns in the order in which they asked.
  */
 export class LoopShare {

@@ -1,4 +1,4 @@
-// Who may write when large commands work in parts.
+// Which commands may write while large ones work in parts.
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { runInSimulation } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
@@ -45,7 +45,7 @@ function withGate(body: (world: World) => Promise<void>): Promise<void> {
 
 const nextTurn = (clock: Clock) => new Promise<void>((resolve) => void clock.defer(resolve));
 
-/** Lets everything happen that does not wait for time to pass. */
+/** Lets everything happen that does not depend on time. */
 async function settle(clock: Clock): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await nextTurn(clock);
 }
@@ -68,7 +68,7 @@ async function workInParts(
   hold.release();
 }
 
-test('while nobody holds the gate a write passes at once', () =>
+test('while the gate is free a write passes at once', () =>
   withGate(async ({ gate }) => {
     expect(gate.admit()).toBeUndefined();
     const hold = await gate.close(never);
@@ -84,14 +84,14 @@ test('writes that wait for a release pass in their order, before later ones', ()
     expect(events).toEqual(['commit']);
     expect(gate.waitingCount).toBe(3);
     hold.release();
-    writes.push(write('four')); // nobody holds the gate any more, but others wait
+    writes.push(write('four')); // the gate is no longer held, but others wait
     await Promise.all(writes);
     expect(events).toEqual(['commit', 'one', 'two', 'three', 'four']);
     expect(gate.waitingCount).toBe(0);
     expect(gate.admit()).toBeUndefined();
   }));
 
-test('S7 what others have written is stored, or undone, before a holder begins', () =>
+test('S7 writes of others are stored, or undone, before a holder begins', () =>
   withGate(async ({ gate, events, write }) => {
     await write('small');
     const hold = await gate.close(never);
@@ -111,7 +111,7 @@ test('a part is stored before the next one begins', () =>
     expect(gate.admit()).toBeUndefined();
   }));
 
-test('a holder for whom nobody waits keeps the gate', () =>
+test('a holder keeps the gate while no one else waits', () =>
   withGate(async ({ gate, clock }) => {
     const hold = await gate.close(never);
     for (let part = 0; part < 10; part += 1) {
@@ -122,7 +122,7 @@ test('a holder for whom nobody waits keeps the gate', () =>
     hold.release();
   }));
 
-test('S19 a holder lets the writers that wait through after each gateHoldMs', () =>
+test('S19 a holder lets waiting writers through after each gateHoldMs', () =>
   withGate(async (world) => {
     const { gate, clock, write } = world;
     const hold = await gate.close(never);
@@ -165,7 +165,7 @@ test('S19 several holders take turns, and a write waits for one hold', () =>
     }
   }));
 
-test('the writers that wait pass before the next holder, and later ones do not keep it out', () =>
+test('waiting writers pass before the next holder, and later ones do not keep it out', () =>
   withGate(async ({ gate, clock, events, write }) => {
     const hold = await gate.close(never);
     const writes = Array.from({ length: 1_000 }, (_, index) => write(`w${index}`));
@@ -189,7 +189,7 @@ test('the writers that wait pass before the next holder, and later ones do not k
     expect(events.filter((event) => event !== 'commit').length).toBe(1 + writes.length);
   }));
 
-test('who gives up while waiting does not get the gate', () =>
+test('a command that gives up while waiting does not get the gate', () =>
   withGate(async ({ gate, clock, events, write }) => {
     const hold = await gate.close(never);
     const abort = new AbortController();
@@ -224,7 +224,7 @@ test('a signal that fires too late does not take the gate away', () =>
     hold.release();
   }));
 
-test('when it is shut everybody is refused, those who wait included', () =>
+test('when it is shut all are refused, including those that wait', () =>
   withGate(async ({ gate, clock }) => {
     const hold = await gate.close(never);
     const waiting = [gate.admit(), gate.close(never), gate.admit()];
@@ -242,7 +242,7 @@ test('when it is shut everybody is refused, those who wait included', () =>
     await expect(gate.admit()).rejects.toBe(shutError);
   }));
 
-test('a holder that has passed the gate on has stored its part when it is shut meanwhile', () =>
+test('a holder that has passed the gate on has stored its part even if the gate is then shut', () =>
   withGate(async ({ gate, clock, write }) => {
     const hold = await gate.close(never);
     const other = gate.close(never);

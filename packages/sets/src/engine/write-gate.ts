@@ -1,8 +1,8 @@
-// Who may write now. A command too large for one turn closes the gate and works in parts; other writes wait.
+// Controls who may write. A command too large for one turn closes the gate and works in parts; other writes wait.
 //
-// It holds the gate for gateHoldMs at most while others wait: then those that have come so far are let through,
-// and other large commands get their turn before it goes on. So a small write waits for one hold, however many
-// large commands run. Within a connection the order is kept by the session.
+// It holds the gate for gateHoldMs at most while others wait: then those that have arrived so far are let through,
+// and other large commands get their turn before it continues. So a small write waits for one hold, however many
+// large commands run. The session keeps the order within a connection.
 import { abortedError, type Clock, type SynclineError } from '@syncline/kernel';
 import type { WriteHold } from '../keyspace.js';
 import { setsLimits } from '../limits.js';
@@ -32,7 +32,7 @@ export class WriteGate {
   readonly #writers: Waiting[] = [];
   readonly #closers: Closer[] = [];
   #holder: object | undefined;
-  /** Writers that go before the next closer. */
+  /** Writers that go before the next holder. */
   #writersDue = 0;
   #isPumping = false;
   #shutBy: SynclineError | undefined;
@@ -46,12 +46,12 @@ export class WriteGate {
     return this.#writers.length + this.#closers.length;
   }
 
-  /** Writes have to wait. */
+  /** Whether writes have to wait. */
   get isClosed(): boolean {
     return this.#holder !== undefined || this.#writers.length > 0;
   }
 
-  /** Undefined: what can be read is whole. Otherwise a repair is being applied; wait until it is in. */
+  /** Undefined if memory is consistent. Otherwise a repair is being applied: wait until it is complete. */
   whenWhole(): Promise<void> | undefined {
     return this.#whole;
   }
@@ -71,7 +71,11 @@ export class WriteGate {
   /** Undefined: write now. Otherwise write in the turn in which the promise resolves. */
   admit(): Promise<void> | undefined {
     if (this.#shutBy !== undefined) return Promise.reject(this.#shutBy);
-    if (this.#holder === undefined && this.#writers.length === 0) return undefined;
+    return this.isClosed ? this.#queueWriter() : undefined;
+  }
+
+  /** Separate from `admit`: a function that contains a closure allocates on every call. */
+  #queueWriter(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#writers.push({ resolve, reject });
     });
@@ -83,7 +87,7 @@ export class WriteGate {
     const hold = {};
     await this.#queueCloser(hold, signal);
     let heldSinceMs = this.#deps.clock.monotonicMs();
-    // A part that is stored may have been the last one. When the gate is shut, further changes are refused.
+    // The part that was stored may have been the last one. If the gate is shut, further changes are refused.
     const commit = () => this.#deps.turns.commitNow();
     const pause = () => {
       const heldMs = this.#deps.clock.monotonicMs() - heldSinceMs;
@@ -110,7 +114,7 @@ export class WriteGate {
     };
   }
 
-  /** From now on everybody is refused with this error, those who wait included. */
+  /** From now on everyone is refused with this error, including those that wait. */
   shut(error: SynclineError): void {
     this.#shutBy ??= error;
     const waiting = [...this.#writers.splice(0), ...this.#closers.splice(0)];

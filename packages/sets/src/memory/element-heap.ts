@@ -73,7 +73,6 @@ export class ElementHeap {
   readonly capacityBytes: number;
   /** The words of each page, by page number. Index 0 is unused. */
   readonly words: Int32Array[] = [NO_WORDS];
-  /** The same memory as bytes. */
   readonly bytes: Uint8Array[] = [NO_BYTES];
   /** Words per block of each page. Kept here too, so that readers need not load the page's record. */
   readonly blockWords: number[] = [0];
@@ -81,28 +80,17 @@ export class ElementHeap {
   readonly #sizes = createSizeClasses();
   /** The first page with room, by class. */
   readonly #roomy: (Page | undefined)[] = this.#sizes.blockBytes.map(() => undefined);
-  /** Slabs with empty pages. */
   readonly #slabs = new Set<Slab>();
   #emptyPages = 0;
-  /** Numbers of pages that were dropped. */
   readonly #freeNumbers: number[] = [];
-  #usedBytes = 0;
-  #reservedBytes = 0;
+  usedBytes = 0;
+  /** Bytes of all slabs, including empty pages and those that were never used. */
+  reservedBytes = 0;
 
   /** The capacity is at most 64 GiB less one page, the default: there are no more page numbers. */
   constructor(capacityBytes: number = PAGES_MAX * PAGE_BYTES) {
     assert(capacityBytes <= PAGES_MAX * PAGE_BYTES, 'every page has a number');
     this.capacityBytes = capacityBytes;
-  }
-
-  /** Bytes of the blocks in use. */
-  get usedBytes(): number {
-    return this.#usedBytes;
-  }
-
-  /** Bytes of all slabs, including empty pages and those that were never used. */
-  get reservedBytes(): number {
-    return this.#reservedBytes;
   }
 
   /**
@@ -122,7 +110,7 @@ export class ElementHeap {
       page.free = words[word] as number;
     }
     page.blocksUsed += 1;
-    this.#usedBytes += page.blockBytes;
+    this.usedBytes += page.blockBytes;
     if (!hasRoom(page, words)) this.#unlink(page);
     return (page.number << 16) | (word >>> 2);
   }
@@ -136,7 +124,7 @@ export class ElementHeap {
     words[word] = page.free;
     page.free = word;
     page.blocksUsed -= 1;
-    this.#usedBytes -= page.blockBytes;
+    this.usedBytes -= page.blockBytes;
     if (page.blocksUsed === 0) {
       if (!wasFull && page.sizeClass !== NONE) this.#unlink(page);
       this.#closePage(page);
@@ -179,8 +167,8 @@ export class ElementHeap {
 
   #slabWithEmptyPage(): Slab {
     for (const slab of this.#slabs) return slab;
-    const pagesLeft = Math.floor((this.capacityBytes - this.#reservedBytes) / PAGE_BYTES);
-    const isSmall = this.#reservedBytes < SLAB_PAGES * PAGE_BYTES;
+    const pagesLeft = Math.floor((this.capacityBytes - this.reservedBytes) / PAGE_BYTES);
+    const isSmall = this.reservedBytes < SLAB_PAGES * PAGE_BYTES;
     const slab = this.#addSlab(
       isSmall ? 1 : Math.max(1, Math.min(SLAB_PAGES, pagesLeft)),
       PAGE_BYTES,
@@ -203,10 +191,10 @@ export class ElementHeap {
   }
 
   #reserve(bytes: number): ArrayBuffer {
-    if (this.#reservedBytes + bytes > this.capacityBytes) throw this.#exhausted(bytes);
+    if (this.reservedBytes + bytes > this.capacityBytes) throw this.#exhausted(bytes);
     try {
       const memory = new ArrayBuffer(LINE_START + bytes);
-      this.#reservedBytes += bytes;
+      this.reservedBytes += bytes;
       return memory;
     } catch (cause) {
       throw this.#exhausted(bytes, cause);
@@ -216,7 +204,7 @@ export class ElementHeap {
   #exhausted(bytes: number, cause?: unknown): SynclineError {
     return new SynclineError(
       'limit-exceeded',
-      `cannot reserve ${bytes} bytes for elements: ${this.#reservedBytes} of ${this.capacityBytes} bytes are reserved`,
+      `cannot reserve ${bytes} bytes for elements: ${this.reservedBytes} of ${this.capacityBytes} bytes are reserved`,
       { details: { limit: 'capacityBytes', value: this.capacityBytes }, cause },
     );
   }
@@ -246,12 +234,12 @@ export class ElementHeap {
     const page = this.#addSlab(1, pageBytes).empty.pop();
     assert(page !== undefined, 'a slab has a page');
     page.blocksUsed = 1;
-    this.#usedBytes += page.blockBytes;
+    this.usedBytes += page.blockBytes;
     return page.number << 16;
   }
 
   #dropSlab(slab: Slab): void {
-    this.#reservedBytes -= slab.bytes;
+    this.reservedBytes -= slab.bytes;
     for (const { number } of slab.empty) {
       this.words[number] = NO_WORDS;
       this.bytes[number] = NO_BYTES;

@@ -17,7 +17,6 @@ import { type ElementHeap, wordOf } from './element-heap.js';
 export const ROW_HASH_HIGH = 0;
 /** The lower 16 bits of the member's position. */
 export const ROW_HASH_LOW = 1;
-/** The length of the member in bytes. */
 export const ROW_MEMBER_BYTES = 2;
 /** Index of its latest entry in the undo log; only valid during the running operation. */
 export const ROW_TOUCH = 3;
@@ -119,13 +118,18 @@ export interface DotWords {
   low: number;
 }
 
+export function readDots(page: Int32Array, start: number, into: DotWords): void {
+  into.actor = page[start + ROW_ACTOR] as number;
+  into.high = page[start + ROW_COUNTER_HIGH] as number;
+  into.low = page[start + ROW_COUNTER_LOW] as number;
+}
+
 /** The lists of elements that have several dots. The undo log copies words, so a list counts its holders. */
 export class SeveralDots {
   readonly #lists: (readonly Dot[])[] = [];
   readonly #holders: number[] = [];
   readonly #free: number[] = [];
 
-  /** Lists in use. */
   get size(): number {
     return this.#lists.length - this.#free.length;
   }
@@ -159,7 +163,7 @@ export class SeveralDots {
     if (actor === SEVERAL_DOTS) this.#holders[low] = (this.#holders[low] ?? 0) + 1;
   }
 
-  /** Records that a copy of the words was discarded. The list goes with the last one. */
+  /** Records that a copy of the words was discarded. The list is freed with the last one. */
   release(actor: number, low: number): void {
     if (actor !== SEVERAL_DOTS) return;
     const holders = (this.#holders[low] ?? 0) - 1;

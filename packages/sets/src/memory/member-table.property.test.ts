@@ -1,4 +1,4 @@
-// A table against a plain Map, with honest hashes and with hashes that a client could search for.
+// A table compared with a plain Map, with honest hashes and with hashes that a client could search for.
 import { assert, SynclineError } from '@syncline/kernel';
 import { createSeededRandom, type SeededRandom } from '@syncline/kernel/testing';
 import fc from 'fast-check';

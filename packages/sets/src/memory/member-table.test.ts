@@ -189,10 +189,10 @@ test('a walk visits whole segments and returns where the next one starts', () =>
 /** Members are numbers of four bytes; `highOf` chooses their hash words. */
 function tableOf(count: number, highOf: (number: number) => number): MemberTable {
   const table = new MemberTable(new ElementHeap());
-  const view = new DataView(new ArrayBuffer(4));
+  const list = ByteList.of(new Uint8Array(4));
   for (let number = 0; number < count; number += 1) {
-    view.setUint32(0, number);
-    table.insertBytes(Uint32Array.of(highOf(number), number & 0xffff), view, 0, 4);
+    list.view.setUint32(0, number);
+    table.insert(Uint32Array.of(highOf(number), number & 0xffff), list, 0);
   }
   return table;
 }
@@ -319,4 +319,20 @@ test('S15 if all draws miss, a row is chosen by its number', () => {
 test('an empty table has no row to draw', () => {
   const table = new MemberTable(new ElementHeap());
   expect(() => table.randomRow(createSeededRandom(1))).toThrow('there is a row to draw');
+});
+
+test('fetching members changes nothing, whether they are there or not', () => {
+  const table = new MemberTable(new ElementHeap());
+  const list = membersOf(40_000);
+  const highs = new Int32Array(list.length);
+  for (let index = 0; index < list.length; index += 1) {
+    orderHash.write(list.view, list.start(index), list.end(index), words);
+    highs[index] = words[0] ?? 0;
+  }
+  expect(table.fetch(highs, highs.length)).toBe(0);
+  const rows = Array.from({ length: 20_000 }, (_, index) => add(table, list, index));
+  const { bytes } = table;
+  table.fetch(highs, highs.length);
+  expect([table.size, table.bytes]).toEqual([rows.length, bytes]);
+  expect(rows.every((row, index) => find(table, list, index) === row)).toBe(true);
 });

@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto';
 import { type HalfSipKey, halfSipHash13, halfSipKey } from '@syncline/kernel';
 import type { RibltKey } from '@syncline/riblt';
+import type { ByteList } from '../byte-list.js';
 
 export interface OrderKeys {
   readonly order: HalfSipKey;
@@ -43,7 +44,54 @@ export class OrderHash {
   }
 }
 
-/** The position as one number of 48 bits. */
+/** Members that are hashed together. */
+const AHEAD_MAX = 16;
+
+/** The hashes of members that are looked up soon, in this order. */
+export class HashesAhead {
+  /** The upper words. */
+  readonly highs = new Int32Array(AHEAD_MAX);
+  readonly #lows = new Int32Array(AHEAD_MAX);
+  readonly #starts = new Int32Array(AHEAD_MAX);
+  readonly #hash: OrderHash;
+  #buffer: Uint8Array | undefined;
+  #count = 0;
+  #next = 0;
+
+  constructor(hash: OrderHash) {
+    this.#hash = hash;
+  }
+
+  /** Returns how many of them are hashed. `scratch` is overwritten. */
+  fill(list: ByteList, scratch: PositionWords): number {
+    this.#buffer = list.buffer;
+    this.#count = Math.min(list.length, AHEAD_MAX);
+    this.#next = 0;
+    for (let index = 0; index < this.#count; index += 1) {
+      this.#starts[index] = list.start(index);
+      this.#hash.write(list.view, list.start(index), list.end(index), scratch);
+      this.highs[index] = scratch[0] as number;
+      this.#lows[index] = scratch[1] as number;
+    }
+    return this.#count;
+  }
+
+  /** False when the member is not the next one. */
+  take(list: ByteList, index: number, out: PositionWords): boolean {
+    const next = this.#next;
+    if (next >= this.#count || list.buffer !== this.#buffer) return false;
+    if (list.start(index) !== this.#starts[next]) return false;
+    this.#next = next + 1;
+    out[0] = this.highs[next] as number;
+    out[1] = this.#lows[next] as number;
+    return true;
+  }
+
+  clear(): void {
+    this.#count = 0;
+  }
+}
+
 export function positionOf(words: PositionWords): number {
   return (words[0] as number) * 0x1_0000 + (words[1] as number);
 }

@@ -45,8 +45,9 @@ const NO_SLOTS = new Int32Array(0);
 
 export class SegmentDirectory {
   readonly heap: ElementHeap;
-  #rows = 0;
-  #depth = 0;
+  rows = 0;
+  /** There are 2^depth slots. */
+  depth = 0;
   #slots = NO_SLOTS;
   /** The only segment while the depth is 0; 0 if there is none. */
   #root = 0;
@@ -62,29 +63,18 @@ export class SegmentDirectory {
     this.heap = heap;
   }
 
-  /** Rows in all segments. */
-  get rows(): number {
-    return this.#rows;
-  }
-
-  /** There are 2^depth slots. */
-  get depth(): number {
-    return this.#depth;
-  }
-
-  /** Bytes of the slots. */
   get bytes(): number {
     return this.#slots.byteLength;
   }
 
   /** A power of two that is at least the pairs times 2^depth of every segment. */
   get density(): number {
-    return Math.min(this.#densityMax, this.#pairsMax * 2 ** this.#depth);
+    return Math.min(this.#densityMax, this.#pairsMax * 2 ** this.depth);
   }
 
   /** The segment for a hash word; 0 if there is none. */
   segmentOf(high: number): number {
-    const depth = this.#depth;
+    const depth = this.depth;
     return depth === 0 ? this.#root : (this.#slots[high >>> (32 - depth)] as number);
   }
 
@@ -98,7 +88,7 @@ export class SegmentDirectory {
       segment = this.#makeRoom(high);
     }
     addToSegment(this.heap.words[segment >>> 16] as Int32Array, wordOf(segment), high, row);
-    this.#rows += 1;
+    this.rows += 1;
   }
 
   remove(high: number, row: number): void {
@@ -106,8 +96,8 @@ export class SegmentDirectory {
     const words = this.heap.words[segment >>> 16] as Int32Array;
     const wasFound = segment !== 0 && removeFromSegment(words, wordOf(segment), high, row);
     assert(wasFound, 'the row belongs to the table');
-    this.#rows -= 1;
-    if (this.#rows === 0) this.clear();
+    this.rows -= 1;
+    if (this.rows === 0) this.clear();
     else if (isSegmentNearlyEmpty(words, wordOf(segment))) this.#releaseRoom(high);
   }
 
@@ -116,15 +106,15 @@ export class SegmentDirectory {
    * false. `end` is the first hash word after the segment; it is 2^32 for the last one.
    */
   walk(high: number, visit: (segment: number, end: number) => boolean): void {
-    const slotsCount = 2 ** this.#depth;
-    let slot = this.#depth === 0 ? 0 : high >>> (32 - this.#depth);
+    const slotsCount = 2 ** this.depth;
+    let slot = this.depth === 0 ? 0 : high >>> (32 - this.depth);
     while (slot < slotsCount) {
-      const segment = this.#depth === 0 ? this.#root : (this.#slots[slot] as number);
+      const segment = this.depth === 0 ? this.#root : (this.#slots[slot] as number);
       if (segment === 0) return;
       const words = this.heap.words[segment >>> 16] as Int32Array;
-      const width = 2 ** (this.#depth - segmentDepth(words, wordOf(segment)));
+      const width = 2 ** (this.depth - segmentDepth(words, wordOf(segment)));
       slot += width - (slot % width);
-      if (!visit(segment, slot * 2 ** (32 - this.#depth))) return; // it may free the segment
+      if (!visit(segment, slot * 2 ** (32 - this.depth))) return; // it may free the segment
     }
   }
 
@@ -146,8 +136,8 @@ export class SegmentDirectory {
       this.heap.free(segment);
       return true;
     });
-    this.#rows = 0;
-    this.#depth = 0;
+    this.rows = 0;
+    this.depth = 0;
     this.#slots = NO_SLOTS;
     this.#root = 0;
     this.#segmentsByDepth = undefined;
@@ -200,7 +190,7 @@ export class SegmentDirectory {
   }
 
   #mayDivide(depth: number): boolean {
-    return depth < this.#depth || 2 ** (depth + 1) * ROWS_PER_SLOT_MIN <= this.#rows;
+    return depth < this.depth || 2 ** (depth + 1) * ROWS_PER_SLOT_MIN <= this.rows;
   }
 
   #divide(segment: number, high: number): void {
@@ -209,7 +199,7 @@ export class SegmentDirectory {
     const at = wordOf(segment);
     const depth = segmentDepth(words, at) + 1;
     const bit = 2 ** (32 - depth);
-    if (depth > this.#depth) this.#widen();
+    if (depth > this.depth) this.#widen();
     const upperRows = countRowsWithBit(words, at, bit);
     const lowerRows = segmentRows(words, at) - upperRows;
     let lower = segment;
@@ -261,19 +251,19 @@ export class SegmentDirectory {
     this.#count(depth, -2);
     this.#count(depth - 1, 1);
     this.#hasShrunk = true;
-    while (this.#depth > 0 && this.#segmentsByDepth?.[this.#depth] === 0) this.#narrow();
+    while (this.depth > 0 && this.#segmentsByDepth?.[this.depth] === 0) this.#narrow();
     return true;
   }
 
   /** Puts a segment where one of the same range was. `high` is any hash word of that range. */
   #replace(high: number, depth: number, segment: number): void {
-    if (this.#depth === 0) {
+    if (this.depth === 0) {
       this.#root = segment;
       this.#pairsMax = 0; // the only segment makes both bounds exact
       this.#densityMax = 0;
     } else {
-      const width = 2 ** (this.#depth - depth);
-      const slot = high >>> (32 - this.#depth);
+      const width = 2 ** (this.depth - depth);
+      const slot = high >>> (32 - this.depth);
       const first = slot - (slot % width);
       this.#slots.fill(segment, first, first + width);
     }
@@ -286,21 +276,21 @@ export class SegmentDirectory {
   }
 
   #widen(): void {
-    const slots = new Int32Array(2 ** (this.#depth + 1));
-    const old = this.#depth === 0 ? Int32Array.of(this.#root) : this.#slots;
+    const slots = new Int32Array(2 ** (this.depth + 1));
+    const old = this.depth === 0 ? Int32Array.of(this.#root) : this.#slots;
     for (let slot = 0; slot < slots.length; slot += 1) slots[slot] = old[slot >>> 1] as number;
     this.#slots = slots;
-    this.#depth += 1;
+    this.depth += 1;
   }
 
   #narrow(): void {
     this.#root = this.#slots[0] as number;
-    const slots = this.#depth === 1 ? NO_SLOTS : new Int32Array(2 ** (this.#depth - 1));
+    const slots = this.depth === 1 ? NO_SLOTS : new Int32Array(2 ** (this.depth - 1));
     for (let slot = 0; slot < slots.length; slot += 1) {
       slots[slot] = this.#slots[2 * slot] as number;
     }
     this.#slots = slots;
-    this.#depth -= 1;
+    this.depth -= 1;
   }
 }
 

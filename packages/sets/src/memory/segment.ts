@@ -82,7 +82,6 @@ export function addToSegment(words: Int32Array, at: number, high: number, row: n
   words[at] = (words[at] as number) + 1;
 }
 
-/** Returns false if the row is not in the segment. */
 export function removeFromSegment(
   words: Int32Array,
   at: number,
@@ -122,7 +121,6 @@ function closeGap(words: Int32Array, at: number, emptied: number): void {
   words[at + 3 + 2 * gap] = 0;
 }
 
-/** Rows whose hash word has this bit set. */
 export function countRowsWithBit(words: Int32Array, at: number, bit: number): number {
   let rows = 0;
   for (let pair = segmentSlots(words, at); pair > 0; pair -= 1) {

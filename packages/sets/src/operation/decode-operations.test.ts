@@ -224,7 +224,7 @@ describe('S23 refuses', () => {
       /1 members are removed with 0 dots/,
     ],
     ['an unknown field', Uint8Array.of(0x12, 0), /field tag 18 is unknown/],
-    ['an endless number', new Uint8Array(20).fill(0xff), /more than 5 bytes/],
+    ['an endless number', new Uint8Array(20).fill(0xff), /more than (10 bytes|32 bits)/],
     [
       'a number above 32 bits',
       Uint8Array.of(0x0a, 0xff, 0xff, 0xff, 0xff, 0x7f),

@@ -1,37 +1,45 @@
 // Builds a record of the log: the operations of one turn, each encoded once, for the disk and for peers.
 //
-// A record is a whole syncline.mesh.v1.Operations message, since messages of one repeated field are joined
-// by writing one behind the other. Almost every operation changes one member of one set, and then all its
-// lengths take one byte: members are written where they stay, behind room for such a head. Where a length
-// turns out to take more, the bytes behind it are moved. Lengths are minimal, as Protobuf writes them.
+// A record is a whole syncline.mesh.v1.Operations message, since messages of one repeated field are joined by
+// concatenating them. Almost every operation changes one member of one set, and then all its lengths take one byte:
+// members are written to their final place, after space for such a header. Where a length turns out to need more, the
+// bytes after it are moved. Lengths are minimal, as Protobuf writes them.
 //
-// S3  Each added member has a dot of its own: the n-th call of `add`, from 0, takes the counter base + n.
+// S3  Each added member has its own dot: the n-th call of `add`, from 0, takes the counter base + n.
 import { type ActorId, assert, DOT_BYTES } from '@syncline/kernel';
+import { varintBytes, writeVarint } from '@syncline/kernel/wire';
+import { copyBytes, doubled } from '../byte-list.js';
 import { setsLimits } from '../limits.js';
 import { DotList, writeDotBytes } from './dot-list.js';
-import { tags } from './tags.js';
-import { varintBytes, writeVarint } from './varint.js';
+import { tags } from './operation-tags.js';
 
 const capacityAtFirst = 64 * 1024;
-const capacityKept = 4 * 1024 * 1024; // after a larger record its memory is given back
+const capacityKept = 4 * 1024 * 1024; // after a larger record its memory is released
 const wordEnd = 2 ** 32;
 const headBytes = 20; // of an operation: tag, length, dot with both, count with tag, tag and length of the body
 const setHeadBytes = 2; // of a set: tag, length
-const shortEnd = 0x80; // what is shorter has a length of one byte
+const shortEnd = 0x80; // anything shorter has a length of one byte
 const lengthBytesMax = 4;
-const loopBytesMax = 64;
 const operationBytesMax = setsLimits.operationBytesMax.value;
 const none = new Uint8Array(0);
+
+/** The range of an operation, including its tag and length. */
+export interface EncodedOperation {
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+}
 
 export class OperationWriter {
   readonly #dropped = new DotList();
   #bytes = new Uint8Array(capacityAtFirst);
-  #size = 0;
+  /** Bytes of the operations in the record. */
+  size = 0;
   #recordAdds = 0;
-  /** Where operations of peers lie in the record: start and end of each. */
+  /** The ranges of operations of peers in the record: start and end of each. */
   #foreign: number[] = [];
 
-  // The open operation. It lies behind `#size` and is no part of the record before `end`.
+  // The open operation. It is stored after `size` and is not part of the record before `end`.
   #isOpen = false;
   #actor = 0;
   #base = 0;
@@ -39,40 +47,33 @@ export class OperationWriter {
   #addedCount = 0;
   #removedCount = 0;
   #setsCount = 0;
-  #setStarts = new Int32Array(4); // where the content of each set begins, behind its tag and length
+  #setStarts = new Int32Array(4); // where the content of each set begins, after its tag and length
   #nameStart = 0;
   #nameEnd = 0;
 
-  /** Bytes of the operations in the record; keep it before `begin` to `truncate` there later. */
-  get size(): number {
-    return this.#size;
-  }
-
-  /** Elements that the open operation changes. */
   get elements(): number {
     return this.#addedCount + this.#removedCount;
   }
 
-  /** Opens an operation whose first counter is `base`. */
   begin(actor: ActorId, base: number): void {
     assert(!this.#isOpen, 'one operation is open at a time');
     this.#isOpen = true;
     this.#actor = actor;
     this.#base = base;
-    this.#position = this.#size + headBytes;
+    this.#position = this.size + headBytes;
     this.#addedCount = 0;
     this.#removedCount = 0;
     this.#setsCount = 0;
     this.#dropped.clear();
   }
 
-  /** The set that the following calls are about. Sets may come in any order and again. */
+  /** The set that the following calls refer to. Sets may come in any order and repeatedly. */
   set(buffer: Uint8Array, start: number, end: number): void {
     assert(this.#isOpen, 'an operation is open');
     if (this.#setsCount > 0 && this.#isNamed(buffer, start, end)) return;
     this.#reserve(setHeadBytes + 1 + lengthBytesMax + end - start);
     this.#position += setHeadBytes;
-    if (this.#setsCount === this.#setStarts.length) this.#growSets();
+    if (this.#setsCount === this.#setStarts.length) this.#setStarts = doubled(this.#setStarts);
     this.#setStarts[this.#setsCount] = this.#position;
     this.#setsCount += 1;
     if (end > start) this.#field(tags.set, buffer, start, end); // Protobuf leaves out what is empty
@@ -98,15 +99,15 @@ export class OperationWriter {
   }
 
   /**
-   * Closes the operation and makes it part of the record; gives the counters that it takes. `dependencies`
-   * are the bytes of a version vector.
+   * Closes the operation and makes it part of the record; returns how many counters it uses. `dependencies` are the
+   * bytes of a version vector.
    */
   end(dependencies: Uint8Array = none): number {
     assert(this.#isOpen && this.elements > 0, 'an operation changes something');
     assert(this.#dropped.length >= this.#removedCount, 'who is removed had a dot');
     const count = Math.max(1, this.#addedCount);
     const droppedBytes = this.#dropped.length * DOT_BYTES;
-    const shortBytes = this.#position - this.#size + fieldBytes(droppedBytes);
+    const shortBytes = this.#position - this.size + fieldBytes(droppedBytes);
     if (this.#setsCount === 1 && dependencies.length === 0 && shortBytes < shortEnd) {
       this.#endShort(count, droppedBytes);
     } else {
@@ -117,23 +118,21 @@ export class OperationWriter {
     return count;
   }
 
-  /** Forgets the open operation. */
   cancel(): void {
     this.#isOpen = false;
   }
 
   /** Adds an operation that a peer has made, with its tag and length, as it was received. */
-  addForeign(encoded: Uint8Array, addsMembers: boolean): void {
+  addForeign({ bytes, start, end }: EncodedOperation, addsMembers: boolean): void {
     assert(!this.#isOpen, 'no operation is open');
-    this.#position = this.#size;
-    this.#reserve(encoded.length);
-    this.#bytes.set(encoded, this.#size);
-    this.#foreign.push(this.#size, this.#size + encoded.length);
-    this.#size += encoded.length;
+    this.#position = this.size;
+    this.#reserve(end - start);
+    copyBytes(bytes, start, end, this.#bytes, this.size);
+    this.#foreign.push(this.size, this.size + end - start);
+    this.size += end - start;
     if (addsMembers) this.#recordAdds += 1;
   }
 
-  /** Whether the record holds operations of peers. */
   get hasForeign(): boolean {
     return this.#foreign.length > 0;
   }
@@ -147,20 +146,10 @@ export class OperationWriter {
       own.push(this.#bytes.subarray(from, this.#foreign[index]));
       from = this.#foreign[index + 1] ?? 0;
     }
-    own.push(this.#bytes.subarray(from, this.#size));
+    own.push(this.#bytes.subarray(from, this.size));
     return Buffer.concat(own);
   }
 
-  /** Takes back the operations behind `size`, and the open one. */
-  truncate(size: number): void {
-    assert(size <= this.#size, 'a record is cut, not grown');
-    this.#size = size;
-    this.#isOpen = false;
-    if (size === 0) this.#recordAdds = 0;
-    if (this.#foreign.length > 0) this.#foreign = this.#foreign.filter((place) => place < size);
-  }
-
-  /** Whether an operation of the record adds a member. */
   get hasAdds(): boolean {
     return this.#recordAdds > 0;
   }
@@ -168,12 +157,14 @@ export class OperationWriter {
   /** A view of the record, valid until the next change. */
   bytes(): Uint8Array {
     assert(!this.#isOpen, 'no operation is open');
-    return this.#bytes.subarray(0, this.#size);
+    return this.#bytes.subarray(0, this.size);
   }
 
-  /** Starts the next record. */
   clear(): void {
-    this.truncate(0);
+    this.size = 0;
+    this.#isOpen = false;
+    this.#recordAdds = 0;
+    if (this.#foreign.length > 0) this.#foreign = [];
     if (this.#bytes.length > capacityKept) this.#bytes = new Uint8Array(capacityAtFirst);
   }
 
@@ -186,20 +177,8 @@ export class OperationWriter {
   #field(tag: number, buffer: Uint8Array, start: number, end: number): void {
     this.#bytes[this.#position] = tag;
     const at = writeVarint(this.#bytes, this.#position + 1, end - start);
-    this.#copy(buffer, start, end, at);
+    copyBytes(buffer, start, end, this.#bytes, at);
     this.#position = at + end - start;
-  }
-
-  /** A loop is faster for what is short: a native copy needs a view of its source. */
-  #copy(buffer: Uint8Array, start: number, end: number, position: number): void {
-    const bytes = this.#bytes;
-    if (end - start > loopBytesMax) {
-      bytes.set(buffer.subarray(start, end), position);
-      return;
-    }
-    for (let from = start, to = position; from < end; from += 1, to += 1) {
-      bytes[to] = buffer[from] ?? 0;
-    }
   }
 
   #isNamed(buffer: Uint8Array, start: number, end: number): boolean {
@@ -210,11 +189,11 @@ export class OperationWriter {
     return true;
   }
 
-  /** All of it is so short that everything lies in its place, and only the heads are missing. */
+  /** All of it is so short that everything is in its place, and only the headers are missing. */
   #endShort(count: number, droppedBytes: number): void {
     this.#reserve(fieldBytes(droppedBytes));
     const bytes = this.#bytes;
-    const start = this.#size;
+    const start = this.size;
     const bodyStart = start + headBytes;
     bytes[bodyStart] = tags.sets;
     bytes[bodyStart + 1] = this.#position - bodyStart - setHeadBytes;
@@ -229,28 +208,28 @@ export class OperationWriter {
     bytes[bodyStart - 3] = count;
     bytes[bodyStart - 2] = tags.body;
     bytes[bodyStart - 1] = end - bodyStart;
-    this.#size = end;
+    this.size = end;
   }
 
   #endLong(count: number, droppedBytes: number, dependencies: Uint8Array): void {
     const widening = this.#setsWidening();
-    const setsBytes = this.#position - this.#size - headBytes + widening;
+    const setsBytes = this.#position - this.size - headBytes + widening;
     const bodyBytes = setsBytes + fieldBytes(droppedBytes);
     const dotBytes = 2 + DOT_BYTES;
     const countBytes = 1 + varintBytes(count);
     const operationBytes =
       dotBytes + countBytes + fieldBytes(dependencies.length) + fieldBytes(bodyBytes);
     assert(operationBytes <= operationBytesMax, 'an operation keeps its limit');
-    const end = this.#size + fieldBytes(operationBytes);
+    const end = this.size + fieldBytes(operationBytes);
     this.#reserve(end - this.#position);
     const bodyStart = end - bodyBytes;
-    this.#placeSets(bodyStart - this.#size - headBytes + widening);
+    this.#placeSets(bodyStart - this.size - headBytes + widening);
     this.#writeDropped(bodyStart + setsBytes, droppedBytes);
     this.#writeHead(operationBytes, count, dependencies, bodyBytes);
-    this.#size = end;
+    this.size = end;
   }
 
-  /** How many bytes the lengths of all sets take beyond the one that each has. */
+  /** How many bytes the lengths of all sets take beyond the one byte reserved for each. */
   #setsWidening(): number {
     let widening = 0;
     let end = this.#position;
@@ -292,8 +271,8 @@ export class OperationWriter {
     bodyBytes: number,
   ): void {
     const bytes = this.#bytes;
-    bytes[this.#size] = tags.operation;
-    let at = writeVarint(bytes, this.#size + 1, operationBytes);
+    bytes[this.size] = tags.operation;
+    let at = writeVarint(bytes, this.size + 1, operationBytes);
     bytes[at] = tags.dot;
     bytes[at + 1] = DOT_BYTES;
     writeDotBytes(bytes, at + 2, this.#actor, this.#base);
@@ -309,7 +288,6 @@ export class OperationWriter {
     writeVarint(bytes, at + 1, bodyBytes);
   }
 
-  /** Makes room for so many bytes behind the position. */
   #reserve(bytesCount: number): void {
     const needed = this.#position + bytesCount;
     if (needed <= this.#bytes.length) return;
@@ -317,15 +295,9 @@ export class OperationWriter {
     larger.set(this.#bytes.subarray(0, this.#position));
     this.#bytes = larger;
   }
-
-  #growSets(): void {
-    const starts = new Int32Array(this.#setStarts.length * 2);
-    starts.set(this.#setStarts);
-    this.#setStarts = starts;
-  }
 }
 
-/** Of a field with so many bytes, tag and length included; nothing for one that is empty. */
+/** The size of a field with this many bytes, including tag and length; 0 for an empty field. */
 function fieldBytes(length: number): number {
   return length === 0 ? 0 : 1 + varintBytes(length) + length;
 }

@@ -1,12 +1,10 @@
-// Whether an element comes twice in an operation. One that is added and removed at once would be in its set
-// or not, depending on who reads.
+// Whether an element occurs twice in an operation. If it were both added and removed, whether it is in its set would
+// depend on the reader.
 //
-// Three ways, for few elements, for many, and for many whose members were chosen to collide: clients choose
-// members, and the hash here has no secret. The last is the slowest, and safe because the engine seeds the
-// hash of a text anew in each process.
+// There are two methods, the second for members that were chosen to collide: clients choose members, and the hash
+// used here has no secret. The second is slower, and safe because the engine seeds its string hash in each process.
 import type { ByteList } from '../byte-list.js';
 
-const pairsMax = 8; // up to so many elements it is faster to compare each with each
 const probesPerElement = 8; // honest ones take less than 2
 const fnvStart = 0x811c9dc5;
 const fnvPrime = 0x01000193;
@@ -17,19 +15,10 @@ export interface ElementNames {
   setOf(member: number): number;
 }
 
-/** The index of an element that came before; -1 when there is none. */
+/** The index of an element that occurred before; -1 if there is none. */
 export function repeatedElement(names: ElementNames): number {
-  if (names.members.length <= pairsMax) return repeatedByPairs(names);
+  if (names.members.length === 1) return -1;
   return repeatedByHash(names) ?? repeatedByText(names);
-}
-
-function repeatedByPairs(names: ElementNames): number {
-  for (let later = 1; later < names.members.length; later += 1) {
-    for (let earlier = 0; earlier < later; earlier += 1) {
-      if (isSameElement(names, earlier, later)) return later;
-    }
-  }
-  return -1;
 }
 
 /** Undefined when too many collide. */
@@ -88,7 +77,7 @@ function isSame(list: ByteList, left: number, right: number): boolean {
   return true;
 }
 
-/** FNV-1a, and its high bits brought down, where the mask looks. */
+/** FNV-1a, with its high bits folded down to where the mask looks. */
 function hashOf(list: ByteList, index: number, seed: number): number {
   const { buffer } = list;
   const end = list.end(index);

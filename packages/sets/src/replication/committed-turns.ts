@@ -1,14 +1,14 @@
 // Turns between the log and the peers: what was appended waits here until it is as durable as configured.
 //
-//   appended ─▶ buffered: leaves when the turn is over
-//          └──▶ synced: leaves when a sync has covered its record; until then the version before it is shown
+//   appended ─▶ buffered: sent when the turn is over
+//          └──▶ synced: sent when a sync has covered its record; until then the previous version is shown
 //
 // S5  Nothing is published, acknowledged or shown as a version before it is as durable as configured.
 import type { VersionVector } from '@syncline/kernel';
 import type { SetsState } from '../engine/sets-state.js';
 import type { OperationWriter } from '../operation/operation-writer.js';
 
-/** Operations of our own, without a gap between their counters. */
+/** Our own operations, with consecutive counters. */
 export interface OwnOperations {
   /** An Operations message. */
   readonly encoded: Uint8Array;
@@ -72,7 +72,7 @@ export class CommittedTurns {
     });
   }
 
-  /** Everything up to this record is synced; with 0 what need not be synced leaves. */
+  /** Everything up to this record is synced; with 0, what does not need a sync is sent. */
   synced(number: number): void {
     let hasForeign = false;
     while (this.#waiting[0] !== undefined && this.#waiting[0].number <= number) {

@@ -1,15 +1,16 @@
 // All dots of a set as bytes, for a difference that is too large for symbols.
 //
 // A chunk is a list of parts: actor, number of runs, and for each run the gap before it and its length, all as
-// varints. The gap counts from the end of the run before, or from 0 in a new part. Each chunk can be read alone.
+// varints. The gap counts from the end of the previous run, or from 0 in a new part. Each chunk can be read by
+// itself.
 import type { ActorId } from '@syncline/kernel';
-import { WireCursor } from '../operation/wire-cursor.js';
+import { WireReader } from '@syncline/kernel/wire';
 import type { DotSet } from './dot-set.js';
 
 const CHUNK_BYTES = 256 * 1024;
 const RUNS_PER_PART = 1_024;
 
-/** Chunks of about 256 KiB. There is always one, for an empty set too. */
+/** Chunks of about 256 KiB. There is always at least one, even for an empty set. */
 export function* encodeListing(dots: DotSet): Generator<Uint8Array> {
   let bytes: number[] = [];
   for (const actor of dots.actors()) {
@@ -41,19 +42,19 @@ export function* encodeListing(dots: DotSet): Generator<Uint8Array> {
   yield Uint8Array.from(bytes);
 }
 
-/** Throws `invalid-argument` for bytes that are no listing. */
+/** Throws `invalid-argument` for bytes that are not a listing. */
 export function decodeListing(
   bytes: Uint8Array,
   visit: (actor: ActorId, from: number, length: number) => void,
 ): void {
-  const cursor = new WireCursor(bytes, 'invalid-argument');
-  while (cursor.position < bytes.length) {
-    const actor = readNumber(cursor);
+  const cursor = new WireReader('listing of dots', bytes);
+  while (!cursor.isAtEnd) {
+    const actor = cursor.safeInteger();
     if (actor >= 2 ** 32 || actor < 65_536) cursor.fail('a listing names no actor');
     let end = 0;
-    for (let left = readNumber(cursor); left > 0; left -= 1) {
-      const from = end + readNumber(cursor);
-      const length = readNumber(cursor);
+    for (let left = cursor.safeInteger(); left > 0; left -= 1) {
+      const from = end + cursor.safeInteger();
+      const length = cursor.safeInteger();
       end = from + length;
       if (from < 1 || length < 1 || end > Number.MAX_SAFE_INTEGER)
         cursor.fail('a run of counters is out of range');
@@ -67,17 +68,4 @@ function pushNumber(bytes: number[], value: number): void {
   let rest = value;
   for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
   bytes.push(rest);
-}
-
-function readNumber(cursor: WireCursor): number {
-  let value = 0;
-  for (let scale = 1; scale <= 2 ** 49; scale *= 0x80) {
-    const byte = cursor.bytes[cursor.position];
-    if (byte === undefined) return cursor.fail('a number goes beyond the end');
-    cursor.position += 1;
-    value += (byte & 0x7f) * scale;
-    if (byte < 0x80)
-      return value <= Number.MAX_SAFE_INTEGER ? value : cursor.fail('a number is too large');
-  }
-  return cursor.fail('a number takes more than 8 bytes');
 }

@@ -61,7 +61,7 @@ test('a listing is read back as it was written, chunk by chunk', () => {
   );
 });
 
-test('a large listing takes several chunks, and each can be read alone', () => {
+test('a large listing takes several chunks, and each can be read by itself', () => {
   const set = new DotSet();
   for (let counter = 1; counter < 300_000; counter += 2) set.add(actorId(1, 1), counter);
   const chunks = [...encodeListing(set)];
@@ -71,7 +71,7 @@ test('a large listing takes several chunks, and each can be read alone', () => {
   expect(set.size).toBe(0);
 });
 
-test('bytes that are no listing are refused', () => {
+test('bytes that are not a listing are refused', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
       try {
@@ -86,7 +86,7 @@ test('bytes that are no listing are refused', () => {
   );
 });
 
-test('removing a long run takes no longer than the set is large', () => {
+test('removing a long run takes time proportional to the size of the set at most', () => {
   const set = new DotSet();
   set.add(actorId(1, 1), 2 ** 50);
   set.deleteRun(actorId(1, 1), 1, 2 ** 52);

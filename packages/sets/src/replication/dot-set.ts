@@ -1,8 +1,8 @@
-// A set of dots as bitmaps: per actor, pages of 512 counters. Counters of live dots lie close together, so a dot
+// A set of dots as bitmaps: per actor, pages of 512 counters. Counters of live dots are close together, so a dot
 // takes a few bits, and runs of them are written and removed a page at a time.
 //
-// As a listing it is written per actor: the actor, the number of runs, then for each run the gap since the run before
-// and its length, all as varints.
+// As a listing it is written per actor: the actor, the number of runs, then for each run the gap since the previous
+// run and its length, all as varints.
 import type { ActorId } from '@syncline/kernel';
 
 const PAGE_DOTS = 512;
@@ -18,7 +18,7 @@ export class DotSet {
     return this.#size;
   }
 
-  /** False when it was there already. */
+  /** False if it was already there. */
   add(actor: number, counter: number): boolean {
     const pages = this.#actors.get(actor) ?? new Map<number, Uint32Array>();
     if (pages.size === 0) this.#actors.set(actor, pages);
@@ -51,7 +51,10 @@ export class DotSet {
     return true;
   }
 
-  /** Deletes `length` counters from `from` on, of which any may be absent. Takes no longer than the set is large. */
+  /**
+   * Deletes `length` counters from `from` on, any of which may be absent. Takes time proportional to the size of the
+   * set at most.
+   */
   deleteRun(actor: number, from: number, length: number): void {
     const pages = this.#actors.get(actor);
     if (pages === undefined) return;
@@ -71,7 +74,7 @@ export class DotSet {
     return [...this.#actors.keys()].sort((a, b) => a - b) as ActorId[];
   }
 
-  /** Counters of an actor without a gap, lowest first. */
+  /** Runs of consecutive counters of an actor, lowest first. */
   *runs(actor: ActorId): Generator<{ readonly from: number; readonly length: number }> {
     const pages = this.#actors.get(actor) ?? (new Map() as Pages);
     let from = 0;

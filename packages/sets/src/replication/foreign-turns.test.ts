@@ -1,4 +1,5 @@
-// Operations of peers in the turns of this node: what reaches the log, what is published, what an undone turn leaves.
+// Operations of peers in the turns of this node: what reaches the log, what is published, and what an undone turn
+// leaves.
 import { actorId, SynclineError, silentMetrics } from '@syncline/kernel';
 import { runInSimulation } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
@@ -40,7 +41,7 @@ class World {
   readonly node = new DrivenState({}, actorId(1, 1));
   readonly log = new MemoryLog();
   readonly turns: Turns;
-  /** What the follower was told. */
+  /** The notifications that the follower received. */
   readonly events: string[] = [];
 
   constructor(
@@ -68,7 +69,7 @@ class World {
     const bytes = settleAndTake(this.peer);
     const { state } = this.node;
     for (const operation of decodeOperations(bytes)) Array.from(applyOperation(state, operation));
-    state.record.addForeign(bytes, true);
+    state.record.addForeign({ bytes, start: 0, end: bytes.length }, true);
     this.turns.foreignEnded();
     return bytes;
   }
@@ -110,7 +111,7 @@ test('S30 an operation of a peer that cannot be stored is undone with its turn',
     expect(world.node.lines()).toEqual(before);
     expect(world.node.state.version.counterOf(actorId(2, 1))).toBe(1);
     expect(world.events.at(-1)).toBe('undone true');
-    expect(() => world.deliver('d')).toThrow(/starts with counter 3/); // 2 must come again first
+    expect(() => world.deliver('d')).toThrow(/starts with counter 3/); // 2 must be received again first
   }));
 
 test('S5 in class synced the follower learns the number to wait for, and what is synced', () =>

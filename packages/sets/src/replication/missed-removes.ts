@@ -1,11 +1,12 @@
-// Finds what a peer has removed and this node still has: dots that both have seen and only this one holds.
+// Finds what a peer has removed and this node still has: dots that both have seen and only this node holds.
 //
-//   sketching ─▶ symbols: decode ─────────────┐        a larger sketch if the first does not suffice
+//   sketching ─▶ symbols: decode ─────────────┐        a larger sketch if the first is not enough
 //       └─▶ gathering ─▶ listing: subtract ───┴─▶ finding their elements ─▶ found
 //
-// Symbols cost by the difference, a listing by the size of the set; where a listing is cheaper, or symbols have failed
-// before, it is used at once. Dots that only the peer holds were removed here, and concern nobody but the peer. What
-// is decoded is not trusted: each dot must have been seen by both sides, and ours must be live in the pin.
+// The cost of symbols depends on the difference, that of a listing on the size of the set. If a listing is cheaper,
+// or symbols have failed before, it is used immediately. Dots that only the peer holds were removed here, and concern
+// only the peer. What is decoded is not trusted: each dot must have been seen by both sides, and ours must be live in
+// the pin.
 import { type ActorId, type Dot, dot as dotOf, formatDot, SynclineError } from '@syncline/kernel';
 import { Decoder, RibltError, type RibltKey, Sketch, SymbolBlock } from '@syncline/riblt';
 import type { DotPin } from '../engine/pins.js';
@@ -15,9 +16,9 @@ import { DotSet } from './dot-set.js';
 import { isListingCheaper, type PullLimits } from './pull-limits.js';
 import type { OfferMessage, SymbolsMessage } from './pull-messages.js';
 
-/** Symbols that a difference needs at least. Until then two blocks are asked for at a time. */
+/** The minimum number of symbols for a difference. Until then two blocks are requested at a time. */
 const SYMBOLS_PER_DOT = 1.25;
-/** A block has at most this part of those before it. */
+/** A block has at most this fraction of those before it. */
 const NEXT_BLOCK = 1.0625;
 const DIVERGED_DOTS_MAX = setsLimits.divergedDotsMax.value / 2;
 
@@ -32,11 +33,11 @@ export interface MissedRemovesDeps {
   readonly key: RibltKey;
   readonly limits: PullLimits;
   readonly offer: OfferMessage;
-  /** How many dots of ours the peer has seen. */
+  /** How many of our dots the peer has seen. */
   readonly commonCount: number;
-  /** The peer differs at the same version: dots are only reported, and their elements are not looked for. */
+  /** The peer differs at the same version: dots are only reported, and their elements are not looked up. */
   readonly isDiverged: boolean;
-  /** Asks the peer for blocks of symbols. */
+  /** Requests blocks of symbols from the peer. */
   ask(blocks: number): void;
   /** An element has lost this dot elsewhere. */
   found(set: Uint8Array, member: Uint8Array, dot: Dot): void;
@@ -53,10 +54,10 @@ export class MissedRemoves {
   #symbolsCount = 0;
   #blocksAsked = 0;
   #blocksReceived = 0;
-  /** Dots of ours that the peer has seen; those that it lists are taken out. */
+  /** Our dots that the peer has seen; those that it lists are removed. */
   #mine = new DotSet();
   #missed = new DotSet();
-  /** Dots that only the peer holds, as many as a divergence reports. */
+  /** Dots that only the peer holds, up to as many as a divergence reports. */
   readonly #theirs: Dot[] = [];
   #foundCount = 0;
 
@@ -73,7 +74,7 @@ export class MissedRemoves {
     return this.#symbolsCount;
   }
 
-  /** Dots that only one side holds, as many of each as are logged. Complete once they are found. */
+  /** Dots that only one side holds, up to as many of each as are logged. Complete once they are found. */
   differences(): DotDifferences {
     const onlyHere: string[] = [];
     for (const actor of this.#missed.actors())
@@ -86,11 +87,11 @@ export class MissedRemoves {
   receive(message: SymbolsMessage): void {
     this.#blocksReceived += 1;
     if (this.#blocksReceived > this.#blocksAsked)
-      throw new RibltError('corrupt', 'symbols come that nobody has asked for');
+      throw new RibltError('corrupt', 'received symbols that were not requested');
     this.#blocks.push(message);
   }
 
-  /** A little work, between turns. Throws a RibltError for what no honest peer sends. */
+  /** Does a little work, between turns. Throws a RibltError for what no honest peer sends. */
   step(): 'more' | 'wait' | 'found' {
     switch (this.#stage) {
       case 'sketching':
@@ -154,7 +155,7 @@ export class MissedRemoves {
     return 'more';
   }
 
-  /** At least as many dots differ as the counts do; up to there symbols are asked for ahead. */
+  /** At least as many dots differ as the counts do; up to that number symbols are requested in advance. */
   #askForSymbols(): void {
     const { commonCount, offer } = this.#deps;
     const differences = Math.abs(commonCount - offer.common);
@@ -224,7 +225,7 @@ export class MissedRemoves {
     this.#startWalk('finding');
   }
 
-  /** What was dropped here since the pin was taken is passed too, so all of them must be found. */
+  /** What was dropped here since the pin was taken is visited too, so all of them must be found. */
   #find(): 'more' | 'found' {
     const { pin, limits, found, isDiverged } = this.#deps;
     if (isDiverged) return 'found';

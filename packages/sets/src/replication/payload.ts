@@ -1,12 +1,11 @@
-// Elements with their dots, as an AntiEntropyPayload of syncline.mesh.v1: what a pull brings, and what a repair
+// Elements with their dots, as an AntiEntropyPayload of syncline.mesh.v1: what a pull transfers, and what a repair
 // stores. Written part by part, a frame at a time; read without an object per element.
 import { type ActorId, DOT_BYTES, type Dot } from '@syncline/kernel';
+import { type WireFailure, WireReader, writeVarint } from '@syncline/kernel/wire';
 import { ByteList } from '../byte-list.js';
 import { setsLimits } from '../limits.js';
-import { actorAt, counterAt } from '../operation/change-reader.js';
 import { writeDotBytes } from '../operation/dot-list.js';
-import { writeVarint } from '../operation/varint.js';
-import { type DecodeFailure, WireCursor } from '../operation/wire-cursor.js';
+import { actorAt, counterAt } from '../operation/operation-tags.js';
 
 const tags = { session: 0x08, dots: 0x12, sets: 0x1a, setIndex: 0x22, members: 0x2a, last: 0x30 };
 const HEAD_BYTES_MAX = 64;
@@ -16,7 +15,7 @@ class Gathered {
   bytes = new Uint8Array(1_024);
   length = 0;
 
-  /** Makes room behind what is there. */
+  /** Makes room after the current content. */
   reserve(count: number): void {
     if (this.length + count <= this.bytes.length) return;
     const larger = new Uint8Array(Math.max(this.length + count, this.bytes.length * 2));
@@ -45,12 +44,12 @@ export class PayloadWriter {
   #lastSet: Uint8Array | undefined;
   #setsCount = 0;
 
-  /** Of what was added, encoded. */
+  /** The encoded size of what was added. */
   get bytes(): number {
     return this.#dots.length + this.#sets.length + this.#indexes.length + this.#members.length;
   }
 
-  /** Members of one set come with one and the same name object. */
+  /** Members of one set must come with the same name object. */
   add(set: Uint8Array, member: Uint8Array, dot: Dot): void {
     if (this.#lastSet !== set) {
       this.#sets.field(tags.sets, set);
@@ -69,7 +68,7 @@ export class PayloadWriter {
     this.#members.field(tags.members, member);
   }
 
-  /** The message, in memory of its own. Starts the next one. */
+  /** Returns the message, in its own memory, and starts the next one. */
   take(session: number, isLast: boolean): Uint8Array {
     const out = new Uint8Array(this.bytes + HEAD_BYTES_MAX);
     let at = 0;
@@ -101,7 +100,7 @@ export class PayloadWriter {
   }
 }
 
-/** One payload, wholly checked. Its lists lie in the bytes that it was read from. */
+/** One payload, fully checked. Its lists are views of the bytes that it was read from. */
 export class Payload {
   readonly session: number;
   readonly isLast: boolean;
@@ -111,8 +110,8 @@ export class Payload {
   readonly #dotsAt: number;
   readonly #setIndexes: Uint32Array;
 
-  constructor(bytes: Uint8Array, failure: DecodeFailure) {
-    const cursor = new WireCursor(bytes, failure, 'payload');
+  constructor(bytes: Uint8Array, failure: WireFailure) {
+    const cursor = new WireReader('payload', bytes, failure);
     this.#view = cursor.view;
     this.sets = new ByteList(bytes);
     this.members = new ByteList(bytes);
@@ -120,15 +119,15 @@ export class Payload {
     let last = 0;
     let dots: readonly [start: number, end: number] = [0, 0];
     let indexes: readonly [start: number, end: number] = [0, 0];
-    while (cursor.position < bytes.length) {
-      const tag = cursor.varint(bytes.length);
+    while (!cursor.isAtEnd) {
+      const tag = cursor.uint32();
       if (tag === tags.session || tag === tags.last) {
-        const value = cursor.varint(bytes.length);
+        const value = cursor.uint32();
         if (tag === tags.session) session = value;
         else last = value;
         continue;
       }
-      const end = cursor.lengthEnd(bytes.length);
+      const end = cursor.delimitedEnd();
       const start = cursor.position;
       if (tag === tags.dots && dots[1] === 0) dots = [start, end];
       else if (tag === tags.setIndex && indexes[1] === 0) indexes = [start, end];
@@ -149,12 +148,13 @@ export class Payload {
     }
     this.#setIndexes = new Uint32Array(count);
     cursor.position = indexes[0];
+    cursor.end = indexes[1];
     for (let index = 0; index < count; index += 1) {
-      const setIndex = cursor.varint(indexes[1]);
+      const setIndex = cursor.uint32();
       if (setIndex >= this.sets.length) cursor.fail(`set ${setIndex} is not listed`);
       this.#setIndexes[index] = setIndex;
     }
-    if (cursor.position !== indexes[1]) cursor.fail('there are more sets than members');
+    if (!cursor.isAtEnd) cursor.fail('there are more sets than members');
   }
 
   get length(): number {
@@ -175,15 +175,15 @@ export class Payload {
   }
 }
 
-function pushItem(cursor: WireCursor, list: ByteList, end: number, bytesMax: number): void {
+function pushItem(cursor: WireReader, list: ByteList, end: number, bytesMax: number): void {
   const bytes = end - cursor.position;
   if (bytes > bytesMax) cursor.fail(`a name or member has ${bytes} bytes, at most ${bytesMax}`);
   list.push(cursor.position, end);
 }
 
-/** Of a payload that is not checked yet: its first field. */
+/** The session of a payload that has not been checked yet: its first field. */
 export function payloadSession(bytes: Uint8Array): number {
-  const cursor = new WireCursor(bytes, 'invalid-argument', 'payload');
-  if (cursor.varint(bytes.length) !== tags.session) cursor.fail('it does not start with a session');
-  return cursor.varint(bytes.length);
+  const cursor = new WireReader('payload', bytes);
+  if (cursor.uint32() !== tags.session) cursor.fail('it does not start with a session');
+  return cursor.uint32();
 }

@@ -1,4 +1,4 @@
-// The codec of pulls says what Protobuf-ES says, and refuses what it does not know.
+// The codec of pulls agrees with Protobuf-ES, and refuses what it does not know.
 import { actorId, type Dot, dot, VersionVector } from '@syncline/kernel';
 import { encodeMeshFrame, parseMeshFrame } from '@syncline/protocol/operations';
 import fc from 'fast-check';

@@ -1,13 +1,17 @@
-// Decides from whom to pull next. Pure: it is told what happens and what time it is.
+// Decides from which peer to pull next. Pure: events and the time are passed in.
 //
-// One pull runs at a time. A trigger while it runs is remembered once per peer, so that a pull which began before the
+// One pull runs at a time. A trigger while it runs is remembered once per peer, so that a pull that began before the
 // trigger is followed by another. Without any trigger the peer whose last pull is oldest is asked every 10 s, give or
-// take a fifth. A peer that was busy, or whose pull failed, is asked again after a second.
+// take a fifth. A peer that was busy is asked again after a second. A pull that failed here, because the disk is full
+// perhaps, would fail with any peer: the next one waits up to 8 s, since a large one interrupts clients.
 import type { PullReason } from '@syncline/mesh';
 
 export type PullTrigger = 'start' | 'connect' | 'read' | 'interval' | PullReason;
 
+export type PullVerdict = 'done' | 'busy' | 'failed' | 'diverged';
+
 const RETRY_MS = 1_000;
+const FAILED_RETRY_MS_MAX = 8_000;
 const SPREAD = 0.2;
 
 interface Peer {
@@ -27,6 +31,9 @@ export class PullSchedule {
   readonly #peers = new Map<number, Peer>();
   readonly #diverged = new Set<number>();
   #intervalAtMs: number;
+  /** Consecutive failed pulls. */
+  #failures = 0;
+  #notBeforeMs = 0;
 
   /** `chance` is 0 to 1, here and below. */
   constructor(options: PullScheduleOptions, nowMs: number, chance: number) {
@@ -59,12 +66,13 @@ export class PullSchedule {
     if (id !== undefined) this.want(id, trigger);
   }
 
-  /** The pull that is due; undefined: none. It must be `ended`. */
+  /** The pull that is due; undefined if none. It must be followed by `ended`. */
   next(nowMs: number, chance: number): readonly [peer: number, PullTrigger] | undefined {
     if (nowMs >= this.#intervalAtMs) {
       this.#intervalAtMs = nowMs + this.#spread(chance);
       this.wantAny('interval');
     }
+    if (nowMs < this.#notBeforeMs) return undefined;
     for (const [id, peer] of this.#peers) {
       if (peer.wanted === undefined || peer.isDiverged || peer.notBeforeMs > nowMs) continue;
       const trigger = peer.wanted;
@@ -80,19 +88,25 @@ export class PullSchedule {
     let dueMs = this.#intervalAtMs;
     for (const { wanted, notBeforeMs, isDiverged } of this.#peers.values())
       if (wanted !== undefined && !isDiverged) dueMs = Math.min(dueMs, notBeforeMs);
-    return dueMs;
+    return Math.max(dueMs, this.#notBeforeMs);
   }
 
-  /** `again`: it was busy or failed, try it again soon. */
-  ended(id: number, trigger: PullTrigger, outcome: 'done' | 'again' | 'diverged', nowMs: number) {
-    if (outcome === 'diverged') this.#diverged.add(id);
+  /** `busy`: try it again soon. `failed`: the problem is on this node. */
+  ended(id: number, trigger: PullTrigger, verdict: PullVerdict, nowMs: number): void {
+    if (verdict === 'diverged') this.#diverged.add(id);
+    if (verdict === 'done') this.#failures = 0;
+    if (verdict === 'failed') {
+      const waitMs = Math.min(FAILED_RETRY_MS_MAX, RETRY_MS * 2 ** this.#failures);
+      this.#notBeforeMs = nowMs + waitMs;
+      this.#failures += 1;
+    }
     const peer = this.#peers.get(id);
     if (peer === undefined) return;
-    if (outcome === 'diverged') peer.isDiverged = true;
-    if (outcome !== 'again') return;
+    if (verdict === 'diverged') peer.isDiverged = true;
+    if (verdict === 'done' || verdict === 'diverged') return;
     peer.wanted ??= trigger;
     peer.notBeforeMs = nowMs + RETRY_MS;
-    // Others come first.
+    // Others go first.
     this.#peers.delete(id);
     this.#peers.set(id, peer);
   }

@@ -1,12 +1,12 @@
-// Serves one pull: shows a peer what it has missed. Pure: `step` does a little work, `receive` takes a message.
+// Serves one pull: sends a peer what it has missed. Pure: `step` does a little work, `receive` takes a message.
 //
 //   counting ─▶ offer ─▶ payload: live dots that the peer has not seen, with their elements
 //                          └▶ symbols of the live dots that both have seen, or a listing of them
 //
 // At equal versions with unequal dots the offer says `diverged`, and only symbols or a listing follow.
 //
-// All of it is read from one pin, so the peer gets the state of one moment whatever is written meanwhile. Nothing is
-// sent without credit.
+// All of it is read from one pin, so the peer gets the state of one moment, whatever is written in the meantime.
+// Nothing is sent without credit.
 //
 // S31  What is sent comes from the pin, not from the live state.
 import { VersionVector } from '@syncline/kernel';
@@ -28,7 +28,7 @@ export interface PullServerDeps {
   send(message: PullMessage): void;
 }
 
-/** The answer to a peer that needs nothing; undefined: it has something to pull, or it differs at the same version. */
+/** The reply to a peer that needs nothing; undefined if it has something to pull, or differs at the same version. */
 export function answerAtOnce(state: SetsState, open: OpenMessage): OfferMessage | undefined {
   const { version, liveDots, xor } = state.digestNow();
   if (!open.version.dominates(version)) return undefined;
@@ -62,7 +62,7 @@ export class PullServer {
   #chunks: Generator<Uint8Array> | undefined;
   #nextChunk: Uint8Array | undefined;
 
-  /** Between turns. */
+  /** Must be called between turns. */
   constructor(deps: PullServerDeps, open: OpenMessage) {
     this.#deps = deps;
     this.#open = open;
@@ -80,7 +80,10 @@ export class PullServer {
     this.#symbolCredit += symbolBlocks;
   }
 
-  /** A little work, between turns. 'wait': a message must come first. Throws `overloaded` when the pin is broken. */
+  /**
+   * Does a little work, between turns. 'wait': a message must arrive first. Throws `overloaded` when the pin is
+   * broken.
+   */
   step(): 'more' | 'wait' {
     switch (this.#stage) {
       case 'counting':
@@ -104,8 +107,7 @@ export class PullServer {
     const { version } = this.#open;
     const isMore = this.#pin.step(this.#deps.limits.stepRows, (dots) => {
       for (const dot of dots) {
-        if (version.covers(dot))
-          this.#common.add(dot.actor, Math.floor(dot.counter / 2 ** 32), dot.counter | 0);
+        if (version.covers(dot)) this.#common.addDot(dot);
         else this.#unseen += 1;
       }
     });
@@ -114,7 +116,7 @@ export class PullServer {
     this.#deps.send({
       kind: 'offer',
       session: this.session,
-      // At equal versions both must hold the same dots. The peer may still ask for symbols, to log what differs.
+      // At equal versions both must hold the same dots. The peer may still request symbols, to log what differs.
       verdict: this.#open.version.dominates(this.#pin.version) ? 'diverged' : 'pull',
       version: this.#pin.version,
       unseen: this.#unseen,
@@ -141,7 +143,7 @@ export class PullServer {
     return 'more';
   }
 
-  /** The first credit for symbols asks for them. */
+  /** The first credit for symbols requests them. */
   #startAnswer(): 'more' | 'wait' {
     if (this.#symbolCredit === 0) return 'wait';
     if (this.#open.listing || isListingCheaper(this.#common.liveDots, 0))

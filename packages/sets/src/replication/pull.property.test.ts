@@ -1,4 +1,4 @@
-// Pulls between states that change meanwhile, against the tag model, and what they cost on the wire.
+// Pulls between states that change in the meantime, compared with the tag model, and what they cost on the wire.
 import { actorId, type VersionVector } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
@@ -64,7 +64,7 @@ class World {
     expect(['applied', 'nothing']).toContain(outcome);
   }
 
-  /** Each node holds what the operations give that its version covers. */
+  /** Each node holds the result of the operations that its version covers. */
   check(): void {
     for (const node of this.nodes) {
       const version = node.state.version.toVector();
@@ -114,7 +114,7 @@ const limitChoices: readonly Partial<PullLimits>[] = [
   {},
 ];
 
-test('S1 S2 S20 S31 S32 S33 nodes that write and pull at the same time hold what the tag model says', () => {
+test('S1 S2 S20 S31 S32 S33 nodes that write and pull at the same time agree with the tag model', () => {
   for (let seed = 1; seed <= 40; seed += 1) {
     const world = new World(seed);
     const random = createSeededRandom(`limits/${seed}`);
@@ -126,7 +126,7 @@ test('S1 S2 S20 S31 S32 S33 nodes that write and pull at the same time hold what
   }
 }, 60_000);
 
-/** Two nodes with the same members; the one changes, the other pulls. */
+/** Two nodes with the same members; one changes, the other pulls. */
 function prepare(common: number, memberBytes = 20): { from: DrivenState; to: DrivenState } {
   const from = new DrivenState({}, actorId(1, 1));
   const to = new DrivenState({}, actorId(2, 1));
@@ -182,7 +182,17 @@ describe('S38 what a pull costs on the wire', () => {
     expect(totalBytes).toBeLessThan(200);
   });
 
-  test('the second sketch and the listing follow when the first does not suffice', () => {
+  test('nodes are reported equal only when version and digest are', () => {
+    const { from, to } = prepare(10);
+    expect(drivePull(to.state, from.state)).toMatchObject({ outcome: 'nothing', isEqual: true });
+    to.add('set', ['only here']);
+    to.settle();
+    expect(drivePull(to.state, from.state)).toMatchObject({ outcome: 'nothing', isEqual: false });
+    expect(drivePull(from.state, to.state)).toMatchObject({ outcome: 'applied', isEqual: false });
+    expect(drivePull(from.state, to.state)).toMatchObject({ outcome: 'nothing', isEqual: true });
+  });
+
+  test('the second sketch and the listing follow when the first is not enough', () => {
     for (const limits of [
       { symbolsSmall: 512, symbolsMax: 8_192 },
       { symbolsSmall: 64, symbolsMax: 256 },

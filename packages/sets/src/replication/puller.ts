@@ -3,17 +3,16 @@
 //   opened ─▶ counting the dots that both have seen ─▶ gathering the payload
 //                                                        └─▶ removes, if these dots differ ─▶ ready
 //
-// A dot that is live there and not here was never seen here, or was removed here; one that is live here and not there,
-// though the peer has seen it, was removed there. Versions tell which. So adds are listed by the peer, and only
-// missed removes need decoding, among dots that both have seen. What arrives is not trusted: a wrong dot ends the
-// pull before anything has changed.
+// A dot that is live there and not here was never seen here, or was removed here; one that is live here and not
+// there, though the peer has seen it, was removed there. Versions distinguish these cases. So adds are listed by the
+// peer, and only missed removes need decoding, among dots that both have seen. What arrives is not trusted: a wrong
+// dot ends the pull before anything has changed.
 //
-// S32  Dots added here since the pin count as missed removes if the peer has seen them and does not bring them.
+// S32  Dots added here since the pin count as missed removes if the peer has seen them and does not send them.
 import { type Dot, SynclineError } from '@syncline/kernel';
 import { RibltError } from '@syncline/riblt';
-import { AddedDots } from '../engine/added-dots.js';
 import { LiveDigest } from '../engine/live-digest.js';
-import { DotPin } from '../engine/pins.js';
+import { AddedDots, DotPin } from '../engine/pins.js';
 import type { SetsState } from '../engine/sets-state.js';
 import { setsLimits } from '../limits.js';
 import { DotSet } from './dot-set.js';
@@ -34,7 +33,7 @@ export interface PullerOptions {
   readonly listing: boolean;
 }
 
-/** `busy`: try later. `corrupt`: what the peer sent does not fit, ask for a listing next time. */
+/** `busy`: try later. `corrupt`: what the peer sent is inconsistent; request a listing next time. */
 export type PullEnd = 'nothing' | 'busy' | 'diverged' | 'corrupt';
 
 type Stage = 'opened' | 'counting' | 'gathering' | 'removes';
@@ -47,7 +46,7 @@ export class Puller {
   readonly #added: AddedDots;
   readonly #digest: Pick<LiveDigest, 'liveDots' | 'xor'>;
   readonly #common: LiveDigest;
-  /** What the peer brings, encoded; with its dots, to notice one that comes twice. */
+  /** What the peer sent, encoded; and its dots, to detect one that is sent twice. */
   readonly #frames: Uint8Array[] = [];
   readonly #unseen = new DotSet();
   #framesBytes = 0;
@@ -58,10 +57,11 @@ export class Puller {
   #stage: Stage = 'opened';
   #end: PullEnd | 'ready' | undefined;
   #removes: MissedRemoves | undefined;
+  #isEqual = false;
   readonly #dropsWriter = new PayloadWriter();
   readonly #drops: Uint8Array[] = [];
 
-  /** Between turns. Nothing is sent before `open`. */
+  /** Must be called between turns. Nothing is sent before `open`. */
   constructor(deps: PullerDeps, options: PullerOptions) {
     this.#deps = deps;
     this.#options = options;
@@ -73,7 +73,7 @@ export class Puller {
     this.#common = new LiveDigest(deps.state.ribltKey);
   }
 
-  /** To be called once all that the pin holds is as durable as configured. */
+  /** Called once everything in the pin is as durable as configured. */
   open(): void {
     const { session, listing } = this.#options;
     const { liveDots, xor } = this.#digest;
@@ -90,15 +90,20 @@ export class Puller {
     return this.#offer;
   }
 
-  /** More than fits in memory twice: to be loaded as it comes. */
+  /** More than fits in memory twice: to be loaded as it arrives. */
   get isLarge(): boolean {
     const { dotsMax, bytesMax } = this.#deps.limits;
     return (this.#offer?.unseen ?? 0) > dotsMax || this.#framesBytes > bytesMax;
   }
 
-  /** The peer has the same version and other dots. */
+  /** The peer has the same version but different dots. */
   get isDiverged(): boolean {
     return this.#offer?.verdict === 'diverged';
+  }
+
+  /** The peer reported the version and digest of our pin: both nodes hold the same sets. */
+  get isEqual(): boolean {
+    return this.#isEqual;
   }
 
   /** What a divergence consists of, as far as it was found. */
@@ -117,8 +122,8 @@ export class Puller {
   }
 
   /**
-   * What is to be dropped, as payloads; once it is ready. With the gate closed and between turns, since it depends on
-   * what was added meanwhile.
+   * What is to be dropped, as payloads, once the puller is ready. Called with the gate closed and between turns,
+   * since it depends on what was added in the meantime.
    */
   drops(): readonly Uint8Array[] {
     if (this.#added.isBroken) throw brokenPin();
@@ -137,7 +142,10 @@ export class Puller {
     else if (message.kind === 'symbols') this.#receiveSymbols(message);
   }
 
-  /** A little work, between turns. 'wait': a message must come first. Throws `overloaded` when the pin is broken. */
+  /**
+   * Does a little work, between turns. 'wait': a message must arrive first. Throws `overloaded` when the pin is
+   * broken.
+   */
   step(): 'more' | 'wait' | 'ready' | PullEnd {
     if (this.#end !== undefined) return this.#end;
     if (this.#added.isBroken) throw brokenPin();
@@ -164,6 +172,12 @@ export class Puller {
     const { verdict } = offer;
     if (verdict === 'nothing' || verdict === 'busy') {
       this.#end = verdict;
+      const { liveDots, xor } = this.#digest;
+      this.#isEqual =
+        offer.version.equals(this.#pin.version) &&
+        offer.common === liveDots &&
+        offer.xor[0] === xor[0] &&
+        offer.xor[1] === xor[1];
       return;
     }
     if (this.#offer !== undefined) return;
@@ -217,9 +231,7 @@ export class Puller {
 
   #count(): 'more' {
     const isMore = this.#pin.step(this.#deps.limits.stepRows, (dots) => {
-      for (const dot of dots)
-        if (this.#isCommon(dot))
-          this.#common.add(dot.actor, Math.floor(dot.counter / 2 ** 32), dot.counter | 0);
+      for (const dot of dots) if (this.#isCommon(dot)) this.#common.addDot(dot);
     });
     if (!isMore) this.#stage = 'gathering';
     return 'more';

@@ -1,7 +1,7 @@
 // Pulls of this node: one at a time, when something was missed, and now and then to be sure.
 //
-// The core (puller.ts) knows neither time nor disk. This is what drives it: from whom, in which slices, for how long,
-// and what follows from how it ended.
+// The core (puller.ts) knows neither time nor disk. This module drives it: from which peer, in which slices, for how
+// long, and what to do about the outcome.
 import {
   type Clock,
   type Logger,
@@ -19,9 +19,10 @@ import type { PullLimits } from './pull-limits.js';
 import type { OfferMessage, PullMessage } from './pull-messages.js';
 import { PullSchedule, type PullTrigger } from './pull-schedule.js';
 import { Puller } from './puller.js';
+import { PushCheck, type PushCheckDeps } from './push-check.js';
 import type { Repair, RepairCounts, Repairs } from './repairs.js';
 
-export interface PullsDeps {
+export interface PullsDeps extends Pick<PushCheckDeps, 'channel'> {
   readonly state: SetsState;
   readonly turns: Turns;
   readonly loop: LoopShare;
@@ -33,9 +34,9 @@ export interface PullsDeps {
   readonly limits: PullLimits;
   /** False: the peer is not connected. */
   send(peer: number, message: PullMessage): boolean;
-  /** Makes way for a large pull: false when it must wait, because this node serves others that load first. */
+  /** Prepares for a large pull: false if it must wait, because this node serves others that load first. */
   makeWay(): boolean;
-  /** True: the version covers operations of our own that we do not know, and nothing may be pulled. */
+  /** True: the version covers our own operations that we do not have, and nothing may be pulled. */
   isAheadOfUs(version: VersionVector): boolean;
 }
 
@@ -59,14 +60,16 @@ interface Current {
 export class Pulls {
   readonly #deps: PullsDeps;
   readonly #schedule: PullSchedule;
+  readonly #pushes: PushCheck;
   readonly #counts = new Map<number, GrowingCounts>();
-  /** Peers whose symbols did not decode: they are asked for a listing. */
+  /** Peers whose symbols did not decode: they are asked for a listing instead. */
   readonly #wantsListing = new Set<number>();
   #current: Current | undefined;
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
   #session: number;
   #isCaughtUp = false;
+  #failure: string | undefined;
   #isStopped = false;
   #isPlanned = false;
 
@@ -74,16 +77,22 @@ export class Pulls {
     this.#deps = deps;
     const { clock, random } = deps;
     this.#schedule = new PullSchedule(options, clock.monotonicMs(), random.float());
+    this.#pushes = new PushCheck({ ...deps, version: () => deps.state.version.toVector() });
     this.#session = random.u32();
   }
 
-  /** A pull has ended well since the start. */
+  /** A pull has succeeded since the start. */
   get isCaughtUp(): boolean {
     return this.#isCaughtUp;
   }
 
   get divergedPeers(): readonly number[] {
     return this.#schedule.divergedPeers;
+  }
+
+  /** Why the last pull failed on this side; undefined if it did not. */
+  get failure(): string | undefined {
+    return this.#failure;
   }
 
   get counts(): readonly PullCounts[] {
@@ -107,15 +116,17 @@ export class Pulls {
 
   want(peer: number, trigger: PullTrigger): void {
     this.#schedule.want(peer, trigger);
+    this.#pushes.cancel();
     this.#plan();
   }
 
   wantAny(trigger: PullTrigger): void {
     this.#schedule.wantAny(trigger);
+    this.#pushes.cancel();
     this.#plan();
   }
 
-  /** Throws `invalid-argument` for what no honest peer sends; the pull has ended then. */
+  /** Throws `invalid-argument` for what no honest peer sends; then the pull has ended. */
   receive(peer: number, message: PullMessage): void {
     const current = this.#current;
     if (current?.peer !== peer || current.puller.session !== message.session) return;
@@ -129,10 +140,11 @@ export class Pulls {
     current.wake();
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves when nothing is running any more. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
+    this.#pushes.cancel();
     this.#endEarly('aborted');
     await this.#running;
   }
@@ -158,7 +170,7 @@ export class Pulls {
     current.wake();
   }
 
-  /** Not at once: whoever triggers it may be in the middle of a turn. */
+  /** Not immediately: the caller may be in the middle of a turn. */
   #plan(): void {
     if (this.#isPlanned) return;
     this.#isPlanned = true;
@@ -179,10 +191,23 @@ export class Pulls {
       this.#timer = clock.setTimer(waitMs, () => this.#next(), { unref: true });
       return;
     }
-    this.#running = this.#pull(...due).finally(() => {
+    this.#running = this.#pullIfNeeded(...due).finally(() => {
       this.#running = undefined;
       this.#next();
     });
+  }
+
+  async #pullIfNeeded(peer: number, trigger: PullTrigger): Promise<void> {
+    const isNeeded = trigger !== 'interval' || !(await this.#pushes.bringsEverything());
+    if (this.#isStopped) return;
+    if (isNeeded) {
+      await this.#pull(peer, trigger);
+      return;
+    }
+    const { clock, metrics } = this.#deps;
+    metrics.add('syncline_sets_pulls_total', 1, { trigger, outcome: 'skipped' });
+    this.#failure = undefined; // what an earlier pull missed is here
+    this.#schedule.ended(peer, trigger, 'done', clock.monotonicMs());
   }
 
   async #pull(peer: number, trigger: PullTrigger): Promise<void> {
@@ -207,11 +232,9 @@ export class Pulls {
     };
     this.#current = current;
     const end = await this.#run(current, startMs).catch((thrown: unknown) => {
-      const error = toSynclineError(thrown);
-      this.#deps.logger.info('pull failed', { peer, code: error.code, reason: error.message });
-      return error.code === 'overloaded' ? ('busy' as const) : ('failed' as const);
+      return this.#failed(peer, toSynclineError(thrown));
     });
-    // Even if what differs could not be found out.
+    // Even if what differs could not be determined.
     const outcome = puller.isDiverged ? 'diverged' : end;
     puller.close();
     this.#current = undefined;
@@ -226,7 +249,8 @@ export class Pulls {
     const counts = this.#countsOf(peer);
     counts.count += 1;
     const bytes = counts.bytes - startBytes;
-    counts.last = { trigger, outcome, endedAtMs: clock.nowMs(), tookMs, bytes };
+    const { isEqual } = puller;
+    counts.last = { trigger, outcome, isEqual, endedAtMs: clock.nowMs(), tookMs, bytes };
     metrics.add('syncline_sets_pull_symbols_total', puller.symbolsCount);
     if (outcome === 'diverged') this.#reportDivergence(peer, puller);
     this.#ended(peer, trigger, outcome);
@@ -244,13 +268,30 @@ export class Pulls {
     });
   }
 
+  /** Repeats are not logged. */
+  #failed(peer: number, { code, message }: SynclineError): 'busy' | 'aborted' | 'failed' {
+    const { logger } = this.#deps;
+    if (code === 'overloaded') {
+      logger.info('pull ended early', { peer, reason: message });
+      return 'busy';
+    }
+    if (code === 'aborted' || code === 'closed') return 'aborted';
+    if (message !== this.#failure) logger.warn('pull failed', { peer, code, reason: message });
+    this.#failure = message;
+    return 'failed';
+  }
+
   #ended(peer: number, trigger: PullTrigger, outcome: PullOutcome): void {
     const { clock } = this.#deps;
     if (outcome === 'corrupt') this.#wantsListing.add(peer);
     else if (outcome === 'applied') this.#wantsListing.delete(peer);
     const isGood = outcome === 'applied' || outcome === 'nothing';
-    if (isGood) this.#isCaughtUp = true;
-    const verdict = isGood ? 'done' : outcome === 'diverged' ? 'diverged' : 'again';
+    if (isGood) {
+      this.#isCaughtUp = true;
+      this.#failure = undefined;
+    }
+    const isFinal = outcome === 'diverged' || outcome === 'failed';
+    const verdict = isGood ? 'done' : isFinal ? outcome : 'busy';
     this.#schedule.ended(peer, trigger, verdict, clock.monotonicMs());
   }
 
@@ -278,7 +319,7 @@ export class Pulls {
         if (repair !== undefined) for (const frame of puller.takeFrames()) await repair.add(frame);
         if (step === 'more') await loop.yieldIfOverBudget();
         else if (step === 'wait') {
-          // Some may have come while a part was stored.
+          // Some may have arrived while a part was stored.
           const isNew = current.received > received;
           if (!isNew) await this.#message(current, repair === undefined ? startMs : undefined);
         } else if (step === 'ready') break;
@@ -304,7 +345,7 @@ export class Pulls {
     return repair.finish(drops, version);
   }
 
-  /** Waits for a message, but not for ever. */
+  /** Waits for a message, but not forever. */
   async #message(current: Current, startMs: number | undefined): Promise<void> {
     const { clock } = this.#deps;
     const { pullIdleMs, pullTimeoutMs } = setsLimits;

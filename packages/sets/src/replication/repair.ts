@@ -1,25 +1,20 @@
-// Applies what a pull has found: adds the missed elements, drops those that were removed elsewhere, takes over the
+// Applies what a pull has found: adds the missed elements, drops those that were removed elsewhere, and merges the
 // version. In the log a repair is a run of records and an end; without the end it never happened.
 //
 //   repair      u8 what (1 add, 2 drop) · u32 index in its repair · an AntiEntropyPayload
 //   repairEnd   u32 records · version vector
 //
-// A replay does exactly what was done when the repair was made: nothing lies between its records, so the version at
-// that moment is the same. Adds are applied as they come. Those of a repair without an end are not covered by the
-// version, and are taken back by that.
+// A replay does exactly what was done when the repair was made: there is nothing between its records, so the version
+// at that moment is the same. Adds are applied as they come. Those of a repair without an end are not covered by the
+// version, by which they are found and undone.
 //
 // S33  A dot that the version covers at the moment of applying is not added: it was seen, and may have been removed.
-// S34  A repair counts whole or not at all, whatever ends the process meanwhile.
+// S34  A repair counts completely or not at all, whatever ends the process in the meantime.
 import { assert, type Dot, SynclineError, VersionVector } from '@syncline/kernel';
 import type { SetEntry } from '../engine/set-table.js';
 import type { SetsState } from '../engine/sets-state.js';
 import { wordOf } from '../memory/element-heap.js';
-import {
-  type DotWords,
-  ROW_ACTOR,
-  ROW_COUNTER_HIGH,
-  ROW_COUNTER_LOW,
-} from '../memory/element-row.js';
+import { type DotWords, readDots } from '../memory/element-row.js';
 import { Payload } from './payload.js';
 
 /** Elements between two yields, unless a test asks for fewer. */
@@ -57,7 +52,6 @@ export function* applyAdds(
       const set = state.sets.findOrCreate(payload.sets, payload.setOf(index));
       const row = state.findOrInsert(set, payload.members, index);
       changeDots(state, set, row, (dots) => [...dots, { actor, counter }]);
-      state.digest.add(actor, Math.floor(counter / 2 ** 32), counter | 0);
       added += 1;
     }
     if (index % slice === slice - 1) {
@@ -69,7 +63,7 @@ export function* applyAdds(
   return added;
 }
 
-/** Drops those of the dots that are still there. */
+/** Drops those of the dots that still exist. */
 export function* applyDrops(
   state: SetsState,
   payload: Payload,
@@ -99,7 +93,7 @@ export function mergeVersion(state: SetsState, version: VersionVector): void {
   state.settleTurn();
 }
 
-/** Takes back the adds of a repair that has no end. */
+/** Undoes the adds of a repair that has no end. */
 export function* dropUncovered(state: SetsState): Generator<void, void, undefined> {
   const isCovered = ({ actor, counter }: Dot) => counter <= state.version.counterOf(actor);
   for (let position = 0; ; ) {
@@ -118,7 +112,7 @@ export function* dropUncovered(state: SetsState): Generator<void, void, undefine
   }
 }
 
-/** What of the log belongs to a repair, while it is replayed. */
+/** The part of the log that belongs to a repair, while it is replayed. */
 export class RepairReplay {
   readonly #state: SetsState;
   /** Of the repair that has begun and not ended. */
@@ -145,6 +139,7 @@ export class RepairReplay {
   end(body: Uint8Array): void {
     if (body.length < END_HEAD_BYTES) throw damaged('the end of a repair is cut off');
     const records = new DataView(body.buffer, body.byteOffset, body.length).getUint32(0);
+    if (records === 0) this.abandon(); // a repair without parts, after one that has no end
     if (records !== this.#records) throw damaged('a part of a repair is missing');
     for (const payload of this.#drops) run(applyDrops(this.#state, payload));
     mergeVersion(this.#state, VersionVector.fromBytes(body.slice(END_HEAD_BYTES)));
@@ -152,7 +147,7 @@ export class RepairReplay {
     this.#drops = [];
   }
 
-  /** Another record comes, or none: a repair that has begun has no end. */
+  /** Another record follows, or none: the repair that was begun has no end. */
   abandon(): void {
     if (this.#records === 0) return;
     this.#records = 0;
@@ -176,16 +171,15 @@ function dropDots(
   row: number,
   isKept: (dot: Dot) => boolean,
 ): number {
-  let gone: readonly Dot[] = [];
+  let gone = 0;
   changeDots(state, set, row, (dots) => {
     const kept = dots.filter(isKept);
     if (kept.length === dots.length) return dots;
-    gone = dots.filter((dot) => !isKept(dot));
+    gone = dots.length - kept.length;
     if (state.pins.areOpen) state.pins.dropped(set, row, dots, kept);
     return kept;
   });
-  state.digest.dropAll(gone);
-  return gone.length;
+  return gone;
 }
 
 /** Does nothing when `change` returns what it was given. */
@@ -197,11 +191,8 @@ function changeDots(
 ): void {
   const page = state.heap.words[row >>> 16] as Int32Array;
   const start = wordOf(row);
-  const words: DotWords = {
-    actor: page[start + ROW_ACTOR] as number,
-    high: page[start + ROW_COUNTER_HIGH] as number,
-    low: page[start + ROW_COUNTER_LOW] as number,
-  };
+  const words: DotWords = { actor: 0, high: 0, low: 0 };
+  readDots(page, start, words);
   const before = state.several.read(words);
   const after = change(before);
   if (after === before) return;

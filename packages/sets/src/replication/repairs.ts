@@ -1,14 +1,15 @@
-// Brings what a pull has found into the log and into memory, behind the closed gate.
+// Writes what a pull has found to the log and to memory, behind the closed gate.
 //
 //   small   append parts and end ─▶ sync ─▶ apply, while commands wait ─▶ open the gate
 //   large   append and apply each part as it comes, clients get -LOADING ─▶ append the end ─▶ sync ─▶ apply drops
 //
 // A repair that fails has changed nothing: a small one touches memory only once it is durable, and the adds of a
-// large one are taken back.
+// large one are undone.
 //
-// S34  A repair counts whole or not at all.
-// S35  It is durable before memory shows it, and nobody sees half of it.
-import { type SegmentLog, SynclineError, type VersionVector } from '@syncline/kernel';
+// S34  A repair counts completely or not at all.
+// S35  It is durable before memory shows it, and half of it is never visible.
+import { SynclineError, type VersionVector } from '@syncline/kernel';
+import type { SegmentLog } from '@syncline/kernel/node';
 import type { SetsState } from '../engine/sets-state.js';
 import { type LoopShare, RecordKind, type Turns } from '../engine/turns.js';
 import type { WriteGate } from '../engine/write-gate.js';
@@ -29,11 +30,11 @@ export interface RepairsDeps {
   readonly turns: Turns;
   readonly gate: WriteGate;
   readonly loop: LoopShare;
-  /** Elements that are applied between two looks at the clock. */
+  /** Elements that are applied between two checks of the clock. */
   readonly sliceElements: number;
   /** Undefined: nothing is stored. */
   log(): SegmentLog | undefined;
-  /** The version has moved by a repair. */
+  /** The version has advanced because of a repair. */
   onRepaired(): void;
 }
 
@@ -51,12 +52,12 @@ export class Repairs {
     this.#deps = deps;
   }
 
-  /** Parts of a repair are in the log or in memory, and its end is not: no checkpoint may be taken. */
+  /** Parts of a repair are in the log or in memory, but not its end: no checkpoint may be taken. */
   get isRunning(): boolean {
     return this.#isRunning;
   }
 
-  /** A large one is coming in: nothing is served. */
+  /** A large one is being loaded: nothing is served. */
   get isLoading(): boolean {
     return this.#isLoading;
   }
@@ -66,7 +67,9 @@ export class Repairs {
     const hold = await this.#deps.gate.close(signal);
     this.#isRunning = true;
     this.#isLoading = kind === 'large';
+    const showDigest = this.#deps.state.holdDigest();
     return new Repair(this.#deps, hold, kind === 'large', () => {
+      showDigest();
       this.#isRunning = false;
       this.#isLoading = false;
     });
@@ -122,7 +125,7 @@ export class Repair {
     return { added: this.#added, dropped };
   }
 
-  /** Takes back what it has changed. Does nothing once it is finished. */
+  /** Undoes what it has changed. Does nothing once it is finished. */
   async abandon(): Promise<void> {
     if (this.#isOver) return;
     if (this.#isLarge && this.#records > 0) await this.#run(dropUncovered(this.#deps.state));
@@ -148,7 +151,7 @@ export class Repair {
     }
   }
 
-  /** From here on it counts. Nobody knows what a failed sync has left, so the node stops then. */
+  /** From here on it counts. It is unknown what a failed sync has left on disk, so then the node stops. */
   async #seal(version: VersionVector): Promise<void> {
     const { turns, log } = this.#deps;
     this.#write(RecordKind.repairEnd, repairEnd(this.#records, version));

@@ -1,7 +1,7 @@
-// This node as its peers see it: applies their operations in its turns, sends them its own once these are as durable as
-// configured, and repairs what was missed.
+// This node as its peers see it: applies their operations in its turns, sends them its own operations once these are
+// as durable as configured, and repairs what was missed.
 //
-//   mesh ─▶ deliver ─▶ the turn's record, with the bytes as they came ─▶ log ─▶ acknowledgement
+//   mesh ─▶ deliver ─▶ the turn's record, with the bytes as received ─▶ log ─▶ acknowledgement
 //   own operations ─▶ log ─▶ publish                     pulls ─▶ repairs ─▶ log ─▶ memory
 //
 // S5   Nothing is published, acknowledged or shown as a version before it is as durable as configured.
@@ -32,18 +32,17 @@ import type { LoopShare, TurnFollower, Turns } from '../engine/turns.js';
 import type { WriteGate } from '../engine/write-gate.js';
 import type { WriteHold } from '../keyspace.js';
 import { setsLimits } from '../limits.js';
-import { decodeOperations } from '../operation/decode-operations.js';
-import type { Operation } from '../operation/operation.js';
+import { type Operation, OperationReader } from '../operation/decode-operations.js';
 import type { OperationWriter } from '../operation/operation-writer.js';
-import type { PullCounts } from '../sets.js';
 import { CommittedTurns, type OwnOperations } from './committed-turns.js';
 import { type PullLimits, pullLimits } from './pull-limits.js';
 import { decodePull, encodePull, MessageKind, type PullMessage } from './pull-messages.js';
 import { Pulls } from './pulls.js';
 import type { Repairs } from './repairs.js';
 import { ServedPulls } from './served-pulls.js';
+import { warnOfManyEpochs } from './version-size.js';
 
-/** How soon an operation of a peer is tried again that found no room on disk. */
+/** How soon an operation of a peer that hit a full disk is tried again. */
 const FULL_RETRY_MS = 1_000;
 
 export interface ReplicaDeps {
@@ -57,7 +56,10 @@ export interface ReplicaDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** A peer knows more of our actor than we do: stores and uses a new epoch. The gate is closed meanwhile. */
+  /**
+   * A peer has more operations of our actor than we do: stores and uses a new epoch. The gate is closed in the
+   * meantime.
+   */
   raiseEpoch(seen: VersionVector): Promise<number>;
 }
 
@@ -75,18 +77,18 @@ export class Replica implements ChannelHandler, TurnFollower {
   readonly #pulls: Pulls;
   readonly #served: ServedPulls;
   readonly #turns: CommittedTurns;
+  readonly #reader = new OperationReader('invalid-argument');
   #isOpen = false;
-  /** Peers were not asked yet, and the gate is closed for that. */
+  /** Peers have not been asked yet, and the gate is closed for that. */
   #isStarting = true;
   /** The gate lets operations of peers through in this call. */
   #isAdmitted = false;
   #isWaitingForGate = false;
-  #deliveredInTurn = 0;
   #resuming: Timer | undefined;
   /** While no peer is connected and none was pulled from. */
   #waitingAlone: Timer | undefined;
   #isCaughtUp = false;
-  /** What peers know of our actor beyond what we do. */
+  /** The operations of our actor that peers have and we do not. */
   #ahead: VersionVector | undefined;
 
   constructor(deps: ReplicaDeps, options: ReplicaOptions) {
@@ -107,6 +109,7 @@ export class Replica implements ChannelHandler, TurnFollower {
         ...deps,
         limits,
         send,
+        channel: () => this.#channel,
         makeWay: () => this.#makeWay(),
         isAheadOfUs: (version) => this.#isAheadOfUs(version),
       },
@@ -121,10 +124,14 @@ export class Replica implements ChannelHandler, TurnFollower {
     deps.turns.follow(this);
   }
 
-  /** Joins the mesh. Resolves when writes may start: peers were asked what they know of us. `hold` is released. */
+  /**
+   * Joins the mesh. Resolves when writes may start: peers were asked what they have of our operations. `hold` is
+   * released.
+   */
   async open(epoch: number, own: readonly OwnOperations[], hold: WriteHold): Promise<void> {
-    const { mesh, clock, state } = this.#deps;
+    const { mesh, clock, state, logger } = this.#deps;
     this.#isOpen = true;
+    warnOfManyEpochs(state.version.toVector(), logger);
     this.#turns.startAfter(state.version.ownCounter);
     for (const { encoded, base, last } of own) this.#channel.publish(encoded, base, last);
     mesh.open(epoch);
@@ -142,7 +149,7 @@ export class Replica implements ChannelHandler, TurnFollower {
     }
   }
 
-  /** Takes no more operations and ends pulls. Resolves when nothing of it runs any more. */
+  /** Accepts no more operations and ends pulls. Resolves when nothing is running any more. */
   async stop(): Promise<void> {
     this.#isOpen = false;
     this.#resuming?.cancel();
@@ -151,10 +158,10 @@ export class Replica implements ChannelHandler, TurnFollower {
     await this.#pulls.stop();
   }
 
-  /** The disk has failed: peers must not count on this node. */
+  /** The disk has failed: peers must not rely on this node. */
   async leave(): Promise<void> {
     await this.stop();
-    await this.#deps.mesh.close().catch(() => undefined); // nobody counts on a goodbye
+    await this.#deps.mesh.close().catch(() => undefined); // no one relies on a goodbye
   }
 
   get channel(): MeshChannel {
@@ -166,24 +173,18 @@ export class Replica implements ChannelHandler, TurnFollower {
     return this.#isCaughtUp || this.#pulls.isCaughtUp;
   }
 
-  get divergedPeers(): readonly number[] {
-    return this.#pulls.divergedPeers;
-  }
-
-  get pullCounts(): readonly PullCounts[] {
-    return this.#pulls.counts;
+  get pulls(): Pick<Pulls, 'divergedPeers' | 'failure' | 'counts'> {
+    return this.#pulls;
   }
 
   peers(): readonly PeerStatus[] {
     return this.#deps.mesh.peers();
   }
 
-  /** A read waits for what is not here yet. */
+  /** A read is waiting for something that has not arrived yet. */
   pullForRead(): void {
     this.#pulls.wantAny('read');
   }
-
-  // What the mesh asks.
 
   appliedCounter(actor: ActorId): number {
     return this.#deps.state.version.counterOf(actor);
@@ -200,12 +201,7 @@ export class Replica implements ChannelHandler, TurnFollower {
       this.#waitForGate();
       return 'wait';
     }
-    if (this.#deliveredInTurn >= setsLimits.turnCommandsMax.value) {
-      this.#resumeAfter(0);
-      return 'wait';
-    }
-    this.#deliveredInTurn += 1;
-    const operation = decodeDelivered(delivered);
+    const operation = this.#read(delivered);
     const addsMembers = hasAdds(operation);
     try {
       for (const _ of applyOperation(state, operation));
@@ -213,12 +209,12 @@ export class Replica implements ChannelHandler, TurnFollower {
       this.#cannotHold(delivered, thrown);
       return 'wait';
     }
-    state.record.addForeign(delivered.encoded, addsMembers);
+    state.record.addForeign(delivered, addsMembers);
     try {
       turns.foreignEnded();
     } catch (thrown) {
       assert(thrown instanceof SynclineError, 'an operation that is not stored says why');
-      this.#resumeAfter(FULL_RETRY_MS);
+      this.#resumeLater();
       return 'wait';
     }
     return 'taken';
@@ -252,15 +248,12 @@ export class Replica implements ChannelHandler, TurnFollower {
     if (this.#isOpen) this.#pulls.want(peer, reason);
   }
 
-  // What turns report.
-
   appended(record: OperationWriter, number: number): void {
     this.#turns.appended(record, number);
   }
 
-  /** The turn is over: what need not wait for a sync leaves. */
+  /** The turn is over: what does not need to wait for a sync is sent. */
   turnEnded(): void {
-    this.#deliveredInTurn = 0;
     this.#turns.synced(0);
   }
 
@@ -299,25 +292,38 @@ export class Replica implements ChannelHandler, TurnFollower {
     return this.#channel.send(peer, MessageKind[kind], body);
   }
 
-  /** Goes on with operations of peers that wait: in a later turn, or after a while. */
-  #resumeAfter(ms: number): void {
-    this.#resuming ??= this.#deps.clock.setTimer(ms, () => {
+  /** Valid until the next one is read. */
+  #read({ actor, base, count, bytes, start, end }: DeliveredOperation): Operation {
+    const reader = this.#reader;
+    reader.open(bytes, start);
+    if (!reader.next()) {
+      throw new SynclineError('invalid-argument', 'malformed operation: it is empty');
+    }
+    const isWhole = reader.end === end && reader.count === count;
+    assert(
+      isWhole && reader.actor === actor && reader.base === base,
+      'the mesh and the sets read the same operation',
+    );
+    return reader;
+  }
+
+  #resumeLater(): void {
+    this.#resuming ??= this.#deps.clock.setTimer(FULL_RETRY_MS, () => {
       this.#resuming = undefined;
-      this.#deliveredInTurn = 0;
       this.#channel.resume();
     });
   }
 
-  /** Memory does not suffice for an operation, which is half applied: the node must stop. */
-  #cannotHold({ encoded }: DeliveredOperation, thrown: unknown): void {
+  /** Memory is not sufficient for an operation, which is half applied: the node must stop. */
+  #cannotHold(delivered: DeliveredOperation, thrown: unknown): void {
     const { state, turns } = this.#deps;
     if (!(thrown instanceof SynclineError) || thrown.code !== 'limit-exceeded') throw thrown;
-    state.record.addForeign(encoded, true);
+    state.record.addForeign(delivered, true);
     turns.fail(thrown);
     turns.commitNow(); // undoes it
   }
 
-  /** Operations of peers wait like other writers, and go on together. */
+  /** Operations of peers wait like other writers, and continue together. */
   #waitForGate(): void {
     if (this.#isWaitingForGate) return;
     const admitted = this.#deps.gate.admit() ?? Promise.resolve();
@@ -334,7 +340,7 @@ export class Replica implements ChannelHandler, TurnFollower {
     );
   }
 
-  /** Nodes that load wait for each other in the order of their ids, never in a circle. */
+  /** Nodes that load wait for each other in the order of their ids, so never in a circle. */
   #makeWay(): boolean {
     const { nodeId } = this.#options;
     if (this.#served.peers.some((peer) => peer < nodeId)) return false;
@@ -377,19 +383,6 @@ export class Replica implements ChannelHandler, TurnFollower {
       turns.fail(SynclineError.from(thrown, 'storage-failed'));
     }
   }
-}
-
-function decodeDelivered({ actor, base, count, encoded }: DeliveredOperation): Operation {
-  for (const operation of decodeOperations(encoded, 'invalid-argument')) {
-    const { end } = operation;
-    const isWhole = end === encoded.length && operation.count === count;
-    assert(
-      isWhole && operation.actor === actor && operation.base === base,
-      'the mesh and the sets read the same operation',
-    );
-    return operation;
-  }
-  throw new SynclineError('invalid-argument', 'malformed operation: it is empty');
 }
 
 function hasAdds(operation: Operation): boolean {

@@ -1,11 +1,11 @@
-// Whole nodes over a mesh in memory: what one has missed the others give it, and what that means to clients.
+// Complete nodes over a mesh in memory: what one has missed it gets from the others, and what clients see of that.
 import { calmLink, roughLink } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { CrashPlan, type CrashPoint, crashPointsAt } from '../engine/testing/crash-plan.js';
 import { Talk } from '../testing/talk.js';
 import { type NodeChoices, Nodes } from './testing/two-nodes.js';
 
-/** Runs a test body in the world of some nodes. */
+/** Runs a test body in a simulation with some nodes. */
 async function withNodes(
   ids: readonly number[],
   body: (nodes: Nodes) => Promise<void>,
@@ -74,6 +74,26 @@ test('S6 a node that lost its disk gets everything back', () =>
     { inMemory: true },
   ));
 
+test('S35 the digest changes in one step while a node loads many parts from a peer', () =>
+  withNodes(
+    [1, 2],
+    async (nodes) => {
+      await nodes.start(1);
+      await nodes.add(1, ...Array.from({ length: 200 }, (_, at) => `member-${at}`));
+      await nodes.start(2);
+      const shown = new Set<string>();
+      let wasLoading = false;
+      await nodes.until(() => {
+        wasLoading ||= nodes.sets(2).status().health === 'loading';
+        shown.add(nodes.digest(2));
+        return nodes.digest(1) === nodes.digest(2);
+      });
+      expect(wasLoading).toBe(true);
+      expect([...shown]).toEqual(['- 0 0,0', nodes.digest(1)]);
+    },
+    { pullLimits: { dotsMax: 5, frameBytes: 64, stepRows: 1 }, startupDelayMs: 0 },
+  ));
+
 /** Node 1 writes, is copied, writes more that node 2 gets, and is set back to the copy. */
 async function setBack(nodes: Nodes): Promise<number> {
   await nodes.start(1, 2);
@@ -90,7 +110,7 @@ async function setBack(nodes: Nodes): Promise<number> {
   return epoch;
 }
 
-test('S3 a restored copy of a directory goes on under a new epoch', () =>
+test('S3 a restored copy of a directory continues under a new epoch', () =>
   withNodes([1, 2], async (nodes) => {
     const epoch = await setBack(nodes);
     await nodes.start(1);
@@ -164,6 +184,22 @@ test('S39 nodes that differ at the same version log the dots, and pull from each
     expect([kept, removed]).toEqual([['a', 'b', 'c'], ['a']]);
     await nodes.simulation.clock.sleep(60_000);
     expect([await nodes.members(2), await nodes.members(3)]).toEqual([kept, removed]);
+  }));
+
+test('a pull that finds the disk full is reported, and succeeds once there is space', () =>
+  withNodes([1, 2], async (nodes) => {
+    await nodes.start(1, 2);
+    nodes.cut(1, 2);
+    await nodes.add(1, 'a', 'b');
+    const disk = nodes.disks.get(2);
+    disk?.leave(0);
+    nodes.heal();
+    const failure = () => nodes.sets(2).status().replication?.pullFailure;
+    await nodes.until(() => failure() !== undefined);
+    expect(failure()).toMatch(/cannot append to/);
+    disk?.leave(1_000_000);
+    await nodes.converged(1, 2);
+    await nodes.until(() => failure() === undefined);
   }));
 
 test('WAIT counts peers that have applied the writes of a connection', () =>
@@ -257,7 +293,7 @@ test.each([
   ['small', { pullLimits: { frameBytes: 20 } }],
   ['large', { pullLimits: { frameBytes: 20, dotsMax: 2 } }],
 ] as const)(
-  'S34 a %s repair counts whole or not at all, wherever the process ends',
+  'S34 a %s repair counts completely or not at all, wherever the process ends',
   async (_, choices) => {
     const { operations } = await pullAndDie(choices);
     expect(

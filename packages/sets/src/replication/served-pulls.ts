@@ -1,4 +1,4 @@
-// Pulls that peers have started here: a few at a time, in slices, until they are done, give up or fall silent.
+// Pulls that peers have started here: a few at a time, in slices, until they are done, give up or go silent.
 import type { Clock, Logger } from '@syncline/kernel';
 import type { SetsState } from '../engine/sets-state.js';
 import type { LoopShare, Turns } from '../engine/turns.js';
@@ -16,9 +16,12 @@ export interface ServedPullsDeps {
   readonly limits: PullLimits;
   /** False: the peer is not connected. */
   send(peer: number, message: PullMessage): boolean;
-  /** Nothing can be served now. */
+  /** True: nothing can be served now. */
   isBusy(): boolean;
-  /** Undefined: memory is whole. Otherwise a repair is being applied, and memory must not be shown before it is in. */
+  /**
+   * Undefined if memory is consistent. Otherwise a repair is being applied, and memory must not be shown before it is
+   * complete.
+   */
   whenWhole(): Promise<void> | undefined;
 }
 
@@ -80,7 +83,7 @@ export class ServedPulls {
     for (const served of this.#served) if (served.peer === peer) this.#end(served);
   }
 
-  /** Cuts off everybody: they try again, or elsewhere. */
+  /** Ends all pulls: the peers try again, or elsewhere. */
   endAll(): void {
     for (const served of [...this.#served]) {
       this.#end(served);

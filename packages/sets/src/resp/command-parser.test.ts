@@ -3,10 +3,10 @@ import { createSeededRandom } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import { setsLimits } from '../limits.js';
 import { CommandParser } from './command-parser.js';
-import { readCommandVectors } from './command-vectors.js';
-import { type ParseOptions, parseInChunks } from './fuzz/parse-in-chunks.js';
-import { parsePlainly } from './fuzz/plain-parser.js';
 import { protocolFailures } from './protocol-failure.js';
+import { readCommandVectors } from './testing/command-vectors.js';
+import { type ParseOptions, parseInChunks } from './testing/parse-in-chunks.js';
+import { parsePlainly } from './testing/plain-parser.js';
 
 const file = new URL('../../testdata/resp-commands.txt', import.meta.url);
 const vectors = readCommandVectors(readFileSync(file, 'utf8'));
@@ -90,7 +90,7 @@ test('S14 a client that has authenticated by the second command may send more', 
   expect(parser.args.length).toBe(11);
 });
 
-test('a whole command is read where it lies; one that is cut is gathered, and what is behind it is not', () => {
+test('a complete command is read in place; an incomplete one is gathered, and what follows it is not', () => {
   const parser = new CommandParser();
   const first = Buffer.from('*1\r\n$4\r\nPING\r\n*2\r\n$4\r\nEC');
   parser.feed(first);
@@ -108,7 +108,7 @@ test('a whole command is read where it lies; one that is cut is gathered, and wh
   expect([parser.next(), parser.isMidCommand]).toEqual(['more', false]);
 });
 
-test('S14 a long command is gathered from any pieces, while its buffer grows', () => {
+test('S14 a long command is gathered from pieces of any size, while its buffer grows', () => {
   const words = Array.from({ length: 200 }, (_, index) => `word ${index}`.repeat(1 + (index % 9)));
   const bulks = words.map((word) => `$${word.length}\r\n${word}\r\n`);
   const bytes = Buffer.from(`*${words.length}\r\n${bulks.join('')}PING\r\n`);
@@ -129,7 +129,7 @@ test('S10 a declared length takes no memory', () => {
   expect(parser.args.buffer.length).toBeLessThan(1_024);
 });
 
-test('nothing is read behind a failure', () => {
+test('nothing is read after a failure', () => {
   const parser = new CommandParser();
   parser.feed(Buffer.from('*x\r\nPING\r\n'));
   expect([parser.next(), parser.next()]).toEqual(['failed', 'failed']);
@@ -144,7 +144,7 @@ function failureOf(bytes: Uint8Array): string | undefined {
   return parser.failure?.text ?? parser.failure?.kind;
 }
 
-test('S10 the memory of a large command is given back when it is over', () => {
+test('S10 the memory of a large command is released when it is over', () => {
   const parser = new CommandParser();
   const word = 'x'.repeat(500_000);
   const command = Buffer.from(`*2\r\n$4\r\nECHO\r\n$${word.length}\r\n${word}\r\n`);

@@ -1,32 +1,34 @@
-// From bytes to commands, whatever way the bytes were cut.
+// From bytes to commands, however the bytes were split.
 //
-//   chunk ──▶ whole commands are read where they lie
-//        └──▶ a command that goes on in the next chunk is gathered: exactly its own bytes are copied
+//   chunk ──▶ complete commands are read in place
+//        └──▶ a command that continues in the next chunk is gathered: exactly its own bytes are copied
 //
 //   start ── `*n` ──▶ length ── `$b` ──▶ word ── b bytes, line end ──▶ length … ──▶ command
 //     └── any other byte: an inline command, up to its line feed
 //
-// What is found depends on the bytes alone: each step is taken as soon as its bytes are there, and none looks
+// The result depends on the bytes alone: each step is taken as soon as its bytes have arrived, and none looks
 // further. Memory grows with what has arrived, never with a length that was declared.
 //
-// S14  Commands and errors do not depend on the chunks; nothing is read behind an error.
-import { ByteList } from '../byte-list.js';
+// S14  Commands and errors do not depend on the chunks; nothing is read after an error.
+import { ByteList, GatheredBytes } from '../byte-list.js';
 import { setsLimits } from '../limits.js';
-import { splitInline } from './inline-words.js';
+import { isHttp, splitInline } from './inline-words.js';
 import {
   type ProtocolFailure,
   type ProtocolFailureKind,
   protocolFailure,
 } from './protocol-failure.js';
 
-export interface CommandParserOptions {
-  readonly lineBytesMax: number;
-  readonly argumentsMax: number;
-  readonly bulkBytesMax: number;
-  readonly commandBytesMax: number;
-  readonly unauthenticatedArgumentsMax: number;
-  readonly unauthenticatedBulkBytesMax: number;
-}
+const parserLimits = {
+  lineBytesMax: setsLimits.lineBytesMax.value,
+  argumentsMax: setsLimits.argumentsMax.value,
+  bulkBytesMax: setsLimits.bulkBytesMax.value,
+  commandBytesMax: setsLimits.commandBytesMax.value,
+  unauthenticatedArgumentsMax: setsLimits.unauthenticatedArgumentsMax.value,
+  unauthenticatedBulkBytesMax: setsLimits.unauthenticatedBulkBytesMax.value,
+};
+
+export type CommandParserOptions = Readonly<Record<keyof typeof parserLimits, number>>;
 
 type Found = 'command' | 'more' | 'failed';
 
@@ -37,13 +39,13 @@ const CARRIAGE_RETURN = 0x0d;
 const LINE_FEED = 0x0a;
 const ZERO = 0x30;
 const MINUS = 0x2d;
-/** The first byte of a TLS connection. */
 const TLS_HANDSHAKE = 0x16;
 
-/** Nearly all lengths have fewer digits. */
-const SHORT_DIGITS_MAX = 7;
-/** More digits are out of any range. */
+/** More digits are out of range in any case. */
 const DIGITS_MAX = 18;
+/** Commands found by looking ahead. With more, the first would leave the processor's cache before they are used. */
+export const AHEAD_MAX = 16;
+const AHEAD_DIGITS_MAX = 4;
 
 // Instead of a length.
 const NEGATIVE = -1;
@@ -56,45 +58,49 @@ const UNKNOWN = -1;
 export class CommandParser {
   /** The words of the command that `next` found. They stay until it is called again. */
   readonly args = new ByteList(NO_BYTES);
-  /** Set while the client has not shown the password: less is taken from it. */
+  /** The last words of the commands after this one that equal it in all other words. */
+  readonly ahead = new ByteList(NO_BYTES);
+  /** How many of them `next` has found. */
+  #repeatedCount = 0;
+  /** Set while the client has not authenticated: less is accepted from it. */
   isUnauthenticated = false;
   readonly #options: CommandParserOptions;
   readonly #gathered = new GatheredBytes();
-  #failure: ProtocolFailure | undefined;
+  /** After `failed`. */
+  failure: ProtocolFailure | undefined;
   #chunk: Uint8Array = NO_BYTES;
   #isBorrowed = false;
-  /** Up to here the chunk was read or gathered. */
+  /** The chunk was read or gathered up to here. */
   #chunkRead = 0;
   #isGathering = false;
 
-  // The command that is being read, in the chunk or in what was gathered.
+  // The command that is being read, in the chunk or in the gathered bytes.
   #start = 0;
   #position = 0;
   /** Words that are still to come; 0 at the start of a command. */
   #wordsLeft = 0;
   /** Bytes of the next word, or UNKNOWN. */
   #wordBytes = UNKNOWN;
-  /** Where the line ends that was read last. */
+  /** Where the line that was read last ends. */
   #lineEnd = 0;
-  /** Up to here the line that is being read has no end. A long line is thus looked at once, not once per chunk. */
+  /** The line being read has no end up to here. A long line is thus scanned once, not once per chunk. */
   #scanned = 0;
   #isFirstByte = true;
 
-  constructor(options: CommandParserOptions = limitsOf(setsLimits)) {
+  constructor(options: CommandParserOptions = parserLimits) {
     this.#options = options;
   }
 
-  /** After `failed`. */
-  get failure(): ProtocolFailure | undefined {
-    return this.#failure;
+  /** The command that `next` found equals the previous one in all words but the last. */
+  get isRepeated(): boolean {
+    return this.#repeatedCount > 0;
   }
 
-  /** Bytes of the command that `next` found. */
   get commandBytes(): number {
     return this.#position - this.#start;
   }
 
-  /** The first bytes of a command are here, and not all of it. */
+  /** The first bytes of a command have arrived, but not all of it. */
   get isMidCommand(): boolean {
     return this.#isGathering;
   }
@@ -104,42 +110,89 @@ export class CommandParser {
     return this.#gathered.buffer.length;
   }
 
-  /** All of the chunk was read: another one may come. */
+  /** The whole chunk was read: another one may come. */
   get isChunkRead(): boolean {
     return this.#chunkRead === this.#chunk.length;
   }
 
-  /** Only when the chunk before it is read. `isBorrowed`: call `keepRest` before its bytes change. */
+  /** Only when the previous chunk has been read. `isBorrowed`: call `keepRest` before its bytes change. */
   feed(chunk: Uint8Array, isBorrowed = false): void {
     this.#chunk = chunk;
     this.#chunkRead = 0;
     this.#isBorrowed = isBorrowed;
   }
 
-  /** Copies what is not read of a borrowed chunk. */
   keepRest(): void {
     if (!this.#isBorrowed) return;
     this.#isBorrowed = false;
+    this.#forgetAhead();
     this.#chunk = new Uint8Array(this.#chunk.subarray(this.#chunkRead));
     this.#chunkRead = 0;
   }
 
-  /** `more`: no whole command is left in the chunk. `failed`: see `failure`; nothing more is read. */
+  /** `more`: no complete command is left in the chunk. `failed`: see `failure`; nothing more is read. */
   next(): Found {
-    if (this.#failure !== undefined) return 'failed';
+    if (this.#repeatedCount < this.ahead.length && this.#readRepeated()) return 'command';
+    this.#forgetAhead();
+    if (this.failure !== undefined) return 'failed';
     if (this.#isGathering) return this.#gather();
     this.#gathered.clear(); // the command in it is over
     const chunk = this.#chunk;
     this.#begin(chunk, this.#chunkRead);
     const found = this.#read(chunk, chunk.length);
     this.#chunkRead = found === 'more' ? chunk.length : this.#position;
-    if (found === 'more' && this.#start < chunk.length) this.#startGathering();
+    if (found === 'command') this.#lookAhead(chunk);
+    else if (found === 'more' && this.#start < chunk.length) this.#startGathering();
     return found;
   }
 
-  // A command that arrives in pieces.
+  /** The next of `ahead`: all its other words equal those in the list. False: it must be read normally. */
+  #readRepeated(): boolean {
+    const { args, ahead } = this;
+    if (args.buffer !== this.#chunk) return false; // they were copied, and may have changed since
+    const index = this.#repeatedCount;
+    const end = ahead.end(index);
+    args.replaceLast(ahead.start(index), end);
+    this.#start = this.#position;
+    this.#goOn(end + 2);
+    this.#chunkRead = end + 2;
+    this.#repeatedCount = index + 1;
+    return true;
+  }
 
-  /** Begins again with a copy, since the rest of the command comes behind these bytes. */
+  /** Finds the commands after this one that differ from it in the last word only. Most pipelines look like that. */
+  #lookAhead(chunk: Uint8Array): void {
+    const { args, ahead } = this;
+    const start = this.#start;
+    const { bulkBytesMax, commandBytesMax, unauthenticatedBulkBytesMax } = this.#options;
+    const bytesMax = this.isUnauthenticated ? unauthenticatedBulkBytesMax : bulkBytesMax;
+    if (args.length < 2 || args.buffer !== chunk) return; // words of an inline command are in another buffer
+    let headEnd = args.start(args.length - 1) - 1; // the word itself may begin with a dollar sign
+    while (chunk[headEnd] !== DOLLAR) headEnd -= 1;
+    const headBytes = headEnd - start + 1;
+    let at = this.#position;
+    while (ahead.length < AHEAD_MAX && at + headBytes < chunk.length) {
+      if (!isRepeated(args.view, start, at, headBytes)) return;
+      const digits = at + headBytes;
+      const endMax = at + commandBytesMax - 2;
+      at = digits;
+      let bytes = 0;
+      for (; at - digits < AHEAD_DIGITS_MAX; at += 1) {
+        const digit = (chunk[at] as number) - ZERO;
+        if (!(digit >= 0 && digit <= 9)) break;
+        bytes = bytes * 10 + digit;
+      }
+      const isNumber = at > digits && (chunk[digits] !== ZERO || at === digits + 1);
+      const wordStart = at + 2;
+      const wordEnd = wordStart + bytes;
+      if (!isNumber || bytes > bytesMax || wordEnd > endMax) return; // an error, which is found when its turn comes
+      if (!isLineEnd(chunk, at) || !isLineEnd(chunk, wordEnd)) return;
+      ahead.push(wordStart, wordEnd);
+      at = wordEnd + 2;
+    }
+  }
+
+  /** Starts again with a copy, since the rest of the command is appended to these bytes. */
   #startGathering(): void {
     const gathered = this.#gathered;
     this.#isGathering = true;
@@ -162,7 +215,7 @@ export class CommandParser {
     return 'more';
   }
 
-  /** Up to where the chunk surely belongs to this command: the rest of a bulk string, or of a line. */
+  /** Up to where the chunk certainly belongs to this command: the rest of a bulk string, or of a line. */
   #endOfWanted(): number {
     if (this.#wordBytes !== UNKNOWN) {
       const missing = this.#position + this.#wordBytes + 2 - this.#gathered.length;
@@ -182,7 +235,7 @@ export class CommandParser {
     this.args.reset(buffer, this.#isBorrowed && !this.#isGathering);
   }
 
-  /** `more`: the bytes end before the command does. Call it again with more of them behind the same ones. */
+  /** `more`: the bytes end before the command does. Call it again with more bytes appended. */
   #read(buffer: Uint8Array, end: number): Found {
     if (buffer !== this.args.buffer) this.args.moveTo(buffer);
     while (this.#wordsLeft === 0) {
@@ -223,8 +276,7 @@ export class CommandParser {
       const start = this.#position;
       const wordEnd = start + this.#wordBytes;
       if (wordEnd + 2 > end) return 'more';
-      if (buffer[wordEnd] !== CARRIAGE_RETURN || buffer[wordEnd + 1] !== LINE_FEED)
-        return this.#fail('bulk-end');
+      if (!isLineEnd(buffer, wordEnd)) return this.#fail('bulk-end');
       this.args.push(start, wordEnd);
       this.#wordBytes = UNKNOWN;
       this.#wordsLeft -= 1;
@@ -252,28 +304,10 @@ export class CommandParser {
   }
 
   /**
-   * The number in the line at `position`, behind its first byte, and where the line ends. It ends at a carriage
-   * return, and the line feed must follow.
+   * The number in the line at `position`, after its first byte, and where the line ends. It ends at a carriage
+   * return, which a line feed must follow.
    */
   #readLength(buffer: Uint8Array, end: number): number {
-    const last = Math.min(end - 2, this.#position + 1 + SHORT_DIGITS_MAX);
-    let at = this.#position + 1;
-    let digit = (buffer[at] as number) - ZERO;
-    if (digit > 0) {
-      let value = 0;
-      for (; at < last && digit >= 0 && digit <= 9; digit = (buffer[at] as number) - ZERO) {
-        value = value * 10 + digit;
-        at += 1;
-      }
-      if (at <= last && buffer[at] === CARRIAGE_RETURN && buffer[at + 1] === LINE_FEED) {
-        this.#lineEnd = at + 2;
-        return value;
-      }
-    }
-    return this.#readAnyLength(buffer, end);
-  }
-
-  #readAnyLength(buffer: Uint8Array, end: number): number {
     const lineEnd = this.#findLineEnd(buffer, end, CARRIAGE_RETURN);
     if (lineEnd < 0) return lineEnd;
     if (lineEnd + 1 === end) return MORE;
@@ -308,26 +342,32 @@ export class CommandParser {
     return at > longest ? TOO_LONG : MORE;
   }
 
+  #forgetAhead(): void {
+    this.ahead.reset(this.#chunk, true);
+    this.#repeatedCount = 0;
+  }
+
   #goOn(position: number): void {
     this.#position = position;
     this.#scanned = position;
   }
 
   #fail(kind: ProtocolFailureKind, found?: number): 'failed' {
-    this.#failure = protocolFailure(kind, found);
+    this.failure = protocolFailure(kind, found);
     return 'failed';
   }
 }
 
-function limitsOf(limits: typeof setsLimits): CommandParserOptions {
-  return {
-    lineBytesMax: limits.lineBytesMax.value,
-    argumentsMax: limits.argumentsMax.value,
-    bulkBytesMax: limits.bulkBytesMax.value,
-    commandBytesMax: limits.commandBytesMax.value,
-    unauthenticatedArgumentsMax: limits.unauthenticatedArgumentsMax.value,
-    unauthenticatedBulkBytesMax: limits.unauthenticatedBulkBytesMax.value,
-  };
+/** Whether `size` bytes at `start` occur again at `at`, compared word by word: the last words may overlap. */
+function isRepeated(view: DataView, start: number, at: number, size: number): boolean {
+  const last = size - 4; // a head has more bytes than a word
+  for (let index = 0; index < last; index += 4)
+    if (view.getInt32(at + index) !== view.getInt32(start + index)) return false;
+  return view.getInt32(at + last) === view.getInt32(start + last);
+}
+
+function isLineEnd(buffer: Uint8Array, at: number): boolean {
+  return buffer[at] === CARRIAGE_RETURN && buffer[at + 1] === LINE_FEED;
 }
 
 /** A whole number as Redis writes it, without leading zeros or a plus; or NEGATIVE or INVALID. */
@@ -344,40 +384,4 @@ function numberIn(buffer: Uint8Array, start: number, end: number): number {
     value = value * 10 + digit;
   }
   return isNegative ? NEGATIVE : value;
-}
-
-/** A browser that was led here to speak for somebody else sends HTTP. */
-function isHttp(args: ByteList): boolean {
-  const size = args.sizeOf(0);
-  if (size !== 4 && size !== 5) return false;
-  const word = args.text(0).toLowerCase();
-  return word === 'post' || word === 'host:';
-}
-
-const BYTES_MIN = 256;
-/** A larger buffer is given back when its command is done. */
-const BYTES_KEPT_MAX = 16_384;
-
-/** The bytes of a command that arrives in pieces, one after the other in one buffer. */
-class GatheredBytes {
-  buffer: Uint8Array = new Uint8Array(0);
-  length = 0;
-
-  clear(): void {
-    this.length = 0;
-    if (this.buffer.length > BYTES_KEPT_MAX) this.buffer = new Uint8Array(0);
-  }
-
-  append(bytes: Uint8Array, start: number, end: number): void {
-    const length = this.length + end - start;
-    if (length > this.buffer.length) this.#grow(length);
-    this.buffer.set(bytes.subarray(start, end), this.length);
-    this.length = length;
-  }
-
-  #grow(length: number): void {
-    const grown = new Uint8Array(Math.max(BYTES_MIN, this.buffer.length * 2, length));
-    grown.set(this.buffer.subarray(0, this.length));
-    this.buffer = grown;
-  }
 }

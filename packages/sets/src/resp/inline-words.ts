@@ -1,6 +1,6 @@
-// Cuts an inline command into words, as one types it into telnet: blanks part words, double quotes take
-// `\n`, `\r`, `\t`, `\b`, `\a`, `\xHH` and any other escaped byte, single quotes only `\'`. The rules, also
-// the odd ones, are those of Redis: a quote may open within a word, and must be followed by a blank.
+// Splits an inline command into words, as typed into telnet: blanks separate words, double quotes accept `\n`, `\r`,
+// `\t`, `\b`, `\a`, `\xHH` and any other escaped byte, single quotes only `\'`. The rules, including the odd ones,
+// are those of Redis: a quote may open within a word, and must be followed by a blank.
 import type { ByteList } from '../byte-list.js';
 
 const QUOTE = 0x22;
@@ -16,7 +16,10 @@ const escapes: ReadonlyMap<number, number> = new Map([
   [0x61, 0x07], // \a
 ]);
 
-/** Fills `words` with copies of the words in `line`. False: a quote is not closed, or goes on behind its end. */
+/**
+ * Fills `words` with copies of the words in `line`. False: a quote is not closed, or is followed by something other
+ * than a blank.
+ */
 export function splitInline(line: Uint8Array, words: ByteList): boolean {
   const splitter = new InlineSplitter(line);
   words.reset(splitter.bytes);
@@ -29,7 +32,7 @@ export function splitInline(line: Uint8Array, words: ByteList): boolean {
 }
 
 class InlineSplitter {
-  /** The words behind each other; no word is longer than what stands for it. */
+  /** The words one after another; no word is longer than its source text. */
   readonly bytes: Uint8Array;
   length = 0;
   readonly #line: Uint8Array;
@@ -51,20 +54,21 @@ class InlineSplitter {
         this.#put(byte);
         continue;
       }
-      const isClosed = byte === QUOTE ? this.#readQuoted() : this.#readSingleQuoted();
+      const isClosed = this.#readQuoted(byte);
       const next = this.#peek();
       return isClosed && (next === undefined || isSpace(next)) ? 'word' : 'unbalanced';
     }
   }
 
-  #readQuoted(): boolean {
+  #readQuoted(quote: number): boolean {
     for (;;) {
       const byte = this.#peek();
       if (byte === undefined) return false;
       this.#at += 1;
-      if (byte === QUOTE) return true;
-      const escaped = this.#peek();
-      if (byte === BACKSLASH && escaped !== undefined) this.#readEscape(escaped);
+      if (byte === quote) return true;
+      const next = this.#peek();
+      const isEscape = quote === QUOTE ? next !== undefined : next === APOSTROPHE;
+      if (byte === BACKSLASH && next !== undefined && isEscape) this.#readEscape(next);
       else this.#put(byte);
     }
   }
@@ -77,18 +81,6 @@ class InlineSplitter {
     this.#at += isHex ? 3 : 1;
   }
 
-  #readSingleQuoted(): boolean {
-    for (;;) {
-      const byte = this.#peek();
-      if (byte === undefined) return false;
-      this.#at += 1;
-      if (byte === APOSTROPHE) return true;
-      const isEscaped = byte === BACKSLASH && this.#peek() === APOSTROPHE;
-      if (isEscaped) this.#at += 1;
-      this.#put(isEscaped ? APOSTROPHE : byte);
-    }
-  }
-
   #peek(): number | undefined {
     return this.#line[this.#at];
   }
@@ -99,12 +91,12 @@ class InlineSplitter {
   }
 }
 
-/** What parts words: blank, tab, line feed, vertical tab, form feed, carriage return. */
+/** What separates words: blank, tab, line feed, vertical tab, form feed, carriage return. */
 function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || (byte !== undefined && byte >= 0x09 && byte <= 0x0d);
 }
 
-/** Vertical tab and form feed stand before a word, but do not end one. */
+/** Vertical tab and form feed may precede a word, but do not end one. */
 function isWordEnd(byte: number): boolean {
   return byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
 }
@@ -114,4 +106,12 @@ function hexDigit(byte: number | undefined): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const letter = byte | 0x20;
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
+}
+
+/** A browser that was tricked into connecting here on behalf of its user sends HTTP. */
+export function isHttp(args: ByteList): boolean {
+  const size = args.sizeOf(0);
+  if (size !== 4 && size !== 5) return false;
+  const word = args.text(0).toLowerCase();
+  return word === 'post' || word === 'host:';
 }

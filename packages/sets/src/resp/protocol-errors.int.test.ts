@@ -1,16 +1,16 @@
-// The same bytes to a real redis-server and to a session: what both make of them, and how they end.
+// The same bytes sent to a real redis-server and to a session: how both respond, and how they end.
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { createSystemClock } from '@syncline/kernel';
 import { type RedisServer, startRedis } from '@syncline/testkit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readCommandVectors } from './command-vectors.js';
+import { readCommandVectors } from './testing/command-vectors.js';
 import { SessionRig } from './testing/session-rig.js';
 
 const file = new URL('../../testdata/resp-commands.txt', import.meta.url);
 const vectors = readCommandVectors(readFileSync(file, 'utf8'));
 
-/** Where we are stricter, or take less: what Redis says to these bytes instead. */
+/** Where we are stricter, or accept less: what Redis replies to these bytes instead. */
 const differences: ReadonlyMap<string, string> = new Map([
   ['a count beyond the limit', ''],
   ['a count whose line ends wrongly', '+PONG\r\n'],
@@ -37,7 +37,7 @@ afterAll(async () => {
   await closedRedis[Symbol.asyncDispose]();
 });
 
-describe('S13 redis-server and a session answer alike', () => {
+describe('S13 redis-server and a session give the same replies', () => {
   const known = new Set(['PING', 'ECHO', 'QUIT']);
   const comparable = vectors.filter(({ commands }) =>
     commands.every(([name = '', ...words]) => known.has(name) && words.length < 2),
@@ -76,7 +76,7 @@ describe('S13 redis-server and a session answer alike', () => {
   );
 });
 
-/** All that the server sends until it closes; it does so at the latest when it has read everything. */
+/** Everything that the server sends until it closes, at the latest when it has read everything. */
 function ask({ port }: RedisServer, bytes: Uint8Array): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');

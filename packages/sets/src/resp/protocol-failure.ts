@@ -1,8 +1,8 @@
-// How a client can break the protocol, and what it is told before the connection closes. The texts are
-// Redis's own, but for the last: Redis skips the two bytes behind a bulk string unread, so that a wrong
-// length leads it out of step.
+// How a client can violate the protocol, and what it is sent before the connection closes. The texts are Redis's own,
+// except for the last: Redis skips the two bytes after a bulk string unread, so a wrong length makes it lose
+// synchronization.
 
-/** Behind `ERR Protocol error: `. Undefined: closed without an answer, as it is no client of ours. */
+/** Follows `ERR Protocol error: `. Undefined: closed without a reply, since it is not a Redis client. */
 export const protocolFailures = {
   'multibulk-length': 'invalid multibulk length',
   'bulk-length': 'invalid bulk length',
@@ -22,11 +22,11 @@ export type ProtocolFailureKind = keyof typeof protocolFailures;
 
 export interface ProtocolFailure {
   readonly kind: ProtocolFailureKind;
-  /** The whole error, without the dash; undefined: no answer. */
+  /** The complete error, without the dash; undefined: no reply. */
   readonly text: string | undefined;
 }
 
-/** `found` is the byte that stands where a `$` should. */
+/** `found` is the byte at the place of the `$`. */
 export function protocolFailure(kind: ProtocolFailureKind, found?: number): ProtocolFailure {
   const text = protocolFailures[kind];
   if (text === undefined) return { kind, text };

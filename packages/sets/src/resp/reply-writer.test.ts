@@ -1,12 +1,10 @@
 import { expect, test } from 'vitest';
 import { ByteList } from '../byte-list.js';
-import type { Reply } from './reply.js';
-import { IntegerReplies, ReplyWriter } from './reply-writer.js';
-
-const integers = new IntegerReplies();
+import type { Reply } from './reply-writer.js';
+import { ReplyWriter } from './reply-writer.js';
 
 function writerFor(protocol: 2 | 3): ReplyWriter {
-  return new ReplyWriter({ client: { protocol }, integers, room: () => undefined });
+  return new ReplyWriter({ protocol }, () => undefined);
 }
 
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1');
@@ -30,51 +28,57 @@ const cases: [string, (reply: Reply) => void, string, string?][] = [
   ['raw bytes', (reply) => reply.raw(Buffer.from('+QUEUED\r\n')), '+QUEUED\r\n'],
 ];
 
+function taken(writer: ReplyWriter): string {
+  writer.complete(true, false);
+  return text(writer.take().bytes);
+}
+
 test.each(cases)('%s', (_name, write, two, three = two) => {
   for (const [protocol, expected] of [[2, two] as const, [3, three] as const]) {
     const writer = writerFor(protocol);
     for (let repeat = 0; repeat < 50; repeat += 1) write(writer);
-    expect(text(writer.take())).toBe(expected.repeat(50));
+    expect(taken(writer)).toBe(expected.repeat(50));
   }
 });
 
-test('every integer that is encoded before is right', () => {
+test('every pre-encoded integer is right', () => {
   for (let value = -3; value <= 10_001; value += 1) {
     const writer = writerFor(2);
     writer.integer(value);
-    expect(text(writer.take())).toBe(`:${value}\r\n`);
+    expect(taken(writer)).toBe(`:${value}\r\n`);
   }
 });
 
-test('bytes of every size are copied whole', () => {
+test('bytes of every size are copied completely', () => {
   const bytes = Buffer.alloc(300, 'ab');
   for (let size = 0; size <= 300; size += 1) {
     const writer = writerFor(2);
     writer.bulk(bytes, 0, size);
-    expect(text(writer.take())).toBe(`$${size}\r\n${text(bytes.subarray(0, size))}\r\n`);
+    expect(taken(writer)).toBe(`$${size}\r\n${text(bytes.subarray(0, size))}\r\n`);
   }
 });
 
-test('what was taken does not change any more, and what is behind it stays', () => {
+test('what was taken does not change any more, and what follows it stays', () => {
   const writer = writerFor(2);
   writer.simple('a');
-  const end = writer.length;
+  writer.complete(true, false);
   writer.simple('b');
-  const first = writer.take(end);
+  const first = writer.take();
   writer.simple('c');
+  writer.complete(true, false);
   const second = writer.take();
   writer.simple('d');
-  expect([text(first), text(second)]).toEqual(['+a\r\n', '+b\r\n+c\r\n']);
+  expect([first, second].map(({ bytes }) => text(bytes))).toEqual(['+a\r\n', '+b\r\n+c\r\n']);
 });
 
-test('a mark leads back as long as nothing behind it was taken', () => {
+test('it can rewind to a mark as long as nothing after it was taken', () => {
   const writer = writerFor(2);
   writer.simple('a');
   const mark = writer.mark();
   writer.simple('b');
   expect(writer.rewind(mark)).toBe(true);
   writer.simple('c');
-  expect(text(writer.take())).toBe('+a\r\n+c\r\n');
+  expect(taken(writer)).toBe('+a\r\n+c\r\n');
   expect(writer.rewind(mark)).toBe(false);
   const later = writer.mark();
   writer.simple('d');

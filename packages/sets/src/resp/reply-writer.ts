@@ -1,12 +1,15 @@
-// Encodes the replies of one connection behind each other, in RESP2 or RESP3 as the client has asked.
+// The replies of one connection: encoded one after another, in RESP2 or RESP3 as requested by the client, then sent.
 //
-// The replies of a turn lie in one buffer, which leaves with them: bytes that were handed on must not
-// change. The next buffer is made as large as the last turn needed, so an idle connection holds none and
-// a busy one seldom grows its own.
-import { assert } from '@syncline/kernel';
-import type { ByteList } from '../byte-list.js';
+//   ReplyWriter     the current turn. Its replies are in one buffer, which is passed on with them: bytes that were
+//                   passed on must not change. The next one is as large as the last turn needed, so an idle
+//                   connection holds none and a busy one seldom grows its own.
+//   SessionOutput   completed turns, in order. They wait until they are synced if necessary, then until the sink
+//                   accepts them.
+import { assert, type SynclineError } from '@syncline/kernel';
+import { respErrorOf } from '@syncline/protocol';
+import { type ByteList, copyBytes } from '../byte-list.js';
 import type { Client } from '../commands/client.js';
-import type { Reply } from './reply.js';
+import type { RespSink } from '../sets.js';
 
 const ARRAY = 0x2a;
 const BULK = 0x24;
@@ -22,75 +25,82 @@ const BUFFER_BYTES_MIN = 64;
 const BUFFER_BYTES_MAX = 65_536;
 /** Type, at most 17 characters of a number, line end. */
 const HEADER_BYTES_MAX = 20;
-/** Below, a loop is faster than making a view for a copy. */
-const LOOP_BYTES_MAX = 48;
+const DIGITS_VALUE_MAX = 999_999_999;
 
-export interface ReplyWriterDeps {
-  readonly client: Pick<Client, 'protocol'>;
-  readonly integers: IntegerReplies;
-  /** See `Reply.room`. */
-  room(): Promise<void> | undefined;
-}
+/**
+ * What a command answers with. Values that Redis encodes differently in RESP3 have one method, which knows the
+ * protocol of the connection: a command never checks the version.
+ */
+export type Reply = Omit<ReplyWriter, 'length' | 'complete' | 'completePart' | 'take' | 'isTaken'>;
 
-export class ReplyWriter implements Reply {
+export class ReplyWriter {
   /** Bytes that are written and not taken. */
   length = 0;
-  readonly #deps: ReplyWriterDeps;
+  /**
+   * Undefined while there is room. Otherwise a promise: wait before writing the rest of a large reply. It rejects
+   * with `closed` when the client is gone.
+   */
+  readonly room: () => Promise<void> | undefined;
+  readonly #client: Pick<Client, 'protocol'>;
+  #turn = new TurnReplies();
   #buffer: Buffer = NO_BYTES;
   #nextSize = BUFFER_BYTES_MIN;
   /** Bytes that were taken before. Marks count from the first byte of the connection. */
   #taken = 0;
 
-  constructor(deps: ReplyWriterDeps) {
-    this.#deps = deps;
+  constructor(client: Pick<Client, 'protocol'>, room: () => Promise<void> | undefined) {
+    this.#client = client;
+    this.room = room;
   }
 
-  /** Hands on what was written before `end`; what is behind it stays. */
-  take(end = this.length): Uint8Array {
-    assert(end >= 0 && end <= this.length, 'only what was written can be taken');
+  /** A reply is complete. An error may take its place if it `isRefusable`; `hasChanges`: the turn has changed sets. */
+  complete(isRefusable: boolean, hasChanges: boolean): void {
+    this.#turn.add(this.length, isRefusable, hasChanges);
+  }
+
+  /** What was written is a part of a reply, and may be sent. It read nothing that can be undone. */
+  completePart(): void {
+    this.#turn.hasPart = true;
+    this.complete(false, false);
+  }
+
+  /** Passes on what is complete; what follows it stays. */
+  take(): TurnReplies {
+    const turn = this.#turn;
     const buffer = this.#buffer;
     const { length } = this;
+    const { end } = turn;
+    assert(end <= length, 'only what was written can be taken');
+    this.#turn = new TurnReplies();
     this.#nextSize = Math.min(BUFFER_BYTES_MAX, Math.max(BUFFER_BYTES_MIN, end));
     this.#buffer = NO_BYTES;
     this.#taken += end;
     this.length = 0;
     if (end < length) this.raw(buffer.subarray(end, length));
-    return end === buffer.length ? buffer : buffer.subarray(0, end);
+    turn.bytes = end === buffer.length ? buffer : buffer.subarray(0, end);
+    return turn;
   }
 
-  /** Drops what was written from `start` on. */
-  cutTo(start: number): void {
-    assert(start >= 0 && start <= this.length, 'only what was written can be dropped');
-    this.length = start;
-  }
-
+  /** Marks the end of what was written, for `rewind`. */
   mark(): number {
     return this.#taken + this.length;
   }
 
-  /** Something behind the mark was taken. */
   isTaken(mark: number): boolean {
     return mark < this.#taken;
   }
 
+  /** Removes what was written since the mark and has not been passed on. False: some of it has. */
   rewind(mark: number): boolean {
-    if (this.isTaken(mark)) return false;
-    this.cutTo(mark - this.#taken);
-    return true;
-  }
-
-  /** Where a mark lies in what is not taken; 0 when some behind it was taken. */
-  startOf(mark: number): number {
-    return Math.max(0, mark - this.#taken);
+    this.length = Math.max(0, mark - this.#taken);
+    return !this.isTaken(mark);
   }
 
   integer(value: number): void {
-    const { integers } = this.#deps;
-    this.#reserve(HEADER_BYTES_MAX);
-    if (integers.has(value)) this.length = integers.write(value, this.#buffer, this.length);
-    else this.#header(INTEGER, value);
+    this.#header(INTEGER, value);
   }
 
+  /** `buffer` from `start` to `end`, copied. */
   bulk(buffer: Uint8Array, start: number, end: number): void {
     this.#reserve(end - start + HEADER_BYTES_MAX + 2);
     this.#header(BULK, end - start);
@@ -102,6 +112,7 @@ export class ReplyWriter implements Reply {
     this.#text(BULK, '', text);
   }
 
+  /** An item of a list: of the arguments, mostly. */
   bulkOf(list: ByteList, index: number): void {
     this.bulk(list.buffer, list.start(index), list.end(index));
   }
@@ -110,6 +121,7 @@ export class ReplyWriter implements Reply {
     this.#line(SIMPLE, text);
   }
 
+  /** With its prefix, without the dash: `ERR syntax error`. Line ends become blanks. */
   error(text: string): void {
     this.#line(ERROR, text);
   }
@@ -122,40 +134,36 @@ export class ReplyWriter implements Reply {
     this.#plain(this.#isThree ? '_\r\n' : '*-1\r\n');
   }
 
+  /** The next `length` replies are its items. */
   array(length: number): void {
-    this.#open(ARRAY, length);
+    this.#header(ARRAY, length);
   }
 
+  /** An array in RESP2. */
   set(length: number): void {
-    this.#open(this.#isThree ? SET : ARRAY, length);
+    this.#header(this.#isThree ? SET : ARRAY, length);
   }
 
+  /** Twice as many replies follow; a flat array in RESP2. */
   map(length: number): void {
-    if (this.#isThree) this.#open(MAP, length);
-    else this.#open(ARRAY, length * 2);
+    if (this.#isThree) this.#header(MAP, length);
+    else this.#header(ARRAY, length * 2);
   }
 
+  /** A bulk string in RESP2. */
   verbatim(text: string): void {
     if (this.#isThree) this.#text(VERBATIM, 'txt:', text);
     else this.bulkText(text);
   }
 
+  /** Pre-encoded, for a reply that never changes. */
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#copy(bytes, 0, bytes.length);
   }
 
-  room(): Promise<void> | undefined {
-    return this.#deps.room();
-  }
-
   get #isThree(): boolean {
-    return this.#deps.client.protocol === 3;
-  }
-
-  #open(type: number, length: number): void {
-    this.#reserve(HEADER_BYTES_MAX);
-    this.#header(type, length);
+    return this.#client.protocol === 3;
   }
 
   #text(type: number, prefix: string, text: string): void {
@@ -168,19 +176,24 @@ export class ReplyWriter implements Reply {
   }
 
   #line(type: number, text: string): void {
-    const line = /[\r\n]/.test(text) ? text.replaceAll(/[\r\n]/g, ' ') : text;
-    this.#reserve(line.length + 3);
+    this.#reserve(text.length + 3);
     this.#byte(type);
-    this.#plain(line);
+    this.#plain(text.replaceAll(/[\r\n]/g, ' '));
     this.#lineEnd();
   }
 
-  /** The caller has reserved HEADER_BYTES_MAX. */
   #header(type: number, value: number): void {
+    this.#reserve(HEADER_BYTES_MAX);
     this.#byte(type);
-    if (value >= 0 && value < 10) this.#byte(0x30 + value);
+    if (value >= 0 && value <= DIGITS_VALUE_MAX) this.#digits(value);
     else this.#plain(String(value));
     this.#lineEnd();
+  }
+
+  /** Creating and copying a string takes longer than writing most headers. */
+  #digits(value: number): void {
+    if (value >= 10) this.#digits((value / 10) | 0);
+    this.#byte(0x30 + (value % 10));
   }
 
   /** One byte per character. */
@@ -201,10 +214,7 @@ export class ReplyWriter implements Reply {
   }
 
   #copy(bytes: Uint8Array, start: number, end: number): void {
-    const target = this.#buffer;
-    const offset = this.length - start;
-    if (end - start > LOOP_BYTES_MAX) target.set(bytes.subarray(start, end), this.length);
-    else for (let at = start; at < end; at += 1) target[offset + at] = bytes[at] ?? 0;
+    copyBytes(bytes, start, end, this.#buffer, this.length);
     this.length += end - start;
   }
 
@@ -219,36 +229,165 @@ export class ReplyWriter implements Reply {
   }
 }
 
-const INTEGER_STRIDE = 8;
-const SMALLEST = -1;
-const LARGEST = 9_999;
+/**
+ * The replies of one turn of a connection, and what is sent instead of them if the turn is undone or cannot be
+ * synced. An error may replace a reply only if its command read or changed sets: others, such as HELLO or MULTI, have
+ * changed the connection anyway, and their clients must know.
+ */
+class TurnReplies {
+  bytes: Uint8Array = NO_BYTES;
+  /** They are sent once the log is synced up to this number. */
+  number = 0;
+  /** Bytes of the replies that are complete, or that may be sent before they are. */
+  end = 0;
+  /** Where each reply ends, times two; plus one if an error may replace it. */
+  readonly #ends: number[] = [];
+  /** Replies that were made before the first change of the turn. */
+  #cleanCount = 0;
+  /** Some bytes are only a part of a reply, which an error cannot replace. */
+  hasPart = false;
 
-/** The replies `:-1` to `:9999`, encoded in advance: nearly every integer reply is one of them. */
-export class IntegerReplies {
-  /** Per value its number of bytes, then the bytes; the longest has 7. */
-  readonly #table = new Uint8Array((LARGEST - SMALLEST + 1) * INTEGER_STRIDE);
+  add(end: number, isRefusable: boolean, hasChanges: boolean): void {
+    this.#ends.push(2 * end + (isRefusable ? 1 : 0));
+    this.end = end;
+    if (!hasChanges) this.#cleanCount = this.#ends.length;
+  }
 
-  constructor() {
-    for (let value = SMALLEST; value <= LARGEST; value += 1) {
-      const text = `:${value}\r\n`;
-      const at = (value - SMALLEST) * INTEGER_STRIDE;
-      this.#table[at] = text.length;
-      for (let index = 0; index < text.length; index += 1)
-        this.#table[at + 1 + index] = text.charCodeAt(index);
+  /** The turn was undone: replies after its first change become errors. */
+  undo(error: SynclineError): void {
+    this.refuse(error, this.#cleanCount);
+    this.#ends.length = this.#cleanCount;
+    this.add(this.bytes.length, false, false);
+  }
+
+  /** Errors replace the replies from the index `from` on. */
+  refuse(error: SynclineError, from = 0): void {
+    // Redis uses this prefix for its own disk problems.
+    const refusal = Buffer.from(`-${respErrorOf(error, 'MISCONF')}\r\n`, 'latin1');
+    let start = 0;
+    const left = this.#ends.map((each, index) => {
+      const reply = this.bytes.subarray(start, each >>> 1);
+      start = each >>> 1;
+      return index >= from && each % 2 === 1 ? refusal : reply;
+    });
+    this.bytes = Buffer.concat(left);
+  }
+}
+
+export class SessionOutput {
+  /** Bytes that wait for a sync or that the sink has not accepted. */
+  unsentBytes = 0;
+  readonly #onDrained: () => void;
+  /** In order: what waits for a sync or for the sink, or comes after something that does. */
+  readonly #queue: TurnReplies[] = [];
+  #syncedThrough = 0;
+  #sink: RespSink | undefined;
+  #isSinkFull = false;
+  #hasProgress = false;
+  #isEnding = false;
+  #isDropped = false;
+
+  /** `onDrained` is called when less waits than before. */
+  constructor(onDrained: () => void) {
+    this.#onDrained = onDrained;
+  }
+
+  /** True if the sink has taken something since the last call. */
+  takeProgress(): boolean {
+    const hasProgress = this.#hasProgress;
+    this.#hasProgress = false;
+    return hasProgress;
+  }
+
+  writeTo(sink: RespSink): void {
+    assert(this.#sink === undefined, 'a session has one sink');
+    this.#sink = sink;
+    this.#pump();
+  }
+
+  /** With a number above 0 the replies wait until the log is synced up to it. */
+  write(turn: TurnReplies, number: number): void {
+    if (this.#isDropped || turn.bytes.length === 0) return;
+    const isFree = this.#queue.length === 0 && !this.#isSinkFull;
+    if (number === 0 && isFree && this.#sink !== undefined) {
+      this.#hand(this.#sink, turn.bytes);
+      return;
     }
+    turn.number = number;
+    this.#queue.push(turn);
+    this.unsentBytes += turn.bytes.length;
   }
 
-  has(value: number): boolean {
-    return value >= SMALLEST && value <= LARGEST;
+  /** Something waits for a sync. */
+  get isHolding(): boolean {
+    return this.#queue.some(({ number }) => number > this.#syncedThrough);
   }
 
-  /** Writes the reply, which takes at most 7 bytes, and gives where it ends. */
-  write(value: number, target: Uint8Array, position: number): number {
-    const table = this.#table;
-    const at = (value - SMALLEST) * INTEGER_STRIDE;
-    const size = table[at] ?? 0;
-    for (let index = 0; index < size; index += 1)
-      target[position + index] = table[at + 1 + index] ?? 0;
-    return position + size;
+  synced(number: number): void {
+    this.#syncedThrough = number;
+    this.#pump();
+  }
+
+  /** A sync failed: what waits for it is refused. False when a part of a reply was among it. */
+  refuse(error: SynclineError): boolean {
+    const first = this.#queue.findIndex(({ number }) => number > this.#syncedThrough);
+    const held = first < 0 ? [] : this.#queue.slice(first);
+    if (held.some(({ hasPart }) => hasPart)) return false;
+    for (const turn of held) {
+      this.unsentBytes -= turn.bytes.length;
+      turn.refuse(error);
+      turn.number = 0;
+      this.unsentBytes += turn.bytes.length;
+    }
+    this.#pump();
+    return true;
+  }
+
+  /** The connection is closed after what waits. */
+  end(): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    this.#endIfSent();
+  }
+
+  drop(): void {
+    this.#isDropped = true;
+    this.#queue.length = 0;
+    this.unsentBytes = 0;
+  }
+
+  #hand(sink: RespSink, bytes: Uint8Array): void {
+    this.#hasProgress = true;
+    if (!sink.write(bytes)) this.#waitForSink(sink);
+  }
+
+  #waitForSink(sink: RespSink): void {
+    this.#isSinkFull = true;
+    sink.drained().then(
+      () => {
+        this.#isSinkFull = false;
+        this.#pump();
+      },
+      () => this.drop(), // the session is notified by the signal `gone`
+    );
+  }
+
+  #pump(): void {
+    const sink = this.#sink;
+    if (sink === undefined || this.#isDropped) return;
+    let taken = 0;
+    for (; taken < this.#queue.length && !this.#isSinkFull; taken += 1) {
+      const { bytes, number } = this.#queue[taken] as TurnReplies;
+      if (number > this.#syncedThrough) break;
+      this.unsentBytes -= bytes.length;
+      this.#hand(sink, bytes);
+    }
+    this.#queue.splice(0, taken);
+    this.#endIfSent();
+    if (taken > 0) this.#onDrained();
+  }
+
+  #endIfSent(): void {
+    if (this.#isEnding && this.#queue.length === 0 && !this.#isSinkFull) this.#sink?.end();
   }
 }

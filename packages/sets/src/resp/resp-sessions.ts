@@ -1,21 +1,20 @@
 // All RESP connections of a node: gives out their ids, lists them for commands, and checks their deadlines.
 //
-// One timer for all of them looks once a second for what has lasted too long: timers per connection would be set
-// and cancelled with every command. It also checks whether all of them together hold too much.
+// One timer for all of them checks once a second what has lasted too long: timers per connection would be set and
+// cancelled with every command. It also checks whether all of them together hold too much.
 //
-// S10  What all connections leave unread or half sent is bounded; those with most are closed first.
+// S10  What all connections leave unread or incomplete is bounded; those with most are closed first.
 import type { Timer } from '@syncline/kernel';
 import type { Client } from '../commands/client.js';
 import { setsLimits } from '../limits.js';
 import type { RespPeer, RespSession } from '../sets.js';
-import { IntegerReplies } from './reply-writer.js';
 import { Session, type SessionDeps } from './session.js';
 import { TurnCounter } from './session-limits.js';
 
 const SWEEP_MS = 1_000;
 
-export interface RespSessionsDeps extends Omit<SessionDeps, 'turnCounter' | 'integers' | 'onGone'> {
-  /** Connections that stand, by id: filled here, and shown to commands as `facts.clients`. */
+export interface RespSessionsDeps extends Omit<SessionDeps, 'turnCounter' | 'onGone'> {
+  /** Open connections, by id: maintained here, and shown to commands as `facts.clients`. */
   readonly clients: Map<number, Client>;
 }
 
@@ -23,9 +22,9 @@ export class RespSessions {
   readonly #deps: RespSessionsDeps;
   readonly #heldBytesMax: number;
   readonly #turnCounter: TurnCounter;
-  readonly #integers = new IntegerReplies();
   readonly #sessions = new Map<number, Session>();
-  #connectionsTotal = 0;
+  /** Connections since the start, for INFO. */
+  connectionsTotal = 0;
   #sweepTimer: Timer | undefined;
 
   constructor(deps: RespSessionsDeps, { heldBytesMax = setsLimits.heldBytesMax.value } = {}) {
@@ -34,32 +33,22 @@ export class RespSessions {
     this.#turnCounter = new TurnCounter(deps.clock);
   }
 
-  /** Connections since the start, for INFO. */
-  get connectionsTotal(): number {
-    return this.#connectionsTotal;
-  }
-
   connect(peer: RespPeer): RespSession {
-    this.#connectionsTotal += 1;
-    const id = this.#connectionsTotal;
+    this.connectionsTotal += 1;
+    const id = this.connectionsTotal;
     const session = new Session(
-      {
-        ...this.#deps,
-        turnCounter: this.#turnCounter,
-        integers: this.#integers,
-        onGone: () => this.#forget(id),
-      },
+      { ...this.#deps, turnCounter: this.#turnCounter, onGone: () => this.#forget(id) },
       { id, peer },
     );
     this.#sessions.set(id, session);
     this.#deps.clients.set(id, session.client);
-    this.#countConnections();
+    this.#deps.metrics.set('syncline_sets_connections', this.#sessions.size);
     this.#sweepTimer ??= this.#startSweep();
     if (peer.gone.aborted) session.leave();
     return session;
   }
 
-  /** Takes no more commands; what has arrived is answered, then each connection ends. */
+  /** Accepts no more commands; what has arrived is answered, then each connection ends. */
   close(): void {
     for (const session of this.#sessions.values()) session.close('draining');
   }
@@ -67,14 +56,10 @@ export class RespSessions {
   #forget(id: number): void {
     this.#sessions.delete(id);
     this.#deps.clients.delete(id);
-    this.#countConnections();
+    this.#deps.metrics.set('syncline_sets_connections', this.#sessions.size);
     if (this.#sessions.size > 0) return;
     this.#sweepTimer?.cancel();
     this.#sweepTimer = undefined;
-  }
-
-  #countConnections(): void {
-    this.#deps.metrics.set('syncline_sets_connections', this.#sessions.size);
   }
 
   #startSweep(): Timer {

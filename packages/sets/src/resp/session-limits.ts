@@ -1,11 +1,11 @@
 // What one connection may do: how much within a turn of the event loop, and how long it may keep us waiting.
 //
-// The system hands over many chunks of one busy socket within a turn, so the budget is per turn, not per chunk.
+// The system delivers many chunks of one busy socket within a turn, so the budget is per turn, not per chunk.
 // Deadlines are checked about once a second.
-import type { Clock } from '@syncline/kernel';
+import { type Clock, SynclineError } from '@syncline/kernel';
 import { setsLimits } from '../limits.js';
 
-/** Asking the clock costs as much as a tenth of a command. Those that walk sets or are large count for more. */
+/** Reading the clock costs as much as a tenth of a command. Commands that walk sets or are large count for more. */
 const COMMANDS_PER_LOOK = 16;
 /** 1 KiB of arguments and reply weighs like another command. */
 const WEIGHT_SHIFT = 10;
@@ -48,7 +48,6 @@ export class TurnBudget {
     this.#turns = turns;
   }
 
-  /** Commands are about to run. */
   start(nowMs: number): void {
     const turn = this.#turns.current();
     if (turn !== this.#turn) {
@@ -77,12 +76,11 @@ export class TurnBudget {
 
 export type OverdueReason = 'half-command' | 'unauthenticated' | 'idle' | 'slow-reader';
 
-/** The state of a connection at the moment of a check. */
 export interface SessionSituation {
   readonly isAuthenticated: boolean;
-  /** A command runs, or its replies are not taken: then it is not idle. */
+  /** A command is running, or its replies are not accepted: then it is not idle. */
   readonly isBusy: boolean;
-  /** Much is not taken, or nothing of a large reply. */
+  /** Much is not accepted, or no part of a large reply. */
   readonly isReaderSlow: boolean;
   readonly isMidCommand: boolean;
   readonly lastActiveMs: number;
@@ -101,7 +99,7 @@ export class SessionDeadlines {
     this.#slowSinceMs = nowMs;
   }
 
-  /** From here on a half command is a new one. */
+  /** From here on an incomplete command is a new one. */
   commandBegins(nowMs: number): void {
     this.#midCommandSinceMs = nowMs;
   }
@@ -119,4 +117,19 @@ export class SessionDeadlines {
     const isIdle = now.idleTimeoutMs > 0 && nowMs - now.lastActiveMs >= now.idleTimeoutMs;
     return isIdle && !now.isBusy ? 'idle' : undefined;
   }
+}
+
+/** For a caller that must wait until replies have been sent. */
+export function deferred() {
+  let resolve: () => void = () => undefined;
+  let reject: (error: unknown) => void = () => undefined;
+  const promise = new Promise<void>((onResolve, onReject) => {
+    resolve = onResolve;
+    reject = onReject;
+  });
+  return { promise, resolve, reject };
+}
+
+export function goneError(): SynclineError {
+  return new SynclineError('closed', 'the client has closed its connection');
 }

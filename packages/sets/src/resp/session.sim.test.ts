@@ -1,4 +1,4 @@
-// What a connection may leave lying, in virtual time. Deadlines are looked at once a second.
+// How long a connection may leave things unfinished, in virtual time. Deadlines are checked once a second.
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { setsLimits } from '../limits.js';
@@ -26,7 +26,7 @@ test(
 );
 
 test(
-  'a client that sends whole commands slowly stays, whatever is half sent between',
+  'a client that sends whole commands slowly stays, whatever is incomplete in between',
   inWorld('slow', async ({ clock }) => {
     const rig = new SessionRig(clock);
     const client = rig.connect();
@@ -99,7 +99,7 @@ test(
 );
 
 test(
-  'S10 a client that takes nothing of a reply which is still being made is cut after a minute',
+  'S10 a client that reads nothing of a reply in progress is disconnected after a minute',
   inWorld('stream', async ({ clock }) => {
     const rig = new SessionRig(clock);
     let end: unknown;
@@ -125,7 +125,7 @@ test(
 );
 
 test(
-  'a client that takes a large reply steadily is not cut, however long that lasts',
+  'a client that reads a large reply steadily is not disconnected, however long it takes',
   inWorld('steady', async ({ clock }) => {
     const rig = new SessionRig(clock);
     let isAnswered = false;

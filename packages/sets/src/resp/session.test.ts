@@ -14,7 +14,7 @@ function setUp(options: { readonly hasPassword?: boolean } = {}) {
   return { clock, rig, client: rig.connect() };
 }
 
-/** A toy that answers when the test says so. */
+/** A command that replies when the test tells it to. */
 function addSlow(rig: SessionRig): () => Promise<void> {
   let answer = () => {};
   rig.commands.set('SLOW', ({ reply }) =>
@@ -31,7 +31,7 @@ function addSlow(rig: SessionRig): () => Promise<void> {
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe('order and chunks', () => {
-  test('the replies of a chunk leave together and in order', () => {
+  test('the replies of a chunk are sent together and in order', () => {
     const { client } = setUp();
     expect(client.push('ECHO a\r\nNO\r\nECHO b\r\nECHO')).toBeUndefined();
     expect(client.read()).toBe(`${bulk('a')}-ERR NO\r\n${bulk('b')}`);
@@ -39,7 +39,7 @@ describe('order and chunks', () => {
     expect(client.read()).toBe(bulk('c'));
   });
 
-  test('what is behind a command that waits runs after it', async () => {
+  test('commands after a waiting one run after it', async () => {
     const { clock, rig, client } = setUp();
     const answer = addSlow(rig);
     const pushed = client.push('ECHO a\r\nSLOW\r\nECHO b\r\n');
@@ -55,7 +55,7 @@ describe('order and chunks', () => {
     expect(rig.metrics.get('command_seconds')).toBe(0);
   });
 
-  test('commands that wait for nothing do not hold the event loop together', async () => {
+  test('commands whose wait is over at once do not block the event loop together', async () => {
     const { clock, rig, client } = setUp();
     rig.commands.set('SOON', async ({ reply }) => reply.simple('SOON'));
     client.send('SOON\r\n'.repeat(10));
@@ -132,7 +132,7 @@ describe('order and chunks', () => {
 });
 
 describe('S5 the end of a turn', () => {
-  test('replies leave when the turn ends, and not before', () => {
+  test('replies are sent when the turn ends, and not before', () => {
     const { clock, client } = setUp();
     client.send('WRITE a\r\nECHO b\r\n');
     expect(client.chunks).toEqual([]);
@@ -140,7 +140,7 @@ describe('S5 the end of a turn', () => {
     expect(client.chunks).toEqual([bulk('a') + bulk('b')]);
   });
 
-  test('S7 when a turn is undone, what was answered since its first change becomes an error', () => {
+  test('S7 when a turn is undone, replies since its first change become errors', () => {
     const { clock, rig, client } = setUp();
     const other = rig.connect();
     rig.turns.failsWith = full;
@@ -154,7 +154,7 @@ describe('S5 the end of a turn', () => {
     expect(client.read()).toBe(bulk('e'));
   });
 
-  test('S5 an undone turn refuses no reply of a command that uses no sets', () => {
+  test('S5 an undone turn does not replace replies of commands that use no sets', () => {
     const { rig, client } = setUp();
     rig.turns.failsWith = full;
     client.send(
@@ -201,7 +201,7 @@ describe('S5 the end of a turn', () => {
     expect(client.read()).toBe(bulk('b') + bulk('c'));
   });
 
-  test('a failed sync turns each reply that waits into an error', () => {
+  test('a failed sync turns each waiting reply into an error', () => {
     const { clock, rig, client } = setUp();
     rig.turns.waitsFor = 5;
     client.send('WRITE a\r\nECHO b\r\n');
@@ -210,7 +210,7 @@ describe('S5 the end of a turn', () => {
     expect(client.read()).toBe(misconf + misconf);
   });
 
-  test('a part of a large reply leaves at once, and is no error when a later turn fails', async () => {
+  test('a part of a large reply is sent at once, and is not an error when a later turn fails', async () => {
     const { clock, rig, client } = setUp();
     rig.commands.set('STREAM', async ({ reply }) => {
       await settled();
@@ -227,7 +227,7 @@ describe('S5 the end of a turn', () => {
     expect(client.isCut).toBe(false);
   });
 
-  test('a failed sync below a part of a reply cuts the connection: nothing else would be true', async () => {
+  test('a failed sync after part of a reply was sent closes the connection: any other reply would be wrong', async () => {
     const { rig, client } = setUp();
     rig.turns.waitsFor = 5;
     rig.commands.set('STREAM', async ({ reply }) => {
@@ -240,7 +240,7 @@ describe('S5 the end of a turn', () => {
     expect([client.isCut, client.read()]).toEqual([true, '']);
   });
 
-  test('QUIT ends behind the replies of its turn', () => {
+  test('QUIT closes after the replies of its turn', () => {
     const { clock, rig, client } = setUp();
     client.send('WRITE a\r\nQUIT\r\nECHO b\r\n');
     expect([client.chunks, client.isEnded]).toEqual([[], false]);
@@ -262,6 +262,17 @@ describe('S5 the end of a turn', () => {
     expect(rig.bugs).toEqual([bug]);
   });
 
+  test('members of a large set are fetched once per batch, those of a small one never', () => {
+    const { rig, client } = setUp();
+    const pipeline = '*3\r\n$4\r\nECHO\r\n$1\r\na\r\n$1\r\nb\r\n'.repeat(40);
+    rig.cardinality = 1_000;
+    client.send(pipeline);
+    expect(rig.fetched).toEqual([]);
+    rig.cardinality = 1_000_000;
+    rig.connect().send(pipeline);
+    expect(rig.fetched).toEqual([16, 16, 5]);
+  });
+
   test('long reads end when the client has ended its side, and not when the server drains', () => {
     const { rig } = setUp();
     const signals: AbortSignal[] = [];
@@ -279,7 +290,7 @@ describe('S5 the end of a turn', () => {
 });
 
 describe('the end', () => {
-  test('S14 a protocol error is answered once, and nothing behind it runs', () => {
+  test('S14 a protocol error is answered once, and nothing after it runs', () => {
     const { rig, client } = setUp();
     client.send('ECHO a\r\n*x\r\nECHO b\r\n');
     client.send('ECHO c\r\n');
@@ -309,7 +320,7 @@ describe('the end', () => {
     expect(client.isEnded).toBe(true);
   });
 
-  test('a client that is gone is forgotten, and what it waits for ends', async () => {
+  test('a client that is gone is forgotten, and its pending command ends', async () => {
     const { rig, client } = setUp();
     rig.commands.set('WATCH', ({ client: { watchedKeys }, client: own, facts, reply }) => {
       own.watchedKeys = watchedKeys + 1;
@@ -327,7 +338,7 @@ describe('the end', () => {
     expect(rig.unwatched.length).toBe(1);
   });
 
-  test('a client that is cut by another gets nothing more', () => {
+  test('a client that is killed by another gets nothing more', () => {
     const { rig, client } = setUp();
     client.send('WRITE a\r\n');
     rig.facts.clients.get(1)?.cut();
@@ -349,7 +360,7 @@ describe('CLIENT REPLY', () => {
     expect(client.read()).toBe(bulk('b'));
   });
 
-  test('a reply that nobody gets is no error when its turn is undone', () => {
+  test('a dropped reply does not become an error when its turn is undone', () => {
     const { rig, client } = setUp();
     rig.turns.failsWith = full;
     client.send('WRITE a\r\nREPLY SKIP\r\nWRITE b\r\nWRITE c\r\n');
@@ -365,7 +376,7 @@ describe('S10 output', () => {
     rig.commands.set('BIG', ({ reply }) => reply.bulk(bytes, 0, big));
   }
 
-  test('reading stops while too much is unsent, and goes on when it was taken', async () => {
+  test('reading stops while too much is unsent, and continues once it was sent', async () => {
     const { rig, client } = setUp();
     addBig(rig);
     client.isStopped = true;
@@ -391,7 +402,7 @@ describe('S10 output', () => {
     expect(rig.ran).toEqual(['WRITE', 'BIG', 'BIG', 'ECHO']);
   });
 
-  test('a large reply is made as it is taken', async () => {
+  test('a large reply is produced as fast as it is read', async () => {
     const { rig, client } = setUp();
     const rows = 40;
     let made = 0;
@@ -416,7 +427,7 @@ describe('S10 output', () => {
     );
   });
 
-  test('who makes a large reply for a client that is gone hears of it', async () => {
+  test('a command that produces a large reply is notified when its client is gone', async () => {
     const { rig, client } = setUp();
     let failure: unknown;
     rig.commands.set('STREAM', async ({ reply }) => {

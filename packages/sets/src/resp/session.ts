@@ -2,15 +2,16 @@
 //
 //   push ─▶ parser ─▶ dispatch ─▶ reply ─▶ end of the turn: in the log ─▶ output ─▶ sink
 //
-// Commands run at once and one after the other, until one waits, the turn is over for this connection, or too much
-// is unsent; then `push` asks to wait, and reading goes on later from the same place. After a protocol error or
+// Commands run immediately and one after another, until one waits, the turn is over for this connection, or too much
+// is unsent; then `push` asks to wait, and reading continues later from the same place. After a protocol error or
 // QUIT nothing more is read.
 //
-// S5   Replies leave when their turn is in the log. If it was undone, what has read or changed sets since its first
-//      change becomes an error.
-// S10  Reading stops above a limit of unsent replies; a client that takes too few is cut.
+// S5   Replies are sent when their turn is in the log. If it was undone, replies that read or changed sets since its
+//      first change become errors.
+// S10  Reading stops above a limit of unsent replies; a client that reads too little is disconnected.
 import { assert, type Clock, type Metrics, type SynclineError } from '@syncline/kernel';
-import type { CommandContext } from '../commands/command.js';
+import { Client } from '../commands/client.js';
+import type { CommandContext, QueuedCommand } from '../commands/command.js';
 import type { Dispatch } from '../commands/dispatch.js';
 import type { ServerFacts } from '../commands/server-facts.js';
 import { endTransaction } from '../commands/transactions/transaction-state.js';
@@ -19,20 +20,20 @@ import type { Keyspace } from '../keyspace.js';
 import { setsLimits } from '../limits.js';
 import type { RespPeer, RespSession, RespSink } from '../sets.js';
 import { CommandParser } from './command-parser.js';
-import { type IntegerReplies, ReplyWriter } from './reply-writer.js';
-import { SessionClient } from './session-client.js';
+import { ReplyWriter, SessionOutput } from './reply-writer.js';
 import {
+  deferred,
+  goneError,
   type OverdueReason,
   SessionDeadlines,
   TurnBudget,
   type TurnCounter,
 } from './session-limits.js';
-import { deferred, goneError, SessionOutput } from './session-output.js';
-import { TurnReplies } from './turn-replies.js';
 
 const outputPauseBytes = setsLimits.outputPauseBytes.value;
+/** The rows of smaller sets stay in the processor's cache anyway. */
+const LARGE_SET_MEMBERS = 16_384;
 
-/** Why the server has ended a connection. */
 type EndReason = 'quit' | 'protocol-error' | 'killed' | 'output-full' | 'no-room' | OverdueReason;
 
 export interface SessionDeps {
@@ -43,9 +44,8 @@ export interface SessionDeps {
   readonly facts: ServerFacts;
   readonly dispatch: Dispatch;
   readonly turnCounter: TurnCounter;
-  readonly integers: IntegerReplies;
   onGone(): void;
-  /** A long command threw what is no SynclineError: a bug, whether or not its client still waits. */
+  /** A long command threw something other than a SynclineError: a bug, whether or not its client still waits. */
   onBug(thrown: unknown): void;
 }
 
@@ -55,7 +55,7 @@ export interface SessionOptions {
 }
 
 export class Session implements RespSession, TurnMember {
-  readonly client: SessionClient;
+  readonly client: Client<QueuedCommand>;
   readonly #deps: SessionDeps;
   readonly #peer: RespPeer;
   readonly #parser = new CommandParser();
@@ -64,21 +64,19 @@ export class Session implements RespSession, TurnMember {
   readonly #context: CommandContext;
   readonly #budget: TurnBudget;
   readonly #deadlines: SessionDeadlines;
-  /** Chunks behind the one that the parser has. */
+  /** Chunks after the one that the parser has. */
   #chunks: Uint8Array[] = [];
-  /** What the commands behind wait for; they run when it is undefined. */
+  /** What later commands wait for; they run when it is undefined. */
   #pause: 'command' | 'turn' | 'output' | undefined;
-  /** Nothing more is read: QUIT, a protocol error, or no more bytes come and all were read. */
+  /** Nothing more is read: after QUIT, a protocol error, or the end of the input once all of it was read. */
   #isEnding = false;
   #isInputClosed = false;
   #isGone = false;
-  /** Resolves for the caller of `push`, while it must wait. */
+  /** Resolves the wait of the caller of `push`. */
   #pushed: ReturnType<typeof deferred> | undefined;
-  /** Resolves for a command that makes a large reply, while it must wait. */
+  /** Resolves the wait of a command that produces a large reply. */
   #roomy: ReturnType<typeof deferred> | undefined;
 
-  /** Of this turn. */
-  #replies = new TurnReplies();
   #isJoined = false;
 
   constructor(deps: SessionDeps, { id, peer }: SessionOptions) {
@@ -86,7 +84,7 @@ export class Session implements RespSession, TurnMember {
     this.#peer = peer;
     const nowMs = deps.clock.monotonicMs();
     this.#deadlines = new SessionDeadlines(nowMs);
-    this.client = new SessionClient(
+    this.client = new Client(
       {
         address: peer.address,
         gone: peer.gone,
@@ -96,8 +94,8 @@ export class Session implements RespSession, TurnMember {
       { id, nowMs, isAuthenticated: deps.facts.checkPassword === undefined },
     );
     const { client } = this;
-    const { integers, keyspace, facts } = deps;
-    this.#writer = new ReplyWriter({ client, integers, room: () => this.#room() });
+    const { keyspace, facts } = deps;
+    this.#writer = new ReplyWriter(client, () => this.#room());
     this.#output = new SessionOutput(() => this.#drained());
     this.#context = { args: this.#parser.args, reply: this.#writer, keyspace, client, facts };
     this.#budget = new TurnBudget(deps.clock, deps.turnCounter);
@@ -125,13 +123,13 @@ export class Session implements RespSession, TurnMember {
     this.#settle();
   }
 
-  /** Cuts the connection when something has lasted too long. Called about once a second. */
+  /** Closes the connection if something has lasted too long. Called about once a second. */
   checkDeadlines(nowMs: number): void {
     const isReplyStuck = this.#roomy !== undefined && !this.#output.takeProgress();
     const reason = this.#deadlines.overdue(nowMs, {
       isAuthenticated: this.client.isAuthenticated,
       isBusy: this.#pause !== undefined,
-      isReaderSlow: isReplyStuck || this.#unsentBytes > setsLimits.outputSlowBytes.value,
+      isReaderSlow: isReplyStuck || this.#output.unsentBytes > setsLimits.outputSlowBytes.value,
       isMidCommand: this.#parser.isMidCommand,
       lastActiveMs: this.client.lastActiveMs,
       idleTimeoutMs: this.#deps.facts.idleTimeoutSeconds * 1000,
@@ -139,16 +137,15 @@ export class Session implements RespSession, TurnMember {
     if (reason !== undefined) this.#cut(reason);
   }
 
-  /** Replies that it has not taken, and what it has sent of an unfinished command. */
+  /** Replies that the client has not read, and what it has sent of an incomplete command. */
   get heldBytes(): number {
-    return this.#unsentBytes + this.#parser.gatheredBytes;
+    return this.#output.unsentBytes + this.#parser.gatheredBytes;
   }
 
   cutForRoom(): void {
     this.#cut('no-room');
   }
 
-  /** The connection is gone. */
   leave(): void {
     if (this.#isGone) return;
     this.#isGone = true;
@@ -166,39 +163,28 @@ export class Session implements RespSession, TurnMember {
     this.#deps.onGone();
   }
 
-  // The end of a turn.
-
   turnEnded(error: SynclineError | undefined, number: number): void {
     this.#isJoined = false;
-    const replies = this.#replies;
-    const bytes = this.#writer.take(replies.end);
-    const left = error === undefined ? bytes : replies.undone(bytes, error);
-    if (this.#output.write(left, number, replies)) this.#replies = new TurnReplies();
-    else replies.clear();
+    const turn = this.#writer.take();
+    if (error !== undefined) turn.undo(error);
+    this.#output.write(turn, number);
     this.#checkOutput();
     if (this.#isEnding && this.#pause !== 'command') this.#output.end();
   }
 
   turnsSynced(number: number): boolean {
-    this.#output.synced(number);
-    this.#drained(); // it may go on, and have replies that wait again
+    this.#output.synced(number); // it may continue, and have replies that wait again
     return !this.#output.isHolding;
   }
 
   turnsFailed(error: SynclineError): void {
-    if (this.#output.refuse(error)) this.#drained();
-    else this.#cut('killed');
-  }
-
-  get #unsentBytes(): number {
-    return this.#output.unsentBytes;
+    if (!this.#output.refuse(error)) this.#cut('killed');
   }
 
   get #isInputRead(): boolean {
     return this.#isEnding || (this.#pause === undefined && this.#parser.isChunkRead);
   }
 
-  /** Runs what is there, as far as it may go now. */
   #work(): void {
     const { clock } = this.#deps;
     const nowMs = clock.monotonicMs();
@@ -206,14 +192,15 @@ export class Session implements RespSession, TurnMember {
     this.client.lastActiveMs = nowMs;
     this.#budget.start(nowMs);
     this.#pause = this.#runCommands(nowMs);
+    this.#deps.keyspace.endFetch();
     this.#budget.stop(clock.monotonicMs());
     if (this.#pause === 'turn' && !this.#isEnding) clock.defer(this.#resume);
     this.#settle();
   }
 
-  /** Returns why it stopped; undefined: everything is read. */
+  /** Returns why it stopped; undefined if everything was read. */
   #runCommands(nowMs: number): 'command' | 'turn' | 'output' | undefined {
-    const { dispatch } = this.#deps;
+    const { dispatch, keyspace } = this.#deps;
     const parser = this.#parser;
     const writer = this.#writer;
     const { client } = this;
@@ -226,28 +213,29 @@ export class Session implements RespSession, TurnMember {
         return undefined;
       }
       this.#deadlines.commandBegins(nowMs);
-      const mark = writer.mark(); // a command may end the turn, and then the replies before it have left
+      if (parser.ahead.length > 0 && !parser.isRepeated) fetchAhead(parser, keyspace);
+      const mark = writer.mark(); // a command may end the turn, and then the replies before it have been sent
       client.hasUsedSets = false;
       const answer = dispatch(this.#context);
       if (answer !== undefined) {
         this.#waitFor(answer, mark);
         return 'command';
       }
-      const start = writer.startOf(mark);
-      const bytes = parser.commandBytes + writer.length - start;
-      this.#answered(start);
+      const bytes = parser.commandBytes + writer.mark() - mark;
+      this.#answered(mark);
       if (this.#isEnding) return undefined;
-      if (writer.length + this.#unsentBytes > outputPauseBytes) return this.#pauseForOutput();
+      if (writer.length + this.#output.unsentBytes > outputPauseBytes)
+        return this.#pauseForOutput();
       const { hasWalked } = client;
       client.hasWalked = false;
       if (!this.#budget.spend(bytes, hasWalked)) return 'turn';
     }
   }
 
-  /** The client may take the replies at once: then only this turn is over. */
+  /** If the client reads the replies immediately, only this turn is over. */
   #pauseForOutput(): 'turn' | 'output' {
     this.#deps.turns.commitNow();
-    return this.#unsentBytes > outputPauseBytes ? 'output' : 'turn';
+    return this.#output.unsentBytes > outputPauseBytes ? 'output' : 'turn';
   }
 
   #feedNext(): boolean {
@@ -257,17 +245,16 @@ export class Session implements RespSession, TurnMember {
     return true;
   }
 
-  /** The reply that was written from `start` on is complete. */
-  #answered(start: number): void {
+  /** The reply that was written since the mark is complete. */
+  #answered(mark: number): void {
     const { client } = this;
     if (client.replies !== 'on') {
-      this.#writer.cutTo(start);
+      this.#writer.rewind(mark);
       if (client.replies === 'skip') client.replies = 'on';
       else if (client.replies === 'skip-next') client.replies = 'skip';
       return;
     }
-    const end = this.#writer.length;
-    this.#replies.add(start, end, client.hasUsedSets, this.#deps.turns.hasChanges);
+    this.#writer.complete(client.hasUsedSets, this.#deps.turns.hasChanges);
     this.#join();
   }
 
@@ -285,11 +272,11 @@ export class Session implements RespSession, TurnMember {
       () => {
         metrics.observe('syncline_sets_command_seconds', (clock.monotonicMs() - startMs) / 1000);
         if (this.#isGone) return;
-        // What it has written and read is in the log, whatever becomes of this turn: see Keyspace.commit.
+        // What it has written and read is in the log, whatever the outcome of this turn: see Keyspace.commit.
         turns.commitNow();
-        if (this.#writer.isTaken(mark)) this.#replies.addPart(this.#writer.length);
-        this.#answered(this.#writer.startOf(mark));
-        // In the next turn: many commands that wait for little would otherwise hold the event loop together.
+        if (this.#writer.isTaken(mark)) this.#writer.completePart();
+        this.#answered(mark);
+        // In the next turn: otherwise many commands with short waits would block the event loop together.
         this.#pause = 'turn';
         clock.defer(this.#resume);
       },
@@ -306,7 +293,7 @@ export class Session implements RespSession, TurnMember {
     else this.#work();
   };
 
-  /** Everything is read: who pushed may go on, and at the end of the input this is the end. */
+  /** Everything was read: the caller of `push` may continue, and at the end of the input this is the end. */
   #settle(): void {
     if (!this.#isInputRead) return;
     this.#releasePush();
@@ -325,45 +312,44 @@ export class Session implements RespSession, TurnMember {
     if (failure === undefined) return;
     this.#deps.metrics.add('syncline_sets_protocol_errors_total', 1, { kind: failure.kind });
     if (failure.text !== undefined) {
-      const start = this.#writer.length;
+      const mark = this.#writer.mark();
       this.client.hasUsedSets = false;
       this.#writer.error(failure.text);
-      this.#answered(start);
+      this.#answered(mark);
     }
     this.#endWith('protocol-error');
   }
 
-  /** Undefined while few replies are unsent. What is made so far of a large reply leaves. */
+  /** Undefined while few replies are unsent. The completed part of a large reply is sent. */
   #room(): Promise<void> | undefined {
     if (this.#isGone) return Promise.reject(goneError());
-    if (this.#writer.length + this.#unsentBytes <= outputPauseBytes / 2) return undefined;
+    if (this.#writer.length + this.#output.unsentBytes <= outputPauseBytes / 2) return undefined;
     if (this.client.replies === 'on') {
-      this.#deps.turns.commitNow(); // first what others have changed, which has nothing to do with this part
-      this.#replies.addPart(this.#writer.length);
+      this.#deps.turns.commitNow(); // first what others have changed, which is unrelated to this part
+      this.#writer.completePart();
       this.#join();
       this.#deps.turns.commitNow();
     } else {
-      this.#writer.cutTo(0);
+      this.#writer.rewind(0);
     }
     if (this.#isGone) return Promise.reject(goneError());
-    if (this.#unsentBytes <= outputPauseBytes / 2) return undefined;
+    if (this.#output.unsentBytes <= outputPauseBytes / 2) return undefined;
     this.#roomy ??= deferred();
     return this.#roomy.promise;
   }
 
-  /** Less is unsent than before. */
   #drained(): void {
-    if (this.#unsentBytes <= outputPauseBytes / 2) {
+    if (this.#output.unsentBytes <= outputPauseBytes / 2) {
       this.#roomy?.resolve();
       this.#roomy = undefined;
     }
-    if (this.#pause === 'output' && this.#unsentBytes <= outputPauseBytes) this.#resume();
+    if (this.#pause === 'output' && this.#output.unsentBytes <= outputPauseBytes) this.#resume();
   }
 
   #checkOutput(): void {
     const { outputBytesMax, unauthenticatedOutputBytesMax } = setsLimits;
     const limit = this.client.isAuthenticated ? outputBytesMax : unauthenticatedOutputBytesMax;
-    if (this.#unsentBytes > limit.value) this.#cut('output-full');
+    if (this.#output.unsentBytes > limit.value) this.#cut('output-full');
   }
 
   #endWith(reason: EndReason): void {
@@ -378,4 +364,10 @@ export class Session implements RespSession, TurnMember {
     this.#endWith(reason);
     this.#peer.cut();
   }
+}
+
+/** Pipelines look up many members of one set. Each lookup waits for main memory two or three times: here all wait together. */
+function fetchAhead({ args, ahead }: CommandParser, keyspace: Keyspace): void {
+  if (args.length !== 3 || keyspace.cardinality(args, 1) < LARGE_SET_MEMBERS) return;
+  keyspace.fetch(args, 1, ahead);
 }

@@ -1,5 +1,5 @@
-// Conversations that were recorded from a real redis-server: `> command`, then each line of its answer behind
-// `< `. A command that gets no answer stands behind `~ `. Words with blanks or odd bytes are a JSON array.
+// Conversations that were recorded from a real redis-server: `> command`, then each line of its reply after `< `. A
+// command that gets no reply is marked with `~ `. Words with blanks or odd bytes are a JSON array.
 
 export interface SentCommand {
   readonly line: string;
@@ -15,7 +15,7 @@ export function commandsOf(conversation: string): readonly SentCommand[] {
     .map((line) => ({ line, words: wordsOf(line.slice(2)), isSilent: line.startsWith('~') }));
 }
 
-/** The conversation as it is recorded, from all bytes that came back. */
+/** The conversation in recorded form, from all bytes that came back. */
 export function renderConversation(commands: readonly SentCommand[], output: string): string {
   const replies = splitReplies(output.replaceAll(CONNECTION_NUMBER, '$1:N'));
   const lines = commands.flatMap(({ line, isSilent }) => {

@@ -1,7 +1,7 @@
-// A mesh in one file, over links that lose, double and reorder messages: for tests of replication alone.
+// A mesh in one file, over links that lose, duplicate and reorder messages: for tests of replication alone.
 //
-// Operations are sent once and may get lost; nobody sends them again, so that pulls have work. Those that come early
-// wait, a few of them. Messages of pulls arrive in order or break the connection, as on a real one.
+// Operations are sent once and may get lost; they are not resent, so that pulls have work. A few that arrive too
+// early may wait. Messages of pulls arrive in order or break the connection, as on a real one.
 import {
   type ActorId,
   actorId,
@@ -10,7 +10,13 @@ import {
   type Timer,
   VersionVector,
 } from '@syncline/kernel';
-import type { ChannelHandler, Mesh, MeshChannel, PeerStatus } from '@syncline/mesh';
+import type {
+  ChannelHandler,
+  DeliveredOperation,
+  Mesh,
+  MeshChannel,
+  PeerStatus,
+} from '@syncline/mesh';
 import { decodeOperations } from '../operation/decode-operations.js';
 
 const BEAT_MS = 300;
@@ -18,12 +24,8 @@ const SILENCE_MS = 2_000;
 /** How long a message may be missing before the connection counts as broken. */
 const GAP_MS = 500;
 
-export interface FakeOperation {
-  readonly actor: ActorId;
-  readonly base: number;
-  readonly count: number;
+export interface FakeOperation extends DeliveredOperation {
   readonly dependencies: VersionVector;
-  readonly encoded: Uint8Array;
 }
 
 export type FakeMessage =
@@ -84,8 +86,6 @@ export class FakeMesh implements Mesh, MeshChannel {
     this.#options = options;
   }
 
-  // The mesh.
-
   channel(_name: string, handler: ChannelHandler): MeshChannel {
     this.#handler = handler;
     return this;
@@ -117,6 +117,7 @@ export class FakeMesh implements Mesh, MeshChannel {
       sinceMs: 0,
       silentMs: undefined,
       lagOperations: 0,
+      evictedOperations: 0,
       lagMs: 0,
       unackedOperations: 0,
       pendingOperations: this.#pending.size,
@@ -136,8 +137,6 @@ export class FakeMesh implements Mesh, MeshChannel {
     return this.close();
   }
 
-  // The channel.
-
   publish(encoded: Uint8Array, base: number, last: number): void {
     let next = base;
     for (const { actor, base: first, count, dependencies, start, end } of decodeOperations(
@@ -146,13 +145,9 @@ export class FakeMesh implements Mesh, MeshChannel {
       const isOwn = actor === actorId(this.#options.nodeId, this.#epoch) || !this.#isOpen;
       if (!isOwn || first !== next) throw new RangeError('published out of order');
       next += count;
-      const operation = {
-        actor,
-        base: first,
-        count,
-        dependencies,
-        encoded: encoded.slice(start, end),
-      };
+      const bytes = encoded.slice(start, end);
+      const place = { bytes, start: 0, end: bytes.length };
+      const operation = { actor, base: first, count, dependencies, ...place };
       this.#deps.onPublished?.(operation);
       for (const peer of this.#connections.keys())
         this.#deps.send(peer, { kind: 'operation', operation });
@@ -197,8 +192,6 @@ export class FakeMesh implements Mesh, MeshChannel {
   connectedPeers(): readonly number[] {
     return [...this.#connections.keys()];
   }
-
-  // What arrives.
 
   receive(peer: number, message: FakeMessage): void {
     if (!this.#isOpen) return;
@@ -287,8 +280,6 @@ export class FakeMesh implements Mesh, MeshChannel {
     this.#isDraining = false;
   }
 
-  // Connections.
-
   #connect(peer: number, link: number, version: VersionVector): void {
     this.#disconnect(peer);
     this.#connections.set(peer, {
@@ -332,7 +323,7 @@ export class FakeMesh implements Mesh, MeshChannel {
       this.#deps.send(peer, { kind: 'beat', link, version: this.#ownVersion() });
   }
 
-  /** Resolves when something was heard, or the signal fires. */
+  /** Resolves when something was received, or the signal fires. */
   #change(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {

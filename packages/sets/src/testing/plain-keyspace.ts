@@ -1,7 +1,8 @@
 // The keyspace as a model: plain maps, no log and no turns. Commands are tested on it, within a turn and in slices.
 //
-// Sets are replaced and never changed, so a pin is just a reference to what there was. Positions have few bits, so
-// that some members share one, and pins return small batches. Every few pauses others run: see `betweenSlices`.
+// Sets are replaced and never changed, so a pin is just a reference to the state at its moment. Positions have few
+// bits, so that some members share one, and pins return small batches. Every few pauses others run: see
+// `betweenSlices`.
 import {
   abortedError,
   actorId,
@@ -59,6 +60,10 @@ export class PlainKeyspace implements Keyspace {
   has(args: ByteList, key: number, member: number): boolean {
     return this.#membersOf(args.text(key)).has(args.text(member));
   }
+
+  fetch(): void {}
+
+  endFetch(): void {}
 
   setsCount(): number {
     return this.#sets.size;
@@ -179,7 +184,7 @@ export class PlainKeyspace implements Keyspace {
   }
 
   yieldIfOverBudget(): Promise<void> | undefined {
-    // Whoever holds the gate lets others run between parts only.
+    // A holder of the gate only lets others run between parts.
     return this.gateHolds > 0 ? undefined : this.#pause();
   }
 

@@ -1,5 +1,5 @@
-// Operations as plain values, to compare what the codec of this package says with what Protobuf-ES says, and
-// the rules for them once more, written for clarity and not for speed.
+// Operations as plain values, to compare the codec of this package with Protobuf-ES, and the rules for them once
+// more, written for clarity instead of speed.
 import {
   type ActorId,
   DOT_BYTES,
@@ -15,7 +15,7 @@ import {
   parseSetsChange,
 } from '@syncline/protocol/operations';
 import { setsLimits } from '../limits.js';
-import type { Operation } from '../operation/operation.js';
+import type { Operation } from '../operation/decode-operations.js';
 import type { OperationWriter } from '../operation/operation-writer.js';
 
 export interface PlainOperation {
@@ -55,7 +55,7 @@ export function writePlanned(writer: OperationWriter, planned: PlannedOperation)
   return writer.end(planned.dependencies.toBytes());
 }
 
-/** The same by Protobuf-ES: one set per run of changes to it. */
+/** The same as encoded by Protobuf-ES: one set per run of changes to it. */
 export function encodePlanned(planned: readonly PlannedOperation[]): Uint8Array {
   const operations = planned.map(({ dot, dependencies, changes }) => ({
     dot: dotBytes([dot]),
@@ -156,7 +156,7 @@ export function plainByProtobuf(bytes: Uint8Array): readonly PlainOperation[] {
   });
 }
 
-/** Whether Protobuf-ES would write these very bytes, at both levels. */
+/** Whether Protobuf-ES would write exactly these bytes, at both levels. */
 export function isCanonical(bytes: Uint8Array): boolean {
   const message = parseMeshOperations(bytes);
   return (

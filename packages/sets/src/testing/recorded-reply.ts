@@ -1,6 +1,6 @@
-// A reply that keeps what was said as plain values, for tests of single commands.
+// A reply that records its content as plain values, for tests of single commands.
 import type { ByteList } from '../byte-list.js';
-import type { Reply } from '../resp/reply.js';
+import type { Reply } from '../resp/reply-writer.js';
 
 export type ReplyValue =
   | { readonly kind: 'integer'; readonly value: number }
@@ -71,7 +71,7 @@ export class RecordedReply implements Reply {
     throw new Error('raw replies are not recorded');
   }
 
-  /** Full at every third question. */
+  /** Full at every third call. */
   room(): Promise<void> | undefined {
     this.#rooms += 1;
     return this.#rooms % 3 === 0 ? Promise.resolve() : undefined;

@@ -1,4 +1,4 @@
-// Reads what a node of sets has stored, by plain means: a checkpoint and the log behind it, into plain sets.
+// Reads what a node of sets has stored, by simple means: a checkpoint and the log after it, into plain sets.
 import {
   createSystemClock,
   type Dot,
@@ -10,11 +10,11 @@ import {
 import { replayLog } from '@syncline/kernel/testing';
 import { CheckpointDecoder } from '../engine/checkpoint-format.js';
 import { checkpointPath, listCheckpoints } from '../engine/checkpoints.js';
-import { engineLimits } from '../engine/engine-limits.js';
 import { type Identity, readIdentity } from '../engine/identity.js';
 import { load } from '../engine/load.js';
 import { SetsState } from '../engine/sets-state.js';
 import { keyOf, PlainSets } from '../engine/testing/plain-sets.js';
+import { engineLimits } from '../limits.js';
 import { createOrderKeys } from '../memory/order-hash.js';
 import { plainByProtobuf } from './plain-operation.js';
 
@@ -23,15 +23,15 @@ export interface StoredSets {
   /** `node.epoch:counter` to its element, of every dot that the checkpoint or the log names. */
   readonly bindings: ReadonlyMap<string, string>;
   readonly version: VersionVector;
-  /** Records of the log behind the checkpoint. */
+  /** Records of the log after the checkpoint. */
   readonly logRecords: number;
   readonly checkpointNumber: number;
   readonly sets: PlainSets;
-  /** What is not as it should be, in words. */
+  /** What is wrong, in words. */
   readonly flaws: readonly string[];
 }
 
-/** Also compares with what the engine loads. That cuts the log behind its last good record: hand in a copy. */
+/** Also compares with what the engine loads. That truncates the log after its last good record: pass a copy. */
 export async function readStoredSets(
   files: Files,
   owner: { readonly nodeId: number; readonly clusterId: string },
@@ -51,7 +51,7 @@ export async function readStoredSets(
   const { liveDots, xor } = state.digest;
   const plain = `${String(sets.version)} ${sets.digest(keys)}`;
   const loaded = `${String(state.version.toVector())} ${liveDots}:${xor.join(':')}`;
-  const flaws = plain === loaded ? [] : [`the engine loads ${loaded}, stored is ${plain}`];
+  const flaws = plain === loaded ? [] : [`the engine loads ${loaded}, but ${plain} is stored`];
   return { ...stored, flaws: [...stored.flaws, ...flaws] };
 }
 

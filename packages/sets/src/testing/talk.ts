@@ -8,7 +8,7 @@ export function encodeCommand(words: readonly string[]): Uint8Array {
   return Buffer.from(`*${words.length}\r\n${parts.join('')}`, 'latin1');
 }
 
-/** One for all: an abort without a reason makes an exception with a stack. */
+/** Shared by all: aborting without a reason would create an exception with a stack. */
 const LEFT = new SynclineError('closed', 'the client has left');
 
 export class Talk {
@@ -43,7 +43,7 @@ export class Talk {
     return this.#gone.signal.aborted;
   }
 
-  /** Sends a command and gives what comes back first; for answers that arrive in one piece. */
+  /** Sends a command and returns the first chunk that comes back; for replies that arrive in a single chunk. */
   async ask(...words: readonly string[]): Promise<string> {
     const start = this.#output.length;
     const answered = new Promise<void>((resolve) => {
@@ -53,17 +53,17 @@ export class Talk {
     if (this.#output.length === start) await Promise.race([answered, this.#ended]);
     this.#listener = undefined;
     if (this.#output.length === start)
-      throw new SynclineError('closed', 'the connection has ended without an answer');
+      throw new SynclineError('closed', 'the connection ended without a reply');
     return this.#output.slice(start);
   }
 
-  /** The bytes are only lent, as by a socket. */
+  /** The bytes are only borrowed, as from a socket. */
   #push(chunk: Uint8Array): void {
     void this.#session.push(chunk);
     chunk.fill(0xff);
   }
 
-  /** Sends all commands at once, and QUIT; gives every byte but the answer to that. */
+  /** Sends all commands at once, then QUIT; returns every byte except the reply to QUIT. */
   async all(commands: readonly (readonly string[])[]): Promise<string> {
     const chunk = Buffer.concat([...commands, ['QUIT']].map(encodeCommand));
     this.#push(chunk);

@@ -1,17 +1,25 @@
 // AUTH and HELLO: the password, the protocol version and the name of a connection. The only user is `default`.
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Clock } from '@syncline/kernel';
 import { setsLimits } from '../../limits.js';
+import type { Client } from '../client.js';
 import { type Command, type CommandContext, type CommandFlag, commandsIn } from '../command.js';
 import { errorFor, errorTexts } from '../errors.js';
 import { integerWord, isOption } from '../words.js';
-import { DEFAULT_USER } from './password-guard.js';
 
-/** The Redis version whose replies and texts ours follow. Clients decide by it what they may use. */
+/** The Redis version whose replies and error texts we follow. Clients use it to decide which features are available. */
 export const REDIS_VERSION = '7.0.15';
 
+export const DEFAULT_USER = 'default';
+
 const define = commandsIn('connection');
+const guessesMax = setsLimits.passwordGuessesMax.value;
+const guessersMax = setsLimits.guessersMax.value;
+const delayMs = setsLimits.passwordDelayMs.value;
 const PRINTABLE = /^[!-~]*$/;
 const nameBytesMax = setsLimits.clientNameBytesMax.value;
-const flags: readonly CommandFlag[] = [
+/** Flags of commands that also answer clients without a password. */
+export const openFlags: readonly CommandFlag[] = [
   'noscript',
   'loading',
   'stale',
@@ -20,7 +28,7 @@ const flags: readonly CommandFlag[] = [
   'allow_busy',
 ];
 
-const auth = define('auth', -2, flags, {
+const auth = define('auth', -2, openFlags, {
   syntax: '[user] password',
   summary: 'Authenticates the connection.',
   difference:
@@ -37,7 +45,7 @@ const auth = define('auth', -2, flags, {
   },
 });
 
-const hello = define('hello', -1, flags, {
+const hello = define('hello', -1, openFlags, {
   syntax: '[2|3 [AUTH user password] [SETNAME name]]',
   summary: 'Selects RESP2 or RESP3 and returns facts about the server.',
   difference: 'Not inside MULTI, like AUTH.',
@@ -55,7 +63,7 @@ interface Credentials {
   readonly password: Uint8Array;
 }
 
-/** A promise where wrong guesses have made it slow. Without a password anything is right for `default`. */
+/** A promise if wrong guesses have slowed it down. If no password is set, any password is right for `default`. */
 function authenticate(
   { client, facts, reply }: CommandContext,
   { user, password }: Credentials,
@@ -130,8 +138,8 @@ function answerHello({ client, reply }: CommandContext, { protocol, name }: Hell
 }
 
 /**
- * Why this cannot be the name of a client; undefined if it can. Names are shown in lines of words, so they hold no
- * blanks and no control bytes. `invalid` is the text for such bytes.
+ * Why this cannot be the name of a client; undefined if it can. Names are shown in space-separated lines, so they
+ * contain no blanks and no control bytes. `invalid` is the text for such bytes.
  */
 export function clientNameFlaw(
   name: string,
@@ -142,3 +150,46 @@ export function clientNameFlaw(
 }
 
 export const authenticationCommands: readonly Command[] = [auth, hello];
+
+/**
+ * Checks passwords and slows down guessing. Digests are compared, in constant time, so that neither the length nor the
+ * first different byte of the password can be measured. Wrong passwords are counted per address; after a few of them
+ * every answer to that address is delayed, also the one to the right password, which resets the count.
+ */
+export class PasswordGuard {
+  readonly #clock: Clock;
+  readonly #digest: Uint8Array;
+  /** Wrong passwords by host, the host with the most recent one last. */
+  readonly #guesses = new Map<string, number>();
+
+  constructor(clock: Clock, password: string) {
+    this.#clock = clock;
+    this.#digest = digestOf(Buffer.from(password));
+  }
+
+  /** A promise once this address has sent too many wrong ones. */
+  check(client: Client, user: string, password: Uint8Array): boolean | Promise<boolean> {
+    const { host } = client.address;
+    const isPassword = timingSafeEqual(digestOf(password), this.#digest);
+    const isRight = isPassword && user === DEFAULT_USER;
+    const guesses = this.#guesses.get(host) ?? 0;
+    if (isRight) this.#guesses.delete(host);
+    else this.#count(host, guesses + 1);
+    const isLate = guesses >= guessesMax;
+    return isLate ? this.#clock.sleep(delayMs, client.gone).then(() => isRight) : isRight;
+  }
+
+  #count(host: string, guesses: number): void {
+    this.#guesses.delete(host);
+    this.#guesses.set(host, guesses);
+    if (this.#guesses.size <= guessersMax) return;
+    for (const oldest of this.#guesses.keys()) {
+      this.#guesses.delete(oldest);
+      return;
+    }
+  }
+}
+
+function digestOf(bytes: Uint8Array): Uint8Array {
+  return createHash('sha256').update(bytes).digest();
+}

@@ -12,8 +12,7 @@ import {
 } from '../command.js';
 import { errorFor, errorTexts } from '../errors.js';
 import { integerWord, isOption } from '../words.js';
-import { clientNameFlaw } from './authentication.js';
-import { DEFAULT_USER } from './password-guard.js';
+import { clientNameFlaw, DEFAULT_USER } from './authentication.js';
 
 const flags: readonly CommandFlag[] = ['noscript', 'loading', 'stale'];
 const define = commandsIn('connection');

@@ -3,6 +3,7 @@ import { type Command, commandsIn } from '../command.js';
 import { errorFor, errorTexts } from '../errors.js';
 import { endTransaction } from '../transactions/transaction-state.js';
 import { integerWord } from '../words.js';
+import { openFlags } from './authentication.js';
 
 const define = commandsIn('connection');
 const INT_MAX = 2 ** 31 - 1;
@@ -25,7 +26,7 @@ const echo = define('echo', 2, ['loading', 'stale', 'fast'], {
   run: ({ args, reply }) => reply.bulkOf(args, 1),
 });
 
-const quit = define('quit', -1, ['noscript', 'loading', 'stale', 'fast', 'no_auth', 'allow_busy'], {
+const quit = define('quit', -1, openFlags, {
   summary: 'Closes the connection after the reply.',
   run({ client, reply }) {
     reply.simple('OK');
@@ -33,24 +34,19 @@ const quit = define('quit', -1, ['noscript', 'loading', 'stale', 'fast', 'no_aut
   },
 });
 
-const reset = define(
-  'reset',
-  1,
-  ['noscript', 'loading', 'stale', 'fast', 'no_auth', 'allow_busy'],
-  {
-    summary:
-      'Resets the connection: ends its transaction, forgets its name and watched keys, returns to RESP2 and requires AUTH again.',
-    run(context) {
-      const { client, facts, reply } = context;
-      endTransaction(context);
-      client.name = '';
-      client.protocol = 2;
-      client.replies = 'on';
-      client.isAuthenticated = facts.checkPassword === undefined;
-      reply.simple('RESET');
-    },
+const reset = define('reset', 1, openFlags, {
+  summary:
+    'Resets the connection: ends its transaction, forgets its name and watched keys, returns to RESP2 and requires AUTH again.',
+  run(context) {
+    const { client, facts, reply } = context;
+    endTransaction(context);
+    client.name = '';
+    client.protocol = 2;
+    client.replies = 'on';
+    client.isAuthenticated = facts.checkPassword === undefined;
+    reply.simple('RESET');
   },
-);
+});
 
 const select = define('select', 2, ['loading', 'stale', 'fast'], {
   syntax: 'index',

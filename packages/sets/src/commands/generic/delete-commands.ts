@@ -1,5 +1,5 @@
-// DEL, UNLINK, FLUSHALL and FLUSHDB: a removal of every member that this node sees. What fits in one operation is one,
-// over all sets; otherwise the members are removed in parts.
+// DEL, UNLINK, FLUSHALL and FLUSHDB: a removal of every member that this node sees. If everything fits in one
+// operation, it is one operation over all sets; otherwise the members are removed in parts.
 import type { ByteList } from '../../byte-list.js';
 import { type Command, commandsIn, keysToLast } from '../command.js';
 import { errorTexts } from '../errors.js';
@@ -9,7 +9,7 @@ import { pagesOfNames } from './scan-commands.js';
 
 const define = commandsIn('generic');
 const difference =
-  'Removes the members that this node has seen; members that are added elsewhere at the same time stay. More than 65,536 members or 3 MiB are removed by several operations.';
+  'Removes the members that this node has seen; members added elsewhere at the same time remain. More than 65,536 members or 3 MiB are removed by several operations.';
 
 function deleteCommand(name: string, flags: Command['flags'], summary: string): Command {
   return define(name, -2, flags, {

@@ -1,6 +1,6 @@
 // What can be asked about keys: EXISTS, TOUCH, TYPE, DBSIZE, RANDOMKEY, and the commands on expiry and on how a value
 // is stored, which have a fixed answer because sets do not expire and have one encoding.
-import type { Reply } from '../../resp/reply.js';
+import type { Reply } from '../../resp/reply-writer.js';
 import { type Command, commandsIn, keyAtFirst, keysToLast, withHelp } from '../command.js';
 import { errorFor, errorTexts } from '../errors.js';
 import { pauseUnlessGone } from '../long-work.js';
@@ -14,7 +14,8 @@ function countCommand(name: string, summary: string): Command {
   return define(name, -2, ['readonly', 'fast'], {
     syntax: 'key [key ...]',
     summary,
-    difference: 'More than 16,384 keys are looked up in several turns; others may write meanwhile.',
+    difference:
+      'More than 16,384 keys are looked up in several turns; other clients may write in between.',
     keys: keysToLast,
     estimate: ({ args }, load) => load.reads(args.length - 1),
     run({ args, keyspace, reply }) {

@@ -3,11 +3,10 @@
 // A cursor is a position in the order of the keyspace, so the server holds no state for it, and it is valid at every
 // node. COUNT is the number of items that are looked at, not of those that match. Large items end a page early.
 import { SynclineError } from '@syncline/kernel';
-import type { ByteList } from '../../byte-list.js';
+import { ByteCollector, type ByteList } from '../../byte-list.js';
 import type { Keyspace, ScanFrom, VisitBytes } from '../../keyspace.js';
 import { setsLimits } from '../../limits.js';
-import type { Reply } from '../../resp/reply.js';
-import { ByteCollector } from '../byte-collector.js';
+import type { Reply } from '../../resp/reply-writer.js';
 import { type Command, commandsIn, keyAtFirst } from '../command.js';
 import { errorTexts } from '../errors.js';
 import { Glob, type PatternMeter } from '../glob.js';
@@ -34,7 +33,7 @@ const keys = define('keys', 2, ['readonly'], {
   syntax: 'pattern',
   summary: 'Returns the names of all sets that match a pattern.',
   difference:
-    'Names of more than 32 MiB together are refused: use SCAN. More than 16,384 names are read in several turns; others may write meanwhile.',
+    'Names of more than 32 MiB together are refused: use SCAN. More than 16,384 names are read in several turns; other clients may write in between.',
   estimate: ({ keyspace }, load) => load.reads(keyspace.setsCount()),
   run({ args, keyspace, patternMeter, reply }) {
     const glob = new Glob(args.bytes(1), patternMeter);

@@ -1,7 +1,7 @@
 // COMMAND: what the server supports, from the one table of commands.
 import { ByteList } from '../../byte-list.js';
 import { setsLimits } from '../../limits.js';
-import type { Reply } from '../../resp/reply.js';
+import type { Reply } from '../../resp/reply-writer.js';
 import {
   type Command,
   type CommandFinder,
@@ -21,7 +21,7 @@ const define = commandsIn('server');
 const wordsMax = setsLimits.askedWordsMax.value;
 /** Describing a command costs as much as looking up this many names. */
 const READS_PER_COMMAND = 4;
-/** Where the command stands whose keys COMMAND GETKEYS returns. */
+/** The index of the command whose keys COMMAND GETKEYS returns. */
 const GETKEYS_FROM = 2;
 
 /** `table` is called when a command runs, since COMMAND is part of the table. */
@@ -53,7 +53,19 @@ export function createCommandCommand(table: () => CommandFinder): Command {
       for (const key of keys) reply.bulkOf(args, key);
     },
   });
-  const subcommands = [count, createDocs(table), getkeys, createInfo(table), list];
+  const docs = aboutNamed('docs', docsTexts, table, (reply, named) => {
+    const known = named.filter((each) => each !== undefined);
+    reply.map(known.length);
+    for (const each of known) replyDocs(reply, each);
+  });
+  const info = aboutNamed('info', infoTexts, table, (reply, named) => {
+    reply.array(named.length);
+    for (const each of named) {
+      if (each === undefined) reply.nullBulk();
+      else replyEntry(reply, each);
+    }
+  });
+  const subcommands = [count, docs, getkeys, info, list];
   return define('command', -1, flags, {
     summary: 'Returns facts about all commands.',
     subcommands: withHelp(define, 'command', subcommands),
@@ -66,42 +78,31 @@ export function createCommandCommand(table: () => CommandFinder): Command {
   });
 }
 
-function createInfo(table: () => CommandFinder): Command {
-  return define('info', -2, flags, {
+/** COMMAND INFO and COMMAND DOCS: about the named commands, or about all of them. */
+function aboutNamed(
+  name: string,
+  texts: Pick<Command, 'summary' | 'difference'>,
+  table: () => CommandFinder,
+  show: (reply: Reply, named: ReturnType<typeof namedCommands>) => void,
+): Command {
+  return define(name, -2, flags, {
     wordsMax,
     syntax: '[name ...]',
-    summary: 'Returns facts about the named commands, or about all of them.',
-    difference: 'Without hints and key specifications.',
-    estimate: ({ args }, load) => load.reads(namedCount(table(), args) * READS_PER_COMMAND),
-    run({ args, reply }) {
-      const named = namedCommands(table(), args);
-      reply.array(named.length);
-      for (const known of named) {
-        if (known === undefined) reply.nullBulk();
-        else replyEntry(reply, known);
-      }
-    },
+    ...texts,
+    estimate: ({ args }, load) =>
+      load.reads((args.length === 2 ? table().all.length : args.length - 2) * READS_PER_COMMAND),
+    run: ({ args, reply }) => show(reply, namedCommands(table(), args)),
   });
 }
 
-function createDocs(table: () => CommandFinder): Command {
-  return define('docs', -2, flags, {
-    wordsMax,
-    syntax: '[name ...]',
-    summary: 'Returns documentation of the named commands, or of all of them.',
-    difference: 'Without complexity, history and arguments.',
-    estimate: ({ args }, load) => load.reads(namedCount(table(), args) * READS_PER_COMMAND),
-    run({ args, reply }) {
-      const named = namedCommands(table(), args).filter((known) => known !== undefined);
-      reply.map(named.length);
-      for (const known of named) replyDocs(reply, known);
-    },
-  });
-}
-
-function namedCount(table: CommandFinder, args: ByteList): number {
-  return args.length === 2 ? table.all.length : args.length - 2;
-}
+const infoTexts = {
+  summary: 'Returns facts about the named commands, or about all of them.',
+  difference: 'Without hints and key specifications.',
+};
+const docsTexts = {
+  summary: 'Returns documentation of the named commands, or of all of them.',
+  difference: 'Without complexity, history and arguments.',
+};
 
 /** All commands if none is named; undefined for a name that is unknown. */
 function namedCommands(
@@ -171,7 +172,7 @@ const categoryOfGroup: Readonly<Record<Command['group'], string | undefined>> = 
   syncline: undefined,
 };
 
-/** There are no access lists here, but clients tell reads from writes by the categories. */
+/** There are no access lists here, but clients use the categories to tell reads from writes. */
 function aclCategories(command: Command): readonly string[] {
   const has = (flag: CommandFlag) => command.flags.includes(flag);
   const groupCategory = categoryOfGroup[command.group];
@@ -184,7 +185,7 @@ function aclCategories(command: Command): readonly string[] {
   ];
 }
 
-/** The filter of COMMAND LIST; undefined if the words are none. */
+/** The filter of COMMAND LIST; undefined if the words do not form one. */
 function readFilter(args: ByteList): ((known: KnownCommand) => boolean) | undefined {
   if (args.length === 2) return () => true;
   if (args.length !== 5 || !isOption(args, 2, 'filterby')) return undefined;

@@ -1,5 +1,5 @@
-// CONFIG GET and CONFIG SET. Few of Redis's settings have a meaning here; clients and benchmarks ask for some of the
-// others, which have the value that is true of Syncline.
+// CONFIG GET and CONFIG SET. Few of Redis's settings have a meaning here; clients and benchmarks ask for some others,
+// which report a value that fits Syncline.
 import type { ByteList } from '../../byte-list.js';
 import { setsLimits } from '../../limits.js';
 import { type CommandContext, type CommandFlag, commandsIn, withHelp } from '../command.js';
@@ -121,13 +121,8 @@ const get = define('get', -3, flags, {
   },
 });
 
-interface ShownSetting {
-  readonly name: string;
-  readonly value: (facts: ServerFacts) => string;
-}
-
 /** A setting that matches several words is shown once, for the first of them. */
-function matchingSettings({ args, patternMeter }: CommandContext): readonly ShownSetting[] {
+function matchingSettings({ args, patternMeter }: CommandContext) {
   const words: { readonly text: string; readonly glob: Glob | undefined }[] = [];
   for (let index = 2; index < args.length; index += 1) {
     const text = args.text(index);
@@ -149,7 +144,7 @@ function matchingSettings({ args, patternMeter }: CommandContext): readonly Show
 
 const set = define('set', -4, flags, {
   syntax: 'setting value [setting value ...]',
-  summary: 'Changes settings until the next start: all that are given, or none.',
+  summary: 'Changes settings until the next restart: all of them, or none.',
   difference:
     'Works for appendfsync (everysec, always), maxmemory and timeout. save, set-max-* and lazyfree-* are accepted without effect; the rest is an error.',
   run({ args, facts, reply }) {
@@ -160,13 +155,8 @@ const set = define('set', -4, flags, {
   },
 });
 
-interface Change {
-  readonly change: SettingChange;
-  readonly value: string;
-}
-
 /** A text is the error to answer with. As in Redis, an unknown name is reported first. */
-function readChanges(args: ByteList): readonly Change[] | string {
+function readChanges(args: ByteList) {
   if (args.length % 2 === 1) return errorTexts.syntax;
   const names: string[] = [];
   for (let index = 2; index < args.length; index += 2) {
@@ -177,7 +167,7 @@ function readChanges(args: ByteList): readonly Change[] | string {
     if (names.includes(name)) return errorFor.setting(name, 'duplicate parameter');
     names.push(name);
   }
-  const changes: Change[] = [];
+  const changes: { readonly change: SettingChange; readonly value: string }[] = [];
   for (const [position, name] of names.entries()) {
     const change = settings.get(name)?.change;
     if (change === undefined || change === 'fixed' || change === 'ignored') continue;

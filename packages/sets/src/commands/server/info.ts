@@ -1,4 +1,4 @@
-// INFO: facts about the server, in sections. Names that Redis has mean what they mean there; clients wait for
+// INFO: facts about the server, in sections. Fields that Redis also has mean the same as there; clients wait for
 // `loading:0` and read `redis_version`.
 import { setsLimits } from '../../limits.js';
 import { type CommandContext, commandsIn } from '../command.js';
@@ -53,7 +53,7 @@ const sections: Readonly<Record<string, (context: CommandContext) => Facts>> = {
   ],
   replication: ({ facts }) => [
     ['role', 'master'],
-    ['connected_slaves', facts.replication?.connectedCount() ?? 0],
+    ['connected_slaves', facts.replication?.channel.connectedPeers().length ?? 0],
     ...peerFacts(facts),
   ],
   keyspace: ({ facts, keyspace }) => {
@@ -156,10 +156,10 @@ function versionFacts({ facts, keyspace }: CommandContext): Facts {
   ];
 }
 
-/** Peers are all equal; Redis's tools find them as slaves. */
+/** All peers are equal; Redis's tools expect them to be listed as slaves. */
 function peerFacts({ replication }: ServerFacts): Facts {
   const peers = replication?.peers() ?? [];
-  const pulls = replication?.pulls() ?? [];
+  const pulls = replication?.pulls.counts ?? [];
   return peers.map((peer, index) => {
     const pulled = pulls.find((each) => each.peer === peer.nodeId);
     const facts = {

@@ -79,7 +79,7 @@ describe('INFO', () => {
   });
 });
 
-test('what clients need to connect answers while loading, and nothing that reads sets does', async () => {
+test('commands that clients need to connect work while loading, and those that read sets do not', async () => {
   const rig = new CommandRig();
   rig.state.phase = 'loading';
   const answered = ['PING', 'HELLO', 'INFO', 'CLIENT ID', 'CONFIG GET save', 'COMMAND COUNT'];

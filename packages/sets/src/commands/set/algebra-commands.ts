@@ -1,9 +1,8 @@
 // SINTER, SUNION, SDIFF, their STORE forms, and SINTERCARD.
 import { assert, SynclineError } from '@syncline/kernel';
-import type { ByteList } from '../../byte-list.js';
+import { ByteCollector, type ByteList } from '../../byte-list.js';
 import type { Watcher } from '../../keyspace.js';
 import { setsLimits } from '../../limits.js';
-import { ByteCollector } from '../byte-collector.js';
 import { type Command, type CommandContext, commandsIn, keysToLast } from '../command.js';
 import { errorTexts } from '../errors.js';
 import {
@@ -18,7 +17,6 @@ import { estimateAlgebra, PinnedAlgebra, resultInTurn, type SetRule } from './al
 
 const define = commandsIn('set');
 
-/** Returns the members of the result. */
 function algebraCommand(name: string, rule: SetRule, summary: string): Command {
   return define(name, -2, ['readonly'], {
     syntax: 'key [key ...]',
@@ -82,7 +80,7 @@ function storeCommand(name: string, rule: SetRule, summary: string): Command {
       for (let key = 1; key < args.length; key += 1) keyspace.watch(args, key, watcher);
       try {
         const ahead = await storeAhead(rule, context);
-        const { signal } = new AbortController(); // what was asked for is done, whether the client stays or not
+        const { signal } = new AbortController(); // the requested change is completed, whether or not the client stays
         const stored = await withGate(keyspace, signal, async (hold) => {
           const isValid = ahead !== undefined && !watcher.isTouched;
           const changes = isValid ? ahead.changes : new ChangeParts({ keyspace, hold });
@@ -114,7 +112,6 @@ async function storeAhead(rule: SetRule, context: CommandContext) {
   }
 }
 
-/** Returns the size of the result. */
 async function collectStore(
   rule: SetRule,
   { args, keyspace }: CommandContext,

@@ -9,7 +9,7 @@ import { estimateAlgebra, PinnedAlgebra, type SetRule } from './algebra.js';
 
 const turnMembers = setsLimits.turnMembersMax.value;
 
-/** Counts what is asked of pins. */
+/** Counts the calls of pins. */
 class CountingKeyspace extends PlainKeyspace {
   asked = 0;
   walked: string[] = [];
@@ -77,7 +77,7 @@ test.each([
   expect(await compute(rule, words)).toEqual({ size, walked });
 });
 
-test('a union of many sets remembers its members instead of asking all earlier sets', async () => {
+test('a union of many sets remembers its members instead of checking all earlier sets', async () => {
   const keyspace = new CountingKeyspace();
   const rig = new CommandRig({ keyspace });
   const names = Array.from({ length: 300 }, (_, number) => `set${number}`);
@@ -90,7 +90,7 @@ test('a union of many sets remembers its members instead of asking all earlier s
   expect([size, keyspace.asked]).toEqual([301, 0]);
 });
 
-test('more sets than are asked within a slice give the same result', async () => {
+test('more sets than are checked within a slice give the same result', async () => {
   const keyspace = new CountingKeyspace();
   const rig = new CommandRig({ keyspace });
   const names = Array.from({ length: 2_100 }, (_, number) => `set${number}`);

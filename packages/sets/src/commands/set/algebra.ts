@@ -1,23 +1,21 @@
 // Union, intersection and difference.
 //
-// An intersection walks the smallest set and asks the others, a difference walks the first and asks the others, and a
-// union walks all and leaves out what an earlier set has. Small ones are computed within a turn; the others in
+// An intersection walks the smallest set and checks the others, a difference walks the first and checks the others,
+// and a union walks all and leaves out what an earlier set has. Small ones are computed within a turn; the others in
 // slices, through a pin.
 import { SynclineError } from '@syncline/kernel';
-import type { ByteList } from '../../byte-list.js';
+import { ByteCollector, type ByteList } from '../../byte-list.js';
 import type { Keyspace, Pin } from '../../keyspace.js';
 import { setsLimits } from '../../limits.js';
-import { ByteCollector } from '../byte-collector.js';
 import type { Load } from '../load.js';
 import type { Pause } from '../long-work.js';
-import { RememberedMembers } from './remembered-members.js';
 
 export type SetRule = 'union' | 'intersection' | 'difference';
 
 const setsMax = setsLimits.algebraSetsMax.value;
-/** Sets that are looked at before others may run. */
+/** Sets that are checked before others may run. */
 const SETS_PER_SLICE = 1_024;
-/** A union of more sets remembers its members, as far as they fit in memory, instead of asking all earlier sets. */
+/** A union of more sets remembers its members, as far as they fit in memory, instead of checking all earlier sets. */
 const ASKED_SETS_MAX = 4;
 
 /** The words from `from` up to `to` name the sets. */
@@ -27,7 +25,6 @@ export interface NamedSets {
   readonly to: number;
 }
 
-/** What computing it within a turn would read. */
 export function estimateAlgebra(
   rule: SetRule,
   { args, from, to }: NamedSets,
@@ -158,7 +155,6 @@ export class PinnedAlgebra implements Disposable {
     }
   }
 
-  /** Whether a member is in the result. */
   has(member: Uint8Array): boolean | Promise<boolean> {
     const [first] = this.#sets;
     if (first === undefined) return false;
@@ -168,7 +164,7 @@ export class PinnedAlgebra implements Disposable {
     return typeof isAbsent === 'boolean' ? !isAbsent : isAbsent.then((absent) => !absent);
   }
 
-  /** Whether all of these sets have the member, or none does where the rule is not an intersection. */
+  /** Whether all of these sets contain the member; for a union or difference, whether none does. */
   #agree(member: Uint8Array, from: number, to: number): boolean | Promise<boolean> {
     const isWanted = this.#rule === 'intersection';
     const end = Math.min(to, from + SETS_PER_SLICE);
@@ -185,7 +181,7 @@ export class PinnedAlgebra implements Disposable {
   }
 }
 
-/** The sets that matter, in the order that takes the fewest questions. Up to 1,024 names are looked up at once. */
+/** The sets that matter, in the order that takes the fewest lookups. Up to 1,024 names are looked up at once. */
 async function usefulSets(
   rule: SetRule,
   { keyspace, pause: pauseOf }: PinnedAlgebraDeps,
@@ -196,7 +192,8 @@ async function usefulSets(
   for (let key = from; key < to; key += 1) {
     if ((key - from) % SETS_PER_SLICE === SETS_PER_SLICE - 1) await pauseOf();
     if (seen.size === seen.add(args.text(key)).size) {
-      if (rule === 'difference' && isSameWord(args, key, from)) return []; // a set minus itself
+      const isFirst = Buffer.compare(args.bytes(key), args.bytes(from)) === 0;
+      if (rule === 'difference' && isFirst) return []; // a set minus itself
       continue;
     }
     const cardinality = keyspace.cardinality(args, key);
@@ -213,6 +210,34 @@ async function usefulSets(
   return [...first, ...sets].map(({ name }) => name);
 }
 
-function isSameWord(args: ByteList, one: number, other: number): boolean {
-  return Buffer.compare(args.bytes(one), args.bytes(other)) === 0;
+const REMEMBERED_BYTES_MAX = setsLimits.resultBytesMax.value;
+/** About what a member costs besides its bytes. */
+const MEMBER_EXTRA_BYTES = 64;
+
+/** Members that a long read has already shown, as far as they fit in memory. */
+export class RememberedMembers {
+  readonly #texts = new Set<string>();
+  #bytes = 0;
+
+  get size(): number {
+    return this.#texts.size;
+  }
+
+  has(member: Uint8Array): boolean {
+    return this.#texts.has(textOf(member));
+  }
+
+  /** `full`: it is not among the remembered ones, and is not remembered either. */
+  add(member: Uint8Array): 'added' | 'present' | 'full' {
+    const text = textOf(member);
+    if (this.#texts.has(text)) return 'present';
+    if (this.#bytes > REMEMBERED_BYTES_MAX) return 'full';
+    this.#bytes += member.length + MEMBER_EXTRA_BYTES;
+    this.#texts.add(text);
+    return 'added';
+  }
+}
+
+function textOf({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString('latin1');
 }

@@ -80,7 +80,7 @@ const smismember = define('smismember', -3, ['readonly', 'fast'], {
   syntax: 'key member [member ...]',
   summary: 'Determines whether multiple members belong to a set.',
   difference:
-    'More than 16,384 members are looked up in several turns; others may write meanwhile.',
+    'More than 16,384 members are looked up in several turns; other clients may write in between.',
   keys: keyAtFirst,
   estimate: ({ args }, load) => load.reads(args.length - 2),
   run({ args, keyspace, reply }) {

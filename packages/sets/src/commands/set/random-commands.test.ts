@@ -4,8 +4,8 @@ import type { Pin } from '../../keyspace.js';
 import { PlainKeyspace } from '../../testing/plain-keyspace.js';
 import { Load, turnLimits } from '../load.js';
 import { CommandRig, wordsOf } from '../testing/command-rig.js';
+import { RememberedMembers } from './algebra.js';
 import { drawMembers, pickMembers } from './random-commands.js';
-import { RememberedMembers } from './remembered-members.js';
 
 const MEMBERS = 40;
 const ROUNDS = 2_000;
@@ -23,7 +23,7 @@ test.each([2, 5, 20, 39])(
   (count) => expectUniformPicks(count),
 );
 
-test('S15 they are when memory for picks runs out half way, too', async () => {
+test('S15 they are equally likely even if memory for picks runs out half way', async () => {
   const add = RememberedMembers.prototype.add;
   vi.spyOn(RememberedMembers.prototype, 'add').mockImplementation(function (
     this: RememberedMembers,
@@ -55,7 +55,7 @@ test('S15 each member is as likely as any other in draws that may repeat', async
   expect(chiSquare(hits, ROUNDS / MEMBERS)).toBeLessThan(CHI_SQUARE_MAX);
 });
 
-test('as many picks as there are members give each of them once', async () => {
+test('as many picks as there are members return each of them once', async () => {
   const picked = await allOf(pickMembers(pinned(), set, MEMBERS, random));
   expect(new Set(picked).size).toBe(MEMBERS);
 });

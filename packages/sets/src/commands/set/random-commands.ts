@@ -4,11 +4,10 @@
 // suffice, the rest is chosen in one walk that takes each member with the probability that keeps all choices
 // equally likely (selection sampling, Knuth 3.4.2 S).
 import { type Random, SynclineError } from '@syncline/kernel';
-import type { ByteList } from '../../byte-list.js';
+import { ByteCollector, type ByteList } from '../../byte-list.js';
 import type { Pin, WriteHold } from '../../keyspace.js';
 import { setsLimits } from '../../limits.js';
-import type { Reply } from '../../resp/reply.js';
-import { ByteCollector } from '../byte-collector.js';
+import type { Reply } from '../../resp/reply-writer.js';
 import { type Command, type CommandContext, commandsIn, keyAtFirst } from '../command.js';
 import { errorTexts } from '../errors.js';
 import {
@@ -19,10 +18,10 @@ import {
   writeBulks,
 } from '../long-work.js';
 import { integerWord } from '../words.js';
-import { RememberedMembers } from './remembered-members.js';
+import { RememberedMembers } from './algebra.js';
 
 const define = commandsIn('set');
-/** When more than this part of the set is wanted, walking it is cheaper than drawing. */
+/** If more than this fraction of the set is wanted, walking it is cheaper than drawing. */
 const DRAWN_PART_MAX = 1 / 4;
 const DRAWS_PER_BATCH = 64;
 
@@ -129,7 +128,7 @@ export async function* pickMembers(
   }
 }
 
-/** Members are picked here; other nodes receive the removal of those, not the command. */
+/** Members are picked here; other nodes receive the removal of these members, not the command. */
 const spop = define('spop', -2, ['write', 'fast'], {
   syntax: 'key [count]',
   summary: 'Returns one or more random members of a set after removing them.',
@@ -203,7 +202,7 @@ function popInParts(
         await hold.pause();
       } catch (thrown) {
         if (!(thrown instanceof SynclineError)) throw thrown;
-        break; // the server stops: what was popped so far is the answer
+        break; // the server is stopping: what was popped so far is returned
       }
     }
     return list;

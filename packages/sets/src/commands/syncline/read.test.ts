@@ -12,7 +12,7 @@ test('AFTER waits until this node has applied the version', async () => {
   expect(rig.facts.blockedQuota.used).toBe(0);
 });
 
-test('it ends when the client has gone, and a bug is not taken for that', async () => {
+test('it ends when the client has gone, and a bug is not mistaken for that', async () => {
   const rig = new CommandRig();
   const words = ['SYNCLINE.READ', 'AFTER', '1.0:1', 'TIMEOUT', '100', 'SCARD', 'k'];
   const waiting = rig.send(...words);

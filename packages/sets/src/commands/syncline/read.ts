@@ -1,6 +1,7 @@
 // SYNCLINE.READ: a read that waits until this node has applied what its caller has seen elsewhere.
 //
-// It is a command of its own, because a version among the words of SISMEMBER could not be told from a member.
+// It is a command of its own, because a version among the words of SISMEMBER could not be distinguished from a
+// member.
 import { abortedError, type Metrics, SynclineError, VersionVector } from '@syncline/kernel';
 import { ByteList } from '../../byte-list.js';
 import {
@@ -12,7 +13,7 @@ import {
 } from '../command.js';
 import { resolveCommand, runCommand } from '../dispatch.js';
 import { errorFor, errorTexts } from '../errors.js';
-import { waitWithin } from '../waiting.js';
+import { waitWithin } from '../long-work.js';
 import { integerWord, isOption } from '../words.js';
 import { parseVersion } from './versions.js';
 
@@ -77,13 +78,13 @@ async function runWhenApplied(
 }
 
 interface WaitOptions extends ReadOptions {
-  /** Nodes besides this one that must tell their version. */
+  /** Nodes besides this one that must report their version. */
   readonly others: number;
 }
 
 /**
- * `applied` when this node has applied what was asked for; a number of peers when too few have told their versions in
- * time. Rejects with `aborted` when the client has gone.
+ * `applied` when this node has applied the requested version; a number of peers when too few have reported their
+ * versions in time. Rejects with `aborted` when the client has gone.
  */
 async function waitForVersion(
   { after, timeoutMs, others }: WaitOptions,
@@ -93,7 +94,8 @@ async function waitForVersion(
   try {
     return await waitWithin(clock, timeoutMs, client.reading, async (signal) => {
       const version = after.copy();
-      const versions = others > 0 ? await replication?.askVersions(others, signal) : undefined;
+      const versions =
+        others > 0 ? await replication?.channel.askVersions(others, signal) : undefined;
       if (others > (versions?.length ?? 0)) return versions?.length ?? 0;
       for (const each of versions ?? []) version.merge(each);
       if (!keyspace.version().dominates(version)) replication?.pullForRead();

@@ -1,4 +1,4 @@
-// Commands over the plain keyspace, as one client sends them: what tests of commands need.
+// Runs commands over the plain keyspace, as one client sends them, for tests of commands.
 import { type Clock, type SynclineError, silentMetrics } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { ByteList } from '../../byte-list.js';
@@ -6,7 +6,7 @@ import { setsLimits } from '../../limits.js';
 import { SharedQuota } from '../../shared-quota.js';
 import { PlainKeyspace } from '../../testing/plain-keyspace.js';
 import { RecordedReply, type ReplyValue } from '../../testing/recorded-reply.js';
-import type { Client } from '../client.js';
+import { Client } from '../client.js';
 import type { Command, CommandContext, CommandFinder, QueuedCommand } from '../command.js';
 import { createCommandTable } from '../command-table.js';
 import { createDispatch, type Dispatch } from '../dispatch.js';
@@ -47,6 +47,7 @@ export class CommandRig {
     this.keyspace = options.keyspace ?? new PlainKeyspace({ random: createSeededRandom(1) });
     this.table = options.table ?? createCommandTable({ metrics: silentMetrics });
     this.client = this.#createClient();
+    this.gone.signal.addEventListener('abort', () => this.client.stopReads());
     this.facts = this.#createFacts(options.clock ?? stoppedClock);
     this.#dispatch = createDispatch(this.table);
   }
@@ -79,34 +80,14 @@ export class CommandRig {
   }
 
   #createClient(): Client<QueuedCommand> {
-    return {
-      id: 1,
-      address: { host: '127.0.0.1', port: 1 },
-      connectedAtMs: 0,
-      gone: this.gone.signal,
-      reading: this.gone.signal,
-      name: '',
-      libraryName: '',
-      libraryVersion: '',
-      protocol: 2,
-      isAuthenticated: true,
-      replies: 'on',
-      queued: undefined,
-      queuedBytes: 0,
-      queuedWords: 0,
-      isQueueBroken: false,
-      watchedKeys: 0,
-      isTouched: false,
-      lastCounter: 0,
-      lastCommand: '',
-      hasWalked: false,
-      hasUsedSets: false,
-      lastActiveMs: 0,
-      endAfterReply: () => {},
-      cut: () => {
-        this.cuts += 1;
-      },
+    const cut = () => {
+      this.cuts += 1;
     };
+    const address = { host: '127.0.0.1', port: 1 };
+    return new Client(
+      { address, gone: this.gone.signal, endAfterReply: () => {}, cut },
+      { id: 1, nowMs: 0, isAuthenticated: true },
+    );
   }
 
   #createFacts(clock: Clock): ServerFacts {
@@ -156,7 +137,7 @@ export function wordsOf(...words: readonly string[]): ByteList {
   return ByteList.from(words.map((word) => Buffer.from(word, 'latin1')));
 }
 
-/** 2023-11-14 22:13:20 and half a second, for ever. */
+/** Always 2023-11-14 22:13:20 and half a second. */
 const stoppedClock: Clock = {
   nowMs: () => 1_700_000_000_500,
   monotonicMs: () => 0,

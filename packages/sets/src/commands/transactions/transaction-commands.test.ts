@@ -1,4 +1,4 @@
-// What counts inside a transaction, on sets that only pretend to be large, and what its commands see.
+// What counts towards the limits of a transaction, on sets that only pretend to be large, and what its commands see.
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import type { ByteList } from '../../byte-list.js';
@@ -23,7 +23,7 @@ class PretendedKeyspace extends PlainKeyspace {
     return this.cardinality(args, key) * MEMBER_BYTES;
   }
 
-  /** Would take long, and nobody looks at the picks. */
+  /** Drawing would take long, and the picks are not checked. */
   override draw(): void {}
 }
 

@@ -47,7 +47,7 @@ test('S5 EXEC does not reveal a change that is not stored', () =>
 
 test('S5 a command that ends the turn starts the replies that may be refused again', () =>
   withSets(async (sets, world) => {
-    const text = 'x'.repeat(100); // it must be longer than the two replies behind it
+    const text = 'x'.repeat(100); // it must be longer than the two replies after it
     world.node.disk.adjust({ isFull: true });
     const answers = await new Talk(sets).all([
       ['ECHO', text],
@@ -184,7 +184,7 @@ test('S10 the words of queued commands are limited', () =>
     expect(await talk.ask('EXEC')).toMatch(/^-EXECABORT /);
   }));
 
-test('S10 what all connections queue together is limited, and given back when they leave or end', () =>
+test('S10 what all connections queue together is limited, and released when they disconnect or end', () =>
   withSets(async (sets) => {
     const perClient = 60 * 1024 * 1024;
     const megabyte = 'x'.repeat(1_000_000);
@@ -215,7 +215,7 @@ test('S10 what all connections queue together is limited, and given back when th
     for (const talk of [...full.slice(1), late]) talk.leave();
   }));
 
-test('S10 what all connections watch together is limited, and given back', () =>
+test('S10 what all connections watch together is limited, and released', () =>
   withSets(async (sets) => {
     const each = setsLimits.watchedKeysMax.value;
     const keys = Array.from({ length: each }, (_, index) => `k${index}`);
@@ -236,7 +236,7 @@ test('S10 a transaction with too large a reply is undone, and says so', () =>
     await talk.ask('SADD', 'l', 'x');
     const megabyte = 'x'.repeat(1_000_000);
     for (let count = 0; count < 34; count += 1) await talk.ask('ECHO', megabyte);
-    expect(await talk.ask('EXEC')).toMatch(/^-ERR transaction answers with more than 32 MiB/);
+    expect(await talk.ask('EXEC')).toMatch(/^-ERR transaction result is larger than 32 MiB/);
     expect(await talk.ask('EXISTS', 'l')).toBe(':0\r\n');
   }));
 

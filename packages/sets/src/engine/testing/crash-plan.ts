@@ -1,4 +1,4 @@
-// Ends a simulated process at one file operation: before it or after it, by a kill or a loss of power.
+// Ends a simulated process at one file operation: before or after it, by a kill or a power loss.
 import {
   createSeededRandom,
   type DiskOperation,
@@ -12,7 +12,7 @@ export interface CrashPoint {
   /** Number of the operation since the plan was set, from 1. */
   readonly index: number;
   readonly moment: 'before' | 'after';
-  /** Decides which unsynced changes survive a loss of power. */
+  /** Decides which unsynced changes survive a power loss. */
   readonly seed: number;
 }
 
@@ -38,7 +38,7 @@ export class CrashPlan extends SeededDiskPlan {
   }
 
   /**
-   * The same whatever the seed is, so that all runs are alike up to their crash; and slow, so that others write
+   * The same whatever the seed is, so that all runs are identical up to their crash; and slow, so that others write
    * while a checkpoint is written.
    */
   override delayMs(operation: DiskOperation): number {

@@ -1,6 +1,7 @@
-// The state of the sets, driven by hand: changes by name, turns that are settled or undone.
+// The state of the sets, controlled by a test: changes by name, turns that are settled or undone.
 import { actorId, type Dot, formatDot } from '@syncline/kernel';
 import { ByteList } from '../../byte-list.js';
+import { type EngineLimits, engineLimits } from '../../limits.js';
 import {
   memberBuffer,
   memberEnd,
@@ -11,8 +12,7 @@ import {
   readWord,
 } from '../../memory/element-row.js';
 import { createOrderKeys } from '../../memory/order-hash.js';
-import { type EngineLimits, engineLimits } from '../engine-limits.js';
-import { LocalOperation } from '../operations.js';
+import { LocalOperation } from '../local-changes.js';
 import { SetsState } from '../sets-state.js';
 
 export const listOf = (...texts: readonly string[]) =>

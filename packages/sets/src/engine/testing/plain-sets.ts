@@ -1,4 +1,4 @@
-// The sets as the simplest code would keep them, to compare with: adds make tags, removes kill the tags seen.
+// A minimal implementation of the sets, to compare with: adds make tags, removes kill the tags seen.
 import { type Dot, formatDot, VersionVector } from '@syncline/kernel';
 import { ribltHash } from '@syncline/riblt';
 import type { OrderKeys } from '../../memory/order-hash.js';
@@ -17,7 +17,7 @@ export class PlainSets {
   readonly #owned = new Set<string>();
   version = new VersionVector();
 
-  /** Cheap: the members of a set are shared until one of both changes them. */
+  /** Cheap: the members of a set are shared until one of the two copies changes them. */
   copy(): PlainSets {
     const copy = new PlainSets();
     for (const [set, members] of this.#sets) copy.#sets.set(set, members);

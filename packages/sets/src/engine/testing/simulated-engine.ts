@@ -1,12 +1,12 @@
 // An engine on the ports of a simulated process, with limits so low that a few writes fill a segment.
 import type { Clock, Durability, Files } from '@syncline/kernel';
 import type { SimPorts } from '@syncline/kernel/testing';
+import type { EngineLimits } from '../../limits.js';
 import { SetsEngine } from '../engine.js';
-import type { EngineLimits } from '../engine-limits.js';
 import type { SetsState } from '../sets-state.js';
 import { linesOf } from './driven-state.js';
 
-/** A few writes per segment, about twenty per checkpoint, several slices, blocks and appends in each checkpoint. */
+/** A few writes per segment, about twenty per checkpoint, and several slices, blocks and appends in each checkpoint. */
 export const lowLimits: Partial<EngineLimits> = {
   logSegmentBytesMax: 400,
   logReserveBytes: 1_000,
@@ -20,7 +20,7 @@ export const lowLimits: Partial<EngineLimits> = {
 export interface EngineChoices {
   readonly durability?: Durability;
   readonly limits?: Partial<EngineLimits>;
-  /** Instead of those of the process. */
+  /** Used instead of those of the process. */
   readonly files?: Files;
 }
 
@@ -44,7 +44,7 @@ export async function startEngine(ports: SimPorts, choices?: EngineChoices): Pro
   return engine;
 }
 
-/** Each look at it takes a little time. In a simulation work takes none, and a slice of work would never end. */
+/** Each read of the clock takes a little time. Work in a simulation takes none, so a slice would never end. */
 function tickingClock(clock: Clock): Clock {
   let elapsedMs = 0;
   return {
@@ -59,7 +59,7 @@ function tickingClock(clock: Clock): Clock {
   };
 }
 
-/** Everything that a restart must bring back: version, digest, and each dot with its element. */
+/** Everything that a restart must restore: version, digest, and each dot with its element. */
 export function contentOf(state: SetsState): string {
   const { version, liveDots, xor } = state.digestNow();
   const head = `${version.toString()} ${liveDots} ${xor.join(' ')} ${state.sets.filledCount} sets`;

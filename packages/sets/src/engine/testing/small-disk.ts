@@ -1,4 +1,4 @@
-// A disk with room for a number of bytes, over the files of a simulated process. Names take no room.
+// A disk with a limited number of bytes, over the files of a simulated process. Names take no space.
 import { type AppendHandle, type FileStat, type Files, SynclineError } from '@syncline/kernel';
 
 export class SmallDisk implements Files {
@@ -22,7 +22,7 @@ export class SmallDisk implements Files {
     return bytes;
   }
 
-  /** From now on there is room for this many bytes more. */
+  /** From now on there is space for this many more bytes. */
   leave(freeBytes: number): void {
     this.capacityBytes = this.usedBytes + freeBytes;
   }
@@ -95,7 +95,7 @@ export class SmallDisk implements Files {
     return this.#files.makeDir(path);
   }
 
-  /** How many of these bytes there is room for; they are taken. */
+  /** How many of these bytes fit; their space is taken. */
   #take(path: string, bytes: number): number {
     const taken = Math.max(0, Math.min(bytes, this.capacityBytes - this.usedBytes));
     this.#sizes.set(path, this.sizeOf(path) + taken);
@@ -104,7 +104,7 @@ export class SmallDisk implements Files {
 }
 
 function noRoom(path: string): SynclineError {
-  return new SynclineError('storage-full', `cannot append to ${path}: no room`, {
+  return new SynclineError('storage-full', `cannot append to ${path}: no space left`, {
     outcome: 'unknown',
   });
 }

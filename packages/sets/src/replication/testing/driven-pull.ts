@@ -1,4 +1,4 @@
-// A pull between two states, driven by hand: no clock, no disk, no mesh.
+// A pull between two states, controlled by a test: no clock, no disk, no mesh.
 import { applyOperation } from '../../engine/operations.js';
 import type { SetsState } from '../../engine/sets-state.js';
 import type { DrivenState } from '../../engine/testing/driven-state.js';
@@ -14,7 +14,7 @@ import { applyAdds, applyDrops, mergeVersion } from '../repair.js';
 export interface DrivenPullOptions {
   readonly limits?: Partial<PullLimits>;
   readonly listing?: boolean;
-  /** Called between two steps, to change the states meanwhile. */
+  /** Called between two steps, to change the states in the meantime. */
   readonly meanwhile?: () => void;
   /** Sees every message, and may damage it. */
   readonly onMessage?: (message: PullMessage) => PullMessage;
@@ -26,6 +26,7 @@ export interface DrivenPullResult {
   readonly bytes: Readonly<Record<PullMessage['kind'], number>>;
   readonly totalBytes: number;
   readonly differences: DotDifferences;
+  readonly isEqual: boolean;
 }
 
 /** `to` pulls from `from`. Both must be between turns, and are again afterwards. */
@@ -66,12 +67,13 @@ class DrivenPull {
       end = this.#step();
     }
     if (end === 'ready') this.#apply();
+    const { isEqual } = this.#puller;
     const differences = this.#puller.differences();
     this.#puller.close();
     this.#server?.close();
     const totalBytes = Object.values(this.#bytes).reduce((sum, each) => sum + each, 0);
     const outcome = end === 'ready' ? 'applied' : end;
-    return { outcome, bytes: this.#bytes, totalBytes, differences };
+    return { outcome, bytes: this.#bytes, totalBytes, differences, isEqual };
   }
 
   #step(): PullEnd | 'ready' | undefined {
@@ -81,7 +83,8 @@ class DrivenPull {
     const pulled = this.#puller.step();
     if (pulled !== 'more' && pulled !== 'wait') return pulled;
     const isQuiet = this.#toServer.length + this.#toPuller.length === 0;
-    if (served === 'wait' && pulled === 'wait' && isQuiet) throw new Error('the pull stands still');
+    if (served === 'wait' && pulled === 'wait' && isQuiet)
+      throw new Error('the pull makes no progress');
     return undefined;
   }
 

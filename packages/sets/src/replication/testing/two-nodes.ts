@@ -6,6 +6,7 @@ import {
   type SimPorts,
   Simulation,
 } from '@syncline/kernel/testing';
+import { SmallDisk } from '../../engine/testing/small-disk.js';
 import { openSets } from '../../local-sets.js';
 import type { Sets, SetsOptions } from '../../sets.js';
 import { FakeMesh, type FakeMessage } from '../../testing/fake-mesh.js';
@@ -18,6 +19,8 @@ export interface NodeChoices extends Partial<Omit<SetsOptions, 'nodeId' | 'clust
 export class Nodes {
   readonly simulation: Simulation;
   readonly ports = new Map<number, SimPorts>();
+  /** The disks of running nodes. They have space, unless a test takes it away. */
+  readonly disks = new Map<number, SmallDisk>();
   readonly #nodes = new Map<number, SimNode>();
   readonly #sets = new Map<number, Sets>();
   readonly #meshes = new Map<number, FakeMesh>();
@@ -34,7 +37,9 @@ export class Nodes {
         this.ports.set(id, ports);
         this.#meshes.set(id, mesh);
         this.#sets.delete(id);
-        const files: Files | undefined = choices.inMemory === true ? undefined : ports.files;
+        const disk = new SmallDisk(ports.files);
+        this.disks.set(id, disk);
+        const files: Files | undefined = choices.inMemory === true ? undefined : disk;
         const options = { ...choices, nodeId: id, clusterId: 'test' };
         this.#sets.set(id, await openSets({ ...ports, files, mesh }, options));
       };
@@ -55,7 +60,7 @@ export class Nodes {
 
   sets(id: number): Sets {
     const sets = this.find(id);
-    if (sets === undefined) throw new Error(`node ${id} does not run`);
+    if (sets === undefined) throw new Error(`node ${id} is not running`);
     return sets;
   }
 
@@ -70,12 +75,12 @@ export class Nodes {
 
   async until(condition: () => boolean): Promise<void> {
     for (let tries = 0; !condition(); tries += 1) {
-      if (tries > 10_000) throw new Error('it does not happen');
+      if (tries > 10_000) throw new Error('it did not happen in time');
       await this.simulation.clock.sleep(5);
     }
   }
 
-  /** Until all of them show the same. */
+  /** Waits until all of them show the same. */
   converged(...ids: readonly number[]): Promise<void> {
     return this.until(() => new Set(ids.map((id) => this.digest(id))).size === 1);
   }
@@ -106,7 +111,7 @@ export class Nodes {
     return found.toSorted();
   }
 
-  /** Stops a node cleanly; gives what its disk holds. */
+  /** Stops a node cleanly; returns the content of its disk. */
   async stop(id: number): Promise<ReadonlyMap<string, Uint8Array>> {
     await this.sets(id).close();
     const { files } = this.ports.get(id) ?? {};
@@ -121,7 +126,7 @@ export class Nodes {
     return copy;
   }
 
-  /** Puts back what an earlier stop has left. The node must be stopped, and is down afterwards. */
+  /** Restores what an earlier stop has left. The node must be stopped, and stays down. */
   async restore(id: number, copy: ReadonlyMap<string, Uint8Array>): Promise<void> {
     const { files } = this.ports.get(id) ?? {};
     for (const [path, bytes] of copy) {

@@ -1,4 +1,4 @@
-// A clock whose turns end when the test says so, and whose time passes only when it does.
+// A clock whose turns end, and whose time passes, only when the test says so.
 import type { Clock, Timer } from '@syncline/kernel';
 
 export class ManualTurns implements Clock {
@@ -14,7 +14,7 @@ export class ManualTurns implements Clock {
   }
 
   sleep(): Promise<void> {
-    return Promise.reject(new Error('nobody sleeps here'));
+    return Promise.reject(new Error('sleep is not supported'));
   }
 
   setTimer(): Timer {

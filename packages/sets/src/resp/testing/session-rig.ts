@@ -1,4 +1,4 @@
-// Sessions with toy commands, toy turns and a sink that can be stopped: what tests of sessions need.
+// Sessions with simple test commands, test turns and a sink that can be stopped, for tests of sessions.
 import type { Clock, SynclineError } from '@syncline/kernel';
 import type { Client } from '../../commands/client.js';
 import type { CommandContext } from '../../commands/command.js';
@@ -22,7 +22,10 @@ export class SessionRig {
   readonly metrics = new Map<string, number>();
   readonly ran: string[] = [];
   readonly unwatched: unknown[] = [];
-  /** Toys by name; ECHO, WRITE, QUIT, PING and REPLY are there. All but PING use sets. */
+  /** The size of every set, and how many of its members were fetched ahead at a time. */
+  cardinality = 0;
+  readonly fetched: number[] = [];
+  /** Test commands by name, besides ECHO, WRITE, QUIT, PING and REPLY. All but PING use sets. */
   readonly commands: Map<string, ToyCommand>;
   readonly turns: ToyTurns;
   readonly bugs: unknown[] = [];
@@ -51,6 +54,9 @@ export class SessionRig {
     };
     this.facts = facts as ServerFacts;
     const keyspace: Partial<Keyspace> = {
+      cardinality: () => this.cardinality,
+      fetch: (_args, _key, { length }) => void this.fetched.push(length),
+      endFetch: () => undefined,
       unwatch: (watcher) => void this.unwatched.push(watcher),
     };
     const deps: RespSessionsDeps = {
@@ -90,14 +96,14 @@ export class SessionRig {
   }
 }
 
-/** One client: sends text, and reads what has left so far. */
+/** One client: sends text, and reads what has been sent so far. */
 export class RigConnection {
   readonly session: RespSession;
   /** Chunks since the last `read`. */
   chunks: string[] = [];
   isEnded = false;
   isCut = false;
-  /** The sink takes nothing more from the next write on. */
+  /** The sink accepts nothing more from the next write on. */
   isStopped = false;
   readonly #gone = new AbortController();
   #drain: (() => void) | undefined;
@@ -135,7 +141,7 @@ export class RigConnection {
     void this.push(text);
   }
 
-  /** What has left by the end of this turn. */
+  /** What has been sent by the end of this turn. */
   read(): string {
     this.#turns.commitNow();
     const text = this.chunks.join('');
@@ -143,7 +149,7 @@ export class RigConnection {
     return text;
   }
 
-  /** The client reads again: it takes one chunk, or all from now on. */
+  /** The client reads again: one chunk, or everything from now on. */
   takeMore(howMuch: 'one' | 'all'): void {
     this.isStopped = howMuch === 'one';
     this.#drain?.();
@@ -159,7 +165,7 @@ class ToyTurns {
   hasChanges = false;
   /** Why the next turn with changes is undone. */
   failsWith: SynclineError | undefined;
-  /** The log number that replies must wait for; 0: they leave at once. */
+  /** The log number that replies must wait for; 0: they are sent at once. */
   waitsFor = 0;
   readonly #clock: Clock;
   #members: TurnMember[] = [];

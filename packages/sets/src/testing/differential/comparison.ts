@@ -1,7 +1,7 @@
-// Runs the same steps on our sets and on redis-server, and tells the first difference.
+// Runs the same steps on our sets and on redis-server, and reports the first difference.
 //
-// Members come in any order and random picks are anybody's, so those are compared as sets. What ours popped
-// is then removed from the other too, so that both go on from the same sets.
+// Members come in any order and random picks are arbitrary, so those are compared as sets. What our sets popped is
+// then removed from the other side too, so that both continue with the same sets.
 import { isDeepStrictEqual } from 'node:util';
 import type { RespAsker, Words } from './resp-asker.js';
 import { type RespReply, textsOf } from './resp-replies.js';

@@ -1,11 +1,11 @@
-// Somebody who answers commands: sets of this process, or a server behind a socket.
+// A target for commands: sets in this process, or a server behind a socket.
 import type { Sets } from '../../sets.js';
 import { RespReplies, type RespReply } from './resp-replies.js';
 
 export type Words = readonly string[];
 
 export interface RespAsker {
-  /** Sends all commands at once, and gives a reply for each. */
+  /** Sends all commands at once, and returns a reply for each. */
   ask(commands: readonly Words[]): Promise<readonly RespReply[]>;
   close(): void;
 }
@@ -49,7 +49,7 @@ export function encode(commands: readonly Words[]): Buffer {
   return Buffer.from(parts.join(''), 'latin1');
 }
 
-/** Replies as they come, handed out as they are asked for. */
+/** Replies in the order of arrival, returned on request. */
 export class Inbox {
   readonly #replies = new RespReplies();
   #arrived: RespReply[] = [];
@@ -70,7 +70,7 @@ export class Inbox {
     });
   }
 
-  /** What is missing is told as such, so that the comparison shows it. */
+  /** A missing reply is reported as such, so that the comparison shows it. */
   end(): void {
     this.#settle?.([...this.#arrived, { type: 'closed' }]);
   }

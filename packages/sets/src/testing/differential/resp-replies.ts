@@ -4,7 +4,7 @@
 export interface RespReply {
   /** `*`, `~`, `%`, `$`, `+`, `-`, `:`, `_` … */
   readonly type: string;
-  /** The line, or the bytes of a bulk string. Missing in the nulls of RESP2. */
+  /** The line, or the bytes of a bulk string. Absent in the nulls of RESP2. */
   readonly text?: string;
   readonly items?: readonly RespReply[];
 }
@@ -12,7 +12,10 @@ export interface RespReply {
 const AGGREGATES: Readonly<Record<string, number>> = { '*': 1, '~': 1, '>': 1, '%': 2 };
 const BULKS = '$=';
 
-/** Takes bytes cut anywhere; gives replies as they are complete. No byte is looked at twice, but for half a line. */
+/**
+ * Takes bytes split anywhere; returns replies as they become complete. No byte is read twice, except for an
+ * incomplete line.
+ */
 export class RespReplies {
   #text = '';
   /** Lists that wait for items, the outermost first. */
@@ -31,7 +34,7 @@ export class RespReplies {
     return replies;
   }
 
-  /** Gives the outermost reply once it is complete. */
+  /** Returns the outermost reply once it is complete. */
   #place({ reply, itemsCount }: Token): RespReply | undefined {
     if (itemsCount > 0) {
       this.#open.push({ reply, items: [], itemsCount });

@@ -4,7 +4,7 @@ export interface CommandVector {
   readonly name: string;
   readonly bytes: Uint8Array;
   readonly commands: readonly (readonly string[])[];
-  /** The answer to a protocol error, or the kind of one that gets none. */
+  /** The reply to a protocol error, or the kind of an error without a reply. */
   readonly failure: string | undefined;
   readonly isMidCommand: boolean;
 }

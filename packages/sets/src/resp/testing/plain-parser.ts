@@ -1,4 +1,4 @@
-// The parser again, as plainly as it can be said: all bytes are there, and a command is cut off their front.
+// A second parser, as simple as possible: all bytes are available, and commands are taken off their front.
 //
 // It shares nothing with the fast one but the limits, so that a mistake in either shows as a difference.
 import type { CommandParserOptions } from '../command-parser.js';
@@ -56,7 +56,7 @@ function takeArray(text: string, options: PlainOptions): Front {
   return { kind: 'words', words, rest };
 }
 
-/** One word; `before` are the bytes of the command in front of it. */
+/** One word; `before` is the number of bytes of the command before it. */
 function takeBulk(text: string, before: number, options: PlainOptions): Front {
   if (text === '') return more;
   if (!text.startsWith('$')) return failure('expected-bulk');
@@ -74,7 +74,7 @@ function takeBulk(text: string, before: number, options: PlainOptions): Front {
   return { kind: 'words', words: [rest.slice(0, value)], rest: rest.slice(value + 2) };
 }
 
-/** The number behind the first byte, NaN if it is none, and what is behind its line. */
+/** The number after the first byte, NaN if there is none, and what follows its line. */
 function takeNumber(
   text: string,
   lineBytesMax: number,
@@ -99,7 +99,7 @@ function takeInline(text: string, options: PlainOptions): Front {
   return { kind: 'words', words, rest: text.slice(end + 1) };
 }
 
-/** A bare beginning, then maybe one quoted part, which ends the word. */
+/** An unquoted beginning, then maybe one quoted part, which ends the word. */
 const inlineWord =
   /([^ \t\r\n"']*)(?:"((?:\\.|[^"\\])*)"(?=[ \t-\r]|$)|'((?:\\'|\\(?!')|[^'\\])*)'(?=[ \t-\r]|$))?/sy;
 

@@ -1,8 +1,9 @@
-// Pipelines of commands as clients send them, and what becomes of them on a bad day: bits flipped, bytes
-// added and lost, pieces repeated elsewhere, ends cut off, lengths that lie.
+// Pipelines of commands as clients send them, and corrupted versions of them: bits flipped, bytes added and lost,
+// pieces repeated elsewhere, ends cut off, wrong lengths. Many commands differ from the one before in their last word
+// only, as in real pipelines.
 import { type Random, randomBelow } from '@syncline/kernel';
 
-/** Where a parser takes another way. */
+/** Bytes for which a parser takes a special path. */
 const interesting = '*$\r\n\0 "\'\\x-019aP\t\v\x16\xff';
 const lengths = [
   '0',
@@ -30,6 +31,13 @@ const inlines = [
   'ECHO a"b c"\r\n',
   'post / HTTP/1.1\r\n',
 ];
+/** Members that look like protocol; of equal length, so that commands may differ in nothing else. */
+const protocolWords = [
+  '$aaaaa',
+  '$1\r\nab',
+  '$1\r\nx\r\n*1\r\n$4\r\nPING',
+  '$1\r\ny\r\n*1\r\n$4\r\nQUIT',
+];
 const empties = ['*0\r\n', '*-1\r\n', '\n'];
 const mutationsMax = 4;
 const commandsMax = 4;
@@ -37,12 +45,13 @@ const commandsMax = 4;
 export class MutatedPipelines {
   readonly #random: Random;
   #last = '';
+  #lastWords: readonly string[] = [];
 
   constructor(random: Random) {
     this.#random = random;
   }
 
-  /** The next one; a fourth of them are as they should be. One character per byte. */
+  /** The next one; a quarter of them are valid. One character per byte. */
   next(): string {
     const valid = this.#pipeline();
     let text = valid;
@@ -61,13 +70,15 @@ export class MutatedPipelines {
     const kind = this.#below(8);
     if (kind === 0) return this.#pick(inlines);
     if (kind === 1) return this.#pick(empties);
-    const words = [this.#pick(names)];
-    for (let left = this.#below(4); left > 0; left -= 1) words.push(this.#word());
+    const words = kind < 5 ? this.#lastWords.slice(0, -1) : [this.#pick(names)];
+    for (let left = kind < 5 ? 1 : this.#below(4); left > 0; left -= 1) words.push(this.#word());
+    this.#lastWords = words;
     const bulks = words.map((word) => `$${word.length}\r\n${word}\r\n`);
     return `*${words.length}\r\n${bulks.join('')}`;
   }
 
   #word(): string {
+    if (this.#below(4) === 0) return this.#pick(protocolWords);
     const size = this.#below(4) === 0 ? this.#below(120) : this.#below(8);
     return this.#pick(['k', '\r', '$', '\xe9', '\0']).repeat(size);
   }
@@ -97,7 +108,7 @@ export class MutatedPipelines {
     }
   }
 
-  /** Changes the next length behind `at`. */
+  /** Changes the next length after `at`. */
   #lie(text: string, at: number): string {
     const start = text.slice(at).search(/[*$]-?[0-9]/);
     if (start === -1) return text + this.#interesting();

@@ -1,10 +1,10 @@
-// Compares the parser with the plain one on mutated pipelines, whole and cut at random places.
+// Compares the parser with the plain one on mutated pipelines, whole and split at random places.
 import { type Random, randomBelow } from '@syncline/kernel';
 import { MutatedPipelines } from './mutated-pipeline.js';
 import { type ParseOptions, parseInChunks } from './parse-in-chunks.js';
 import { type PlainResult, parsePlainly } from './plain-parser.js';
 
-/** Small, so that short inputs meet each of them. */
+/** Small, so that short inputs reach each of them. */
 const limits = {
   lineBytesMax: 32,
   argumentsMax: 6,

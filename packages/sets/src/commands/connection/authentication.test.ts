@@ -2,12 +2,12 @@ import { createSystemClock } from '@syncline/kernel';
 import { expect, test } from 'vitest';
 import { setsLimits } from '../../limits.js';
 import type { Client } from '../client.js';
-import { PasswordGuard } from './password-guard.js';
+import { PasswordGuard } from './authentication.js';
 
 const guessersMax = setsLimits.guessersMax.value;
 const wrong = Buffer.from('wrong');
 
-/** Nobody waits for the late answers: the clients are gone. */
+/** No one is waiting for the late replies: the clients are gone. */
 function clientAt(host: string): Client {
   return { address: { host, port: 1 }, gone: AbortSignal.abort() } as unknown as Client;
 }
@@ -20,7 +20,7 @@ function guessFrom(guard: PasswordGuard, host: string): 'now' | 'late' {
 }
 
 function guardAfterFourGuesses(): PasswordGuard {
-  const guard = new PasswordGuard({ clock: createSystemClock() }, { password: 'right' });
+  const guard = new PasswordGuard(createSystemClock(), 'right');
   for (let guess = 0; guess < 4; guess += 1) expect(guessFrom(guard, 'first')).toBe('now');
   return guard;
 }
@@ -35,7 +35,7 @@ test('addresses are counted up to a limit, and the oldest is forgotten first', (
 });
 
 test('the password is right for one user only, byte for byte', () => {
-  const guard = new PasswordGuard({ clock: createSystemClock() }, { password: 'päss' });
+  const guard = new PasswordGuard(createSystemClock(), 'päss');
   const check = (user: string, password: string) =>
     guard.check(clientAt('one'), user, Buffer.from(password));
   expect(check('default', 'päss')).toBe(true);

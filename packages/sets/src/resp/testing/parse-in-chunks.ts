@@ -1,4 +1,4 @@
-// Feeds the parser chunk by chunk and writes down what it finds, in the form of the plain parser.
+// Feeds the parser chunk by chunk and records what it finds, in the format of the plain parser.
 import { CommandParser, type CommandParserOptions } from '../command-parser.js';
 import type { PlainResult } from './plain-parser.js';
 
@@ -18,7 +18,7 @@ export function parseInChunks(
   let start = 0;
   for (let index = 0; index <= cuts.length; index += 1) {
     const end = cuts[index] ?? bytes.length;
-    // A copy that is spoilt afterwards: nothing may be read from a chunk that was given back.
+    // A copy that is overwritten afterwards: nothing may be read from a chunk that was given back.
     const chunk = new Uint8Array(bytes.subarray(start, end));
     start = end;
     parser.feed(chunk);

@@ -1,5 +1,5 @@
-// Data that format 1 has written stays readable. The files in testdata/format-1 are never rewritten;
-// a later format gets a folder of its own beside it.
+// Data written in format 1 stays readable. The files in testdata/format-1 are never rewritten; a later format gets
+// its own folder beside it.
 import { readFileSync } from 'node:fs';
 import { createMemoryStorage, StorageBatch } from '@syncline/kernel';
 import { describe, expect, test } from 'vitest';
@@ -99,7 +99,7 @@ describe('X10 snapshots of format 1', () => {
       const expected = version === undefined || value === undefined ? value : { value, version };
       expect(state.get(key), String(key)).toEqual(expected);
     }
-    // And it is what is still written, until there is another format.
+    // And the same bytes are still written, until there is another format.
     const same = await fill(memoryState(), sample);
     const again = await (sample.isPartial === true
       ? same.snapshotForKeys(sample.entries.map(([key]) => key))

@@ -68,10 +68,16 @@ export type {
 } from './pipeline/process.js';
 export { type Tumbling, tumbling, type WindowOf } from './pipeline/window.js';
 export type { CheckpointInfo } from './run/checkpoint.js';
-export { type PipelineProgress, type ProgressReporter, terminalProgress } from './run/progress.js';
+export {
+  type PipelineProgress,
+  type ProgressOutput,
+  type ProgressReporter,
+  terminalProgress,
+} from './run/progress.js';
 export type { PipelineRun } from './run/run.js';
 export type { RunState } from './run/run-state.js';
 export { type StartDeps, type StartOptions, start } from './run/start.js';
+export { type ServerProgressOptions, serverProgress } from './server-progress.js';
 export { bigintCodec, bytesCodec, type Codec, numberCodec, stringCodec } from './state/codec.js';
 export { jsonCodec } from './state/json-codec.js';
 export type { Key } from './state/key.js';

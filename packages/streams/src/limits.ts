@@ -10,7 +10,7 @@ export const streamsLimits = defineLimits({
   bigintBytesMax: {
     value: 32,
     unit: 'bytes',
-    why: 'Magnitude of a bigint key or version: 256 bits hold any hash or ledger number. Larger ones are refused.',
+    why: 'Size of a bigint key or version: 256 bits hold any hash or ledger number. Larger ones are refused.',
   },
   originBytesMax: {
     value: 1_024,
@@ -20,12 +20,12 @@ export const streamsLimits = defineLimits({
   valueBytesMax: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'One value, encoded. A larger one is refused: split it over several keys.',
+    why: 'One value, encoded. A larger one is refused: split it over several keys. What operators hold for a key has limits of its own.',
   },
   jsonDepthMax: {
     value: 100,
     unit: 'levels',
-    why: 'Objects and arrays inside each other in a JSON value. Deeper ones, and cycles, are refused.',
+    why: 'Nesting depth of objects and arrays in a JSON value. Deeper ones, and cycles, are refused.',
   },
   keyGroupsMax: {
     value: 32_768,
@@ -35,7 +35,7 @@ export const streamsLimits = defineLimits({
   blockBytesMax: {
     value: 64 * 1024,
     unit: 'bytes',
-    why: 'Entries of one snapshot block, so that damage is found and memory is needed block by block. One larger entry gets a block of its own.',
+    why: 'Entries of one snapshot block, so that damage is detected, and memory needed, block by block. A larger entry gets its own block.',
   },
   snapshotBytesMax: {
     value: 512 * 1024 * 1024,
@@ -53,14 +53,14 @@ export const streamsLimits = defineLimits({
     why: 'Tombstones of one embedded state; their keys and versions are held in memory so that `prune` need not read the disk. Further deletes are refused until old ones are pruned.',
   },
   sliceEntriesMax: {
-    value: 512,
+    value: 4_096,
     unit: 'entries',
-    why: 'Entries that are encoded or decoded in one turn of the event loop, about a millisecond.',
+    why: 'Entries that are encoded or decoded in one turn of the event loop, one to two milliseconds.',
   },
   sliceBytesMax: {
     value: 256 * 1024,
     unit: 'bytes',
-    why: 'Bytes that are encoded or decoded in one turn of the event loop; one larger entry passes alone.',
+    why: 'Bytes that are encoded or decoded in one turn of the event loop; a larger entry is processed alone.',
   },
   partitionsMax: {
     value: 1_024,
@@ -70,7 +70,7 @@ export const streamsLimits = defineLimits({
   prefetchBatchesMax: {
     value: 2,
     unit: 'entries',
-    why: 'Batches that are read ahead per partition. Then its source waits.',
+    why: 'Batches that are read ahead per partition. Above this limit, its source waits.',
   },
   outputsPerItemMax: {
     value: 10_000,
@@ -80,17 +80,22 @@ export const streamsLimits = defineLimits({
   dirtyBytesMax: {
     value: 64 * 1024 * 1024,
     unit: 'bytes',
-    why: 'Changed state, estimated, that the next checkpoint must encode. Reaching it starts one; if none can start, reading pauses.',
+    why: 'Estimated size of the changed state that the next checkpoint must encode. Reaching it starts a checkpoint; if none can start, reading pauses.',
   },
   outboxBytesMax: {
     value: 64 * 1024 * 1024,
     unit: 'bytes',
-    why: 'Output of an epoch that waits for its checkpoint. Reaching it starts one; if none can start, reading pauses.',
+    why: 'Output of an epoch that is waiting for its checkpoint. Reaching it starts a checkpoint; if none can start, reading pauses.',
+  },
+  checkpointTimeoutMs: {
+    value: 60_000,
+    unit: 'ms',
+    why: 'Time from the barrier to the commit point. A checkpoint that takes longer is abandoned and retried. `checkpoint.timeoutMs` replaces it.',
   },
   outboxPartBytesMax: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'Rows of one part of an outbox, the unit of delivery. One larger row gets a part of its own.',
+    why: 'Rows of one part of an outbox, the unit of delivery. A larger row gets its own part.',
   },
   memoryStateBytesMax: {
     value: 1024 * 1024 * 1024,
@@ -105,7 +110,7 @@ export const streamsLimits = defineLimits({
   finalTimersMax: {
     value: 10_000_000,
     unit: 'entries',
-    why: 'Timers of one operator that fire after its input has ended: those that set themselves again would fire for ever.',
+    why: 'Timers of one operator that fire after its input has ended: timers that reschedule themselves would fire forever.',
   },
   reorderItemsMax: {
     value: 100_000,
@@ -125,7 +130,7 @@ export const streamsLimits = defineLimits({
   windowsPerKeyMax: {
     value: 1_000,
     unit: 'entries',
-    why: 'Windows that are open for one key. More make the item a bad record.',
+    why: 'Open windows per key. More make the item a bad record.',
   },
   handleBytesMax: {
     value: 64 * 1024,
@@ -135,37 +140,37 @@ export const streamsLimits = defineLimits({
   deadLetterBytesMax: {
     value: 64 * 1024,
     unit: 'bytes',
-    why: 'What a dead letter shows of the record. The rest is cut off.',
+    why: 'How much of the record a dead letter contains. The rest is truncated.',
   },
   segmentsMergeAt: {
     value: 8,
     unit: 'entries',
-    why: 'Segments from which a key group is rewritten whole, while `segmentMergeBytesMax` allows.',
+    why: 'Number of segments at which a key group is rewritten as a whole, if `segmentMergeBytesMax` allows.',
   },
   segmentsMax: {
     value: 32,
     unit: 'entries',
-    why: 'Segments of a key group; then it is rewritten regardless.',
+    why: 'Number of segments at which a key group is rewritten in any case.',
   },
   segmentMergeBytesMax: {
     value: 4 * 1024 * 1024,
     unit: 'bytes',
-    why: 'State that one checkpoint rewrites beside its changes, so that none takes much longer than the others.',
+    why: 'State that one checkpoint rewrites in addition to its changes, so that none takes much longer than the others.',
   },
   historyEpochsMax: {
     value: 100,
     unit: 'entries',
-    why: 'Epochs of which a line of history is kept, for `syncline streams inspect`.',
+    why: 'Epochs kept in the history that `syncline streams inspect` shows.',
   },
   automaticSavepointsMax: {
     value: 2,
     unit: 'entries',
-    why: 'Automatic savepoints that are kept; older ones are removed. Yours are never removed.',
+    why: 'Automatic savepoints that are kept; older ones are removed. Savepoints that you create are never removed.',
   },
   checkpointsBufferedMax: {
     value: 64,
     unit: 'entries',
-    why: 'Checkpoints that a slow reader of `run.checkpoints()` has not taken yet. Then the oldest is left out.',
+    why: 'Checkpoints buffered for a slow reader of `run.checkpoints()`. Above this limit, the oldest is dropped.',
   },
   stallWarnMs: {
     value: 30_000,
@@ -175,12 +180,27 @@ export const streamsLimits = defineLimits({
   workersMax: {
     value: 64,
     unit: 'entries',
-    why: 'Worker threads of a pipeline.',
+    why: 'Worker threads of a pipeline. More are refused.',
+  },
+  channelBatchesMax: {
+    value: 8,
+    unit: 'entries',
+    why: 'Batches from one worker to another, per `keyBy`, that are in flight or waiting to be processed. Above this limit, the sender stops reading.',
+  },
+  alignTimeoutMs: {
+    value: 30_000,
+    unit: 'ms',
+    why: 'If a worker has not sent its part of a checkpoint by then, the checkpoint is abandoned, and all workers restart from the last one.',
+  },
+  workerRestartsMax: {
+    value: 5,
+    unit: 'entries',
+    why: 'Restarts of the workers without a checkpoint in between. Above this limit, the run fails with the reason for the last restart.',
   },
   conflictValueBytesMax: {
     value: 256,
     unit: 'bytes',
-    why: 'What a version conflict shows of each of the two values. The rest is cut off.',
+    why: 'How much of each of the two values a version conflict shows. The rest is truncated.',
   },
   recordBytesMax: {
     value: 1024 * 1024,
@@ -190,22 +210,22 @@ export const streamsLimits = defineLimits({
   batchItemsMax: {
     value: 512,
     unit: 'entries',
-    why: 'Records that move through the operators together, about a millisecond of work. Sources cut their batches here.',
+    why: 'Records that move through the operators together, about a millisecond of work. Sources split their batches at this size.',
   },
   batchBytesMax: {
     value: 1024 * 1024,
     unit: 'bytes',
-    why: 'Bytes of the records of one batch, so that prefetched batches stay small. One larger record passes alone.',
+    why: 'Bytes of the records of one batch, so that prefetched batches stay small. A larger record gets its own batch.',
   },
   redisConnectTimeoutMs: {
     value: 2_000,
     unit: 'ms',
-    why: 'A connection to Redis that is not ready by then is given up; the run tries again with backoff.',
+    why: 'Timeout for connecting to Redis; the run retries with backoff.',
   },
   redisCommandTimeoutMs: {
     value: 10_000,
     unit: 'ms',
-    why: 'A command that Redis has not answered by then is of unknown outcome. The connection is dropped and the command repeated.',
+    why: 'If Redis has not answered a command by then, its outcome is unknown. The connection is closed and the command is repeated.',
   },
   redisBlockMs: {
     value: 2_000,
@@ -220,7 +240,7 @@ export const streamsLimits = defineLimits({
   natsConnectTimeoutMs: {
     value: 2_000,
     unit: 'ms',
-    why: 'A connection to NATS that is not ready by then is given up; the run tries again with backoff.',
+    why: 'Timeout for connecting to NATS; the run retries with backoff.',
   },
   natsPullMs: {
     value: 2_000,
@@ -230,12 +250,12 @@ export const streamsLimits = defineLimits({
   natsConsumerIdleMs: {
     value: 60_000,
     unit: 'ms',
-    why: 'The server removes a consumer that has not pulled for this long. A source that was held back creates another one.',
+    why: 'The server removes a consumer that has not pulled for this long. A source that was paused for longer creates a new one.',
   },
   deduplicatorIdsMax: {
     value: 100_000,
     unit: 'entries',
-    why: 'Ids that a deduplicator remembers for deliveries out of order, about 10 MB. Older ones are forgotten; `windowIds` changes the number.',
+    why: 'Ids that a deduplicator remembers for out-of-order deliveries, about 10 MB. Older ones are forgotten; set `windowIds` to change the number.',
   },
   deduplicatorSinksMax: {
     value: 1_024,

@@ -7,7 +7,7 @@ const ofUid = ['pipeline', 'uid'] as const;
 export const streamsMetrics = {
   syncline_streams_records_in_total: {
     kind: 'counter',
-    help: 'Records read from the sources, bad ones included.',
+    help: 'Records read from the sources, including bad ones.',
     labels: pipeline,
   },
   syncline_streams_records_out_total: {
@@ -17,27 +17,27 @@ export const streamsMetrics = {
   },
   syncline_streams_epoch: {
     kind: 'gauge',
-    help: 'The last epoch that is durable.',
+    help: 'The last durable epoch.',
     labels: pipeline,
   },
   syncline_streams_generation: {
     kind: 'gauge',
-    help: 'How often the pipeline was started on its directory.',
+    help: 'How many times the pipeline has been started on its directory.',
     labels: pipeline,
   },
   syncline_streams_checkpoint_seconds: {
     kind: 'histogram',
-    help: 'From the barrier of a checkpoint until it was durable.',
+    help: 'Time from the barrier of a checkpoint until it is durable.',
     labels: pipeline,
   },
   syncline_streams_checkpoint_pause_seconds: {
     kind: 'histogram',
-    help: 'For how long a checkpoint kept processing from going on.',
+    help: 'How long a checkpoint paused processing.',
     labels: pipeline,
   },
   syncline_streams_checkpoint_bytes: {
     kind: 'gauge',
-    help: 'Bytes of the last checkpoint.',
+    help: 'Size of the last checkpoint.',
     labels: pipeline,
   },
   syncline_streams_checkpoint_age_seconds: {
@@ -47,22 +47,22 @@ export const streamsMetrics = {
   },
   syncline_streams_checkpoint_abandoned_total: {
     kind: 'counter',
-    help: 'Attempts at an epoch that were given up, by error code.',
+    help: 'Abandoned attempts at an epoch, by error code.',
     labels: ['pipeline', 'code'],
   },
   syncline_streams_dirty_bytes: {
     kind: 'gauge',
-    help: 'Changed state, estimated, that the next checkpoint must encode. Limit: `dirtyBytesMax`.',
+    help: 'Estimated size of the changed state that the next checkpoint must encode. Limit: `dirtyBytesMax`.',
     labels: pipeline,
   },
   syncline_streams_state_keys: {
     kind: 'gauge',
-    help: 'Keys of each operator and state.',
+    help: 'Keys per operator and state.',
     labels: ofUid,
   },
   syncline_streams_state_bytes: {
     kind: 'gauge',
-    help: 'Stored bytes of each operator and state in memory. Limit: `memoryStateBytesMax`.',
+    help: 'Bytes in memory per operator and state. Limit: `memoryStateBytesMax`.',
     labels: ofUid,
   },
   syncline_streams_watermark_lag_seconds: {
@@ -72,42 +72,57 @@ export const streamsMetrics = {
   },
   syncline_streams_source_lag_records: {
     kind: 'gauge',
-    help: 'Records that the sources know to be waiting.',
+    help: 'Records waiting at the sources, as far as known.',
     labels: pipeline,
   },
   syncline_streams_idle_partitions: {
     kind: 'gauge',
-    help: 'Partitions that do not hold back event time because they are idle.',
+    help: 'Idle partitions, which do not hold back event time.',
     labels: pipeline,
   },
   syncline_streams_late_total: {
     kind: 'counter',
-    help: 'Items that arrived behind a watermark or a sealed version.',
+    help: 'Items that arrived after the watermark or a sealed version had passed them.',
     labels: ofUid,
   },
   syncline_streams_older_ignored_total: {
     kind: 'counter',
-    help: 'Items that `reorder` ignored because a newer version was there.',
+    help: 'Items that `reorder` ignored because a newer version existed.',
     labels: ofUid,
   },
   syncline_streams_version_conflicts_total: {
     kind: 'counter',
-    help: 'Items with another value for a version that was there.',
+    help: 'Items with a different value for an existing version.',
     labels: ofUid,
   },
   syncline_streams_dead_letters_total: {
     kind: 'counter',
-    help: 'Records that went to the dead letters.',
+    help: 'Records written as dead letters.',
     labels: ofUid,
   },
   syncline_streams_sink_commit_seconds: {
     kind: 'histogram',
-    help: 'From the commit point until all sinks had committed and all sources were acknowledged.',
+    help: 'Time from the commit point until all sinks have committed and all sources are acknowledged.',
     labels: pipeline,
+  },
+  syncline_streams_sink_uncommitted_epochs: {
+    kind: 'gauge',
+    help: 'Durable epochs whose output the sinks have not committed yet: 1 while a commit is in progress or fails.',
+    labels: pipeline,
+  },
+  syncline_streams_outbox_bytes: {
+    kind: 'gauge',
+    help: 'Output in the checkpoint store that is not part of a checkpoint yet. Limit: `outboxBytesMax`.',
+    labels: pipeline,
+  },
+  syncline_streams_reorder_items: {
+    kind: 'gauge',
+    help: 'Items waiting until their version is sealed. Limit: `reorderItemsMax`.',
+    labels: ofUid,
   },
   syncline_streams_recovery_seconds: {
     kind: 'histogram',
-    help: 'From the begin of a recovery until records were read.',
+    help: 'Time from the start of a recovery until the first read.',
     labels: pipeline,
   },
   syncline_streams_restarts_total: {

@@ -1,4 +1,4 @@
-// The door `@syncline/streams/nats`: what needs the NATS clients, which are optional peers.
+// Entry point `@syncline/streams/nats`: everything that needs the NATS clients, which are optional peer dependencies.
 export {
   type NatsPosition,
   type NatsRecord,

@@ -1,4 +1,4 @@
-// The door `@syncline/streams/redis`: what needs ioredis, which is an optional peer.
+// Entry point `@syncline/streams/redis`: everything that needs ioredis, which is an optional peer dependency.
 
 export type { RedisServer, RedisSettings } from './ends/redis-connection.js';
 export { type KvWrite, type RedisKvSinkOptions, redisKvSink } from './ends/redis-kv-sink.js';

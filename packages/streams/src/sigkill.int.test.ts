@@ -1,16 +1,23 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+// A real process, killed with SIGKILL at random, over pipelines from files, Redis and NATS.
+//
+// Each round runs one pipeline to its end across many restarts. STREAMS_KILLS sets the total number of kills. A long
+// run can be watched, interrupted and continued: with STREAMS_KILLS_LOG=FILE each verified round becomes a line of
+// that file, and the next run continues from there.
+import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import {
+  type Kills,
   type LocalService,
-  makeTempDirectory,
+  makeMemoryDirectory,
   runKilled,
   type StreamPlan,
   startNats,
   startRedis,
   type TempDirectory,
+  totalOf,
 } from '@syncline/testkit';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -18,13 +25,16 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 declare module 'vitest' {
   interface ProvidedContext {
     readonly streamsKills: number;
+    readonly streamsKillsLog: string;
   }
 }
 
 const KILLS = inject('streamsKills');
-/** Part of the kills that each of the three pipelines takes. */
+const LOG = inject('streamsKillsLog');
+/** The fraction of the kills for each of the three pipelines. */
 const KILLS_EACH = Math.ceil(KILLS / 3);
-const TIMEOUT_MS = 60_000 + 5_000 * KILLS_EACH;
+/** A kill takes about a second, and far longer on a busy machine. */
+const TIMEOUT_MS = 120_000 + 20_000 * KILLS_EACH;
 const RECORDS = 20_000;
 const USERS = 200;
 
@@ -42,7 +52,7 @@ beforeAll(async () => {
   [redis, nats, directory] = await Promise.all([
     startRedis(),
     startNats(),
-    makeTempDirectory('sigkill'),
+    makeMemoryDirectory('sigkill'),
   ]);
   admin = new Redis(redis.url);
 });
@@ -66,14 +76,14 @@ function halvesOf<T>(items: readonly T[]): readonly [readonly T[], readonly T[]]
   return [items.slice(0, items.length / 2), items.slice(items.length / 2)];
 }
 
-/** What the output must be, computed without any of the code under test. */
+/** The expected output, computed without any of the code under test. */
 function checkTotals(lines: readonly string[], orders: readonly Order[]): void {
   const sums = new Map<string, number>();
   const counts = new Map<string, number>();
   for (const line of lines) {
     const { user, amount, total } = JSON.parse(line) as Order & { readonly total: number };
     const sum = (sums.get(user) ?? 0) + amount;
-    expect(total, `running total of ${user}`).toBe(sum);
+    if (total !== sum) throw new Error(`running total of ${user}: ${total}, expected ${sum}`);
     sums.set(user, sum);
     counts.set(`${user} ${amount}`, (counts.get(`${user} ${amount}`) ?? 0) + 1);
   }
@@ -102,45 +112,75 @@ interface Round {
   output(): Promise<readonly (readonly string[])[]>;
 }
 
-/** Rounds of one pipeline until it was killed often enough. The first of each seed is not killed. */
-async function killRounds(name: string, prepare: (round: string, seed: string) => Promise<Round>) {
-  const random = createSeededRandom(`sigkill/${name}`);
-  const seed = `orders/${name}`;
-  const calm = await prepare(`${name}-calm`, seed);
-  expect(await runKilled(calm.plan, { random, killsMax: 0 })).toBe(0);
+interface DoneRound {
+  readonly pipeline: string;
+  readonly round: number;
+  readonly kills: Kills;
+}
+
+async function roundsDone(pipeline: string): Promise<readonly DoneRound[]> {
+  if (LOG === '') return [];
+  const text = await readFile(LOG, { encoding: 'utf8', flag: 'a+' });
+  const rounds = text.split('\n').slice(0, -1);
+  return rounds
+    .map((line) => JSON.parse(line) as DoneRound)
+    .filter((each) => each.pipeline === pipeline);
+}
+
+/**
+ * Runs rounds of one pipeline until it was killed often enough. The output of each must equal that of a run without
+ * kills.
+ */
+async function killRounds(
+  pipeline: string,
+  prepare: (round: string, seed: string) => Promise<Round>,
+): Promise<void> {
+  const seed = `orders/${pipeline}`;
+  const calm = await prepare(`${pipeline}-calm`, seed);
+  const random = createSeededRandom(seed);
+  expect(totalOf(await runKilled(calm.plan, { random, killsMax: 0 }))).toBe(0);
   const expected = await calm.output();
   for (const lines of expected) checkTotals(lines, calm.orders);
-  let kills = 0;
-  for (let round = 0; kills < KILLS_EACH; round += 1) {
-    const { plan, output } = await prepare(`${name}-${round}`, seed);
-    kills += await runKilled(plan, { random, killsMax: KILLS_EACH - kills });
+  const done = await roundsDone(pipeline);
+  let killsLeft = done.reduce((left, each) => left - totalOf(each.kills), KILLS_EACH);
+  for (let round = done.length; killsLeft > 0; round += 1) {
+    const { plan, output } = await prepare(`${pipeline}-${round}`, seed);
+    const kills = await runKilled(plan, {
+      random: createSeededRandom(`sigkill/${pipeline}/${round}`),
+      killsMax: killsLeft,
+    });
     const found = await output();
     expect(found.length).toBe(expected.length);
     for (const [index, lines] of found.entries()) {
       expect(lines.join('\n') === expected[index]?.join('\n'), `round ${round}`).toBe(true);
     }
+    await rm(join(directory.path, `${pipeline}-${round}`), { recursive: true });
+    killsLeft -= totalOf(kills);
+    const line = { pipeline, round, kills } satisfies DoneRound;
+    if (LOG !== '') await appendFile(LOG, `${JSON.stringify(line)}\n`);
   }
-  expect(kills).toBe(KILLS_EACH);
 }
 
-const common = { paceMs: 8, keepDeliveredMs: 10_000 };
+/** Slow enough that one round gets several kills: preparing and comparing it costs more than they do. */
+const common = { paceMs: 150, keepDeliveredMs: 10_000 };
 
-test(
+test.concurrent(
   'X54 files to files: byte-identical output however often the process is killed',
   async () => {
     await killRounds('files', async (round, seed) => {
       const orders = ordersOf(seed);
       const files = halvesOf(orders).map((_, index) =>
-        join(directory.path, `${round}-${index}.jsonl`),
+        join(directory.path, round, `${index}.jsonl`),
       );
+      await mkdir(join(directory.path, round));
       for (const [index, half] of halvesOf(orders).entries()) {
         const text = half.map((order) => `${JSON.stringify(order)}\n`).join('');
         await writeFile(files[index] ?? '', text);
       }
-      const out = join(directory.path, `${round}-out`);
+      const out = join(directory.path, round, 'out');
       const plan: StreamPlan = {
         ...common,
-        dir: join(directory.path, `${round}-state`),
+        dir: join(directory.path, round, 'state'),
         from: { kind: 'files', files },
         to: { files: out },
       };
@@ -150,13 +190,12 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+test.concurrent(
   'X54 Redis to Redis: identical streams and sums however often the process is killed',
   async () => {
     await killRounds('redis', async (round, seed) => {
-      await admin.flushall();
       const orders = ordersOf(seed);
-      const streams = ['in-a', 'in-b'];
+      const streams = [`${round}-in-a`, `${round}-in-b`];
       for (const [index, half] of halvesOf(orders).entries()) {
         const pipeline = admin.pipeline();
         for (const [n, order] of half.entries()) {
@@ -166,13 +205,13 @@ test(
       }
       const plan: StreamPlan = {
         ...common,
-        dir: join(directory.path, `${round}-state`),
+        dir: join(directory.path, round, 'state'),
         from: { kind: 'redis', url: redis.url, streams },
-        to: { redis: { url: redis.url, name: 'out' } },
+        to: { redis: { url: redis.url, name: `${round}-out` } },
       };
       const output = async () => {
-        await checkSums('out', orders);
-        return [await linesInStream('out')];
+        await checkSums(`${round}-out`, orders);
+        return [await linesInStream(`${round}-out`)];
       };
       return { plan, orders, output };
     });
@@ -180,7 +219,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+test.concurrent(
   'X54 NATS to files and Redis: identical output however often the process is killed',
   async () => {
     const connection = await connect({ servers: nats.url });
@@ -190,21 +229,22 @@ test(
     await manager.streams.add({ name: 'orders', subjects: ['orders.>'] });
     for (let start = 0; start < orders.length; start += 500) {
       const some = orders.slice(start, start + 500);
-      await Promise.all(some.map((order) => client.publish('orders.new', JSON.stringify(order))));
+      const publish = (order: Order) =>
+        client.publish('orders.new', JSON.stringify(order), { timeout: 60_000 });
+      await Promise.all(some.map(publish));
     }
     await connection.close();
     await killRounds('nats', async (round) => {
-      await admin.flushall();
-      const out = join(directory.path, `${round}-out`);
+      const out = join(directory.path, round, 'out');
       const plan: StreamPlan = {
         ...common,
-        dir: join(directory.path, `${round}-state`),
+        dir: join(directory.path, round, 'state'),
         from: { kind: 'nats', url: nats.url, streams: ['orders'] },
-        to: { files: out, redis: { url: redis.url, name: 'out' } },
+        to: { files: out, redis: { url: redis.url, name: `${round}-out` } },
       };
       const output = async () => {
-        await checkSums('out', orders);
-        return [await linesInFiles(out), await linesInStream('out')];
+        await checkSums(`${round}-out`, orders);
+        return [await linesInFiles(out), await linesInStream(`${round}-out`)];
       };
       return { plan, orders, output };
     });
@@ -212,7 +252,7 @@ test(
   TIMEOUT_MS,
 );
 
-/** Increments show rows that were applied twice, or not at all. */
+/** Increments reveal rows that were applied twice, or not at all. */
 async function checkSums(name: string, orders: readonly Order[]): Promise<void> {
   const expected: Record<string, string> = {};
   for (const { user, amount } of orders) {

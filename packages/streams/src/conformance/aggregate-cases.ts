@@ -8,7 +8,7 @@ import type { Cases, StateStoreSubject } from './state-store-subject.js';
 export const aggregateCases: Cases = {
   'update sets what the function returns, and undefined removes the key': updates,
   'an update whose function throws changes nothing': throwing,
-  'X1 keys of different kinds are counted apart': differentKeys,
+  'X1 keys of different kinds are counted separately': differentKeys,
   'a removed key can be counted again, and is not in a snapshot': removed,
 };
 

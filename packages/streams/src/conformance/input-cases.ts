@@ -12,12 +12,12 @@ import { counts, increment, texts } from './state-samples.js';
 import type { Cases, StateStoreSubject } from './state-store-subject.js';
 
 export const inputCases: Cases = {
-  'what is not a key is refused by every call': badKeys,
-  'keys may have their limit in bytes and no more': longKeys,
-  'what is not a version of the state is refused': badVersions,
+  'an invalid key is refused by every call': badKeys,
+  'keys may be as long as their limit in bytes': longKeys,
+  'an invalid version is refused': badVersions,
   'X6 values come back from a snapshot as they were': goodValues,
   'X6 a value that its codec would change is refused, and nothing changes': badValues,
-  'values may have their limit in bytes and no more': largeValues,
+  'values may be as long as their limit in bytes': largeValues,
   'a uid that does not fit its pattern is refused': badUids,
 };
 
@@ -84,13 +84,17 @@ async function badVersions({ store }: StateStoreSubject): Promise<void> {
     const time = version as { epoch: number; round: number };
     assert.throws(() => times.put('a', 'x', time), refused, JSON.stringify(version));
   }
+  const ofOrigin = (bytes: number) => ({ epoch: 1, round: 1, origin: 'x'.repeat(bytes) });
+  const { value: originMax } = streamsLimits.originBytesMax;
+  assert.equal(times.put('longest', 'x', ofOrigin(originMax)), 'applied');
+  assert.throws(() => times.put('a', 'x', ofOrigin(originMax + 1)), { code: 'limit-exceeded' });
   assert.deepEqual(
     [numbers.get('a'), bigints.get('a'), times.get('a')],
     [undefined, undefined, undefined],
   );
 }
 
-/** Values, by the codec that takes them. */
+/** Values, by the codec that accepts them. */
 const good: Readonly<Record<string, { codec: Codec<unknown>; values: readonly unknown[] }>> = {
   number: {
     codec: numberCodec,

@@ -1,4 +1,4 @@
-// What a persistent store keeps over a restart, and what it refuses to open as something else.
+// What a persistent store keeps across a restart, and what it refuses to open as something else.
 import assert from 'node:assert/strict';
 import { stringCodec } from '../state/codec.js';
 import { aggregate, versioned } from '../state/state-backend.js';

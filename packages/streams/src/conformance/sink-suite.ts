@@ -1,8 +1,9 @@
-// What every sink keeps, ours and yours: nothing is visible before its epoch is committed, a repeated commit
+// The contract of every sink, ours and yours: nothing is visible before its epoch is committed, a repeated commit
 // changes nothing, and an older writer is refused.
 //
-// X52  Committed epochs are visible whole and in order, however often each commit is repeated and by whom.
-// X53  A target with a memory of its own refuses an older generation, a copy of the same one, and other pipelines.
+// X52  Committed epochs are visible completely and in order, however often each commit is repeated and by which
+//      process.
+// X53  A target that stores a mark refuses an older generation, a copy of the same one, and other pipelines.
 import assert from 'node:assert/strict';
 import { SynclineError } from '@syncline/kernel';
 import type { ConformanceCase } from '@syncline/kernel/testing';
@@ -10,7 +11,7 @@ import type { CommitResult, Fence, OutboxSink, Output, Sink } from '../ends/sink
 import type { Json } from '../ends/source.js';
 
 export interface SinkSubject {
-  /** The sink over the same target, as a new process would make it. Its values are numbers. */
+  /** The sink over the same target, as a new process would create it. Its values are numbers. */
   open(): Sink<Json> | OutboxSink;
   /** What a reader of the target sees, in the order of the target. */
   visible(): Promise<readonly Json[]>;
@@ -29,7 +30,7 @@ const everySink: Cases = {
 };
 
 const rememberingSinks: Cases = {
-  'X52 T2 a repeated commit, also by another process, is answered with already': repeated,
+  'X52 T2 a repeated commit, even by another process, returns already': repeated,
   'X52 T1 an epoch cut short is completed by the next process': cutShort,
   'X52 mark reports the pipeline, the generation and the last epoch': marks,
   'X53 T16 an older generation is fenced and adds nothing': olderGeneration,
@@ -37,7 +38,7 @@ const rememberingSinks: Cases = {
   'X53 another pipeline is a conflict and adds nothing': otherPipeline,
 };
 
-/** `create` is called once per case, and what it made is disposed of after it. */
+/** `create` is called once per case, and its result is disposed of afterwards. */
 export function sinkSuite(
   create: () => Promise<SinkSubject & AsyncDisposable>,
   abilities: SinkAbilities,
@@ -88,7 +89,7 @@ async function repeated(subject: SinkSubject): Promise<void> {
   assert.deepEqual(await subject.visible(), [1, 2, 3, 4]);
 }
 
-/** With parts of two rows each: the first process delivers some of them only. */
+/** With parts of two rows each: the first process delivers only some of them. */
 async function cutShort(subject: SinkSubject): Promise<void> {
   const values = [1, 2, 3, 4, 5];
   let owed: Pending;
@@ -160,13 +161,13 @@ function isCode(...codes: readonly string[]): (thrown: unknown) => boolean {
   };
 }
 
-/** An epoch behind the commit point: what a checkpoint owes to the sink. */
+/** An epoch after its commit point: what a checkpoint owes to the sink. */
 interface Pending {
   readonly handle: Json;
   commit(): Promise<CommitResult>;
-  /** Commits only a part, if the sink takes parts. */
+  /** Commits only a part, if the sink delivers in parts. */
   commitSome(): Promise<void>;
-  /** The same output, given to another instance. */
+  /** The same output, passed to another instance. */
   repeatOn(sink: Sink<Json> | OutboxSink, fence: Fence): Promise<CommitResult>;
 }
 

@@ -1,7 +1,7 @@
-// Snapshots: what is in them, and that equal states give equal bytes.
+// Snapshots: what they contain, and that equal states give equal bytes.
 //
 // X4   restore ∘ snapshot is the identity, and equal states give equal bytes.
-// X22  A snapshot holds the content at the time of the call.
+// X22  A snapshot contains the content at the time of the call.
 import assert from 'node:assert/strict';
 import { randomBelow } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
@@ -19,7 +19,7 @@ export const snapshotCases: Cases = {
   'X4 states of many blocks, and values larger than a block, come back': manyBlocks,
   'X22 writes after the call are not in the snapshot': fixedContent,
   'X22 snapshots that overlap each hold their own moment': overlapping,
-  'a snapshot of some keys holds those that are there, each once': someKeys,
+  'a snapshot of some keys contains those that exist, each once': someKeys,
   'taking a snapshot changes nothing': unchanged,
 };
 
@@ -106,7 +106,7 @@ async function fixedContent({ store }: StateStoreSubject): Promise<void> {
       state.update(index, (count = 0) => (index % 2 === 0 ? undefined : count + 1));
       state.update(`new-${index}`, increment);
     }
-    await other.snapshot(); // lets the first one go on
+    await other.snapshot(); // lets the first one continue
   }
   assert.deepEqual(await running, before);
   assert.deepEqual([state.get(0), state.get(1), state.get('new-0')], [undefined, 2, 1]);

@@ -1,7 +1,7 @@
-// What every source keeps, ours and yours: the same records in the same order from any position, and a clear
+// The contract of every source, ours and yours: the same records in the same order from any position, and a clear
 // refusal when a position can no longer be continued.
 //
-// X50  Reading from a position gives exactly the records behind it, however often, until it is lost.
+// X50  Reading from a position returns exactly the records after it, however often, until it is lost.
 // X51  A position survives JSON unchanged, and a lost one is reported before any record is read.
 import assert from 'node:assert/strict';
 import { SynclineError } from '@syncline/kernel';
@@ -9,7 +9,7 @@ import type { ConformanceCase } from '@syncline/kernel/testing';
 import type { Json, Source, SourceBatch } from '../ends/source.js';
 
 export interface SourceSubject {
-  /** The source, as a new process would make it. */
+  /** The source, as a new process would create it. */
   open(): Source<Json>;
   /** The partition that the suite reads. It is empty at first. */
   readonly partition: string;
@@ -35,16 +35,16 @@ const records = (count: number, first = 0): Json[] =>
 
 const cases: Cases = {
   'X50 reads all records in order, and the same ones again': readsAgain,
-  'X50 reading from any position gives exactly what is behind it': readsFromEveryPosition,
+  'X50 reading from any position returns exactly what is after it': readsFromEveryPosition,
   'X50 a bad record takes a place between its neighbours': keepsBadInPlace,
   'X51 T28 positions survive JSON and hold no number beyond 2^53': positionsAreJson,
-  'every position that was handed out passes the check': checksPass,
-  'acknowledging, also repeatedly, loses nothing behind the position': acknowledges,
-  'an aborted read ends soon and a new one goes on': aborts,
+  'every position that was returned passes the check': checksPass,
+  'acknowledging, even repeatedly, loses nothing after the position': acknowledges,
+  'an aborted read ends soon and a new one continues': aborts,
   'a source can be used again after it was closed': closes,
 };
 
-/** `lossNames` are the names that the subject has in `losses`: each gets a case of its own. */
+/** `lossNames` are the names that the subject has in `losses`: each gets its own case. */
 export function sourceSuite(
   create: () => Promise<SourceSubject & AsyncDisposable>,
   lossNames: readonly string[],
@@ -206,7 +206,7 @@ function isLost(thrown: unknown): boolean {
   return true;
 }
 
-/** Reads one partition as a process of its own. */
+/** Reads one partition like a separate process. */
 class Reader implements AsyncDisposable {
   readonly #stop = new AbortController();
   readonly #source: Source<Json>;

@@ -1,10 +1,10 @@
-// What the state suite is given: an empty store, and a way to restart it if it keeps anything.
+// The subject of the state suite: an empty store, and a way to restart it if it is persistent.
 import type { StateStore } from '../state/state-backend.js';
 
 export interface StateStoreSubject {
   /** An empty store with 128 key groups, the default. */
   readonly store: StateStore;
-  /** Makes everything durable, ends the store and opens it again. Needed for `isPersistent`. */
+  /** Makes everything durable, ends the store and reopens it. Needed for `isPersistent`. */
   reopen?(): Promise<StateStore>;
 }
 

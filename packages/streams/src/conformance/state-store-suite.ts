@@ -1,7 +1,7 @@
-// What every StateStore keeps: memory, embedded, and yours. The rules of a state must not depend on
-// where it lives, or moving it would change results.
+// The contract of every StateStore: memory, embedded, and yours. The rules of a state must not depend on where it is
+// stored, or moving it would change results.
 //
-// X14  All backends give the same answers and the same snapshot bytes for the same operations.
+// X14  All backends give the same results and the same snapshot bytes for the same operations.
 import type { ConformanceCase } from '@syncline/kernel/testing';
 import { aggregateCases } from './aggregate-cases.js';
 import { inputCases } from './input-cases.js';
@@ -11,7 +11,7 @@ import { snapshotCases } from './snapshot-cases.js';
 import type { Cases, StateStoreAbilities, StateStoreSubject } from './state-store-subject.js';
 import { versionedCases } from './versioned-cases.js';
 
-/** `create` is called once per case, and what it made is disposed of after it. */
+/** `create` is called once per case, and its result is disposed of afterwards. */
 export function stateStoreSuite(
   create: () => Promise<StateStoreSubject & AsyncDisposable>,
   abilities: StateStoreAbilities,

@@ -13,14 +13,15 @@ import type { Cases, StateStoreSubject } from './state-store-subject.js';
 export const versionedCases: Cases = {
   'X3 a newer version is applied, the same one again is a no-op, an older one is ignored': ties,
   'X3 another value at the same version is a conflict that changes nothing': conflicts,
-  'X3 a conflict shows the key, the version and both values, cut to 256 bytes': conflictDetails,
+  'X3 a conflict shows the key, the version and both values, truncated to 256 bytes':
+    conflictDetails,
   'X3 values are equal when their encoded bytes are': equalBytes,
-  'X3 a delete leaves a tombstone that older values do not pass': tombstones,
+  'X3 a delete leaves a tombstone that blocks older values': tombstones,
   'X3 a value and a tombstone at the same version are a conflict': tombstoneTies,
   'prune drops tombstones up to a version and leaves everything else': prune,
-  'X5 numbers and bigints go by value': integerVersions,
-  'X5 logical times go by epoch, round, origin and index': logicalVersions,
-  'X5 two records of one epoch and round count both if origin or index tell them apart': sameRound,
+  'X5 numbers and bigints are ordered by value': integerVersions,
+  'X5 logical times are ordered by epoch, round, origin and index': logicalVersions,
+  'X5 two records of one epoch and round both count if origin or index distinguish them': sameRound,
   'X1 keys of different kinds are different keys': differentKeys,
 };
 

@@ -1,67 +1,64 @@
-// Runs a pipeline in a simulated world and ends its process at every step: each write, sync, rename and
-// removal of the disk, and each call of a sink, before it happens and after it happened, by a kill and by a
-// loss of power. After each crash the pipeline is started again, and what
-// its sinks show must be a prefix of what a run without crashes shows, and all of it in the end.
+// Runs a pipeline in a simulation and injects a fault at every step: each write, sync, rename and removal on disk, each
+// call of a sink and each acknowledgement of a source. See crash-point.ts for the kinds of faults.
+//
+// After each crash the pipeline is restarted. The output of the sinks must then be a prefix of the output of a run
+// without crashes, and equal to it in the end.
 //
 // The pipeline must be deterministic: finite sources, strict order, no clock timers, no randomness.
 import type { Files } from '@syncline/kernel';
 import {
   createSeededRandom,
-  type DiskOperation,
-  SeededDiskPlan,
   type SimNode,
+  type SimPorts,
   Simulation,
-  type Verdict,
 } from '@syncline/kernel/testing';
 import type { Pipeline } from '../pipeline/define.js';
+import type { PipelineRun } from '../run/run.js';
 import { type StartOptions, start as startPipeline } from '../run/start.js';
+import { inspectDirectory } from '../store/inspect.js';
+import { type CrashKind, type CrashPoint, pointsOf, Steps } from './crash-point.js';
 
-/** Made again for each crash, so that nothing survives but what the world keeps. */
+/** Created for each run, so that only the simulated disk and your own targets survive a crash. */
 export interface CrashSubject {
   readonly pipeline: Pipeline;
-  /** Input, by path. */
+  /** Input files, by path. */
   readonly files?: Readonly<Record<string, string>>;
-  /** What readers of the sinks see, by sink. Default: part files, by directory. */
+  /** The output that readers see, by sink. Default: part files, by directory. */
   output?(files: Files): Promise<Readonly<Record<string, string>>>;
 }
 
 export interface CrashTestOptions {
-  /** Most crashes to try; they are spread evenly over all there are. Default: all single ones. */
+  /** Maximum number of crashes to try, spread evenly over all possible ones. Default: all single crashes. */
   readonly statesMax?: number;
-  /** Runs that crash again and again, during recovery and after it. Default 0. */
+  /** Kinds of faults to inject. Default: all. */
+  readonly kinds?: readonly CrashKind[];
+  /** Runs that crash repeatedly, during recovery and after it. Default 0. */
   readonly chains?: number;
-  /** Crashes of such a run. Default 4. */
+  /** Crashes per such run. Default 4. */
   readonly chainCrashes?: number;
   readonly seed?: number;
-  /** Stops once this many crashes went wrong. Default 20. */
+  /** Stops after this many failures. Default 20. */
   readonly failuresMax?: number;
   /** Default: a checkpoint every 20 records. */
   readonly start?: StartOptions;
-  /** The `start` to test, if not this package's. */
+  /** The `start` function to test. Default: the one of this package. */
   readonly startWith?: typeof startPipeline;
 }
 
 export interface CrashReport {
   /** Steps of a run without crashes, by kind. */
   readonly boundaries: Readonly<Record<string, number>>;
+  /** Checkpoints of a run without crashes. With fewer than two, no crash has any state to restore. */
+  readonly checkpoints: number;
+  /** Number of possible single crashes: the faults of each step, over all steps. */
+  readonly points: number;
   /** Crashes that were tried. */
   readonly states: number;
-  /** What went wrong; empty if all is well. */
+  /** Empty if the test passed. */
   readonly failures: readonly string[];
 }
 
-interface CrashPoint {
-  /** Number of the step, from 1. */
-  readonly step: number;
-  readonly moment: 'before' | 'after';
-  readonly kind: 'kill' | 'losePower';
-  /** Decides what a loss of power leaves. */
-  readonly seed: number;
-}
-
 type Output = Readonly<Record<string, string>>;
-
-const READS: ReadonlySet<string> = new Set(['read', 'open', 'find-room', 'reopen']);
 
 export async function crashTest(
   setup: () => CrashSubject,
@@ -72,16 +69,14 @@ export async function crashTest(
   if (reference.error !== undefined) {
     throw new Error(`the pipeline fails without any crash: ${reference.error}`);
   }
-  const steps = reference.kinds.length;
-  const points: CrashPoint[] = [];
-  for (let step = 1; step <= steps; step += 1) {
-    for (const moment of ['before', 'after'] as const) {
-      points.push({ step, moment, kind: 'kill', seed });
-      for (let loss = 0; loss < 2; loss += 1) {
-        points.push({ step, moment, kind: 'losePower', seed: seed + 10 * step + loss });
-      }
-    }
+  if (Object.values(reference.output).every((text) => text === '')) {
+    throw new Error(
+      'the pipeline has no output to compare: part files are found automatically; for other sinks, provide `output`',
+    );
   }
+  const points = pointsOf(reference.kinds, seed).filter(
+    ({ kind }) => options.kinds?.includes(kind) ?? true,
+  );
   const statesMax = Math.min(options.statesMax ?? points.length, points.length);
   const chosen = Array.from(
     { length: statesMax },
@@ -91,8 +86,8 @@ export async function crashTest(
   const random = createSeededRandom(`crash-test/${seed}`);
   const pick = () => points[Math.floor(random.float() * points.length)] as CrashPoint;
   for (let count = 0; count < chains; count += 1) {
-    // Most steps of a restart are those of its recovery, which come first.
-    const again = () => ({ ...pick(), step: 1 + Math.floor(random.float() ** 2 * steps) });
+    // Favors early steps: those of the recovery come first.
+    const again = () => points[Math.floor(random.float() ** 2 * points.length)] as CrashPoint;
     runs.push([pick(), ...Array.from({ length: chainCrashes - 1 }, again)]);
   }
   const failures: string[] = [];
@@ -100,161 +95,160 @@ export async function crashTest(
   for (const crashes of runs) {
     const outcome = await runOnce(setup, options, crashes, reference.output);
     states += outcome.crashed;
-    if (outcome.error !== undefined) {
+    const error = outcome.error ?? (outcome.crashed === 0 ? 'the step was not reached' : undefined);
+    if (error !== undefined) {
       const where = crashes.map(({ step, moment, kind }) => `${kind} ${moment} step ${step}`);
-      failures.push(`${where.join(', then ')} (${outcome.at}): ${outcome.error}`);
+      failures.push(`${where.join(', then ')} (${outcome.at}): ${error}`);
       if (failures.length >= failuresMax) break;
     }
   }
   const boundaries: Record<string, number> = {};
   for (const kind of reference.kinds) boundaries[kind] = (boundaries[kind] ?? 0) + 1;
-  return { boundaries, states, failures };
+  return { boundaries, checkpoints: reference.epoch, points: points.length, states, failures };
 }
 
 interface Outcome {
   readonly kinds: readonly string[];
+  readonly epoch: number;
   readonly output: Output;
   readonly error: string | undefined;
-  /** Crashes that happened. */
+  /** Number of crashes that happened. */
   readonly crashed: number;
-  /** The step at which the first one did. */
+  /** The step of the first crash. */
   readonly at: string;
 }
 
-/** One pipeline from its first start to its end, with these crashes on the way. */
+/** Runs a pipeline from its first start to its end, with these crashes. */
 async function runOnce(
   setup: () => CrashSubject,
   options: CrashTestOptions,
   crashes: readonly CrashPoint[],
   expected?: Output,
 ): Promise<Outcome> {
-  const simulation = new Simulation({ seed: options.seed ?? 1, eventsMax: 400_000 });
+  const limits = { eventsMax: 400_000, timeMsMax: 600_000 };
+  const simulation = new Simulation({ seed: options.seed ?? 1, ...limits });
   const subject = setup();
   const { startWith = startPipeline } = options;
   const left = [...crashes];
   const at: string[] = [];
   let steps: Steps | undefined;
+  let run: PipelineRun | undefined;
   let error: string | undefined;
-  let ended = false;
+  let end = () => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
   let hasInput = false;
   const node: SimNode = simulation.addNode('pipeline', async (ports) => {
     if (!hasInput) {
       await writeInput(ports.files, subject.files ?? {});
       hasInput = true;
       steps = armed();
-    } else if (expected !== undefined) {
-      error ??= notPrefix(await outputOf(subject, ports.files), expected);
+    } else await checkOutput(ports.files);
+    // After a run that was asked to end, another one can start in the same process.
+    while (await runIn(ports, steps as Steps)) {
+      steps = armed();
+      await checkOutput(ports.files);
     }
-    try {
-      const run = await startWith(subject.pipeline, startOptions(options), {
-        ...ports,
-        path: (path) => path.replace(/^\.?\//, ''),
-        openStorage: (path) => ports.openStorage(path),
-        around: (name, call) => (steps as Steps).around(name, call),
-      });
-      await run.finished;
-    } catch (thrown) {
-      error ??= `${(thrown as { code?: string }).code ?? 'error'}: ${(thrown as Error).message}`;
-    }
-    ended = true;
   });
-  const armed = () => {
-    const next = left.shift();
-    return new Steps(node, next, (kind) => {
-      at.push(kind);
-      simulation.clock.setTimer(5, () => {
-        steps = armed();
-        node.start();
-      });
+  const checkOutput = async (files: Files) => {
+    if (expected !== undefined) error ??= notPrefix(await outputOf(subject, files), expected);
+  };
+  /** Returns true if another run continues in this process. */
+  const runIn = async (ports: SimPorts, current: Steps): Promise<boolean> => {
+    run = undefined;
+    try {
+      const started = await startWith(
+        subject.pipeline,
+        { ...startOptions(options), signal: current.abortSignal },
+        {
+          ...ports,
+          path: pathOf,
+          openStorage: (path) => ports.openStorage(path),
+          around: (name, call) => current.around(name, call),
+        },
+      );
+      run = started;
+      const stop = () => void started.stop().catch(() => undefined); // `finished` rejects with it too
+      if (current.stopSignal.aborted) stop();
+      else current.stopSignal.addEventListener('abort', stop);
+      await started.finished;
+      error ??= current.notReported;
+      if (node.pendingTimersCount > 0) error ??= `${node.pendingTimersCount} timers are left`;
+      if (current.isStopped && started.state !== 'finished') return true;
+      error ??= await problemIn(startOptions(options).dir, ports);
+    } catch (thrown) {
+      const { code = 'error', message } = thrown as Error & { readonly code?: string };
+      if (current.mayEndWith(code, run !== undefined)) {
+        if (current.isStopped) return true;
+        again();
+        return false;
+      }
+      error ??= `${code}: ${message}`;
+    }
+    end();
+    return false;
+  };
+  /** Ends the process if it is still alive, and starts another one. */
+  const again = () => {
+    simulation.clock.setTimer(5, () => {
+      if (node.life?.isDead === false) node.kill();
+      steps = armed();
+      node.start();
     });
   };
+  const armed = () =>
+    new Steps(node, left.shift(), at.length, {
+      ended(point) {
+        at.push(point);
+        again();
+      },
+      failed: (point) => at.push(point),
+    });
   let output: Output = {};
   await simulation
     .run(async () => {
       node.start();
-      while (!ended) await simulation.clock.sleep(20);
-      const files = node.disk.openFiles(readerLife(node));
-      output = await outputOf(subject, files);
+      await ended;
+      // The ports of the ended process can still be used for reading.
+      if (node.life !== undefined) output = await outputOf(subject, node.disk.openFiles(node.life));
     })
     .catch((thrown: unknown) => {
-      error ??= (thrown as Error).message;
+      const { state = 'not started', error: reason = null } = run?.progress() ?? {};
+      const standing = `${state}${reason === null ? '' : `: ${reason}`}`;
+      error ??= `the pipeline does not finish; its sources must end (${standing}; ${(thrown as Error).message})`;
     });
   if (expected !== undefined) error ??= notEqual(output, expected);
-  return { kinds: steps?.kinds ?? [], output, error, crashed: at.length, at: at[0] ?? 'no crash' };
+  const epoch = run?.progress().epoch ?? 0;
+  const [first = 'no crash'] = at;
+  return { kinds: steps?.kinds ?? [], epoch, output, error, crashed: at.length, at: first };
 }
 
-/** The process that ended is still the one that reads: its ports stay usable. */
-function readerLife(node: SimNode) {
-  const { life } = node;
-  if (life === undefined) throw new Error('the process of the pipeline is gone');
-  return life;
+/** The first problem found in the checkpoint directory of a finished run. */
+async function problemIn(dir: string, ports: SimPorts): Promise<string | undefined> {
+  const { files, clock, logger, openStorage } = ports;
+  const found = await inspectDirectory(
+    dir,
+    { verify: true },
+    { files, clock, logger, openStorage: (path) => openStorage(path) },
+  );
+  return found.problems[0];
 }
 
-function startOptions({ start }: CrashTestOptions): StartOptions {
+function startOptions({ start }: CrashTestOptions): StartOptions & { readonly dir: string } {
   return {
-    dir: 'state',
     ...start,
+    dir: pathOf(start?.dir ?? 'state'),
     checkpoint: { everyMs: 60_000, everyRecords: 20, minPauseMs: 0, ...start?.checkpoint },
   };
 }
 
-/** Counts the steps of one process and ends it at one of them. */
-class Steps extends SeededDiskPlan {
-  readonly kinds: string[] = [];
-  readonly #node: SimNode;
-  readonly #point: CrashPoint | undefined;
-  readonly #crashed: (kind: string) => void;
-  #isOver = false;
-
-  constructor(node: SimNode, point: CrashPoint | undefined, crashed: (kind: string) => void) {
-    super(createSeededRandom(point?.seed ?? 0));
-    this.#node = node;
-    this.#point = point;
-    this.#crashed = crashed;
-    node.disk.plan = this;
-  }
-
-  override verdict(operation: DiskOperation): Verdict {
-    if (!READS.has(operation.kind)) this.#step('before', operation.kind);
-    return 'ok';
-  }
-
-  override done(operation: DiskOperation): void {
-    if (!READS.has(operation.kind)) this.#crashAt('after', operation.kind);
-  }
-
-  /** A call of a sink or source: a step before it and a step after it. */
-  async around<T>(name: string, call: () => Promise<T>): Promise<T> {
-    const { life } = this.#node;
-    this.#step('before', name);
-    if (life?.isDead !== false) return await never();
-    const result = await call();
-    if (life.isDead) return await never();
-    this.#crashAt('after', name);
-    return life.isDead ? await never() : result;
-  }
-
-  #step(moment: 'before', kind: string): void {
-    if (this.#isOver) return;
-    this.kinds.push(kind);
-    this.#crashAt(moment, kind);
-  }
-
-  #crashAt(moment: 'before' | 'after', kind: string): void {
-    const point = this.#point;
-    if (this.#isOver || point?.step !== this.kinds.length || point.moment !== moment) return;
-    this.#isOver = true;
-    this.#node[point.kind]();
-    this.#crashed(`${moment} ${kind}`);
-  }
-}
-
-function never(): Promise<never> {
-  return new Promise(() => {});
-}
+/** The root of the simulated disk is also its working directory. */
+const pathOf = (path: string) => path.replace(/^\.?\//, '');
 
 async function writeInput(files: Files, input: Readonly<Record<string, string>>): Promise<void> {
-  for (const [path, text] of Object.entries(input)) {
+  for (const [given, text] of Object.entries(input)) {
+    const path = pathOf(given);
     const directory = path.split('/').slice(0, -1).join('/');
     if (directory !== '') await files.makeDir(directory);
     await files.append(path, Buffer.from(text));
@@ -270,7 +264,7 @@ function outputOf(subject: CrashSubject, files: Files): Promise<Output> {
   return subject.output === undefined ? partFiles(files, '') : subject.output(files);
 }
 
-/** The part files of each directory, one behind the other. */
+/** The part files of each directory, concatenated. */
 async function partFiles(files: Files, directory: string): Promise<Output> {
   const output: Record<string, string> = {};
   for (const name of await files.list(directory)) {
@@ -289,7 +283,7 @@ async function partFiles(files: Files, directory: string): Promise<Output> {
 function notPrefix(output: Output, expected: Output): string | undefined {
   for (const [sink, text] of Object.entries(output)) {
     if (!(expected[sink] ?? '').startsWith(text)) {
-      return `after the crash "${sink}" shows what a run without crashes never shows: ${difference(text, expected[sink] ?? '')}`;
+      return `after the crash "${sink}" has output that a run without crashes never has: ${difference(text, expected[sink] ?? '')}`;
     }
   }
   return undefined;

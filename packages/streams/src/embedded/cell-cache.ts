@@ -1,28 +1,28 @@
-// The cells that an embedded state holds in memory, within a budget that all states of a store share.
+// The cells that an embedded state keeps in memory, within a budget shared by all states of a store.
 //
-// A cell whose changes are stored is clean and may be evicted at any time; a dirty one is pinned until a
-// flush has stored it. Eviction walks around all cells and gives a second chance to those that were used
-// since it last came by. Costs are estimates of heap bytes.
+// A cell whose changes are stored is clean and may be evicted at any time; a dirty one is pinned until a flush has
+// stored it. Eviction is CLOCK: it cycles through all cells and spares those used since its last pass. Costs are
+// estimated heap bytes.
 //
-// X25  Cells and unflushed changes never cost more than `bytesMax` together.
+// X25  Cells and unflushed changes together never cost more than `bytesMax`.
 import { assert } from '@syncline/kernel';
 import type { Key } from '../state/key.js';
 
 export const NOT_STORED = -1;
 
 export interface Change<Ver> {
-  /** The new entry, or undefined if the key is removed. Flushes and snapshots share it: never modify it. */
+  /** The new entry, or undefined if the key is removed. Flushes and snapshots share it, so never modify it. */
   readonly bytes: Uint8Array | undefined;
   readonly isTombstone: boolean;
   readonly version: Ver;
 }
 
-/** A change that is not stored yet. */
+/** A change that has not been stored yet. */
 export interface Pending<Ver> extends Change<Ver> {
   readonly costBytes: number;
-  /** The capture that it belongs to. */
+  /** The capture it belongs to. */
   layer: number;
-  /** Known once it was written to a batch. */
+  /** Set when the change is written to a batch. */
   checksum: number;
 }
 
@@ -30,19 +30,19 @@ export class EmbeddedCell<V, Ver> {
   readonly key: Key;
   value: V | undefined;
   version: Ver;
-  /** The key has neither a value nor a tombstone; the cell hides what is still stored. */
+  /** The key has no value and no tombstone; the cell masks what is still stored. */
   isAbsent = false;
-  /** The newest change that is not stored; without one the cell is clean. */
+  /** The newest change that is not stored yet. Undefined if the cell is clean. */
   pending: Pending<Ver> | undefined;
-  /** A change that a flush is storing, once a newer one is pending. */
+  /** The change that a flush is storing while a newer one is pending. */
   superseded: Pending<Ver> | undefined;
-  /** Checksum of the entry that is stored. */
+  /** Checksum of the stored entry. */
   stored = NOT_STORED;
   isStoredTombstone = false;
-  /** Since eviction last came by. */
+  /** Whether the cell was used since the last pass of eviction. */
   isUsed = false;
   costBytes = 0;
-  /** Its place in the cache, or -1. */
+  /** Its index in the cache, or -1. */
   place = -1;
 
   constructor(key: Key, value: V | undefined, version: Ver) {
@@ -56,7 +56,7 @@ interface CacheUser {
   evictOne(): boolean;
 }
 
-/** The bytes that all states of a store may use together. */
+/** The memory budget shared by all states of a store. */
 export class CacheBudget {
   readonly bytesMax: number;
   readonly #users: CacheUser[] = [];
@@ -71,13 +71,13 @@ export class CacheBudget {
     this.#users.push(user);
   }
 
-  /** Counts bytes for which there is room, or that are given back. */
+  /** Adds bytes that `makeRoom` made room for, or, if negative, releases them. */
   count(bytes: number): void {
     this.#bytes += bytes;
     assert(this.#bytes >= 0 && (bytes <= 0 || this.#bytes <= this.bytesMax), 'X25');
   }
 
-  /** Evicts until there is room for `bytes` more. False if all that is left is dirty. */
+  /** Evicts until there is room for `bytes` more. Returns false if only dirty cells are left. */
   makeRoom(bytes: number): boolean {
     let emptyHanded = 0;
     while (this.#bytes + bytes > this.bytesMax && emptyHanded < this.#users.length) {
@@ -88,11 +88,11 @@ export class CacheBudget {
   }
 }
 
-/** The cells of one state. Whoever makes a cached cell dirty pins it, and unpins it once it is clean. */
+/** The cells of one state. Code that makes a cached cell dirty must pin it, and unpin it once it is clean. */
 export class CellCache<V, Ver> {
   readonly budget: CacheBudget;
   readonly #cells = new Map<Key, EmbeddedCell<V, Ver>>();
-  /** The same cells in no order, for eviction to walk around. */
+  /** The same cells in no particular order, for eviction to cycle through. */
   readonly #ring: EmbeddedCell<V, Ver>[] = [];
   #hand = 0;
   #pinned = 0;
@@ -106,7 +106,7 @@ export class CellCache<V, Ver> {
     return this.#cells.get(key);
   }
 
-  /** Adds a cell for whose cost there is room. */
+  /** Adds a cell. The caller has made room for its cost. */
   add(cell: EmbeddedCell<V, Ver>, costBytes: number): void {
     this.budget.count(costBytes);
     cell.costBytes = costBytes;
@@ -138,7 +138,7 @@ export class CellCache<V, Ver> {
     return false;
   }
 
-  /** Takes a clean cell out. */
+  /** Removes a clean cell. */
   drop(cell: EmbeddedCell<V, Ver>): void {
     const last = this.#ring.pop();
     assert(last !== undefined && cell.place >= 0, 'the cell is cached');

@@ -1,8 +1,8 @@
 // Cells of one state in a Storage, one entry per key, with a write-back cache in front.
 //
-// Reads go to the cache, then to `Storage.get`, so the state may be larger than the heap and opening it
-// loads nothing but tombstones. A write encodes its entry at once: a bad value is found while its record
-// is known, and the size of what is unflushed is exact. write-back.ts has what happens to it then.
+// Reads go to the cache, then to `Storage.get`, so the state may be larger than the heap, and opening it loads only the
+// tombstones. A write encodes its entry immediately: a bad value is detected while its record is known, and the size of
+// the unflushed changes is exact. write-back.ts stores them later.
 import { assert, type Storage, type StorageBatch } from '@syncline/kernel';
 import { ByteWriter } from '../snapshot/byte-writer.js';
 import { type Entry, writeEntry } from '../snapshot/entry.js';
@@ -20,12 +20,12 @@ import {
 import { openEntry, type StoredKeys, type StoredTable } from './stored-layout.js';
 import { CELL_BYTES, PENDING_BYTES, WriteBack } from './write-back.js';
 
-/** What the cells of a state share with the other states of their store. */
+/** Shared by all states of a store. */
 export interface EmbeddedCellsDeps {
   readonly storage: Storage;
   readonly budget: CacheBudget;
   readonly turns: Turns;
-  /** Stores a whole new state in one batch with the changes of the others. */
+  /** Replaces a whole state, in one batch with the changes of the other states. */
   readonly replace: (replacement: Replacement) => Promise<void>;
   readonly snapshotBytesMax: number;
   readonly tombstonesMax: number;
@@ -33,14 +33,14 @@ export interface EmbeddedCellsDeps {
 
 /** A state that is replaced as a whole. */
 export interface Replacement {
-  /** Its changes until now are not written. */
+  /** Its pending changes, which are discarded. */
   readonly writeBack: WriteBack<unknown, unknown>;
   fill(batch: StorageBatch): Promise<void>;
-  /** The batch is stored. */
+  /** Called once the batch is stored. */
   settle(): void;
 }
 
-/** What was stored when the state was opened. */
+/** What was in the storage when the state was opened. */
 export interface StoredState<Ver> {
   readonly table: StoredTable;
   readonly tombstones: Map<Key, Ver>;
@@ -48,7 +48,7 @@ export interface StoredState<Ver> {
 
 export class EmbeddedCells<V, Ver> implements Cells<V, Ver, EmbeddedCell<V, Ver>> {
   readonly schema: StateSchema<V, Ver>;
-  /** What is not stored yet; the store flushes it. */
+  /** Changes that are not stored yet. The store flushes them. */
   readonly writeBack: WriteBack<V, Ver>;
   readonly #keys: StoredKeys;
   readonly #deps: EmbeddedCellsDeps;
@@ -79,6 +79,9 @@ export class EmbeddedCells<V, Ver> implements Cells<V, Ver, EmbeddedCell<V, Ver>
     return cell.isAbsent ? undefined : cell;
   }
 
+  /** Does nothing: cells that are not cached are read on demand. */
+  warm(): void {}
+
   /** Changes are encoded as they are made, so a running snapshot needs no copy. */
   edit(key: Key): EmbeddedCell<V, Ver> | undefined {
     return this.find(key);
@@ -94,7 +97,7 @@ export class EmbeddedCells<V, Ver> implements Cells<V, Ver, EmbeddedCell<V, Ver>
 
   insert(key: Key, value: V | undefined, version: Ver): void {
     const bytes = this.#encode({ key, value, version });
-    // One that hides a removed key, or a new one.
+    // The cached cell, if any, masks a removed key.
     const cell = this.#cache.get(key) ?? new EmbeddedCell(key, value, version);
     this.#write(cell, value, version, bytes);
   }
@@ -105,6 +108,14 @@ export class EmbeddedCells<V, Ver> implements Cells<V, Ver, EmbeddedCell<V, Ver>
 
   remove(cell: EmbeddedCell<V, Ver>): void {
     this.#write(cell, undefined, cell.version, undefined);
+  }
+
+  /** Takes over an entry that is stored in another form. It counts as changed. */
+  adopt({ key, value, version }: Entry<V, Ver>, checksum: number): void {
+    const cell = new EmbeddedCell<V, Ver>(key, value, version);
+    cell.stored = checksum;
+    cell.isStoredTombstone = value === undefined;
+    this.#write(cell, value, version, this.#encode({ key, value, version }));
   }
 
   writeAll(entries: readonly Entry<V, Ver>[]): void {
@@ -129,7 +140,7 @@ export class EmbeddedCells<V, Ver> implements Cells<V, Ver, EmbeddedCell<V, Ver>
       if (!isOld(version)) continue;
       const cell = this.find(key);
       if (cell === undefined || cell.value !== undefined || !isOld(cell.version)) {
-        this.#tombstones.delete(key); // the index is damaged; the entry decides
+        this.#tombstones.delete(key); // the index is damaged; the entry is authoritative
         continue;
       }
       this.remove(cell);
@@ -150,7 +161,7 @@ export class EmbeddedCells<V, Ver> implements Cells<V, Ver, EmbeddedCell<V, Ver>
     return await snapshotSome(this.#source(), view, this.writeBack.changes(), wanted);
   }
 
-  /** Goes past the cache, which a whole state need not fit, and is stored when it resolves. */
+  /** Bypasses the cache, since a whole state may not fit into it. The state is durable when this resolves. */
   async restore(bytes: Uint8Array): Promise<void> {
     this.#assertWritable();
     this.#isRestoring = true;
@@ -192,7 +203,7 @@ export class EmbeddedCells<V, Ver> implements Cells<V, Ver, EmbeddedCell<V, Ver>
     return this.#scratch.copy();
   }
 
-  /** Without `bytes` the key is removed. Throws before anything has changed. */
+  /** Removes the key if `bytes` is undefined. If it throws, nothing has changed. */
   #write(
     cell: EmbeddedCell<V, Ver>,
     value: V | undefined,

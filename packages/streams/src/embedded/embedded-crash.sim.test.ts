@@ -22,11 +22,11 @@ interface States {
   readonly newest: StateBackend<Key, string, number>;
 }
 
-/** What was flushed, oldest first; all before `acknowledged` cannot be found any more. */
+/** What was flushed, oldest first; entries before `acknowledged` cannot be found any more. */
 interface Flushes {
   readonly contents: string[];
   acknowledged: number;
-  /** Versions rise over all lives, so that contents can be told apart. */
+  /** Versions increase across all restarts, so that contents can be distinguished. */
   version: number;
   /** How often a restart found more than was acknowledged. */
   unacknowledgedFound: number;
@@ -72,13 +72,13 @@ async function life({ openStorage, clock, random }: SimPorts, flushes: Flushes):
     flushes.acknowledged = Math.max(flushes.acknowledged, index);
     await clock.sleep(random.float() * 5);
     if (random.float() > 0.1) continue;
-    flushes.contents.push(contentOf(states)); // a restore stores everything, too
+    flushes.contents.push(contentOf(states)); // a restore stores everything as well
     await states.totals.restore(await states.totals.snapshot());
     flushes.acknowledged = flushes.contents.length - 1;
   }
 }
 
-test('X23 after any crash all states are as they were at one flush, and no earlier than the last', async () => {
+test('X23 after any crash all states are as of one flush, no earlier than the last acknowledged one', async () => {
   let unacknowledgedFound = 0;
   let flushed = 0;
   for (let seed = 0; seed < SEEDS; seed += 1) {

@@ -2,7 +2,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSystemClock, openLevelStorage, silentLogger } from '@syncline/kernel';
+import { createSystemClock, silentLogger } from '@syncline/kernel';
+import { openLevelStorage } from '@syncline/kernel/level';
 import { describe, expect, test } from 'vitest';
 import { stateStoreSuite } from '../conformance/state-store-suite.js';
 import { stringCodec } from '../state/codec.js';
@@ -37,7 +38,7 @@ describe('X14 the embedded backend on LevelDB is a state store', () => {
   for (const { name, run } of suite) test(name, run);
 });
 
-test('X25 a state of many times its cache is written, read and restored', async () => {
+test('X25 a state much larger than its cache is written, read and restored', async () => {
   const cacheBytesMax = 2 * 1024 * 1024;
   await using subject = await createOnLevel(cacheBytesMax);
   const state = await subject.store.open('s', aggregate(stringCodec));

@@ -1,8 +1,8 @@
-// Snapshots of an embedded state: what is stored, as of one moment, with the unflushed changes on top.
+// Snapshots of an embedded state: a point-in-time view of the storage with the unflushed changes on top.
 //
-// The stored entries come in the order of the snapshot format, so they are merged with the sorted
-// changes and copied without being encoded again, unless an older codec wrote them. Reading all of a
-// state is also when lost entries are noticed: each group is compared with the table.
+// Stored entries are already in the order of the snapshot format, so they are merged with the sorted changes and copied
+// without being re-encoded, unless an older codec wrote them. Reading a whole state is also when lost entries are
+// detected: each group is compared with the table.
 import type { Storage, StorageBatch, StorageReads } from '@syncline/kernel';
 import { ByteWriter } from '../snapshot/byte-writer.js';
 import { entryChecksum, type ReadEntry, writeEntry } from '../snapshot/entry.js';
@@ -99,7 +99,7 @@ export async function snapshotSome<V, Ver>(
   return writer.finish();
 }
 
-/** Adds to a batch what replaces all of a state with a snapshot. Returns what is then stored. */
+/** Adds the operations to a batch that replace a whole state with a snapshot. Returns what will be stored then. */
 export async function fillRestore<V, Ver>(
   { schema, keys, turns }: SnapshotSource<V, Ver>,
   storage: Storage,
@@ -138,7 +138,7 @@ function addEntry<V, Ver>(
   writer.blocks.addEncoded(bytes);
 }
 
-/** An entry as the codec writes it today, so that equal states give equal bytes. `read` holds it. */
+/** An entry as the current codec writes it, so that equal states give equal bytes. `read` contains its stored form. */
 function currentBytes<V, Ver>(
   schema: StateSchema<V, Ver>,
   entry: ReadEntry<V, Ver>,
@@ -158,7 +158,7 @@ function storedTable<V, Ver>(
   return sealed === undefined ? StoredTable.empty(schema.keyGroups) : decodeTable(schema, sealed);
 }
 
-/** Compares one stored group with what the table says about it. Throws `corrupt`. */
+/** Checks one stored group against the table. Throws `corrupt`. */
 export async function checkGroup<V, Ver>(
   schema: StateSchema<V, Ver>,
   keys: StoredKeys,

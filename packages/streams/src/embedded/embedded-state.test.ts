@@ -37,7 +37,7 @@ describe('X14 the embedded backend is a state store', () => {
   suiteWith({});
 });
 
-/** A memory storage whose writes can be held up, or made to fail. */
+/** A memory storage whose writes can be delayed, or made to fail. */
 class HeldStorage {
   readonly storage: Storage;
   readonly batches: StorageBatch[] = [];
@@ -103,7 +103,7 @@ describe('X23 flush', () => {
     ]);
   });
 
-  test('stores the state of its call, not what is written while it runs', async () => {
+  test('stores the state at the time of the call, not what is written while it runs', async () => {
     const held = new HeldStorage();
     const store = embeddedState(held.storage);
     const state = await store.open('s', counts);
@@ -131,7 +131,7 @@ describe('X23 flush', () => {
     expect(await restarted.snapshot()).toEqual(await state.snapshot());
   });
 
-  test('that fails loses nothing: the next one writes it all', async () => {
+  test('that fails loses nothing: the next one writes everything', async () => {
     const held = new HeldStorage();
     const store = embeddedState(held.storage);
     const state = await store.open('s', texts);
@@ -160,7 +160,7 @@ describe('X23 flush', () => {
     expect(await restarted.snapshot()).toEqual(await state.snapshot());
   });
 
-  test('keeps the index of tombstones in step', async () => {
+  test('keeps the index of tombstones up to date', async () => {
     const storage = createMemoryStorage();
     const store = embeddedState(storage);
     const state = await store.open('s', texts);
@@ -227,7 +227,7 @@ describe('X25 the cache', () => {
     for (let key = 0; key < 2_000; key += 1) expect(state.get(key)).toBe(key);
   });
 
-  test('answers as a map does while it holds a third of the keys', async () => {
+  test('behaves like a map while it holds a third of the keys', async () => {
     const random = createSeededRandom('cache');
     const store = embeddedState(createMemoryStorage(), { cacheBytesMax: 24_000 });
     const states = [await store.open('s', counts), await store.open('other', counts)];
@@ -245,7 +245,7 @@ describe('X25 the cache', () => {
     }
   });
 
-  test('refuses writes when unflushed changes fill it, and takes them after a flush', async () => {
+  test('refuses writes when unflushed changes fill it, and accepts them after a flush', async () => {
     const store = embeddedState(createMemoryStorage(), { cacheBytesMax: 100_000 });
     const state = await store.open('s', aggregate(bytesCodec));
     const other = await store.open('other', counts);
@@ -270,7 +270,7 @@ describe('X25 the cache', () => {
     for (const [key] of written) expect(state.get(key)?.[999]).toBe(key);
   });
 
-  test('refuses to merge more than fits, all of it', async () => {
+  test('refuses to merge more than fits, completely', async () => {
     const source = await embeddedState(createMemoryStorage()).open('s', aggregate(bytesCodec));
     for (let key = 0; key < 100; key += 1) source.update(key, () => new Uint8Array(1_000));
     const snapshot = await source.snapshot();
@@ -282,7 +282,7 @@ describe('X25 the cache', () => {
     expect(state.get(99)).toHaveLength(1_000);
   });
 
-  test('holds as many tombstones as its limit says, and no more', async () => {
+  test('holds as many tombstones as its limit allows', async () => {
     const store = embeddedState(createMemoryStorage(), { tombstonesMax: 3 });
     const state = await store.open('s', texts);
     for (const [version, key] of ['a', 'b', 'c'].entries()) state.delete(key, version);
@@ -342,7 +342,7 @@ describe('X24 damage to what is stored', () => {
     expect(() => state.get(key)).toThrow(expect.objectContaining({ code: 'corrupt' }));
   });
 
-  test('a lost or an added entry is noticed when the state is read whole', async () => {
+  test('a lost or an added entry is detected when the whole state is read', async () => {
     for (const index of [0, 17, 50]) {
       const storage = await stored();
       const lost = (await entriesOf(storage, 'kv/s/'))[index];
@@ -357,7 +357,7 @@ describe('X24 damage to what is stored', () => {
     }
   });
 
-  test('an older entry that came back is noticed when the state is read whole', async () => {
+  test('an older entry that came back is detected when the whole state is read', async () => {
     const storage = await stored();
     const before = await entriesOf(storage, 'kv/s/');
     const store = embeddedState(storage);
@@ -389,7 +389,7 @@ describe('X24 damage to what is stored', () => {
     expect((await store.open('s', texts)).get('key-1')?.value).toBe('value 1');
   });
 
-  test('a lost tombstone index costs a prune, never a value', async () => {
+  test('a lost tombstone index affects pruning, never a value', async () => {
     const storage = await stored();
     const [mark] = await entriesOf(storage, 'gone/s/');
     if (mark === undefined) throw new Error('nothing is stored');
@@ -413,7 +413,7 @@ test('a state cannot be opened with another number of key groups', async () => {
   });
 });
 
-test('states whose uids begin alike do not mix', async () => {
+test('states whose uids have a common prefix do not mix', async () => {
   const storage = createMemoryStorage();
   const store = embeddedState(storage);
   const uids = ['a', 'a-b', 'ab', 'a0'];

@@ -1,7 +1,7 @@
 // State in a Storage: for state that should survive the process, or that is larger than the heap.
 //
-// Reads and writes are synchronous, as in memory. Changes become durable together: `flush` writes those
-// of all states of the store in one batch, so after a crash each is as it was at the same flush.
+// Reads and writes are synchronous, as in memory. Changes become durable together: `flush` writes the changes of all
+// states of the store in one batch, so after a crash all of them are as of the same flush.
 import { assert, createSystemClock, type Storage, StorageBatch } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import { runInSlices, type Turns } from '../state/cells.js';
@@ -15,32 +15,32 @@ import { decodeTable, readTombstones, StoredKeys, StoredTable } from './stored-l
 import type { WriteBack } from './write-back.js';
 
 export interface EmbeddedStateOptions {
-  /** Groups that keys are hashed into. Default 128. It cannot change once the state has been flushed. */
+  /** Number of groups that keys are hashed into. Default 128. It cannot be changed once the state has been flushed. */
   readonly keyGroups?: number;
-  /** Memory for cells, shared by all states of this store. Default 256 MiB. More of it saves reads from disk. */
+  /** Memory for cells, shared by all states of this store. Default 256 MiB. A larger cache saves disk reads. */
   readonly cacheBytesMax?: number;
-  /** Bytes that one snapshot may take. Default 512 MiB. */
+  /** Maximum size of a snapshot. Default 512 MiB. */
   readonly snapshotBytesMax?: number;
-  /** Tombstones of one state, which are held in memory. Default 1,000,000; beyond it prune before you delete. */
+  /** Tombstones of one state; they are held in memory. Default 1,000,000. At the limit, prune before deleting more. */
   readonly tombstonesMax?: number;
 }
 
 export interface EmbeddedStateDeps {
-  /** Lets others run while many entries are written. */
+  /** Lets other tasks run while many entries are written. */
   readonly clock: Turns;
 }
 
 export interface EmbeddedState extends StateStore {
   /**
-   * Resolves when everything written before the call is durable, all states together. If it fails, the
-   * changes stay in memory and a later flush writes them. Restoring a snapshot flushes too.
+   * Resolves when everything written before the call is durable, in all states. If it fails, the changes stay in
+   * memory and a later flush writes them. Restoring a snapshot also flushes.
    */
   flush(): Promise<void>;
 }
 
 /**
- * `storage` stays the caller's to close; nothing else may write to the keys `op/`, `kv/` and `gone/` in
- * it. While a storage reopens after a failed write, reads throw `unavailable`.
+ * The caller closes `storage`. Nothing else may write to keys that start with `op/`, `kv/` or `gone/`. While the
+ * storage reopens after a failed write, reads throw `unavailable`.
  */
 export function embeddedState(
   storage: Storage,
@@ -57,7 +57,7 @@ class StorageState implements EmbeddedState {
   readonly #budget: CacheBudget;
   readonly #uids = new Set<string>();
   readonly #states: EmbeddedCells<unknown, unknown>[] = [];
-  /** Resolves when nothing is being written any more. */
+  /** Resolves when no write is in progress. */
   #busy: Promise<void> | undefined;
 
   constructor(storage: Storage, options: EmbeddedStateOptions, turns: Turns) {
@@ -72,7 +72,7 @@ class StorageState implements EmbeddedState {
     description: Description,
   ): Promise<BackendOf<Description>> {
     const schema = createSchema(uid, description, this.#options.keyGroups);
-    assert(!this.#uids.has(uid), `state "${uid}" is open already`);
+    assert(!this.#uids.has(uid), `state "${uid}" is already open`);
     this.#uids.add(uid);
     try {
       const keys = new StoredKeys(uid, schema.keyGroups);
@@ -101,7 +101,7 @@ class StorageState implements EmbeddedState {
     return this.#whenIdle(() => this.#write());
   }
 
-  /** One batch: the changes of all states, and all of one state if it is replaced. */
+  /** Writes one batch: the changes of all states, and the whole of a state that is being replaced. */
   async #write(replacement?: Replacement): Promise<void> {
     const changed = this.#states
       .map(({ writeBack }) => writeBack)
@@ -125,7 +125,7 @@ class StorageState implements EmbeddedState {
       await runInSlices(writeBack.settle(table), this.#turns);
   }
 
-  /** At once, or after whatever was asked for before, failed or not. */
+  /** Runs `work` now, or after all earlier calls have settled. */
   #whenIdle(work: () => Promise<void>): Promise<void> {
     const run = this.#busy === undefined ? work() : this.#busy.then(work);
     const busy = run

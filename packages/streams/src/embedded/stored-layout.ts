@@ -1,15 +1,16 @@
-// Where an embedded state lies in its Storage, and the table that vouches for it.
+// How an embedded state is laid out in its Storage, and the table that verifies it.
 //
 //   op/<uid>                 the table: kind, codec, key groups; per group the number of entries and the
 //                            sum of their checksums
-//   kv/<uid>/<group>/<key>   one entry, then its CRC-32; the group in 4 hex digits, the key in its bytes
+//   kv/<uid>/<group>/<key>   one entry, then its CRC-32; the group as 4 hex digits, the key as bytes
 //   gone/<uid>/<key>         the version of a tombstone, so that opening a state finds all of them
 //
-// A Storage may lose an entry unnoticed, when the disk damages the place that it was in. The table is
-// written in the same batch as the entries, so whoever reads a whole group notices.
+// A Storage may silently lose an entry if the disk damages the place where it is stored. The table is written in the
+// same batch as the entries, so the loss is detected when the whole group is read.
 //
-// X24  A damaged entry is `corrupt` when it is read, and a missing one when the state is read whole.
-import { crc32, type StorageBatch, type StorageReads } from '@syncline/kernel';
+// X24  A damaged entry is reported as `corrupt` when it is read, and a missing one when the whole state is read.
+import type { StorageBatch, StorageReads } from '@syncline/kernel';
+import { crc32 } from '@syncline/kernel/node';
 import { ByteReader } from '../snapshot/byte-reader.js';
 import { ByteWriter } from '../snapshot/byte-writer.js';
 import { entryChecksum, type ReadEntry, readEntry } from '../snapshot/entry.js';
@@ -26,7 +27,7 @@ export interface KeyRange {
 }
 
 export interface EntryPlace {
-  /** A view that is valid until the next call. */
+  /** A view, valid until the next call. */
   readonly storageKey: Uint8Array;
   readonly group: number;
 }
@@ -36,7 +37,7 @@ export class StoredKeys {
   readonly table: Uint8Array;
   readonly entries: KeyRange;
   readonly tombstones: KeyRange;
-  /** What an entry is called in messages. */
+  /** Name of an entry in error messages. */
   readonly entryName: string;
   readonly #keyGroups: number;
   readonly #groupPaths: readonly Uint8Array[];
@@ -44,7 +45,7 @@ export class StoredKeys {
 
   constructor(uid: string, keyGroups: number) {
     this.table = Buffer.from(`op/${uid}`);
-    // '0' follows '/' in ASCII, so it ends the range of what begins with the path.
+    // '0' follows '/' in ASCII, so it is the end of the range of keys that start with the path.
     this.entries = { from: Buffer.from(`kv/${uid}/`), to: Buffer.from(`kv/${uid}0`) };
     this.tombstones = { from: Buffer.from(`gone/${uid}/`), to: Buffer.from(`gone/${uid}0`) };
     this.entryName = `an entry of state "${uid}"`;
@@ -59,7 +60,7 @@ export class StoredKeys {
     const keyStart = this.entries.from.length + GROUP_DIGITS + 1;
     writer.clear();
     writer.bytes(this.entries.from);
-    writer.bytes(this.#pathOf(0)); // until the group is known
+    writer.bytes(this.#pathOf(0)); // a placeholder until the group is known
     writeKey(writer, key);
     const group = keyGroupOf(writer.view(keyStart), this.#keyGroups);
     const storageKey = writer.view();
@@ -67,7 +68,7 @@ export class StoredKeys {
     return { storageKey, group };
   }
 
-  /** Where the entries of one group lie. */
+  /** The key range of the entries of one group. */
   group(group: number): KeyRange {
     const from = Buffer.concat([this.entries.from, this.#pathOf(group)]);
     const to = Uint8Array.from(from);
@@ -123,7 +124,7 @@ export function putTombstone<V, Ver>(
   batch.put(keys.tombstone(key), writer.view());
 }
 
-/** Every stored tombstone of a state. */
+/** All stored tombstones of a state. */
 export async function readTombstones<V, Ver>(
   reads: StorageReads,
   schema: StateSchema<V, Ver>,
@@ -141,7 +142,7 @@ export async function readTombstones<V, Ver>(
   return tombstones;
 }
 
-/** Reads a stored entry. Throws `corrupt`, also if it is the entry of another key. */
+/** Reads a stored entry. Throws `corrupt` if it is damaged or belongs to another key. */
 export function openEntry<V, Ver>(
   schema: StateSchema<V, Ver>,
   keys: StoredKeys,
@@ -158,7 +159,7 @@ export function openEntry<V, Ver>(
   return { entry, checksum };
 }
 
-/** How many entries each group has, and the sum of their checksums modulo 2^32. */
+/** The number of entries in each group, and the sum of their checksums modulo 2^32. */
 export class StoredTable {
   readonly counts: number[];
   readonly sums: number[];
@@ -198,7 +199,7 @@ interface TableContent {
   readonly sums: readonly number[];
 }
 
-/** The table as JSON, with a checksum behind it. */
+/** The table as JSON, followed by a checksum. */
 export function encodeTable<V, Ver>(
   { kind, versions, codec, keyGroups }: StateSchema<V, Ver>,
   { counts, sums }: StoredTable,
@@ -219,7 +220,7 @@ export function encodeTable<V, Ver>(
   return sealed;
 }
 
-/** Throws `corrupt`, or `incompatible` or `too-new` if the state was opened as something else. */
+/** Throws `corrupt`, or `incompatible` or `too-new` if the table does not match the schema. */
 export function decodeTable<V, Ver>(schema: StateSchema<V, Ver>, sealed: Uint8Array): StoredTable {
   const what = `state "${schema.uid}"`;
   const { reader } = openSealed(`the table of ${what}`, sealed);
@@ -242,7 +243,7 @@ export function decodeTable<V, Ver>(schema: StateSchema<V, Ver>, sealed: Uint8Ar
   return new StoredTable(content.counts, content.sums);
 }
 
-/** A reader of what stands before the checksum, which is right. */
+/** Verifies the checksum at the end and returns a reader for everything before it. */
 function openSealed(
   name: string,
   sealed: Uint8Array,

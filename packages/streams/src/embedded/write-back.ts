@@ -1,10 +1,10 @@
-// Changes of one embedded state that are not stored yet, and how a flush stores them.
+// The unflushed changes of one embedded state, and how a flush stores them.
 //
-// A flush takes the list of dirty cells away in O(1) and writes it in slices, together with those of the
-// other states, in one batch. A cell that is written to meanwhile keeps the captured change beside the
-// new one. Once the batch is stored the captured cells are clean; if it failed they are dirty again.
+// A flush captures the list of dirty cells in O(1) and writes it in slices, in one batch with those of the other
+// states. A cell that is written to during the flush keeps both the captured change and the new one. Once the batch is
+// stored, the captured cells are clean; if it failed, they are dirty again.
 //
-// X23  What is stored is the state at one moment, that of the last flush that was written.
+// X23  The storage holds the state as of a single moment, that of the last flush that was written.
 import { assert, type StorageBatch } from '@syncline/kernel';
 import { entryChecksum } from '../snapshot/entry.js';
 import { SliceBudget } from '../state/cells.js';
@@ -25,7 +25,7 @@ import {
   type StoredTable,
 } from './stored-layout.js';
 
-/** Heap bytes of a cell, and of a pending change, beside their content; rounded up from a measurement. */
+/** Heap overhead of a cell and of a pending change, not counting their content. Measured, then rounded up. */
 export const CELL_BYTES = 300;
 export const PENDING_BYTES = 300;
 
@@ -36,13 +36,13 @@ export class WriteBack<V, Ver> {
   readonly #schema: StateSchema<V, Ver>;
   readonly #keys: StoredKeys;
   readonly #cache: CellCache<V, Ver>;
-  /** Of what is stored. */
+  /** Describes the entries in the storage. */
   #table: StoredTable;
   /** Cells with a pending change, each once. */
   #dirty: EmbeddedCell<V, Ver>[] = [];
   /** Cells whose change a flush is storing. */
   #captured: EmbeddedCell<V, Ver>[] = [];
-  /** Tells pending changes from captured ones. */
+  /** Distinguishes pending changes from captured ones. */
   #layer = 0;
   #pendingBytes = 0;
 
@@ -62,7 +62,7 @@ export class WriteBack<V, Ver> {
     return this.#dirty.length === 0;
   }
 
-  /** Of changes that no capture has taken. */
+  /** Cache cost of the changes that are not captured yet. None of it can be evicted. */
   get pendingBytes(): number {
     return this.#pendingBytes;
   }
@@ -78,8 +78,8 @@ export class WriteBack<V, Ver> {
   }
 
   /**
-   * Gives a cell a new change and a place in the cache. False, with nothing changed, if other unflushed
-   * changes leave no room.
+   * Adds a change to a cell and caches the cell. Returns false and changes nothing if other unflushed changes leave
+   * no room.
    */
   add(cell: EmbeddedCell<V, Ver>, { bytes, isTombstone, version }: Change<Ver>): boolean {
     const { budget } = this.#cache;
@@ -101,7 +101,7 @@ export class WriteBack<V, Ver> {
     if (isCached) budget.count(cellBytes);
     else this.#cache.add(cell, cellBytes);
     cell.costBytes = cellBytes;
-    this.#pendingBytes += (bytes?.length ?? 0) - (isReplaced ? (before.bytes?.length ?? 0) : 0);
+    this.#pendingBytes += cellBytes + costBytes - (isReplaced ? freedBytes : 0);
     if (!isReplaced) {
       cell.superseded = before;
       this.#dirty.push(cell);
@@ -109,7 +109,7 @@ export class WriteBack<V, Ver> {
     return true;
   }
 
-  /** Takes the dirty cells away, in O(1). What is written from here on belongs to the next capture. */
+  /** Captures the dirty cells in O(1). Later writes belong to the next capture. */
   capture(): void {
     assert(this.#captured.length === 0, 'one capture at a time');
     this.#captured = this.#dirty;
@@ -118,7 +118,7 @@ export class WriteBack<V, Ver> {
     this.#layer += 1;
   }
 
-  /** Adds what was captured to a batch, in slices. Returns the table of what will then be stored. */
+  /** Adds the captured changes to a batch, in slices. Returns the table that describes the storage afterwards. */
   *fill(batch: StorageBatch): Generator<void, StoredTable> {
     const table = this.#table.copy();
     const budget = new SliceBudget();
@@ -142,7 +142,7 @@ export class WriteBack<V, Ver> {
     return table;
   }
 
-  /** The batch is stored: what was captured is clean, unless it has changed since. In slices. */
+  /** The batch is stored: marks captured cells as clean, unless they have changed since. Runs in slices. */
   *settle(table: StoredTable): Generator<void, void> {
     const budget = new SliceBudget();
     for (const cell of this.#captured) {
@@ -162,7 +162,7 @@ export class WriteBack<V, Ver> {
     this.#table = table;
   }
 
-  /** The batch was not stored: what was captured is dirty again, unless it has changed since. */
+  /** The batch was not stored: captured cells are dirty again, unless they have changed since. */
   abandon(): void {
     for (const cell of this.#captured) {
       const change = capturedChange(cell);
@@ -177,7 +177,7 @@ export class WriteBack<V, Ver> {
     this.#captured = [];
   }
 
-  /** Everything was replaced by what `table` describes. */
+  /** Drops all cells and changes, after the stored state was replaced by what `table` describes. */
   forget(table: StoredTable): void {
     assert(this.#captured.length === 0, 'nothing is being flushed');
     for (const { pending } of this.#dirty) this.#cache.budget.count(-(pending?.costBytes ?? 0));
@@ -187,7 +187,7 @@ export class WriteBack<V, Ver> {
   }
 }
 
-/** What a flush in progress stores of a cell. */
+/** The change that the flush in progress stores for a cell. */
 function capturedChange<V, Ver>(cell: EmbeddedCell<V, Ver>): Pending<Ver> {
   const change = cell.superseded ?? cell.pending;
   assert(change !== undefined, 'a captured cell has a change');

@@ -1,11 +1,12 @@
-// Hands the output to a function, and helps the consumer behind it to drop what it gets twice.
+// Passes the output to a function, and helps its consumer to drop duplicates.
 //
-// A call that fails, or whose outcome is unknown, is repeated. Calls come in the order of (epoch, row) and only a
-// suffix is ever repeated, so a consumer in order needs to remember one place per sink; one that is reached out of
-// order remembers the ids of the last rows.
+// A call that fails, or whose outcome is unknown, is repeated. Calls are made in the order of (epoch, row) and only a
+// suffix is ever repeated. A consumer that receives them in order therefore only needs to remember one place per sink;
+// otherwise it remembers the ids of the most recent rows.
 import { SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import { limitExceeded } from '../state/state-error.js';
+import { unknownOutcome } from './end-error.js';
 import type { OutboxRow, OutboxSink } from './sink.js';
 import type { Json } from './source.js';
 
@@ -13,13 +14,13 @@ export interface CallbackContext {
   readonly epoch: number;
   /** Number of the first row within the epoch. */
   readonly first: number;
-  /** Fires when the run stops. */
+  /** Aborted when the run stops. */
   readonly signal: AbortSignal;
 }
 
 export interface CallbackSinkOptions {
   readonly uid: string;
-  /** Called again with the same rows until it resolves. Rows carry stable ids. */
+  /** Called repeatedly with the same rows until it resolves. Rows have stable ids. */
   readonly call: (rows: readonly OutboxRow[], context: CallbackContext) => Promise<void>;
 }
 
@@ -34,12 +35,7 @@ export function callbackSink({ uid, call }: CallbackSinkOptions): OutboxSink {
         await call(rows, { epoch, first, signal });
         return 'committed';
       } catch (thrown) {
-        if (thrown instanceof SynclineError) throw thrown;
-        const error = SynclineError.from(thrown);
-        throw new SynclineError(error.code, `sink "${uid}": ${error.message}`, {
-          outcome: 'unknown',
-          cause: thrown,
-        });
+        throw unknownOutcome(uid, thrown);
       }
     },
   };
@@ -48,22 +44,22 @@ export function callbackSink({ uid, call }: CallbackSinkOptions): OutboxSink {
 export interface DeduplicatorOptions {
   /** How many ids `accept` remembers. A repeat of an older one is not recognised. Default 100,000. */
   readonly windowIds?: number;
-  /** What `mark` returned, to go on from there. */
+  /** A value returned by `mark`, to continue from it. */
   readonly mark?: Json;
 }
 
 /**
- * For the consumer. Store `mark()` in the same transaction as the effect of the rows; if that fails, go on with
- * a deduplicator made from the stored mark.
+ * For the consumer. Store `mark()` in the same transaction as the effects of the rows; if that fails, continue with a
+ * new deduplicator created from the stored mark.
  */
 export interface Deduplicator {
-  /** The rows of an ordered delivery that are new. Takes constant memory per sink. */
+  /** Returns the new rows of an in-order delivery. Uses constant memory per sink. */
   acceptInOrder<R>(
     sink: string,
     place: { readonly epoch: number; readonly first: number },
     rows: readonly R[],
   ): readonly R[];
-  /** True if the id is new among the last `windowIds`. For deliveries out of order. */
+  /** Returns true if the id is not among the last `windowIds`. For out-of-order deliveries. */
   accept(id: string): boolean;
   /** A JSON value. */
   mark(): Json;

@@ -1,4 +1,4 @@
-// The errors of sources and sinks that several of them raise, so that code, message and details agree.
+// Errors that several sources or sinks throw, so that code, message and details are consistent.
 import { SynclineError } from '@syncline/kernel';
 import type { Fence, SinkMark } from './sink.js';
 import type { Json } from './source.js';
@@ -14,20 +14,30 @@ export interface LostPosition {
 export function positionLost({ uid, partition, position, found }: LostPosition): SynclineError {
   return new SynclineError(
     'position-lost',
-    `source "${uid}" cannot continue partition "${partition}" behind ${JSON.stringify(position)}: ${found}. ` +
+    `source "${uid}" cannot continue partition "${partition}" after ${JSON.stringify(position)}: ${found}. ` +
       `Restore the missing data, start over in a new directory, or accept the loss with acceptLoss: ["${partition}"].`,
     { details: { uid, partition, position, found } },
   );
 }
 
-/** What a target remembers of its writer. */
+/** Wraps an error of a target or callback, which may have taken effect nevertheless. */
+export function unknownOutcome(uid: string, thrown: unknown): SynclineError {
+  if (thrown instanceof SynclineError) return thrown;
+  const { code, message } = SynclineError.from(thrown);
+  return new SynclineError(code, `sink "${uid}": ${message}`, {
+    outcome: 'unknown',
+    cause: thrown,
+  });
+}
+
+/** What a target stores about its writer. */
 export interface StoredFence {
   readonly pipeline: string;
   readonly generation: number;
   readonly token: string;
 }
 
-/** Throws `conflict` for another pipeline, and `fenced` unless `fence` is newer than or equal to the stored one. */
+/** Throws `conflict` for another pipeline, and `fenced` if the stored fence is newer, or belongs to a copy. */
 export function checkFence(uid: string, stored: StoredFence, fence: Fence): void {
   if (stored.pipeline !== fence.pipeline) throw foreignPipeline(uid, stored.pipeline, fence);
   const isOlder = fence.generation < stored.generation;
@@ -39,7 +49,7 @@ function foreignPipeline(uid: string, found: string, fence: Fence): SynclineErro
   return new SynclineError(
     'conflict',
     `sink "${uid}": the target belongs to pipeline ${found}, and this is ${fence.pipeline}. ` +
-      'Give each pipeline a target of its own, or clear the target if it is no longer needed.',
+      'Give each pipeline its own target, or clear the target if it is no longer needed.',
     { details: { reason: 'other-pipeline', uid, found, pipeline: fence.pipeline } },
   );
 }
@@ -51,7 +61,7 @@ function fenced(uid: string, found: number, fence: Fence): SynclineError {
       : `generation ${found} has written to the target`;
   return new SynclineError(
     'fenced',
-    `sink "${uid}" refuses generation ${fence.generation}: ${why}. Stop this process; the newer one goes on.`,
+    `sink "${uid}" refuses generation ${fence.generation}: ${why}. Stop this process; the newer one continues.`,
     { details: { uid, generation: fence.generation, found } },
   );
 }
@@ -66,7 +76,7 @@ export function foreignOutput(uid: string, what: string): SynclineError {
   );
 }
 
-/** The target has lost output that it had acknowledged, such as Redis without its last second of AOF. */
+/** The target has lost output that it had acknowledged, for example Redis the last second of its AOF. */
 export function lostOutput(uid: string, held: SinkMark | null, epoch: number): SynclineError {
   return new SynclineError(
     'out-of-step',

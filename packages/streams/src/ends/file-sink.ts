@@ -1,11 +1,12 @@
-// Part files: one file of JSON lines per epoch, which appears whole or not at all.
+// Part files: one file of JSON lines per epoch, which appears atomically.
 //
-// An epoch is written to `.staging`, synced, and renamed into place behind the commit point. A repeated
-// commit finds the final file and compares it; it never overwrites. `.owner` names the pipeline and its
-// fence, so that a copy of the directory, or a process that was thought dead, cannot write here too.
+// An epoch is written to `.staging`, synced, and renamed into place after the commit point. A repeated commit finds the
+// final file and compares it; it never overwrites. `.owner` contains the pipeline and its fence, so that a pipeline
+// running on a copy of the checkpoint directory, or a process that was presumed dead, cannot write here too.
 //
 // X39  A committed part file is durable under its name before the commit is reported.
-import { type AppendHandle, assert, crc32, type Files, SynclineError } from '@syncline/kernel';
+import { type AppendHandle, assert, type Files, SynclineError } from '@syncline/kernel';
+import { crc32 } from '@syncline/kernel/node';
 import { badRecord } from '../state/state-error.js';
 import { makeDurableDir, writeWhole } from '../store/directory.js';
 import { padded } from '../store/layout.js';
@@ -15,11 +16,11 @@ import type { EndPorts, Json } from './source.js';
 
 export interface FileSinkOptions {
   readonly uid: string;
-  /** Made if needed; belongs to this sink alone. */
+  /** Created if needed. Must not be shared with other sinks. */
   readonly dir: string;
 }
 
-/** The part of an epoch that is being written. */
+/** The part file that is being written. */
 export interface PartTxn {
   readonly epoch: number;
   readonly slot: number;
@@ -168,7 +169,7 @@ class FileSink implements Sink<unknown, PartTxn> {
       await files.rename(staged, final);
       result = 'committed';
     }
-    // Also if it was there: whoever renamed it may have died before this.
+    // Even if it already existed: the process that renamed it may have died before syncing.
     await files.syncDir(this.#path);
     await files.syncDir(`${this.#path}/.staging`);
     return result;

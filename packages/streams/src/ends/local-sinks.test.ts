@@ -18,7 +18,7 @@ function part(epoch: number, values: readonly Json[], more: Partial<OutboxPart> 
 
 const valuesOf = (rows: readonly OutboxRow[]): readonly Json[] => rows.map(({ value }) => value);
 
-/** Fails some transactions: before they commit, or behind it, so that the caller cannot tell. */
+/** Fails some transactions: before they commit, or after, so that the caller cannot know. */
 function expiring(target: MemoryTarget, faults: ('before' | 'behind' | 'none')[]): MemoryTarget {
   return {
     ...target,
@@ -85,7 +85,7 @@ describe('transactionSink', () => {
   );
   test.each(cases)('$name', ({ run }) => run());
 
-  test('T17 a transaction that expired is delivered again, and one that went through is not', () =>
+  test('T17 an expired transaction is delivered again, and a successful one is not', () =>
     expireTransactions(code));
 
   test('an apply that throws leaves rows and mark as they were', async () => {
@@ -111,7 +111,7 @@ describe('transactionSink', () => {
     expect(valuesOf(target.rows)).toEqual([1, 2]);
   });
 
-  test('a target that lost acknowledged epochs, or is given a part out of order, is out of step', async () => {
+  test('a target that lost acknowledged epochs, or receives a part out of order, is out of step', async () => {
     const tables = [memoryTarget(), memoryTarget()] as const;
     let table = tables[0];
     const current: MemoryTarget = {
@@ -129,7 +129,7 @@ describe('transactionSink', () => {
     expect(tables[1].rows).toEqual([]);
   });
 
-  test('a mark in the middle of an epoch says so', async () => {
+  test('a mark in the middle of an epoch is recognised', async () => {
     const sink = transactionSink({ uid: 'table', target: memoryTarget() });
     await sink.deliver(part(1, [1]), fence, signal);
     await sink.deliver(part(2, [2], { isLast: false }), fence, signal);
@@ -160,7 +160,7 @@ describe('callbackSink', () => {
 });
 
 describe('createDeduplicator', () => {
-  test('in order: a part that reaches beyond what is known gives its new rows', () => {
+  test('in order: a part that extends beyond what is known returns its new rows', () => {
     const dedup = createDeduplicator();
     const inOrder = (epoch: number, first: number, rows: readonly number[]) =>
       dedup.acceptInOrder('s', { epoch, first }, rows);
@@ -183,7 +183,7 @@ describe('createDeduplicator', () => {
     expect([dedup.accept('b'), dedup.accept('a')]).toEqual([false, true]);
   });
 
-  test('goes on from its mark, which survives JSON', () => {
+  test('continues from its mark, which survives JSON', () => {
     const before = createDeduplicator({ windowIds: 2 });
     before.acceptInOrder('s', { epoch: 3, first: 0 }, [1, 2]);
     for (const id of ['a', 'b', 'c']) before.accept(id);
@@ -193,7 +193,7 @@ describe('createDeduplicator', () => {
     expect([after.accept('c'), after.accept('b'), after.accept('a')]).toEqual([false, false, true]);
   });
 
-  test('refuses a window or a mark that makes no sense', () => {
+  test('refuses an invalid window or mark', () => {
     expect(() => createDeduplicator({ windowIds: 0 })).toThrow('windowIds');
     expect(() => createDeduplicator({ mark: { places: { s: [1] }, ids: [] } })).toThrow('the mark');
     expect(() => createDeduplicator({ mark: 7 })).toThrow('the mark');

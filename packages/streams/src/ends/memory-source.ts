@@ -1,4 +1,4 @@
-// A source over arrays, for tests and for trying things out. A position is an index.
+// A source that reads from arrays, for tests and experiments. A position is an index.
 
 import { streamsLimits } from '../limits.js';
 import { positionLost } from './end-error.js';
@@ -10,7 +10,7 @@ export interface MemorySourceOptions<T> {
   readonly partitions: Readonly<Record<string, readonly T[]>>;
   /** Records per batch. Default 512. */
   readonly batchItems?: number;
-  /** Called before each batch; may throw, to see what a pipeline makes of a failing source. */
+  /** Called before each batch. It may throw, to test how a pipeline handles a failing source. */
   readonly beforeBatch?: (partition: string, index: number) => void | Promise<void>;
 }
 

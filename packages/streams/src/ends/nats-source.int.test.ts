@@ -68,7 +68,7 @@ const losses = {
     await publish(0);
   },
 };
-// A message deleted from the middle is noticed where it is missing, not by looking at the stream.
+// A message deleted from the middle is detected where it is missing, not from the stream's info.
 const seenWhenReading = 'a message behind the position deleted';
 const sourceCases = (by: Code) =>
   sourceSuite(
@@ -86,7 +86,7 @@ const sourceCases = (by: Code) =>
     Object.keys(losses).filter((name) => name !== seenWhenReading),
   );
 
-/** Message 4 of 5 is deleted behind a position at 3. */
+/** Message 4 of 5 is deleted after a position at 3. */
 async function deleteFromTheMiddle(by: Code): Promise<void> {
   await newStream();
   await publish(1, 2, 3);
@@ -100,7 +100,7 @@ async function deleteFromTheMiddle(by: Code): Promise<void> {
 describe('natsSource', () => {
   test.each(sourceCases(code))('$name', ({ run }) => run());
 
-  test('T20 a message deleted from the middle is noticed, unless gaps are allowed', () =>
+  test('T20 a message deleted from the middle is detected, unless gaps are allowed', () =>
     deleteFromTheMiddle(code));
 
   test('T20 a stream that is created again while a reader waits ends the read, and its position is lost', async () => {
@@ -115,6 +115,15 @@ describe('natsSource', () => {
     await expect(nextBatch(position)).rejects.toMatchObject({ code: 'position-lost' });
   });
 
+  test('a stream whose head has expired is read from where it now begins', async () => {
+    await newStream({ max_msgs: 3 });
+    await publish(1, 2, 3, 4, 5);
+    const { items, position } = await nextBatch(null);
+    expect(items).toEqual([3, 4, 5]);
+    await publish(6);
+    expect((await nextBatch(position)).items).toEqual([6]);
+  });
+
   test.each([
     { max_msgs_per_subject: 1 },
     { allow_rollup_hdrs: true },
@@ -125,7 +134,7 @@ describe('natsSource', () => {
     await expect(nextBatch(null)).rejects.toMatchObject({ code: 'invalid-argument' });
   });
 
-  test('a waiting reader receives messages as they come, with the number that wait behind', async () => {
+  test('a waiting reader receives messages as they come, with the number of those still waiting', async () => {
     await newStream();
     const stop = new AbortController();
     const batches = open().read('in', null, stop.signal)[Symbol.asyncIterator]();
@@ -164,7 +173,7 @@ describe('natsSource', () => {
   });
 });
 
-test('a killed server is an error to retry, and reading goes on behind the position', async () => {
+test('a killed server is a retryable error, and reading continues after the position', async () => {
   await using own = await startNats();
   const before = await connect({ servers: own.url });
   const streams = await jetstreamManager(before);

@@ -1,12 +1,11 @@
 // Reads NATS JetStream, one partition per stream, in the order of its sequence numbers.
 //
-// A position is the time at which the stream was created and the sequence number of the last message read. A
-// consumer that acknowledges nothing delivers what is behind it, and every message must be the one that follows:
-// a jump means that messages were deleted, or lost between the server and us. Which one is looked up.
+// A position is the creation time of the stream and the sequence number of the last message read. A consumer without
+// acknowledgements delivers the messages after it, and their sequence numbers must be consecutive: a gap means that
+// messages were deleted, or lost on the way from the server. A lookup tells which.
 //
-// Before a batch is handed on, the stream is looked at again: if it is still the one that we began with, what
-// was received before came from it. The client does not reconnect by itself: the run reads again, which checks
-// everything.
+// Before a batch is passed on, the stream is checked again: if it is still the same one, everything received so far
+// came from it. The client does not reconnect by itself: the run starts another read, which checks everything.
 import type { JetStreamManager, StreamInfo } from '@nats-io/jetstream';
 import {
   AckPolicy,
@@ -25,14 +24,14 @@ import {
 import { SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import { positionLost } from './end-error.js';
-import { decodeJson, RecordBatch } from './record-batch.js';
+import { checkStreams, decodeJson, RecordBatch } from './record-batch.js';
 import type { Source, SourceBatch } from './source.js';
 
-/** The last message read; `seq` is `0` if there was none. */
+/** The last message read, or the sequence number before the first message of the stream. */
 export interface NatsPosition {
   readonly [name: string]: string;
   readonly created: string;
-  /** A decimal number, as text: it may be beyond what JSON numbers hold exactly. */
+  /** A decimal number as text, because it may be too large for an exact JSON number. */
   readonly seq: string;
 }
 
@@ -40,28 +39,28 @@ export interface NatsRecord {
   readonly stream: string;
   readonly subject: string;
   readonly seq: number;
-  /** When the server stored it. */
+  /** When the server stored the message. */
   readonly timeMs: number;
   readonly data: Uint8Array;
 }
 
 export interface NatsSourceOptions<T> {
   readonly uid: string;
-  /** `nats://127.0.0.1:4222`, one or several of a cluster. */
+  /** One or more servers of a cluster, such as `nats://127.0.0.1:4222`. */
   readonly servers: string | readonly string[];
   /** The names of the streams. Each is a partition. */
   readonly streams: readonly string[];
-  /** Makes a record of a message. Default: its data, parsed as JSON. What it throws makes a bad record. */
+  /** Converts a message to a record. Default: its data, parsed as JSON. If it throws, the record is bad. */
   readonly decode?: (message: NatsRecord) => T;
   /** False reads up to the current end of each stream and finishes. Default true: waits for more messages. */
   readonly follow?: boolean;
-  /** Accepts streams that delete messages from the middle, where a loss cannot be told from a deletion. Default false. */
+  /** Accepts messages deleted from the middle, which cannot be distinguished from data loss. Default false. */
   readonly allowGaps?: boolean;
   /** Further options of the client, such as credentials and TLS. */
   readonly connection?: Omit<NodeConnectionOptions, 'servers' | 'reconnect'>;
 }
 
-/** Messages of the first pull. Later ones are sized by what came. */
+/** Messages of the first pull. The size of later ones depends on the messages received. */
 const FIRST_COUNT = 64;
 
 export function natsSource<T>(options: NatsSourceOptions<T>): Source<T, NatsPosition> {
@@ -80,13 +79,7 @@ class NatsSource<T> implements Source<T, NatsPosition> {
 
   constructor(options: NatsSourceOptions<T>) {
     const { streams, uid } = options;
-    if (streams.length === 0 || new Set(streams).size < streams.length) {
-      throw new SynclineError(
-        'invalid-argument',
-        `source "${uid}" needs at least one stream, each named once; got ${JSON.stringify(streams)}`,
-        { details: { field: 'streams' } },
-      );
-    }
+    checkStreams(uid, streams);
     this.uid = uid;
     this.isFinite = options.follow === false;
     this.#options = options;
@@ -115,7 +108,8 @@ class NatsSource<T> implements Source<T, NatsPosition> {
     signal.addEventListener('abort', close);
     try {
       const { created, state } = await this.#inspect(session.manager, stream, from);
-      const start = from ?? { created, seq: '0' };
+      // The oldest messages may have expired before anything was read.
+      const start = from ?? { created, seq: String(Math.max(0, state.first_seq - 1)) };
       yield* this.#batches(session, stream, start, state.last_seq);
     } catch (thrown) {
       if (!signal.aborted) throw unreachable(thrown);
@@ -150,7 +144,7 @@ class NatsSource<T> implements Source<T, NatsPosition> {
     }
     const consumer = await jetstream(connection).consumers.get(stream, name);
     let count = FIRST_COUNT;
-    // Cut by the records alone: after a restart the same batches come, whatever a pull happens to hold.
+    // Split only by the records: after a restart the batches are the same, regardless of how pulls are split.
     let batch = new RecordBatch<T>();
     for (;;) {
       const pulled = await consumer.fetch({
@@ -181,7 +175,7 @@ class NatsSource<T> implements Source<T, NatsPosition> {
     }
   }
 
-  /** The stream as it is now. Throws `position-lost` if it cannot be continued behind `position`. */
+  /** The current stream info. Throws `position-lost` if reading cannot continue after `position`. */
   async #inspect(
     manager: JetStreamManager,
     stream: string,
@@ -204,7 +198,7 @@ class NatsSource<T> implements Source<T, NatsPosition> {
     const { first_seq: firstSeq, last_seq: lastSeq } = info.state;
     const seq = safeSeq(position.seq);
     if (info.created !== position.created)
-      throw this.#lost(stream, position, `the stream was created again at ${info.created}`);
+      throw this.#lost(stream, position, `the stream was recreated at ${info.created}`);
     if (lastSeq < seq)
       throw this.#lost(stream, position, `the stream ends at ${lastSeq}, before the position`);
     if (firstSeq > seq + 1 && this.#options.allowGaps !== true)
@@ -212,7 +206,7 @@ class NatsSource<T> implements Source<T, NatsPosition> {
     return info;
   }
 
-  /** Streams that delete from the middle look whole to every check. */
+  /** Rejects streams that delete from the middle, because the checks cannot detect their gaps. */
   #checkConfig({ config }: StreamInfo): void {
     if (this.#options.allowGaps === true) return;
     const found =
@@ -224,12 +218,12 @@ class NatsSource<T> implements Source<T, NatsPosition> {
     throw new SynclineError(
       'invalid-argument',
       `source "${this.uid}" refuses stream "${config.name}": with ${found} it deletes messages from the middle, ` +
-        'which cannot be told from a loss. Change the stream, or accept it with allowGaps: true.',
+        'which cannot be distinguished from data loss. Change the stream, or accept it with allowGaps: true.',
       { details: { field: 'streams', stream: config.name, found } },
     );
   }
 
-  /** A message was skipped. If the server still has it, only this session has missed it. */
+  /** A message was skipped. If the server still has it, it was only lost in this session. */
   async #checkGap(
     manager: JetStreamManager,
     stream: string,
@@ -283,7 +277,7 @@ function countFor(count: number, bytes: number): number {
   return Math.max(1, Math.min(streamsLimits.batchItemsMax.value, fitting));
 }
 
-/** The client hands out numbers, so beyond 2^53 neighbours could not be told apart. */
+/** The client uses numbers, so above 2^53 it could not distinguish consecutive messages. */
 function safeSeq(seq: string | number): number {
   const number = Number(seq);
   if (Number.isSafeInteger(number)) return number;
@@ -295,7 +289,7 @@ function safeSeq(seq: string | number): number {
 
 function unreachable(thrown: unknown): SynclineError {
   if (thrown instanceof SynclineError) return thrown;
-  if (thrown instanceof TypeError) throw thrown; // ours, not the network's
+  if (thrown instanceof TypeError) throw thrown; // a bug, not a network error
   const why = thrown instanceof Error ? thrown.message : 'the connection was closed';
   if (/authorization|authentication/i.test(why)) {
     return new SynclineError(

@@ -1,6 +1,17 @@
-// What sources that read from a server share: they decode records into batches.
+// Decodes records into batches, for sources that read from a server.
+import { SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import type { BadItem, Json, SourceBatch } from './source.js';
+
+/** Streams are partitions: there must be at least one, and no duplicates. */
+export function checkStreams(uid: string, streams: readonly string[]): void {
+  if (streams.length > 0 && new Set(streams).size === streams.length) return;
+  throw new SynclineError(
+    'invalid-argument',
+    `source "${uid}" needs at least one stream, each named once; got ${JSON.stringify(streams)}`,
+    { details: { field: 'streams' } },
+  );
+}
 
 /** Collects the decoded records of one batch. */
 export class RecordBatch<T> {
@@ -17,7 +28,7 @@ export class RecordBatch<T> {
     return this.count >= batchItemsMax.value || this.#bytes >= batchBytesMax.value;
   }
 
-  /** A record that is too long, or that `decode` refuses, becomes a bad item. */
+  /** A record that is too long, or for which `decode` throws, becomes a bad item. */
   add(raw: Uint8Array, decode: () => T): void {
     this.#bytes += raw.length;
     const bytesMax = streamsLimits.recordBytesMax.value;

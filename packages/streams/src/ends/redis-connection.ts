@@ -1,8 +1,8 @@
-// One connection to Redis that is either ready or gone.
+// One connection to Redis that is either ready or closed.
 //
-// ioredis would reconnect by itself, hold commands back meanwhile and repeat what was cut off. For us a lost
-// connection means that the position or the guard must be checked again, so all of that is off: the first
-// failure drops the connection, and the next call opens another one.
+// By default ioredis reconnects by itself, queues commands in the meantime and resends interrupted ones. After a lost
+// connection, however, the position or the guard must be checked again, so all of this is disabled: the first failure
+// closes the connection, and the next call opens another one.
 import { createHash } from 'node:crypto';
 import { SynclineError } from '@syncline/kernel';
 import { Redis, type RedisOptions } from 'ioredis';
@@ -21,14 +21,14 @@ export type RedisSettings = Pick<
   | 'retryStrategy'
 >;
 
-/** Where Redis is. Redis 7.0 or later. */
+/** The address of Redis 7.0 or later. */
 export type RedisServer =
   | {
       /** `redis://user:password@host:6379/0`, or `rediss://` for TLS. */
       readonly url: string;
     }
   | {
-      /** Makes a client, for what a URL cannot say. Spread `settings` last. */
+      /** Creates a client, for options that a URL cannot express. Spread `settings` last. */
       readonly client: (settings: RedisSettings) => Redis;
     };
 
@@ -36,7 +36,7 @@ export type RedisArgument = string | number | Buffer;
 
 export interface RedisScript {
   readonly text: string;
-  /** What EVALSHA takes. */
+  /** The argument of EVALSHA. */
   readonly sha1: string;
 }
 
@@ -59,19 +59,19 @@ export class RedisConnection {
     this.#server = server;
   }
 
-  /** Resolves to the reply, its texts as bytes. */
+  /** Resolves to the reply, with strings as buffers. */
   async call(command: string, ...args: readonly RedisArgument[]): Promise<unknown> {
     const [reply] = await this.#send([[command, ...args]]);
     return reply;
   }
 
-  /** Runs the commands in one MULTI. A command that Redis refused has its error in the list. */
+  /** Runs the commands in one MULTI. If Redis rejects a command, its reply in the list is an error. */
   async transaction(...commands: readonly (readonly RedisArgument[])[]): Promise<unknown[]> {
     const replies = await this.#send([['MULTI'], ...commands, ['EXEC']]);
     return replies.at(-1) as unknown[];
   }
 
-  /** The script by its name, and by its text if Redis does not have it. */
+  /** Runs a script by its hash, or by its text if Redis does not know it. */
   async script(
     { sha1, text }: RedisScript,
     keys: readonly string[],
@@ -86,7 +86,7 @@ export class RedisConnection {
     }
   }
 
-  /** Fails what waits. The next call connects again. */
+  /** Pending calls fail. The next call connects again. */
   close(): void {
     const client = this.#client;
     this.#client = undefined;
@@ -137,7 +137,7 @@ export class RedisConnection {
       return client;
     } catch (thrown) {
       client.disconnect();
-      // ioredis rejects with "Connection is closed"; the event before it says why.
+      // ioredis rejects with "Connection is closed"; the preceding event has the reason.
       if (reason instanceof Error && reason.name === 'ReplyError') throw refusal(reason);
       throw unreachable(reason ?? thrown);
     }
@@ -152,7 +152,7 @@ function unreachable(thrown: unknown): SynclineError {
   });
 }
 
-/** Refused by Redis itself, so nothing was applied. */
+/** An error reply from Redis itself, so nothing was applied. */
 function refusal(thrown: Error): SynclineError {
   const { message } = thrown;
   if (/^(NOAUTH|WRONGPASS|NOPERM)\b/.test(message)) {

@@ -106,7 +106,7 @@ const streamSinkCases = (by: Code) =>
 
 const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** Each row sets a field and raises a counter, which shows rows that are applied twice. */
+/** Each row sets a field and increments a counter, which reveals rows that are applied twice. */
 const kvSinkCases = (by: Code) =>
   sinkSuite(
     async () => {
@@ -132,7 +132,7 @@ const kvSinkCases = (by: Code) =>
     { remembers: true },
   );
 
-/** Entries above 2^53, with one of them deleted behind the position. */
+/** Entries above 2^53, one of which is deleted after the position. */
 async function readBigIds(by: Code): Promise<void> {
   const big = '9007199254740993';
   const options = { uid: 'in', url: redis.url, streams: ['in'] };
@@ -187,7 +187,7 @@ async function loseEpochs(by: Code): Promise<void> {
 describe('redisStreamSource', () => {
   test.each(sourceCases(code))('$name', ({ run }) => run());
 
-  test('a waiting reader receives entries as they are added; a lost connection is an error to retry', async () => {
+  test('a waiting reader receives entries as they are added; a lost connection is a retryable error', async () => {
     const source = redisStreamSource<Json>({ uid: 'in', url: redis.url, streams: ['in'] });
     const batches = source.read('in', null, signal)[Symbol.asyncIterator]();
     const waiting = batches.next();
@@ -201,7 +201,7 @@ describe('redisStreamSource', () => {
     expect((await nextBatch(position)).items).toEqual(['second']);
   });
 
-  test('ack: trim removes what lies before the position and keeps the entry at it', async () => {
+  test('ack: trim removes what is before the position and keeps the entry at it', async () => {
     await addRecords('in', 1, 2, 3, 4);
     const { position } = await nextBatch(null);
     await addRecords('in', 5);
@@ -220,7 +220,7 @@ describe('redisStreamSource', () => {
 
   test('T28 ids beyond 2^53 are compared exactly', () => readBigIds(code));
 
-  test('a key of another type is refused by name, and a missing stream is waited for', async () => {
+  test('a key of another type is refused by name, and the source waits for a missing stream', async () => {
     await admin.set('in', 'text');
     await expect(nextBatch(null)).rejects.toMatchObject({ code: 'invalid-argument' });
     await admin.del('in');
@@ -310,7 +310,7 @@ describe('redisKvSink', () => {
     await sink.close?.();
   });
 
-  test('a command that Redis refuses stops before it, and the rest follows once, after the repair', async () => {
+  test('a command that Redis refuses stops before it, and the rest is applied once, after the repair', async () => {
     const sink = redisKvSink({
       uid: 'kv',
       url: redis.url,
@@ -349,9 +349,9 @@ describe('redisKvSink', () => {
 });
 
 describe('a Redis that dies', () => {
-  test('T17 epochs that Redis has lost are noticed, and delivered again', () => loseEpochs(code));
+  test('T17 epochs that Redis has lost are detected, and delivered again', () => loseEpochs(code));
 
-  test('T20 a source notices that a killed server came back without its last entries', async () => {
+  test('T20 a source detects that a killed server came back without its last entries', async () => {
     await using own = await startRedis();
     const client = new Redis(own.url, { maxRetriesPerRequest: 50 });
     client.on('error', () => undefined);
@@ -387,7 +387,7 @@ describe('a Redis that dies', () => {
 });
 
 describe('planted bugs', () => {
-  /** Runs the case whose name begins like this. */
+  /** Runs the case whose name begins with this. */
   const caseOf = (list: (by: Code) => readonly ConformanceCase[], name: string) => (by: Code) => {
     const found = list(by).find((each) => each.name.includes(name));
     expect(found, name).toBeDefined();

@@ -1,17 +1,24 @@
-// What makes output to Redis exact: a hash beside it that says who writes and how far the output goes.
+// The guard that makes output to Redis exactly-once: a hash, stored next to the output, that records the current writer
+// and how much output has been written.
 //
-// A script applies rows and moves the guard in one step, so the two never disagree, also after Redis has lost
-// the end of its log. It refuses an older generation, or an equal one with another token; skips rows that are
-// there; and notices when output that was acknowledged is gone. If a command in the middle fails, the guard
-// stays in front of exactly that command, so that nothing is applied twice when it is repeated.
+// A script applies rows and updates the guard atomically, so the two always agree, even after Redis has lost the end of
+// its log. It rejects an older generation, or an equal one with a different token; skips rows that were already
+// applied; and detects when acknowledged output is missing. If a command fails midway, the guard points to exactly that
+// command, so that nothing is applied twice on a retry.
 //
-// The hash: pipeline, generation, token; epoch and n, the rows of it that are there; c, commands of the next
-// row that are there; done, the last complete epoch; top, the last id of a stream that belongs to the guard.
+// Fields of the hash: pipeline, generation, token; epoch, and n, the number of its rows that were applied; c, the
+// number of commands of the next row that were applied; done, the last complete epoch; top, the last id of the guarded
+// stream.
 import { assert, SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import { checkFence, foreignOutput, lostOutput } from './end-error.js';
-import { defineScript, type RedisArgument, type RedisConnection } from './redis-connection.js';
-import type { CommitResult, Fence, OutboxPart, OutboxRow, SinkMark } from './sink.js';
+import {
+  defineScript,
+  type RedisArgument,
+  RedisConnection,
+  type RedisServer,
+} from './redis-connection.js';
+import type { CommitResult, Fence, OutboxPart, OutboxRow, OutboxSink, SinkMark } from './sink.js';
 
 /** KEYS 1 guard, 2 stream if there is one. ARGV 1 pipeline, 2 generation, 3 token. */
 const readGuard = `
@@ -47,8 +54,9 @@ return answer('ok')
 `);
 
 /**
- * ARGV 4 epoch, 5 number of the first row, 6 rows, 7 `1` if they end the epoch, 8 and 9 the least epoch and n
- * that must be there; then per row the number of commands, and per command the number of words and the words.
+ * ARGV 4 epoch, 5 number of the first row, 6 number of rows, 7 `1` if they end the epoch, 8 and 9 the minimum epoch and
+ * n that Redis must have; then for each row the number of commands, and for each command the number of words and the
+ * words.
  */
 const deliverScript = defineScript(`${readGuard}
 local epoch, first, count = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -95,7 +103,7 @@ if problem then return answer('failed', problem) end
 return answer(isNew and 'committed' or 'already')
 `);
 
-export interface RedisGuardDeps {
+interface RedisGuardDeps {
   readonly uid: string;
   readonly connection: RedisConnection;
   readonly guardKey: string;
@@ -103,7 +111,31 @@ export interface RedisGuardDeps {
   readonly streamKey?: string;
 }
 
-/** Words of one Redis command. */
+/** A sink that applies the commands of each row exactly once. `n` is the number of the row in its epoch. */
+export function guardedSink(
+  server: RedisServer,
+  keys: Pick<RedisGuardDeps, 'uid' | 'guardKey' | 'streamKey'>,
+  commandsOf: (row: OutboxRow, epoch: number, n: number) => readonly Command[],
+): OutboxSink {
+  const connection = new RedisConnection(server);
+  const guard = new RedisGuard({ ...keys, connection });
+  return {
+    kind: 'outbox',
+    uid: keys.uid,
+    contract: 'idempotent',
+    mark: () => guard.mark(),
+    claim: (fence) => guard.claim(fence),
+    deliver: (part, fence) =>
+      guard.deliver(part, fence, (row, n) => commandsOf(row, part.epoch, n)),
+    close: async () => connection.close(),
+  };
+}
+
+export function toWord(value: string | Uint8Array): string | Buffer {
+  return typeof value === 'string' ? value : Buffer.from(value);
+}
+
+/** The words of one Redis command. */
 export type Command = readonly RedisArgument[];
 
 interface GuardState {
@@ -115,11 +147,11 @@ interface GuardState {
   readonly doneEpoch: number;
 }
 
-export class RedisGuard {
+class RedisGuard {
   readonly #deps: RedisGuardDeps;
   readonly #keys: readonly string[];
   #claimedToken: string | undefined;
-  /** What Redis has acknowledged to this process: less than this is a loss. */
+  /** The output that Redis has acknowledged to this process. If it has less, it has lost data. */
   #least: Pick<GuardState, 'epoch' | 'rows'> = { epoch: 0, rows: 0 };
 
   constructor(deps: RedisGuardDeps) {
@@ -141,7 +173,7 @@ export class RedisGuard {
     return markOf(state);
   }
 
-  /** Applies the commands of each row once. */
+  /** Applies the commands of each row exactly once. */
   async deliver(
     part: OutboxPart,
     fence: Fence,

@@ -1,14 +1,14 @@
-// Writes the output to keys of Redis: values, hashes and counters, each row once.
+// Writes the output to Redis keys: values, hashes and counters, each row exactly once.
 //
-// A guard beside the keys says how far the output goes, so that even increments can be repeated safely. In a
-// cluster all keys must lie in one slot: put a hash tag into the prefix, as in `{totals}:`.
+// A guard key records how much output has been written, so that even increments can be retried safely. In a cluster all
+// keys must be in one slot: put a hash tag into the prefix, as in `{totals}:`.
 import { SynclineError } from '@syncline/kernel';
 import { showKey } from '../state/key.js';
-import { RedisConnection, type RedisServer } from './redis-connection.js';
-import { type Command, RedisGuard } from './redis-guard.js';
+import type { RedisServer } from './redis-connection.js';
+import { type Command, guardedSink, toWord } from './redis-guard.js';
 import type { OutboxRow, OutboxSink } from './sink.js';
 
-/** A change of one key. The prefix of the sink is put in front of `key`. */
+/** A change to one key. The prefix of the sink is prepended to `key`. */
 export type KvWrite =
   | { readonly kind: 'set'; readonly key: string; readonly value: string | Uint8Array }
   | { readonly kind: 'delete'; readonly key: string }
@@ -28,7 +28,7 @@ export type KvWrite =
 
 export interface RedisKvSinkOptions {
   readonly uid: string;
-  /** Stands before every key, and names the guard: `<prefix>syncline:guard`. */
+  /** Prepended to every key. The guard is stored at `<prefix>syncline:guard`. */
   readonly prefix: string;
   /** The changes that a row makes. Default: sets its key to the value as JSON; null deletes it. */
   readonly write?: (row: OutboxRow) => readonly KvWrite[];
@@ -38,18 +38,9 @@ const GUARD = 'syncline:guard';
 
 export function redisKvSink(options: RedisKvSinkOptions & RedisServer): OutboxSink {
   const { uid, prefix, write = defaultWrite } = options;
-  const connection = new RedisConnection(options);
-  const guard = new RedisGuard({ uid, connection, guardKey: `${prefix}${GUARD}` });
-  return {
-    kind: 'outbox',
-    uid,
-    contract: 'idempotent',
-    mark: () => guard.mark(),
-    claim: (fence) => guard.claim(fence),
-    deliver: (part, fence) =>
-      guard.deliver(part, fence, (row) => write(row).map((change) => toCommand(prefix, change))),
-    close: async () => connection.close(),
-  };
+  return guardedSink(options, { uid, guardKey: `${prefix}${GUARD}` }, (row) =>
+    write(row).map((change) => toCommand(prefix, change)),
+  );
 }
 
 function defaultWrite({ id, key, value }: OutboxRow): readonly KvWrite[] {
@@ -79,8 +70,4 @@ function toCommand(prefix: string, change: KvWrite): Command {
         throw new SynclineError('bad-record', `cannot increment by ${change.by}: not an integer`);
       return ['HINCRBY', key, change.field, change.by];
   }
-}
-
-function toWord(value: string | Uint8Array): string | Buffer {
-  return typeof value === 'string' ? value : Buffer.from(value);
 }

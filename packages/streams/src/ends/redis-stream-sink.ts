@@ -1,15 +1,15 @@
-// Appends the output to a Redis Stream, each row once: its id is `<epoch>-<number of the row>`.
+// Appends the output to a Redis Stream, each row exactly once, with the id `<epoch>-<number of the row>`.
 //
-// The stream belongs to one sink of one pipeline. Consumers may read and trim it; a foreign XADD is noticed
+// The stream belongs to one sink of one pipeline. Consumers may read and trim it; an XADD by another client is detected
 // before the next row is written.
 import { SynclineError } from '@syncline/kernel';
-import { RedisConnection, type RedisServer } from './redis-connection.js';
-import { RedisGuard } from './redis-guard.js';
+import type { RedisServer } from './redis-connection.js';
+import { guardedSink, toWord } from './redis-guard.js';
 import type { OutboxRow, OutboxSink } from './sink.js';
 
 export interface RedisStreamSinkOptions {
   readonly uid: string;
-  /** The key of the stream. The guard lies beside it, in `{<stream>}:syncline`. */
+  /** The key of the stream. The guard is stored at `{<stream>}:syncline`. */
   readonly stream: string;
   /** Names and values of an entry. Default: `id`, the stable output id, and `value`, as JSON. */
   readonly fields?: (row: OutboxRow) => Readonly<Record<string, string | Uint8Array>>;
@@ -17,38 +17,19 @@ export interface RedisStreamSinkOptions {
 
 export function redisStreamSink(options: RedisStreamSinkOptions & RedisServer): OutboxSink {
   const { uid, stream, fields = defaultFields } = options;
-  const connection = new RedisConnection(options);
-  const guard = new RedisGuard({
-    uid,
-    connection,
-    guardKey: guardKeyOf(stream),
-    streamKey: stream,
+  const keys = { uid, guardKey: guardKeyOf(stream), streamKey: stream };
+  return guardedSink(options, keys, (row, epoch, n) => {
+    const words = Object.entries(fields(row)).flatMap(([name, value]) => [name, toWord(value)]);
+    if (words.length === 0) throw noFields(uid, row);
+    return [['XADD', stream, `${epoch}-${n}`, ...words]];
   });
-  return {
-    kind: 'outbox',
-    uid,
-    contract: 'idempotent',
-    mark: () => guard.mark(),
-    claim: (fence) => guard.claim(fence),
-    deliver: (part, fence) =>
-      guard.deliver(part, fence, (row, n) => {
-        const words = Object.entries(fields(row)).flatMap(([name, value]) => [name, toWord(value)]);
-        if (words.length === 0) throw noFields(uid, row);
-        return [['XADD', stream, `${part.epoch}-${n}`, ...words]];
-      }),
-    close: async () => connection.close(),
-  };
 }
 
 function defaultFields({ id, value }: OutboxRow): Readonly<Record<string, string>> {
   return { id, value: JSON.stringify(value) };
 }
 
-function toWord(value: string | Uint8Array): string | Buffer {
-  return typeof value === 'string' ? value : Buffer.from(value);
-}
-
-/** In a cluster both keys must lie in one slot, which the part in braces decides. */
+/** In a cluster both keys must be in one slot, which the part in braces determines. */
 function guardKeyOf(stream: string): string {
   if (/\{[^}]+\}/.test(stream)) return `${stream}:syncline`;
   if (!/[{}]/.test(stream) && stream !== '') return `{${stream}}:syncline`;

@@ -1,19 +1,20 @@
 // Reads Redis Streams, one partition per stream, without a consumer group: the checkpoint keeps the position.
 //
-// A position is the id of the last entry read and a checksum of its content. Every read checks in the same
-// MULTI that this entry is still there: if it was trimmed, entries behind it may be gone, and if it differs, the
-// stream was created again. So trimmers must keep the entry at the position; `ack: 'trim'` does. Deletions from
-// the middle show in `max-deleted-entry-id`, which Redis has since 7.0.
+// A position is the id of the last entry read and a checksum of its content. Every read checks in the same MULTI that
+// this entry still exists: if it was trimmed, later entries may be gone too, and if it differs, the stream was deleted
+// and recreated. So trimming must keep the entry at the position, as `ack: 'trim'` does. Deletions from the middle show
+// in `max-deleted-entry-id`, which Redis has had since 7.0.
 //
-// XREAD only waits for entries. What it returns is not used, since it came without the check.
-import { crc32, SynclineError } from '@syncline/kernel';
+// XREAD is only used to wait for entries. Its reply is ignored, since it does not include the check.
+import { SynclineError } from '@syncline/kernel';
+import { crc32 } from '@syncline/kernel/node';
 import { streamsLimits } from '../limits.js';
 import { positionLost } from './end-error.js';
-import { decodeJson, RecordBatch } from './record-batch.js';
+import { checkStreams, decodeJson, RecordBatch } from './record-batch.js';
 import { isWrongType, RedisConnection, type RedisServer } from './redis-connection.js';
 import type { Source, SourceBatch } from './source.js';
 
-/** The last entry read. `0-0` if the stream has ended without any. */
+/** The last entry read. `0-0` if the stream ended without entries. */
 export interface RedisPosition {
   readonly [name: string]: string | number;
   readonly id: string;
@@ -30,18 +31,18 @@ export interface RedisStreamSourceOptions<T> {
   readonly uid: string;
   /** The keys of the streams. Each is a partition. */
   readonly streams: readonly string[];
-  /** Makes a record of an entry. Default: the field `value`, parsed as JSON. What it throws makes a bad record. */
+  /** Converts an entry to a record. Default: the field `value`, parsed as JSON. If it throws, the record is bad. */
   readonly decode?: (entry: RedisEntry) => T;
   /** `trim` removes entries that a committed checkpoint contains (XTRIM MINID). Default `none`. */
   readonly ack?: 'none' | 'trim';
   /** False reads up to the current end of each stream and finishes. Default true: waits for more entries. */
   readonly follow?: boolean;
-  /** Accepts that entries were deleted from the middle (XDEL), which cannot be told from a loss. Default false. */
+  /** Accepts entries deleted from the middle (XDEL), which cannot be distinguished from data loss. Default false. */
   readonly allowGaps?: boolean;
 }
 
 const START: RedisPosition = { id: '0-0', crc: 0 };
-/** Entries of the first reply. Later ones are sized by what came. */
+/** Entries of the first reply. The size of later ones depends on the entries received. */
 const FIRST_COUNT = 64;
 
 interface StoredEntry {
@@ -60,18 +61,12 @@ class RedisStreamSource<T> implements Source<T, RedisPosition> {
   readonly uid: string;
   readonly isFinite: boolean;
   readonly #options: RedisStreamSourceOptions<T> & RedisServer;
-  /** For everything but reading: a reader waits inside Redis and needs a connection of its own. */
+  /** For everything but reading: reads block, so each needs its own connection. */
   readonly #connection: RedisConnection;
 
   constructor(options: RedisStreamSourceOptions<T> & RedisServer) {
     const { streams, uid } = options;
-    if (streams.length === 0 || new Set(streams).size < streams.length) {
-      throw new SynclineError(
-        'invalid-argument',
-        `source "${uid}" needs at least one stream, each named once; got ${JSON.stringify(streams)}`,
-        { details: { field: 'streams' } },
-      );
-    }
+    checkStreams(uid, streams);
     this.uid = uid;
     this.isFinite = options.follow === false;
     this.#options = options;
@@ -97,7 +92,7 @@ class RedisStreamSource<T> implements Source<T, RedisPosition> {
     try {
       let position = from ?? START;
       let count = FIRST_COUNT;
-      // Cut by the records alone: after a restart the same batches come, whatever a reply happens to hold.
+      // Split only by the records: after a restart the batches are the same, regardless of how replies are split.
       let batch = new RecordBatch<T>();
       for (;;) {
         const entries = await this.#next(connection, stream, position, count);
@@ -140,7 +135,7 @@ class RedisStreamSource<T> implements Source<T, RedisPosition> {
     this.#connection.close();
   }
 
-  /** The entries behind a position that is still there. */
+  /** The entries after a position. Throws `position-lost` if the entry at the position is gone. */
   async #next(
     connection: RedisConnection,
     stream: string,
@@ -170,7 +165,7 @@ class RedisStreamSource<T> implements Source<T, RedisPosition> {
         throw lost('another entry has this id, so the stream was deleted and created again');
       if (this.#options.allowGaps !== true && compareIds(deleted, id) > 0)
         throw lost(
-          `entry ${deleted} behind it was deleted. If that was intended, set allowGaps: true`,
+          `entry ${deleted} after it was deleted. If that was intended, set allowGaps: true`,
         );
     }
     return entriesOf(behind);
@@ -201,7 +196,7 @@ async function waitBehind(
   await connection.call('XREAD', 'COUNT', 1, 'BLOCK', blockMs, 'STREAMS', stream, id);
 }
 
-/** As many entries as make a batch if they are like the last ones. */
+/** The number of entries that fill a batch if they are as large as the last ones. */
 function countFor(entries: readonly StoredEntry[]): number {
   const { batchItemsMax, batchBytesMax } = streamsLimits;
   if (entries.length === 0) return FIRST_COUNT;
@@ -214,14 +209,14 @@ function bytesOf(fields: readonly Buffer[]): number {
   return fields.reduce((sum, field) => sum + field.length, 0);
 }
 
-/** The one value of an entry, or all its names and values as JSON: what a dead letter shows. */
+/** The content for a dead letter: the only value of the entry, or all names and values as JSON. */
 function rawOf({ fields }: StoredEntry): Buffer {
   const value = fields[1];
   if (fields.length === 2 && value !== undefined) return value;
   return Buffer.from(JSON.stringify(fields.map((field) => field.toString())));
 }
 
-/** Covers names and values with their lengths, so that moving a byte between them shows. */
+/** Covers names and values with their lengths, so that moving a byte between them changes the checksum. */
 function crcOf({ fields }: StoredEntry): number {
   const parts = fields.flatMap((field) => {
     const length = Buffer.alloc(4);
@@ -254,7 +249,7 @@ function whatIsThere(facts: ReadonlyMap<string, string>): string {
   return `the stream has no such entry; it holds ${facts.get('first-entry')} to ${facts.get('last-entry')}`;
 }
 
-/** Both halves are 64-bit numbers, beyond what a JavaScript number holds exactly. */
+/** Both halves are 64-bit integers, which JavaScript numbers cannot represent exactly. */
 function compareIds(left: string, right: string): number {
   const [leftMs = 0n, leftSeq = 0n] = left.split('-').map(BigInt);
   const [rightMs = 0n, rightSeq = 0n] = right.split('-').map(BigInt);

@@ -1,20 +1,20 @@
-// The contract of a sink: output becomes visible in the order of epochs, each epoch as a whole.
+// The contract of a sink: output becomes visible in epoch order, each epoch atomically.
 //
-// Before the commit point of an epoch a sink only prepares. Behind it, `commit` is repeated until it
-// succeeds, also by later processes, so it must recognise what it has already done.
+// Before the commit point of an epoch, a sink only prepares its output. After it, `commit` is repeated until it
+// succeeds, possibly by a later process, so it must recognise what was already committed.
 import type { Key } from '../state/key.js';
 import type { LogicalTime } from '../state/version.js';
 import type { EndPorts, Json } from './source.js';
 
-/** Who writes. Sinks that have a memory of their own refuse anyone older, or equally old and unequal. */
+/** Identifies a writer. Sinks that store it reject an older generation, or the same generation with another token. */
 export interface Fence {
-  /** The random id of the pipeline's directory. */
+  /** The random id of the pipeline's checkpoint directory. */
   readonly pipeline: string;
-  /** Rises with every start. */
+  /** Increases with every start. */
   readonly generation: number;
-  /** Rises when a run returns to its last durable epoch without a restart. */
+  /** Increases when a run returns to its last durable epoch without a restart. */
   readonly attempt: number;
-  /** Random per generation: tells a copied directory from the original. */
+  /** Random per generation: distinguishes a copied directory from the original. */
   readonly token: string;
 }
 
@@ -22,19 +22,19 @@ export interface Output<T> {
   readonly value: T;
   readonly key?: Key;
   readonly time: LogicalTime;
-  /** Stable across replays: equal for the same output however often its cause is processed. */
+  /** Stable across replays: the same output always has the same id. */
   id(): string;
 }
 
 export type SinkContract = 'transactional' | 'idempotent' | 'dedup-at-consumer';
 
-/** What a target knows of the output it holds. */
+/** What a target has recorded about its output. */
 export interface SinkMark {
   readonly pipeline: string;
   readonly generation: number;
-  /** The highest epoch that the target holds completely; 0 if it holds none. */
+  /** The highest epoch that the target has completely; 0 if none. */
   readonly epoch: number;
-  /** A higher epoch of which the target holds only the first rows. It counts when epochs are compared with the store. */
+  /** A higher epoch of which the target has only the first rows. It counts when epochs are compared with the store. */
   readonly partial?: number;
 }
 
@@ -45,23 +45,23 @@ export interface Sink<T, Txn = unknown> {
   readonly contract: SinkContract;
   /** Called once before anything else. */
   attach?(ports: EndPorts): void;
-  /** What the target holds; null if it holds nothing or keeps no memory. */
+  /** What the target has; null if it has no output or does not record it. */
   mark(): Promise<SinkMark | null>;
-  /** Commits what is owed and aborts everything else below the fence. */
+  /** Commits the owed handles and aborts everything else that older writers left. */
   recover(owed: readonly Json[], fence: Fence): Promise<void>;
   begin(epoch: number, slot: number, fence: Fence): Promise<Txn>;
-  /** Nothing becomes visible. */
+  /** Must not make anything visible. */
   write(txn: Txn, outputs: readonly Output<T>[]): Promise<void>;
-  /** Durable when it resolves. The handle goes into the checkpoint. */
+  /** The output is durable when it resolves. The handle is stored in the checkpoint. */
   prepare(txn: Txn): Promise<Json>;
   commit(handle: Json): Promise<CommitResult>;
   abort(txn: Txn): Promise<void>;
 }
 
-/** One part of an epoch's output, as it lies in the checkpoint store. */
+/** One part of an epoch's output, as stored in the checkpoint store. */
 export interface OutboxPart {
   readonly epoch: number;
-  /** Counts the parts of the epoch from 0. */
+  /** Number of the part in the epoch, from 0. */
   readonly part: number;
   /** True for the last part of the epoch. */
   readonly isLast: boolean;
@@ -77,8 +77,8 @@ export interface OutboxRow {
 }
 
 /**
- * A sink whose rows wait in the checkpoint store and leave it behind the commit point. `deliver` is the one
- * function that its author writes; it is called in order and repeated until it resolves.
+ * A sink whose rows are kept in the checkpoint store and delivered after the commit point. `deliver` is called in order
+ * and repeated until it resolves.
  */
 export interface OutboxSink {
   readonly kind: 'outbox';
@@ -86,8 +86,8 @@ export interface OutboxSink {
   readonly contract: SinkContract;
   mark(): Promise<SinkMark | null>;
   /**
-   * Raises the target's fence before anything is delivered in a new generation, and returns what the target
-   * holds from then on: an older writer can add nothing behind this call. Throws `fenced` or `conflict`.
+   * Raises the target's fence before anything is delivered in a new generation, and returns the target's mark. An older
+   * writer cannot add anything after this call. Throws `fenced` or `conflict`.
    */
   claim?(fence: Fence, signal: AbortSignal): Promise<SinkMark | null>;
   deliver(part: OutboxPart, fence: Fence, signal: AbortSignal): Promise<CommitResult>;

@@ -1,15 +1,15 @@
 // The contract of a source: partitions whose records can be read again from a position.
 //
-// A pipeline stores the position behind the last record of each batch that a checkpoint contains, and reads
-// from there after a restart. The source must then give the same records in the same order, until a later
-// position has been acknowledged.
+// A checkpoint contains the position after the last batch that was processed, and a restarted pipeline continues
+// reading there. The source must then return the same records in the same order, until a later position has been
+// acknowledged.
 
 import type { Clock, Files, Logger } from '@syncline/kernel';
 
-/** What a run lends to its sources and sinks, so that a simulation can stand in for the real world. */
+/** What a run provides to its sources and sinks, so that they can also run in a simulation. */
 export interface EndPorts {
   readonly files: Files;
-  /** A path of the user's, as `files` wants it. */
+  /** Converts a user-supplied path to the form that `files` expects. */
   path(path: string): string;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -25,19 +25,19 @@ export type Json =
   | { readonly [name: string]: Json };
 
 export interface Source<T, P extends Json = Json> {
-  /** Names the source in checkpoints: a lower-case letter, then up to 62 letters, digits or dashes. */
+  /** Identifies the source in checkpoints: a lowercase letter, then up to 62 lowercase letters, digits or dashes. */
   readonly uid: string;
-  /** Called once before anything else. Sources without files need not care. */
+  /** Called once before anything else. Only needed by sources that use these ports. */
   attach?(ports: EndPorts): void;
-  /** True if every partition ends. Runs over finite sources only are ordered strictly by default. */
+  /** True if every partition ends. If all sources are finite, runs use strict order by default. */
   readonly isFinite: boolean;
-  /** Asked at the start and every 30 s. New partitions are read from their beginning. */
+  /** Called at the start and every 30 s. New partitions are read from their beginning. */
   partitions(signal: AbortSignal): Promise<readonly string[]>;
-  /** Throws `position-lost` if the source can no longer continue behind `position`. */
+  /** Throws `position-lost` if the source can no longer continue after `position`. */
   check(partition: string, position: P, signal: AbortSignal): Promise<void>;
-  /** Reads behind `from`, or from the beginning for null. Throws `position-lost` if a trimmer got ahead. */
+  /** Reads after `from`, or from the beginning for null. Throws `position-lost` if records after it were removed. */
   read(partition: string, from: P | null, signal: AbortSignal): AsyncIterable<SourceBatch<T, P>>;
-  /** A hint that nothing up to these positions will be read again. May be repeated or missing. */
+  /** A hint that nothing up to these positions will be read again. Calls may be repeated or omitted. */
   ack?(positions: ReadonlyMap<string, P>): Promise<void>;
   /** Called when a run ends. The next call of another method opens the source again. */
   close?(): Promise<void>;
@@ -45,24 +45,24 @@ export interface Source<T, P extends Json = Json> {
 
 export interface SourceBatch<T, P extends Json = Json> {
   readonly items: readonly T[];
-  /** The place behind the last record of the batch, bad records included. */
+  /** The position after the last record of the batch, including bad records. */
   readonly position: P;
-  /** Records that could not be decoded. They use up a place in the logical order like any other. */
+  /** Records that could not be decoded. They have a place in the logical order like any other. */
   readonly bad?: readonly BadItem[];
-  /** Every record still to come has a later event time. */
+  /** All later records have a later event time. */
   readonly watermarkMs?: number;
   /** The partition has nothing to read for now and must not hold back event time. */
   readonly idle?: boolean;
-  /** The partition ends behind this batch. */
+  /** The partition ends after this batch. */
   readonly end?: boolean;
-  /** The partition goes on in a new incarnation behind this batch, such as a rotated file. */
+  /** After this batch, the partition continues in a new incarnation, such as a rotated file. */
   readonly nextIncarnation?: boolean;
-  /** Records known to be waiting behind this batch, for the progress report. */
+  /** Number of records known to be waiting after this batch, for the progress report. */
   readonly lagRecords?: number;
 }
 
 export interface BadItem {
-  /** How many items of the batch precede it. */
+  /** Number of items of the batch that precede it. */
   readonly at: number;
   readonly raw: Uint8Array;
   readonly reason: string;

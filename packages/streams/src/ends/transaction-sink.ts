@@ -1,10 +1,9 @@
-// Writes the output into a database with transactions, each part once: the rows and a mark of how far the
-// output goes change in one transaction.
+// Writes the output into a database with transactions, each part exactly once: the rows and a mark, which records how
+// much output has been written, change in one transaction.
 //
-// No PREPARE is needed. The rows lie in the checkpoint store until a transaction with them has succeeded, so one
-// that fails, expires or is cut off is simply repeated, and the mark tells whether it had succeeded after all.
-import { SynclineError } from '@syncline/kernel';
-import { checkFence, lostOutput } from './end-error.js';
+// No PREPARE is needed. The rows are kept in the checkpoint store until their transaction has succeeded, so one that
+// fails, expires or is interrupted is simply repeated, and the mark tells whether it had succeeded after all.
+import { checkFence, lostOutput, unknownOutcome } from './end-error.js';
 import type { CommitResult, Fence, OutboxPart, OutboxRow, OutboxSink, SinkMark } from './sink.js';
 
 /** What a target stores for each sink, as one JSON value. */
@@ -13,17 +12,17 @@ export interface TransactionMark {
   readonly generation: number;
   readonly token: string;
   readonly epoch: number;
-  /** The last part of the epoch that is there; -1 before the first one. */
+  /** The last part of the epoch that was written; -1 before the first one. */
   readonly part: number;
-  /** The epoch is there as a whole. */
+  /** Whether all parts of the epoch were written. */
   readonly isWhole: boolean;
 }
 
 export interface TransactionTarget<Tx> {
   /**
-   * Runs `work` in one transaction and commits it: all of its changes are durable when this resolves, and none
-   * of them has happened if `work` throws. Transactions of one sink must not overlap: serialisable, or a lock
-   * on the row of the mark (`SELECT … FOR UPDATE`).
+   * Runs `work` in one transaction and commits it: all of its changes are durable when this resolves, and none are
+   * applied if `work` throws. Transactions of one sink must be isolated from each other: make them serialisable, or
+   * lock the row of the mark (`SELECT … FOR UPDATE`).
    */
   transaction<R>(work: (tx: Tx) => Promise<R>, signal: AbortSignal): Promise<R>;
   readMark(tx: Tx, sink: string): Promise<TransactionMark | null>;
@@ -46,7 +45,7 @@ class TransactionSink<Tx> implements OutboxSink {
   readonly uid: string;
   readonly #target: TransactionTarget<Tx>;
   #claimedToken: string | undefined;
-  /** What the target has acknowledged to this process: less than this is a loss. */
+  /** The output that the target has acknowledged to this process. If it has less, it has lost data. */
   #least = { epoch: 0, part: -1 };
 
   constructor({ uid, target }: TransactionSinkOptions<Tx>) {
@@ -102,17 +101,12 @@ class TransactionSink<Tx> implements OutboxSink {
     return 'committed';
   }
 
-  /** What a database throws may pass: the connection broke, the transaction expired, a lock was lost. */
+  /** Errors of a database may be temporary: the connection broke, the transaction expired, a lock was lost. */
   async #transaction<R>(work: (tx: Tx) => Promise<R>, signal: AbortSignal): Promise<R> {
     try {
       return await this.#target.transaction(work, signal);
     } catch (thrown) {
-      if (thrown instanceof SynclineError) throw thrown;
-      const error = SynclineError.from(thrown);
-      throw new SynclineError(error.code, `sink "${this.uid}": ${error.message}`, {
-        outcome: 'unknown',
-        cause: thrown,
-      });
+      throw unknownOutcome(this.uid, thrown);
     }
   }
 }
@@ -137,7 +131,7 @@ function sinkMarkOf(mark: TransactionMark | null): SinkMark | null {
   return { pipeline, generation, epoch: epoch - 1, partial: epoch };
 }
 
-/** What a transaction of the reference target has changed so far. */
+/** The changes of a transaction of the reference target so far. */
 export interface MemoryTransaction {
   readonly rows: OutboxRow[];
   readonly marks: Map<string, TransactionMark>;

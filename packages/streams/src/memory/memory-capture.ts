@@ -1,46 +1,58 @@
-// One capture of a memory state while it is being encoded, a slice at a time, as writes go on: all of the
-// state, for a snapshot, or what has changed since the last capture, for a checkpoint.
+// A capture of a memory state, which is encoded in slices while writes continue: the whole state, for a snapshot, or
+// the changes since the last capture, for a checkpoint.
 //
-// Starting it copies nothing. Before a slot changes for the first time since, `keep` encodes its old
-// content aside (copy on write); a slot that is not touched is encoded when its turn comes. The slot's
-// generation says which: the capture's own, it has changed since; one below, it is encoded.
+// Starting it copies nothing. Before a slot changes for the first time since then, `keep` saves its old content (copy
+// on write); an unchanged slot is encoded when its turn comes. The generation of a slot tells which: if it is that of
+// the capture, the slot has changed since; if it is one less, the slot has been encoded.
 //
-// X22  A capture holds the content at the time of the call, whatever is written before it is done.
+// X22  A capture contains the content at the time of the call, regardless of what is written before it is done.
 import { assert } from '@syncline/kernel';
 import type { BlockWriter } from '../snapshot/block.js';
 import { ByteWriter } from '../snapshot/byte-writer.js';
-import { writeEntry, writeRemoval } from '../snapshot/entry.js';
+import { type Entry, writeEntry, writeRemoval } from '../snapshot/entry.js';
 import { SliceBudget } from '../state/cells.js';
-import { compareKeys, type Key, keyGroupOf, writeKey } from '../state/key.js';
+import { keyOrder } from '../state/key.js';
 import type { StateSchema } from '../state/state-schema.js';
-import type { SlotTable } from './slot-table.js';
+import { GONE, type SlotTable } from './slot-table.js';
+
+/** The cost of sorting an entry into its group, relative to the cost of encoding it. */
+const SORT_COST = 1 / 8;
+
+/** Size of a buffer of kept entries. Further entries go into a new one, so that buffers need not grow much. */
+const KEPT_BYTES = 64 * 1024;
 
 /** Where the entries of a capture go: a snapshot, or the segments of a checkpoint. */
 export interface CaptureOutput<Result> {
   readonly blocks: BlockWriter;
-  /** Bytes of the blocks that are finished. */
+  /** Total size of the finished blocks. */
   readonly bytes: number;
   finish(): Result;
 }
 
 export interface CaptureOptions<V, Ver, Result> {
   readonly table: SlotTable<V, Ver>;
-  /** Above that of every slot that is in use by 2 or more. */
+  /** At least 2 above the generation of every slot in use. */
   readonly generation: number;
   /** Slots of an earlier generation are not part of the capture. */
   readonly since: number;
   /** Created when the first slice is encoded. */
   readonly output: () => CaptureOutput<Result>;
-  /** The slots to encode. Default: all that are in use. */
+  /** The slots to encode. Default: all slots in use. */
   readonly slots?: Iterable<number>;
-  /** Keys to encode as removed. None of them is in a slot of the capture. */
-  readonly removed?: readonly Key[];
+  /** Encode slots of removed keys as removals, then free them. Default: omit them. */
+  readonly hasRemovals?: boolean;
 }
 
 export class MemoryCapture<V, Ver, Result> {
   readonly #schema: StateSchema<V, Ver>;
   readonly #options: CaptureOptions<V, Ver, Result>;
-  readonly #kept = new Map<number, Uint8Array>();
+  /** By slot: the old value, if it is immutable and has no version. */
+  readonly #kept = new Map<number, V | typeof GONE>();
+  /** By slot: index of its kept entry. Entries share a few buffers, since an array for each would be much garbage. */
+  readonly #keptEntries = new Map<number, number>();
+  readonly #entryBuffers: ByteWriter[] = [];
+  readonly #entryStarts: number[] = [];
+  readonly #entryEnds: number[] = [];
   readonly #scratch = new ByteWriter();
   readonly #work: Generator<void, Result>;
   #failure: { readonly thrown: unknown } | undefined;
@@ -53,23 +65,35 @@ export class MemoryCapture<V, Ver, Result> {
   }
 
   /**
-   * Called before a slot of an earlier generation changes. A value that cannot be encoded fails the
-   * capture, not the write.
+   * Called before a slot of an earlier generation changes. A value that cannot be encoded fails the capture, not the
+   * write.
    */
   keep(slot: number): void {
     const { table, generation, since } = this.#options;
     const slotGeneration = table.generations[slot] as number;
     if (slotGeneration < since || slotGeneration >= generation - 1) return;
+    const value = table.values[slot];
+    const isPlain = value !== undefined && typeof value !== 'object';
+    if (value === GONE || (isPlain && table.versions[slot] === undefined)) {
+      this.#kept.set(slot, value);
+      return;
+    }
+    const last = this.#entryBuffers.at(-1);
+    const buffer = last !== undefined && last.length < KEPT_BYTES ? last : new ByteWriter();
+    const start = buffer.length;
     try {
-      this.#scratch.clear();
-      writeEntry(this.#scratch, this.#schema, this.#entryAt(slot));
-      this.#kept.set(slot, this.#scratch.copy());
+      writeEntry(buffer, this.#schema, this.#entryAt(slot, value));
     } catch (thrown) {
       this.#failure ??= { thrown };
+      return;
     }
+    this.#keptEntries.set(slot, this.#entryBuffers.length);
+    this.#entryBuffers.push(buffer);
+    this.#entryStarts.push(start);
+    this.#entryEnds.push(buffer.length);
   }
 
-  /** Does one slice. True when there is nothing left to do. */
+  /** Encodes one slice. Returns true when there is nothing left to do. */
   advance(): boolean {
     if (this.#isDone()) return true;
     try {
@@ -81,10 +105,10 @@ export class MemoryCapture<V, Ver, Result> {
     return this.#isDone();
   }
 
-  /** What the output finished with, or throws what went wrong. */
+  /** The result of the output. Throws if encoding failed. */
   result(): Result {
     if (this.#failure !== undefined) throw this.#failure.thrown;
-    assert(this.#result !== undefined, 'a capture is asked for its result when it is done');
+    assert(this.#result !== undefined, 'a capture has a result when it is done');
     return this.#result.value;
   }
 
@@ -93,71 +117,65 @@ export class MemoryCapture<V, Ver, Result> {
   }
 
   *#encode(): Generator<void, Result> {
-    const { table, removed = [] } = this.#options;
+    const { table } = this.#options;
     const { keyGroups } = this.#schema;
     const groups = Array.from({ length: keyGroups }, () => [] as number[]);
-    const groupOf = (key: Key) => {
-      this.#scratch.clear();
-      writeKey(this.#scratch, key);
-      return keyGroupOf(this.#scratch.view(), keyGroups);
-    };
     const budget = new SliceBudget();
     for (const slot of this.#options.slots ?? slotsBelow(table.keys.length)) {
-      if (this.#isCaptured(slot)) groups[table.groupAt(slot, groupOf)]?.push(slot);
-      if (budget.spend(1, 0)) yield;
+      if (this.#isCaptured(slot)) groups[table.groupAt(slot, keyGroups)]?.push(slot);
+      if (budget.spend(SORT_COST, 0)) yield;
     }
-    // Below zero stands for a removed key.
-    for (const [index, key] of removed.entries()) groups[groupOf(key)]?.push(-1 - index);
-    const keyOf = (slot: number) => (slot >= 0 ? table.keyAt(slot) : (removed[-1 - slot] as Key));
     const output = this.#options.output();
     for (const [group, slots] of groups.entries()) {
-      slots.sort((left, right) => compareKeys(keyOf(left), keyOf(right)));
       output.blocks.enter(0, group);
       let previous = Number.NaN;
-      for (const slot of slots) {
-        if (slot === previous) continue; // freed and used again: listed twice
+      for (const place of keyOrder(slots.map((slot) => table.keyAt(slot)))) {
+        const slot = slots[place] as number;
+        if (slot === previous) continue; // listed twice
         previous = slot;
         const bytesBefore = output.bytes;
-        if (slot >= 0) this.#encodeSlot(output.blocks, slot);
-        else this.#encodeRemoval(output.blocks, keyOf(slot));
+        this.#encodeSlot(output.blocks, slot);
         if (budget.spend(1, output.bytes - bytesBefore)) yield;
       }
     }
     return output.finish();
   }
 
-  /** Free slots, and keys that came later, are not in the capture. */
+  /** Free slots and keys that were added later are not part of the capture. */
   #isCaptured(slot: number): boolean {
     const { table, generation } = this.#options;
     if (table.keys[slot] === undefined) return false;
-    return (table.generations[slot] as number) < generation - 1 || this.#kept.has(slot);
+    if ((table.generations[slot] as number) < generation - 1) return true;
+    return this.#keptEntries.has(slot) || this.#kept.has(slot);
   }
 
   #encodeSlot(blocks: BlockWriter, slot: number): void {
-    const { table, generation } = this.#options;
-    const kept = this.#kept.get(slot);
-    if (kept !== undefined) {
-      this.#kept.delete(slot);
-      blocks.addEncoded(kept);
+    const { table, generation, hasRemovals = false } = this.#options;
+    const isKept = table.generations[slot] === generation;
+    const entry = isKept ? this.#keptEntries.get(slot) : undefined;
+    if (entry !== undefined) {
+      blocks.addEncoded(
+        (this.#entryBuffers[entry] as ByteWriter).view(
+          this.#entryStarts[entry],
+          this.#entryEnds[entry],
+        ),
+      );
       return;
     }
-    table.generations[slot] = generation - 1;
-    blocks.add(this.#schema, this.#entryAt(slot));
+    const value = isKept ? this.#kept.get(slot) : table.values[slot];
+    if (!isKept) table.generations[slot] = generation - 1;
+    if (value !== GONE) blocks.add(this.#schema, this.#entryAt(slot, value));
+    else if (hasRemovals) {
+      this.#scratch.clear();
+      writeRemoval(this.#scratch, table.keyAt(slot));
+      blocks.addEncoded(this.#scratch.view());
+      if (!isKept) table.free(slot);
+    }
   }
 
-  #encodeRemoval(blocks: BlockWriter, key: Key): void {
-    this.#scratch.clear();
-    writeRemoval(this.#scratch, key);
-    blocks.addEncoded(this.#scratch.view());
-  }
-
-  #entryAt(slot: number) {
+  #entryAt(slot: number, value: V | undefined): Entry<V, Ver> {
     const { table } = this.#options;
-    return {
-      key: table.keyAt(slot),
-      value: table.values[slot],
-      version: table.versions[slot] as Ver,
-    };
+    return { key: table.keyAt(slot), value, version: table.versions[slot] as Ver };
   }
 }
 

@@ -1,29 +1,43 @@
-// Cells in a heap map: the fastest place for state that fits into memory, and the reference for others.
+// Cells on the heap: the fastest backend for state that fits into memory, and the reference for others.
 //
-// An update costs one lookup. Nothing is encoded then: keys and values become bytes when a snapshot or a
-// checkpoint needs them. Each slot carries the generation in which it last changed, so a write compares
-// two numbers to know whether a running capture still needs the old content, and whether the slot is
-// listed as changed already.
+// An update costs one lookup and encodes nothing: keys and values are encoded when a snapshot or a checkpoint needs
+// them. Each slot has the generation in which it last changed, so a write only compares two numbers to determine
+// whether a running capture still needs the old content, and whether the slot is already listed as changed.
+//
+// Groups restored from a checkpoint stay encoded until one of their keys is first looked up: a start with 1,000,000
+// keys need not wait until all of them are decoded.
 import { assert } from '@syncline/kernel';
 import { ByteWriter } from '../snapshot/byte-writer.js';
 import { type Entry, writeEntry } from '../snapshot/entry.js';
-import { type Segment, SegmentWriter } from '../snapshot/segment.js';
+import { readSegment, type Segment, SegmentWriter } from '../snapshot/segment.js';
 import { SnapshotWriter } from '../snapshot/snapshot-file.js';
 import { type Cells, nextTurn, readSnapshot, runInSlices, type Turns } from '../state/cells.js';
-import { checkKey, type Key, showKey } from '../state/key.js';
+import { checkKey, groupOf, type Key, showKey } from '../state/key.js';
 import { inState } from '../state/state-error.js';
 import type { StateSchema } from '../state/state-schema.js';
 import { type CaptureOutput, MemoryCapture } from './memory-capture.js';
-import { SlotTable } from './slot-table.js';
+import { GONE, SlotTable } from './slot-table.js';
 
 export interface MemoryCellsOptions {
   readonly snapshotBytesMax: number;
-  /** Changes are listed for `captureChanges`. Default false. */
+  /** Track changes for `captureChanges`. Default false. */
   readonly isTracked?: boolean;
 }
 
-/** Of changed entries one in this many is encoded to estimate the bytes of all. */
+/** The stored segments of a key group, with verified checksums. */
+export interface StoredGroup {
+  /** Oldest first. */
+  readonly segments: readonly { readonly name: string; readonly bytes: Uint8Array }[];
+  readonly entries: number;
+}
+
+/** One in this many changed entries is encoded to estimate the size of all; for large entries, more are. */
 const SAMPLE_EVERY = 64;
+/** Maximum size that one sample represents. */
+const SAMPLE_BYTES_MAX = 1024 * 1024;
+
+/** With fewer keys, everything is in the CPU cache anyway. */
+const WARM_KEYS_MIN = 4_096;
 
 /** A cell is the number of a slot. */
 export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
@@ -32,31 +46,63 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
   readonly #options: MemoryCellsOptions;
   #table = new SlotTable<V, Ver>();
   #tombstones = new Set<number>();
-  /** Of the newest capture. Every slot is of this generation or an earlier one. Even. */
+  /** Generation of the newest capture. No slot has a later one. Always even. */
   #generation = 2;
-  /** Of the newest capture of changes. */
+  /** Generation of the newest capture of changes. */
   #trackedSince = 2;
-  /** Slots that changed since; one may be listed twice. */
+  /** Slots that have changed since then. A slot may be listed twice. */
   #changed: number[] = [];
-  #removed = new Set<Key>();
+  /** Slots to free when the running capture ends. Captures of changes free their slots themselves. */
+  #gone: number[] = [];
   #changedBytes = 0;
   #sampleIn = 1;
-  /** The capture that is being encoded; there is at most one. */
+  /** The capture that is being encoded, if any. */
   #capture: MemoryCapture<V, Ver, unknown> | undefined;
   #isRestoring = false;
+  /** Groups that are not decoded yet, and the schema that reads them. */
+  #stored = new Map<number, StoredGroup>();
+  #reader: StateSchema<V, Ver>;
   readonly #scratch = new ByteWriter();
+  /** Never read: `warm` stores its result here so that the compiler cannot optimize it away. */
+  protected warmed = 0;
 
   constructor(schema: StateSchema<V, Ver>, turns: Turns, options: MemoryCellsOptions) {
     this.schema = schema;
     this.#turns = turns;
     this.#options = options;
+    this.#reader = schema;
   }
 
-  /** A key that is found has been checked before. */
+  /** A key that is found has already been checked. */
   find(key: Key): number | undefined {
     const slot = this.#table.slots.get(key);
-    if (slot === undefined) checkKey(key);
-    return slot;
+    if (slot !== undefined) return this.#table.values[slot] === GONE ? undefined : slot;
+    checkKey(key);
+    return this.#stored.size === 0 ? undefined : this.#findStored(key);
+  }
+
+  /**
+   * Loads keys, generations and values into the CPU cache. The lookups are independent here, so their cache misses
+   * overlap; during processing, each item would wait for its own. Saves a quarter of the time with 100,000 keys.
+   */
+  warm(keys: readonly Key[]): void {
+    const { slots, generations, values } = this.#table;
+    if (slots.size < WARM_KEYS_MIN) return;
+    let seen = 0;
+    for (const key of keys) {
+      const slot = slots.get(key);
+      if (slot === undefined) continue;
+      seen += generations[slot] as number;
+      if (typeof values[slot] === 'object') seen += 1;
+    }
+    this.warmed = seen;
+  }
+
+  #findStored(key: Key): number | undefined {
+    const group = groupOf(key, this.schema.keyGroups);
+    const stored = this.#stored.get(group);
+    if (stored !== undefined) this.#decode(group, stored);
+    return this.#table.slots.get(key);
   }
 
   edit(key: Key): number | undefined {
@@ -66,7 +112,7 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
   }
 
   valueAt(slot: number): V | undefined {
-    return this.#table.values[slot];
+    return this.#table.values[slot] as V | undefined;
   }
 
   versionAt(slot: number): Ver {
@@ -76,57 +122,97 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
   insert(key: Key, value: V | undefined, version: Ver): void {
     this.#assertWritable();
     if (value !== undefined) this.#checkValue(value, key);
-    const slot = this.#table.insert(key, value, version, this.#generation);
-    if (value === undefined) this.#tombstones.add(slot);
-    if (this.#options.isTracked !== true) return;
-    this.#removed.delete(key);
-    this.#list(slot);
-  }
-
-  /** Adds what was stored: it counts as unchanged. A later call for the same key replaces it. */
-  load(key: Key, value: V | undefined, version: Ver): void {
-    this.unload(key);
-    const slot = this.#table.insert(key, value, version, 0);
+    const table = this.#table;
+    let slot = table.goneSlot(key);
+    if (slot === undefined) {
+      slot = table.insert(key, value, version, this.#generation);
+      if (this.#options.isTracked === true) this.#list(slot);
+    } else {
+      if (table.generations[slot] !== this.#generation) this.#enter(slot);
+      table.set(slot, value, version);
+    }
     if (value === undefined) this.#tombstones.add(slot);
   }
 
-  unload(key: Key): void {
-    const slot = this.#table.slots.get(key);
-    if (slot === undefined) return;
-    this.#table.remove(slot, key);
-    this.#tombstones.delete(slot);
-    this.#table.release();
+  /** Takes over stored groups, which count as unchanged. The cells must be empty. */
+  attach(groups: ReadonlyMap<number, StoredGroup>, reader: StateSchema<V, Ver>): void {
+    assert(this.count === 0, 'stored groups are attached to empty cells');
+    this.#stored = new Map(groups);
+    this.#reader = reader;
   }
 
-  /** Lists everything as changed. */
+  /** Decodes the remaining groups, one per slice. */
+  *loadRest(): Generator<void, void> {
+    for (const [group, stored] of this.#stored) {
+      this.#decode(group, stored);
+      yield;
+    }
+  }
+
+  #loadAll(): void {
+    for (const _ of this.loadRest());
+  }
+
+  #decode(group: number, { segments }: StoredGroup): void {
+    const table = this.#table;
+    for (const [index, { name, bytes }] of segments.entries()) {
+      readSegment(
+        name,
+        bytes,
+        this.#reader,
+        ({ key, value, version }) => {
+          // Keys are unique within a segment.
+          const known = index === 0 ? undefined : table.slots.get(key);
+          const slot = known ?? table.insert(key, value, version, 0, group);
+          if (known !== undefined) table.set(slot, value, version);
+          if (value === undefined) this.#tombstones.add(slot);
+          else if (known !== undefined) this.#tombstones.delete(slot);
+        },
+        (key) => {
+          const slot = table.slots.get(key);
+          if (slot === undefined) return;
+          this.#takeOut(slot);
+          table.free(slot);
+        },
+      );
+    }
+    this.#stored.delete(group);
+  }
+
+  /** Marks everything as changed. */
   touchAll(): void {
+    this.#loadAll();
     for (const slot of this.#table.slots.values()) {
       this.#table.generations[slot] = this.#generation;
       this.#list(slot);
     }
   }
 
-  /** Keys that have a value or a tombstone. */
+  /** Number of keys with a value or a tombstone. Keys of groups that are not decoded yet count once per segment. */
   get count(): number {
-    return this.#table.slots.size;
+    let count = this.#table.count;
+    for (const { entries } of this.#stored.values()) count += entries;
+    return count;
   }
 
-  /** Estimated bytes of what has changed since the last `captureChanges`. */
+  /** Estimated size of the changes since the last `captureChanges`. */
   get changedBytes(): number {
     return this.#changedBytes;
   }
 
-  /** Entries without tombstones, in no order. */
+  /** All entries except tombstones, in no particular order. */
   *entries(): Generator<Entry<V, Ver>> {
+    this.#loadAll();
     for (const [key, slot] of this.#table.slots) {
       const value = this.#table.values[slot];
-      if (value !== undefined) yield { key, value, version: this.#table.versions[slot] as Ver };
+      if (value === undefined || value === GONE) continue;
+      yield { key, value, version: this.#table.versions[slot] as Ver };
     }
   }
 
   /**
-   * Takes what has changed since the last call, in O(1). The result encodes it in slices: each `advance`
-   * does one, until it returns true; then `result` has the segments.
+   * Captures the changes since the last call, in O(1). They are encoded in slices: call `advance` until it returns
+   * true; then `result` returns the segments.
    */
   captureChanges(): MemoryCapture<V, Ver, readonly Segment[]> {
     this.#startGeneration();
@@ -136,20 +222,20 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
       since: this.#trackedSince,
       output: () => new SegmentWriter(),
       slots: this.#changed,
-      removed: [...this.#removed],
+      hasRemovals: true,
     });
     this.#capture = capture;
     this.#trackedSince = this.#generation;
     this.#changed = [];
-    this.#removed = new Set();
     this.#changedBytes = 0;
     return capture;
   }
 
-  /** The changes that `captureChanges` took are encoded. */
+  /** Called when the changes captured by `captureChanges` are encoded. */
   endCapture(): void {
     this.#capture = undefined;
-    this.#table.release();
+    for (const slot of this.#gone) if (this.#table.values[slot] === GONE) this.#table.free(slot);
+    this.#gone = [];
   }
 
   change(slot: number, value: V | undefined, version: Ver): void {
@@ -158,18 +244,21 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
     if (table.generations[slot] !== this.#generation) this.#enter(slot);
     if (value === undefined) this.#tombstones.add(slot);
     else if (table.values[slot] === undefined) this.#tombstones.delete(slot);
-    table.values[slot] = value;
-    if (version !== undefined) table.versions[slot] = version;
+    table.set(slot, value, version);
   }
 
   remove(slot: number): void {
     const table = this.#table;
     if (table.generations[slot] !== this.#generation) this.#enter(slot);
-    const key = table.keyAt(slot);
-    table.remove(slot, key);
+    this.#takeOut(slot);
+    if (this.#options.isTracked === true) return;
+    if (this.#capture === undefined) table.free(slot);
+    else this.#gone.push(slot);
+  }
+
+  #takeOut(slot: number): void {
+    this.#table.remove(slot);
     this.#tombstones.delete(slot);
-    if (this.#options.isTracked === true) this.#removed.add(key);
-    if (this.#capture === undefined) table.release();
   }
 
   writeAll(entries: readonly Entry<V, Ver>[]): void {
@@ -182,6 +271,7 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
   }
 
   removeTombstones(isOld: (version: Ver) => boolean): number {
+    this.#loadAll();
     let removed = 0;
     for (const slot of this.#tombstones) {
       if (!isOld(this.versionAt(slot))) continue;
@@ -212,7 +302,7 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
       const slot = table.insert(key, value, version, 0);
       if (value === undefined) tombstones.add(slot);
     });
-    // A new generation: the next write to any slot passes #enter, which notices the restore.
+    // With a new generation, the next write to any slot goes through #enter, which checks for the restore.
     this.#startGeneration();
     this.#isRestoring = true;
     try {
@@ -222,10 +312,13 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
     }
     this.#table = table;
     this.#tombstones = tombstones;
-    this.#capture = undefined; // one that has begun meanwhile has the old table to itself
+    this.#stored.clear();
+    this.#gone = [];
+    this.#capture = undefined; // a capture started during the restore keeps the old table
   }
 
   async #encode(slots?: Iterable<number>): Promise<Uint8Array> {
+    if (slots === undefined) this.#loadAll();
     this.#startGeneration();
     const { snapshotBytesMax: bytesMax } = this.#options;
     const isPartial = slots !== undefined;
@@ -244,14 +337,14 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
     return capture.result();
   }
 
-  /** Finishes the running capture at once: slots of two generations ago could not be told apart. */
+  /** Finishes the running capture first, because generations cannot represent two captures at once. */
   #startGeneration(): void {
     while (this.#capture?.advance() === false);
     if (this.#capture !== undefined) this.endCapture();
     this.#generation += 2;
   }
 
-  /** The first change of a slot in this generation. */
+  /** Called before the first change of a slot in this generation. */
   #enter(slot: number): void {
     this.#assertWritable();
     this.#capture?.keep(slot);
@@ -263,16 +356,19 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
     this.#changed.push(slot);
     this.#sampleIn -= 1;
     if (this.#sampleIn > 0) return;
-    this.#sampleIn = SAMPLE_EVERY;
-    this.#changedBytes += SAMPLE_EVERY * this.#bytesOf(slot);
+    const bytes = this.#bytesOf(slot);
+    this.#sampleIn = Math.max(1, Math.min(SAMPLE_EVERY, Math.floor(SAMPLE_BYTES_MAX / bytes)));
+    this.#changedBytes += this.#sampleIn * bytes;
   }
 
-  /** Of the entry as it is now, before its change; a value that cannot be encoded fails later. */
+  /** Size of the entry before its change. A value that cannot be encoded fails later. */
   #bytesOf(slot: number): number {
     const { keys, values, versions } = this.#table;
+    const value = values[slot];
+    if (value === GONE) return 0;
     try {
       this.#scratch.clear();
-      const entry = { key: keys[slot] as Key, value: values[slot], version: versions[slot] as Ver };
+      const entry = { key: keys[slot] as Key, value, version: versions[slot] as Ver };
       writeEntry(this.#scratch, this.schema, entry);
       return this.#scratch.length;
     } catch {
@@ -280,7 +376,7 @@ export class MemoryCells<V, Ver> implements Cells<V, Ver, number> {
     }
   }
 
-  /** Refuses a value while its record is known. To look up the key each time would be a cache miss. */
+  /** Rejects a bad value while its record is known. The key is only looked up on failure, to avoid a cache miss. */
   #checkValue(value: V, key: Key | undefined, slot = -1): void {
     const { codec, uid } = this.schema;
     if (codec.check === undefined) return;

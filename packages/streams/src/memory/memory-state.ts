@@ -1,4 +1,4 @@
-// State on the heap: for tests, for state that fits into memory, and as the reference for other backends.
+// State on the heap: for tests, for state that fits into memory, and as a reference for other backends.
 import { assert, createSystemClock } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import type { Turns } from '../state/cells.js';
@@ -8,14 +8,14 @@ import { createSchema } from '../state/state-schema.js';
 import { MemoryCells } from './memory-cells.js';
 
 export interface MemoryStateOptions {
-  /** Groups that keys are hashed into. Default 128. Snapshots of states with the same number can be compared. */
+  /** Number of groups that keys are hashed into. Default 128. Only snapshots with the same number can be compared. */
   readonly keyGroups?: number;
-  /** Bytes that one snapshot may take. Default 512 MiB. */
+  /** Maximum size of a snapshot. Default 512 MiB. */
   readonly snapshotBytesMax?: number;
 }
 
 export interface MemoryStateDeps {
-  /** Lets others run while a snapshot is encoded or decoded. */
+  /** Lets other tasks run while a snapshot is encoded or decoded. */
   readonly clock: Turns;
 }
 
@@ -27,7 +27,7 @@ export function memoryState(
   return {
     async open<Description extends StateDescription>(uid: string, description: Description) {
       const schema = createSchema(uid, description, options.keyGroups);
-      assert(!uids.has(uid), `state "${uid}" is open already`);
+      assert(!uids.has(uid), `state "${uid}" is already open`);
       uids.add(uid);
       const { snapshotBytesMax = streamsLimits.snapshotBytesMax.value } = options;
       const cells = new MemoryCells(schema, deps.clock, { snapshotBytesMax });

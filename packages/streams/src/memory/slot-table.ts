@@ -1,65 +1,90 @@
-// The keys of a memory state, each in a numbered slot, with their values beside them in plain arrays.
+// The keys of a memory state, each in a numbered slot, with their values in parallel arrays.
 //
-// An object per key would cost a cache miss on each update, and twice the memory: with 100,000 random
-// keys, updates are nearly twice as fast this way. Slots of removed keys are used again, but not while a
-// snapshot is being encoded, which still sorts by the old keys.
-import type { Key } from '../state/key.js';
+// An object per key would cost a cache miss on each update, and twice the memory: with 100,000 random keys, updates are
+// nearly twice as fast this way.
+//
+// A removed key keeps its slot, marked `GONE`, until a capture has recorded the removal and while a snapshot still
+// sorts by it. Most removed keys come back, such as those of the next window.
+import { groupOf, type Key } from '../state/key.js';
 
 const SLOTS_FIRST = 1_024;
 const UNKNOWN_GROUP = -1;
 
+/** The value of a slot whose key was removed. */
+export const GONE = Symbol('gone');
+
 export class SlotTable<V, Ver> {
+  /** Including slots of removed keys. */
   readonly slots = new Map<Key, number>();
   /** By slot; undefined if the slot is free. */
   readonly keys: (Key | undefined)[] = [];
-  readonly values: (V | undefined)[] = [];
+  readonly values: (V | typeof GONE | undefined)[] = [];
+  /** Empty for states without versions. */
   readonly versions: Ver[] = [];
-  /** By slot: the newest snapshot that needs nothing more of what is in it. */
+  /** By slot: the generation of the newest capture that no longer needs its content. */
   generations = new Uint32Array(SLOTS_FIRST);
-  /** By slot: the key group, once it was needed. */
+  /** By slot: the key group, computed on demand. */
   #groups = new Int16Array(SLOTS_FIRST);
   readonly #free: number[] = [];
-  /** Slots that become free when `release` is called. */
-  readonly #removed: number[] = [];
+  #goneCount = 0;
 
-  /** Puts a key that has no slot into one. */
-  insert(key: Key, value: V | undefined, version: Ver, generation: number): number {
+  /** Number of keys, not counting removed ones. */
+  get count(): number {
+    return this.slots.size - this.#goneCount;
+  }
+
+  /** The slot of a removed key, if it still has one. */
+  goneSlot(key: Key): number | undefined {
+    return this.#goneCount === 0 ? undefined : this.slots.get(key);
+  }
+
+  /** Assigns a slot to a key that has none. */
+  insert(
+    key: Key,
+    value: V | undefined,
+    version: Ver,
+    generation: number,
+    group = UNKNOWN_GROUP,
+  ): number {
     const slot = this.#free.pop() ?? this.keys.length;
     if (slot === this.generations.length) this.#grow();
     this.slots.set(key, slot);
     this.keys[slot] = key;
-    this.values[slot] = value;
-    this.versions[slot] = version;
     this.generations[slot] = generation;
-    this.#groups[slot] = UNKNOWN_GROUP;
+    this.#groups[slot] = group;
+    this.set(slot, value, version);
     return slot;
   }
 
-  /** Takes a key out. Its slot keeps the key until `release`. */
-  remove(slot: number, key: Key): void {
-    this.slots.delete(key);
+  set(slot: number, value: V | undefined, version: Ver): void {
+    if (this.values[slot] === GONE) this.#goneCount -= 1;
+    this.values[slot] = value;
+    if (version !== undefined) this.versions[slot] = version;
+  }
+
+  remove(slot: number): void {
+    this.values[slot] = GONE;
+    this.#goneCount += 1;
+  }
+
+  /** Makes the slot of a removed key available again. */
+  free(slot: number): void {
+    this.slots.delete(this.keyAt(slot));
+    this.keys[slot] = undefined;
     this.values[slot] = undefined;
-    this.#removed.push(slot);
+    this.#goneCount -= 1;
+    this.#free.push(slot);
   }
 
-  /** Lets the slots of removed keys be used again. */
-  release(): void {
-    for (const slot of this.#removed) {
-      this.keys[slot] = undefined;
-      this.#free.push(slot);
-    }
-    this.#removed.length = 0;
-  }
-
-  groupAt(slot: number, compute: (key: Key) => number): number {
+  groupAt(slot: number, keyGroups: number): number {
     const group = this.#groups[slot] as number;
     if (group !== UNKNOWN_GROUP) return group;
-    const computed = compute(this.keyAt(slot));
+    const computed = groupOf(this.keyAt(slot), keyGroups);
     this.#groups[slot] = computed;
     return computed;
   }
 
-  /** Of a slot that is in use. */
+  /** The slot must be in use. */
   keyAt(slot: number): Key {
     return this.keys[slot] as Key;
   }

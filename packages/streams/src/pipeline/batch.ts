@@ -1,9 +1,9 @@
-// Batches: what moves between operators. Arrays side by side instead of an object per item, so that the
-// inner loops touch little memory and nothing is allocated for what nobody asks, such as a logical time.
+// Batches of items, which move between operators. They are parallel arrays rather than one object per item, so that the
+// inner loops touch little memory and values that are rarely needed, such as logical times, are created on demand.
 //
-// Every item has a logical time: the source partition that it came from (`origin`), the incarnation of the
-// partition (`epoch`), the number of its record there (`round`) and, since one record can become several
-// items, an index. A replay gives every item the same time again.
+// Every item has a logical time: the source partition that it came from (`origin`), the incarnation of that partition
+// (`epoch`), the number of its record in it (`round`) and, since one record can become several items, an index. After a
+// replay every item has the same time again.
 //
 // X30  Items that descend from one record have different times, however operators split and merge them.
 import { createHash } from 'node:crypto';
@@ -13,12 +13,13 @@ import { ByteWriter } from '../snapshot/byte-writer.js';
 import { type Key, writeKey } from '../state/key.js';
 import type { LogicalTime } from '../state/version.js';
 
-export class Batch {
+/** A plain value, so one worker can send it to another. */
+export interface Batch {
   readonly items: readonly unknown[];
-  /** Of the keyed stream that the items are in, or of the operator that emitted them. */
+  /** Keys from the keyed stream that the items are in, or from the operator that emitted them. */
   readonly keys: readonly Key[] | undefined;
   readonly rounds: readonly number[];
-  /** Undefined: all 0. */
+  /** Undefined if all are 0. */
   readonly indexes: readonly number[] | undefined;
   /** Event times in ms, if the source has any. */
   readonly times: readonly number[] | undefined;
@@ -26,51 +27,31 @@ export class Batch {
   readonly epoch: number;
   /** Uid of the source or stateful operator that the items come from. */
   readonly emitter: string;
-
-  constructor(fields: BatchFields) {
-    this.items = fields.items;
-    this.keys = fields.keys;
-    this.rounds = fields.rounds;
-    this.indexes = fields.indexes;
-    this.times = fields.times;
-    this.origin = fields.origin;
-    this.epoch = fields.epoch;
-    this.emitter = fields.emitter;
-  }
-
-  /** The same items in other form: all that is not given stays. */
-  with(changes: Partial<BatchFields>): Batch {
-    const { items, keys, rounds, indexes, times, origin, epoch, emitter } = this;
-    const fields = { items, keys, rounds, indexes, times, origin, epoch, emitter };
-    return new Batch({ ...fields, ...changes });
-  }
-
-  indexAt(at: number): number {
-    return this.indexes === undefined ? 0 : (this.indexes[at] as number);
-  }
-
-  timeAt(at: number): LogicalTime {
-    const { epoch, origin } = this;
-    return { epoch, round: this.rounds[at] as number, origin, index: this.indexAt(at) };
-  }
 }
 
-export interface BatchFields {
-  readonly items: readonly unknown[];
-  readonly keys: readonly Key[] | undefined;
-  readonly rounds: readonly number[];
-  readonly indexes: readonly number[] | undefined;
-  readonly times: readonly number[] | undefined;
-  readonly origin: string;
-  readonly epoch: number;
-  readonly emitter: string;
+export function indexAt({ indexes }: Batch, at: number): number {
+  return indexes === undefined ? 0 : (indexes[at] as number);
+}
+
+/** The items at these indexes, which are in ascending order. */
+export function select(batch: Batch, places: readonly number[]): Batch {
+  if (places.length === batch.items.length) return batch;
+  const from = <T>(list: readonly T[]): T[] => places.map((at) => list[at] as T);
+  return {
+    ...batch,
+    items: from(batch.items),
+    keys: batch.keys && from(batch.keys),
+    rounds: from(batch.rounds),
+    indexes: batch.indexes && from(batch.indexes),
+    times: batch.times && from(batch.times),
+  };
 }
 
 /**
- * The index of child number `child` of an item with this index. The indexes along a path are the words of
- * a prefix code, one behind the other: 0 is the word `0`; n is k ones, a zero and the k low bits of n + 1,
- * where k is the number of its bits less one. So different paths of one depth give different numbers, and
- * an only child of the first item keeps the index 0.
+ * The index of child number `child` of an item with this index. The child numbers along a path are concatenated as
+ * words of a prefix code: 0 is the word `0`; n is k ones, a zero and the k low bits of n + 1, where k is the bit length
+ * of n + 1, less one. So different paths of the same depth give different numbers, and the only child of an item with
+ * index 0 also has index 0.
  */
 export function childIndex(index: number, child: number): number {
   if (child === 0) return index === 0 ? 0 : checkedIndex(index * 2);
@@ -83,12 +64,12 @@ function checkedIndex(index: number): number {
   if (Number.isSafeInteger(index)) return index;
   throw new SynclineError(
     'limit-exceeded',
-    'an item was split so often on its way that its parts can no longer be numbered; split it once instead',
+    'an item was split too many times for its parts to be numbered; split it once instead',
     { details: { limit: 'index' } },
   );
 }
 
-/** Collects what one operator emits, and hands it on in batches. */
+/** Collects the output of an operator into batches. */
 export class BatchBuilder {
   items: unknown[] = [];
   keys: Key[] = [];
@@ -112,7 +93,7 @@ export class BatchBuilder {
     if (index !== 0) this.hasIndexes = true;
   }
 
-  /** Takes back everything behind the first `length` items. */
+  /** Drops everything after the first `length` items. */
   cut(length: number): void {
     for (const list of [this.items, this.keys, this.rounds, this.indexes, this.times]) {
       list.length = length;
@@ -120,7 +101,7 @@ export class BatchBuilder {
   }
 
   take(origin: string, epoch: number, emitter: string): Batch {
-    const batch = new Batch({
+    const batch: Batch = {
       items: this.items,
       keys: this.keys,
       rounds: this.rounds,
@@ -129,7 +110,7 @@ export class BatchBuilder {
       origin,
       epoch,
       emitter,
-    });
+    };
     this.items = [];
     this.keys = [];
     this.rounds = [];
@@ -141,55 +122,44 @@ export class BatchBuilder {
   }
 }
 
-/** What the outputs of one batch have in common. */
-export interface OutputContext {
-  readonly pipeline: string;
-  readonly emitter: string;
-  readonly origin: string;
-  readonly epoch: number;
-}
-
 const ID_BYTES = 16;
 const scratch = new ByteWriter();
 
-/** One output on its way to a sink. Its time and id are made when they are asked for. */
+/** One output for a sink. Its time and id are computed on demand. */
 export class PipelineOutput implements Output<unknown> {
   readonly value: unknown;
   readonly key?: Key;
-  readonly #round: number;
-  readonly #index: number;
-  readonly #context: OutputContext;
+  readonly #pipeline: string;
+  readonly #batch: Batch;
+  readonly #at: number;
 
-  constructor(
-    value: unknown,
-    key: Key | undefined,
-    round: number,
-    index: number,
-    context: OutputContext,
-  ) {
-    this.value = value;
+  constructor(pipeline: string, batch: Batch, at: number) {
+    this.value = batch.items[at];
+    const key = batch.keys?.[at];
     if (key !== undefined) this.key = key;
-    this.#round = round;
-    this.#index = index;
-    this.#context = context;
+    this.#pipeline = pipeline;
+    this.#batch = batch;
+    this.#at = at;
   }
 
   get time(): LogicalTime {
-    const { epoch, origin } = this.#context;
-    return { epoch, round: this.#round, origin, index: this.#index };
+    const { epoch, rounds, origin } = this.#batch;
+    const round = rounds[this.#at] as number;
+    return { epoch, round, origin, index: indexAt(this.#batch, this.#at) };
   }
 
   id(): string {
-    const { pipeline, emitter, epoch, origin } = this.#context;
+    const { emitter } = this.#batch;
+    const { epoch, round, origin = '', index = 0 } = this.time;
     scratch.clear();
-    for (const text of [pipeline, emitter]) sized(() => scratch.utf8(text));
+    for (const text of [this.#pipeline, emitter]) sized(() => scratch.utf8(text));
     sized(() => {
       if (this.key !== undefined) writeKey(scratch, this.key);
     });
     sized(() => scratch.utf8(origin));
     scratch.i64(epoch);
-    scratch.i64(this.#round);
-    scratch.i64(this.#index);
+    scratch.i64(round);
+    scratch.i64(index);
     const digest = createHash('sha256').update(scratch.view()).digest();
     return digest.subarray(0, ID_BYTES).toString('base64url');
   }

@@ -1,25 +1,24 @@
-// Passes on the first item of each id and drops the repeats that its producer wrote.
+// Passes on the first item with each id and drops later ones, such as duplicates written by a producer.
 //
-// Ids are remembered per key, with the event time after which they are forgotten. Without event times
-// nothing is ever forgotten, up to the limit of ids per key.
+// Ids are remembered per key, with the event time after which they are forgotten. Without event times they are never
+// forgotten, and the limit of ids per key applies.
 import { streamsLimits } from '../limits.js';
 import { ByteReader } from '../snapshot/byte-reader.js';
 import { ByteWriter } from '../snapshot/byte-writer.js';
 import type { Codec } from '../state/codec.js';
-import { checkKey, type Key, readKey, writeKey } from '../state/key.js';
+import { checkKey, groupOf, type Key, readKey, writeKey } from '../state/key.js';
 import { badRecord } from '../state/state-error.js';
 import type { AnyCells } from '../store/pipeline-states.js';
-import type { Batch } from './batch.js';
+import { type Batch, select } from './batch.js';
 import { Heap } from './heap.js';
 import { eachItem, Operator, type OperatorEnv } from './operator.js';
-import { select } from './stateless.js';
-import { compareDue, type DueTimer, groupOf } from './timers.js';
+import { compareDue, type DueTimer } from './timers.js';
 
 export const SEEN = '~seen';
 
 interface SeenId {
   readonly id: Key;
-  /** Forgotten when the watermark reaches it; null if there is no event time. */
+  /** The id is forgotten when the watermark reaches this; null if there is no event time. */
   readonly untilMs: number | null;
 }
 
@@ -73,28 +72,24 @@ export class DedupeOperator extends Operator {
   }
 
   take(batch: Batch): void {
-    const isFirst = new Array<boolean>(batch.items.length).fill(false);
-    let count = 0;
+    const places: number[] = [];
     const step = (at: number) => {
       const id = this.#idOf(batch.items[at]);
       checkKey(id);
-      if (!this.#remember(batch.keys?.[at] as Key, id, batch.times?.[at])) return;
-      isFirst[at] = true;
-      count += 1;
+      if (this.#remember(batch.keys?.[at] as Key, id, batch.times?.[at])) places.push(at);
     };
     eachItem(batch, this.#env, step, () => {});
-    if (count === 0) return;
-    this.emit(count === batch.items.length ? batch : select(batch, (at) => isFirst[at] === true));
+    if (places.length > 0) this.emit(select(batch, places));
   }
 
-  /** False if the id is known. */
+  /** Returns false if the id is already known. */
   #remember(key: Key, id: Key, timeMs: number | undefined): boolean {
     const cells = this.#cells;
     const cell = cells.edit(key);
     const known = cell === undefined ? [] : (cells.valueAt(cell) as readonly SeenId[]);
     if (known.some((seen) => seen.id === id)) return false;
     if (known.length >= streamsLimits.dedupeIdsMax.value) {
-      throw badRecord(`the key has ${known.length} ids already, the most that dedupe remembers`);
+      throw badRecord(`the key already has ${known.length} ids, the most that dedupe remembers`);
     }
     const untilMs = timeMs === undefined ? null : timeMs + this.#keepMs;
     const ids = [...known, { id, untilMs }];

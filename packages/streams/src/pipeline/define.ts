@@ -1,5 +1,5 @@
-// `definePipeline`: how a user says what a pipeline does. The result is a recipe; every start builds the
-// graph from it again, so that no run shares an operator with another.
+// `definePipeline`: how users define a pipeline. The result is a recipe from which every start builds a new graph, so
+// that runs never share operators.
 import type { OutboxSink, Sink } from '../ends/sink.js';
 import type { Json, Source } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
@@ -25,34 +25,28 @@ import {
   type StateDescriptions,
 } from './process.js';
 import { BUFFER, NEWEST, ReorderOperator } from './reorder.js';
-import {
-  FilterOperator,
-  FlatMapOperator,
-  KeyByOperator,
-  MapOperator,
-  MergeOperator,
-} from './stateless.js';
+import { expandItems, filterItems, keyItems, mapItems, mergeStreams } from './stateless.js';
 import { TIMERS, type TimerKind, timersCodec } from './timers.js';
 import { panesCodec, type Tumbling, WINDOWS, type WindowOf, WindowOperator } from './window.js';
 
 export interface Pipeline {
   readonly name: string;
-  /** A graph of its own for each run. */
+  /** Builds a new graph, one for each run. */
   build(): Graph;
 }
 
-/** Sinks of any items; what a sink makes of them is its own matter. */
+/** A sink that accepts items of this type. */
 export type SinkFor<T> = Sink<T> | OutboxSink;
 
 export interface OperatorOptions {
-  /** Where items go for which the operator throws. Default: the run stops with `bad-record`. */
+  /** Receives the items for which the operator throws. Default: the run stops with `bad-record`. */
   readonly onError?: SinkFor<unknown>;
 }
 
 export interface KeyedOperatorOptions extends OperatorOptions {
   /** Names the operator's state in checkpoints. */
   readonly uid: string;
-  /** The uid that it had before, if it was renamed. */
+  /** Its former uid, if it was renamed. */
   readonly was?: string;
 }
 
@@ -74,26 +68,26 @@ export interface ReduceDefinition<T, A> extends KeyedOperatorOptions {
 }
 
 export interface WindowDefinition<T, A> extends ReduceDefinition<T, A> {
-  /** Where items go that arrive behind the watermark; `'drop'` counts them only. */
+  /** Receives the items that arrive behind the watermark; `'drop'` only counts them. */
   readonly late: SinkFor<T> | 'drop';
 }
 
 export interface ReorderDefinition<T, Kind extends VersionKind> extends KeyedOperatorOptions {
   readonly versionKind: Kind;
-  /** Undefined for a record that only seals. */
+  /** Undefined for a record that only seals versions. */
   version(item: T): VersionOf<Kind> | undefined;
   /** Default: JSON. */
   readonly codec?: Codec<T>;
-  /** `sealed` (default) waits until no older version can come; `lww` applies at once. */
+  /** `sealed` (default) waits until no older version can arrive; `lww` (last write wins) applies items immediately. */
   readonly policy?: 'sealed' | 'lww';
   /**
-   * How a partition declares versions complete: it never falls more than `lag` behind its highest, or
-   * `by` reads from a record up to which version nothing more will come. Needed by policy `sealed`.
+   * How a partition declares versions complete: its versions are never more than `lag` below its highest one, or
+   * `by` returns the version up to which a record declares it complete. Required by policy `sealed`.
    */
   readonly sealed?: { readonly lag: number } | { by(item: T): VersionOf<Kind> | undefined };
-  /** Where items go that arrive at or below a sealed version; needed by policy `sealed`. */
+  /** Receives the items that arrive at or below a sealed version. Required by policy `sealed`. */
   readonly late?: SinkFor<T> | 'drop';
-  /** When the buffer is full: stop (default), or release the lowest early. */
+  /** When the buffer is full: stop the run (default), or release the lowest versions early. */
   readonly onFull?: 'fail' | 'release';
   readonly itemsMax?: number;
   readonly bytesMax?: number;
@@ -109,13 +103,13 @@ export interface Stream<T> {
 }
 
 export interface KeyedStream<K extends Key, T> extends Stream<T> {
-  /** Runs your own code for each item, with states and timers of its key. */
+  /** Runs your code for each item, with the states and timers of its key. */
   process<States extends StateDescriptions = Record<never, never>, U = unknown>(
     definition: ProcessDefinition<K, T, States, U>,
   ): Stream<U>;
-  /** Emits the value of the key after each item. */
+  /** Emits the updated value of the key after each item. */
   reduce<A>(definition: ReduceDefinition<T, A>): Stream<{ readonly key: K; readonly value: A }>;
-  /** Passes on the first item of each id; ids are forgotten `keepMs` of event time later. */
+  /** Passes on the first item with each id. Ids are forgotten after `keepMs` of event time. */
   dedupe(
     definition: KeyedOperatorOptions & { id(item: T): Key; readonly keepMs: number },
   ): KeyedStream<K, T>;
@@ -127,7 +121,7 @@ export interface PipelineBuilder {
   source<T, P extends Json>(source: Source<T, P>, options?: SourceOptions<T>): Stream<T>;
 }
 
-/** Checks the graph at once: what is wrong with it is thrown here, not when the pipeline starts. */
+/** Validates the graph immediately: errors are thrown here, not when the pipeline starts. */
 export function definePipeline(name: string, build: (p: PipelineBuilder) => void): Pipeline {
   const buildGraph = () => {
     const graph = new GraphBuilder();
@@ -143,9 +137,9 @@ export function definePipeline(name: string, build: (p: PipelineBuilder) => void
 
 const NAME = /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/;
 
-type Create = Pick<GraphNode, 'create'> & { readonly states?: GraphNode['states'] };
+type Create = Pick<GraphNode, 'create' | 'isExchange'> & { readonly states?: GraphNode['states'] };
 
-/** Both faces of a stream; the types decide what a caller can see. */
+/** Implements both `Stream` and `KeyedStream`; the types decide which methods a caller sees. */
 class GraphStream implements KeyedStream<Key, unknown> {
   readonly #graph: GraphBuilder;
   readonly node: GraphNode;
@@ -156,25 +150,26 @@ class GraphStream implements KeyedStream<Key, unknown> {
   }
 
   map(fn: (item: unknown) => unknown, options?: OperatorOptions): never {
-    return this.#stateless('map', options, { create: (env) => new MapOperator(env, fn) });
+    return this.#stateless('map', options, { create: (env) => mapItems(env, fn) });
   }
 
   filter(fn: (item: unknown) => boolean, options?: OperatorOptions): never {
-    return this.#stateless('filter', options, { create: (env) => new FilterOperator(env, fn) });
+    return this.#stateless('filter', options, { create: (env) => filterItems(env, fn) });
   }
 
   flatMap(fn: (item: unknown) => Iterable<unknown>, options?: OperatorOptions): never {
-    return this.#stateless('flatMap', options, { create: (env) => new FlatMapOperator(env, fn) });
+    return this.#stateless('flatMap', options, { create: (env) => expandItems(env, fn) });
   }
 
   keyBy(fn: (item: unknown) => Key, options?: OperatorOptions): never {
-    return this.#stateless('keyBy', options, { create: (env) => new KeyByOperator(env, fn) });
+    const create: Create['create'] = (env) => keyItems(env, fn);
+    return this.#stateless('keyBy', options, { create, isExchange: true });
   }
 
   merge(...others: readonly unknown[]): never {
     const inputs = [this, ...(others as readonly GraphStream[])].map(({ node }) => node);
-    const create: GraphNode['create'] = (env) => new MergeOperator(env.name);
-    return this.#next({ name: this.#numbered('merge'), inputs, states: {}, create });
+    const name = this.#numbered('merge');
+    return this.#next({ name, inputs, states: {}, create: mergeStreams });
   }
 
   to(sink: AnySink): void {
@@ -226,7 +221,7 @@ class GraphStream implements KeyedStream<Key, unknown> {
   ): never {
     const { keepMs } = definition;
     if (!Number.isSafeInteger(keepMs) || keepMs < 0) {
-      throw invalid('keepMs', `dedupe "${definition.uid}" needs keepMs as a whole number of ms`);
+      throw invalid('keepMs', `dedupe "${definition.uid}" needs keepMs in whole milliseconds`);
     }
     return this.#keyed(definition, {
       states: { [SEEN]: describe(seenCodec) },
@@ -272,22 +267,28 @@ class GraphStream implements KeyedStream<Key, unknown> {
   window(window: Tumbling, definition: WindowDefinition<unknown, unknown>): never {
     const { uid, late } = definition;
     if ((late as unknown) === undefined) throw lateMissing('window', uid);
+    const codec = definition.codec ?? jsonCodec();
     const rules = {
       window,
       initial: () => definition.initial(),
       add: (value: unknown, item: unknown) => definition.add(value, item),
+      accept(value: unknown) {
+        if (codec.normalise !== undefined) return codec.normalise(value);
+        codec.check?.(value);
+        return value;
+      },
     };
     return this.#keyed(
       definition,
       {
-        states: { [WINDOWS]: describe(panesCodec(definition.codec ?? jsonCodec())) },
+        states: { [WINDOWS]: describe(panesCodec(codec)) },
         create: (env) => new WindowOperator(env, rules),
       },
       late,
     );
   }
 
-  #stateless(kind: string, options: OperatorOptions | undefined, { create }: Create): never {
+  #stateless(kind: string, options: OperatorOptions | undefined, made: Create): never {
     const name = this.#numbered(kind);
     const inputs = [this.node];
     const onError = options?.onError;
@@ -295,7 +296,7 @@ class GraphStream implements KeyedStream<Key, unknown> {
       name,
       inputs,
       states: {},
-      ...(create !== undefined && { create }),
+      ...made,
       ...(onError !== undefined && { onError }),
     });
   }
@@ -321,7 +322,7 @@ class GraphStream implements KeyedStream<Key, unknown> {
     return new GraphStream(this.#graph, this.#graph.add(node)) as never;
   }
 
-  /** Operators without a uid are called by their place, in messages only. */
+  /** Operators without a uid are named by their position, in messages only. */
   #numbered(kind: string): string {
     return `${kind}#${this.#graph.nodes.length}`;
   }

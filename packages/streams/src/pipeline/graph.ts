@@ -1,23 +1,24 @@
 // The description of a pipeline: nodes that know their inputs, states and sinks. Nothing runs yet.
 //
-// Everything that a checkpoint must find again has a uid that the author chose. Uids are refused rather
-// than altered: two that differ in punctuation must stay apart, and a renamed operator must be noticed.
+// Everything that a checkpoint must find again has a uid chosen by the author. Invalid uids are rejected rather than
+// altered: two that differ only in punctuation must stay distinct, and a renamed operator must be detected.
 import { SynclineError } from '@syncline/kernel';
 import type { OutboxSink, Sink } from '../ends/sink.js';
-import type { Json, Source } from '../ends/source.js';
+import type { EndPorts, Json, Source } from '../ends/source.js';
 import type { StateDescription } from '../state/state-backend.js';
-import { isUid } from '../state/state-schema.js';
+import { createStateSchema, isUid } from '../state/state-schema.js';
+import type { DeclaredState } from '../store/pipeline-states.js';
 import type { Operator, OperatorEnv } from './operator.js';
 
 export type AnySink = Sink<unknown> | OutboxSink;
 
 /** How the records of a source become items with event times. */
 export interface SourceOptions<T> {
-  /** Where records go that cannot be decoded. Default `'fail'`: the run stops. */
+  /** Receives the records that cannot be decoded. Default `'fail'`: the run stops. */
   readonly onBad?: AnySink | 'fail';
-  /** Event time of an item in ms. Needed by windows and event timers. */
+  /** Event time of an item in ms. Required by windows and event timers. */
   readonly eventTime?: (item: T) => number;
-  /** How far behind the highest event time seen an item may still come. Default 0. */
+  /** How far behind the highest event time so far an item may arrive. Default 0. */
   readonly outOfOrderMs?: number;
   /**
    * A partition that delivers nothing for this long no longer holds back event time. Default: never. It
@@ -35,7 +36,7 @@ export interface SourceNode {
 export interface GraphNode {
   readonly name: string;
   readonly inputs: readonly GraphNode[];
-  /** Given for what is stateful: names its states in checkpoints. */
+  /** Set for stateful operators: names their states in checkpoints. */
   readonly uid?: string;
   /** Its uid in earlier checkpoints. */
   readonly was?: string;
@@ -43,14 +44,16 @@ export interface GraphNode {
   readonly onError?: AnySink;
   readonly late?: AnySink;
   readonly sink?: AnySink;
-  /** Undefined for sinks and sources, which the run creates itself. */
+  /** Downstream of it, items are on the worker that owns their key. */
+  readonly isExchange?: boolean;
+  /** Undefined for sources and sinks, which the run creates itself. */
   readonly create?: (env: OperatorEnv) => Operator;
 }
 
 export interface Graph {
   readonly name: string;
   readonly sources: readonly SourceNode[];
-  /** Inputs before what reads them. */
+  /** In topological order. */
   readonly nodes: readonly GraphNode[];
   /** By uid, each once. */
   readonly sinks: ReadonlyMap<string, AnySink>;
@@ -79,7 +82,7 @@ export class GraphBuilder {
     for (const sink of [node.onError, node.late]) if (sink !== undefined) this.useSink(sink);
     if (node.sink !== undefined) {
       if (this.#written.has(node.sink)) {
-        throw invalid('uid', `sink "${node.sink.uid}" gets two streams; merge them first`);
+        throw invalid('uid', `sink "${node.sink.uid}" receives two streams; merge them first`);
       }
       this.#written.add(node.sink);
       this.useSink(node.sink);
@@ -128,7 +131,7 @@ export class GraphBuilder {
   }
 }
 
-/** Names of the sources that reach a node. */
+/** The sources upstream of a node. */
 export function sourcesOf(graph: Graph, node: GraphNode): readonly SourceNode[] {
   const seen = new Set<GraphNode>();
   const visit = (each: GraphNode) => {
@@ -138,6 +141,23 @@ export function sourcesOf(graph: Graph, node: GraphNode): readonly SourceNode[] 
   };
   visit(node);
   return graph.sources.filter((source) => seen.has(source.node));
+}
+
+/** The states of all operators. */
+export function declareStates(graph: Graph, keyGroups: number): readonly DeclaredState[] {
+  return graph.nodes.flatMap(({ uid, was, states }) =>
+    Object.entries(states).map(([name, description]) => {
+      const schema = createStateSchema(`${uid}/${name}`, description, keyGroups);
+      const migrateFrom = (description.migrateFrom ?? []).map((codec) => ({ ...schema, codec }));
+      return { schema, storedAs: was === undefined ? schema.uid : `${was}/${name}`, migrateFrom };
+    }),
+  );
+}
+
+/** Passes the ports to the sources and sinks of a graph. */
+export function attachEnds({ sources, sinks }: Graph, ports: EndPorts): void {
+  for (const { source } of sources) source.attach?.(ports);
+  for (const sink of sinks.values()) if (!('kind' in sink)) sink.attach?.(ports);
 }
 
 export function invalid(field: string, message: string): SynclineError {

@@ -1,4 +1,4 @@
-// A binary heap: timers, windows and held-back items leave in their order.
+// A binary min-heap, for timers, windows and held-back items.
 
 export class Heap<T> {
   readonly #compare: (left: T, right: T) => number;
@@ -16,7 +16,7 @@ export class Heap<T> {
     return this.#items[0];
   }
 
-  /** In no order. */
+  /** In no particular order. */
   get items(): readonly T[] {
     return this.#items;
   }

@@ -1,11 +1,11 @@
-// Items that `reorder` holds back, as they are stored and in the order in which they leave.
+// Items that `reorder` holds back: how they are stored, and the order in which they are released.
 import { ByteReader } from '../snapshot/byte-reader.js';
 import { ByteWriter } from '../snapshot/byte-writer.js';
 import type { Codec } from '../state/codec.js';
 import { compareText } from '../state/key.js';
 import type { VersionType } from '../state/version.js';
 
-/** An item that waits for its version to be sealed. */
+/** An item waiting for its version to be sealed. */
 export interface Held {
   readonly version: unknown;
   readonly origin: string;
@@ -16,7 +16,7 @@ export interface Held {
   readonly item: unknown;
 }
 
-/** The held items of one key, each with its place in the logical order. */
+/** Encodes the held items of one key, each with its logical time. */
 export function heldCodec(
   values: Codec<unknown>,
   versions: VersionType<unknown>,

@@ -1,10 +1,10 @@
-// Operators: what a pipeline is made of while it runs. Batches are pushed through them synchronously, so
-// between two batches of a source nothing is on its way and a barrier needs no coordination.
+// Operators, the building blocks of a running pipeline. Batches are pushed through them synchronously, so between two
+// batches of a source nothing is in flight, and a barrier needs no coordination.
 //
-// Event time is pushed the same way: a watermark W says that nothing at or before W is still to come. An
-// operator with several inputs takes the lowest, and W never goes back.
+// Event time is pushed the same way: a watermark W declares that no more items at or before W will arrive. An operator
+// with several inputs takes the lowest.
 //
-// X31  A watermark never goes back, and reaches an operator after all items that it vouches for.
+// X31  A watermark never decreases, and it reaches an operator after all items that it covers.
 import { AssertionError, SynclineError } from '@syncline/kernel';
 import type { Json } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
@@ -13,41 +13,46 @@ import { type Key, showKey } from '../state/key.js';
 import type { AnyCells } from '../store/pipeline-states.js';
 import type { Batch } from './batch.js';
 
-/** How far one partition has come, for operators that order by version. */
+/** The progress of one partition, for operators that order by version. */
 export interface PartitionProgress {
   readonly origin: string;
   isIdle: boolean;
   isEnded: boolean;
 }
 
-/** Counts what happened, for metrics and for the check that nothing got lost. */
+/** Counters for metrics, and for checking that no item was lost. */
 export interface OperatorCounters {
   late: number;
   older: number;
   conflicts: number;
   deadLetters: number;
+  /** Items that a reorder currently holds back. */
+  held?: number;
 }
 
-/** Takes items that an operator refused. */
+/** Receives the items that an operator rejected. */
 export interface DeadLetters {
   add(uid: string, batch: Batch, at: number, error: SynclineError): void;
 }
 
-/** What an operator is given when a run creates it. */
+/** Passed to an operator when a run creates it. */
 export interface OperatorEnv {
   readonly name: string;
   readonly keyGroups: number;
   readonly counters: OperatorCounters;
   readonly deadLetters: DeadLetters | undefined;
-  /** Gets late items. Undefined: they are dropped and counted. */
+  /** Receives late items. If undefined, they are dropped and counted. */
   readonly late: Operator | undefined;
-  /** Partitions of all sources that reach the operator. */
+  /** Partitions of all sources upstream of the operator. */
   readonly partitions: () => Iterable<PartitionProgress>;
   /** What `saved` returned at the last barrier. */
   readonly restored: Json | undefined;
   cells(state: string): AnyCells;
   forEach(state: string, visit: (entry: Entry<unknown, unknown>) => void): Promise<void>;
 }
+
+/** The event time up to which everything has arrived, or `'idle'` if no input is active. */
+export type Watermark = number | 'idle';
 
 interface Edge {
   readonly operator: Operator;
@@ -57,68 +62,86 @@ interface Edge {
 export abstract class Operator {
   readonly name: string;
   readonly #edges: Edge[] = [];
-  /** By input. */
-  readonly #inputMs: number[] = [];
+  readonly #inputs: Watermark[] = [];
   #watermarkMs = Number.NEGATIVE_INFINITY;
+  #isIdle = false;
 
   constructor(name: string) {
     this.name = name;
   }
 
-  /** Everything at or before it has been handed on. */
+  /** Everything at or before this has been forwarded. */
   get watermarkMs(): number {
     return this.#watermarkMs;
   }
 
-  connect(operator: Operator): void {
-    this.#edges.push({ operator, input: operator.#inputMs.push(Number.NEGATIVE_INFINITY) - 1 });
+  protected get isIdle(): boolean {
+    return this.#isIdle;
   }
 
-  get inputs(): number {
-    return this.#inputMs.length;
+  connect(operator: Operator): void {
+    this.#edges.push({ operator, input: operator.addInput() });
+  }
+
+  protected addInput(): number {
+    return this.#inputs.push(Number.NEGATIVE_INFINITY) - 1;
+  }
+
+  /** Restores the watermark from before a restart. */
+  resume(ms: number): void {
+    this.#watermarkMs = ms;
   }
 
   abstract take(batch: Batch, input: number): void;
 
-  /** Rebuilds what is derived from states after they were loaded. */
+  /** Rebuilds everything that is derived from the states, after they are loaded. */
   async load(): Promise<void> {}
 
-  /** What goes into the checkpoint beside the states. */
+  /** What the checkpoint stores in addition to the states. */
   saved(): Json | undefined {
     return undefined;
   }
 
-  /** Called between two batches of a source, from the sources down. */
+  /** Called between two batches of a source, in topological order. */
   settle(): void {}
 
-  /** Clock timers that are due. */
+  /** Fires the clock timers that are due. */
   tick(_nowMs: number): void {}
 
-  /** When the next clock timer is due, in wall time. */
+  /** Wall-clock time at which the next clock timer is due. */
   get nextTickMs(): number {
     return Number.POSITIVE_INFINITY;
   }
 
-  /** Partitions that alone may be read, so that a full buffer can empty. Undefined: all of them. */
+  /** The only partitions to read for now, so that a full buffer can drain. Undefined if all may be read. */
   wanted(): ReadonlySet<string> | undefined {
     return undefined;
   }
 
-  /** The watermark of an input has risen. */
-  advance(input: number, ms: number): void {
-    this.#inputMs[input] = ms;
-    this.reach(Math.min(...this.#inputMs));
+  /** The watermark of an input has risen, or the input has become idle and no longer counts. */
+  advance(input: number, watermark: Watermark): void {
+    this.#inputs[input] = watermark;
+    const known = this.#inputs.filter((each) => each !== 'idle');
+    if (known.length === 0) this.forwardIdle();
+    else this.reach(Math.min(...known));
   }
 
-  /** All inputs have reached `ms`. An operator that acts on event time does so, then forwards. */
+  /** All inputs have reached `ms`. Operators that act on event time override this, and forward afterwards. */
   protected reach(ms: number): void {
     this.forward(ms);
   }
 
   protected forward(ms: number): void {
-    if (ms <= this.#watermarkMs) return;
-    this.#watermarkMs = ms;
-    for (const { operator, input } of this.#edges) operator.advance(input, ms);
+    if (ms <= this.#watermarkMs && !this.#isIdle) return;
+    this.#isIdle = false;
+    this.#watermarkMs = Math.max(ms, this.#watermarkMs);
+    for (const { operator, input } of this.#edges) operator.advance(input, this.#watermarkMs);
+  }
+
+  protected forwardIdle(): void {
+    if (this.#isIdle) return;
+    this.#isIdle = true;
+    for (const { operator, input } of this.#edges) operator.advance(input, 'idle');
   }
 
   protected emit(batch: Batch): void {
@@ -127,8 +150,8 @@ export abstract class Operator {
 }
 
 /**
- * Runs `step` for each item. An item for which it throws goes to the dead letters, after `undo`, or stops
- * the run with `bad-record`.
+ * Runs `step` for each item. If it throws, `undo` is called and the item goes to the dead letters; without dead
+ * letters, the run stops with `bad-record`.
  */
 export function eachItem(
   batch: Batch,
@@ -149,7 +172,7 @@ export function eachItem(
   }
 }
 
-/** Hands a refused item to the dead letters, or throws. */
+/** Passes a rejected item to the dead letters, or throws. */
 export function refuse(
   batch: Batch,
   at: number,
@@ -157,13 +180,19 @@ export function refuse(
   thrown: unknown,
   undo: () => void,
 ): void {
-  if (thrown instanceof AssertionError) throw thrown;
+  if (thrown instanceof AssertionError || isOfTheStore(thrown)) throw thrown;
   const error = itemError(batch, at, env.name, thrown);
   if (error.details['code'] === 'version-conflict') env.counters.conflicts += 1;
   if (env.deadLetters === undefined) throw error;
   undo();
   env.counters.deadLetters += 1;
   env.deadLetters.add(env.name, batch, at, error);
+}
+
+/** Whether the error is not caused by the item: the store cannot be read or written. */
+function isOfTheStore(thrown: unknown): boolean {
+  if (!(thrown instanceof SynclineError)) return false;
+  return ['corrupt', 'too-new', 'storage-failed', 'storage-full'].includes(thrown.code);
 }
 
 function itemError(batch: Batch, at: number, name: string, thrown: unknown): SynclineError {
@@ -190,7 +219,7 @@ function itemError(batch: Batch, at: number, name: string, thrown: unknown): Syn
   );
 }
 
-/** Refuses a flood of outputs for one item. */
+/** Throws if one item produces too many outputs. */
 export function checkOutputs(count: number): void {
   const { value: outputsMax } = streamsLimits.outputsPerItemMax;
   if (count < outputsMax) return;
@@ -201,7 +230,7 @@ export function checkOutputs(count: number): void {
   );
 }
 
-/** Undoes what the current item has changed, if it is refused in the end. */
+/** Records the changes of the current item, to undo them if the item is rejected. */
 export class Journal {
   readonly #notes: {
     readonly cells: AnyCells;
@@ -211,7 +240,7 @@ export class Journal {
     readonly version: unknown;
   }[] = [];
 
-  /** Called before a key changes. */
+  /** Must be called before a key changes. */
   note(cells: AnyCells, key: Key): void {
     const cell = cells.find(key);
     const isPresent = cell !== undefined;

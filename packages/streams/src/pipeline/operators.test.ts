@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { memorySource } from '../ends/memory-source.js';
 import type { OutboxRow, OutboxSink } from '../ends/sink.js';
 import { type StartOptions, start } from '../run/start.js';
-import { numberCodec } from '../state/codec.js';
+import { type Codec, numberCodec } from '../state/codec.js';
 import { jsonCodec } from '../state/json-codec.js';
 import { aggregate, versioned } from '../state/state-backend.js';
 import { childIndex } from './batch.js';
@@ -56,7 +56,7 @@ describe('graph', () => {
     expect(twice).toThrow(/used twice/);
   });
 
-  test('a pipeline without source, a sink with two streams, and late items without a place are refused', () => {
+  test('a pipeline without source, a sink with two streams, and late items without a destination are refused', () => {
     expect(build(() => {})).toThrow(/no source/);
     const out = collect();
     const twoStreams = build((p) => {
@@ -157,7 +157,7 @@ test('reduce emits the value of the key after each item; dedupe drops repeats of
 describe('event time', () => {
   const at = (t: number, k = 'a') => ({ t, k });
 
-  test('X31 X33 T22 windows emit once, when complete, ordered by end, key group and key; late items go aside', async () => {
+  test('X31 X33 T22 windows emit once, when complete, ordered by end, key group and key; late items go to their sink', async () => {
     const [out, late] = [collect(), collect('late')];
     await runToEnd((p) => {
       p.source(source(at(1), at(5, 'b'), at(12), at(25), at(3), at(31)), {
@@ -183,7 +183,7 @@ describe('event time', () => {
     expect(shown.slice(0, 2).sort()).toEqual(['0a1', '0b1']);
   });
 
-  test('X32 timers fire in order when the watermark passes them, and those at the end last', async () => {
+  test('X32 timers fire in order when the watermark passes them, and those at the end of the input last', async () => {
     const out = collect();
     await runToEnd((p) => {
       p.source(source(at(1), at(2, 'b'), at(50), at(100, 'b')), { eventTime: (item) => item.t })
@@ -202,43 +202,6 @@ describe('event time', () => {
         .to(out);
     });
     expect(out.values).toEqual(['a11', 'b12', 'b110', 'b111']);
-  });
-
-  test('T19 a partition that is idle does not hold event time back', async () => {
-    const out = collect();
-    const busy = memorySource({
-      uid: 'in',
-      partitions: { a: [at(1), at(100)], b: [] as { t: number; k: string }[] },
-    });
-    const idling = {
-      ...busy,
-      isFinite: false,
-      async *read(partition: string, from: number | null, signal: AbortSignal) {
-        if (partition === 'b') {
-          yield { items: [], position: 0, idle: true };
-          await new Promise((resolve) => signal.addEventListener('abort', resolve));
-        } else {
-          for await (const batch of busy.read(partition, from, signal))
-            yield { ...batch, end: false };
-          await new Promise((resolve) => signal.addEventListener('abort', resolve));
-        }
-      },
-    };
-    const pipeline = definePipeline('p', (p) => {
-      p.source(idling, { eventTime: (item) => item.t })
-        .keyBy((item) => item.k)
-        .window(tumbling({ sizeMs: 10 }), {
-          uid: 'w',
-          late: 'drop',
-          initial: () => 0,
-          add: (n: number) => n + 1,
-        })
-        .to(out);
-    });
-    const run = await start(pipeline, { checkpoint: { everyMs: 50 } });
-    while (out.values.length === 0) await run.checkpoint();
-    await run.stop();
-    expect(out.values).toMatchObject([{ startMs: 0, value: 1 }]);
   });
 });
 
@@ -274,6 +237,51 @@ describe('X34 D11 reorder', () => {
     expect(late.values).toEqual([item(1)]);
   });
 
+  test('an item that seals with a bad version, or cannot be encoded, only becomes a dead letter', async () => {
+    interface Noted {
+      readonly version: number;
+      readonly seals?: number;
+      readonly note?: string;
+    }
+    const [out, late, dead] = [collect(), collect('late'), collect('dead')];
+    const json = jsonCodec<Noted>();
+    const codec: Codec<Noted> = {
+      id: 'noted',
+      version: 1,
+      encode(value) {
+        if (value.note !== undefined) throw new Error('notes cannot be stored');
+        return json.encode(value);
+      },
+      decode: (bytes, version) => json.decode(bytes, version),
+    };
+    const records: readonly Noted[] = [
+      { version: 1 },
+      { version: 2, seals: 0.5 },
+      { version: 3, note: 'n' },
+      { version: 4, seals: 3 },
+      { version: -1, seals: 0.5 }, // only seals
+      { version: 5 },
+      { version: 1, seals: 0.5 }, // would be late
+    ];
+    await runToEnd((p) => {
+      p.source(source(...records))
+        .keyBy(() => 'k')
+        .reorder({
+          uid: 'r',
+          versionKind: 'number',
+          version: ({ version }) => (version < 0 ? undefined : version),
+          sealed: { by: ({ seals }) => seals },
+          codec,
+          late,
+          onError: dead,
+        })
+        .to(out);
+    });
+    expect(out.values).toEqual([records[0], records[3], records[5]]);
+    expect(late.values).toEqual([]);
+    expect(dead.values).toMatchObject([1, 2, 4, 6].map((position) => ({ uid: 'r', position })));
+  });
+
   test('lww passes on what is newer and ignores the rest', async () => {
     const out = collect();
     await runToEnd((p) => {
@@ -290,7 +298,7 @@ describe('X34 D11 reorder', () => {
     expect(out.values).toEqual([item(2), item(3)]);
   });
 
-  test('a full buffer stops the run and names the partition that holds it back', async () => {
+  test('a full buffer stops the run and names the partition that it waits for', async () => {
     const parts = { a: [item(1)], b: Array.from({ length: 50 }, (_, n) => item(n + 10, 'b')) };
     const stuck = memorySource({ uid: 'in', partitions: parts, batchItems: 4 });
     const silent = {
@@ -351,6 +359,28 @@ describe('bad records', () => {
       { uid: 'sum', partition: 'in/a', position: 1, reason: 'two is poison', raw: '2' },
     ]);
   });
+
+  test.each(['memory', 'embedded'] as const)(
+    'T23 a window refuses an item whose result cannot be stored (%s)',
+    async (state) => {
+      const [out, dead] = [collect(), collect('dead')];
+      const build = (p: PipelineBuilder) => {
+        p.source(source(Number.NaN, 5, Number.NaN, 6, 14), { eventTime: (n) => n || 4 })
+          .keyBy(() => 'k')
+          .window(tumbling({ sizeMs: 10 }), {
+            uid: 'w',
+            late: 'drop',
+            onError: dead,
+            initial: () => ({ sum: 0 }),
+            add: ({ sum }, n) => ({ sum: sum + n }),
+          })
+          .to(out);
+      };
+      await runToEnd(build, { state });
+      expect(out.values).toMatchObject([{ value: { sum: 11 } }, { value: { sum: 14 } }]);
+      expect(dead.values).toMatchObject([0, 2].map((position) => ({ uid: 'w', position })));
+    },
+  );
 
   test('by default it stops the run, and says where it is', async () => {
     const out = collect();

@@ -1,7 +1,7 @@
-// The keyed operator with states and timers of the user's own, which `reduce` is made of too.
+// The keyed operator that runs user code with states and timers. `reduce` is built on it.
 //
-// User code sees one context object that is filled in for each item: its key, time, states and `emit`.
-// Everything it does to state passes through here, so that a refused item can be undone.
+// User code gets one context object that is updated for each item: its key, time, states and `emit`. All changes to
+// state go through it, so that those of a rejected item can be undone.
 import { SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import { AggregateState } from '../state/aggregate-state.js';
@@ -47,18 +47,18 @@ export type KeyedStates<States extends StateDescriptions> = {
   readonly [Name in keyof States]: KeyedStateOf<States[Name]>;
 };
 
-/** What user code can see and do while it handles an item or a timer. It is reused: do not keep it. */
+/** Available to user code while it handles an item or a timer. The object is reused, so do not keep it. */
 export interface ProcessContext<K extends Key, States extends StateDescriptions, U> {
   readonly key: K;
   readonly state: KeyedStates<States>;
   /** Logical time of the item, or of the timer that fires. The same in every replay. */
   readonly time: LogicalTime;
-  /** Event time of the item, if its source has event times; of a timer, when it was due. */
+  /** Event time of the item, if its source has event times. For an event timer, the time at which it was due. */
   readonly eventMs: number | undefined;
-  /** Everything at or before it has arrived; -Infinity before anything is known, Infinity at the end. */
+  /** Everything at or before this has arrived; -Infinity before anything is known, Infinity at the end. */
   readonly watermarkMs: number;
   emit(item: U): void;
-  /** Fires when the watermark reaches `atMs`; at or before it, with the next progress. */
+  /** Fires when the watermark reaches `atMs`. If it already has, the timer fires when the watermark next advances. */
   setTimer(atMs: number): void;
   deleteTimer(atMs: number): void;
   /** Fires when the wall clock reaches `atMs`. Its output depends on the clock, so a replay may differ. */
@@ -78,6 +78,8 @@ export class ProcessOperator extends Operator {
   readonly #journal: Journal | undefined;
   readonly #out = new BatchBuilder();
   readonly #context: Context;
+  /** The only state, if there is just one: most items will use it. */
+  readonly #only: AnyCells | undefined;
   #finalTimers = 0;
 
   constructor(env: OperatorEnv, states: readonly string[], handlers: ProcessHandlers) {
@@ -89,6 +91,8 @@ export class ProcessOperator extends Operator {
     }
     this.#journal = env.deadLetters === undefined ? undefined : new Journal();
     this.#context = new Context(this.#out, this.#timers, this.#journal, () => this.watermarkMs);
+    const [only, ...others] = states;
+    if (only !== undefined && others.length === 0) this.#only = env.cells(only);
     for (const name of states) {
       this.#context.state[name] = keyedState(env.cells(name), this.#context, this.#journal);
     }
@@ -108,6 +112,7 @@ export class ProcessOperator extends Operator {
     context.epoch = batch.epoch;
     context.firingMs = Number.NEGATIVE_INFINITY;
     const { length } = items;
+    this.#only?.warm(keys);
     let at = 0;
     for (;;) {
       try {
@@ -190,14 +195,14 @@ export class ProcessOperator extends Operator {
     if (this.#finalTimers <= timersMax) return;
     throw new SynclineError(
       'limit-exceeded',
-      `operator "${this.name}" fired ${timersMax} timers after its input ended, and sets more. ` +
+      `operator "${this.name}" fired ${timersMax} timers after its input ended, and keeps setting more. ` +
         'Do not set a timer again once `ctx.watermarkMs` is Infinity.',
       { details: { limit: 'finalTimersMax', uid: this.name } },
     );
   }
 }
 
-/** Filled in for each item; monomorphic, so that the inner loop stays fast. */
+/** Updated for each item. Monomorphic, so that the inner loop stays fast. */
 class Context {
   key: Key = '';
   origin = '';
@@ -206,7 +211,7 @@ class Context {
   index = 0;
   eventMs: number | undefined;
   emitted = 0;
-  /** The timer that fires, while one does. */
+  /** Time of the timer that is firing, if any. */
   firingMs = Number.NEGATIVE_INFINITY;
   readonly state: Record<string, unknown> = {};
   readonly #out: BatchBuilder;
@@ -241,7 +246,7 @@ class Context {
     this.emitted += 1;
   }
 
-  /** What has fired for this key is at or before the watermark, so a timer behind it is a new one. */
+  /** Timers at or before the watermark have already fired, so a new one is moved to just after it. */
   setTimer(atMs: number): void {
     const firedMs = Math.max(this.firingMs, this.#watermark());
     const isFinal = firedMs === Number.POSITIVE_INFINITY;
@@ -277,7 +282,7 @@ class Context {
   }
 }
 
-/** Nothing but changes of state is awaited here, so there are no turns to take. */
+/** Only synchronous state changes are used here, so no turns are ever taken. */
 const noTurns = { defer: () => ({ cancel() {} }) };
 
 function keyedState(cells: AnyCells, context: Context, journal: Journal | undefined): unknown {

@@ -1,10 +1,10 @@
-// Puts the items of a keyed stream into the order of their versions and drops what is outdated.
+// Orders the items of a keyed stream by version and drops outdated ones.
 //
-// Items go into a versioned state, and those that were applied are passed on. With policy `lww` that
-// happens at once. With `sealed` they wait until the version is sealed: every partition has declared, by
-// its lag or by a record, that nothing at or below it is still to come. What arrives below is late.
+// Items are put into a versioned state, and those that it applies are passed on. With policy `lww` this happens
+// immediately. With `sealed` they wait until their version is sealed, that is, until every partition has declared, by
+// its lag or by a record, that nothing at or below that version will arrive. Items that still do are late.
 //
-// X34  Sealed items leave in the order (version, origin, epoch, round, index); at every barrier
+// X34  Sealed items are released in the order (version, origin, epoch, round, index); at every barrier
 //      in = applied + same + older + late + dead-lettered + buffered.
 import { assert, SynclineError } from '@syncline/kernel';
 import type { Json } from '../ends/source.js';
@@ -12,16 +12,15 @@ import { streamsLimits } from '../limits.js';
 import { ByteReader } from '../snapshot/byte-reader.js';
 import { ByteWriter } from '../snapshot/byte-writer.js';
 import type { Cells } from '../state/cells.js';
-import type { Codec } from '../state/codec.js';
+import { type Codec, checkLength } from '../state/codec.js';
 import type { Key } from '../state/key.js';
 import type { Version, VersionType } from '../state/version.js';
 import { VersionedState } from '../state/versioned-state.js';
 import type { AnyCells } from '../store/pipeline-states.js';
-import { type Batch, BatchBuilder } from './batch.js';
+import { type Batch, BatchBuilder, indexAt, select } from './batch.js';
 import { Heap } from './heap.js';
 import { compareHeld, type Held } from './held-items.js';
 import { Operator, type OperatorEnv, refuse } from './operator.js';
-import { select } from './stateless.js';
 
 export const NEWEST = '~newest';
 export const BUFFER = '~buffer';
@@ -30,7 +29,7 @@ const NEARLY_FULL = 0.8;
 export interface ReorderRules {
   readonly policy: 'sealed' | 'lww';
   readonly versions: VersionType<unknown>;
-  /** Undefined for a record that only seals. */
+  /** Undefined for a record that only seals versions. */
   version(item: unknown): Version | undefined;
   readonly sealed:
     | { readonly lag: number }
@@ -53,9 +52,9 @@ export class ReorderOperator extends Operator {
   readonly #newest: VersionedState<unknown, Version, unknown>;
   readonly #buffer: AnyCells | undefined;
   readonly #heap: Heap<HeldOfKey>;
-  /** Highest version that each partition has sealed. */
+  /** The highest version that each partition has sealed. */
   readonly #sealedBy = new Map<string, unknown>();
-  /** Highest version that may not come any more, over all partitions. */
+  /** The highest version that all partitions have sealed. */
   #sealed: { readonly version: unknown } | 'nothing' | 'everything' = 'nothing';
   #bytes = 0;
   #inputMs = Number.NEGATIVE_INFINITY;
@@ -84,7 +83,9 @@ export class ReorderOperator extends Operator {
     }
     if (this.#buffer === undefined) return;
     await this.#env.forEach(BUFFER, ({ key, value }) => {
-      for (const held of value as readonly Held[]) this.#index(key, held);
+      for (const held of value as readonly Held[]) {
+        this.#index(key, held, this.#rules.codec.encode(held.item).length);
+      }
     });
     this.#counts.in = this.#heap.length;
   }
@@ -104,7 +105,7 @@ export class ReorderOperator extends Operator {
 
   take(batch: Batch): void {
     const { items, keys = [] } = batch;
-    const late = new Set<number>();
+    const late: number[] = [];
     for (let at = 0; at < items.length; at += 1) {
       this.#counts.in += 1;
       try {
@@ -115,22 +116,21 @@ export class ReorderOperator extends Operator {
       }
     }
     if (this.#out.length > 0) this.emit(this.#out.take(batch.origin, batch.epoch, this.name));
-    if (late.size === 0) return;
-    this.#counts.late += late.size;
-    this.#env.counters.late += late.size;
-    this.#env.late?.take(
-      select(batch, (at) => late.has(at)),
-      0,
-    );
+    if (late.length === 0) return;
+    this.#counts.late += late.length;
+    this.#env.counters.late += late.length;
+    this.#env.late?.take(select(batch, late), 0);
   }
 
-  #takeOne(batch: Batch, at: number, key: Key, late: Set<number>): void {
+  #takeOne(batch: Batch, at: number, key: Key, late: number[]): void {
     const { versions, sealed } = this.#rules;
     const item = batch.items[at];
     const given = this.#rules.version(item);
-    const seals = sealed !== undefined && 'by' in sealed ? sealed.by(item) : undefined;
+    const sealing = sealed !== undefined && 'by' in sealed ? sealed.by(item) : undefined;
+    // Checked before the item is held, so that a rejected item is not held as well.
+    const seals = sealing === undefined ? undefined : versions.check(sealing);
     if (given === undefined) {
-      this.#counts.in -= 1; // it only seals
+      this.#counts.in -= 1; // it only seals versions
     } else {
       const version = versions.check(given);
       const held: Held = {
@@ -138,7 +138,7 @@ export class ReorderOperator extends Operator {
         origin: batch.origin,
         epoch: batch.epoch,
         round: batch.rounds[at] as number,
-        index: batch.indexAt(at),
+        index: indexAt(batch, at),
         timeMs: batch.times?.[at],
         item,
       };
@@ -146,16 +146,16 @@ export class ReorderOperator extends Operator {
         if (this.#apply(key, held)) {
           this.#out.push(item, key, held.round, held.index, held.timeMs);
         }
-      } else if (this.#isSealed(version)) late.add(at);
+      } else if (this.#isSealed(version)) late.push(at);
       else this.#hold(key, held);
       if (sealed !== undefined && 'lag' in sealed) {
         this.#raise(batch.origin, minus(version as number | bigint, sealed.lag + 1));
       }
     }
-    if (seals !== undefined) this.#raise(batch.origin, versions.check(seals));
+    if (seals !== undefined) this.#raise(batch.origin, seals);
   }
 
-  /** True if the item is newer than what its key has. */
+  /** Returns true if the item is newer than the current one of its key. */
   #apply(key: Key, { item, version }: Held): boolean {
     const result = this.#newest.put(key, item, version as Version);
     if (result === 'applied') this.#counts.passed += 1;
@@ -167,21 +167,26 @@ export class ReorderOperator extends Operator {
     return result === 'applied';
   }
 
-  #hold(key: Key, held: Held): void {
+  /** Holds the item in its restored form, so that a restart does not change what is released. */
+  #hold(key: Key, given: Held): void {
+    const { codec } = this.#rules;
+    const held = codec.normalise ? { ...given, item: codec.normalise(given.item) } : given;
+    const { length: bytes } = codec.encode(held.item);
+    checkLength(bytes);
     const cells = this.#buffer as AnyCells;
     const cell = cells.edit(key);
     if (cell === undefined) cells.insert(key, [held], undefined);
     else cells.change(cell, [...(cells.valueAt(cell) as readonly Held[]), held], undefined);
-    this.#index(key, held);
+    this.#index(key, held, bytes);
   }
 
-  #index(key: Key, held: Held): void {
-    const bytes = this.#rules.codec.encode(held.item).length;
+  #index(key: Key, held: Held, bytes: number): void {
     this.#bytes += bytes;
     this.#heap.push({ ...held, key, bytes });
+    this.#env.counters.held = this.#heap.length;
   }
 
-  /** A partition seals up to `version`. */
+  /** Records that a partition has sealed everything up to `version`. */
   #raise(origin: string, version: unknown): void {
     const before = this.#sealedBy.get(origin);
     const isHigher = before === undefined || this.#rules.versions.compare(version, before) > 0;
@@ -193,7 +198,7 @@ export class ReorderOperator extends Operator {
     return this.#rules.versions.compare(version, this.#sealed.version) <= 0;
   }
 
-  /** Releases what all partitions have sealed meanwhile. */
+  /** Releases the items that all partitions have sealed by now. */
   override settle(): void {
     if (this.#buffer === undefined) return;
     this.#advanceSealed();
@@ -228,7 +233,7 @@ export class ReorderOperator extends Operator {
       if (partitions.length > 0 && partitions.every(({ isEnded }) => isEnded)) {
         this.#sealed = 'everything';
       }
-      return; // all idle: nothing is known
+      return; // all are idle, so nothing is known
     }
     if (!this.#isSealed(lowest.version)) this.#sealed = lowest;
   }
@@ -247,6 +252,7 @@ export class ReorderOperator extends Operator {
       if (this.#out.length >= streamsLimits.batchItemsMax.value) this.#flush(run);
     }
     if (run !== undefined) this.#flush(run);
+    this.#env.counters.held = this.#heap.length;
   }
 
   #passOn(held: HeldOfKey): void {
@@ -281,7 +287,7 @@ export class ReorderOperator extends Operator {
     else cells.change(cell, rest, undefined);
   }
 
-  /** Event time stops before the items that are held back. */
+  /** Held-back items hold back event time too. */
   protected override reach(ms: number): void {
     this.#inputMs = ms;
     if (this.#buffer === undefined) this.forward(ms);
@@ -289,7 +295,7 @@ export class ReorderOperator extends Operator {
   }
 
   #forwardHeld(): void {
-    if (this.#inputMs <= this.watermarkMs) return;
+    if (this.#inputMs <= this.watermarkMs && !this.isIdle) return;
     let heldMs = Number.POSITIVE_INFINITY;
     for (const { timeMs } of this.#heap.items) {
       if (timeMs !== undefined && timeMs < heldMs) heldMs = timeMs;

@@ -1,8 +1,8 @@
-// Timers of one operator: state like any other, with a heap beside it that knows which is next.
+// The timers of one operator: ordinary state, plus a heap that knows which timer is next.
 //
-// The state holds, per key, the event timers and the clock timers that are set. The heap is derived from
-// it and may be out of date: what it offers counts only if the state still has it. So a timer that was
-// deleted, or undone with its item, needs no search.
+// The state holds the event timers and clock timers of each key. The heap is derived from it and may be stale: a timer
+// in the heap only counts if it is still in the state. So timers that are deleted, or undone with their item, need not
+// be searched for in the heap.
 //
 // X32  A timer fires once, in the epoch in which it is removed, in the order (time, key group, key bytes).
 import { SynclineError } from '@syncline/kernel';
@@ -10,14 +10,14 @@ import { streamsLimits } from '../limits.js';
 import { ByteReader } from '../snapshot/byte-reader.js';
 import { ByteWriter } from '../snapshot/byte-writer.js';
 import type { Codec } from '../state/codec.js';
-import { compareKeys, type Key, keyGroupOf, writeKey } from '../state/key.js';
+import { compareKeys, groupOf, type Key } from '../state/key.js';
 import { badRecord } from '../state/state-error.js';
 import type { AnyCells } from '../store/pipeline-states.js';
 import { Heap } from './heap.js';
 
 export const TIMERS = '~timers';
 
-/** In ms; each list rises. */
+/** Times in ms, each list in ascending order. */
 export interface KeyTimers {
   readonly event: readonly number[];
   readonly clock: readonly number[];
@@ -25,7 +25,7 @@ export interface KeyTimers {
 
 export type TimerKind = keyof KeyTimers;
 
-/** What is due, as the heap knows it. */
+/** A timer in the heap. */
 export interface DueTimer {
   readonly atMs: number;
   readonly group: number;
@@ -52,14 +52,6 @@ export const timersCodec: Codec<KeyTimers> = {
   },
 };
 
-const keyScratch = new ByteWriter();
-
-export function groupOf(key: Key, keyGroups: number): number {
-  keyScratch.clear();
-  writeKey(keyScratch, key);
-  return keyGroupOf(keyScratch.view(), keyGroups);
-}
-
 export function compareDue(left: DueTimer, right: DueTimer): number {
   return left.atMs - right.atMs || left.group - right.group || compareKeys(left.key, right.key);
 }
@@ -79,7 +71,7 @@ export class Timers {
     return this.#cells;
   }
 
-  /** From what was restored. */
+  /** Adds the restored timers of a key to the heap. */
   index(key: Key, timers: KeyTimers): void {
     const group = groupOf(key, this.#keyGroups);
     for (const kind of ['event', 'clock'] as const) {
@@ -92,7 +84,7 @@ export class Timers {
 
   set(kind: TimerKind, key: Key, atMs: number): void {
     if (!Number.isSafeInteger(atMs))
-      throw badRecord(`timer time ${atMs} is not a whole number of ms`);
+      throw badRecord(`timer time ${atMs} is not in whole milliseconds`);
     const timers = this.#of(key);
     const times = timers[kind];
     if (times.includes(atMs)) return;
@@ -117,7 +109,7 @@ export class Timers {
     this.#count -= 1;
   }
 
-  /** Takes the next timer at or before `throughMs` out of the state. */
+  /** Removes the next timer at or before `throughMs` from the state and returns it. */
   takeDue(kind: TimerKind, throughMs: number): DueTimer | undefined {
     const heap = this.#heaps[kind];
     for (let top = heap.top; top !== undefined && top.atMs <= throughMs; top = heap.top) {

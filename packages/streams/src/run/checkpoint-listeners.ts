@@ -1,5 +1,5 @@
-// Readers of `run.checkpoints()`. One that is too slow misses the oldest; it never holds up the run.
-import { BoundedQueue, SynclineError } from '@syncline/kernel';
+// Readers of `run.checkpoints()`. A slow reader misses the oldest checkpoints; it never delays the run.
+import { BoundedQueue } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import type { CheckpointInfo } from './checkpoint.js';
 
@@ -14,15 +14,12 @@ export class CheckpointListeners {
     }
   }
 
-  /** The run is over; `thrown` is what it failed on. */
-  end(thrown: unknown): void {
-    for (const queue of this.#queues) {
-      if (thrown === undefined) queue.close();
-      else queue.fail(SynclineError.from(thrown));
-    }
+  /** Called when the run has ended. */
+  end(): void {
+    for (const queue of this.#queues) queue.close();
   }
 
-  /** Everything published from now on, until the end. */
+  /** All checkpoints published from now on, until the run ends. */
   subscribe(): AsyncGenerator<CheckpointInfo> {
     const { value: itemsMax } = streamsLimits.checkpointsBufferedMax;
     const queue = new BoundedQueue<CheckpointInfo>({ itemsMax });

@@ -1,20 +1,29 @@
-// When the next checkpoint starts, and when reading must pause because none can start.
+// Decides when the next checkpoint starts, and when reading must pause because none can start.
 //
-// Triggers are the interval, a number of records, changed state over its limit, and requests. Those that
-// come while a checkpoint is in flight collapse into one.
+// Triggers are the interval, the number of records, changed state or waiting output above its limit, and requests.
+// Triggers that occur while a checkpoint is in flight are combined into one.
 import type { Clock } from '@syncline/kernel';
+import { OutboxStore } from '../store/outbox.js';
 import type { CheckpointInfo } from './checkpoint.js';
 import type { Session } from './recovery.js';
 
 export interface PaceSettings {
   readonly everyMs: number;
   readonly everyRecords: number;
-  /** Between the end of a checkpoint, sinks included, and the next one. */
+  /** Minimum time between the end of a checkpoint, including its sinks, and the next one. */
   readonly minPauseMs: number;
   readonly dirtyBytesMax: number;
+  readonly outboxBytesMax: number;
 }
 
-/** Someone who waits for a checkpoint. */
+/** Size of the rows in outboxes that are not part of a checkpoint yet. */
+export function waitingBytesOf(sinks: Session['sinks']): number {
+  let bytes = 0;
+  for (const sink of sinks.values()) if (sink instanceof OutboxStore) bytes += sink.waitingBytes;
+  return bytes;
+}
+
+/** A caller that waits for a checkpoint. */
 export interface CheckpointRequest {
   resolve(info: CheckpointInfo | undefined): void;
   reject(error: unknown): void;
@@ -25,7 +34,7 @@ export class CheckpointPace {
   readonly #settings: PaceSettings;
   #nextMs = 0;
   #earliestMs = 0;
-  /** Records read until the last barrier. */
+  /** Records read up to the last barrier. */
   #records = 0;
   #requests: CheckpointRequest[] = [];
 
@@ -34,16 +43,19 @@ export class CheckpointPace {
     this.#settings = settings;
   }
 
-  get dueInMs(): number {
-    return this.#nextMs - this.#clock.monotonicMs();
+  /** Infinity while there is nothing to store: the run is woken up when there is. */
+  dueInMs(session: Session): number {
+    const nowMs = this.#clock.monotonicMs();
+    if (this.isFull(session)) return this.#earliestMs - nowMs;
+    return this.hasNews(session) ? this.#nextMs - nowMs : Number.POSITIVE_INFINITY;
   }
 
-  recovered({ topology }: Session): void {
-    this.#records = topology.recordsIn;
+  recovered({ engine }: Session): void {
+    this.#records = engine.recordsIn;
     this.#nextMs = this.#clock.monotonicMs() + this.#settings.everyMs;
   }
 
-  /** For a run that has none in flight. */
+  /** Must only be called while no checkpoint is in flight. */
   isDue(session: Session): boolean {
     if (this.#requests.length > 0) return true;
     const nowMs = this.#clock.monotonicMs();
@@ -51,27 +63,30 @@ export class CheckpointPace {
     return nowMs >= this.#nextMs && this.hasNews(session);
   }
 
-  /** So much has been read since the last barrier that the next checkpoint must come first. */
-  isFull({ topology, states }: Session): boolean {
-    const { everyRecords, dirtyBytesMax } = this.#settings;
-    return (
-      topology.recordsIn - this.#records >= everyRecords || states.changedBytes > dirtyBytesMax
-    );
+  /** Whether so much has changed since the last barrier that reading must wait for the next checkpoint. */
+  isFull({ engine, states, sinks }: Session): boolean {
+    const { everyRecords, dirtyBytesMax, outboxBytesMax } = this.#settings;
+    const isMany = engine.recordsIn - this.#records >= everyRecords || engine.isFull;
+    return isMany || states.changedBytes > dirtyBytesMax || waitingBytesOf(sinks) > outboxBytesMax;
   }
 
-  /** Without any there is no epoch. */
-  hasNews({ topology, states, writers }: Session): boolean {
-    if (topology.recordsIn !== this.#records || states.changedBytes > 0) return true;
-    return [...writers.values()].some((writer) => writer.hasOutput);
+  /** Whether there is anything to store. Otherwise no epoch is created. */
+  hasNews({ engine, states }: Session): boolean {
+    return engine.recordsIn !== this.#records || states.changedBytes > 0 || engine.hasOutput;
   }
 
-  /** The barrier of a checkpoint. Returns whom it is for. */
-  started({ topology }: Session): readonly CheckpointRequest[] {
-    this.#records = topology.recordsIn;
+  /** Called at the barrier of a checkpoint. Returns the requests that it fulfills. */
+  started({ engine }: Session): readonly CheckpointRequest[] {
+    this.#records = engine.recordsIn;
     this.#nextMs = this.#clock.monotonicMs() + this.#settings.everyMs;
     const requests = this.#requests;
     this.#requests = [];
     return requests;
+  }
+
+  /** Corrects the position of the barrier, which is not always known when the checkpoint starts. */
+  stored({ records }: CheckpointInfo): void {
+    this.#records = records;
   }
 
   ended(): void {
@@ -85,7 +100,7 @@ export class CheckpointPace {
     });
   }
 
-  /** The run is over; `thrown` is what it failed on. */
+  /** Settles pending requests when the run ends. `thrown` is the error it failed with, if any. */
   refuse(thrown: unknown): void {
     for (const { resolve, reject } of this.#requests) {
       if (thrown === undefined) resolve(undefined);

@@ -1,9 +1,9 @@
-// One checkpoint: from the barrier to the commit point, one synced batch, and on to the sinks.
+// One checkpoint: from the barrier to the commit point, which is one synced batch, and on to the sinks.
 //
-//   barrier   positions, captured states and the sinks' transactions, in one turn between two batches
-//   encode    in slices, while processing goes on and the sinks prepare
-//   commit    fence and epoch are checked, then ONE batch is written: before it nothing of the epoch has
-//             happened, after it all of it will
+//   barrier   captures positions, states and the sinks' transactions, in one turn between two batches
+//   encode    in slices, while processing continues and the sinks prepare
+//   commit    fence and epoch are checked, then ONE batch is written: before it, nothing of the epoch has taken
+//             effect; after it, everything will
 //   sinks     commit, repeated until it succeeds; then the sources are acknowledged
 //
 // X37  One atomic batch per epoch, without gaps; no sink commits and no source is acknowledged before the
@@ -19,37 +19,41 @@ import {
 import type { Sink } from '../ends/sink.js';
 import type { Json } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
+import type { Graph } from '../pipeline/graph.js';
 import {
   type Head,
   type HistoryLine,
-  type PartitionMark,
+  handlesOf,
   type SinkMarkInHead,
   STORE_FORMAT,
   seal,
   storeKeys,
 } from '../store/layout.js';
 import { OutboxStore } from '../store/outbox.js';
+import { allOrThrow, type Cut } from './engine.js';
 import { checkFenceOf, type Session } from './recovery.js';
-import { type CutTransaction, prepareCut } from './sink-writer.js';
 import { RETRY } from './source-reader.js';
 
 export interface CheckpointDeps {
+  readonly graph: Graph;
   readonly storage: Storage;
   readonly clock: Clock;
   readonly random: Random;
-  /** A sink cannot be reached for now; undefined when it can again. */
+  /** Called with an error while a sink cannot be reached, and with undefined when it can again. */
   readonly onStall: (sink: string, error: SynclineError | undefined) => void;
 }
 
-/** What `run.checkpoints()` yields. */
+/** A checkpoint as reported by `run.checkpoints()`. */
 export interface CheckpointInfo {
   readonly epoch: number;
-  /** Records that the pipeline has read so far, all runs together. */
+  /** Records that the pipeline has read so far, over all runs. */
   readonly records: number;
-  /** From the barrier until the epoch was durable. */
+  /** Time from the barrier until the epoch was durable. */
   readonly tookMs: number;
-  /** For how long processing stood still. */
+  /** How long processing was paused. */
   readonly pauseMs: number;
+  /** Duration of the synced write that made it durable. Part of `tookMs`. */
+  readonly commitMs: number;
   readonly bytes: number;
 }
 
@@ -58,91 +62,103 @@ export class Checkpoint {
   readonly isFinal: boolean;
   readonly #deps: CheckpointDeps;
   readonly #session: Session;
-  readonly #cuts: readonly CutTransaction[];
   readonly #startedMs: number;
-  readonly #pauseMs: number;
-  readonly #facts: Omit<Head, 'sinks' | 'tables'>;
-  /** The batch is on its way: from here on nobody can take the epoch back. */
+  readonly #cutting: Promise<Cut>;
+  /** The batch is being written. From now on the epoch cannot be abandoned. */
   isIssued = false;
   isDurable = false;
+  #giveUp: (error: SynclineError) => void = () => {};
+  readonly #givenUp = new Promise<never>((_, reject) => {
+    this.#giveUp = reject;
+  });
 
-  /** The barrier. Nothing is awaited, so it falls between two batches. */
+  /** Sets the barrier. Without workers it takes effect immediately, between two batches. */
   constructor(deps: CheckpointDeps, session: Session, isFinal: boolean) {
-    const { topology, readers, writers, states, head, fence } = session;
     this.#deps = deps;
     this.#session = session;
     this.#startedMs = deps.clock.monotonicMs();
-    this.epoch = (head?.epoch ?? 0) + 1;
+    this.epoch = (session.head?.epoch ?? 0) + 1;
     this.isFinal = isFinal;
-    const partitions: Record<string, Record<string, PartitionMark>> = {};
-    for (const reader of readers.all) {
-      const marks = partitions[reader.source.uid] ?? {};
-      marks[reader.partition] = reader.mark;
-      partitions[reader.source.uid] = marks;
-    }
-    const operators = topology.saved();
-    states.capture();
-    this.#cuts = [...writers.values()].map((writer) => writer.cut());
-    const outputs = this.#cuts.reduce((sum, { count }) => sum + count, 0);
-    this.#facts = {
-      format: STORE_FORMAT,
-      epoch: this.epoch,
-      generation: fence.generation,
-      atMs: deps.clock.nowMs(),
-      partitions,
-      turn: readers.turn,
-      clockMs: topology.clockMs,
-      isFinished: isFinal,
-      recordsIn: topology.recordsIn,
-      recordsOut: (head?.recordsOut ?? 0) + outputs,
-      operators,
-    };
-    this.#pauseMs = deps.clock.monotonicMs() - this.#startedMs;
+    this.#cutting = session.engine.cut(this.epoch, isFinal);
+    this.#givenUp.catch(() => undefined);
   }
 
-  /** Resolves when the epoch is durable. If it throws before `isIssued`, nothing has happened. */
+  /** Called when the checkpoint takes too long. It has no effect once the batch is being written. */
+  giveUp(): void {
+    if (this.isIssued) return;
+    const tookMs = this.#deps.clock.monotonicMs() - this.#startedMs;
+    this.#giveUp(
+      new SynclineError(
+        'timeout',
+        `checkpoint ${this.epoch} was not ready to commit after ${Math.round(tookMs)} ms: ` +
+          'a sink could not make its output durable, or there is too much state to encode',
+        { details: { epoch: this.epoch } },
+      ),
+    );
+  }
+
+  /** Resolves when the epoch is durable. If it throws before `isIssued`, nothing was written. */
   async store(): Promise<CheckpointInfo> {
     const { storage, clock } = this.#deps;
     const session = this.#session;
-    const { states, writers, fence } = session;
+    const { states, fence } = session;
+    const { epoch } = this;
+    const cut = await Promise.race([this.#cutting, this.#givenUp]);
+    const atMs = clock.nowMs();
     const batch = new StorageBatch();
-    const [tables, handles] = await allOrThrow([
-      states.encode(batch, this.epoch),
-      Promise.all(this.#cuts.map((cut) => prepareCut(cut))),
-      ...(this.isFinal ? [] : [...writers.values()].map((w) => w.begin(this.epoch + 1, fence))),
-    ] as const);
-    const sinks: Record<string, SinkMarkInHead> = {};
-    for (const [index, { sink, txn }] of this.#cuts.entries()) {
-      const handle = handles[index] ?? null;
-      checkHandle(sink, handle);
-      const before = session.head?.sinks[sink.uid];
-      const committedEpoch =
-        before === undefined
-          ? 0
-          : before.handle === null
-            ? before.committedEpoch
-            : (session.head?.epoch ?? 0);
-      sinks[sink.uid] = { handle, committedEpoch };
-      if (!(sink instanceof OutboxStore)) continue;
-      if (handle !== null) sink.fill(batch, txn?.value as never);
-      sink.collect(batch, this.epoch);
+    const ready = allOrThrow([states.encode(batch, epoch), cut.prepare(batch)] as const);
+    const [tables, handles] = await Promise.race([ready, this.#givenUp]);
+    const { partitions, turn, clockMs, recordsIn, operators, watermarks, pauseMs } = cut;
+    const head: Head = {
+      format: STORE_FORMAT,
+      epoch,
+      generation: fence.generation,
+      atMs,
+      partitions,
+      turn,
+      clockMs,
+      isFinished: this.isFinal,
+      recordsIn,
+      recordsOut: (session.head?.recordsOut ?? 0) + cut.outputs,
+      sinks: this.#sinkMarks(handles),
+      operators,
+      watermarks,
+      tables,
+    };
+    for (const sink of session.sinks.values()) {
+      if (sink instanceof OutboxStore) sink.collect(batch, epoch);
     }
-    const head: Head = { ...this.#facts, sinks, tables };
     batch.put(storeKeys.head, seal(head));
-    this.#addHistory(batch);
+    this.#addHistory(batch, head);
     checkFenceOf(storage, session);
     const bytes = batch.bytes;
+    const issuedMs = clock.monotonicMs();
     this.isIssued = true;
     await storage.write(batch, { durability: 'synced' });
     this.isDurable = true;
+    const commitMs = clock.monotonicMs() - issuedMs;
     session.head = head;
     await states.settle();
     const tookMs = clock.monotonicMs() - this.#startedMs;
-    return { epoch: this.epoch, records: head.recordsIn, tookMs, pauseMs: this.#pauseMs, bytes };
+    return { epoch, records: recordsIn, tookMs, pauseMs, commitMs, bytes };
   }
 
-  #addHistory(batch: StorageBatch): void {
-    const { atMs, generation, recordsIn: records } = this.#facts;
+  #sinkMarks(handles: Readonly<Record<string, readonly Json[]>>): Head['sinks'] {
+    const { head, sinks } = this.#session;
+    const marks: Record<string, SinkMarkInHead> = {};
+    for (const { uid } of sinks.values()) {
+      const [handle = null, ...more] = handles[uid] ?? [];
+      for (const each of [handle, ...more]) checkHandle(uid, each);
+      const before = head?.sinks[uid];
+      const isCommitted = before !== undefined && handlesOf(before).length > 0;
+      const committedEpoch = isCommitted ? (head?.epoch ?? 0) : (before?.committedEpoch ?? 0);
+      marks[uid] = { handle, ...(more.length > 0 && { more }), committedEpoch };
+    }
+    return marks;
+  }
+
+  #addHistory(batch: StorageBatch, head: Head): void {
+    const { atMs, generation, recordsIn: records } = head;
     const tookMs = this.#deps.clock.monotonicMs() - this.#startedMs;
     const { epoch } = this;
     const line: HistoryLine = { epoch, generation, atMs, records, bytes: batch.bytes, tookMs };
@@ -151,25 +167,23 @@ export class Checkpoint {
     if (old > 0) batch.delete(storeKeys.history(old));
   }
 
-  /** Commits the sinks, then acknowledges the sources. Throws what waiting does not mend, or `aborted`. */
+  /** Commits the sinks, then acknowledges the sources. Throws errors that are not retryable, and `aborted`. */
   async publish(signal: AbortSignal): Promise<void> {
-    const { head, readers } = this.#session;
+    const { head, sinks } = this.#session;
     await allOrThrow(
-      this.#cuts.map(async ({ sink }) => {
-        const handle = head?.sinks[sink.uid]?.handle ?? null;
-        if (handle !== null) await this.#commit(sink, handle, signal);
+      [...sinks.values()].map(async (sink) => {
+        const mark = head?.sinks[sink.uid];
+        for (const handle of mark === undefined ? [] : handlesOf(mark)) {
+          await this.#commit(sink, handle, signal);
+        }
       }),
     );
-    const positions = new Map<unknown, Map<string, Json>>();
-    for (const { source, partition } of readers.all) {
-      const position = head?.partitions[source.uid]?.[partition]?.position ?? null;
-      if (position === null || source.ack === undefined) continue;
-      const known = positions.get(source) ?? new Map<string, Json>();
-      positions.set(source, known.set(partition, position));
-    }
-    for (const source of new Set(readers.all.map((reader) => reader.source))) {
-      const known = positions.get(source);
-      if (known !== undefined) await source.ack?.(known).catch(ignoreRetryable);
+    for (const { source } of this.#deps.graph.sources) {
+      const positions = new Map<string, Json>();
+      for (const [partition, { position }] of Object.entries(head?.partitions[source.uid] ?? {})) {
+        if (position !== null) positions.set(partition, position);
+      }
+      if (positions.size > 0) await source.ack?.(positions).catch(ignoreRetryable);
     }
   }
 
@@ -188,11 +202,9 @@ export class Checkpoint {
     }
   }
 
-  /** Gives up the transactions of an epoch that will be tried again. */
+  /** Discards the output of an epoch that will be retried. */
   async abandon(): Promise<void> {
-    for (const { sink, txn } of this.#cuts) {
-      if (txn !== undefined) await sink.abort(txn.value).catch(() => undefined);
-    }
+    await this.#cutting.then((cut) => cut.abandon()).catch(() => undefined);
   }
 }
 
@@ -201,23 +213,13 @@ function ignoreRetryable(thrown: unknown): void {
   if (!(thrown instanceof SynclineError)) throw thrown;
 }
 
-function checkHandle(sink: Sink<unknown>, handle: Json): void {
+function checkHandle(uid: string, handle: Json): void {
   const bytes = JSON.stringify(handle).length;
   const { value: bytesMax } = streamsLimits.handleBytesMax;
   if (bytes <= bytesMax) return;
   throw new SynclineError(
     'limit-exceeded',
-    `sink "${sink.uid}" returned a handle of ${bytes} bytes; the limit is ${bytesMax}`,
-    { details: { limit: 'handleBytesMax', uid: sink.uid } },
+    `sink "${uid}" returned a handle of ${bytes} bytes; the limit is ${bytesMax}`,
+    { details: { limit: 'handleBytesMax', uid } },
   );
-}
-
-/** Waits for all, then throws the first error: nothing goes on behind the caller's back. */
-async function allOrThrow<T extends readonly unknown[]>(
-  work: T,
-): Promise<{ -readonly [Index in keyof T]: Awaited<T[Index]> }> {
-  const results = await Promise.allSettled(work);
-  const failed = results.find((result) => result.status === 'rejected');
-  if (failed?.status === 'rejected') throw failed.reason;
-  return results.map((result) => (result as PromiseFulfilledResult<unknown>).value) as never;
 }

@@ -1,13 +1,12 @@
-// How a run tells others where it stands: at each change of state, and at most once a second. A reporter
-// cannot block or fail a run.
-import type { Clock, Logger } from '@syncline/kernel';
-import { streamsLimits } from '../limits.js';
+// Progress reports of a run: at each change of state, and otherwise at most once a second. A reporter cannot block or
+// fail a run.
+import { type Clock, createSystemClock, type Logger } from '@syncline/kernel';
 import type { Session } from './recovery.js';
-import type { RunState } from './run-state.js';
+import { isOver, type RunState } from './run-state.js';
 
 export interface PipelineProgress {
   readonly pipeline: string;
-  /** Which worker; 0 if there is one. */
+  /** Number of the worker; 0 without workers. */
   readonly slot: number;
   readonly state: RunState;
   readonly epoch: number;
@@ -15,13 +14,15 @@ export interface PipelineProgress {
   readonly recordsIn: number;
   /** Outputs in committed epochs. */
   readonly recordsOut: number;
-  /** Records that the sources know to be waiting. */
+  /** Number of records known to be waiting at the sources. */
   readonly lagRecords: number;
   readonly watermarkMs: number | null;
-  /** A partition that is not idle and has kept event time from advancing for long. */
+  /** A partition that is not idle and has held back event time for a long time. */
   readonly heldBackBy: string | null;
   /** How long the last checkpoint took. */
   readonly lastCheckpointMs: number | null;
+  /** Size of the last checkpoint. */
+  readonly checkpointBytes: number | null;
   /** Why the run is stalled. */
   readonly error: string | null;
 }
@@ -30,42 +31,36 @@ export interface ProgressReporter {
   report(progress: PipelineProgress): void;
 }
 
-/** Where a run stands, from what its session knows. */
+/** The progress of a run, based on its session. */
 export function progressOf(
   pipeline: string,
   session: Session | undefined,
   nowMs: number,
-  facts: Pick<PipelineProgress, 'state' | 'lastCheckpointMs' | 'error'>,
+  facts: Pick<PipelineProgress, 'state' | 'lastCheckpointMs' | 'checkpointBytes' | 'error'>,
 ): PipelineProgress {
   const nothing = { epoch: 0, generation: 0, recordsIn: 0, recordsOut: 0, lagRecords: 0 };
   if (session === undefined) {
     return { pipeline, slot: 0, ...facts, ...nothing, watermarkMs: null, heldBackBy: null };
   }
-  const { readers, topology, head, fence } = session;
-  const { watermarkMs } = topology;
-  const holding = readers.all.filter((reader) => !reader.isIdle && !reader.isEnded);
-  const lowestMs = Math.min(...holding.map((reader) => reader.watermarkMs));
-  const { value: warnMs } = streamsLimits.stallWarnMs;
-  const stale = holding.find(
-    (reader) => reader.watermarkMs === lowestMs && nowMs - reader.lastMs > warnMs,
-  );
+  const { engine, head, fence } = session;
+  const { recordsIn, lagRecords, watermarkMs, heldBackBy } = engine.status(nowMs);
   return {
     pipeline,
     slot: 0,
     ...facts,
     epoch: head?.epoch ?? 0,
     generation: fence.generation,
-    recordsIn: topology.recordsIn,
+    recordsIn,
     recordsOut: head?.recordsOut ?? 0,
-    lagRecords: readers.all.reduce((sum, reader) => sum + reader.lagRecords, 0),
+    lagRecords,
     watermarkMs: Number.isFinite(watermarkMs) ? watermarkMs : null,
-    heldBackBy: stale?.origin ?? null,
+    heldBackBy,
   };
 }
 
 const EVERY_MS = 1_000;
 
-/** Lets reports through at the pace that reporters are promised. */
+/** Limits the rate of reports. */
 export class ProgressGate {
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -91,26 +86,41 @@ export class ProgressGate {
   }
 }
 
-/** Writes one line that replaces itself, for a terminal: rate, lag, last checkpoint. */
+/** Where `terminalProgress` writes, such as `process.stderr`. */
+export interface ProgressOutput {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(text: string): unknown;
+}
+
+/**
+ * A single line that is updated in place: state, rate, lag, last checkpoint, and the error while the run is stalled.
+ * Writes nothing unless the output is a terminal.
+ */
 export function terminalProgress(
-  clock: Pick<Clock, 'monotonicMs'>,
-  write: (text: string) => void,
+  output: ProgressOutput,
+  clock: Pick<Clock, 'monotonicMs'> = createSystemClock(),
 ): ProgressReporter {
   let last: { readonly atMs: number; readonly records: number } | undefined;
   return {
     report({ pipeline, state, epoch, recordsIn, lagRecords, lastCheckpointMs, error }) {
+      if (output.isTTY !== true) return;
       const nowMs = clock.monotonicMs();
       const seconds = last === undefined ? 0 : (nowMs - last.atMs) / 1_000;
       const rate = seconds > 0 ? Math.round((recordsIn - (last?.records ?? 0)) / seconds) : 0;
       last = { atMs: nowMs, records: recordsIn };
+      const isEnded = isOver(state);
+      const took = lastCheckpointMs === null ? '' : ` (${Math.round(lastCheckpointMs)} ms)`;
       const parts = [
         `${pipeline}: ${state}`,
-        `${rate.toLocaleString('en')} records/s`,
-        `lag ${lagRecords.toLocaleString('en')}`,
-        `epoch ${epoch}${lastCheckpointMs === null ? '' : ` in ${Math.round(lastCheckpointMs)} ms`}`,
+        `${recordsIn.toLocaleString('en')} records`,
+        ...(isEnded ? [] : [`${rate.toLocaleString('en')} records/s`]),
+        ...(lagRecords > 0 ? [`lag ${lagRecords.toLocaleString('en')}`] : []), // file sources do not report it
+        `checkpoint ${epoch}${took}`,
         ...(error === null ? [] : [error]),
       ];
-      write(`\r\u001b[K${parts.join(', ')}`);
+      const line = parts.join(', ').slice(0, (output.columns ?? 80) - 1);
+      output.write(`\r\u001b[K${line}${isEnded ? '\n' : ''}`);
     },
   };
 }

@@ -1,12 +1,11 @@
-// What a start does before it reads a record, in an order that never does harm: verify, then fence, then
-// the sinks, then the sources.
+// What a start does before it reads records, in a safe order: verify, then fence, then the sinks, then the sources.
 //
-//   1  open and lock the store          2  read and verify everything; refuse here with nothing written
-//   3  raise the generation, synced     4  sinks: compare marks, deliver what is owed, abort the rest
+//   1  open and lock the store          2  read and verify everything; on errors, nothing has been written
+//   3  raise the generation, synced     4  sinks: compare marks, deliver owed output, abort the rest
 //   5  load the operators               6  sources: check positions, acknowledge again
 //
-// X36  A store that is damaged, newer, of another pipeline or behind its sinks is refused, and what it
-//      holds is not changed.
+// X36  A store that is damaged, too new, of another pipeline or behind its sinks is rejected, and its contents are not
+//      changed.
 import {
   type Clock,
   type Logger,
@@ -17,14 +16,14 @@ import {
 } from '@syncline/kernel';
 import type { Fence, Sink, SinkMark } from '../ends/sink.js';
 import type { Json, Source } from '../ends/source.js';
-import type { AnySink, Graph } from '../pipeline/graph.js';
+import { type AnySink, declareStates, type Graph } from '../pipeline/graph.js';
 import { KEY_HASH } from '../state/key.js';
 import { corrupt, incompatible } from '../state/state-error.js';
-import { createStateSchema } from '../state/state-schema.js';
 import { EmbeddedStates } from '../store/embedded-states.js';
 import {
   type Generation,
   type Head,
+  handlesOf,
   type Meta,
   type PartitionMark,
   readFrame,
@@ -41,10 +40,11 @@ import {
   type PipelineStates,
   readTable,
 } from '../store/pipeline-states.js';
-import { type Around, observe } from './observed.js';
-import { SinkWriter } from './sink-writer.js';
-import { PartitionReader, type ReaderDeps, SourceReaders } from './source-reader.js';
-import { Topology } from './topology.js';
+import { RemoteCells, type SpawnWorkers, WorkersEngine } from '../workers/workers-engine.js';
+import type { Engine, EngineStart, PartitionStart } from './engine.js';
+import { LocalEngine } from './local-engine.js';
+import { type Around, observeSink } from './observed.js';
+import type { ReaderDeps } from './source-reader.js';
 
 export interface RecoveryOptions {
   readonly keyGroups: number;
@@ -64,33 +64,35 @@ export interface RecoveryDeps {
   readonly logger: Logger;
   readonly options: RecoveryOptions;
   readonly around: Around | undefined;
-  /** The store has been at this epoch. */
+  /** An epoch that the store has reached before. */
   readonly reportedEpoch: number;
+  /** If undefined, everything runs on this thread. */
+  readonly workers: { readonly count: number; readonly spawn: SpawnWorkers } | undefined;
 }
 
-/** One attempt of a run: everything that is thrown away when it is abandoned. */
+/** One attempt of a run: everything that is discarded when it is abandoned. */
 export interface Session {
   readonly meta: Meta;
   readonly fence: Fence;
   head: Head | undefined;
   readonly states: PipelineStates;
-  readonly topology: Topology;
-  readonly readers: SourceReaders;
-  readonly writers: ReadonlyMap<string, SinkWriter>;
-  /** A codec is newer than the one that wrote the state: older code could not read the next epoch. */
+  /** By uid. Used to commit; the engine writes to them. */
+  readonly sinks: ReadonlyMap<string, Sink<unknown>>;
+  readonly engine: Engine;
+  /** A codec is newer than the one that wrote the state, so older code could not read the next epoch. */
   readonly isUpgraded: boolean;
 }
 
 const TOKEN_BYTES = 16;
 
-/** `held` is the fence of this process, if it has raised it already; then this is another attempt. */
+/** `held` is the fence of this process if it has already raised it, in which case this is another attempt. */
 export async function recover(
   deps: RecoveryDeps,
   held: Fence | undefined,
-  readerDeps: ReaderDeps,
+  reader: ReaderDeps,
   signal: AbortSignal,
 ): Promise<Session> {
-  const { graph, storage, options, clock } = deps;
+  const { graph, storage, options, clock, logger } = deps;
   await storage.whenReadable();
   const { meta: found, generation, head } = readFrame(storage);
   if ((head?.epoch ?? 0) < deps.reportedEpoch) {
@@ -104,9 +106,12 @@ export async function recover(
   checkMeta(meta, deps);
   const declared = declareStates(graph, meta.keyGroups);
   const moves = claimStates(graph, declared, head, options.dropState);
+  const { workers } = deps;
+  const remote =
+    workers && new Map(declared.map(({ schema }) => [schema.uid, new RemoteCells(schema)]));
   const states =
     options.backend === 'memory'
-      ? new MemoryStates(storage, clock)
+      ? new MemoryStates(storage, clock, remote)
       : new EmbeddedStates(storage, clock, options.cacheBytesMax);
   const cells = new Map<string, AnyCells>();
   for (const state of declared) cells.set(state.schema.uid, await states.open(state, head));
@@ -115,31 +120,38 @@ export async function recover(
     return stored?.id === schema.codec.id && stored.version < schema.codec.version;
   });
   checkOwed(graph, head);
+  // Abandoned workers may still be about to write, so the new ones need a new generation.
   const raised =
-    held === undefined
+    held === undefined || workers !== undefined
       ? await raiseFence(deps, meta, generation, head, moves)
       : { fence: { ...held, attempt: held.attempt + 1 }, head };
-  const writers = new Map<string, SinkWriter>();
+  const { fence } = raised;
+  const sinks = new Map<string, Sink<unknown>>();
   for (const sink of graph.sinks.values()) {
     const opened = openSink(sink, deps);
-    await recoverSink(opened, raised.fence, raised.head);
-    writers.set(sink.uid, new SinkWriter(opened, meta.pipeline));
+    await recoverSink(opened, fence, raised.head);
+    sinks.set(sink.uid, opened);
   }
+  const partitions = await checkPartitions(deps, raised.head, signal);
+  const from = startOf(deps, partitions, raised.head);
+  const { keyGroups } = meta;
+  const shared = { graph, keyGroups, fence, states, sinks };
+  const engine =
+    workers === undefined || remote === undefined
+      ? await LocalEngine.create({ ...shared, slot: 0, cells, reader }, from)
+      : new WorkersEngine({ ...shared, ...workers, cells: remote, reader, signal, logger }, from);
+  return { meta, fence, head: raised.head, states, sinks, engine, isUpgraded };
+}
+
+function startOf(
+  { graph, options }: RecoveryDeps,
+  partitions: readonly PartitionStart[],
+  head: Head | undefined,
+): EngineStart {
+  const { turn = null, clockMs = 0, recordsIn = 0, operators = {}, watermarks } = head ?? {};
   const isBounded = graph.sources.every(({ source }) => source.isFinite);
   const order = options.order ?? (isBounded ? 'strict' : 'ready');
-  const readers = new SourceReaders(order, raised.head?.turn ?? null);
-  await openReaders(deps, readers, raised.head, readerDeps, signal);
-  const topology = await Topology.create({
-    graph,
-    keyGroups: meta.keyGroups,
-    head: raised.head,
-    states,
-    cells,
-    readers,
-    writers,
-  });
-  const { fence } = raised;
-  return { meta, fence, head: raised.head, states, topology, readers, writers, isUpgraded };
+  return { partitions, order, turn, clockMs, recordsIn, operators, watermarks };
 }
 
 function newMeta({ graph, random, clock, options }: RecoveryDeps): Meta {
@@ -166,23 +178,13 @@ function checkMeta(meta: Meta, { graph, options }: RecoveryDeps): void {
   }
 }
 
-function declareStates(graph: Graph, keyGroups: number): readonly DeclaredState[] {
-  return graph.nodes.flatMap(({ uid, was, states }) =>
-    Object.entries(states).map(([name, description]) => {
-      const schema = createStateSchema(`${uid}/${name}`, description, keyGroups);
-      const migrateFrom = (description.migrateFrom ?? []).map((codec) => ({ ...schema, codec }));
-      return { schema, storedAs: was === undefined ? schema.uid : `${was}/${name}`, migrateFrom };
-    }),
-  );
-}
-
 interface Move {
   readonly from: string;
-  /** Undefined: the state is dropped. */
+  /** Undefined if the state is dropped. */
   readonly to: string | undefined;
 }
 
-/** What was renamed or dropped. Throws `incompatible` for state that no operator claims. */
+/** The renamed and dropped states. Throws `incompatible` for a state that no operator claims. */
 function claimStates(
   graph: Graph,
   declared: readonly DeclaredState[],
@@ -215,7 +217,7 @@ function claimStates(
   throw new SynclineError(
     'incompatible',
     `the checkpoint has state of operator "${first}", which the pipeline does not have.${hint} ` +
-      `To give its state up, start with dropState: ['${first}'].`,
+      `To discard its state, start with dropState: ['${first}'].`,
     { details: { unclaimed: [...unclaimed], nearest } },
   );
 }
@@ -229,20 +231,20 @@ function nearestTo(uid: string, candidates: readonly string[]): string | undefin
   return [...candidates].sort((left, right) => common(right) - common(left))[0];
 }
 
-/** Output that is owed must have a sink to go to. */
+/** Throws `incompatible` if there is owed output for a sink that no longer exists. */
 function checkOwed(graph: Graph, head: Head | undefined): void {
-  for (const [uid, { handle }] of Object.entries(head?.sinks ?? {})) {
-    if (handle === null || graph.sinks.has(uid)) continue;
+  for (const [uid, mark] of Object.entries(head?.sinks ?? {})) {
+    if (handlesOf(mark).length === 0 || graph.sinks.has(uid)) continue;
     throw new SynclineError(
       'incompatible',
-      `epoch ${head?.epoch} has output for sink "${uid}", which the pipeline does not have any more. ` +
+      `epoch ${head?.epoch} has output for sink "${uid}", which the pipeline no longer has. ` +
         'Start once with the sink, so that it is delivered, then remove it.',
       { details: { unclaimed: [uid] } },
     );
   }
 }
 
-/** One synced batch: the new generation, and what was renamed or dropped. */
+/** Writes one synced batch: the new generation, and the renamed and dropped states. */
 async function raiseFence(
   { storage, random }: RecoveryDeps,
   meta: Meta,
@@ -271,7 +273,7 @@ async function raiseFence(
 }
 
 function openSink(sink: AnySink, { storage, clock, options, around }: RecoveryDeps): Sink<unknown> {
-  const observed = around === undefined ? sink : observe(sink, around);
+  const observed = around === undefined ? sink : observeSink(sink, around);
   if (!('kind' in observed)) return observed;
   return new OutboxStore(observed, storage, clock, options.keepDeliveredMs);
 }
@@ -310,7 +312,7 @@ async function recoverSink(
     }
     owed.push(...retained);
   }
-  if (noted !== undefined && noted.handle !== null) owed.push(noted.handle);
+  if (noted !== undefined) owed.push(...handlesOf(noted));
   await sink.recover(owed, fence);
 }
 
@@ -318,18 +320,18 @@ function outOfStep(uid: string, storeEpoch: number, sinkEpoch: number, why: stri
   return new SynclineError(
     'out-of-step',
     `sink "${uid}" is at epoch ${sinkEpoch}, and the checkpoint store at ${storeEpoch}. ${why} ` +
-      'Restore the newest copy of the directory, or begin again from a savepoint with `repeats: "accept"`.',
+      'Restore the newest copy of the directory, or start over from a savepoint with `repeats: "accept"`.',
     { details: { uid, storeEpoch, sinkEpoch } },
   );
 }
 
-async function openReaders(
+/** Where each partition continues. Acknowledges the positions again. */
+async function checkPartitions(
   deps: RecoveryDeps,
-  readers: SourceReaders,
   head: Head | undefined,
-  readerDeps: ReaderDeps,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<readonly PartitionStart[]> {
+  const starts: PartitionStart[] = [];
   for (const { source } of deps.graph.sources) {
     const marks = { ...head?.partitions[source.uid] };
     const found = await source.partitions(signal);
@@ -338,13 +340,14 @@ async function openReaders(
       const mark = await checkedMark(deps, source, partition, marks[partition], signal);
       const isOpen = mark !== undefined && mark.position !== null && !mark.isEnded;
       if (isOpen) positions.set(partition, mark.position);
-      readers.add(new PartitionReader(source, partition, mark, readerDeps));
+      starts.push({ source: source.uid, partition, mark });
     }
     if (positions.size > 0) await source.ack?.(positions);
   }
+  return starts;
 }
 
-/** Where to go on. A position that is lost, and accepted as such, becomes a new incarnation. */
+/** Where to continue. A lost position, if accepted, becomes a new incarnation. */
 async function checkedMark(
   { options, logger }: RecoveryDeps,
   source: Source<unknown>,
@@ -365,7 +368,7 @@ async function checkedMark(
   }
 }
 
-/** For the commit point: this process still owns the store, and nothing was committed in between. */
+/** Checks, at the commit point, that this process still owns the store and that nothing else was committed. */
 export function checkFenceOf(storage: Storage, { fence, head }: Session): void {
   const found = readFrame(storage);
   const { generation } = found;

@@ -1,8 +1,9 @@
-// Turns what a run knows about itself into metrics. Counters are kept by operators per attempt, so what was
-// counted is remembered here and only the difference is added.
+// Updates the metrics of a run. Operators count per attempt, so the last values are remembered here and only the
+// difference is added.
 import type { Clock } from '@syncline/kernel';
 import type { StreamsMetrics } from '../metrics-list.js';
 import type { CheckpointInfo } from './checkpoint.js';
+import { waitingBytesOf } from './checkpoint-pace.js';
 import type { Session } from './recovery.js';
 
 const COUNTERS = {
@@ -31,7 +32,7 @@ export class RunMetrics {
   recovered(session: Session, tookMs: number): void {
     this.#metrics.observe('syncline_streams_recovery_seconds', tookMs / 1_000, this.#labels);
     this.#metrics.set('syncline_streams_generation', session.fence.generation, this.#labels);
-    this.#recordsIn ??= session.topology.recordsIn;
+    this.#recordsIn ??= session.engine.recordsIn;
     this.#recordsOut ??= session.head?.recordsOut ?? 0;
     this.#counted = { session, values: new Map() };
   }
@@ -42,12 +43,18 @@ export class RunMetrics {
     this.#metrics.add('syncline_streams_restarts_total', 1, labels);
   }
 
-  /** Behind each checkpoint: sizes, counters, ages. */
+  /** The epoch is durable, but its sinks have not committed it yet. */
+  durable(): void {
+    this.#metrics.set('syncline_streams_sink_uncommitted_epochs', 1, this.#labels);
+  }
+
+  /** Called after each checkpoint. */
   committed(session: Session, info: CheckpointInfo, publishMs: number): void {
     const metrics = this.#metrics;
     const labels = this.#labels;
     this.#lastMs = this.#clock.monotonicMs();
     metrics.set('syncline_streams_epoch', info.epoch, labels);
+    metrics.set('syncline_streams_sink_uncommitted_epochs', 0, labels);
     metrics.set('syncline_streams_checkpoint_bytes', info.bytes, labels);
     metrics.observe('syncline_streams_checkpoint_seconds', info.tookMs / 1_000, labels);
     metrics.observe('syncline_streams_checkpoint_pause_seconds', info.pauseMs / 1_000, labels);
@@ -64,19 +71,23 @@ export class RunMetrics {
     this.#count(session);
   }
 
-  /** Now and then, while the run waits. */
+  /** Called from time to time while the run waits. */
   watch(session: Session): void {
     const metrics = this.#metrics;
     const labels = this.#labels;
     const ageMs = this.#clock.monotonicMs() - this.#lastMs;
     metrics.set('syncline_streams_checkpoint_age_seconds', ageMs / 1_000, labels);
     metrics.set('syncline_streams_dirty_bytes', session.states.changedBytes, labels);
-    const readers = session.readers.all;
-    const lag = readers.reduce((sum, reader) => sum + reader.lagRecords, 0);
-    metrics.set('syncline_streams_source_lag_records', lag, labels);
-    const idle = readers.filter(({ isIdle }) => isIdle).length;
-    metrics.set('syncline_streams_idle_partitions', idle, labels);
-    const { watermarkMs } = session.topology;
+    metrics.set('syncline_streams_outbox_bytes', waitingBytesOf(session.sinks), labels);
+    const { lagRecords, idlePartitions, watermarkMs, counters } = session.engine.status(
+      this.#clock.monotonicMs(),
+    );
+    for (const [uid, { held }] of counters) {
+      if (held !== undefined)
+        metrics.set('syncline_streams_reorder_items', held, { ...labels, uid });
+    }
+    metrics.set('syncline_streams_source_lag_records', lagRecords, labels);
+    metrics.set('syncline_streams_idle_partitions', idlePartitions, labels);
     if (!Number.isFinite(watermarkMs)) return;
     const behindMs = this.#clock.nowMs() - watermarkMs;
     metrics.set('syncline_streams_watermark_lag_seconds', behindMs / 1_000, labels);
@@ -85,7 +96,7 @@ export class RunMetrics {
   #count(session: Session): void {
     const counted = this.#counted;
     if (counted?.session !== session) return;
-    for (const [uid, counters] of session.topology.counters) {
+    for (const [uid, counters] of session.engine.status(this.#clock.monotonicMs()).counters) {
       for (const [name, metric] of Object.entries(COUNTERS)) {
         const value = counters[name as keyof typeof COUNTERS];
         const before = counted.values.get(`${uid} ${name}`) ?? 0;

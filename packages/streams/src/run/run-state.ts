@@ -1,4 +1,4 @@
-// The states of a run and what each event makes of them, as a total table.
+// The states of a run and their transitions, as a complete table.
 //
 //   starting ─▶ recovering ─▶ running ─▶ stopping ─▶ stopped
 //                   ▲    ▲       │  ▲        │
@@ -6,10 +6,10 @@
 //                   └─ stalled ◀─┘  │
 //                         └─────────┘      any of them ─▶ failed
 //
-// `stalled` means that something outside must recover: a full disk, a sink that cannot be reached. The
-// run goes on by itself when it has.
+// `stalled` means that something external must recover: a full disk, or a sink that cannot be reached. The run then
+// continues by itself.
 //
-// X42  Every state has an answer for every event.
+// X42  Every state handles every event.
 import { assert } from '@syncline/kernel';
 
 export type RunState =
@@ -25,13 +25,13 @@ export type RunState =
 export type RunEvent =
   /** The directory is open and verified. */
   | 'opened'
-  /** State is loaded, owed output is delivered, sources are checked. */
+  /** States are loaded, owed output is delivered, and sources are checked. */
   | 'recovered'
-  /** An attempt at an epoch was abandoned: back to the last durable one. */
+  /** An attempt at an epoch was abandoned; the run returns to the last durable one. */
   | 'abandoned'
   /** The disk is full, or a sink cannot be reached. */
   | 'stalled'
-  /** It can again. */
+  /** The sink can be reached again. */
   | 'resumed'
   /** No more records are read. */
   | 'stop'
@@ -39,10 +39,10 @@ export type RunEvent =
   | 'closed'
   /** Everything is closed after the end of all sources. */
   | 'ended'
-  /** An error that waiting does not mend. */
+  /** An error that is not retryable. */
   | 'failed';
 
-/** `never`: the event cannot come in this state. */
+/** `never`: the event cannot occur in this state. */
 export const RUN_TABLE: Readonly<Record<RunState, Readonly<Record<RunEvent, RunState | 'never'>>>> =
   {
     starting: {

@@ -1,12 +1,14 @@
-// Runs under a simulated disk and clock: stops, faults of the disk, renamed state, fences, savepoints.
-import { StorageBatch, SynclineError } from '@syncline/kernel';
+// Runs under a simulated disk and clock: stops, disk faults, renamed state, fences, savepoints.
+import { StorageBatch, type SynclineError } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
+import { StoredKeys } from '../embedded/stored-layout.js';
 import { fileSink } from '../ends/file-sink.js';
 import { jsonlSource } from '../ends/jsonl-source.js';
 import { memorySource } from '../ends/memory-source.js';
-import type { OutboxSink } from '../ends/sink.js';
+import type { Source } from '../ends/source.js';
 import { definePipeline, type Pipeline } from '../pipeline/define.js';
+import { tumbling } from '../pipeline/window.js';
 import { type Codec, numberCodec } from '../state/codec.js';
 import { aggregate } from '../state/state-backend.js';
 import { storeKeys } from '../store/layout.js';
@@ -22,7 +24,7 @@ interface Shape {
   readonly codec?: Codec<number>;
   readonly migrateFrom?: readonly Codec<number>[];
   readonly dir?: string;
-  /** The source waits here until it is told to go on. */
+  /** The source waits here until it is released. */
   readonly pauseAt?: number;
 }
 
@@ -80,84 +82,61 @@ const expectedLines = (records = numbers(200)) => {
 const sim = (name: string, body: (world: SimulatedBody) => Promise<void>) =>
   test(name, () => runInSimulation(name, body));
 
-/** Until the run has read as much as it will before its source pauses. */
+/** Waits until the run has read as much as it will before its source pauses. */
 async function read(world: SimulatedBody, run: PipelineRun, records: number): Promise<void> {
   while (run.progress().recordsIn < records) await world.clock.sleep(5);
 }
 
-describe('stops', () => {
-  sim('T27 stop commits what was read, and the next run goes on behind it', async (world) => {
-    const run = await startIn(world, counting({ pauseAt: 90 }));
-    await read(world, run, 90);
-    await run.stop();
-    expect(run.state).toBe('stopped');
-    expect(await linesOf(world)).toEqual(expectedLines().slice(0, 90));
-    const again = await startIn(world, counting());
-    await again.finished;
-    expect(await linesOf(world)).toEqual(expectedLines());
-  });
-
+describe('event time', () => {
   sim(
-    'T27 the signal ends the run at any moment of a checkpoint, and nothing is unhandled',
+    'X31 T19 does not go back with a restart, although an idle partition woke up behind it',
     async (world) => {
-      for (let at = 0; at < 40; at += 1) {
-        const stop = new AbortController();
-        const run = await startIn(world, counting(), { signal: stop.signal });
-        const timer = world.clock.setTimer(at * 0.7, () => stop.abort());
-        await run.finished;
-        timer.cancel();
-        expect(['stopped', 'finished']).toContain(run.state);
-        const lines = await linesOf(world);
-        expect(lines).toEqual(expectedLines().slice(0, lines.length));
-      }
-      const last = await startIn(world, counting());
-      await last.finished;
-      expect(await linesOf(world)).toEqual(expectedLines());
+      let lives = 0;
+      const at = (t: number) => ({ t });
+      const source: Source<{ readonly t: number }, number> = {
+        uid: 'in',
+        isFinite: false,
+        partitions: async () => ['late', 'main'],
+        check: async () => {},
+        async *read(partition, from, signal) {
+          if (lives > 1) {
+            yield { items: partition === 'late' ? [at(7)] : [], position: 9, end: true };
+            return;
+          }
+          if (partition === 'main') yield { items: [at(5), at(1_000)], position: 2 };
+          else {
+            yield { items: [], position: 0, idle: true };
+            await world.clock.sleep(100, signal);
+            yield { items: [at(6)], position: (from ?? 0) + 1 };
+          }
+          await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        },
+      };
+      const pipeline = definePipeline('windows', (p) => {
+        p.source(source, { eventTime: ({ t }) => t })
+          .keyBy(() => 'all')
+          .window(tumbling({ sizeMs: 10 }), {
+            uid: 'windows',
+            late: 'drop',
+            initial: () => 0,
+            add: (n: number) => n + 1,
+          })
+          .map(({ startMs, value }) => `${startMs}: ${value}`)
+          .to(fileSink({ uid: 'out', dir: 'out' }));
+      });
+      lives = 1;
+      const run = await startIn(world, pipeline);
+      await read(world, run, 3);
+      await run.stop();
+      lives = 2;
+      const again = await startIn(world, pipeline);
+      await again.finished;
+      expect(await linesOf(world)).toEqual(['"0: 1"', '"1000: 1"']);
     },
   );
-
-  sim('D4 T26 checkpoints come by timer while records flow, one at a time', async (world) => {
-    const checkpoint = { everyMs: 50 };
-    const run = await startIn(world, counting({ pauseAt: 100 }), { checkpoint });
-    await read(world, run, 100);
-    const seen: number[] = [];
-    for await (const { epoch, records } of run.checkpoints()) {
-      expect(records).toBe(100);
-      seen.push(epoch);
-      break;
-    }
-    await world.clock.sleep(500);
-    expect(run.progress().epoch).toBe(seen[0]); // nothing happened: no epoch
-    await run.stop();
-  });
 });
 
-describe('faults of the disk', () => {
-  sim(
-    'T25 a full disk stalls the run, which goes on by itself when there is room',
-    async (world) => {
-      const run = await startIn(world, counting({ pauseAt: 100 }));
-      world.node.disk.adjust({ isFull: true });
-      while (run.state !== 'stalled') await world.clock.sleep(5);
-      expect(run.progress().error).toMatch(/no space/);
-      world.node.disk.adjust({ isFull: false });
-      while (run.progress().state !== 'running') await world.clock.sleep(50);
-      await read(world, run, 100);
-      await run.stop();
-      expect(await linesOf(world)).toEqual(expectedLines().slice(0, 100));
-    },
-  );
-
-  sim(
-    'T13 an error of a sync is final, and the next start finds out what became durable',
-    async (world) => {
-      const run = await startIn(world, counting());
-      world.node.disk.adjust({ syncFailureProbability: 1 });
-      await expect(run.finished).rejects.toMatchObject({ code: 'storage-failed' });
-      expect(run.state).toBe('failed');
-    },
-  );
-
+describe('a store that cannot be used', () => {
   sim(
     'X36 T11 T15 damage and a second process are refused, with nothing changed',
     async (world) => {
@@ -191,7 +170,7 @@ describe('faults of the disk', () => {
             () => 'started',
             (error: SynclineError) => error,
           );
-          // The store is then older than its output, or damaged: either way it is refused.
+          // The store is then either older than its output, or damaged: it is refused in both cases.
           expect(outcome, `${damage} ${name}`).toMatchObject({
             code: expect.stringMatching(/corrupt|out-of-step|conflict/),
           });
@@ -210,6 +189,65 @@ describe('faults of the disk', () => {
       const again = await startIn(world, counting());
       await again.finished;
       expect(await linesOf(world)).toEqual(expectedLines());
+    },
+  );
+});
+
+describe('embedded state', () => {
+  /** Every record has its own key. */
+  const keyed = (records: readonly number[], pauseAt = Number.POSITIVE_INFINITY) =>
+    definePipeline('keyed', (p) => {
+      p.source(
+        memorySource({
+          uid: 'in',
+          partitions: { a: records },
+          batchItems: 10,
+          beforeBatch: (_, index) => (index >= pauseAt ? new Promise<void>(() => {}) : undefined),
+        }),
+      )
+        .keyBy((n) => n)
+        .process({
+          uid: 'seen',
+          state: { count: aggregate(numberCodec) },
+          onError: fileSink({ uid: 'dead', dir: 'dead' }),
+          onItem(n: number, ctx) {
+            ctx.emit({ n, count: ctx.state.count.update((before = 0) => before + 1) });
+          },
+        })
+        .to(fileSink({ uid: 'out', dir: 'out' }));
+    });
+  const embedded = { state: 'embedded', checkpoint: { everyMs: 60_000 } } as const;
+
+  sim('changes beyond the cache force checkpoints and never fail the run', async (world) => {
+    const cacheBytesMax = 400_000;
+    const run = await startIn(world, keyed(numbers(3_000)), { ...embedded, cacheBytesMax });
+    await run.finished;
+    expect(run.progress().epoch).toBeGreaterThan(5);
+    expect(await linesOf(world)).toHaveLength(3_000);
+  });
+
+  sim(
+    'T11 damage found while processing a record stops the run and is not a dead letter',
+    async (world) => {
+      const twice = [...numbers(100), ...numbers(100)];
+      const first = await startIn(world, keyed(twice, 100), embedded);
+      await read(world, first, 100);
+      await first.checkpoint();
+      await first.savepoint('good');
+      await first.stop();
+      const storage = await world.openStorage('state/db');
+      const { storageKey } = new StoredKeys('seen/count', 128).entry(50);
+      const entry = storage.get(storageKey) as Uint8Array;
+      const damaged = entry.map((byte, at) => (at === 3 ? byte ^ 1 : byte));
+      await storage.write(new StorageBatch().put(storageKey, damaged), { durability: 'synced' });
+      await storage.close();
+      const run = await startIn(world, keyed(twice), embedded);
+      await expect(run.finished).rejects.toMatchObject({
+        code: 'corrupt',
+        details: { savepoints: ['state/savepoints/good.snap'] },
+      });
+      expect(await linesOf(world, 'dead')).toEqual([]);
+      expect(await linesOf(world)).toHaveLength(100);
     },
   );
 });
@@ -233,7 +271,7 @@ describe('changed pipelines', () => {
     expect(await linesOf(world)).toEqual(expectedLines());
   });
 
-  sim('T9 dropState gives the state up', async (world) => {
+  sim('T9 dropState discards the state', async (world) => {
     await firstHalf(world);
     const run = await startIn(world, counting({ uid: 'other' }), { dropState: ['totals'] });
     await run.finished;
@@ -266,6 +304,35 @@ describe('changed pipelines', () => {
       });
       const migrated = await startIn(world, counting({ codec: text, migrateFrom: [newer] }));
       await migrated.finished;
+      expect(await linesOf(world)).toEqual(expectedLines());
+    },
+  );
+
+  sim(
+    'T10 embedded state is migrated from another codec, or does not fit in the cache',
+    async (world) => {
+      const text: Codec<number> = {
+        id: 'text',
+        version: 1,
+        encode: (value) => Buffer.from(`${value}`),
+        decode: (bytes) => Number(Buffer.from(bytes).toString()),
+      };
+      const embedded = { state: 'embedded' } as const;
+      const first = await startIn(world, counting({ pauseAt: 100 }), embedded);
+      await read(world, first, 100);
+      await first.stop();
+      const changed = { codec: text, migrateFrom: [numberCodec], uid: 'renamed', was: 'totals' };
+      const small = { ...embedded, cacheBytesMax: 2_000 };
+      await expect(startIn(world, counting(changed), small)).rejects.toMatchObject({
+        code: 'limit-exceeded',
+        message: expect.stringMatching(/Raise cacheBytesMax/),
+      });
+      const second = await startIn(world, counting({ ...changed, pauseAt: 150 }), embedded);
+      await read(world, second, 150);
+      await second.stop();
+      const { migrateFrom: _, was: __, ...settled } = changed;
+      const third = await startIn(world, counting(settled), embedded);
+      await third.finished;
       expect(await linesOf(world)).toEqual(expectedLines());
     },
   );
@@ -393,38 +460,6 @@ describe('sources', () => {
       });
       await read(world, accepted, 81);
       await accepted.stop();
-    },
-  );
-});
-
-describe('sinks', () => {
-  sim(
-    'a sink that cannot be reached stalls the run; delivery is repeated until it can',
-    async (world) => {
-      const got: unknown[] = [];
-      let isDown = true;
-      const sink: OutboxSink = {
-        kind: 'outbox',
-        uid: 'out',
-        contract: 'dedup-at-consumer',
-        mark: async () => null,
-        async deliver(part) {
-          if (isDown) throw new SynclineError('unavailable', 'the target is down');
-          got.push(...part.rows.map(({ value }) => value));
-          return 'committed';
-        },
-      };
-      const pipeline = definePipeline('p', (p) => {
-        p.source(memorySource({ uid: 'in', partitions: { a: numbers(30) }, batchItems: 10 })).to(
-          sink,
-        );
-      });
-      const run = await startIn(world, pipeline);
-      while (run.state !== 'stalled') await world.clock.sleep(5);
-      expect(run.progress().error).toMatch(/target is down/);
-      isDown = false;
-      await run.finished;
-      expect(got).toEqual(numbers(30));
     },
   );
 });

@@ -1,4 +1,4 @@
-import { createSystemClock } from '@syncline/kernel';
+import { AssertionError, assert, createSystemClock } from '@syncline/kernel';
 import { runInSimulation, type SimPorts } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { fileSink } from '../ends/file-sink.js';
@@ -6,6 +6,7 @@ import { memorySource } from '../ends/memory-source.js';
 import { definePipeline } from '../pipeline/define.js';
 import { numberCodec } from '../state/codec.js';
 import { aggregate } from '../state/state-backend.js';
+import { terminalProgress } from './progress.js';
 import { isOver, nextState, RUN_TABLE, type RunState } from './run-state.js';
 import { type StartOptions, start } from './start.js';
 
@@ -71,6 +72,31 @@ test('a finite pipeline reads everything, commits it and finishes', async () => 
   });
 });
 
+test('a failed assert ends the readers of checkpoints and frees the directory', async () => {
+  await runInSimulation(1, async (ports) => {
+    const broken = definePipeline('broken', (p) => {
+      p.source(memorySource({ uid: 'in', partitions: { a: [1] }, batchItems: 1 }))
+        .keyBy((n) => n)
+        .process({
+          uid: 'broken',
+          onItem() {
+            assert(false, 'a mistake of our own');
+          },
+        })
+        .to(fileSink({ uid: 'out', dir: 'out' }));
+    });
+    for (let round = 0; round < 2; round += 1) {
+      const run = await startSim(broken, ports);
+      const reading = (async () => {
+        for await (const { epoch } of run.checkpoints()) expect(epoch).toBe('never');
+      })();
+      await expect(reading).rejects.toThrow(AssertionError);
+      await expect(run.finished).rejects.toThrow('a mistake of our own');
+      expect(run.state).toBe('failed');
+    }
+  });
+});
+
 test('without a directory a pipeline runs in memory', async () => {
   const clock = createSystemClock();
   const seen: unknown[] = [];
@@ -94,7 +120,7 @@ test('without a directory a pipeline runs in memory', async () => {
   expect(seen).toEqual([2, 6]);
 });
 
-test('X42 a run that is over stays over, and every state can fail or be stopped', () => {
+test('X42 a run that has ended stays ended, and every state can fail or be stopped', () => {
   for (const state of Object.keys(RUN_TABLE) as RunState[]) {
     const { stop, failed } = RUN_TABLE[state];
     expect(stop).not.toBe('never');
@@ -104,4 +130,22 @@ test('X42 a run that is over stays over, and every state can fail or be stopped'
     }
   }
   expect(() => nextState('stopped', 'recovered')).toThrow(/has no event/);
+});
+
+test('progress on a terminal is one line that replaces itself, and elsewhere prints nothing', async () => {
+  const writtenTo = async (isTTY: boolean) => {
+    const written: string[] = [];
+    const output = { isTTY, columns: 60, write: (text: string) => void written.push(text) };
+    await runInSimulation(1, async (ports) => {
+      const progress = terminalProgress(output);
+      const run = await startSim(counting({ a: clicks(9_500) }), ports, { progress });
+      await run.finished;
+    });
+    return written;
+  };
+  const lines = await writtenTo(true);
+  expect(lines[0]).toBe('\r\u001b[Kclicks: recovering, 0 records, 0 records/s, checkpoint 0');
+  expect(lines.at(-1)).toMatch(/clicks: finished, 9,500 records, checkpoint 1 \(\d+ ms\)\n$/);
+  for (const line of lines) expect(line.trim().length).toBeLessThan(60 + '\u001b[K'.length);
+  expect(await writtenTo(false)).toEqual([]);
 });

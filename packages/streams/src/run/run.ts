@@ -1,8 +1,8 @@
-// A run: the loop that reads, processes and checkpoints, and what a user can do with it.
+// A run: the loop that reads, processes and checkpoints, and its public methods.
 //
-// One loop owns everything. Sources read ahead and checkpoints are written beside it; both only wake it.
-// When an attempt at an epoch fails and waiting may help, the loop throws all state away and recovers from
-// the last durable epoch inside the process: there is one way back, the same as after a crash.
+// One loop owns everything. Sources read ahead and checkpoints are written concurrently; both only wake it. When an
+// attempt at an epoch fails with a retryable error, the loop discards all state and recovers from the last durable
+// epoch within the process. This is the same recovery as after a crash.
 import { assert, backoffMs, type Logger, SynclineError, type Timer } from '@syncline/kernel';
 import { nextTurn } from '../state/cells.js';
 import { checkSize } from '../store/pipeline-states.js';
@@ -13,12 +13,14 @@ import { type PipelineProgress, type ProgressGate, progressOf } from './progress
 import { type RecoveryDeps, recover, type Session } from './recovery.js';
 import type { RunMetrics } from './run-metrics.js';
 import { isOver, nextState, type RunEvent, type RunState } from './run-state.js';
-import { RETRY, type ReaderDeps } from './source-reader.js';
+import { RunWarnings } from './run-warnings.js';
+import { isWorthRetrying, RETRY, type ReaderDeps } from './source-reader.js';
 import { Wake } from './wake.js';
 
 export interface RunSettings extends PaceSettings {
   readonly stopGraceMs: number;
   readonly memoryStateBytesMax: number;
+  readonly checkpointTimeoutMs: number;
 }
 
 export interface RunDeps extends RecoveryDeps {
@@ -27,21 +29,21 @@ export interface RunDeps extends RecoveryDeps {
   /** Writes the status file; never fails. */
   readonly report: (run: PipelineRun) => void;
   readonly close: () => Promise<void>;
+  /** Adds advice for the user to an error. */
+  readonly explain: (thrown: unknown) => Promise<unknown>;
   /** Writes a savepoint of the last epoch; automatic ones have no name. */
   readonly save: (name: string | undefined, epoch: number) => Promise<string>;
   readonly logger: Logger;
   readonly metrics: RunMetrics;
 }
 
-/** Batches after which others get a turn, however fast they were. */
-const BATCHES_PER_TURN = 32;
-const TURN_MS = 5;
 const PARTITIONS_EVERY_MS = 30_000;
 
 export class PipelineRun implements AsyncDisposable {
   readonly #deps: RunDeps;
   readonly #readerDeps: ReaderDeps;
   readonly #pace: CheckpointPace;
+  readonly #warnings: RunWarnings;
   readonly #wake = new Wake();
   readonly #abort = new AbortController();
   readonly #listeners = new CheckpointListeners();
@@ -60,6 +62,7 @@ export class PipelineRun implements AsyncDisposable {
     this.#deps = deps;
     const { clock, random, logger, settings } = deps;
     this.#pace = new CheckpointPace(clock, settings);
+    this.#warnings = new RunWarnings(clock, logger, settings.everyMs);
     this.#readerDeps = {
       clock,
       random,
@@ -72,16 +75,12 @@ export class PipelineRun implements AsyncDisposable {
     return this.#state;
   }
 
-  /** Resolves when the run has ended in order, and rejects with what it failed on. */
+  /** Resolves when the run has ended normally, and rejects with the error that it failed with. */
   get finished(): Promise<void> {
     return this.#finished;
   }
 
-  get session(): Session | undefined {
-    return this.#session;
-  }
-
-  /** Verifies, fences and loads; then processing begins. Throws what stands in the way. */
+  /** Verifies, fences and loads, then starts processing. Throws if recovery fails. */
   async begin(signal: AbortSignal | undefined): Promise<void> {
     signal?.addEventListener('abort', () => this.#abortNow(), { once: true });
     if (signal?.aborted === true) this.#abortNow();
@@ -90,11 +89,11 @@ export class PipelineRun implements AsyncDisposable {
       await this.#recover();
     } catch (thrown) {
       this.#enter('failed');
-      await this.#session?.readers.close();
+      await this.#session?.engine.close();
       throw thrown;
     }
     this.#finished = this.#main();
-    this.#finished.catch(() => undefined); // whoever asks gets it
+    this.#finished.catch(() => undefined); // callers get it from `finished`
   }
 
   async #recover(): Promise<void> {
@@ -111,9 +110,7 @@ export class PipelineRun implements AsyncDisposable {
     this.#pace.recovered(session);
     if (session.head?.isFinished === true) return;
     if (session.isUpgraded) await this.#deps.save(undefined, session.head?.epoch ?? 0);
-    const epoch = (session.head?.epoch ?? 0) + 1;
-    for (const writer of session.writers.values()) await writer.begin(epoch, session.fence);
-    for (const reader of session.readers.all) reader.start();
+    await session.engine.start((session.head?.epoch ?? 0) + 1);
     this.#partitionsAtMs = clock.monotonicMs();
   }
 
@@ -131,97 +128,91 @@ export class PipelineRun implements AsyncDisposable {
         }
       }
     } catch (thrown) {
-      await this.#end('failed', thrown);
-      throw thrown;
+      const explained = await this.#deps.explain(thrown);
+      await this.#end('failed', explained);
+      throw explained;
     }
     await this.#end(isFinished ? 'ended' : 'closed', undefined);
   }
 
-  /** Processes until the end (true) or a stop (false). */
+  /** Processes until the end of all sources (true) or a stop (false). */
   async #work(): Promise<boolean> {
-    const { clock, settings } = this.#deps;
     for (;;) {
       const session = this.#current();
-      const { topology, readers, writers } = session;
-      let turnStartMs = clock.monotonicMs();
-      for (let batches = 0; ; batches += 1) {
-        if (this.#failure !== undefined) throw this.#takeFailure();
-        if (this.#abort.signal.aborted) return await this.#stopNow();
-        if (this.#state === 'stopping') return await this.#stopInOrder();
-        if (this.#inFlight === undefined && this.#pace.isDue(session)) {
-          void this.#startCheckpoint(false);
-        }
-        if (this.#pace.isFull(session)) break;
-        const { sources } = this.#deps.graph;
-        if (readers.declareIdle(sources, clock.monotonicMs())) topology.settle();
-        topology.tick(clock.nowMs());
-        const reader = readers.next(topology.wanted());
-        if (reader === undefined) break;
-        const batch = reader.take();
-        assert(batch !== undefined, 'a reader that is chosen has a batch');
-        topology.take(reader, batch, clock.monotonicMs());
-        for (const writer of writers.values()) if (writer.isFull) await writer.write();
-        const nowMs = clock.monotonicMs();
-        if (batches >= BATCHES_PER_TURN || nowMs - turnStartMs > TURN_MS) {
-          await nextTurn(clock);
-          turnStartMs = clock.monotonicMs();
-          batches = 0;
-        }
-      }
-      for (const writer of writers.values()) await writer.write();
-      if (readers.isEnded && this.#inFlight === undefined) {
+      const { engine } = session;
+      await engine.work(() => this.#isInterrupted(session));
+      if (this.#failure !== undefined) throw this.#takeFailure();
+      if (this.#abort.signal.aborted) return await this.#stopNow();
+      if (this.#state === 'stopping') return await this.#stopInOrder();
+      await engine.flush();
+      if (engine.isEnded && this.#inFlight === undefined) {
         await this.#lastCheckpointOf(true);
         return true;
       }
       await this.#lookForPartitions();
       this.#deps.progress.offer(this.progress(), false);
       this.#deps.metrics.watch(session);
-      this.#setTimer(settings);
+      this.#setTimer();
       await this.#wake.wait();
     }
   }
 
+  /** Called before each batch: starts due checkpoints, and pauses reading when too much has changed. */
+  #isInterrupted(session: Session): boolean {
+    const isEnding = this.#failure !== undefined || this.#abort.signal.aborted;
+    if (isEnding || this.#state === 'stopping') return true;
+    if (this.#inFlight === undefined && this.#pace.isDue(session)) {
+      void this.#startCheckpoint(false);
+    }
+    return this.#pace.isFull(session);
+  }
+
   /** Wakes the loop for the next checkpoint, clock timer or idle partition. */
-  #setTimer({ everyMs }: RunSettings): void {
-    const { clock } = this.#deps;
-    const { topology } = this.#current();
+  #setTimer(): void {
+    const session = this.#current();
     this.#timer?.cancel();
-    const tickMs = topology.nextTickMs - clock.nowMs();
-    const dueMs = this.#pace.dueInMs;
-    const waitMs = Math.min(Math.max(dueMs, 1), everyMs, Math.max(tickMs, 1), 1_000);
-    this.#timer = clock.setTimer(waitMs, this.#wake.call);
+    const tickMs = session.engine.nextTickMs - this.#warnings.readWallMs();
+    // A checkpoint in flight wakes the loop when it ends.
+    const dueMs = this.#inFlight === undefined ? this.#pace.dueInMs(session) : 1_000;
+    const waitMs = Math.max(1, Math.min(dueMs, tickMs, 1_000));
+    this.#timer = this.#deps.clock.setTimer(waitMs, this.#wake.call);
   }
 
   async #lookForPartitions(): Promise<void> {
-    const { clock, graph } = this.#deps;
+    const { clock } = this.#deps;
     if (clock.monotonicMs() - this.#partitionsAtMs < PARTITIONS_EVERY_MS) return;
     this.#partitionsAtMs = clock.monotonicMs();
-    const { readers } = this.#current();
-    await readers.lookForMore(graph.sources, this.#readerDeps, this.#abort.signal);
+    await this.#current().engine.lookForPartitions(this.#abort.signal);
   }
 
   #startCheckpoint(isFinal: boolean): Promise<void> {
-    const { storage, clock, random } = this.#deps;
+    const { graph, storage, clock, random, options, settings } = this.#deps;
     const session = this.#current();
-    const { options, settings } = this.#deps;
     if (options.backend === 'memory') checkSize(session.states, settings.memoryStateBytesMax);
     const requests = this.#pace.started(session);
     const checkpoint = new Checkpoint(
-      { storage, clock, random, onStall: (sink, error) => this.#stall(sink, error) },
+      { graph, storage, clock, random, onStall: (sink, error) => this.#stall(sink, error) },
       session,
       isFinal,
     );
+    const giveUp = () => checkpoint.giveUp();
+    const timeout = clock.setTimer(settings.checkpointTimeoutMs, giveUp, { unref: true });
     const run = async () => {
-      const info = await checkpoint.store();
+      const info = await checkpoint.store().finally(() => timeout.cancel());
+      this.#pace.stored(info);
+      this.#deps.metrics.durable();
+      session.engine.committed(info.epoch);
       const durableMs = clock.monotonicMs();
       await checkpoint.publish(this.#abort.signal);
-      this.#deps.metrics.committed(session, info, clock.monotonicMs() - durableMs);
-      await session.states.scrub(info.epoch);
+      const publishMs = clock.monotonicMs() - durableMs;
+      this.#deps.metrics.committed(session, info, publishMs);
+      this.#warnings.checkpointed(info, publishMs);
       this.#lastCheckpoint = info;
       this.#retries = 0;
       for (const { resolve } of requests) resolve(info);
       this.#listeners.publish(info);
       this.#deps.report(this);
+      await session.states.scrub(info.epoch);
     };
     const done = run()
       .catch((thrown: unknown) => {
@@ -249,7 +240,7 @@ export class PipelineRun implements AsyncDisposable {
     return failure;
   }
 
-  /** Back to the last durable epoch, if waiting may help; else throws. */
+  /** Returns to the last durable epoch if the error is retryable; otherwise throws it. */
   async #abandon(thrown: unknown): Promise<void> {
     const { clock, random, logger } = this.#deps;
     const inFlight = this.#inFlight;
@@ -257,16 +248,18 @@ export class PipelineRun implements AsyncDisposable {
     this.#failure = undefined;
     this.#inFlight = undefined;
     const session = this.#current();
-    await session.readers.close();
-    for (const writer of session.writers.values()) await writer.abort().catch(() => undefined);
-    const isDurable = inFlight?.checkpoint.isDurable === true;
-    if (inFlight !== undefined && !isDurable) await inFlight.checkpoint.abandon();
-    const error = thrown instanceof SynclineError ? thrown : undefined;
-    const mayHelp = error?.retryable === true && error.outcome !== 'unknown';
-    if (!mayHelp || this.#abort.signal.aborted || this.#state === 'stopping') throw thrown;
-    logger.warn('epoch abandoned', { code: error.code, reason: error.message });
-    this.#deps.metrics.abandoned(error.code);
-    this.#stalledBy = error.message;
+    await session.engine.close();
+    // Once its batch is being written, the epoch may be durable regardless of the error, and its output is owed.
+    if (inFlight?.checkpoint.isIssued === false) {
+      const abandoning = inFlight.checkpoint.abandon();
+      // Does not wait for a sink that has already timed out; recovery removes what it leaves behind.
+      if (!(thrown instanceof SynclineError) || thrown.code !== 'timeout') await abandoning;
+    }
+    const isEnding = this.#abort.signal.aborted || this.#state === 'stopping';
+    if (!isWorthRetrying(thrown, this.#retries) || isEnding) throw thrown;
+    logger.warn('epoch abandoned', { code: thrown.code, reason: thrown.message });
+    this.#deps.metrics.abandoned(thrown.code);
+    this.#stalledBy = thrown.message;
     this.#enter('abandoned');
     this.#enter('stalled');
     for (;;) {
@@ -276,19 +269,19 @@ export class PipelineRun implements AsyncDisposable {
         await this.#recover();
         break;
       } catch (again) {
-        const isRetryable = again instanceof SynclineError && again.retryable;
-        if (!isRetryable || again.outcome === 'unknown') throw again;
+        await this.#session?.engine.close();
+        if (!isWorthRetrying(again, this.#retries)) throw again;
       }
     }
     this.#stalledBy = undefined;
     this.#enter('recovered');
   }
 
-  /** `run.stop()`: what was read is committed before the run ends. */
+  /** `run.stop()`: everything that was read is committed before the run ends. */
   async #stopInOrder(): Promise<boolean> {
-    const { session, inFlight } = { session: this.#current(), inFlight: this.#inFlight };
-    await session.readers.close();
-    await inFlight?.done;
+    const session = this.#current();
+    await session.engine.stopReading();
+    await this.#inFlight?.done;
     if (this.#failure !== undefined) throw this.#takeFailure();
     if (this.#pace.hasNews(session)) await this.#lastCheckpointOf(false);
     return false;
@@ -299,23 +292,30 @@ export class PipelineRun implements AsyncDisposable {
     if (this.#failure !== undefined) throw this.#takeFailure();
   }
 
-  /** The signal: nothing new begins. An epoch whose batch is on its way is completed if the sinks can. */
+  /**
+   * The signal was aborted: nothing new is started. An epoch whose batch is being written is completed if the sinks can
+   * commit; otherwise its output is owed. A failed disk is still reported.
+   */
   async #stopNow(): Promise<boolean> {
     await this.#inFlight?.done;
-    this.#failure = undefined;
+    const failure = this.#failure;
+    const isKnown = failure instanceof SynclineError;
+    const isHarmless = isKnown && (failure.retryable || failure.code === 'aborted');
+    if (failure !== undefined && !isHarmless) throw this.#takeFailure();
     return false;
   }
 
   async #end(event: RunEvent, thrown: unknown): Promise<void> {
-    const session = this.#current();
     this.#timer?.cancel();
-    await session.readers.close();
-    for (const writer of session.writers.values()) await writer.abort().catch(() => undefined);
-    this.#pace.refuse(thrown);
-    this.#enter(event);
-    this.#listeners.end(thrown);
-    this.#deps.report(this);
-    await this.#deps.close();
+    try {
+      await this.#current().engine.close();
+      this.#enter(event);
+    } finally {
+      this.#pace.refuse(thrown);
+      this.#listeners.end();
+      this.#deps.report(this);
+      await this.#deps.close();
+    }
   }
 
   #enter(event: RunEvent): void {
@@ -334,22 +334,21 @@ export class PipelineRun implements AsyncDisposable {
   #abortNow(): void {
     const { clock, settings } = this.#deps;
     const inFlight = this.#inFlight;
-    // An epoch that is durable, or may be, gets some time for its sinks.
-    if (inFlight?.checkpoint.isIssued === true) {
-      const timer = clock.setTimer(settings.stopGraceMs, () => this.#abort.abort(), {
-        unref: true,
-      });
-      if (!isOver(this.#state)) this.#enter('stop');
-      void inFlight.done.then(() => {
-        timer.cancel();
-        this.#abort.abort();
-        this.#wake.call();
-      });
+    const abort = () => {
+      this.#abort.abort();
+      this.#wake.call();
+    };
+    if (!isOver(this.#state)) this.#enter('stop');
+    if (inFlight?.checkpoint.isIssued !== true) {
+      abort();
       return;
     }
-    if (!isOver(this.#state)) this.#enter('stop');
-    this.#abort.abort();
-    this.#wake.call();
+    // Gives the sinks of an epoch that is, or may be, durable some time to commit.
+    const timer = clock.setTimer(settings.stopGraceMs, abort, { unref: true });
+    void inFlight.done.then(() => {
+      timer.cancel();
+      abort();
+    });
   }
 
   progress(): PipelineProgress {
@@ -357,17 +356,18 @@ export class PipelineRun implements AsyncDisposable {
     return progressOf(graph.name, this.#session, clock.monotonicMs(), {
       state: this.#state,
       lastCheckpointMs: this.#lastCheckpoint?.tookMs ?? null,
+      checkpointBytes: this.#lastCheckpoint?.bytes ?? null,
       error: this.#stalledBy ?? null,
     });
   }
 
-  /** Checkpoints from now on, until the run ends. A reader that is too slow misses the oldest. */
+  /** Checkpoints until the run ends. Throws the error that the run failed with. A slow reader misses the oldest. */
   async *checkpoints(): AsyncGenerator<CheckpointInfo> {
-    if (isOver(this.#state)) await this.#finished;
-    else yield* this.#listeners.subscribe();
+    if (!isOver(this.#state)) yield* this.#listeners.subscribe();
+    await this.#finished;
   }
 
-  /** Starts a checkpoint as soon as one can start, and resolves when its sinks have committed. */
+  /** Starts a checkpoint as soon as possible, and resolves when its sinks have committed. */
   async checkpoint(): Promise<CheckpointInfo | undefined> {
     if (isOver(this.#state)) return this.#lastCheckpoint;
     const asked = this.#pace.request();
@@ -376,15 +376,18 @@ export class PipelineRun implements AsyncDisposable {
   }
 
   /**
-   * Writes a portable copy of the state and positions of the last checkpoint, and returns its path. The run
-   * goes on meanwhile. Never removed by the pipeline.
+   * Writes a portable copy of the state and positions of the last checkpoint, and returns its path. The run continues
+   * in the meantime. The pipeline never removes the copy.
    */
   async savepoint(name: string): Promise<string> {
-    while (this.#inFlight !== undefined) await this.#inFlight.done;
+    while (this.#inFlight !== undefined) {
+      await this.#inFlight.done;
+      await nextTurn(this.#deps.clock); // a failed one stays until the run has handled the error
+    }
     return await this.#deps.save(name, this.#session?.head?.epoch ?? 0);
   }
 
-  /** Reads no more, commits what was read, and ends. Throws what the run failed on. */
+  /** Stops reading, commits everything that was read, and ends. Throws the error that the run failed with. */
   async stop(): Promise<void> {
     if (!isOver(this.#state)) this.#enter('stop');
     this.#wake.call();

@@ -1,46 +1,43 @@
-// The end of the graph: collects the outputs of an epoch and hands them to a sink's transaction.
+// The end of the graph: collects the outputs of an epoch and writes them to a sink's transaction.
 //
-// Outputs are gathered synchronously and written between batches. At a barrier the transaction of the
-// epoch is set aside to be prepared, and the next one begins; what comes meanwhile waits in memory.
+// Batches are collected synchronously and written between the batches of a source, a number of outputs at a time.
+// Output objects are only created for the write, so they are short-lived. At a barrier, the transaction of the epoch is
+// set aside to be prepared and the next one begins; output that arrives before it has begun waits in memory.
 
 import type { SynclineError } from '@syncline/kernel';
-import type { Fence, Output, Sink } from '../ends/sink.js';
+import type { Fence, Sink } from '../ends/sink.js';
 import type { Json } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
-import { type Batch, type OutputContext, PipelineOutput } from '../pipeline/batch.js';
+import { type Batch, PipelineOutput, select } from '../pipeline/batch.js';
 import { type DeadLetters, Operator } from '../pipeline/operator.js';
 
-/** Outputs that are handed to a sink at once. */
+/** Approximate number of outputs per write to a sink. */
 const WRITE_ITEMS = 2_048;
 
 export class SinkWriter extends Operator implements DeadLetters {
   readonly sink: Sink<unknown>;
-  readonly #pipeline: string;
-  #pending: Output<unknown>[] = [];
+  readonly #slot: number;
+  readonly #fence: Fence;
+  #pending: Batch[] = [];
+  #pendingItems = 0;
   #txn: { readonly value: unknown } | undefined;
   /** Outputs of the current epoch, written or not. */
   #count = 0;
-  total = 0;
 
-  constructor(sink: Sink<unknown>, pipeline: string) {
+  constructor(sink: Sink<unknown>, slot: number, fence: Fence) {
     super(sink.uid);
     this.sink = sink;
-    this.#pipeline = pipeline;
+    this.#slot = slot;
+    this.#fence = fence;
   }
 
   take(batch: Batch): void {
-    const { items, keys, rounds, emitter, origin, epoch } = batch;
-    const context: OutputContext = { pipeline: this.#pipeline, emitter, origin, epoch };
-    for (let at = 0; at < items.length; at += 1) {
-      const round = rounds[at] as number;
-      this.#pending.push(
-        new PipelineOutput(items[at], keys?.[at], round, batch.indexAt(at), context),
-      );
-    }
-    this.#count += items.length;
+    this.#pending.push(batch);
+    this.#pendingItems += batch.items.length;
+    this.#count += batch.items.length;
   }
 
-  /** A record that was refused: its raw form, why, and where it came from. */
+  /** Adds a dead letter: a rejected record in its raw form, with the reason and its origin. */
   add(uid: string, batch: Batch, at: number, error: SynclineError): void {
     const { origin, epoch } = batch;
     const round = batch.rounds[at] as number;
@@ -53,45 +50,45 @@ export class SinkWriter extends Operator implements DeadLetters {
       reason,
       raw: rawText(batch.items[at]),
     };
-    const context = { pipeline: this.#pipeline, emitter: `dead:${uid}`, origin, epoch };
-    this.#pending.push(
-      new PipelineOutput(value, batch.keys?.[at], round, batch.indexAt(at), context),
-    );
-    this.#count += 1;
+    this.take({ ...select(batch, [at]), items: [value], emitter: `dead:${uid}` });
   }
 
   get hasOutput(): boolean {
     return this.#count > 0;
   }
 
-  /** True if `write` should be called before more is processed. */
+  /** Whether `write` should be called before more is processed. */
   get isFull(): boolean {
-    return this.#pending.length >= WRITE_ITEMS;
+    return this.#pendingItems >= WRITE_ITEMS;
   }
 
-  async begin(epoch: number, fence: Fence): Promise<void> {
-    this.#txn = { value: await this.sink.begin(epoch, 0, fence) };
+  async begin(epoch: number): Promise<void> {
+    this.#txn = { value: await this.sink.begin(epoch, this.#slot, this.#fence) };
   }
 
-  /** Hands on what is pending. Before the transaction has begun it stays. */
+  /** Writes the pending outputs. Does nothing if the transaction has not begun yet. */
   async write(): Promise<void> {
     if (this.#pending.length === 0 || this.#txn === undefined) return;
-    const outputs = this.#pending;
-    this.#pending = [];
-    await this.sink.write(this.#txn.value, outputs);
+    await writeAll(this.sink, this.#txn.value, this.#fence.pipeline, this.#takePending());
   }
 
-  /** At a barrier: everything so far belongs to the transaction that is returned. */
+  #takePending(): readonly Batch[] {
+    const batches = this.#pending;
+    this.#pending = [];
+    this.#pendingItems = 0;
+    return batches;
+  }
+
+  /** Called at a barrier: everything so far belongs to the returned transaction. */
   cut(): CutTransaction {
     const cut = {
       sink: this.sink,
+      pipeline: this.#fence.pipeline,
       txn: this.#txn,
-      rest: this.#pending,
+      rest: this.#takePending(),
       hasOutput: this.hasOutput,
       count: this.#count,
     };
-    this.total += this.#count;
-    this.#pending = [];
     this.#txn = undefined;
     this.#count = 0;
     return cut;
@@ -100,29 +97,49 @@ export class SinkWriter extends Operator implements DeadLetters {
   async abort(): Promise<void> {
     const txn = this.#txn;
     this.#txn = undefined;
-    this.#pending = [];
+    this.#takePending();
     if (txn !== undefined) await this.sink.abort(txn.value);
   }
 }
 
-/** The transaction of one epoch, behind its barrier. */
+/** The transaction of one epoch, after its barrier. */
 export interface CutTransaction {
   readonly sink: Sink<unknown>;
+  readonly pipeline: string;
   readonly txn: { readonly value: unknown } | undefined;
-  readonly rest: readonly Output<unknown>[];
+  readonly rest: readonly Batch[];
   readonly hasOutput: boolean;
   readonly count: number;
 }
 
 /** Makes the output of an epoch durable. Null if there is none. */
-export async function prepareCut({ sink, txn, rest, hasOutput }: CutTransaction): Promise<Json> {
+export async function prepareCut(cut: CutTransaction): Promise<Json> {
+  const { sink, pipeline, txn, rest, hasOutput } = cut;
   if (txn === undefined) return null;
   if (!hasOutput) {
     await sink.abort(txn.value);
     return null;
   }
-  if (rest.length > 0) await sink.write(txn.value, rest);
+  await writeAll(sink, txn.value, pipeline, rest);
   return await sink.prepare(txn.value);
+}
+
+async function writeAll(
+  sink: Sink<unknown>,
+  txn: unknown,
+  pipeline: string,
+  batches: readonly Batch[],
+): Promise<void> {
+  let outputs: PipelineOutput[] = [];
+  for (const batch of batches) {
+    for (let at = 0; at < batch.items.length; at += 1) {
+      outputs.push(new PipelineOutput(pipeline, batch, at));
+    }
+    if (outputs.length < WRITE_ITEMS) continue;
+    await sink.write(txn, outputs);
+    outputs = [];
+  }
+  if (outputs.length > 0) await sink.write(txn, outputs);
 }
 
 function rawText(item: unknown): string {

@@ -1,8 +1,8 @@
-// Reads the partitions of all sources ahead, and decides whose turn it is.
+// Reads ahead from the partitions of all sources, and decides which one is next.
 //
-// One batch is taken from each partition in the order of their ids. `strict` waits for the partition whose
-// turn it is unless it is idle or has ended, so that the interleaving depends on the input alone; `ready`
-// takes what is there. A source that cannot be reached is asked again with backoff.
+// Partitions take turns in the order of their ids, one batch each. `strict` waits for the next partition unless it is
+// idle or has ended, so that the interleaving depends only on the input; `ready` takes any batch that is available.
+// Reads from a source that cannot be reached are retried with backoff.
 import { backoffMs, type Clock, type Random, SynclineError } from '@syncline/kernel';
 import type { Json, Source, SourceBatch } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
@@ -13,15 +13,25 @@ import type { PartitionMark } from '../store/layout.js';
 const CLOSE_PATIENCE_MS = 1_000;
 export const RETRY = { initialMs: 100, maxMs: 30_000, jitter: 'half' } as const;
 
+/**
+ * Whether returning to the last durable epoch may help. Recovery resolves unknown outcomes; a failed sync is not
+ * retryable. Workers that end repeatedly without a checkpoint in between are not restarted forever.
+ */
+export function isWorthRetrying(thrown: unknown, retries: number): thrown is SynclineError {
+  if (!(thrown instanceof SynclineError) || !thrown.retryable) return false;
+  const isLost = thrown.details['worker'] !== undefined;
+  return !isLost || retries < streamsLimits.workerRestartsMax.value;
+}
+
 export interface ReaderDeps {
   readonly clock: Clock;
   readonly random: Random;
-  /** Something has changed: a batch arrived, or a read failed. */
+  /** Called when something has changed: a batch arrived, or a read failed. */
   readonly wake: () => void;
   readonly onRetry: (uid: string, error: SynclineError) => void;
 }
 
-/** One partition of one source, with what is known about it. */
+/** Reads one partition of one source, and tracks its progress. */
 export class PartitionReader {
   readonly source: Source<unknown, Json>;
   readonly partition: string;
@@ -93,7 +103,7 @@ export class PartitionReader {
     return batch;
   }
 
-  /** A source that does not react to its signal is left behind: what it still gives is not taken. */
+  /** Does not wait long for a source that ignores its signal. Anything it still yields is discarded. */
   async close(): Promise<void> {
     this.#stop.abort();
     this.#room?.();
@@ -180,8 +190,8 @@ export class SourceReaders {
   }
 
   /**
-   * The partition whose batch comes next, or undefined if there is none yet. `wanted` are the partitions
-   * that may be read. Throws what reading threw.
+   * The partition whose batch is next, or undefined if none is available yet. `wanted` are the partitions that may be
+   * read. Throws the error of a failed read.
    */
   next(wanted: ReadonlySet<string> | undefined): PartitionReader | undefined {
     const readers = this.#readers;
@@ -202,7 +212,7 @@ export class SourceReaders {
     return undefined;
   }
 
-  /** Declares partitions idle that have delivered nothing for long. True if there are any. */
+  /** Marks partitions as idle that have delivered nothing for `idleAfterMs`. Returns true if there are any. */
   declareIdle(sources: readonly SourceNode[], nowMs: number): boolean {
     let hasChanged = false;
     for (const { source, options } of sources) {
@@ -216,29 +226,6 @@ export class SourceReaders {
       }
     }
     return hasChanged;
-  }
-
-  /** Starts to read partitions that the sources have got since. */
-  async lookForMore(
-    sources: readonly SourceNode[],
-    deps: ReaderDeps,
-    signal: AbortSignal,
-  ): Promise<void> {
-    for (const { source } of sources) {
-      const found = await source.partitions(signal).catch((thrown: unknown) => {
-        if (thrown instanceof SynclineError && thrown.retryable) return [];
-        throw thrown;
-      });
-      for (const partition of found) {
-        const isKnown = this.#readers.some(
-          (each) => each.source === source && each.partition === partition,
-        );
-        if (isKnown) continue;
-        const reader = new PartitionReader(source, partition, undefined, deps);
-        this.add(reader);
-        reader.start();
-      }
-    }
   }
 
   async close(): Promise<void> {

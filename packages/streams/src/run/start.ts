@@ -4,7 +4,6 @@ import {
   type Clock,
   createMemoryStorage,
   createSystemClock,
-  createSystemFiles,
   createSystemRandom,
   type Files,
   type Logger,
@@ -14,11 +13,13 @@ import {
   silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
+import { createSystemFiles } from '@syncline/kernel/node';
 import type { EndPorts } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
 import type { StreamsMetrics } from '../metrics-list.js';
 import type { Pipeline } from '../pipeline/define.js';
-import { invalid } from '../pipeline/graph.js';
+import { attachEnds, type Graph, invalid } from '../pipeline/graph.js';
+import { BUFFER } from '../pipeline/reorder.js';
 import { KEY_GROUPS_DEFAULT } from '../state/key.js';
 import { StoreDirectory } from '../store/directory.js';
 import {
@@ -27,59 +28,69 @@ import {
   writeAutomaticSavepoint,
   writeSavepoint,
 } from '../store/savepoint.js';
-import type { Around } from './observed.js';
+import type { SpawnWorkers } from '../workers/workers-engine.js';
+import { type Around, observeAcks } from './observed.js';
 import { ProgressGate, type ProgressReporter } from './progress.js';
-import type { RecoveryOptions } from './recovery.js';
+import type { RecoveryDeps, RecoveryOptions } from './recovery.js';
 import { PipelineRun, type RunSettings } from './run.js';
 import { RunMetrics } from './run-metrics.js';
 
 export interface StartOptions {
-  /** The directory that is the pipeline's memory. Without one it lives and dies with the process. */
+  /** The checkpoint directory. Without one, all state is lost when the process ends. */
   readonly dir?: string;
   readonly checkpoint?: {
-    /** Default 1,000; at least 50. Output becomes visible at this pace. */
+    /** Default 1,000; at least 50. Output becomes visible at this interval. */
     readonly everyMs?: number;
     /** Also after this many records. Default: no limit. */
     readonly everyRecords?: number;
-    /** Least time between two checkpoints. Default 100. */
+    /** Minimum time between two checkpoints. Default 100. */
     readonly minPauseMs?: number;
+    /** A checkpoint whose commit has not begun by then is abandoned and retried. Default 60,000. */
+    readonly timeoutMs?: number;
   };
-  /** Ends the run at once: nothing new begins, what is being committed is completed. */
+  /** Ends the run immediately: nothing new is started, but a commit in progress is completed. */
   readonly signal?: AbortSignal;
-  /** Where state lives. Default `memory`. `embedded` state may exceed the heap. */
+  /** Where state is kept. Default `memory`. `embedded` state may be larger than the heap. */
   readonly state?: 'memory' | 'embedded';
-  /** Default `strict` if every source ends, else `ready`. */
+  /** Default `strict` if every source is finite, otherwise `ready`. */
   readonly order?: 'strict' | 'ready';
-  /** Default 128. Cannot change once the directory exists. */
+  /** Default 128. Cannot be changed once the directory exists. */
   readonly keyGroups?: number;
   /** Memory for the cache of embedded state. Default 256 MiB. */
   readonly cacheBytesMax?: number;
   /** Uids of removed operators whose state may be deleted. */
   readonly dropState?: readonly string[];
-  /** Partitions that may start again after their position was lost. */
+  /** Partitions that may start from the beginning if their position was lost. */
   readonly acceptLoss?: readonly string[];
-  /** A savepoint to begin from, in an empty directory. Needs `repeats`. */
+  /** A savepoint to start from, in an empty directory. Requires `repeats`. */
   readonly restoreFrom?: string;
-  /** Agrees that output after the savepoint is written again, behind what the sinks have. */
+  /** Accepts that output after the savepoint is written again, in addition to what the sinks have. */
   readonly repeats?: 'accept';
+  /**
+   * Number of threads that share the work, up to 64 and up to `keyGroups`. Default 1. More than one requires state in
+   * memory, and the pipeline to be passed as the URL of a module that exports it. May change with every start.
+   */
+  readonly workers?: number;
   /** How long an aborted run waits for the sinks of a durable epoch. Default 10,000. */
   readonly stopGraceMs?: number;
-  /** How long delivered outbox parts are kept at least. Default 10,000. */
+  /** Minimum time for which delivered outbox parts are kept. Default 10,000. */
   readonly keepDeliveredMs?: number;
   readonly progress?: ProgressReporter;
 }
 
-/** What `start` needs of the world; the defaults are the system's. */
+/** The ports that `start` uses. By default, those of the system. */
 export interface StartDeps {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly logger?: Logger;
   readonly metrics?: StreamsMetrics;
   readonly files?: Files;
-  /** A path of the user's, as `files` and `openStorage` want it. */
+  /** Converts a user-supplied path to the form that `files` and `openStorage` expect. */
   readonly path?: (path: string) => string;
   readonly openStorage?: (path: string) => Promise<Storage>;
-  /** Called around every call of a sink and every acknowledgement, so that tests can end the process there. */
+  /** Starts the workers. Default: as threads. */
+  readonly spawnWorkers?: SpawnWorkers;
+  /** Wraps every call of a sink and every acknowledgement, so that tests can end the process there. */
   readonly around?: Around;
 }
 
@@ -88,36 +99,47 @@ const EVERY_MS_MIN = 50;
 
 /** Resolves when recovery is complete and records are being read. */
 export async function start(
-  pipeline: Pipeline,
+  pipeline: Pipeline | URL,
   options: StartOptions = {},
   deps: StartDeps = {},
 ): Promise<PipelineRun> {
   checkOptions(options);
-  const world = withDefaults(deps);
+  const world = systemWorld(deps);
   const { clock, random, logger, files, path } = world;
-  const graph = pipeline.build();
+  const { graph: built, workers } = await buildGraph(pipeline, options, deps);
+  const graph = observed(built, deps.around);
   const ports: EndPorts = { files, path, clock, logger };
-  for (const { source } of graph.sources) source.attach?.(ports);
-  for (const sink of graph.sinks.values()) if (!('kind' in sink)) sink.attach?.(ports);
-  const directory =
-    options.dir === undefined
-      ? undefined
-      : await StoreDirectory.open(files, path(options.dir), clock);
-  const storage =
-    directory === undefined ? createMemoryStorage() : await world.openStorage(directory.storePath);
+  attachEnds(graph, ports);
+  const { dir } = options;
+  const explain = (thrown: unknown) => withSavepoints(thrown, world, dir, ['corrupt', 'too-new']);
+  const open = async () => {
+    if (dir === undefined) return { directory: undefined, storage: createMemoryStorage() };
+    const directory = await StoreDirectory.open(files, path(dir), clock, dir);
+    return { directory, storage: await world.openStorage(directory.storePath) };
+  };
+  const { directory, storage } = await open().catch(async (thrown: unknown) => {
+    // LevelDB may report missing or damaged files as a plain I/O error.
+    throw await withSavepoints(thrown, world, dir, ['corrupt', 'too-new', 'storage-failed']);
+  });
   const reportedEpoch = (await directory?.reportedEpoch()) ?? 0;
   const save = async (name: string | undefined, epoch: number) => {
     if (directory === undefined) throw invalid('dir', 'a savepoint needs a checkpoint directory');
     using view = storage.snapshot();
-    if (name !== undefined) return await writeSavepoint(files, directory.path, name, view);
+    if (name !== undefined) {
+      await writeSavepoint(files, directory.path, name, view);
+      return `${dir}/savepoints/${name}.snap`;
+    }
     await writeAutomaticSavepoint(files, directory.path, epoch, view);
     return '';
   };
   const close = async () => {
-    for (const { source } of graph.sources) await source.close?.();
-    for (const sink of graph.sinks.values()) if ('kind' in sink) await sink.close?.();
-    await directory?.leave();
-    await storage.close();
+    try {
+      for (const { source } of graph.sources) await source.close?.();
+      for (const sink of graph.sinks.values()) if ('kind' in sink) await sink.close?.();
+      await directory?.leave();
+    } finally {
+      await storage.close(); // releases the lock, even if a source or sink throws
+    }
   };
   const run = new PipelineRun({
     graph,
@@ -130,9 +152,11 @@ export async function start(
     progress: new ProgressGate(clock, logger, options.progress),
     report: (each) => directory?.report(each.progress()),
     close,
+    explain,
     save,
     around: deps.around,
     reportedEpoch,
+    workers,
     options: recoveryOptionsOf(options),
   });
   try {
@@ -146,9 +170,61 @@ export async function start(
     await run.begin(options.signal);
   } catch (thrown) {
     await close();
-    throw await withSavepoints(thrown, files, directory);
+    throw await explain(thrown);
   }
   return run;
+}
+
+function observed(graph: Graph, around: Around | undefined): Graph {
+  if (around === undefined) return graph;
+  const sources = graph.sources.map((node) => ({
+    ...node,
+    source: observeAcks(node.source, around),
+  }));
+  return { ...graph, sources };
+}
+
+async function buildGraph(
+  given: Pipeline | URL,
+  options: StartOptions,
+  { spawnWorkers }: StartDeps,
+): Promise<Pick<RecoveryDeps, 'graph' | 'workers'>> {
+  const { workers: count = 1, keyGroups = KEY_GROUPS_DEFAULT, state } = options;
+  const { value: workersMax } = streamsLimits.workersMax;
+  if (!Number.isInteger(count) || count < 1 || count > workersMax) {
+    throw invalid('workers', `workers is ${count}; it must be an integer from 1 to ${workersMax}`);
+  }
+  if (count > keyGroups) {
+    throw invalid('workers', `${count} workers cannot share ${keyGroups} key groups; use fewer`);
+  }
+  const { pipeline, spawn } = await pipelineAndWorkers(given, spawnWorkers);
+  const graph = pipeline.build();
+  if (count === 1) return { graph, workers: undefined };
+  if (spawn === undefined) {
+    throw invalid(
+      'workers',
+      'threads cannot share a pipeline object; pass the URL of a module that exports it, such as ' +
+        "start(new URL('./clicks.js', import.meta.url), { workers: 2 })",
+    );
+  }
+  if (state === 'embedded') {
+    throw invalid('workers', "state: 'embedded' works with one worker only; use state in memory");
+  }
+  const ordered = graph.nodes.find(({ states }) => BUFFER in states);
+  if (ordered !== undefined) {
+    throw invalid(
+      'workers',
+      `reorder "${ordered.name}" with policy "sealed" works with one worker only; use "lww"`,
+    );
+  }
+  return { graph, workers: { count, spawn } };
+}
+
+/** Threads import the module too. Their code is only loaded if it is needed. */
+async function pipelineAndWorkers(given: Pipeline | URL, spawn: SpawnWorkers | undefined) {
+  if (!(given instanceof URL)) return { pipeline: given, spawn };
+  const { importPipeline, spawnThreads } = await import('../workers/worker-threads.js');
+  return { pipeline: await importPipeline(given), spawn: spawn ?? spawnThreads(given) };
 }
 
 function checkOptions({ checkpoint, restoreFrom, repeats }: StartOptions): void {
@@ -162,12 +238,13 @@ function checkOptions({ checkpoint, restoreFrom, repeats }: StartOptions): void 
   if (restoreFrom !== undefined && repeats !== 'accept') {
     throw invalid(
       'repeats',
-      'restoreFrom repeats all output after the savepoint; agree to it with `repeats: "accept"`',
+      'restoreFrom repeats all output after the savepoint; accept this with `repeats: "accept"`',
     );
   }
 }
 
-function withDefaults(deps: StartDeps) {
+/** Ports that are not provided are those of the system. */
+export function systemWorld(deps: StartDeps) {
   const clock = deps.clock ?? createSystemClock();
   const logger = deps.logger ?? silentLogger;
   return {
@@ -181,16 +258,22 @@ function withDefaults(deps: StartDeps) {
   };
 }
 
-function settingsOf({ checkpoint = {}, stopGraceMs = 10_000 }: StartOptions): RunSettings {
+function settingsOf(options: StartOptions): RunSettings {
+  const { checkpoint = {}, stopGraceMs = 10_000, state, cacheBytesMax } = options;
   const { everyMs = EVERY_MS, minPauseMs = 100 } = checkpoint;
   const { everyRecords = Number.POSITIVE_INFINITY } = checkpoint;
-  const { dirtyBytesMax, memoryStateBytesMax } = streamsLimits;
+  const { dirtyBytesMax, outboxBytesMax, memoryStateBytesMax, checkpointTimeoutMs } = streamsLimits;
+  // Changes stay in the cache until they are stored: those of one checkpoint together with those of the next.
+  const cacheBytes = cacheBytesMax ?? streamsLimits.cacheBytesMax.value;
+  const changedBytesMax = state === 'embedded' ? cacheBytes / 4 : Number.POSITIVE_INFINITY;
   return {
     everyMs,
     everyRecords,
     minPauseMs,
     stopGraceMs,
-    dirtyBytesMax: dirtyBytesMax.value,
+    dirtyBytesMax: Math.min(dirtyBytesMax.value, changedBytesMax),
+    outboxBytesMax: outboxBytesMax.value,
+    checkpointTimeoutMs: checkpoint.timeoutMs ?? checkpointTimeoutMs.value,
     memoryStateBytesMax: memoryStateBytesMax.value,
   };
 }
@@ -207,30 +290,32 @@ function recoveryOptionsOf(options: StartOptions): RecoveryOptions {
   };
 }
 
-/** Damage cannot be repaired here, so the error names what can be restored instead. */
+/** A store that cannot be read cannot be repaired here, so the error lists the savepoints that can be restored. */
 async function withSavepoints(
   thrown: unknown,
-  files: Files,
-  directory: StoreDirectory | undefined,
+  { files, path }: Pick<Required<StartDeps>, 'files' | 'path'>,
+  dir: string | undefined,
+  codes: readonly string[],
 ): Promise<unknown> {
-  if (!(thrown instanceof SynclineError) || thrown.code !== 'corrupt' || directory === undefined) {
-    return thrown;
-  }
-  const savepoints = await listSavepoints(files, directory.path).catch(() => []);
+  const isUnreadable = thrown instanceof SynclineError && codes.includes(thrown.code);
+  if (!isUnreadable || dir === undefined) return thrown;
+  const names = await listSavepoints(files, path(dir)).catch(() => []);
+  const savepoints = names.map((name) => `${dir}/savepoints/${name}`);
   const advice =
     savepoints.length === 0
-      ? 'There is no savepoint; restore the directory from a backup.'
-      : `Restore from a savepoint into a new directory: ${savepoints.join(', ')}.`;
-  return new SynclineError('corrupt', `${thrown.message}. Nothing was changed. ${advice}`, {
+      ? 'There is no savepoint to restore from; use a backup of the directory.'
+      : `These savepoints can be restored into a new directory: ${savepoints.join(', ')}.`;
+  const what = thrown.message.replace(/\.$/, '');
+  return new SynclineError(thrown.code, `${what}. Nothing was changed. ${advice}`, {
     details: { ...thrown.details, savepoints },
     cause: thrown,
   });
 }
 
-/** LevelDB is loaded by the kernel when a store is opened, not before. */
+/** LevelDB is only loaded when a store is opened. */
 function systemStorage(clock: Clock, logger: Logger): (path: string) => Promise<Storage> {
   return async (path) => {
-    const { openLevelStorage } = await import('@syncline/kernel');
+    const { openLevelStorage } = await import('@syncline/kernel/level');
     return await openLevelStorage({ clock, logger }, { directory: `/${path}` });
   };
 }

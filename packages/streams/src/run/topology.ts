@@ -1,11 +1,11 @@
-// The operators of one attempt, connected: source batches go in at the top, outputs come out at the sinks.
+// The connected operators of one attempt: batches of the sources go in, outputs arrive at the sinks.
 //
-// X35  Records of a partition are numbered by its position alone, bad and dropped ones included, so a
-//      replay gives every record the same logical time.
+// X35  The numbers of records depend only on the position in their partition, including bad and dropped ones, so after
+//      a replay every record has the same logical time.
 import { assert, SynclineError } from '@syncline/kernel';
 import type { Json, SourceBatch } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
-import { Batch } from '../pipeline/batch.js';
+import type { Batch } from '../pipeline/batch.js';
 import {
   type AnySink,
   type Graph,
@@ -18,24 +18,30 @@ import { EntryOperator } from '../pipeline/stateless.js';
 import { badRecord } from '../state/state-error.js';
 import type { Head } from '../store/layout.js';
 import type { AnyCells, PipelineStates } from '../store/pipeline-states.js';
+import type { Peers } from './engine.js';
 import { SinkWriter } from './sink-writer.js';
 import type { PartitionReader, SourceReaders } from './source-reader.js';
 
 export interface TopologyDeps {
   readonly graph: Graph;
   readonly keyGroups: number;
-  readonly head: Head | undefined;
-  readonly states: PipelineStates;
+  readonly clockMs: number;
+  readonly recordsIn: number;
+  /** What operators saved in addition to their states, by uid. */
+  readonly operators: Head['operators'];
+  readonly watermarks: Head['watermarks'];
+  readonly states: Pick<PipelineStates, 'forEach'>;
   /** By operator and state. */
   readonly cells: ReadonlyMap<string, AnyCells>;
   readonly readers: SourceReaders;
   readonly writers: ReadonlyMap<string, SinkWriter>;
+  readonly peers?: Peers | undefined;
 }
 
 export class Topology {
   readonly counters = new Map<string, OperatorCounters>();
   recordsIn: number;
-  /** Highest wall time that clock timers have seen. */
+  /** The highest wall-clock time that clock timers have seen. */
   clockMs: number;
   readonly #deps: TopologyDeps;
   readonly #operators: Operator[] = [];
@@ -47,8 +53,8 @@ export class Topology {
 
   private constructor(deps: TopologyDeps) {
     this.#deps = deps;
-    this.recordsIn = deps.head?.recordsIn ?? 0;
-    this.clockMs = deps.head?.clockMs ?? 0;
+    this.recordsIn = deps.recordsIn;
+    this.clockMs = deps.clockMs;
   }
 
   static async create(deps: TopologyDeps): Promise<Topology> {
@@ -59,7 +65,15 @@ export class Topology {
       made.set(node, operator);
       for (const input of node.inputs) made.get(input)?.connect(operator);
       if (!(operator instanceof SinkWriter)) topology.#operators.push(operator);
-      if (node.uid !== undefined) topology.#uids.set(operator, node.uid);
+      if (node.isExchange === true && deps.peers !== undefined) {
+        const exchange = deps.peers.exchange(node);
+        operator.connect(exchange);
+        made.set(node, exchange);
+      }
+      if (node.uid !== undefined) {
+        topology.#uids.set(operator, node.uid);
+        operator.resume(deps.watermarks?.[node.uid] ?? Number.NEGATIVE_INFINITY);
+      }
     }
     for (const operator of topology.#operators) await operator.load();
     topology.#raiseAll();
@@ -76,6 +90,10 @@ export class Topology {
     return entry;
   }
 
+  get writers(): ReadonlyMap<string, SinkWriter> {
+    return this.#deps.writers;
+  }
+
   #writer(sink: AnySink): SinkWriter {
     const writer = this.#deps.writers.get(sink.uid);
     assert(writer !== undefined, 'every sink has a writer');
@@ -83,7 +101,7 @@ export class Topology {
   }
 
   #env(node: GraphNode): OperatorEnv {
-    const { keyGroups, head, states, cells, readers, graph } = this.#deps;
+    const { keyGroups, operators, states, cells, readers, graph } = this.#deps;
     const counters = { late: 0, older: 0, conflicts: 0, deadLetters: 0 };
     this.counters.set(node.name, counters);
     const uids = new Set(sourcesOf(graph, node).map(({ source }) => source.uid));
@@ -94,7 +112,7 @@ export class Topology {
       deadLetters: node.onError && this.#writer(node.onError),
       late: node.late && this.#writer(node.late),
       partitions: () => readers.all.filter(({ source }) => uids.has(source.uid)),
-      restored: node.uid === undefined ? undefined : head?.operators[node.uid],
+      restored: node.uid === undefined ? undefined : operators[node.uid],
       cells(state) {
         const found = cells.get(`${node.uid}/${state}`);
         assert(found !== undefined, `state "${node.uid}/${state}" is open`);
@@ -104,7 +122,7 @@ export class Topology {
     };
   }
 
-  /** Takes one batch of a partition through all operators. Nothing is on its way afterwards. */
+  /** Passes one batch of a partition through all operators. Nothing is in flight afterwards. */
   take(reader: PartitionReader, batch: SourceBatch<unknown, Json>, nowMs: number): void {
     const known = this.#entries.get(reader.source.uid);
     assert(known !== undefined, 'a batch comes from a source of the pipeline');
@@ -117,18 +135,16 @@ export class Topology {
       const isWhole = items.length <= itemsMax;
       const chunk = isWhole ? items : items.slice(start, start + itemsMax);
       const times = eventTime && this.#eventTimes(reader, chunk, eventTime);
-      entry.take(
-        new Batch({
-          items: chunk,
-          keys: undefined,
-          rounds: isWhole ? rounds : rounds.slice(start, start + itemsMax),
-          indexes: undefined,
-          times,
-          origin: reader.origin,
-          epoch: reader.incarnation,
-          emitter: reader.source.uid,
-        }),
-      );
+      entry.take({
+        items: chunk,
+        keys: undefined,
+        rounds: isWhole ? rounds : rounds.slice(start, start + itemsMax),
+        indexes: undefined,
+        times,
+        origin: reader.origin,
+        epoch: reader.incarnation,
+        emitter: reader.source.uid,
+      });
     }
     this.recordsIn += items.length + (batch.bad?.length ?? 0);
     reader.position = batch.position;
@@ -152,7 +168,7 @@ export class Topology {
     this.settle();
   }
 
-  /** Between batches: buffers release what is sealed, then event time advances. */
+  /** Called between batches: buffers release sealed items, then event time advances. */
   settle(): void {
     for (const operator of this.#operators) operator.settle();
     this.#raiseAll();
@@ -167,7 +183,7 @@ export class Topology {
         isKnown = true;
         lowest = Math.min(lowest, watermarkMs);
       }
-      if (isKnown) entry.rise(lowest);
+      entry.rise(isKnown ? lowest : 'idle');
     }
   }
 
@@ -183,7 +199,7 @@ export class Topology {
     );
   }
 
-  /** Partitions that alone may be read, because a buffer is nearly full. */
+  /** The only partitions to read for now, because a buffer is nearly full. */
   wanted(): ReadonlySet<string> | undefined {
     for (const operator of this.#operators) {
       const wanted = operator.wanted();
@@ -200,6 +216,12 @@ export class Topology {
       if (uid !== undefined && value !== undefined) saved[uid] = value;
     }
     return saved;
+  }
+
+  /** The watermark of each operator, if it is known and finite. */
+  watermarks(): Readonly<Record<string, number>> {
+    const reached = Array.from(this.#uids, ([{ watermarkMs }, uid]) => [uid, watermarkMs] as const);
+    return Object.fromEntries(reached.filter(([, ms]) => Number.isFinite(ms)));
   }
 
   /** The lowest watermark of all sources. */
@@ -219,7 +241,7 @@ export class Topology {
       const timeMs = eventTime(items[at]);
       if (!Number.isSafeInteger(timeMs)) {
         throw badRecord(
-          `eventTime of source "${reader.source.uid}" returned ${timeMs}, not a whole number of ms`,
+          `eventTime of source "${reader.source.uid}" returned ${timeMs}, which is not in whole milliseconds`,
         );
       }
       if (timeMs > reader.highestMs) reader.highestMs = timeMs;
@@ -228,7 +250,7 @@ export class Topology {
     return times;
   }
 
-  /** The rounds of the items. Bad records use up theirs and go to the dead letters, or stop the run. */
+  /** The rounds of the items. Bad records have rounds too, and go to the dead letters or stop the run. */
   #number(reader: PartitionReader, batch: SourceBatch<unknown, Json>, node: SourceNode): number[] {
     const rounds = new Array<number>(batch.items.length);
     const bad = batch.bad ?? [];
@@ -273,7 +295,7 @@ export class Topology {
     };
     counters.deadLetters += 1;
     this.counters.set(source.uid, counters);
-    const one = new Batch({
+    const one: Batch = {
       items: [raw],
       keys: undefined,
       rounds: [round],
@@ -282,7 +304,7 @@ export class Topology {
       origin: reader.origin,
       epoch: reader.incarnation,
       emitter: source.uid,
-    });
+    };
     this.#writer(onBad).add(
       source.uid,
       one,

@@ -1,4 +1,4 @@
-// Lets one loop wait for any of several things: whoever has something for it wakes it.
+// Lets one loop wait for any of several events, each of which wakes it.
 
 export class Wake {
   #isAwake = false;
@@ -10,7 +10,7 @@ export class Wake {
     this.#resolve = undefined;
   };
 
-  /** Resolves at the next call, or at once if there was one since the last wait. */
+  /** Resolves at the next call, or immediately if there was one since the last wait. */
   async wait(): Promise<void> {
     if (!this.#isAwake) {
       await new Promise<void>((resolve) => {

@@ -2,11 +2,11 @@
 //
 //   block = 'B' · u16 section · u16 key group · u32 entries · u32 n · payload (n bytes) · u32 crc
 //
-// The checksum covers all of the block before it. A payload has up to 64 KiB, or holds a single entry.
-// Within a section and group the keys rise strictly, also from one block to the next.
+// The checksum covers everything in the block before it. A payload is at most 64 KiB, unless it holds a single entry.
+// Within a section and group, keys are strictly ascending, across blocks too.
 //
-// X8  A block is cut at the same entries whoever writes it, so equal states give equal bytes.
-import { crc32 } from '@syncline/kernel';
+// X8  Where blocks are split depends only on the entries, so equal states give equal bytes.
+import { crc32 } from '@syncline/kernel/node';
 import { streamsLimits } from '../limits.js';
 import { keyGroupOf, showKey } from '../state/key.js';
 import type { StateSchema } from '../state/state-schema.js';
@@ -39,7 +39,7 @@ export class BlockWriter {
     this.#emit = emit;
   }
 
-  /** From here on entries belong to this section and group. */
+  /** Entries added from now on belong to this section and group. */
   enter(section: number, group: number): void {
     if (section === this.#section && group === this.#group) return;
     this.finish();
@@ -53,14 +53,14 @@ export class BlockWriter {
     this.#added(start);
   }
 
-  /** Adds an entry that is encoded already. */
+  /** Adds an entry that is already encoded. */
   addEncoded(entry: Uint8Array): void {
     const start = this.#payload.length;
     this.#payload.bytes(entry);
     this.#added(start);
   }
 
-  /** Emits what is left. */
+  /** Emits the last block, if any entries are left. */
   finish(): void {
     this.#cut(this.#payload.length);
   }
@@ -70,7 +70,7 @@ export class BlockWriter {
     this.#entries += 1;
   }
 
-  /** Makes a block of the first `length` bytes. */
+  /** Emits the first `length` bytes of the payload as a block. */
   #cut(length: number): void {
     if (this.#entries === 0) return;
     const bytes = new Uint8Array(HEAD_BYTES + length + CRC_BYTES);
@@ -90,18 +90,18 @@ export class BlockWriter {
   }
 }
 
-/** A block whose checksum is right. Its entries have not been looked at. */
+/** A block with a valid checksum. Its entries have not been parsed. */
 export interface Block {
   readonly section: number;
   readonly group: number;
   readonly entries: number;
   readonly crc: number;
   readonly payload: ByteReader;
-  /** All of it, as it was written. */
+  /** The whole block, as written. */
   readonly bytes: Uint8Array;
 }
 
-/** Reads the block that the reader is at, tag included. */
+/** Reads the next block, including its tag. */
 export function readBlock(reader: ByteReader): Block {
   const start = reader.at;
   const tag = reader.u8();
@@ -124,8 +124,8 @@ export function readBlock(reader: ByteReader): Block {
 }
 
 /**
- * The entries of a block. `after` is where the last key of the block before it lies, if that block is of
- * the same section and group.
+ * The entries of a block. `after` is the position of the last key of the previous block, if that block has the same
+ * section and group.
  */
 export function readEntries<V, Ver>(
   { payload, group, entries: count }: Block,

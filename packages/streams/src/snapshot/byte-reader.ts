@@ -1,8 +1,7 @@
-// Reads what ByteWriter wrote, from bytes that nobody has vouched for.
+// Reads what ByteWriter wrote, from untrusted bytes.
 //
-// Every read checks that the bytes are there and that a number has its one shortest form, so that equal
-// content means equal bytes. Whatever is wrong becomes `corrupt` with the offset, what was expected and
-// what was found.
+// Every read checks that enough bytes are left and that numbers are in their shortest form, so that equal content
+// means equal bytes. Any violation throws `corrupt` with the offset, what was expected and what was found.
 import { corrupt } from '../state/state-error.js';
 
 const HIGH_WORD = 2 ** 32;
@@ -14,7 +13,7 @@ export interface ByteRange {
 }
 
 export class ByteReader {
-  /** What is read, for messages: `snapshot`. */
+  /** What is being read, for error messages, such as `snapshot`. */
   readonly source: string;
   readonly #bytes: Buffer;
   readonly #plain: Uint8Array;
@@ -38,17 +37,17 @@ export class ByteReader {
     return this.#end - this.#at;
   }
 
-  /** A reader of its own for the bytes from `start` up to `end`; offsets stay those of the whole. */
+  /** A separate reader for the bytes from `start` up to `end`. Offsets are still relative to the whole input. */
   part(start: number, end: number): ByteReader {
     return new ByteReader(this.source, this.#plain, start, end);
   }
 
-  /** The bytes from `start` up to `end` of the whole. */
+  /** The bytes of the whole input from `start` up to `end`. */
   view(start: number, end: number): Uint8Array {
     return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset + start, end - start);
   }
 
-  /** Compares two ranges of the whole as bytes. */
+  /** Compares two ranges of the whole input bytewise. */
   compare(left: ByteRange, right: ByteRange): number {
     return this.#bytes.compare(this.#bytes, right.start, right.end, left.start, left.end);
   }
@@ -117,6 +116,10 @@ export class ByteReader {
   bytes(count: number): Uint8Array {
     const start = this.#take(count);
     return this.view(start, start + count);
+  }
+
+  skip(count: number): void {
+    this.#take(count);
   }
 
   /** The next `count` bytes as text. */

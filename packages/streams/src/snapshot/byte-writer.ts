@@ -1,11 +1,13 @@
-// A growing buffer and the primitive encodings of the snapshot format: big-endian integers, LEB128
+// A growable buffer and the primitive encodings of the snapshot format: big-endian integers, LEB128
 // varints, zigzag and UTF-8.
 //
-// One writer is cleared and reused for many entries, so that encoding allocates only what is kept.
+// One writer is cleared and reused for many entries, so that encoding allocates only the bytes that are kept.
 
 const BYTES_FIRST = 1_024;
-/** Above this length the native encoder beats a loop over characters. */
+/** Above this length, the native encoder is faster than a loop over the characters. */
 const SHORT_TEXT = 64;
+/** Up to this length, a loop is faster than the native copy. */
+const SHORT_BYTES = 32;
 const HIGH_WORD = 2 ** 32;
 
 const encoder = new TextEncoder();
@@ -19,12 +21,17 @@ export class ByteWriter {
     return this.#length;
   }
 
+  /** The written bytes, followed by unused space. Creating a view per short entry costs more than copying its bytes. */
+  get buffer(): Uint8Array {
+    return this.#bytes;
+  }
+
   /** The bytes from `start` up to `end`. The view is valid until the next write. */
   view(start = 0, end = this.#length): Uint8Array {
     return this.#bytes.subarray(start, end);
   }
 
-  /** The bytes from `start` up to `end`, as a copy of their own. */
+  /** A copy of the bytes from `start` up to `end`. */
   copy(start = 0, end = this.#length): Uint8Array {
     return this.#bytes.slice(start, end);
   }
@@ -80,7 +87,7 @@ export class ByteWriter {
     this.u8(rest);
   }
 
-  /** A safe integer as zigzag LEB128. Doubling it could pass 2^53, so the sign joins the first byte. */
+  /** A safe integer as zigzag LEB128. Doubling it could exceed 2^53, so the sign goes into the first byte. */
   zigzag(value: number): void {
     const sign = value < 0 ? 1 : 0;
     const magnitude = sign === 0 ? value : -value - 1;
@@ -91,9 +98,13 @@ export class ByteWriter {
   }
 
   bytes(content: Uint8Array): void {
-    this.#reserve(content.length);
-    this.#bytes.set(content, this.#length);
-    this.#length += content.length;
+    const { length } = content;
+    this.#reserve(length);
+    if (length > SHORT_BYTES) this.#bytes.set(content, this.#length);
+    else {
+      for (let at = 0; at < length; at += 1) this.#bytes[this.#length + at] = content[at] as number;
+    }
+    this.#length += length;
   }
 
   /** Text in UTF-8. It must be well formed: a lone surrogate would be replaced. */
@@ -104,13 +115,13 @@ export class ByteWriter {
     }
   }
 
-  /** Starts a part that is preceded by its length; pass the result to `endSized`. */
+  /** Starts a length-prefixed part. Pass the result to `endSized`. */
   beginSized(): number {
     this.u8(0);
     return this.#length;
   }
 
-  /** Fills in the length as a varint. Parts under 128 bytes, nearly all keys, do not move. */
+  /** Fills in the length as a varint. Parts under 128 bytes, such as nearly all keys, need not be moved. */
   endSized(start: number): void {
     const size = this.#length - start;
     if (size < 0x80) {
@@ -123,7 +134,7 @@ export class ByteWriter {
     this.bytes(part);
   }
 
-  /** False, with nothing written, if a character is beyond ASCII. */
+  /** Returns false and writes nothing if the text is not ASCII. */
   #ascii(text: string): boolean {
     for (let index = 0; index < text.length; index += 1) {
       const code = text.charCodeAt(index);

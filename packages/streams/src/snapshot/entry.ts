@@ -1,10 +1,10 @@
-// One entry: a key with its value or tombstone, in the same bytes in snapshots and in the embedded store.
+// One entry: a key with its value or tombstone, encoded the same way in snapshots and in the embedded store.
 //
 //   entry = u8 flags (1 = tombstone) · varint codec version · varint n · key · version · varint n · value
 //
-// X7  Reading an entry gives back what was written, or refuses it.
-import { crc32, SynclineError } from '@syncline/kernel';
-import { streamsLimits } from '../limits.js';
+// X7  Reading an entry returns what was written, or throws.
+import { SynclineError } from '@syncline/kernel';
+import { crc32 } from '@syncline/kernel/node';
 import { checkLength } from '../state/codec.js';
 import { type Key, readKey, showKey, writeKey } from '../state/key.js';
 import { corrupt, inState, tooNew } from '../state/state-error.js';
@@ -14,16 +14,16 @@ import type { ByteWriter } from './byte-writer.js';
 
 export interface Entry<V, Ver> {
   readonly key: Key;
-  /** Undefined is a tombstone. */
+  /** Undefined for a tombstone. */
   readonly value: V | undefined;
   readonly version: Ver;
 }
 
 export interface ReadEntry<V, Ver> extends Entry<V, Ver> {
-  /** Where it lies in what was read. */
+  /** Offsets of the entry in the input. */
   readonly start: number;
   readonly end: number;
-  /** Where its key lies. */
+  /** Offsets of its key. */
   readonly keyStart: number;
   readonly keyEnd: number;
   /** Version of the codec that wrote the value. */
@@ -31,7 +31,7 @@ export interface ReadEntry<V, Ver> extends Entry<V, Ver> {
 }
 
 const TOMBSTONE = 1;
-/** In segments only: the key has neither a value nor a tombstone any more. */
+/** In segments only: the key no longer has a value or a tombstone. */
 export const REMOVED = 2;
 const NO_BYTES = new Uint8Array(0);
 
@@ -52,7 +52,7 @@ export function writeEntry<V, Ver>(
   writer.bytes(encoded);
 }
 
-/** Appends that a key was removed: what a segment says where a snapshot says nothing. */
+/** Appends a marker for a removed key. Segments need one; a snapshot just omits the key. */
 export function writeRemoval(writer: ByteWriter, key: Key): void {
   writer.u8(REMOVED);
   const keyStart = writer.beginSized();
@@ -63,7 +63,7 @@ export function writeRemoval(writer: ByteWriter, key: Key): void {
 export function encodeValue<V, Ver>(schema: StateSchema<V, Ver>, key: Key, value: V): Uint8Array {
   try {
     const encoded = schema.codec.encode(value);
-    checkLength(encoded.length);
+    checkLength(encoded.length, schema.valueBytesMax);
     return encoded;
   } catch (thrown) {
     throw inState(schema.uid, showKey(key), thrown);
@@ -92,9 +92,9 @@ export function readEntry<V, Ver>(
   const version = schema.versions.read(reader);
   const valueStart = reader.at;
   const valueLength = reader.varint();
-  const { value: valueLengthMax } = streamsLimits.valueBytesMax;
-  if (valueLength > valueLengthMax) {
-    reader.fail(`a value of at most ${valueLengthMax} bytes`, `${valueLength} bytes`, valueStart);
+  const { valueBytesMax } = schema;
+  if (valueLength > valueBytesMax) {
+    reader.fail(`a value of at most ${valueBytesMax} bytes`, `${valueLength} bytes`, valueStart);
   }
   const encoded = reader.bytes(valueLength);
   if (flags === TOMBSTONE && encoded.length > 0) {
@@ -134,7 +134,7 @@ function decodeValue<V, Ver>(
   }
 }
 
-/** The checksum that goes with an entry wherever it is stored on its own. */
+/** The checksum stored with an entry outside of blocks. */
 export function entryChecksum(entry: Uint8Array): number {
   return crc32(entry);
 }

@@ -1,11 +1,13 @@
 // Segments: the changed entries of one key group as one value in the checkpoint store.
 //
-//   segment = blocks as in a snapshot, section 0, all of one key group; keys rise strictly
+//   segment = blocks as in a snapshot, section 0, all of one key group; keys are strictly ascending
 //   entry   = as in a snapshot | u8 2 · varint n · key, for a key that was removed
 //
-// A group is the sum of its segments: the newest entry of a key counts. Merging copies entries without
-// decoding their values, so it costs neither a codec call nor a change of the codec's version.
-import { assert, crc32 } from '@syncline/kernel';
+// A group is the union of its segments, in which the newest entry of each key wins. Merging copies entries without
+// decoding their values, so it calls no codec and keeps the codec version of each entry.
+import { assert } from '@syncline/kernel';
+import { crc32 } from '@syncline/kernel/node';
+import type { SliceBudget } from '../state/cells.js';
 import { type Key, readKey } from '../state/key.js';
 import { corrupt } from '../state/state-error.js';
 import type { StateSchema } from '../state/state-schema.js';
@@ -21,14 +23,14 @@ export interface Segment {
   readonly crc: number;
 }
 
-/** Collects blocks into one segment per group. Enter groups in rising order. */
+/** Collects blocks into one segment per group. Groups must be entered in ascending order. */
 export class SegmentWriter {
   readonly blocks = new BlockWriter((block) => this.#take(block));
   readonly #segments: Segment[] = [];
   #parts: WrittenBlock[] = [];
   #bytes = 0;
 
-  /** Bytes of the blocks that are finished. */
+  /** Total size of the finished blocks. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -55,17 +57,7 @@ export class SegmentWriter {
   }
 }
 
-/** Where an entry lies; its value has not been looked at. */
-interface EntryPlace {
-  readonly reader: ByteReader;
-  readonly start: number;
-  readonly end: number;
-  readonly keyStart: number;
-  readonly keyEnd: number;
-  readonly isRemoved: boolean;
-}
-
-/** Hands over the entries of a segment whose checksum is right: values, tombstones and removed keys. */
+/** Visits the entries of a verified segment: `take` gets values and tombstones, `remove` gets removed keys. */
 export function readSegment<V, Ver>(
   name: string,
   bytes: Uint8Array,
@@ -86,94 +78,126 @@ export function readSegment<V, Ver>(
   }
 }
 
-function* entriesOf(
-  name: string,
-  bytes: Uint8Array,
-  versions: VersionType<unknown>,
-): Generator<EntryPlace, void> {
-  const reader = new ByteReader(name, bytes);
-  while (reader.left > 0) {
-    const { payload, entries } = readBlock(reader);
-    for (let index = 0; index < entries; index += 1) {
-      const start = payload.at;
-      const isRemoved = payload.u8() === REMOVED;
-      if (!isRemoved) payload.varint();
-      const keyLength = payload.varint();
-      const keyStart = payload.at;
-      payload.bytes(keyLength);
-      const keyEnd = payload.at;
-      if (!isRemoved) {
-        versions.read(payload);
-        payload.bytes(payload.varint());
-      }
-      yield { reader: payload, start, end: payload.at, keyStart, keyEnd, isRemoved };
-    }
-  }
-}
+/** Iterates over the entries of a segment without decoding their values. */
+class EntryCursor {
+  isDone = false;
+  isRemoved = false;
+  #start = 0;
+  #keyStart = 0;
+  #keyEnd = 0;
+  #end = 0;
+  readonly #name: string;
+  readonly #bytes: Uint8Array;
+  readonly #versions: VersionType<unknown>;
+  readonly #reader: ByteReader;
+  #payload: ByteReader;
+  #entriesLeft = 0;
 
-interface Cursor {
-  readonly entries: Generator<EntryPlace, void>;
-  current: EntryPlace | undefined;
+  constructor(name: string, bytes: Uint8Array, versions: VersionType<unknown>) {
+    this.#name = name;
+    this.#bytes = bytes;
+    this.#versions = versions;
+    this.#reader = new ByteReader(name, bytes);
+    this.#payload = this.#reader;
+    this.#read();
+  }
+
+  get entry(): Uint8Array {
+    return this.#bytes.subarray(this.#start, this.#end);
+  }
+
+  /** Moves to the next entry. Throws if its key is not greater. */
+  advance(): void {
+    const keyStart = this.#keyStart;
+    const keyEnd = this.#keyEnd;
+    const offset = this.#end;
+    this.#read();
+    if (this.isDone || this.#compare(this.#bytes, keyStart, keyEnd) > 0) return;
+    throw corrupt(this.#name, { offset, expected: 'ascending keys', found: 'another order' });
+  }
+
+  compareKey(other: EntryCursor): number {
+    return this.#compare(other.#bytes, other.#keyStart, other.#keyEnd);
+  }
+
+  #read(): void {
+    if (this.#entriesLeft === 0) {
+      this.isDone = this.#reader.left === 0;
+      if (this.isDone) return;
+      const { payload, entries } = readBlock(this.#reader);
+      this.#payload = payload;
+      this.#entriesLeft = entries;
+    }
+    this.#entriesLeft -= 1;
+    const payload = this.#payload;
+    this.#start = payload.at;
+    this.isRemoved = payload.u8() === REMOVED;
+    if (!this.isRemoved) payload.varint();
+    const keyBytes = payload.varint();
+    this.#keyStart = payload.at;
+    payload.skip(keyBytes);
+    this.#keyEnd = payload.at;
+    if (!this.isRemoved) {
+      this.#versions.read(payload);
+      payload.skip(payload.varint());
+    }
+    this.#end = payload.at;
+  }
+
+  /** Compares the current key with another. For most keys, calling the native function would take longer. */
+  #compare(other: Uint8Array, otherStart: number, otherEnd: number): number {
+    const length = this.#keyEnd - this.#keyStart;
+    const otherLength = otherEnd - otherStart;
+    const common = Math.min(length, otherLength);
+    for (let at = 0; at < common; at += 1) {
+      const left = this.#bytes[this.#keyStart + at] as number;
+      const right = other[otherStart + at] as number;
+      if (left !== right) return left - right;
+    }
+    return length - otherLength;
+  }
 }
 
 /**
- * The entries of a group, each key once, in order: those of the later segment win and removed keys are gone.
- * `add` gets the entry's bytes. The segments are oldest first.
+ * The encoded entries of a group in key order, each key once: later segments win, and removed keys are omitted.
+ * Segments are passed oldest first.
  */
-export function mergeSegments(
+export function* mergeSegments(
   name: string,
   segments: readonly Uint8Array[],
   versions: VersionType<unknown>,
-  add: (entry: Uint8Array) => void,
-): void {
-  const cursors: Cursor[] = segments.map((bytes) => {
-    const entries = entriesOf(name, bytes, versions);
-    return { entries, current: next(entries) };
-  });
+): Generator<Uint8Array, void> {
+  const cursors = segments.map((bytes) => new EntryCursor(name, bytes, versions));
+  const lowest: EntryCursor[] = [];
   for (;;) {
-    let lowest: EntryPlace | undefined;
-    for (const { current } of cursors) {
-      if (current === undefined) continue;
-      // At equal keys the later cursor is the newer segment.
-      if (lowest === undefined || compareKeyBytes(current, lowest) <= 0) lowest = current;
-    }
-    if (lowest === undefined) return;
-    if (!lowest.isRemoved) add(lowest.reader.view(lowest.start, lowest.end));
+    lowest.length = 0;
     for (const cursor of cursors) {
-      if (cursor.current === undefined || compareKeyBytes(cursor.current, lowest) !== 0) continue;
-      const before = cursor.current;
-      cursor.current = next(cursor.entries);
-      const isRising = cursor.current === undefined || compareKeyBytes(cursor.current, before) > 0;
-      if (!isRising) {
-        const damage = { offset: before.end, expected: 'rising keys', found: 'another order' };
-        throw corrupt(name, damage);
-      }
+      if (cursor.isDone) continue;
+      const order = lowest[0] === undefined ? 0 : cursor.compareKey(lowest[0]);
+      if (order < 0) lowest.length = 0;
+      if (order <= 0) lowest.push(cursor);
     }
+    const newest = lowest.at(-1);
+    if (newest === undefined) return;
+    if (!newest.isRemoved) yield newest.entry;
+    for (const cursor of lowest) cursor.advance();
   }
 }
 
-function next(entries: Generator<EntryPlace, void>): EntryPlace | undefined {
-  const step = entries.next();
-  return step.done === true ? undefined : step.value;
-}
-
-function compareKeyBytes(left: EntryPlace, right: EntryPlace): number {
-  return Buffer.compare(
-    left.reader.view(left.keyStart, left.keyEnd),
-    right.reader.view(right.keyStart, right.keyEnd),
-  );
-}
-
-/** One segment that replaces all of a group's. Undefined if nothing is left. */
-export function mergedSegment(
+/** Merges all segments of a group into one, in slices of `budget`. Undefined if no entries are left. */
+export function* mergedSegment(
   name: string,
   group: number,
   segments: readonly Uint8Array[],
   versions: VersionType<unknown>,
-): Segment | undefined {
+  budget: SliceBudget,
+): Generator<void, Segment | undefined> {
   const writer = new SegmentWriter();
   writer.blocks.enter(0, group);
-  mergeSegments(name, segments, versions, (entry) => writer.blocks.addEncoded(entry));
+  for (const entry of mergeSegments(name, segments, versions)) {
+    writer.blocks.addEncoded(entry);
+    if (budget.spend(1, entry.length)) yield;
+  }
   const [segment, ...more] = writer.finish();
   assert(more.length === 0, 'one group gives one segment');
   return segment;

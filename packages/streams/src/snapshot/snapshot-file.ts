@@ -1,15 +1,16 @@
-// A snapshot as a whole, format 1: a header, blocks in order, and an end that counts them.
+// The snapshot file, format 1: a header, blocks in order, and a trailer that counts them.
 //
 //   file   = "SYNCSNAP" · u16 format = 1 · u16 flags (1 = some keys only) · u32 n · header JSON (n bytes)
-//            · u32 crc of all so far · blocks · end
+//            · u32 crc of everything so far · blocks · end
 //   end    = 'E' · u64 blocks · u64 entries · u32 crc of the blocks' checksums and these two counts
 //
-// All numbers are big-endian, checksums are CRC-32. Blocks are ordered by section and key group; a
-// snapshot of one state has section 0 only. Nothing may follow the end.
+// All numbers are big-endian, and checksums are CRC-32. Blocks are ordered by section and key group; a snapshot of one
+// state has only section 0. Nothing may follow the end.
 //
-// X9  Any change to the bytes of a snapshot is refused: as `corrupt`, or as `too-new` if the changed
-//     byte is in the format number.
-import { assert, crc32 } from '@syncline/kernel';
+// X9  Any change to the bytes of a snapshot is detected: as `corrupt`, or as `too-new` if the changed byte is in the
+//     format number.
+import { assert } from '@syncline/kernel';
+import { crc32 } from '@syncline/kernel/node';
 import { streamsLimits } from '../limits.js';
 import { KEY_HASH } from '../state/key.js';
 import { incompatible, limitExceeded, tooNew } from '../state/state-error.js';
@@ -42,13 +43,13 @@ export interface SnapshotHeader {
 }
 
 export interface SnapshotWriterOptions {
-  /** The snapshot holds some keys only, so it cannot replace a state. */
+  /** The snapshot contains only some keys, so it cannot replace a whole state. */
   readonly isPartial: boolean;
-  /** Above it the snapshot is refused. */
+  /** A larger snapshot is rejected. */
   readonly bytesMax: number;
 }
 
-/** Builds a snapshot of one state in memory. Enter groups, and add entries, in their order. */
+/** Builds a snapshot of one state in memory. Groups and entries must be added in order. */
 export class SnapshotWriter<V, Ver> {
   readonly blocks = new BlockWriter((block) => this.#take(block));
   readonly #schema: StateSchema<V, Ver>;
@@ -64,7 +65,7 @@ export class SnapshotWriter<V, Ver> {
     this.#push(encodeHeader(schema, options.isPartial));
   }
 
-  /** Bytes of the blocks that are finished. */
+  /** Size of the header and the finished blocks. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -112,7 +113,6 @@ function encodeHeader<V, Ver>(schema: StateSchema<V, Ver>, isPartial: boolean): 
   return encodeSnapshotStart(header, isPartial ? SOME_KEYS_ONLY : 0);
 }
 
-/** What a file begins with. */
 export function encodeSnapshotStart(header: unknown, flags: number): Uint8Array {
   const json = Buffer.from(JSON.stringify(header));
   const writer = new ByteWriter();
@@ -125,7 +125,7 @@ export function encodeSnapshotStart(header: unknown, flags: number): Uint8Array 
   return writer.copy();
 }
 
-/** What a file ends with. `blockCrcs` holds the checksums of all blocks. */
+/** `blockCrcs` contains the checksums of all blocks. */
 export function encodeSnapshotEnd(blockCrcs: ByteWriter, entries: number): Uint8Array {
   const blocks = blockCrcs.length / 4;
   blockCrcs.u64(blocks);
@@ -138,7 +138,7 @@ export function encodeSnapshotEnd(blockCrcs: ByteWriter, entries: number): Uint8
   return end.copy();
 }
 
-/** Reads a snapshot: the header at once, the rest block by block. */
+/** Reads a snapshot: the header immediately, the rest block by block. */
 export class SnapshotReader {
   readonly header: SnapshotHeader;
   readonly isPartial: boolean;
@@ -154,7 +154,7 @@ export class SnapshotReader {
     this.isPartial = flags === SOME_KEYS_ONLY;
   }
 
-  /** Throws `incompatible` or `too-new` if the state cannot take this snapshot. */
+  /** Throws `incompatible` or `too-new` if the state cannot be restored from this snapshot. */
   checkFits<V, Ver>({ kind, versions, codec }: StateSchema<V, Ver>): void {
     const { header } = this;
     const fields = [
@@ -171,7 +171,7 @@ export class SnapshotReader {
     }
   }
 
-  /** The entries, one block at a time. Everything is sound only once this has ended without a throw. */
+  /** The entries, one block at a time. The snapshot is only known to be valid once this completes without throwing. */
   *entries<V, Ver>(schema: StateSchema<V, Ver>): Generator<readonly ReadEntry<V, Ver>[], void> {
     let previous: { readonly group: number; readonly lastKey: ByteRange } | undefined;
     for (const block of this.#blocks()) {
@@ -198,7 +198,7 @@ export class SnapshotReader {
     }
   }
 
-  /** The blocks of all sections. The file is sound only once this has ended without a throw. */
+  /** The blocks of all sections. The file is only known to be valid once this completes without throwing. */
   *blocks(): Generator<Block, void> {
     const reader = this.#reader;
     while (reader.left > 0 && reader.view(reader.at, reader.at + 1)[0] === BLOCK_TAG) {

@@ -146,7 +146,7 @@ describe('X8 the encoder writes format 1 exactly', () => {
   });
 });
 
-describe('X9 a snapshot that is well sealed and still wrong', () => {
+describe('X9 a snapshot with valid checksums that is still wrong', () => {
   const restore = async (bytes: Uint8Array) => {
     const state = await memoryState().open('s', versioned(stringCodec, 'number'));
     await state.restore(bytes);
@@ -215,7 +215,7 @@ describe('X9 a snapshot that is well sealed and still wrong', () => {
   test('a missing block', async () => {
     const bytes = plainSnapshot(two, 128);
     const shorter = rebuilt(two, ([, second]) => [second as Buffer]);
-    await restore(shorter); // it is a snapshot of its own
+    await restore(shorter); // it is a valid snapshot by itself
     const oldEnd = bytes.subarray(-21);
     await expect(restore(Buffer.concat([shorter.subarray(0, -21), oldEnd]))).rejects.toEqual(
       corrupt,

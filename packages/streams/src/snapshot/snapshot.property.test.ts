@@ -50,7 +50,7 @@ const stores: Readonly<Record<string, () => StateStore>> = {
   embedded: () => embeddedState(createMemoryStorage()),
 };
 
-/** Offers bytes that are not a snapshot to a state, and checks that they leave no trace. */
+/** Restores bytes that are not a snapshot into a state, and checks that they leave no trace. */
 class Offers {
   readonly #subject: Subject;
   readonly #content: unknown;
@@ -80,7 +80,7 @@ class Offers {
     return [...codes].join(' ');
   }
 
-  /** The whole state, compared once for all offers. */
+  /** The whole state, compared once for all attempts. */
   async expectUnchanged(): Promise<void> {
     const snapshot = await this.#subject.state.snapshot();
     expect(Buffer.compare(snapshot, this.snapshot)).toBe(0);
@@ -103,7 +103,7 @@ describe.each(Object.entries(stores))('X4 X9 the %s backend', (_, createStore) =
       await offers.expectUnchanged();
     });
 
-    test('refuses every proper prefix of a snapshot, and anything behind it', async () => {
+    test('refuses every proper prefix of a snapshot, and anything appended to it', async () => {
       const offers = await Offers.to(await open(createStore()));
       const { snapshot } = offers;
       for (let length = 0; length < snapshot.length; length += 1) {

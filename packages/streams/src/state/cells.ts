@@ -1,45 +1,58 @@
-// The port between what a state means and where it lives.
+// The port between the semantics of a state and its storage.
 //
-// `VersionedState` and `AggregateState` hold the rules, once; `MemoryCells` and `EmbeddedCells` hold the
-// cells, one per key. All of it is synchronous except for what reads or writes a whole snapshot.
+// `VersionedState` and `AggregateState` implement the semantics; `MemoryCells` and `EmbeddedCells` store the cells, one
+// per key. Everything is synchronous except for operations on whole snapshots.
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import type { Entry, ReadEntry } from '../snapshot/entry.js';
 import { SnapshotReader } from '../snapshot/snapshot-file.js';
-import type { Key } from './key.js';
+import { type Key, showKey } from './key.js';
+import { inState } from './state-error.js';
 import type { StateSchema } from './state-schema.js';
 
-/** `Cell` is however an implementation refers to the current content of a key, until that is removed. */
+/** `Cell` is how an implementation refers to the current content of a key. It is valid until the key is removed. */
 export interface Cells<V, Ver, Cell> {
   readonly schema: StateSchema<V, Ver>;
-  /** The cell of a key, if there is one. Throws `bad-record` for what is not a key. */
+  /** The cell of a key, if there is one. Throws `bad-record` for an invalid key. */
   find(key: Key): Cell | undefined;
-  /** The same, for a caller that is about to change it: from here on a running snapshot has its copy. */
+  /** A hint that these keys will be looked up next. */
+  warm(keys: readonly Key[]): void;
+  /** Like `find`, for a caller that is about to change the cell. A running snapshot keeps a copy of the old content. */
   edit(key: Key): Cell | undefined;
   /** Undefined for a tombstone. */
   valueAt(cell: Cell): V | undefined;
   versionAt(cell: Cell): Ver;
-  /** Adds the cell of a key that has none. */
+  /** Adds a cell for a key that has none. */
   insert(key: Key, value: V | undefined, version: Ver): void;
   change(cell: Cell, value: V | undefined, version: Ver): void;
   remove(cell: Cell): void;
-  /** Inserts or changes all of them, or none if it throws. No key comes twice. */
+  /** Inserts or changes all of them, or none if it throws. Keys must be unique. */
   writeAll(entries: readonly Entry<V, Ver>[]): void;
-  /** Removes the tombstones that `isOld` picks, and returns how many. */
+  /** Removes the tombstones that `isOld` selects, and returns their number. */
   removeTombstones(isOld: (version: Ver) => boolean): number;
   snapshot(): Promise<Uint8Array>;
   snapshotForKeys(keys: Iterable<Key>): Promise<Uint8Array>;
   restore(bytes: Uint8Array): Promise<void>;
 }
 
-/** Lets others run between two slices of long work. */
+/** The value in the form that the state stores. Throws if the codec rejects it. */
+export function acceptValue<V>({ codec, uid }: StateSchema<V, unknown>, key: Key, value: V): V {
+  if (codec.normalise === undefined) return value;
+  try {
+    return codec.normalise(value);
+  } catch (thrown) {
+    throw inState(uid, showKey(key), thrown);
+  }
+}
+
+/** Lets other tasks run between two slices of long work. */
 export type Turns = Pick<Clock, 'defer'>;
 
 export async function nextTurn(turns: Turns): Promise<void> {
   await new Promise<void>((resolve) => turns.defer(resolve));
 }
 
-/** Runs work that yields whenever it has done a slice. */
+/** Runs work that yields after each slice. */
 export async function runInSlices<T>(work: Generator<void, T>, turns: Turns): Promise<T> {
   for (;;) {
     const { done, value } = work.next();
@@ -48,12 +61,12 @@ export async function runInSlices<T>(work: Generator<void, T>, turns: Turns): Pr
   }
 }
 
-/** Counts what a slice has done, and says when it is full. */
+/** Tracks the work done in a slice, and signals when the slice is full. */
 export class SliceBudget {
   #entries = 0;
   #bytes = 0;
 
-  /** True if the slice is full; counting starts again. */
+  /** Returns true if the slice is full, and starts a new one. */
   spend(entries: number, bytes: number): boolean {
     this.#entries += entries;
     this.#bytes += bytes;
@@ -65,10 +78,10 @@ export class SliceBudget {
   }
 }
 
-/** Which snapshots a reader takes: one of a whole state, to replace another, or any. */
+/** Which snapshots a reader accepts: `whole` ones, which can replace a state, or `any`. */
 export type SnapshotScope = 'whole' | 'any';
 
-/** Hands over every entry of a snapshot that fits the state, in slices. Throws if any of it is wrong. */
+/** Passes every entry of a snapshot to `take`, in slices. Throws if it is invalid or does not match the schema. */
 export function* readSnapshot<V, Ver>(
   bytes: Uint8Array,
   schema: StateSchema<V, Ver>,
@@ -80,7 +93,7 @@ export function* readSnapshot<V, Ver>(
   if (scope === 'whole' && reader.isPartial) {
     throw new SynclineError(
       'incompatible',
-      'the snapshot holds some keys only and cannot replace a whole state; merge it with restoreKeys',
+      'the snapshot holds only some keys and cannot replace a whole state; merge it with restoreKeys',
       { details: { field: 'keys', expected: 'all', found: 'some' } },
     );
   }
@@ -93,4 +106,37 @@ export function* readSnapshot<V, Ver>(
     }
     if (budget.spend(entries.length, spentBytes)) yield;
   }
+}
+
+/** The behavior shared by both kinds of state. */
+export abstract class StateOfCells<V, Ver, Cell> {
+  protected readonly cells: Cells<V, Ver, Cell>;
+  readonly #turns: Turns;
+
+  constructor(cells: Cells<V, Ver, Cell>, turns: Turns) {
+    this.cells = cells;
+    this.#turns = turns;
+  }
+
+  snapshot(): Promise<Uint8Array> {
+    return this.cells.snapshot();
+  }
+
+  snapshotForKeys(keys: Iterable<Key>): Promise<Uint8Array> {
+    return this.cells.snapshotForKeys(keys);
+  }
+
+  restore(bytes: Uint8Array): Promise<void> {
+    return this.cells.restore(bytes);
+  }
+
+  async restoreKeys(bytes: Uint8Array): Promise<void> {
+    const entries: Entry<V, Ver>[] = [];
+    const reading = readSnapshot(bytes, this.cells.schema, 'any', (entry) => entries.push(entry));
+    await runInSlices(reading, this.#turns);
+    this.cells.writeAll(this.accept(entries));
+  }
+
+  /** Selects the entries to write. Throws if they cannot be merged. */
+  protected abstract accept(entries: readonly Entry<V, Ver>[]): readonly Entry<V, Ver>[];
 }

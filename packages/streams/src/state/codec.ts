@@ -1,42 +1,46 @@
-// Codecs: how the values of a state become bytes, and the ones that come with the package.
+// Codecs, which encode the values of a state as bytes, and the built-in ones.
 //
-// Each entry is stored with the version of the codec that wrote it. A newer codec reads the old bytes
-// through `decode(bytes, version)` and writes the new form when the entry next changes, so a schema can
-// change without rewriting the state. Two values count as equal when their bytes are equal, so `encode`
-// must be deterministic.
+// Each entry is stored with the version of the codec that wrote it. A newer codec reads the old bytes with
+// `decode(bytes, version)` and writes the new form when the entry next changes, so a schema can evolve without
+// rewriting the state. Two values are equal if their bytes are equal, so `encode` must be deterministic.
 //
-// X6  What a codec accepts it gives back unchanged; anything else is refused as `bad-record`.
+// X6  A codec returns every value that it accepts unchanged, and rejects all others as `bad-record`.
 import { streamsLimits } from '../limits.js';
 import { ByteReader } from '../snapshot/byte-reader.js';
 import { isWellFormed, kindOf } from './key.js';
 import { badRecord, limitExceeded } from './state-error.js';
 
 export interface Codec<V> {
-  /** Stored with the data; data of another codec is refused as `incompatible`. */
+  /** Stored with the data. Data written by another codec is rejected as `incompatible`. */
   readonly id: string;
-  /** A whole number from 1. Data of a higher version is refused as `too-new`. */
+  /** A positive integer. Data of a higher version is rejected as `too-new`. */
   readonly version: number;
   /** Deterministic: equal values give equal bytes. The bytes are copied, so a buffer may be reused. */
   encode(value: V): Uint8Array;
   /** `version` is that of the codec that wrote the bytes. They are only valid during the call. */
   decode(bytes: Uint8Array, version: number): V;
   /**
-   * Throws if the value cannot be encoded. Called on every write, so it must be cheap. Without it a bad
-   * value is found when the state is next encoded, long after the record that caused it.
+   * Throws if the value cannot be encoded. Called on every write, so it must be cheap. Without it, a bad value is only
+   * detected when the state is next encoded, long after the record that caused it.
    */
   check?(value: V): void;
+  /**
+   * Returns the value as `decode` would return it, or throws like `check`. Called on every write, so that the output
+   * of a pipeline does not depend on whether its state was restored. Without it, values are kept as they are.
+   */
+  normalise?(value: V): V;
 }
 
 const scratch = new DataView(new ArrayBuffer(8));
 const scratchBytes = new Uint8Array(scratch.buffer);
 
-/** Any number, NaN and -0 included, in 8 bytes. */
+/** Any number, including NaN and -0, in 8 bytes. */
 export const numberCodec: Codec<number> = {
   id: 'number',
   version: 1,
   encode(value) {
     if (typeof value !== 'number') throw wrongType('number', value);
-    scratch.setFloat64(0, Number.isNaN(value) ? Number.NaN : value); // one of many bit patterns
+    scratch.setFloat64(0, Number.isNaN(value) ? Number.NaN : value); // NaN has many bit patterns
     return scratchBytes;
   },
   decode(bytes) {
@@ -106,9 +110,8 @@ export const bytesCodec: Codec<Uint8Array> = {
   },
 };
 
-/** `bytes` is what the encoding takes at least. */
-export function checkLength(bytes: number): void {
-  const { value: bytesMax } = streamsLimits.valueBytesMax;
+/** `bytes` is a lower bound of the encoded size. */
+export function checkLength(bytes: number, bytesMax = streamsLimits.valueBytesMax.value): void {
   if (bytes <= bytesMax) return;
   throw limitExceeded(
     'valueBytesMax',

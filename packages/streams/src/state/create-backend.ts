@@ -1,4 +1,4 @@
-// Puts the rules that a description asks for on top of cells, wherever those live.
+// Creates the backend for a description on top of its cells.
 import { AggregateState } from './aggregate-state.js';
 import type { Cells, Turns } from './cells.js';
 import type { BackendOf } from './state-backend.js';

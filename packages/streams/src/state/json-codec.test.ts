@@ -42,11 +42,23 @@ test('X6 values may be nested to the limit and no deeper', () => {
 test('a value that is shared so often that its text would be huge is refused early', () => {
   let value: unknown = 'x'.repeat(100);
   for (let level = 0; level < 50; level += 1) value = [value, value];
-  expect(() => codec.check?.(value)).toThrow(expect.objectContaining({ code: 'limit-exceeded' }));
+  expect(() => codec.normalise?.(value)).toThrow(
+    expect.objectContaining({ code: 'limit-exceeded' }),
+  );
 });
 
 test('bytes that are not JSON are corrupt', () => {
   expect(() => codec.decode(Buffer.from('{'), 1)).toThrow(
     expect.objectContaining({ code: 'corrupt' }),
   );
+});
+
+test('X6 a value is kept in the form in which it would come back', () => {
+  const sorted = { a: [1, { b: 2, c: 3 }], z: null };
+  expect(codec.normalise?.(sorted)).toBe(sorted);
+  const given = { z: null, gone: undefined, a: [1, { c: 3, b: 2 }] };
+  const kept = codec.normalise?.(given);
+  const restored = codec.decode(codec.encode(given), 1);
+  expect(JSON.stringify(kept)).toBe(JSON.stringify(restored));
+  expect(kept).toStrictEqual(restored);
 });

@@ -1,8 +1,8 @@
-// The JSON codec: one text for each value, and nothing that would come back as something else.
+// The JSON codec: canonical text for each value, and only values that survive a round trip.
 //
-// Object members are sorted, so equal values give equal bytes whatever order they were built in. What
-// `JSON.stringify` would silently change is refused: NaN becomes null, a Date a string, a Map {}.
-// Members that are undefined are left out, as usual; -0 is kept, because JSON can write it.
+// Object members are sorted, so equal values give equal bytes whatever order they were built in. Values that
+// `JSON.stringify` would silently change are rejected: NaN (null), a Date (a string), a Map ({}). Undefined members are
+// omitted, as usual; -0 is kept, because JSON can represent it.
 import { streamsLimits } from '../limits.js';
 import { type Codec, checkLength } from './codec.js';
 import { kindOf } from './key.js';
@@ -25,17 +25,20 @@ export function jsonCodec<V>(): Codec<V> {
         throw corrupt('json', damage, thrown);
       }
     },
-    check: checkJson,
+    normalise(value) {
+      checkJson(value);
+      return sorted(value) as V;
+    },
   };
 }
 
-/** Also bounds the work: a value that is shared many times over is refused while it is counted. */
+/** Also bounds the work: a value that contains the same object very often is rejected while its size is counted. */
 function checkJson(value: unknown): void {
   checkInside(value, { bytes: 0, depth: 0 });
 }
 
 interface Walk {
-  /** What the JSON visited so far takes at least. */
+  /** Lower bound of the JSON size of everything visited so far. */
   bytes: number;
   depth: number;
 }
@@ -80,7 +83,7 @@ function checkMembers(value: object, walk: Walk): void {
   walk.depth -= 1;
 }
 
-/** The value has been checked. */
+/** The value must have been checked. */
 function textOf(value: unknown): string {
   if (typeof value === 'number') return Object.is(value, -0) ? '-0' : String(value);
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
@@ -91,6 +94,29 @@ function textOf(value: unknown): string {
     if (member !== undefined) members.push(`${JSON.stringify(name)}:${textOf(member)}`);
   }
   return `{${members.join(',')}}`;
+}
+
+/** The checked value with its members in the order of `textOf`; the same object if they already are. */
+function sorted(value: unknown): unknown {
+  if (isSorted(value)) return value;
+  if (Array.isArray(value)) return value.map(sorted);
+  const object = value as Readonly<Record<string, unknown>>;
+  const names = Object.keys(object).filter((name) => object[name] !== undefined);
+  return Object.fromEntries(names.sort().map((name) => [name, sorted(object[name])]));
+}
+
+/** Most values are sorted, so the check allocates nothing. */
+function isSorted(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (Array.isArray(value)) return value.every(isSorted);
+  let before: string | undefined;
+  for (const name of Object.keys(value)) {
+    const member: unknown = Reflect.get(value, name);
+    if (member === undefined || (before !== undefined && name < before)) return false;
+    if (!isSorted(member)) return false;
+    before = name;
+  }
+  return true;
 }
 
 function isPlain(value: object): boolean {

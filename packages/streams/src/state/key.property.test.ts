@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ByteReader } from '../snapshot/byte-reader.js';
 import { ByteWriter } from '../snapshot/byte-writer.js';
-import { checkKey, compareKeys, type Key, keyGroupOf, readKey, writeKey } from './key.js';
+import { checkKey, compareKeys, type Key, keyGroupOf, keyOrder, readKey, writeKey } from './key.js';
 
 const numbers = fc.oneof(fc.maxSafeInteger(), fc.integer({ min: -300, max: 300 }));
 const bigints = fc.oneof(
@@ -86,6 +86,28 @@ describe('X1 the bytes of keys', () => {
     const bytes = Buffer.from(hex, 'hex');
     expect(() => readKey(new ByteReader('key', bytes), bytes.length)).toThrow(
       expect.objectContaining({ code: 'corrupt' }),
+    );
+  });
+});
+
+describe('X1 the order of many keys', () => {
+  const shared = fc.tuple(strings, fc.array(fc.string({ maxLength: 8 }), { maxLength: 40 }));
+  const lists: fc.Arbitrary<readonly Key[]> = fc.oneof(
+    fc.array(keys, { maxLength: 40 }),
+    fc.array(numbers, { maxLength: 40 }),
+    fc.array(bigints, { maxLength: 40 }),
+    fc.array(strings, { maxLength: 40 }),
+    shared.map(([start, ends]) => ends.map((end) => start + end)),
+  );
+
+  test('equals that of pairwise comparison, and is stable', () => {
+    fc.assert(
+      fc.property(lists, (list) => {
+        const places = [...list.keys()].sort((left, right) =>
+          compareKeys(list[left] as Key, list[right] as Key),
+        );
+        expect([...keyOrder(list)]).toEqual(places);
+      }),
     );
   });
 });

@@ -1,15 +1,15 @@
-// Keys: what may be one, their bytes, their order, and the key group that each belongs to.
+// Keys: which values are valid, their bytes, their order, and their key groups.
 //
-// Keys are JavaScript values and equal as such: 1, 1n and '1' are three keys. Their encoding begins with
-// a tag, so their bytes differ too, and the bytes of numbers sort as the numbers do. Byte arrays are not
-// keys, since two equal ones are two objects; encode them as a string.
+// Keys are JavaScript values and compare as such: 1, 1n and '1' are three keys. Their encoding starts with a tag, so
+// their bytes differ too, and the bytes of numbers sort like the numbers. Byte arrays are not valid keys, since two
+// equal ones are different objects; encode them as a string.
 //
 // X1  Different keys have different bytes, and compareKeys is the order of those bytes.
 // X2  A key's group is murmur3-x86-32 of its bytes with seed 0, modulo the number of groups.
 import { murmur3x86x32 } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 import type { ByteReader } from '../snapshot/byte-reader.js';
-import type { ByteWriter } from '../snapshot/byte-writer.js';
+import { ByteWriter } from '../snapshot/byte-writer.js';
 import { badRecord, limitExceeded } from './state-error.js';
 
 /** A safe integer, a bigint of up to 32 bytes, or a well-formed string of up to 1 KiB in UTF-8. */
@@ -22,12 +22,12 @@ export const KEY_GROUPS_DEFAULT = 128;
 const TAG = { number: 2, bigint: 3, string: 4 } as const;
 const SIGN_BIT = 0x8000_0000;
 const HIGH_WORD = 2 ** 32;
-/** With the `u` flag a pair is one character, so this finds surrogates without their other half. */
+/** With the `u` flag a surrogate pair is one character, so this only matches lone surrogates. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const BIGINT_END = 1n << BigInt(8 * streamsLimits.bigintBytesMax.value);
 const CHARACTERS_SHOWN = 64;
 
-/** Throws `bad-record` for what is not a key, and `limit-exceeded` for one that is too long. */
+/** Throws `bad-record` for an invalid key, and `limit-exceeded` for one that is too long. */
 export function checkKey(key: unknown): void {
   switch (typeof key) {
     case 'number':
@@ -144,6 +144,91 @@ export function keyGroupOf(keyBytes: Uint8Array, keyGroups: number): number {
   return murmur3x86x32(keyBytes) % keyGroups;
 }
 
+const scratch = new ByteWriter();
+
+/** The group of a checked key. */
+export function groupOf(key: Key, keyGroups: number): number {
+  scratch.clear();
+  writeKey(scratch, key);
+  return murmur3x86x32(scratch.buffer, 0, scratch.length) % keyGroups;
+}
+
+/** Keeps rank * length + index exact, even when it is divided by length again. */
+const PACKED_END = 2 ** 50;
+
+/** The indexes of the keys in ascending key order. Equal keys keep their order. */
+export function keyOrder(keys: readonly Key[]): Uint32Array {
+  const { length } = keys;
+  const compare = (left: number, right: number) =>
+    compareKeys(keys[left] as Key, keys[right] as Key);
+  const order = new Uint32Array(length);
+  // Sorting numbers without a comparison function is ten times as fast.
+  const packed = ranksOf(keys, PACKED_END / Math.max(length, 1));
+  if (packed === undefined) {
+    for (let at = 0; at < length; at += 1) order[at] = at;
+    return order.sort(compare);
+  }
+  for (let at = 0; at < length; at += 1) packed[at] = (packed[at] as number) * length + at;
+  packed.sort();
+  let runStart = 0;
+  let runRank = -1;
+  for (let at = 0; at < length; at += 1) {
+    const rank = Math.floor((packed[at] as number) / length);
+    order[at] = (packed[at] as number) - rank * length;
+    if (rank === runRank) continue;
+    if (at - runStart > 1) order.subarray(runStart, at).sort(compare);
+    runStart = at;
+    runRank = rank;
+  }
+  if (length - runStart > 1) order.subarray(runStart).sort(compare);
+  return order;
+}
+
+/** Integers below `end` in the order of the keys; different keys may share one. Undefined if there are none. */
+function ranksOf(keys: readonly Key[], end: number): Float64Array | undefined {
+  const [first] = keys;
+  if (typeof first === 'number') return ranksOfNumbers(keys, end);
+  return typeof first === 'string' ? ranksOfTexts(keys, first, end) : undefined;
+}
+
+function ranksOfNumbers(keys: readonly Key[], end: number): Float64Array | undefined {
+  let lowest = Number.POSITIVE_INFINITY;
+  let highest = Number.NEGATIVE_INFINITY;
+  for (const key of keys) {
+    if (typeof key !== 'number') return undefined;
+    if (key < lowest) lowest = key;
+    if (key > highest) highest = key;
+  }
+  if (highest - lowest >= end) return undefined;
+  const ranks = new Float64Array(keys.length);
+  for (let at = 0; at < keys.length; at += 1) ranks[at] = (keys[at] as number) - lowest;
+  return ranks;
+}
+
+/** As many characters as fit, starting after the common prefix. */
+function ranksOfTexts(keys: readonly Key[], first: string, end: number): Float64Array | undefined {
+  let common = first.length;
+  for (const key of keys) {
+    if (typeof key !== 'string') return undefined;
+    let at = 0;
+    while (at < common && key.charCodeAt(at) === first.charCodeAt(at)) at += 1;
+    common = at;
+  }
+  const characters = Math.floor(Math.log2(end) / 8);
+  const ranks = new Float64Array(keys.length);
+  for (let at = 0; at < keys.length; at += 1) {
+    const key = keys[at] as string;
+    let rank = 0;
+    for (let place = common; place < common + characters; place += 1) {
+      const unit = place < key.length ? key.charCodeAt(place) : 0;
+      if (unit > 0xff) return undefined;
+      rank = rank * 0x100 + unit;
+    }
+    ranks[at] = rank;
+  }
+  return ranks;
+}
+
 /** The order of the keys' bytes, without encoding them. */
 export function compareKeys(left: Key, right: Key): number {
   if (typeof left === 'string' && typeof right === 'string') return compareText(left, right);
@@ -163,12 +248,12 @@ export function compareText(left: string, right: string): number {
   return left.length - right.length;
 }
 
-/** Surrogates stand for code points above all others, although some code units are higher. */
+/** Surrogates encode the highest code points, although some code units are higher than theirs. */
 function rankOf(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x1_0000 : unit;
 }
 
-/** Negative ones first; within a sign by magnitude, so -1 comes before -2. */
+/** Negative numbers first; within a sign by magnitude, so -1 comes before -2. */
 function compareBigintBytes(left: bigint, right: bigint): number {
   if (left === right) return 0;
   const isLess = left < 0n && right < 0n ? left > right : left < right;
@@ -179,7 +264,7 @@ function tagOf(key: Key): number {
   return typeof key === 'number' ? TAG.number : typeof key === 'bigint' ? TAG.bigint : TAG.string;
 }
 
-/** A key for a message: `"user-1"`, `42`, `42n`; long ones are cut. */
+/** A key for a message: `"user-1"`, `42`, `42n`; long ones are truncated. */
 export function showKey(key: Key): string {
   if (typeof key === 'number') return String(key);
   if (typeof key === 'bigint') return `${key}n`;

@@ -1,5 +1,5 @@
-// One plain model against every backend: any sequence of calls gives the same answers, the same errors
-// and, at any time, the same snapshot bytes.
+// One plain model compared with every backend: any sequence of calls gives the same results, the same errors and, at
+// any time, the same snapshot bytes.
 import { createMemoryStorage } from '@syncline/kernel';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -29,7 +29,7 @@ const versions: fc.Arbitrary<LogicalTime> = fc.record(
   { requiredKeys: ['epoch', 'round'] },
 );
 
-/** What a backend does besides holding state: nothing, or flushing and starting again. */
+/** What a backend does besides holding state: nothing, or flushing and reopening. */
 interface Rig<Backend> {
   readonly name: string;
   backend: Backend;
@@ -83,11 +83,11 @@ async function settledOf(call: Promise<unknown>): Promise<unknown> {
   );
 }
 
-/** A step of a run. It is applied to all rigs alike, and answers what they must agree on. */
+/** A step of a run. It is applied to all rigs, and returns what they must agree on. */
 type Step<Backend, Model> = {
   readonly label: string;
   readonly real: (rig: Rig<Backend>) => unknown;
-  /** Left out where the model has nothing to say: flushing, and snapshots, which are compared. */
+  /** Omitted if the model has no result to compare: flushing, and snapshots, which are compared with each other. */
   readonly model?: (model: Model) => unknown;
 };
 
@@ -203,7 +203,7 @@ describe('X3 X4 versioned state', () => {
         },
       }),
     ),
-    // Entries of another state, merged all or nothing.
+    // Entries of another state, merged completely or not at all.
     fc.uniqueArray(puts, { selector: ([key]) => key, maxLength: 4 }).map(
       (entries): Step<Backend, Model> => ({
         label: `merge ${entries.length}`,
@@ -226,7 +226,7 @@ describe('X3 X4 versioned state', () => {
     commonSteps<Model>() as unknown as fc.Arbitrary<Step<Backend, Model>>,
   );
 
-  test('every backend answers as the model does', async () => {
+  test('every backend gives the same results as the model', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(steps, { maxLength: 60 }), (list) =>
         run<Backend, Model>(versioned(stringCodec, 'logical-time'), new Map(), list),
@@ -321,7 +321,7 @@ describe('X4 aggregate state', () => {
     commonSteps<Model>() as unknown as fc.Arbitrary<Step<Backend, Model>>,
   );
 
-  test('every backend answers as the model does', async () => {
+  test('every backend gives the same results as the model', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(steps, { maxLength: 60 }), (list) =>
         run<Backend, Model>(aggregate(jsonCodec<readonly string[]>()), new Map(), list),

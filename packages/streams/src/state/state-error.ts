@@ -1,4 +1,4 @@
-// The errors that a state can raise, each built in one place so that code, message and details agree.
+// The errors of states, each created in one place so that code, message and details are consistent.
 import { SynclineError } from '@syncline/kernel';
 import { streamsLimits } from '../limits.js';
 
@@ -18,7 +18,7 @@ export interface Damage {
   readonly found: string;
 }
 
-/** `source` says what was read, such as `snapshot`. */
+/** `source` is what was read, such as `snapshot`. */
 export function corrupt(source: string, damage: Damage, cause?: unknown): SynclineError {
   const { offset, expected, found } = damage;
   return new SynclineError(
@@ -28,7 +28,7 @@ export function corrupt(source: string, damage: Damage, cause?: unknown): Syncli
   );
 }
 
-/** `what` has a version, and the one found is above what this release can read. */
+/** `what` has a version that is higher than this release can read. */
 export function tooNew(what: string, found: number, supported: number): SynclineError {
   return new SynclineError(
     'too-new',
@@ -38,7 +38,7 @@ export function tooNew(what: string, found: number, supported: number): Syncline
   );
 }
 
-/** The data differs from what was asked for in `field`. */
+/** The data does not match what was requested in `field`. */
 export function incompatible(
   what: string,
   field: string,
@@ -52,7 +52,7 @@ export function incompatible(
   );
 }
 
-/** Adds the state and the key to what a codec or a check threw. */
+/** Adds the state and the key to an error from a codec or a check. */
 export function inState(uid: string, key: string, thrown: unknown): SynclineError {
   const error = SynclineError.from(thrown, 'bad-record');
   return new SynclineError(error.code, `state "${uid}", key ${key}: ${error.message}`, {
@@ -61,7 +61,7 @@ export function inState(uid: string, key: string, thrown: unknown): SynclineErro
   });
 }
 
-/** Bytes for a message: text if they are printable, else hex; cut to what a conflict may show. */
+/** Bytes for an error message: text if printable, otherwise hex; truncated to `conflictValueBytesMax`. */
 export function showBytes(bytes: Uint8Array): string {
   const bytesMax = streamsLimits.conflictValueBytesMax.value;
   const shown = Buffer.from(bytes.subarray(0, bytesMax));

@@ -12,6 +12,8 @@ export interface StateSchema<V, Ver> {
   readonly codec: Codec<V>;
   readonly versions: VersionType<Ver>;
   readonly keyGroups: number;
+  /** Maximum size of one encoded value. */
+  readonly valueBytesMax: number;
 }
 
 const UID = /^[a-z][a-z0-9-]{0,62}$/;
@@ -20,7 +22,15 @@ export function isUid(text: string): boolean {
   return UID.test(text);
 }
 
-/** Throws `invalid-argument` for a uid, codec or number of key groups that cannot be. */
+/**
+ * States named `<operator>/~<state>` are internal to an operator: they hold all items, windows, ids or timers of a key
+ * in one value, and the operator limits their size and number.
+ */
+export function valueBytesMaxOf(uid: string): number {
+  return uid.includes('/~') ? Number.POSITIVE_INFINITY : streamsLimits.valueBytesMax.value;
+}
+
+/** Throws `invalid-argument` for an invalid uid, codec or number of key groups. */
 export function createSchema(
   uid: string,
   description: StateDescription,
@@ -32,7 +42,7 @@ export function createSchema(
   return createStateSchema(uid, description, keyGroups);
 }
 
-/** The same for a state of a pipeline, whose uid is `<operator>/<state>` and has been checked. */
+/** The same for a state of a pipeline, whose uid `<operator>/<state>` has already been checked. */
 export function createStateSchema(
   uid: string,
   { kind, codec, versions }: StateDescription,
@@ -45,10 +55,10 @@ export function createStateSchema(
   if (!Number.isInteger(keyGroups) || keyGroups < 1 || keyGroups > keyGroupsMax) {
     throw invalid(
       'keyGroups',
-      `keyGroups ${keyGroups} is not a whole number from 1 to ${keyGroupsMax}`,
+      `keyGroups ${keyGroups} is not an integer from 1 to ${keyGroupsMax}`,
     );
   }
-  return { uid, kind, codec, versions, keyGroups };
+  return { uid, kind, codec, versions, keyGroups, valueBytesMax: valueBytesMaxOf(uid) };
 }
 
 function invalid(field: string, message: string): SynclineError {

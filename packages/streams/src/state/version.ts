@@ -1,20 +1,20 @@
-// Versions: what orders the updates of a key. A state has one kind of version, chosen when it is opened.
+// Versions order the updates of a key. A state has one kind of version, chosen when it is opened.
 //
-// X5  Versions of a kind are totally ordered, and their encoding loses nothing. Integers go by value; a
-//     logical time goes by epoch, round, origin (as bytes) and index. Origin and index matter because
-//     several records may share an epoch and a round: without them the second would be ignored.
+// X5  Versions of a kind are totally ordered, and their encoding is lossless. Integers are ordered by value, logical
+//     times by epoch, round, origin (as bytes) and index. Origin and index matter because several records may share an
+//     epoch and a round: without them the second one would be ignored.
 import type { ByteReader } from '../snapshot/byte-reader.js';
 import type { ByteWriter } from '../snapshot/byte-writer.js';
 import { checkBigint, checkText, compareText, kindOf, readBigint, writeBigint } from './key.js';
 import { badRecord } from './state-error.js';
 
-/** When a record happened, in the logical order of its source. All numbers are safe integers. */
+/** The place of a record in the logical order of its source. All numbers are safe integers. */
 export interface LogicalTime {
   readonly epoch: number;
   readonly round: number;
-  /** Who counted, such as a partition. Default: the empty string. */
+  /** What assigned the numbers, such as a partition. Default: the empty string. */
   readonly origin?: string;
-  /** Tells records of one round apart. Default: 0. */
+  /** Distinguishes records of the same round. Default: 0. */
   readonly index?: number;
 }
 
@@ -32,7 +32,7 @@ export type VersionOf<Kind extends VersionKind> = Kind extends 'number'
 /** What a state needs to know about its versions. Aggregates have none. */
 export interface VersionType<Ver> {
   readonly kind: VersionKind | 'none';
-  /** The version in its canonical form. Throws `bad-record` for anything of another kind. */
+  /** The version in its canonical form. Throws `bad-record` for any other kind of value. */
   check(version: unknown): Ver;
   compare(left: Ver, right: Ver): number;
   write(writer: ByteWriter, version: Ver): void;
@@ -102,7 +102,7 @@ const logicalVersions: VersionType<Required<LogicalTime>> = {
   },
 };
 
-/** For aggregates: their updates are not told apart. */
+/** For aggregates, whose updates are not distinguished. */
 export const noVersions: VersionType<undefined> = {
   kind: 'none',
   check: () => undefined,

@@ -1,10 +1,10 @@
-// The checkpoint directory around the store: its format mark, and the two files that others may read while
-// a run holds the store.
+// The checkpoint directory around the store: its format marker, and two files that other processes may read while a run
+// holds the store.
 //
-//   FORMAT        "syncline-streams 1"; a directory without it is not ours and is not touched
+//   FORMAT        "syncline-streams 1"; a directory without it is not a checkpoint directory and is left alone
 //   db/           the Storage
-//   STATUS.json   where the run stands; information only
-//   owner.json    pid, host and start of the run; information only
+//   STATUS.json   progress of the run; informational
+//   owner.json    pid, host and start time of the run; informational
 //   savepoints/   portable snapshots
 import { type Clock, type Files, SynclineError } from '@syncline/kernel';
 import type { PipelineProgress } from '../run/progress.js';
@@ -29,8 +29,13 @@ export class StoreDirectory {
     return `${this.path}/db`;
   }
 
-  /** Creates the directory if needed. Throws `conflict` for one that is in other use. */
-  static async open(files: Files, path: string, clock: Clock): Promise<StoreDirectory> {
+  /** Creates the directory if needed. Throws `conflict` if it is used for something else. */
+  static async open(
+    files: Files,
+    path: string,
+    clock: Clock,
+    shown: string,
+  ): Promise<StoreDirectory> {
     await makeDurableDir(files, path);
     const names = await files.list(path);
     if (!names.includes('FORMAT')) {
@@ -38,20 +43,20 @@ export class StoreDirectory {
       if (foreign.length > 0) {
         throw new SynclineError(
           'conflict',
-          `${path} is not empty and has no FORMAT file, so it is not a checkpoint directory ` +
+          `${shown} is not empty and has no FORMAT file, so it is not a checkpoint directory ` +
             `(it has ${foreign.slice(0, 3).join(', ')}). Choose another directory.`,
           { details: { reason: 'foreign-directory', path } },
         );
       }
       await writeWhole(files, path, 'FORMAT', `${MARK} ${STORE_FORMAT}\n`);
     } else {
-      await files.syncDir(path); // whoever renamed it into place may have died before this
+      await files.syncDir(path); // the process that renamed it into place may have died before syncing
     }
-    await checkFormat(files, path);
+    await checkFormat(files, path, shown);
     return new StoreDirectory(files, path, clock);
   }
 
-  /** Writes STATUS.json, the newest wins. Never fails the run. */
+  /** Writes STATUS.json. Errors are ignored, since they must not fail the run. */
   report(progress: PipelineProgress): void {
     const text = `${JSON.stringify({ ...progress, atMs: this.#clock.nowMs() })}\n`;
     this.#writing = this.#writing
@@ -60,8 +65,8 @@ export class StoreDirectory {
   }
 
   /**
-   * The epoch that a run last reported; 0 if unknown. It was durable then, so a store that is behind it has
-   * lost commits: LevelDB drops damaged records of its log without an error.
+   * The epoch that a run last reported; 0 if unknown. It was durable at that point, so a store that is behind it has
+   * lost commits: LevelDB silently drops damaged records of its log.
    */
   async reportedEpoch(): Promise<number> {
     const place = `${this.path}/STATUS.json`;
@@ -72,7 +77,7 @@ export class StoreDirectory {
       const { epoch } = JSON.parse(text) as { readonly epoch?: unknown };
       return Number.isSafeInteger(epoch) ? (epoch as number) : 0;
     } catch (thrown) {
-      if (thrown instanceof SyntaxError) return 0; // it is not synced, and may be torn
+      if (thrown instanceof SyntaxError) return 0; // the file is not synced, so it may be torn
       throw thrown;
     }
   }
@@ -84,7 +89,7 @@ export class StoreDirectory {
     await this.#files.rename(temporary, `${this.path}/${name}`);
   }
 
-  /** Copies what the store says of its holder to where people look for it. */
+  /** Copies owner.json from the store to the checkpoint directory, where people look for it. */
   async announce(): Promise<void> {
     const owner = `${this.storePath}/owner.json`;
     if ((await this.#files.stat(owner)) === undefined) return;
@@ -100,26 +105,26 @@ export class StoreDirectory {
 }
 
 /** Throws `not-found`, `corrupt` or `too-new`. */
-export async function checkFormat(files: Files, path: string): Promise<void> {
+export async function checkFormat(files: Files, path: string, shown: string): Promise<void> {
   const text = Buffer.from(await files.readAt(`${path}/FORMAT`, 0, 64)).toString('latin1');
   const version = new RegExp(`^${MARK} (\\d+)\\n$`).exec(text)?.[1];
   if (version === undefined) {
     throw new SynclineError(
       'corrupt',
-      `${path}/FORMAT has ${JSON.stringify(text)} instead of "${MARK} ${STORE_FORMAT}"`,
+      `${shown}/FORMAT has ${JSON.stringify(text)} instead of "${MARK} ${STORE_FORMAT}"`,
       { details: { path } },
     );
   }
-  if (Number(version) > STORE_FORMAT) throw tooNew(path, Number(version), STORE_FORMAT);
+  if (Number(version) > STORE_FORMAT) throw tooNew(shown, Number(version), STORE_FORMAT);
 }
 
-/** Makes a directory whose name survives power loss, and those above it. */
+/** Creates a directory and its parents so that they survive power loss. */
 export async function makeDurableDir(files: Files, path: string): Promise<void> {
   const names = path.split('/').filter((name) => name !== '');
   const upTo = (count: number) => names.slice(0, count).join('/');
   for (let count = 1; count <= names.length; count += 1) {
     if ((await files.stat(upTo(count))) !== undefined) continue;
-    // A process that made the directory above may have died before it synced its name.
+    // The process that created the parent may have died before syncing its name.
     if (count > 1) await files.syncDir(upTo(count - 2));
     await files.makeDir(upTo(count));
     await files.syncDir(upTo(count - 1));
@@ -127,7 +132,7 @@ export async function makeDurableDir(files: Files, path: string): Promise<void> 
   await files.syncDir(upTo(names.length - 1));
 }
 
-/** A file that is there with all of its content, or not at all. */
+/** Writes a file atomically: after a crash it has all of its content, or does not exist. */
 export async function writeWhole(
   files: Files,
   directory: string,

@@ -1,9 +1,10 @@
-// The states of a pipeline in the checkpoint store itself, one entry per key, with a cache in front. A
-// start opens them without reading them, and they may exceed the heap.
+// Keeps the states of a pipeline in the checkpoint store itself, one entry per key, with a cache in front. A start
+// opens them without reading them, and they may be larger than the heap.
 //
-// Entries carry their checksums and are checked whenever they are read. One that the disk lost is not
-// read, so behind each commit point one key group is compared with the count and the sum in its table.
-import { assert, crc32, type Storage, type StorageBatch } from '@syncline/kernel';
+// Entries have checksums, which are verified on every read. That does not detect entries that the disk has lost, so
+// after each commit point one key group is compared with the count and the sum in its table.
+import { assert, type Storage, type StorageBatch, SynclineError } from '@syncline/kernel';
+import { crc32 } from '@syncline/kernel/node';
 import { CacheBudget } from '../embedded/cell-cache.js';
 import { EmbeddedCells } from '../embedded/embedded-cells.js';
 import { checkGroup } from '../embedded/embedded-snapshot.js';
@@ -19,7 +20,8 @@ import { streamsLimits } from '../limits.js';
 import type { Entry } from '../snapshot/entry.js';
 import { runInSlices, type Turns } from '../state/cells.js';
 import type { Key } from '../state/key.js';
-import { incompatible } from '../state/state-error.js';
+import { limitExceeded } from '../state/state-error.js';
+import type { StateSchema } from '../state/state-schema.js';
 import { type Head, storeKeys } from './layout.js';
 import {
   type AnyCells,
@@ -54,20 +56,12 @@ export class EmbeddedStates implements PipelineStates {
     const stored = head && readTable(this.#storage, storedAs, head);
     let table = StoredTable.empty(schema.keyGroups);
     let tombstones = new Map<Key, unknown>();
+    let reader = schema;
     if (stored !== undefined) {
-      const reader = schemaOfStored(state, stored);
-      if (reader !== schema) {
-        // Its entries would have to be written again, all at once; a savepoint does that.
-        throw incompatible(
-          `embedded state "${schema.uid}"`,
-          'codec',
-          schema.codec.id,
-          reader.codec.id,
-        );
-      }
+      reader = schemaOfStored(state, stored);
       const sealed = this.#storage.get(storeKeys.table(storedAs));
       assert(sealed !== undefined, 'the table was just read');
-      table = decodeTable({ ...schema, uid: storedAs }, sealed);
+      table = decodeTable({ ...reader, uid: storedAs }, sealed);
       tombstones = await readTombstones(
         this.#storage,
         schema,
@@ -88,8 +82,33 @@ export class EmbeddedStates implements PipelineStates {
         tombstonesMax: streamsLimits.tombstonesMax.value,
       },
     );
+    if (reader !== schema) await this.#migrate(cells, { ...reader, uid: storedAs });
     this.#states.set(schema.uid, { cells, keys, table, next: undefined });
     return cells;
+  }
+
+  /** Entries of another codec are all rewritten in the first epoch. Until then they are held in the cache. */
+  async #migrate(
+    cells: EmbeddedCells<unknown, unknown>,
+    reader: StateSchema<unknown, unknown>,
+  ): Promise<void> {
+    const keys = new StoredKeys(reader.uid, reader.keyGroups);
+    try {
+      for await (const batch of this.#storage.range(keys.entries).batches()) {
+        for (const { key, value } of batch) {
+          const { entry, checksum } = openEntry(reader, keys, key, value);
+          cells.adopt(entry, checksum);
+        }
+      }
+    } catch (thrown) {
+      if (!(thrown instanceof SynclineError) || thrown.code !== 'limit-exceeded') throw thrown;
+      const { codec, uid } = cells.schema;
+      throw limitExceeded(
+        'cacheBytesMax',
+        `state "${uid}" does not fit into the cache, which is required to migrate it from codec ` +
+          `"${reader.codec.id}" to "${codec.id}". Raise cacheBytesMax for this start.`,
+      );
+    }
   }
 
   async forEach(uid: string, visit: (entry: Entry<unknown, unknown>) => void): Promise<void> {

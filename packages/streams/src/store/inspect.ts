@@ -1,28 +1,36 @@
-// Looks at a checkpoint directory from outside, without changing anything: what `syncline streams` shows.
+// Inspects a checkpoint directory without changing it, for `syncline streams`.
 //
-// While a run holds the store only its STATUS.json can be read. What is wrong is listed, not thrown: a
-// damaged directory is exactly what people want to look at.
+// While a run holds the store, only its STATUS.json can be read. Problems are listed rather than thrown: a damaged
+// directory is exactly what people want to inspect.
 import {
   type Clock,
-  crc32,
   type Files,
   type Logger,
-  openLevelStorage,
   type Storage,
   type StorageReads,
   SynclineError,
 } from '@syncline/kernel';
+import { openLevelStorage } from '@syncline/kernel/level';
+import { crc32 } from '@syncline/kernel/node';
 import { checkGroup } from '../embedded/embedded-snapshot.js';
 import { StoredKeys } from '../embedded/stored-layout.js';
 import type { Json } from '../ends/source.js';
 import type { PipelineProgress } from '../run/progress.js';
 import { ByteReader } from '../snapshot/byte-reader.js';
-import { ByteWriter } from '../snapshot/byte-writer.js';
 import { readEntry } from '../snapshot/entry.js';
 import { mergeSegments, readSegment } from '../snapshot/segment.js';
-import { type Key, keyGroupOf, writeKey } from '../state/key.js';
+import { bigintCodec, numberCodec } from '../state/codec.js';
+import { groupOf, type Key } from '../state/key.js';
 import { checkFormat } from './directory.js';
-import { type Head, type HistoryLine, type Meta, readFrame, storeKeys, unseal } from './layout.js';
+import {
+  type Head,
+  type HistoryLine,
+  keyText,
+  type Meta,
+  readFrame,
+  storeKeys,
+  unseal,
+} from './layout.js';
 import type { StoredGroups } from './memory-states.js';
 import { readTable, type TableHeader } from './pipeline-states.js';
 import { listSavepoints, rawSchema } from './savepoint.js';
@@ -36,9 +44,9 @@ export interface InspectDeps {
 }
 
 export interface InspectOptions {
-  /** Compares everything that is stored with its checksums. */
+  /** Verifies the checksums of everything that is stored. */
   readonly verify?: boolean;
-  /** A key whose values are shown. */
+  /** A key whose values to show. */
   readonly key?: Key;
 }
 
@@ -46,8 +54,9 @@ export interface InspectedState extends TableHeader {
   readonly operator: string;
   readonly state: string;
   readonly keys: number;
-  readonly bytes: number;
-  /** Of the key that was asked for: hex, and text if it is some. */
+  /** Stored size; null if unknown, because all of an embedded state would have to be read. */
+  readonly bytes: number | null;
+  /** Value of the requested key, as hex and as text. */
   readonly value?: { readonly hex: string; readonly text: string } | null;
 }
 
@@ -56,9 +65,9 @@ export interface Inspection {
   readonly name: string;
   /** `stopped` or `finished`; `in-use` if a run holds the store; `new` before its first epoch; `damaged`. */
   readonly state: 'stopped' | 'finished' | 'in-use' | 'new' | 'damaged';
-  /** Of the run that holds the store. */
+  /** The run that holds the store. */
   readonly holder?: { readonly pid: number; readonly host: string; readonly startedAt: string };
-  /** What the running pipeline last said about itself. */
+  /** The last progress report of the running pipeline. */
   readonly status?: PipelineProgress & { readonly atMs: number };
   readonly pipeline?: string;
   readonly epoch: number;
@@ -87,12 +96,16 @@ export async function inspectDirectory(
 ): Promise<Inspection> {
   const { files } = deps;
   if ((await files.stat(`${path}/FORMAT`)) === undefined) {
-    throw new SynclineError('not-found', `no pipeline found in /${path}: it has no FORMAT file`, {
-      details: { path },
-    });
+    throw new SynclineError(
+      'not-found',
+      `/${path} is not a checkpoint directory: it has no FORMAT file. ` +
+        `"syncline streams ls /${path}" lists the pipelines below it.`,
+      { details: { path } },
+    );
   }
-  await checkFormat(files, path);
-  const savepoints = await listSavepoints(files, path);
+  await checkFormat(files, path, `/${path}`);
+  const names = await listSavepoints(files, path);
+  const savepoints = names.map((name) => `${path}/savepoints/${name}`);
   const empty = {
     path,
     name: path.split('/').at(-1) ?? path,
@@ -108,29 +121,28 @@ export async function inspectDirectory(
     savepoints,
     problems: [],
   };
+  const status = (await readJson(files, `${path}/STATUS.json`)) as Inspection['status'];
   const open = deps.openStorage ?? ((place) => openLevelStorage(deps, { directory: `/${place}` }));
   let storage: Storage;
   try {
     storage = await open(`${path}/db`);
   } catch (thrown) {
     if (!(thrown instanceof SynclineError)) throw thrown;
-    if (thrown.code === 'locked') return { ...empty, ...(await inUse(files, path, thrown)) };
+    if (thrown.code === 'locked') return { ...empty, ...inUse(status, thrown) };
     if (thrown.code !== 'corrupt') throw thrown;
     return { ...empty, state: 'damaged', problems: [thrown.message] };
   }
   try {
-    return { ...empty, ...(await look(storage, options)) };
+    return { ...empty, ...(await look(storage, status?.epoch ?? 0, options)) };
   } finally {
     await storage.close();
   }
 }
 
-async function inUse(
-  files: Files,
-  path: string,
+function inUse(
+  status: Inspection['status'],
   error: SynclineError,
-): Promise<Partial<Inspection> & Pick<Inspection, 'state'>> {
-  const status = (await readJson(files, `${path}/STATUS.json`)) as Inspection['status'];
+): Partial<Inspection> & Pick<Inspection, 'state'> {
   const holder = error.details['holder'] as Inspection['holder'];
   return {
     state: 'in-use',
@@ -152,12 +164,13 @@ async function readJson(files: Files, path: string): Promise<unknown> {
   try {
     return JSON.parse(Buffer.from(await files.readAt(path, 0, 1024 * 1024)).toString('utf8'));
   } catch {
-    return undefined; // replaced by a run that has just started
+    return undefined; // a run is replacing it right now
   }
 }
 
 async function look(
   storage: Storage,
+  reportedEpoch: number,
   { verify = false, key }: InspectOptions,
 ): Promise<Partial<Inspection> & Pick<Inspection, 'state'>> {
   using view = storage.snapshot();
@@ -173,6 +186,10 @@ async function look(
     return { state: 'damaged', problems: [messageOf(thrown)] };
   }
   const { meta, head, generation } = frame;
+  if ((head?.epoch ?? 0) < reportedEpoch) {
+    const found = head === undefined ? 'has no epoch' : `ends at epoch ${head.epoch}`;
+    problems.push(`the store ${found}, but STATUS.json names epoch ${reportedEpoch}`);
+  }
   const states: InspectedState[] = [];
   for (const uid of Object.keys(head?.tables ?? {})) {
     try {
@@ -181,14 +198,7 @@ async function look(
       problems.push(messageOf(thrown));
     }
   }
-  const history: HistoryLine[] = [];
-  for await (const { value } of view.range(storeKeys.under('hist'))) {
-    try {
-      history.push(unseal('a line of history', value) as HistoryLine);
-    } catch (thrown) {
-      problems.push(messageOf(thrown));
-    }
-  }
+  const history = await readHistory(view, problems);
   const sound = head === undefined ? 'new' : head.isFinished ? 'finished' : 'stopped';
   return {
     state: problems.length > 0 ? 'damaged' : sound,
@@ -211,6 +221,25 @@ async function look(
     history,
     problems,
   };
+}
+
+/** The history of consecutive epochs. Gaps and damage are added to `problems`. */
+async function readHistory(
+  view: StorageReads,
+  problems: string[],
+): Promise<readonly HistoryLine[]> {
+  const history: HistoryLine[] = [];
+  for await (const { value } of view.range(storeKeys.under('hist'))) {
+    try {
+      const line = unseal('a line of history', value) as HistoryLine;
+      const last = history.at(-1)?.epoch ?? line.epoch - 1;
+      if (line.epoch !== last + 1) problems.push(`epoch ${line.epoch} follows epoch ${last}`);
+      history.push(line);
+    } catch (thrown) {
+      problems.push(messageOf(thrown));
+    }
+  }
+  return history;
 }
 
 async function lookAtState(
@@ -240,6 +269,7 @@ async function lookAtState(
       if (sealed !== undefined) value = readEntry(new ByteReader(uid, sealed), schema).value;
     }
   } else {
+    if (verify) await checkSegments(view, uid, groups);
     for (const [group, segments] of Object.entries(groups)) {
       const name = `key group ${group} of state "${uid}"`;
       const found = segments.map(([epoch, size, , crc]) => {
@@ -253,10 +283,8 @@ async function lookAtState(
         bytes += size;
         return segment;
       });
-      mergeSegments(name, found, schema.versions, () => {
-        keys += 1;
-      });
-      if (key === undefined || groupOfKey(key, keyGroups) !== Number(group)) continue;
+      for (const _ of mergeSegments(name, found, schema.versions)) keys += 1;
+      if (key === undefined || groupOf(key, keyGroups) !== Number(group)) continue;
       for (const segment of found) {
         const take = (entry: { key: Key; value: Uint8Array | undefined }) => {
           if (entry.key === key) value = entry.value;
@@ -269,7 +297,7 @@ async function lookAtState(
   }
   const shown = value && {
     hex: Buffer.from(value).toString('hex'),
-    text: Buffer.from(value).toString('utf8'),
+    text: textOf(value, codec),
   };
   return {
     operator,
@@ -280,15 +308,31 @@ async function lookAtState(
     keyGroups,
     hash,
     keys,
-    bytes,
+    bytes: groups === undefined ? null : bytes,
     ...(key !== undefined && { value: shown ?? null }),
   };
 }
 
-function groupOfKey(key: Key, keyGroups: number): number {
-  const writer = new ByteWriter();
-  writeKey(writer, key);
-  return keyGroupOf(writer.view(), keyGroups);
+/** Every stored segment must be listed in its table: a checkpoint removes those that it replaces. */
+async function checkSegments(view: StorageReads, uid: string, groups: StoredGroups): Promise<void> {
+  const named = new Set<string>();
+  for (const [group, segments] of Object.entries(groups)) {
+    for (const [epoch] of segments) {
+      named.add(keyText(storeKeys.segment(uid, Number(group), epoch)));
+    }
+  }
+  for await (const { key } of view.range(storeKeys.under(`seg/${uid}`))) {
+    if (named.has(keyText(key))) continue;
+    throw new SynclineError('corrupt', `${keyText(key)} is stored, but its table does not list it`);
+  }
+}
+
+/** Decodes numbers. For other codecs, shows the bytes as text, which they usually are. */
+function textOf(value: Uint8Array, { id, version }: TableHeader['codec']): string {
+  const known = [numberCodec, bigintCodec].find((codec) => codec.id === id);
+  return known === undefined
+    ? Buffer.from(value).toString('utf8')
+    : `${known.decode(value, version)}`;
 }
 
 function messageOf(thrown: unknown): string {

@@ -1,15 +1,16 @@
-// Where everything lies in the Storage of a checkpoint directory, and what `meta`, `gen` and `head` hold.
+// The layout of the Storage in a checkpoint directory, and the contents of `meta`, `gen` and `head`.
 //
 //   meta, gen, head                        the pipeline, its fence, the last committed epoch
 //   op/<uid>/<state>                       table of a state: kind, codec, segments or counts per key group
 //   seg/<uid>/<state>/<group>/<epoch>      state in memory: the entries of a group that an epoch changed
 //   kv/<uid>/<state>/<group>/<key>         embedded state: one entry (stored-layout.ts)
-//   box/<sink>/<epoch>/<part>              rows that wait to be delivered
-//   hist/<epoch>                           one line on each of the last epochs
+//   box/<sink>/<epoch>/<part>              rows waiting to be delivered
+//   hist/<epoch>                           one line for each of the last epochs
 //
-// The store may lose or change any byte unnoticed, so values are sealed with a checksum, `head` names the
-// checksum of every table, and tables name those of their segments: a chain that a start verifies whole.
-import { crc32, type StorageReads } from '@syncline/kernel';
+// The store may silently lose or change any byte, so values are sealed with a checksum, `head` contains the checksum of
+// every table, and tables contain those of their segments. A start verifies the whole chain.
+import type { StorageReads } from '@syncline/kernel';
+import { crc32 } from '@syncline/kernel/node';
 import type { Json } from '../ends/source.js';
 import { corrupt, tooNew } from '../state/state-error.js';
 
@@ -22,7 +23,7 @@ const PART_DIGITS = 6;
 export interface Meta {
   readonly format: number;
   readonly name: string;
-  /** Random; tells this pipeline's output from that of any other. */
+  /** Random; distinguishes this pipeline's output from that of any other. */
   readonly pipeline: string;
   readonly keyGroups: number;
   readonly hash: string;
@@ -35,10 +36,10 @@ export interface Generation {
   readonly token: string;
 }
 
-/** How far a partition was read. */
+/** How far a partition has been read. */
 export interface PartitionMark {
   readonly position: Json;
-  /** Records read so far in this incarnation, bad ones included: the round of the next one. */
+  /** Records read so far in this incarnation, including bad ones. Also the round of the next one. */
   readonly count: number;
   readonly incarnation: number;
   /** Highest event time seen; null if none. */
@@ -50,10 +51,17 @@ export interface PartitionMark {
 }
 
 export interface SinkMarkInHead {
-  /** What `prepare` gave for the epoch of this head; null if the sink got no output in it. */
+  /** What `prepare` returned for the epoch of this head; null if the sink got no output in it. */
   readonly handle: Json;
+  /** Handles of further workers. */
+  readonly more?: readonly Json[];
   /** The last epoch with output that is known to be committed; 0 if none. */
   readonly committedEpoch: number;
+}
+
+/** The handles to commit for the epoch of the head. */
+export function handlesOf({ handle, more = [] }: SinkMarkInHead): readonly Json[] {
+  return handle === null ? more : [handle, ...more];
 }
 
 export interface Head {
@@ -65,19 +73,21 @@ export interface Head {
   readonly partitions: Readonly<Record<string, Readonly<Record<string, PartitionMark>>>>;
   /** The partition to read next, as `source/partition`. */
   readonly turn: string | null;
-  /** Highest wall time that clock timers have seen. */
+  /** The highest wall-clock time that clock timers have seen. */
   readonly clockMs: number;
   readonly isFinished: boolean;
   readonly recordsIn: number;
   readonly recordsOut: number;
   readonly sinks: Readonly<Record<string, SinkMarkInHead>>;
-  /** What operators keep beside their states, by uid. */
+  /** What operators save in addition to their states, by uid. */
   readonly operators: Readonly<Record<string, Json>>;
+  /** Watermarks of operators, by uid. They never decrease, even if an idle partition resumes behind them. */
+  readonly watermarks?: Readonly<Record<string, number>>;
   /** Checksums of the tables, by state. */
   readonly tables: Readonly<Record<string, number>>;
 }
 
-/** One line about an epoch, for `inspect`. */
+/** Summary of an epoch, for `inspect`. */
 export interface HistoryLine {
   readonly epoch: number;
   readonly generation: number;
@@ -99,7 +109,7 @@ export const storeKeys = {
   boxPart: (sink: string, epoch: number, part: number) =>
     text(`box/${sink}/${padded(epoch)}/${String(part).padStart(PART_DIGITS, '0')}`),
   history: (epoch: number) => text(`hist/${padded(epoch)}`),
-  /** Everything that begins with the path and a slash. */
+  /** All keys that start with the path and a slash. */
   under: (path: string) => ({ from: text(`${path}/`), to: text(`${path}0`) }),
 };
 
@@ -111,16 +121,21 @@ export function keyText(key: Uint8Array): string {
   return Buffer.from(key).toString('latin1');
 }
 
-/** JSON with its checksum behind it. */
+/** JSON followed by its checksum. */
 export function seal(value: unknown): Uint8Array {
-  const json = Buffer.from(JSON.stringify(value));
+  return sealText(JSON.stringify(value));
+}
+
+/** For a value that is already JSON. */
+export function sealText(value: string): Uint8Array {
+  const json = Buffer.from(value);
   const sealed = Buffer.alloc(json.length + CRC_BYTES);
   sealed.set(json);
   sealed.writeUInt32BE(crc32(json), json.length);
   return sealed;
 }
 
-/** Throws `corrupt` unless the checksum is right. */
+/** Throws `corrupt` if the checksum does not match. */
 export function unseal(name: string, sealed: Uint8Array): unknown {
   const end = sealed.length - CRC_BYTES;
   if (end < 0) {
@@ -136,7 +151,7 @@ export function unseal(name: string, sealed: Uint8Array): unknown {
   return JSON.parse(Buffer.from(json).toString('utf8'));
 }
 
-/** The three values that a start begins with; all undefined in a new directory. */
+/** The three values that a start reads first; all undefined in a new directory. */
 export function readFrame(reads: StorageReads): {
   readonly meta: Meta | undefined;
   readonly generation: Generation | undefined;
@@ -164,7 +179,7 @@ export function readFrame(reads: StorageReads): {
 function missing(name: string): Error {
   return corrupt(`"${name}" of the checkpoint store`, {
     offset: 0,
-    expected: 'a value, since others are there',
+    expected: 'a value, since other values exist',
     found: 'nothing',
   });
 }

@@ -1,16 +1,18 @@
-// The states of a pipeline on the heap. Each epoch stores the entries that changed, packed into one
-// segment per key group, and a table that names the live segments.
+// Keeps the states of a pipeline on the heap. Each epoch stores the changed entries, packed into one segment per key
+// group, and a table that lists the live segments.
 //
-// A group's segments grow with every epoch that touches it. It is rewritten whole once it has
-// `segmentsMergeAt` of them or its changes outweigh its base, a few groups an epoch so that no checkpoint
-// takes much longer than the others; at `segmentsMax` regardless. Old segments leave in the same batch.
-import { assert, crc32, type Storage, type StorageBatch } from '@syncline/kernel';
+// Every epoch that changes a group adds a segment to it. The group is rewritten as a whole once it has
+// `segmentsMergeAt` segments or its changes are larger than its base; only a few groups per epoch, so that no
+// checkpoint takes much longer than the others. At `segmentsMax` it is always rewritten. Old segments are deleted in
+// the same batch.
+import { assert, type Storage, type StorageBatch } from '@syncline/kernel';
+import { crc32 } from '@syncline/kernel/node';
 import { streamsLimits } from '../limits.js';
 import type { MemoryCapture } from '../memory/memory-capture.js';
-import { MemoryCells } from '../memory/memory-cells.js';
+import { MemoryCells, type StoredGroup } from '../memory/memory-cells.js';
 import type { Entry } from '../snapshot/entry.js';
-import { mergedSegment, readSegment, type Segment } from '../snapshot/segment.js';
-import { nextTurn, SliceBudget, type Turns } from '../state/cells.js';
+import { mergedSegment, type Segment } from '../snapshot/segment.js';
+import { nextTurn, runInSlices, SliceBudget, type Turns } from '../state/cells.js';
 import { corrupt } from '../state/state-error.js';
 import type { StateSchema } from '../state/state-schema.js';
 import { type Head, seal, storeKeys } from './layout.js';
@@ -21,6 +23,7 @@ import {
   readTable,
   type StateSize,
   schemaOfStored,
+  type TableHeader,
   tableHeader,
 } from './pipeline-states.js';
 
@@ -30,75 +33,90 @@ export type StoredSegment = readonly [number, number, number, number];
 /** By group. */
 export type StoredGroups = Readonly<Record<string, readonly StoredSegment[]>>;
 
+/** The cells of a state, local or on workers, as a checkpoint sees them. */
+export interface StateCells
+  extends Pick<
+    MemoryCells<unknown, unknown>,
+    'schema' | 'attach' | 'loadRest' | 'touchAll' | 'entries' | 'endCapture'
+  > {
+  readonly count: number;
+  readonly changedBytes: number;
+  captureChanges(): Pick<MemoryCapture<unknown, unknown, readonly Segment[]>, 'advance' | 'result'>;
+}
+
 interface MemoryState {
-  readonly cells: MemoryCells<unknown, unknown>;
+  readonly cells: StateCells;
   /** Live segments of each group, oldest first. */
   groups: Map<number, readonly StoredSegment[]>;
   tableCrc: number | undefined;
-  /** Segments that the next batch deletes, because they were read for the last time. */
+  /** Segments that the next batch deletes, because they are no longer needed. */
   obsolete: { readonly group: number; readonly epoch: number }[];
 }
 
 interface Captured {
   readonly state: MemoryState;
-  readonly capture: MemoryCapture<unknown, unknown, readonly Segment[]>;
+  readonly capture: ReturnType<StateCells['captureChanges']>;
   next?: { readonly groups: Map<number, readonly StoredSegment[]>; readonly tableCrc: number };
 }
 
 export class MemoryStates implements PipelineStates {
   readonly #storage: Storage;
   readonly #turns: Turns;
+  readonly #cells: ReadonlyMap<string, StateCells> | undefined;
   readonly #states = new Map<string, MemoryState>();
   #captured: Captured[] = [];
 
-  constructor(storage: Storage, turns: Turns) {
+  /** `cells` are those of workers, by state. If omitted, the states are local. */
+  constructor(storage: Storage, turns: Turns, cells?: ReadonlyMap<string, StateCells>) {
     this.#storage = storage;
     this.#turns = turns;
+    this.#cells = cells;
   }
 
   async open(state: DeclaredState, head: Head | undefined): Promise<AnyCells> {
     const { schema, storedAs } = state;
     const snapshotBytesMax = streamsLimits.snapshotBytesMax.value;
-    const cells = new MemoryCells(schema, this.#turns, { snapshotBytesMax, isTracked: true });
+    const cells =
+      this.#cells?.get(schema.uid) ??
+      new MemoryCells(schema, this.#turns, { snapshotBytesMax, isTracked: true });
     const opened: MemoryState = { cells, groups: new Map(), tableCrc: undefined, obsolete: [] };
     this.#states.set(schema.uid, opened);
     const table = head && readTable(this.#storage, storedAs, head);
     if (head !== undefined && table !== undefined) {
       const reader = schemaOfStored(state, table);
-      const groups = table['groups'] as StoredGroups;
-      await this.#load(opened, storedAs, reader, groups);
+      await this.#load(opened, storedAs, reader, table);
       if (reader === schema) opened.tableCrc = head.tables[storedAs];
     }
-    return cells;
+    return cells as unknown as AnyCells;
   }
 
+  /** Verifies everything that is stored. Decoding happens later, unless the codec has changed. */
   async #load(
     state: MemoryState,
     storedAs: string,
     reader: StateSchema<unknown, unknown>,
-    groups: StoredGroups,
+    table: TableHeader & Record<string, unknown>,
   ): Promise<void> {
     const { cells } = state;
     const isMigrated = reader !== cells.schema;
-    const budget = new SliceBudget();
-    for (const [name, segments] of Object.entries(groups)) {
+    const groups = new Map<number, StoredGroup>();
+    for (const [name, live] of Object.entries(table['groups'] as StoredGroups)) {
       const group = Number(name);
-      for (const [epoch, bytes, entries, crc] of segments) {
-        const stored = this.#segment(storedAs, group, epoch, bytes, crc);
-        const what = `segment ${storedAs}/${group}/${epoch}`;
-        readSegment(
-          what,
-          stored,
-          reader,
-          ({ key, value, version }) => cells.load(key, value, version),
-          (key) => cells.unload(key),
-        );
-        if (budget.spend(entries, bytes)) await nextTurn(this.#turns);
-        if (isMigrated) state.obsolete.push({ group, epoch });
-      }
-      if (!isMigrated) state.groups.set(group, segments);
+      const segments = live.map(([epoch, bytes, , crc]) => ({
+        name: `segment ${storedAs}/${group}/${epoch}`,
+        bytes: this.#segment(storedAs, group, epoch, bytes, crc),
+      }));
+      const entries = live.reduce((sum, [, , count]) => sum + count, 0);
+      groups.set(group, { segments, entries });
+      if (isMigrated) for (const [epoch] of live) state.obsolete.push({ group, epoch });
+      else state.groups.set(group, live);
+      await nextTurn(this.#turns);
     }
-    // Entries of another codec are written again, all of them, in the first epoch.
+    cells.attach(groups, reader);
+    // Anything that a new codec cannot read throws here, before anything is written.
+    const isUpgraded = table.codec.version !== reader.codec.version;
+    if (isMigrated || isUpgraded) await runInSlices(cells.loadRest(), this.#turns);
+    // Entries of another codec are all rewritten in the first epoch.
     if (isMigrated) cells.touchAll();
   }
 
@@ -114,7 +132,9 @@ export class MemoryStates implements PipelineStates {
   }
 
   async forEach(uid: string, visit: (entry: Entry<unknown, unknown>) => void): Promise<void> {
-    for (const entry of this.#state(uid).cells.entries()) visit(entry);
+    const { cells } = this.#state(uid);
+    await runInSlices(cells.loadRest(), this.#turns);
+    for (const entry of cells.entries()) visit(entry);
   }
 
   capture(): void {
@@ -127,6 +147,7 @@ export class MemoryStates implements PipelineStates {
 
   async encode(batch: StorageBatch, epoch: number): Promise<Readonly<Record<string, number>>> {
     let mergeBytesLeft = streamsLimits.segmentMergeBytesMax.value;
+    const budget = new SliceBudget();
     const tables: Record<string, number> = {};
     for (const captured of this.#captured) {
       const { state, capture } = captured;
@@ -138,8 +159,8 @@ export class MemoryStates implements PipelineStates {
         batch.delete(storeKeys.segment(uid, group, old));
       }
       for (const segment of capture.result()) {
-        mergeBytesLeft -= this.#addSegment(batch, state, groups, segment, epoch, mergeBytesLeft);
-        if (segment.bytes.length > 0) await this.#pauseIfLong();
+        const work = this.#addSegment(batch, state, groups, segment, epoch, mergeBytesLeft, budget);
+        mergeBytesLeft -= await runInSlices(work, this.#turns);
       }
       const isUnchanged = capture.result().length === 0 && state.tableCrc !== undefined;
       const sealed = isUnchanged ? undefined : seal(tableOf(state.cells.schema, groups));
@@ -151,28 +172,31 @@ export class MemoryStates implements PipelineStates {
     return tables;
   }
 
-  /** Adds the changes of a group, or the whole group if it is due. Returns the bytes that were merged. */
-  #addSegment(
+  /** Adds the changes of a group, or the whole group if it is due for a rewrite. Returns the number of merged bytes. */
+  *#addSegment(
     batch: StorageBatch,
     { cells }: MemoryState,
     groups: Map<number, readonly StoredSegment[]>,
     segment: Segment,
     epoch: number,
     mergeBytesLeft: number,
-  ): number {
+    budget: SliceBudget,
+  ): Generator<void, number> {
     const { uid, versions } = cells.schema;
     const { group } = segment;
     const live = groups.get(group) ?? [];
     const liveBytes = live.reduce((sum, [, bytes]) => sum + bytes, 0);
     if (!isMergeDue(live, segment.bytes.length, mergeBytesLeft)) {
       const stored: StoredSegment = [epoch, segment.bytes.length, segment.entries, segment.crc];
+      assert(live.length + 1 < streamsLimits.segmentsMax.value, 'a chain of segments is bounded');
       groups.set(group, [...live, stored]);
       batch.put(storeKeys.segment(uid, group, epoch), segment.bytes);
+      if (budget.spend(1, segment.bytes.length)) yield;
       return 0;
     }
     const before = live.map(([old, bytes, , crc]) => this.#segment(uid, group, old, bytes, crc));
     const name = `key group ${group} of state "${uid}"`;
-    const merged = mergedSegment(name, group, [...before, segment.bytes], versions);
+    const merged = yield* mergedSegment(name, group, [...before, segment.bytes], versions, budget);
     for (const [old] of live) batch.delete(storeKeys.segment(uid, group, old));
     if (merged === undefined) groups.delete(group);
     else {
@@ -180,13 +204,6 @@ export class MemoryStates implements PipelineStates {
       batch.put(storeKeys.segment(uid, group, epoch), merged.bytes);
     }
     return liveBytes + segment.bytes.length;
-  }
-
-  #segmentsAdded = 0;
-
-  async #pauseIfLong(): Promise<void> {
-    this.#segmentsAdded += 1;
-    if (this.#segmentsAdded % 16 === 0) await nextTurn(this.#turns);
   }
 
   async settle(): Promise<void> {
@@ -199,7 +216,7 @@ export class MemoryStates implements PipelineStates {
     this.#captured = [];
   }
 
-  /** Nothing to look for: segments are verified whenever they are read. */
+  /** Does nothing: segments are verified whenever they are read. */
   async scrub(): Promise<void> {}
 
   get changedBytes(): number {

@@ -1,11 +1,12 @@
-// Turns an outbox sink into a transactional one: its rows lie in the checkpoint store until they have been
+// Turns an outbox sink into a transactional one: its rows are kept in the checkpoint store until they have been
 // delivered, and for a while afterwards.
 //
-// Parts are stored synced as they fill; the last one rides in the batch of the checkpoint. `head` names
-// how many there are and their checksum, so what an abandoned attempt has left is never taken for output.
-// Delivered parts stay for two epochs and ten seconds: a target that forgets its last writes, such as a
-// Redis that syncs each second, gets them again.
-import { assert, type Clock, crc32, type Storage, StorageBatch } from '@syncline/kernel';
+// Parts are written with a sync as they fill up; the last one is part of the checkpoint's batch. `head` contains their
+// number and checksum, so leftovers of an abandoned attempt are never mistaken for output. Delivered parts are kept for
+// two epochs and ten seconds: a target that loses its last writes, such as a Redis that syncs every second, gets them
+// again.
+import { assert, type Clock, type Storage, StorageBatch, SynclineError } from '@syncline/kernel';
+import { crc32 } from '@syncline/kernel/node';
 import type {
   CommitResult,
   Fence,
@@ -20,26 +21,30 @@ import type { Json } from '../ends/source.js';
 import { streamsLimits } from '../limits.js';
 import type { Key } from '../state/key.js';
 import { badRecord, corrupt } from '../state/state-error.js';
-import { keyText, seal, storeKeys, unseal } from './layout.js';
+import { keyText, sealText, storeKeys, unseal } from './layout.js';
 
 const KEEP_EPOCHS = 2;
 
-interface OutboxTxn {
+export interface OutboxTxn {
   readonly epoch: number;
   /** Rows that are not in a stored part yet, as JSON. */
   rows: string[];
   bytes: number;
+  /** Size of all rows, stored or not. */
+  totalBytes: number;
   parts: number;
   count: number;
   crc: number;
   last: Uint8Array | undefined;
+  /** The attempt was abandoned. A retry of the epoch writes its parts under the same keys. */
+  isAborted: boolean;
 }
 
 interface OutboxHandle {
   readonly epoch: number;
   readonly parts: number;
   readonly rows: number;
-  /** Of the checksums of all parts. */
+  /** Checksum over the checksums of all parts. */
   readonly crc: number;
 }
 
@@ -61,7 +66,9 @@ export class OutboxStore implements Sink<unknown, OutboxTxn> {
   readonly #keepMs: number;
   readonly #stop = new AbortController();
   #fence: Fence | undefined;
-  /** Epochs that are stored, and when they were delivered. */
+  /** Size of the rows that are not part of a checkpoint yet. */
+  waitingBytes = 0;
+  /** Delivered epochs that are still stored, and when they were delivered. */
   readonly #delivered = new Map<number, { readonly parts: number; readonly atMs: number }>();
 
   constructor(target: OutboxSink, storage: Storage, clock: Clock, keepMs: number) {
@@ -77,7 +84,7 @@ export class OutboxStore implements Sink<unknown, OutboxTxn> {
     return this.target.mark();
   }
 
-  /** Raises the fence of the target, and returns what it holds from then on. */
+  /** Raises the fence of the target and returns its mark from then on. */
   async claim(fence: Fence): Promise<SinkMark | null> {
     this.#fence = fence;
     const { signal } = this.#stop;
@@ -92,25 +99,53 @@ export class OutboxStore implements Sink<unknown, OutboxTxn> {
   }
 
   async begin(epoch: number): Promise<OutboxTxn> {
-    return { epoch, rows: [], bytes: 0, parts: 0, count: 0, crc: 0, last: undefined };
+    return {
+      epoch,
+      rows: [],
+      bytes: 0,
+      totalBytes: 0,
+      parts: 0,
+      count: 0,
+      crc: 0,
+      last: undefined,
+      isAborted: false,
+    };
   }
 
   async write(txn: OutboxTxn, outputs: readonly Output<unknown>[]): Promise<void> {
+    await this.writeRows(
+      txn,
+      outputs.map((output) => encodeRow(this.uid, output)),
+    );
+  }
+
+  /** Writes rows that are already encoded. Throws `aborted` if the transaction was aborted. */
+  async writeRows(txn: OutboxTxn, rows: readonly string[]): Promise<void> {
     const { value: partBytesMax } = streamsLimits.outboxPartBytesMax;
-    for (const output of outputs) {
-      const row = encodeRow(this.uid, output);
+    this.#checkOpen(txn);
+    for (const row of rows) {
       if (txn.rows.length > 0 && txn.bytes + row.length > partBytesMax) {
         const batch = new StorageBatch();
         this.#cutPart(txn, batch);
         await this.#storage.write(batch, { durability: 'synced' });
+        this.#checkOpen(txn);
       }
       txn.rows.push(row);
       txn.bytes += row.length;
+      txn.totalBytes += row.length;
+      this.waitingBytes += row.length;
     }
+  }
+
+  #checkOpen({ epoch, isAborted }: OutboxTxn): void {
+    if (!isAborted) return;
+    throw new SynclineError('aborted', `sink "${this.uid}": epoch ${epoch} was abandoned`);
   }
 
   async prepare(txn: OutboxTxn): Promise<Json> {
     const batch = new StorageBatch();
+    this.waitingBytes -= txn.totalBytes;
+    txn.totalBytes = 0;
     this.#cutPart(txn, batch);
     txn.last = batch.operations[0]?.kind === 'put' ? batch.operations[0].value : undefined;
     const { epoch, parts, count, crc } = txn;
@@ -127,11 +162,12 @@ export class OutboxStore implements Sink<unknown, OutboxTxn> {
   #cutPart(txn: OutboxTxn, batch: StorageBatch): void {
     if (txn.rows.length === 0) return;
     const { epoch, parts: part, count: first } = txn;
-    const rows = txn.rows.map((row) => JSON.parse(row) as StoredPart['rows'][number]);
-    const sealed = seal({ epoch, part, first, rows } satisfies StoredPart);
+    // The JSON of a `StoredPart`, built as text because its rows are already encoded.
+    const rows = `"rows":[${txn.rows.join(',')}]`;
+    const sealed = sealText(`{"epoch":${epoch},"part":${part},"first":${first},${rows}}`);
     batch.put(storeKeys.boxPart(this.uid, epoch, part), sealed);
     txn.crc = crc32(Buffer.from(`${txn.crc} ${crc32(sealed)}`));
-    txn.count += rows.length;
+    txn.count += txn.rows.length;
     txn.parts += 1;
     txn.rows = [];
     txn.bytes = 0;
@@ -171,10 +207,14 @@ export class OutboxStore implements Sink<unknown, OutboxTxn> {
     }
   }
 
-  /** What was written of it is found and removed when the epoch is tried again. */
-  async abort(): Promise<void> {}
+  /** Parts that were already written are overwritten or removed when the epoch is retried. */
+  async abort(txn: OutboxTxn): Promise<void> {
+    txn.isAborted = true;
+    this.waitingBytes -= txn.totalBytes;
+    txn.totalBytes = 0;
+  }
 
-  /** Epochs up to `through` that are still stored, oldest first, as handles. Used after a target lost some. */
+  /** Handles of the epochs up to `through` that are still stored, oldest first. Used after a target has lost data. */
   async retained(from: number, through: number): Promise<readonly Json[]> {
     const handles: Json[] = [];
     const parts = new Map<number, { count: number; crc: number; rows: number }>();
@@ -195,7 +235,7 @@ export class OutboxStore implements Sink<unknown, OutboxTxn> {
     return handles;
   }
 
-  /** Removes what an abandoned attempt has left behind `epoch`, and notes what is retained. */
+  /** Removes the leftovers of abandoned attempts after `epoch`, and registers the retained parts. */
   async sweep(epoch: number): Promise<void> {
     const batch = new StorageBatch();
     this.#delivered.clear();
@@ -210,7 +250,7 @@ export class OutboxStore implements Sink<unknown, OutboxTxn> {
     if (batch.length > 0) await this.#storage.write(batch, { durability: 'synced' });
   }
 
-  /** Adds the removal of old delivered parts to the batch of epoch `epoch`. Returns what was forgotten. */
+  /** Adds the removal of old delivered parts to the batch of epoch `epoch`. */
   collect(batch: StorageBatch, epoch: number): void {
     const nowMs = this.#clock.monotonicMs();
     for (const [old, { parts, atMs }] of this.#delivered) {
@@ -225,6 +265,56 @@ export class OutboxStore implements Sink<unknown, OutboxTxn> {
   async close(): Promise<void> {
     this.#stop.abort();
     await this.target.close?.();
+  }
+}
+
+interface RowsTxn {
+  readonly rows: string[];
+  bytes: number;
+}
+
+/** Replaces an outbox sink on a worker: its rows are sent to the main thread, which stores them. */
+export class OutboxRows implements Sink<unknown, RowsTxn> {
+  readonly uid: string;
+  readonly contract: Sink<unknown>['contract'];
+  /** Size of the rows that have not been sent yet. */
+  waitingBytes = 0;
+
+  constructor({ uid, contract }: OutboxSink) {
+    this.uid = uid;
+    this.contract = contract;
+  }
+
+  async begin(): Promise<RowsTxn> {
+    return { rows: [], bytes: 0 };
+  }
+
+  async write(txn: RowsTxn, outputs: readonly Output<unknown>[]): Promise<void> {
+    for (const output of outputs) {
+      const row = encodeRow(this.uid, output);
+      txn.rows.push(row);
+      txn.bytes += row.length;
+      this.waitingBytes += row.length;
+    }
+  }
+
+  async prepare(txn: RowsTxn): Promise<Json> {
+    this.waitingBytes -= txn.bytes;
+    return txn.rows;
+  }
+
+  async abort(txn: RowsTxn): Promise<void> {
+    this.waitingBytes -= txn.bytes;
+  }
+
+  async mark(): Promise<null> {
+    return null;
+  }
+
+  async recover(): Promise<void> {}
+
+  async commit(): Promise<CommitResult> {
+    assert(false, 'a worker commits nothing');
   }
 }
 

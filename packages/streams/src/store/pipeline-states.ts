@@ -1,15 +1,15 @@
-// All states of a running pipeline, in memory or embedded, behind one face for the runtime.
+// All states of a running pipeline, in memory or embedded, behind one interface for the runtime.
 //
-// A checkpoint takes the changes of all states at one barrier, adds them to its batch in slices, and
-// tells the states when the batch is stored. A failed attempt does not merge anything back: the run
-// throws the whole set away and loads the last durable epoch again.
+// A checkpoint captures the changes of all states at one barrier, adds them to its batch in slices, and notifies the
+// states when the batch is stored. A failed attempt does not merge anything back: the run discards all states and
+// reloads the last durable epoch.
 import {
-  crc32,
   type Storage,
   type StorageBatch,
   type StorageReads,
   SynclineError,
 } from '@syncline/kernel';
+import { crc32 } from '@syncline/kernel/node';
 import type { Entry } from '../snapshot/entry.js';
 import type { Cells } from '../state/cells.js';
 import { KEY_HASH } from '../state/key.js';
@@ -17,13 +17,13 @@ import { corrupt, incompatible, tooNew } from '../state/state-error.js';
 import type { StateSchema } from '../state/state-schema.js';
 import { type Head, storeKeys, unseal } from './layout.js';
 
-/** Cells of any state; what a cell is, is the backend's. */
+/** Cells of any state. The type of a cell is up to the backend. */
 export type AnyCells = Cells<unknown, unknown, unknown>;
 
 /** A state as a pipeline declares it. `schema.uid` is `<operator>/<state>`. */
 export interface DeclaredState {
   readonly schema: StateSchema<unknown, unknown>;
-  /** Where it is stored, if not under its own name: an operator was renamed. */
+  /** The uid that it is stored under. Differs from its own if the operator was renamed. */
   readonly storedAs: string;
   readonly migrateFrom: readonly StateSchema<unknown, unknown>[];
 }
@@ -31,17 +31,17 @@ export interface DeclaredState {
 export interface PipelineStates {
   /** Loads or opens a state. `head` is that of the last epoch, if there is one. */
   open(state: DeclaredState, head: Head | undefined): Promise<AnyCells>;
-  /** Every entry that has a value, in no order. */
+  /** Visits every entry that has a value, in no particular order. */
   forEach(uid: string, visit: (entry: Entry<unknown, unknown>) => void): Promise<void>;
-  /** Takes the changes of all states, in O(1) each. */
+  /** Captures the changes of all states, in O(1) each. */
   capture(): void;
-  /** Adds what was captured to the batch, in slices, and returns the checksums of all tables. */
+  /** Adds the captured changes to the batch, in slices, and returns the checksums of all tables. */
   encode(batch: StorageBatch, epoch: number): Promise<Readonly<Record<string, number>>>;
-  /** The batch is stored. */
+  /** Called once the batch is stored. */
   settle(): Promise<void>;
-  /** Looks for damage that reading does not notice. Called once an epoch, behind the commit point. */
+  /** Looks for damage that reads do not detect. Called once per epoch, after the commit point. */
   scrub(epoch: number): Promise<void>;
-  /** Estimated bytes that changed since the last capture. */
+  /** Estimated size of the changes since the last capture. */
   readonly changedBytes: number;
   /** By state. */
   sizes(): ReadonlyMap<string, StateSize>;
@@ -52,7 +52,7 @@ export interface StateSize {
   readonly bytes: number;
 }
 
-/** What both kinds of table have in common. */
+/** The fields that both kinds of table have. */
 export interface TableHeader {
   readonly kind: string;
   readonly versionKind: string;
@@ -61,7 +61,7 @@ export interface TableHeader {
   readonly hash: string;
 }
 
-/** The table of a state as it is stored, with its place in the chain of checksums verified. */
+/** The stored table of a state, verified against the checksum in the head. */
 export function readTable(
   reads: StorageReads,
   state: string,
@@ -75,7 +75,7 @@ export function readTable(
   if (sealed === undefined || found !== expected) {
     throw corrupt(name, {
       offset: 0,
-      expected: `checksum ${expected}, as epoch ${head.epoch} names it`,
+      expected: `checksum ${expected}, as recorded by epoch ${head.epoch}`,
       found: found === undefined ? 'nothing' : String(found),
     });
   }
@@ -94,8 +94,8 @@ export function tableHeader(schema: StateSchema<unknown, unknown>): TableHeader 
 }
 
 /**
- * Which schema reads the stored entries: the state's own, or one that it migrates from. Throws
- * `incompatible` or `too-new`.
+ * The schema to read the stored entries with: the state's own, or one that it migrates from. Throws `incompatible` or
+ * `too-new`.
  */
 export function schemaOfStored(
   { schema, migrateFrom }: DeclaredState,
@@ -154,7 +154,7 @@ export async function moveState(
   }
 }
 
-/** State in memory must fit. Throws `limit-exceeded`. */
+/** Throws `limit-exceeded` if the state in memory is too large. */
 export function checkSize(states: PipelineStates, bytesMax: number): void {
   let bytes = 0;
   for (const size of states.sizes().values()) bytes += size.bytes;

@@ -1,19 +1,19 @@
-// Savepoints: all of a pipeline's state as one portable file, from a consistent read while the run goes on.
+// Savepoints: all state of a pipeline as one portable file, read consistently while the run continues.
 //
-// The file is a snapshot with one section per state; its header also holds the pipeline, the epoch and the
-// positions. It does not depend on the backend: what was in memory can be restored embedded. It holds no
-// output, so it is taken when the sinks of its epoch have committed.
+// The file is a snapshot with one section per state; its header also contains the pipeline, the epoch and the
+// positions. It does not depend on the backend: in-memory state can be restored as embedded state. It contains no
+// output, so it is taken after the sinks of its epoch have committed.
 //
-// X41  A savepoint that is damaged in any byte is refused; one that is complete restores state and positions.
+// X41  A savepoint that is damaged in any byte is rejected; an intact one restores state and positions.
 import {
   assert,
-  crc32,
   type Files,
   type Storage,
   StorageBatch,
   type StorageReads,
   SynclineError,
 } from '@syncline/kernel';
+import { crc32 } from '@syncline/kernel/node';
 import {
   encodeTable,
   openEntry,
@@ -34,7 +34,7 @@ import {
   SnapshotReader,
 } from '../snapshot/snapshot-file.js';
 import { bytesCodec } from '../state/codec.js';
-import type { StateSchema } from '../state/state-schema.js';
+import { type StateSchema, valueBytesMaxOf } from '../state/state-schema.js';
 import { noVersions, type VersionKind, type VersionType, versionsOf } from '../state/version.js';
 import { makeDurableDir } from './directory.js';
 import { type Generation, type Head, type Meta, readFrame, seal, storeKeys } from './layout.js';
@@ -45,7 +45,7 @@ interface Section extends TableHeader {
   readonly uid: string;
 }
 
-/** The first fields are those of any snapshot, so that its reader can check them. */
+/** Starts with the fields of every snapshot header, so that SnapshotReader can check them. */
 interface SavepointHeader extends TableHeader {
   readonly pipeline: Meta;
   readonly generation: Generation;
@@ -57,13 +57,13 @@ interface SavepointHeader extends TableHeader {
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
 const AUTOMATIC = /^auto-\d{10}\.snap$/;
 
-/** Writes `savepoints/<name>.snap` in the checkpoint directory and returns its path. */
+/** Writes `savepoints/<name>.snap` in the checkpoint directory. */
 export async function writeSavepoint(
   files: Files,
   directory: string,
   name: string,
   view: StorageReads,
-): Promise<string> {
+): Promise<void> {
   if (!NAME.test(name)) {
     throw new SynclineError(
       'invalid-argument',
@@ -75,14 +75,14 @@ export async function writeSavepoint(
   const place = `${folder}/${name}.snap`;
   await makeDurableDir(files, folder);
   if ((await files.stat(place)) !== undefined) {
-    throw new SynclineError('conflict', `savepoint ${place} exists already; choose another name`, {
+    throw new SynclineError('conflict', `savepoint ${place} already exists; choose another name`, {
       details: { reason: 'exists', path: place },
     });
   }
   if ((await files.stat(`${place}.tmp`)) !== undefined) await files.remove(`${place}.tmp`);
   const { meta, generation, head } = readFrame(view);
   if (meta === undefined || generation === undefined || head === undefined) {
-    throw new SynclineError('not-found', 'there is no checkpoint yet that could be saved');
+    throw new SynclineError('not-found', 'there is no checkpoint to save yet');
   }
   const sections = Object.keys(head.tables).map((uid): Section => {
     const table = readTable(view, uid, head);
@@ -120,7 +120,6 @@ export async function writeSavepoint(
   await file.close();
   await files.rename(`${place}.tmp`, place);
   await files.syncDir(folder);
-  return place;
 }
 
 async function writeSection(
@@ -154,7 +153,7 @@ async function writeSection(
       return bytes;
     });
     blocks.enter(index, group);
-    mergeSegments(name, segments, schema.versions, (entry) => blocks.addEncoded(entry));
+    for (const entry of mergeSegments(name, segments, schema.versions)) blocks.addEncoded(entry);
   }
 }
 
@@ -175,12 +174,13 @@ export function rawSchema({
     codec: { ...bytesCodec, id: codec.id, version: codec.version },
     versions,
     keyGroups,
+    valueBytesMax: valueBytesMaxOf(uid),
   };
 }
 
 /**
- * Fills an empty store from a savepoint. Epoch and generation go above every mark, so that output that
- * is repeated is added and never taken for what is there.
+ * Fills an empty store from a savepoint. Its epoch and generation are raised to the highest mark of any sink, so that
+ * repeated output is added again instead of being mistaken for output that is already there.
  */
 export async function restoreSavepoint(
   bytes: Uint8Array,
@@ -197,7 +197,7 @@ export async function restoreSavepoint(
       },
     );
   }
-  for (const _ of new SnapshotReader(bytes).blocks()); // all of it is sound, or nothing is written
+  for (const _ of new SnapshotReader(bytes).blocks()); // verifies everything before anything is written
   const reader = new SnapshotReader(bytes);
   const header = reader.header as unknown as SavepointHeader;
   const filler = backend === 'memory' ? new SegmentFiller(header) : new EntryFiller(header);
@@ -231,7 +231,7 @@ interface Filler {
   finish(batch: StorageBatch): Readonly<Record<string, number>>;
 }
 
-/** One segment per group, of the blocks as they are. */
+/** Stores one segment per group, made of the unchanged blocks. */
 class SegmentFiller implements Filler {
   readonly #header: SavepointHeader;
   readonly #groups = new Map<string, Record<number, [number, number, number, number][]>>();
@@ -273,7 +273,7 @@ class SegmentFiller implements Filler {
   }
 }
 
-/** One entry per key. */
+/** Stores one entry per key. */
 class EntryFiller implements Filler {
   readonly #header: SavepointHeader;
   readonly #tables = new Map<string, StoredTable>();
@@ -309,16 +309,14 @@ class EntryFiller implements Filler {
   }
 }
 
-/** Savepoints of a directory, oldest name first. */
+/** Names of the savepoints in a checkpoint directory. */
 export async function listSavepoints(files: Files, directory: string): Promise<readonly string[]> {
   const folder = `${directory}/savepoints`;
   if ((await files.stat(folder)) === undefined) return [];
-  return (await files.list(folder))
-    .filter((name) => name.endsWith('.snap'))
-    .map((name) => `${folder}/${name}`);
+  return (await files.list(folder)).filter((name) => name.endsWith('.snap'));
 }
 
-/** Before the first epoch that older code could not read. Older automatic ones are removed. */
+/** Taken before the first epoch that older code could not read. Older automatic savepoints are removed. */
 export async function writeAutomaticSavepoint(
   files: Files,
   directory: string,
@@ -329,9 +327,8 @@ export async function writeAutomaticSavepoint(
   if ((await files.stat(`${directory}/savepoints/${name}.snap`)) === undefined) {
     await writeSavepoint(files, directory, name, view);
   }
-  const automatic = (await listSavepoints(files, directory)).filter((path) =>
-    AUTOMATIC.test(path.split('/').at(-1) ?? ''),
-  );
-  for (const old of automatic.slice(0, -streamsLimits.automaticSavepointsMax.value))
-    await files.remove(old);
+  const automatic = (await listSavepoints(files, directory)).filter((each) => AUTOMATIC.test(each));
+  for (const old of automatic.slice(0, -streamsLimits.automaticSavepointsMax.value)) {
+    await files.remove(`${directory}/savepoints/${old}`);
+  }
 }

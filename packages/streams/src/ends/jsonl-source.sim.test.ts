@@ -1,0 +1,184 @@
+// Files that are rotated, truncated or appended to while a reader is between two batches.
+import { SynclineError } from '@syncline/kernel';
+import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
+import { expect, test } from 'vitest';
+import { type JsonlSourceOptions, jsonlSource } from './jsonl-source.js';
+import type { Json, Source, SourceBatch } from './source.js';
+
+const sim = (name: string, body: (world: SimulatedBody) => Promise<void>) =>
+  test(name, () => runInSimulation(name, body));
+
+const numbers = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => from + index);
+
+/** With a width, every line has the same number of bytes. */
+const text = (from: number, to: number, width = 0) =>
+  Buffer.from(
+    numbers(from, to)
+      .map((n) => `${String(n).padStart(width)}\n`)
+      .join(''),
+  );
+
+/** Reads as a run does: after a retryable error it continues after the last batch. */
+class Reader {
+  readonly items: Json[] = [];
+  readonly batches: SourceBatch<Json>[] = [];
+  retries = 0;
+  readonly #world: SimulatedBody;
+  readonly #source: Source<Json>;
+  readonly #stop = new AbortController();
+  #reading: AsyncIterator<SourceBatch<Json>> | undefined;
+
+  constructor(world: SimulatedBody, options: Partial<JsonlSourceOptions>) {
+    this.#world = world;
+    this.#source = jsonlSource<Json>({
+      uid: 'in',
+      files: ['in.jsonl'],
+      follow: true,
+      batchItems: 100,
+      ...options,
+    });
+    this.#source.attach?.({ ...world, path: (path) => path });
+  }
+
+  async next(): Promise<SourceBatch<Json>> {
+    for (;;) {
+      const from = this.batches.at(-1)?.position ?? null;
+      this.#reading ??= this.#source
+        .read('in.jsonl', from, this.#stop.signal)
+        [Symbol.asyncIterator]();
+      try {
+        const { value } = await this.#reading.next();
+        this.batches.push(value);
+        this.items.push(...value.items);
+        return value;
+      } catch (thrown) {
+        if (!(thrown instanceof SynclineError) || !thrown.retryable) throw thrown;
+        this.#reading = undefined;
+        this.retries += 1;
+        await this.#world.clock.sleep(100);
+      }
+    }
+  }
+
+  async readThrough(last: number): Promise<void> {
+    while (this.items.at(-1) !== last) await this.next();
+  }
+
+  async readToIdle(): Promise<void> {
+    while ((await this.next()).idle !== true);
+  }
+}
+
+const LINES = 150_000; // of 16 bytes: more than two pieces of a file
+
+sim(
+  'X38 a file that is rotated between two reads is finished before its replacement',
+  async (world) => {
+    const { files } = world;
+    await files.append('in.jsonl', text(0, LINES, 15));
+    const reader = new Reader(world, { rotation: 'rename' });
+    await reader.next();
+    await files.rename('in.jsonl', 'in.jsonl.1');
+    await files.append('in.jsonl', text(LINES, 2 * LINES, 15));
+    await reader.readThrough(2 * LINES - 1);
+    expect(reader.items).toEqual(numbers(0, 2 * LINES));
+    expect(reader.retries).toBe(1);
+    expect(reader.batches.filter((batch) => batch.nextIncarnation === true)).toHaveLength(1);
+  },
+);
+
+sim(
+  'X38 a rotated file is found again although the new one begins with the same content',
+  async (world) => {
+    const { files } = world;
+    await files.append('in.jsonl', Buffer.concat([text(0, LINES, 15), text(1, 2)]));
+    const reader = new Reader(world, { rotation: 'rename' });
+    await reader.next();
+    await files.rename('in.jsonl', 'in.jsonl.1');
+    await files.append('in.jsonl', Buffer.concat([text(0, LINES, 15), text(2, 3)]));
+    await reader.readThrough(1);
+    await reader.readThrough(2);
+    expect(reader.items).toEqual([...numbers(0, LINES), 1, ...numbers(0, LINES), 2]);
+  },
+);
+
+sim('X38 a file that is rewritten between two reads is position-lost', async (world) => {
+  const { files } = world;
+  await files.append('in.jsonl', text(0, LINES, 15));
+  const reader = new Reader(world, {});
+  await reader.next();
+  const handle = files.openAppend('in.jsonl');
+  handle.truncate(0);
+  handle.append([text(LINES, 2 * LINES, 15)]);
+  await handle.close();
+  await expect(reader.readThrough(LINES - 1)).rejects.toMatchObject({ code: 'position-lost' });
+  expect(reader.items.every((item) => Number(item) < LINES)).toBe(true);
+});
+
+sim('a renamed file is followed until the new one has content', async (world) => {
+  const { files } = world;
+  await files.append('in.jsonl', text(0, 10));
+  const reader = new Reader(world, { rotation: 'rename' });
+  await reader.readToIdle();
+  await files.append('in.jsonl', Buffer.from('1'));
+  await files.rename('in.jsonl', 'in.jsonl.1');
+  await reader.readToIdle();
+  await files.append('in.jsonl.1', Buffer.from('0\n'));
+  await reader.readToIdle();
+  expect(reader.items).toEqual(numbers(0, 11));
+  await files.append('in.jsonl', Buffer.alloc(0));
+  await reader.readToIdle();
+  await files.append('in.jsonl.1', Buffer.from('11\n12')); // the last line has no newline
+  await reader.readToIdle();
+  expect(reader.items).toEqual(numbers(0, 12));
+  await files.append('in.jsonl', text(13, 15));
+  await reader.readThrough(14);
+  expect(reader.items).toEqual(numbers(0, 15));
+});
+
+sim(
+  'the last lines of a renamed file may come just before the first of the new one',
+  async (world) => {
+    const { files } = world;
+    await files.append('in.jsonl', text(0, 10));
+    let misses = 0;
+    const stat: typeof files.stat = async (path) => {
+      const found = await files.stat(path);
+      if (path !== 'in.jsonl' || found !== undefined) return found;
+      misses += 1;
+      // The first time the reader looks for the old file, the second time for a new one.
+      if (misses < 2) return undefined;
+      await files.append('in.jsonl.1', text(10, 12));
+      await files.append('in.jsonl', text(12, 15));
+      return await files.stat(path);
+    };
+    const watched = new Proxy(files, {
+      get(target, name) {
+        if (name === 'stat') return stat;
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const reader = new Reader({ ...world, files: watched }, { rotation: 'rename' });
+    await reader.readToIdle();
+    await files.rename('in.jsonl', 'in.jsonl.1');
+    await reader.readThrough(14);
+    expect(reader.items).toEqual(numbers(0, 15));
+    expect(misses).toBe(2);
+  },
+);
+
+sim('a new file that is renamed before its first line is read is found again', async (world) => {
+  const { files } = world;
+  await files.append('in.jsonl', text(0, 10));
+  const reader = new Reader(world, { rotation: 'rename' });
+  await reader.readToIdle();
+  await files.rename('in.jsonl', 'in.jsonl.1');
+  await files.append('in.jsonl', text(10, 20));
+  while ((await reader.next()).nextIncarnation !== true);
+  await files.rename('in.jsonl', 'in.jsonl.2');
+  await files.append('in.jsonl', text(20, 30));
+  await reader.readThrough(29);
+  expect(reader.items).toEqual(numbers(0, 30));
+});

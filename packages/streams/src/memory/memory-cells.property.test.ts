@@ -1,0 +1,75 @@
+import { createSystemClock } from '@syncline/kernel';
+import { createSeededRandom } from '@syncline/kernel/testing';
+import { expect, test } from 'vitest';
+import type { Segment } from '../snapshot/segment.js';
+import { numberCodec } from '../state/codec.js';
+import { aggregate } from '../state/state-backend.js';
+import { createStateSchema } from '../state/state-schema.js';
+import { MemoryCells, type StoredGroup } from './memory-cells.js';
+
+const schema = createStateSchema('counts', aggregate(numberCodec), 8);
+const options = { snapshotBytesMax: 1e6, isTracked: true };
+
+function createCells() {
+  return new MemoryCells(schema, createSystemClock(), options);
+}
+
+/** What a checkpoint would store. */
+function takeChanges(cells: ReturnType<typeof createCells>): readonly Segment[] {
+  const capture = cells.captureChanges();
+  while (!capture.advance());
+  cells.endCapture();
+  return capture.result();
+}
+
+function asGroups(epochs: readonly (readonly Segment[])[]): ReadonlyMap<number, StoredGroup> {
+  const groups = new Map<number, StoredGroup>();
+  for (const [epoch, segments] of epochs.entries()) {
+    for (const { group, bytes, entries } of segments) {
+      const before = groups.get(group) ?? { segments: [], entries: 0 };
+      const segment = { name: `segment ${group}/${epoch}`, bytes };
+      groups.set(group, {
+        segments: [...before.segments, segment],
+        entries: before.entries + entries,
+      });
+    }
+  }
+  return groups;
+}
+
+test('X22 stored groups that are decoded when first needed contain what was stored, whatever happens in between', () => {
+  for (let seed = 1; seed <= 30; seed += 1) {
+    const random = createSeededRandom(`memory-cells/${seed}`);
+    const model = new Map<string, number>();
+    let cells = createCells();
+    let epochs: (readonly Segment[])[] = [];
+    for (let step = 0; step < 300; step += 1) {
+      const key = `k${random.u32() % 60}`;
+      const slot = cells.edit(key);
+      expect(slot === undefined ? undefined : cells.valueAt(slot), `seed ${seed}`).toBe(
+        model.get(key),
+      );
+      if (random.float() < 0.25) {
+        if (slot !== undefined) cells.remove(slot);
+        model.delete(key);
+      } else {
+        if (slot === undefined) cells.insert(key, step, undefined);
+        else cells.change(slot, step, undefined);
+        model.set(key, step);
+      }
+      if (random.float() < 0.1) epochs.push(takeChanges(cells));
+      if (random.float() < 0.03) {
+        epochs.push(takeChanges(cells));
+        cells = createCells();
+        cells.attach(asGroups(epochs), schema);
+      }
+      if (random.float() < 0.02) {
+        cells.touchAll();
+        epochs = [takeChanges(cells)];
+      }
+    }
+    const found = [...cells.entries()].map(({ key, value }) => [key, value] as const);
+    expect(new Map(found), `seed ${seed}`).toEqual(model);
+    expect(cells.count).toBe(model.size);
+  }
+});

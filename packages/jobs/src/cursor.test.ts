@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatCursor, parseCursor } from './cursor.js';
+import { formatCursor, parseCursor } from './job-store.js';
 
 describe('a cursor', () => {
   test.each([

@@ -1,4 +1,6 @@
-// The door `@syncline/jobs/firestore`: only who opens it needs `@google-cloud/firestore`.
-export { createFirestoreJobStore } from './firestore/create-firestore-job-store.js';
-export type { FirestoreJobStoreDeps } from './firestore/firestore-job-store.js';
-export type { FirestoreJobStoreOptions } from './firestore/firestore-options.js';
+// The entry point `@syncline/jobs/firestore`. Only its users need `@google-cloud/firestore`.
+export {
+  createFirestoreJobStore,
+  type FirestoreJobStoreDeps,
+  type FirestoreJobStoreOptions,
+} from './firestore/firestore-engine.js';

@@ -1,12 +1,17 @@
 export {
+  type CollectedJobs,
+  type CollectJobsDeps,
+  collectJobs,
+  type RetentionPolicy,
+} from './collect-jobs.js';
+export {
   type EmbeddedJobStoreDeps,
   type EmbeddedJobStoreOptions,
   openEmbeddedJobStore,
-} from './embedded/open-embedded-job-store.js';
-export { type AggregateInput, aggregateStates } from './engine/aggregate-states.js';
-export { JobCells } from './engine/job-cells.js';
-export { type ProgressSource, progressOf } from './engine/progress-of.js';
+} from './embedded/embedded-adapter.js';
+export { type AggregateInput, aggregateStates } from './engine/job-cells.js';
 export type {
+  Counts,
   JobInfo,
   JobList,
   JobPatch,
@@ -16,77 +21,77 @@ export type {
   Labels,
   LeaseRequest,
   LeaseState,
+  Progress,
+  TagProgress,
   TaskLease,
 } from './job.js';
-export type {
-  Cursor,
-  GapReason,
-  History,
-  JobEvent,
-  JobSubscription,
-  Overflow,
-  StoreSubscribeOptions,
-} from './job-event.js';
+export {
+  compareStatus,
+  defaultState,
+  JobStatus,
+  type JsonObject,
+  type JsonValue,
+  type SchemaIssue,
+  type Scope,
+  type State,
+  type StatusClass,
+  statusClass,
+  withoutPayload,
+} from './job.js';
 export type {
   CallOptions,
+  CreatedJob,
+  Cursor,
   DeleteOptions,
+  GapReason,
+  History,
   JobCallOptions,
+  JobEvent,
   JobStore,
+  JobSubscription,
+  Overflow,
+  PageBounds,
   SetStateResult,
   StatePage,
   StateWrite,
   StoreCapabilities,
+  StoreSubscribeOptions,
 } from './job-store.js';
 export { type JobsLimitName, jobsLimits } from './limits.js';
-export { createJobManager } from './manager/create-job-manager.js';
-export { createJobReader } from './manager/create-job-reader.js';
-export type {
-  ConditionalWrite,
-  ErrorWrite,
-  GlobalWrite,
-  JobManager,
-  MessageWrite,
-  NoStatusNames,
-  PlainWrite,
-  TagWrite,
-  Written,
-  WrittenIf,
-} from './manager/job-manager.js';
-export type { JobReader, SubscribeOptions, TagScope } from './manager/job-reader.js';
 export type {
   JobManagerDeps,
   JobManagerOptions,
   JobManagerTarget,
   JobReaderOptions,
   JobReaderTarget,
-} from './manager/manager-options.js';
-export { createMemoryJobStore, type MemoryJobStoreDeps } from './memory/memory-job-store.js';
-export { type JobsMetricName, type JobsMetrics, jobsMetrics } from './metrics-list.js';
-export type { StatusNames } from './payload/state-reader.js';
+} from './manager/create-job-manager.js';
+export { createJobManager, createJobReader } from './manager/create-job-manager.js';
+export { JobFold } from './manager/job-fold.js';
+export type {
+  ConditionalWrite,
+  ErrorWrite,
+  GlobalWrite,
+  JobManager,
+  JobReader,
+  MessageWrite,
+  NoStatusNames,
+  PlainWrite,
+  SubscribeOptions,
+  TagScope,
+  TagWrite,
+  Written,
+  WrittenIf,
+} from './manager/job-manager.js';
 export type {
   AnyState,
   Migrate,
   PayloadInput,
   PayloadOutput,
   StateOf,
+  StatusNames,
   TagName,
   TagSchema,
   TagSchemas,
-} from './payload/tag-schemas.js';
-export type { Counts, Progress, TagProgress } from './progress.js';
-export {
-  type CollectedJobs,
-  type CollectJobsDeps,
-  collectJobs,
-} from './retention/collect-jobs.js';
-export type { RetentionPolicy } from './retention/retention-policy.js';
-export {
-  defaultState,
-  type JsonObject,
-  type JsonValue,
-  type SchemaIssue,
-  type Scope,
-  type State,
-  withoutPayload,
-} from './state.js';
-export { compareStatus, JobStatus, type StatusClass, statusClass } from './status.js';
+} from './manager/tag-schemas.js';
+export { createMemoryJobStore, type MemoryJobStoreDeps } from './memory/memory-job-store.js';
+export { type JobsMetricName, type JobsMetrics, jobsMetrics } from './metrics-list.js';

@@ -1,43 +1,56 @@
-// JobStore: where jobs live. Implementations: memory, embedded, remote (`./grpc`) and Firestore (`./firestore`);
-// all run the same conformance suite, `jobStoreSuite` in ./testing.
-import type { Durability } from '@syncline/kernel';
+// JobStore: stores jobs. Implementations: memory, embedded, remote (`./grpc`), PostgreSQL (`./postgres`) and Firestore.
+// All run the same conformance suite, `jobStoreSuite` in ./testing.
+import { type Durability, SynclineError } from '@syncline/kernel';
 import type {
   JobInfo,
   JobList,
   JobPatch,
   JobQuery,
   JobSpec,
+  JsonObject,
   LeaseRequest,
+  Progress,
+  Scope,
+  State,
   TaskLease,
 } from './job.js';
-import type { History, JobSubscription, StoreSubscribeOptions } from './job-event.js';
 import type { JobsMetrics } from './metrics-list.js';
-import type { Progress } from './progress.js';
-import type { JsonObject, Scope, State } from './state.js';
 
 export type StoreCapabilities = Readonly<{
   history: History;
-  /** `cached`: reads are monotonic and see one's own writes, but may be behind those of others. */
+  /** `cached`: reads are monotonic and see the caller's own writes, but may lag behind those of others. */
   reads: 'linearizable' | 'cached';
   durability: 'none' | Durability;
-  /** Who declares a lease lost: the store itself, or whoever listens. */
+  /** Who declares a lease lost: the store itself, or each reader. */
   lost: 'store' | 'reader';
 }>;
 
-/** The last parameter of every call. */
-export type CallOptions = Readonly<{ signal?: AbortSignal }>;
+/** The capabilities of a store with the strongest guarantees. */
+export const ALL_CAPABILITIES: StoreCapabilities = {
+  history: 'all',
+  reads: 'linearizable',
+  durability: 'synced',
+  lost: 'store',
+};
 
-/** Of a call that concerns a whole job. */
+/** The last parameter of every call. */
+export type CallOptions = Readonly<{
+  signal?: AbortSignal;
+  /** The caller times this call and counts its failure; a store with the same observer then does not. */
+  observer?: JobsMetrics;
+}>;
+
+/** Options of a call that concerns a whole job. */
 export type JobCallOptions = CallOptions &
   Readonly<{
-    /** The job that is meant: one that was created anew since under its name is `fenced`. Default: any. */
+    /** The expected incarnation: if the job has been recreated since, the write is `fenced`. Default: any. */
     incarnation?: string;
   }>;
 
-/** Of `deleteJob`. */
+/** Options of `deleteJob`. */
 export type DeleteOptions = JobCallOptions &
   Readonly<{
-    /** The job goes only if it is at this revision, else `conflict`. Default: at any. */
+    /** Deletes the job only if it is at this revision; otherwise `conflict`. Default: any revision. */
     ifRevision?: number;
   }>;
 
@@ -49,12 +62,12 @@ export type StateWrite = Readonly<{
   tag: string;
   status: number;
   message: string;
-  /** How far the cell is, from 0 to 1. */
+  /** Progress of the cell, from 0 to 1. */
   progress?: number;
   payload?: JsonObject | undefined;
   schemaVersion: number;
   eventId: string;
-  /** The write applies only if the key has this version; 0: only if it was never written. */
+  /** The write applies only if the key has this version; with 0, only if it was never written. */
   ifVersion?: number;
   /** Default `synced`. */
   durability?: Durability;
@@ -65,9 +78,13 @@ export type SetStateResult =
   /** `current` is the default state if the key was never written. */
   | { readonly applied: false; readonly reason: 'version'; readonly current: State };
 
+export type CreatedJob = Readonly<{ job: JobInfo; created: boolean }>;
+
+export type PageBounds = Readonly<{ afterRevision: number; limit: number }>;
+
 export type StatePage = Readonly<{
   states: readonly State[];
-  /** The page holds all in scope above `afterRevision` up to here. Go on with it as `afterRevision`. */
+  /** The page is complete from `afterRevision` up to this revision. Pass it as `afterRevision` for the next page. */
   revision: number;
   incarnation: string;
   more: boolean;
@@ -75,29 +92,21 @@ export type StatePage = Readonly<{
 
 export interface JobStore extends AsyncDisposable {
   readonly capabilities: StoreCapabilities;
-  /** Who hears of writes, refusals and subscriptions. A manager with the same observer leaves them to the store. */
+  /** Receives metrics of writes, refusals and subscriptions. A manager with the same observer does not report them. */
   readonly observer?: JobsMetrics;
-  /** Atomic get-or-create: of concurrent creators exactly one sees `created`. */
-  createJob(
-    spec: JobSpec,
-    call?: CallOptions,
-  ): Promise<{ readonly job: JobInfo; readonly created: boolean }>;
+  /** Atomic get-or-create: if called concurrently, exactly one caller gets `created`. */
+  createJob(spec: JobSpec, call?: CallOptions): Promise<CreatedJob>;
   getJob(jobId: string, call?: CallOptions): Promise<JobInfo | undefined>;
   listJobs(query: JobQuery, call?: CallOptions): Promise<JobList>;
   updateJob(jobId: string, patch: JobPatch, call?: JobCallOptions): Promise<JobInfo>;
-  /** A tombstone: writes are refused, reads go on. Marking twice changes nothing. */
+  /** Sets a tombstone: writes are refused, reads still work. Marking twice changes nothing. */
   markJobDeleted(jobId: string, call?: JobCallOptions): Promise<JobInfo>;
-  /** False: there was none. */
+  /** False if the job did not exist. */
   deleteJob(jobId: string, call?: DeleteOptions): Promise<boolean>;
   lease(request: LeaseRequest, call?: CallOptions): Promise<TaskLease>;
   setState(write: StateWrite, call?: CallOptions): Promise<SetStateResult>;
-  /** The latest state of each key in scope, ascending by revision. What is rewritten between two pages moves to a later one. */
-  listStates(
-    jobId: string,
-    scope: Scope,
-    page: { readonly afterRevision: number; readonly limit: number },
-    call?: CallOptions,
-  ): Promise<StatePage>;
+  /** The latest state of each key in scope, by revision. A state rewritten between two pages moves to a later page. */
+  listStates(jobId: string, scope: Scope, page: PageBounds, call?: CallOptions): Promise<StatePage>;
   getState(
     jobId: string,
     taskId: number,
@@ -105,10 +114,108 @@ export interface JobStore extends AsyncDisposable {
     call?: CallOptions,
   ): Promise<State | undefined>;
   aggregate(jobId: string, scope: Scope, call?: CallOptions): Promise<Progress>;
-  /** Tasks whose lease is lost, at most `lostListMax`, by task. */
+  /** Leases that are lost, at most `lostListMax`, ordered by task. */
   listLost(jobId: string, call?: CallOptions): Promise<readonly TaskLease[]>;
-  /** Throws at the first pull what is wrong with the options or the job. */
+  /** Invalid options or a missing job are reported on the first pull. */
   subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription;
   /** Ends subscriptions and waiting calls. A second call does nothing. */
   close(): Promise<void>;
+}
+
+// What a subscriber receives: the current states, a marker, then changes.
+//
+//   snapshot* synced (change | gap | stale | live)*
+//
+// `stale` and `live` may also occur during a replay. `lease` and `job`, if requested, occur in order of revision both
+// before and after `synced`. After a `gap` with reason `reset` the sequence starts again; one with reason `deleted` is
+// the last event.
+
+/** Where to resume. Opaque: pass the cursor of an event. */
+export type Cursor = string & { readonly __brand: 'JobCursor' };
+
+/** `all`: every revision within retention is delivered. `latest`: overwritten versions may be skipped. */
+export type History = 'all' | 'latest';
+
+export type GapReason = 'overflow' | 'compacted' | 'reset' | 'deleted';
+
+export type JobEvent<S = State> =
+  | { readonly kind: 'snapshot'; readonly state: S; readonly cursor: Cursor }
+  | {
+      readonly kind: 'synced';
+      readonly revision: number;
+      readonly cursor: Cursor;
+      readonly history: History;
+      readonly resumed: boolean;
+    }
+  | { readonly kind: 'change'; readonly state: S; readonly cursor: Cursor }
+  | {
+      readonly kind: 'gap';
+      readonly reason: GapReason;
+      readonly fromRevision: number;
+      readonly toRevision: number;
+    }
+  /** The store has been unreachable since this wall-clock time. The subscriber's data may be outdated until `live`. */
+  | { readonly kind: 'stale'; readonly sinceMs: number; readonly attempt: number }
+  /** Caught up: everything in scope up to `revision` has been delivered. */
+  | { readonly kind: 'live'; readonly revision: number; readonly cursor: Cursor }
+  | { readonly kind: 'lease'; readonly lease: TaskLease; readonly cursor: Cursor }
+  | { readonly kind: 'job'; readonly job: JobInfo; readonly cursor: Cursor };
+
+/** What to do when a subscriber is too slow for its buffer. */
+export type Overflow = 'block' | 'coalesce' | 'fail';
+
+export type StoreSubscribeOptions = Readonly<{
+  scope: Scope;
+  after?: Cursor;
+  include?: readonly ('lease' | 'job')[];
+  /** Default `block`. */
+  overflow?: Overflow;
+  /** Default: 256 events, 1 MiB. */
+  buffer?: Readonly<{ maxEvents?: number; maxBytes?: number }>;
+  /** Ends the subscription without an error and drops buffered events. */
+  signal?: AbortSignal;
+}>;
+
+/** Can be read once, by event or by batch. Leaving the loop ends it. */
+export interface JobSubscription<E = JobEvent> extends AsyncIterable<E>, AsyncDisposable {
+  /** The same events, up to `max` at a time; a batch is never empty and never waits to be full. */
+  batches(max?: number): AsyncIterable<readonly E[]>;
+  /** Where to resume after the last delivered event. Before the first one it is `after`, if given. */
+  readonly cursor: Cursor | undefined;
+}
+
+// The format of a cursor: `base:revision`, with `~` at the end during a replay.
+//
+// `base` identifies the history that the revision belongs to: the incarnation of the job and, for a store that may have
+// lost revisions it had already delivered, how often that has happened. With a cursor of another base, a subscription
+// starts over.
+
+export type CursorParts = Readonly<{
+  base: string;
+  revision: number;
+  /** Only part of the replay was delivered: up to `revision`. */
+  isReplaying: boolean;
+}>;
+
+const CURSOR = /^([A-Za-z0-9-]{1,128}):(0|[1-9][0-9]{0,15})(~?)$/;
+
+export function formatCursor(base: string, revision: number, isReplaying = false): Cursor {
+  return `${base}:${revision}${isReplaying ? '~' : ''}` as Cursor;
+}
+
+/** Throws `invalid-argument` with `details.field` = `after` if the cursor is malformed. */
+export function parseCursor(text: string): CursorParts {
+  const [, base, digits, mark] = CURSOR.exec(text) ?? [];
+  const revision = Number(digits);
+  if (base === undefined || !Number.isSafeInteger(revision)) throw malformed(text);
+  return { base, revision, isReplaying: mark === '~' };
+}
+
+function malformed(text: string): SynclineError {
+  const shown = JSON.stringify(String(text).slice(0, 64));
+  return new SynclineError(
+    'invalid-argument',
+    `the cursor ${shown} is malformed. Pass the cursor of an event unchanged, or none to start from the beginning.`,
+    { details: { field: 'after' } },
+  );
 }

@@ -1,21 +1,20 @@
-// What is known of a job besides its states, and of its tasks' leases.
-import type { Counts } from './progress.js';
-import type { StatusClass } from './status.js';
+// The metadata of a job, and the leases of its tasks.
+import type { StandardSchemaV1 } from '@standard-schema/spec';
 
 export type Labels = Readonly<Record<string, string>>;
 
 export type JobInfo = Readonly<{
   jobId: string;
-  /** Opaque, of letters, digits and dashes. A job that is deleted and created again has another one. */
+  /** Opaque; letters, digits and dashes. A job that is deleted and recreated gets a new one. */
   incarnation: string;
   numTasks: number;
-  /** Tags that every task will write, in order of their bytes. */
+  /** Tags that every task will write, sorted by bytes. */
   expectedTags: readonly string[];
   labels: Labels;
   createdAtMs: number;
-  /** When it was marked deleted; reads go on, writes are refused. */
+  /** When the job was marked as deleted. Reads still work, writes are refused. */
   deletedAtMs?: number;
-  /** The last committed change of the job; for a `job` event, its own. */
+  /** The last committed revision of the job; in a `job` event, the revision of the event. */
   revision: number;
   changedAtMs: number;
 }>;
@@ -27,15 +26,15 @@ export type JobSpec = Readonly<{
   labels?: Labels;
 }>;
 
-/** What is given replaces all that was there; what is not given stays. */
+/** A given field replaces the previous value as a whole; an omitted field stays unchanged. */
 export type JobPatch = Readonly<{ labels?: Labels; expectedTags?: readonly string[] }>;
 
 export type JobQuery = Readonly<{
   prefix?: string;
-  /** Only jobs whose most severe cell is of this class. */
+  /** Only jobs whose most severe cell is in this class. */
   worst?: StatusClass;
   afterJobId?: string;
-  /** Default and most: `listJobsMax`. */
+  /** Default and maximum: `listJobsMax`. */
   limit?: number;
 }>;
 
@@ -47,10 +46,10 @@ export type JobSummary = Readonly<{
   lostTasks: number;
 }>;
 
-/** A page of jobs, in order of their names. */
+/** A page of jobs, in order of id. */
 export type JobList = Readonly<{
   jobs: readonly JobSummary[];
-  /** Names of jobs on this page whose metadata cannot be read, whatever class was asked for. They can be deleted. */
+  /** Ids of jobs on this page whose metadata cannot be read, regardless of `worst`. They can be deleted. */
   damaged?: readonly string[];
   /** The `afterJobId` of the next page. */
   next?: string;
@@ -60,14 +59,14 @@ export type LeaseState = 'held' | 'released' | 'lost';
 
 export type TaskLease = Readonly<{
   taskId: number;
-  /** Rises with each claim, and is never given twice within an incarnation. */
+  /** Rises with each claim, and is never issued twice within an incarnation. */
   epoch: number;
   state: LeaseState;
   /** 0: never expires. */
   ttlMs: number;
-  /** By the store's wall clock; 0 if it never expires or is not held. For people: no decision rests on it. */
+  /** By the store's wall clock; 0 if it never expires or is not held. For display only: no decision depends on it. */
   expiresAtMs: number;
-  /** Who claimed it, as it named itself. */
+  /** The name that the claimant gave itself. */
   holder: string;
   /** The revision of its last transition. */
   revision: number;
@@ -83,3 +82,184 @@ export type LeaseRequest = Readonly<{
   ttlMs: number;
   holder: string;
 }>;
+
+// State: the latest write of a task for a tag. Only that task writes it.
+
+export type JsonValue =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly JsonValue[]
+  | { readonly [name: string]: JsonValue };
+
+export type JsonObject = { readonly [name: string]: JsonValue };
+
+export type SchemaIssue = StandardSchemaV1.Issue;
+
+export type State<P = JsonObject> = Readonly<{
+  jobId: string;
+  taskId: number;
+  tag: string;
+  status: number;
+  statusClass: StatusClass;
+  /** The name of this status, if the manager or reader has `statuses`. Names are local to the process. */
+  statusName?: string;
+  message: string;
+  /** Progress of this cell, from 0 to 1, if its writer reports it. */
+  progress?: number;
+  /** By the store's clock. Never decreases as the revision rises. */
+  timestampMs: number;
+  /** Per task and tag: 1, 2, 3 … */
+  version: number;
+  /** Per job: 1, 2, 3 … */
+  revision: number;
+  eventId: string;
+  schemaVersion: number;
+  payload?: P;
+  /** Why `payload` is missing although there is a stored one. */
+  payloadIssues?: readonly SchemaIssue[];
+  /** The stored payload, if it could not be read because of `payloadIssues`. */
+  rawPayload?: JsonObject;
+}>;
+
+/** Selects cells: one, those of a task, those of a tag, or all. */
+export type Scope = Readonly<{ taskId?: number; tag?: string }>;
+
+/** The state of a cell that was never written. Used only in aggregates, never in a stream. */
+export function defaultState(jobId: string, taskId: number, tag: string): State {
+  return {
+    jobId,
+    taskId,
+    tag,
+    status: 0,
+    statusClass: statusClass(0),
+    message: '',
+    timestampMs: 0,
+    version: 0,
+    revision: 0,
+    eventId: '',
+    schemaVersion: 1,
+  };
+}
+
+/** For lists of states whose size would be dominated by payloads. */
+export function withoutPayload<S extends object>(state: S): S {
+  const {
+    payload: _,
+    payloadJson: __,
+    ...rest
+  } = state as { readonly payload?: unknown; readonly payloadJson?: unknown };
+  return rest as S;
+}
+
+/** The same progress with its states converted. */
+export function mapProgress<A, B>(progress: Progress<A>, map: (state: A) => B): Progress<B> {
+  const mapped = <Row extends Pick<TagProgress<A>, 'lowest' | 'worst'>>(row: Row) => {
+    return { ...row, lowest: map(row.lowest), worst: map(row.worst) };
+  };
+  return { ...mapped(progress), tags: progress.tags.map(mapped) };
+}
+
+// The status of a task for a tag: one int32. The numbers are part of the public contract.
+//
+//   ≤ −3 failed   −2 warned   −1 failed   0 not started   1 … 2147483646 running   2147483647 finished
+
+export const JobStatus = {
+  notStarted: 0,
+  started: 1,
+  finished: 2_147_483_647,
+  error: -1,
+  warning: -2,
+} as const;
+
+export type StatusClass = 'not-started' | 'running' | 'finished' | 'warned' | 'failed';
+
+/** From the most to the least severe. */
+export const STATUS_CLASSES = [
+  'failed',
+  'warned',
+  'not-started',
+  'running',
+  'finished',
+] as const satisfies readonly StatusClass[];
+
+/** Defined for every int32. */
+export function statusClass(status: number): StatusClass {
+  if (status === JobStatus.finished) return 'finished';
+  if (status > JobStatus.notStarted) return 'running';
+  if (status === JobStatus.notStarted) return 'not-started';
+  return status === JobStatus.warning ? 'warned' : 'failed';
+}
+
+/** The lower number sorts first: `getState` returns it. */
+export function compareStatus(a: number, b: number): number {
+  return a - b;
+}
+
+/**
+ * Sorts statuses by severity: failed, warned, not started, running, finished, and within a class by number. It is the
+ * status itself, except that −1 and −2 are swapped, because a warning has the lower number.
+ */
+export function severityOf(status: number): number {
+  if (status === JobStatus.warning) return JobStatus.error;
+  return status === JobStatus.error ? JobStatus.warning : status;
+}
+
+// The progress of a scope, over the same cells as `getState`.
+
+export type Counts = Readonly<{
+  notStarted: number;
+  running: number;
+  finished: number;
+  warned: number;
+  failed: number;
+  total: number;
+}>;
+
+export type TagProgress<S = State> = Readonly<{
+  tag: string;
+  cells: Counts;
+  percent: number;
+  lowest: S;
+  worst: S;
+}>;
+
+export type Progress<S = State> = Readonly<{
+  revision: number;
+  cells: Counts;
+  /** The mean of the cells' `progress`, 1 if finished. Rounded down to a tenth; 100 only when all are finished. */
+  percent: number;
+  /** Number of tasks whose lease is lost. */
+  lostTasks: number;
+  /** The state with the lowest status: what `getState` returns. */
+  lowest: S;
+  /** The most severe state, in the order failed, warned, not started, running, finished. */
+  worst: S;
+  /**
+   * For each known tag, the progress of the scope narrowed to that tag, sorted by the bytes of the tag. These states
+   * have no payload: with 256 tags they would take 32 MiB. Request the progress of a tag to get them.
+   */
+  tags: readonly TagProgress<S>[];
+}>;
+
+// Tags are ordered by their UTF-8 bytes, so that all stores return the same order.
+
+/**
+ * Compares by UTF-8 bytes, without encoding. Code units sort like the bytes, except that surrogates, which encode
+ * characters above U+FFFF, must come after the units U+E000 to U+FFFF.
+ */
+export function compareTags(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let index = 0; index < length; index += 1) {
+    const left = a.charCodeAt(index);
+    const right = b.charCodeAt(index);
+    if (left !== right) return weightOf(left) - weightOf(right);
+  }
+  return a.length - b.length;
+}
+
+function weightOf(codeUnit: number): number {
+  if (codeUnit < 0xd800) return codeUnit;
+  return codeUnit < 0xe000 ? codeUnit + 0x2000 : codeUnit - 0x800;
+}

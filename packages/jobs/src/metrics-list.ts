@@ -1,70 +1,88 @@
-// Every metric of the jobs. No label ever holds a job, a tag or a task.
-import type { MetricDefinitions, Metrics } from '@syncline/kernel';
+// All metrics of jobs. No label ever contains a job, a tag or a task.
+import { type Clock, type MetricDefinitions, type Metrics, SynclineError } from '@syncline/kernel';
+
+const counter = (help: string) => ({ kind: 'counter', help }) as const;
+const gauge = (help: string) => ({ kind: 'gauge', help }) as const;
+const histogram = (help: string) => ({ kind: 'histogram', help }) as const;
 
 export const jobsMetrics = {
-  syncline_jobs_cache_hits_total: {
-    kind: 'counter',
-    help: 'Reads that were answered from memory.',
-  },
-  syncline_jobs_cache_misses_total: {
-    kind: 'counter',
-    help: 'Reads for which a job had to be brought into memory, or that went to the store behind it.',
-  },
-  syncline_jobs_listener_reconnects_total: {
-    kind: 'counter',
-    help: 'Attempts to listen again after a connection was lost.',
-  },
-  syncline_jobs_replay_duration_seconds: {
-    kind: 'histogram',
-    help: 'From the first pull of a subscription, or its reset, to the marker `synced`; not of those that resume.',
-  },
-  syncline_jobs_live_delivery_seconds: {
-    kind: 'histogram',
-    help: 'From the commit of a change to its hand-over to a live subscriber; of each batch the oldest change.',
-  },
-  syncline_jobs_write_duration_seconds: {
-    kind: 'histogram',
-    help: 'From the arrival of a write to its answer.',
-  },
+  syncline_jobs_cache_hits_total: counter('Reads answered from memory.'),
+  syncline_jobs_cache_misses_total: counter(
+    'Reads that had to load a job into memory or read the underlying store.',
+  ),
+  syncline_jobs_listener_reconnects_total: counter(
+    'Attempts to reconnect a listener after its connection was lost.',
+  ),
+  syncline_jobs_replay_duration_seconds: histogram(
+    'Time from the first read of a subscription, or from its reset, to `synced`; resumed subscriptions are not counted.',
+  ),
+  syncline_jobs_live_delivery_seconds: histogram(
+    'Time from the commit of a change to its delivery to a live subscriber; one sample per batch, for its oldest change.',
+  ),
+  syncline_jobs_write_duration_seconds: histogram('Time from the arrival of a write to its reply.'),
   syncline_jobs_write_errors_total: {
-    kind: 'counter',
-    help: 'Writes that failed, by error code.',
+    ...counter('Failed writes, by error code.'),
     labels: ['code'],
   },
   syncline_jobs_subscription_drops_total: {
-    kind: 'counter',
-    help: 'Buffers of subscribers that were dropped, by reason.',
+    ...counter(
+      'Dropped subscriber buffers, by reason: the overflow policy, or `cancel` for a subscription that ended with events still buffered.',
+    ),
     labels: ['reason'],
   },
-  syncline_jobs_version_drift_total: {
-    kind: 'counter',
-    help: 'Versions that a listener skipped because they were overwritten meanwhile.',
-  },
+  syncline_jobs_version_drift_total: counter(
+    'Versions that a listener skipped because they had been overwritten.',
+  ),
   syncline_jobs_commit_batch_writes: {
-    kind: 'histogram',
-    help: 'Writes of one commit.',
+    ...histogram('Writes per commit.'),
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
   },
-  syncline_jobs_subscribers: { kind: 'gauge', help: 'Open subscriptions.' },
-  syncline_jobs_leases_lost_total: {
-    kind: 'counter',
-    help: 'Leases that were declared lost.',
-  },
-  syncline_jobs_fenced_total: {
-    kind: 'counter',
-    help: 'Calls that were refused because a newer claim had taken over.',
-  },
-  syncline_jobs_log_records: {
-    kind: 'gauge',
-    help: 'Changes that are kept, those that later ones replaced included.',
-  },
-  syncline_jobs_jobs: { kind: 'gauge', help: 'Jobs of the store.' },
-  syncline_jobs_write_queue: { kind: 'gauge', help: 'Writes that wait for a commit.' },
-  syncline_jobs_cache_bytes: { kind: 'gauge', help: 'Memory that jobs take, about.' },
-  syncline_jobs_open_snapshots: { kind: 'gauge', help: 'Views of the storage that are open.' },
+  syncline_jobs_subscribers: gauge('Open subscriptions.'),
+  syncline_jobs_leases_lost_total: counter('Leases declared lost.'),
+  syncline_jobs_fenced_total: counter('Calls refused because of a newer claim.'),
+  syncline_jobs_log_records: gauge('Retained changes, including superseded ones.'),
+  syncline_jobs_jobs: gauge('Jobs in the store.'),
+  syncline_jobs_write_queue: gauge('Writes waiting for a commit.'),
+  syncline_jobs_cache_bytes: gauge('Approximate memory used by jobs.'),
+  syncline_jobs_open_snapshots: gauge('Open views of the storage.'),
 } as const satisfies MetricDefinitions;
 
 export type JobsMetricName = keyof typeof jobsMetrics;
 
-/** How a library reports: the same port as the server's. `silentMetrics` by default. */
+/** The metrics interface, the same as the server's. Default: `silentMetrics`. */
 export type JobsMetrics = Metrics<JobsMetricName>;
+
+// Times a write and counts its failure by code, for both stores and managers.
+
+export interface TimedWriteDeps {
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly metrics: JobsMetrics;
+}
+
+export async function timedWrite<T>(
+  { clock, metrics }: TimedWriteDeps,
+  run: () => T | Promise<T>,
+): Promise<T> {
+  const startMs = clock.monotonicMs();
+  try {
+    return await run();
+  } catch (thrown) {
+    if (thrown instanceof SynclineError) {
+      metrics.add('syncline_jobs_write_errors_total', 1, { code: thrown.code });
+    }
+    throw thrown;
+  } finally {
+    const tookMs = clock.monotonicMs() - startMs;
+    metrics.observe('syncline_jobs_write_duration_seconds', tookMs / 1_000);
+  }
+}
+
+export async function countFenced<T>(metrics: JobsMetrics, call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (thrown) {
+    if (thrown instanceof SynclineError && thrown.code === 'fenced')
+      metrics.add('syncline_jobs_fenced_total');
+    throw thrown;
+  }
+}

@@ -1,7 +1,7 @@
 import { SynclineError } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
-import type { Cursor } from './job-event.js';
+import type { Cursor } from './job-store.js';
 import { outOfReach, RECONNECT_DEFAULTS, reconnectDelayMs } from './reconnect.js';
 
 test('waits double from 1 s to 60 s, and are at least half of their bound', () => {
@@ -15,7 +15,7 @@ test('waits double from 1 s to 60 s, and are at least half of their bound', () =
   }
 });
 
-test('who gives up says why, and where to resume', () => {
+test('giving up reports the reason, and where to resume', () => {
   const cause = new SynclineError('unavailable', 'connection refused.');
   const error = outOfReach(RECONNECT_DEFAULTS, { cursor: '17:4' as Cursor, cause });
   expect(error).toMatchObject({ code: 'unavailable', details: { cursor: '17:4' }, cause });

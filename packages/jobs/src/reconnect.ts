@@ -1,16 +1,17 @@
-// When to try again after a store was lost, and when to give up: the same for every store beyond this process.
+// When to reconnect after the connection to a store is lost, and when to give up. The same for all remote stores.
 //
 // The wait before attempt k = 0, 1, 2 … is min(maxMs, initialMs · 2^k) · u with u in [0.5, 1): long enough for a
-// server to start, spread so that 1 000 subscribers do not come back in the same moment.
+// server to start, and spread so that 1,000 subscribers do not reconnect at the same time.
 import { backoffMs, type Random, SynclineError } from '@syncline/kernel';
-import type { Cursor } from './job-event.js';
+import { checkInteger, checkObject } from './checks/values.js';
+import type { Cursor } from './job-store.js';
 
 export interface ReconnectOptions {
-  /** Attempts that may fail in a row before subscriptions end with `unavailable`. Default 5: 15 to 31 s. */
+  /** Consecutive failed attempts after which subscriptions end with `unavailable`. Default 5, which is 15 to 31 s. */
   readonly attempts?: number;
-  /** Bound of the first wait; it doubles with each attempt. Default 1 s. */
+  /** Upper bound of the first wait, in ms. It doubles with each attempt. Default 1,000. */
   readonly initialMs?: number;
-  /** No wait is longer. Default 60 s. It matters once `attempts` is raised. */
+  /** The longest wait, in ms. Matters only if `attempts` is raised. Default 60,000. */
   readonly maxMs?: number;
 }
 
@@ -29,15 +30,33 @@ export function reconnectDelayMs(
   return backoffMs(attempt, { initialMs, maxMs, jitter: 'half' }, random);
 }
 
-/** What a subscription throws once all attempts have failed. */
+/** Thrown by a subscription when all attempts have failed. */
 export function outOfReach(
   { attempts }: Required<ReconnectOptions>,
   { cursor, cause }: { readonly cursor: Cursor | undefined; readonly cause: SynclineError },
 ): SynclineError {
-  const story = cause.message.replace(/\.$/, '');
+  const detail = cause.message.replace(/\.$/, '');
   return new SynclineError(
     'unavailable',
-    `the store of the jobs was out of reach for ${attempts} attempts: ${story}. Subscribe again with the cursor in details.`,
+    `the job store was unreachable for ${attempts} attempts: ${detail}. Subscribe again with the cursor in details.`,
     { details: cursor === undefined ? {} : { cursor }, cause },
   );
+}
+
+const ATTEMPTS = { min: 1, max: 1_000_000 };
+const DAY_MS = 86_400_000;
+
+/** Fills in the defaults, also for fields that are explicitly undefined. */
+export function checkReconnect(options: ReconnectOptions = {}): Required<ReconnectOptions> {
+  checkObject(options, 'reconnect');
+  const {
+    attempts = RECONNECT_DEFAULTS.attempts,
+    initialMs = RECONNECT_DEFAULTS.initialMs,
+    maxMs = RECONNECT_DEFAULTS.maxMs,
+  } = options;
+  return {
+    attempts: checkInteger(attempts, 'reconnect.attempts', ATTEMPTS),
+    initialMs: checkInteger(initialMs, 'reconnect.initialMs', { min: 1, max: DAY_MS }),
+    maxMs: checkInteger(maxMs, 'reconnect.maxMs', { min: 1, max: DAY_MS }),
+  };
 }

@@ -1,12 +1,12 @@
-// The door `@syncline/jobs/store-kit`: makes a job store of an adapter to any database that has transactions.
+// The entry point `@syncline/jobs/store-kit`: for building a job store on any database with transactions.
 //
-// Write a `StoreAdapter`, open it with `openJobStore`, and prove it with `jobStoreSuite` of `@syncline/jobs/testing`.
+// Write a `StoreAdapter`, open it with `openJobStore`, and test it with `jobStoreSuite` from `@syncline/jobs/testing`.
 export type { CellRow, JobRow, RecentWrite, TaskRow } from './core/rows.js';
 export { CellCounts } from './engine/cell-counts.js';
-export { type EngineJobStore, openJobStore } from './engine/engine-job-store.js';
+export type { ChangeKind, StoredChange } from './engine/changes.js';
+export { changeTopics, type JobFilter, matchesFilter } from './engine/changes.js';
 export { JobCells } from './engine/job-cells.js';
-export type { EngineDeps, EngineOptions } from './engine/job-engine.js';
-export { changeTopics, type JobFilter, matchesFilter } from './engine/job-filter.js';
+export { type EngineJobStore, type EngineOptions, openJobStore } from './engine/job-engine.js';
 export type {
   AdapterHost,
   AdapterStatus,
@@ -17,16 +17,20 @@ export type {
   CommitRequest,
   CommitRows,
   DamagedRows,
+  Decide,
+  EngineDeps,
   JobCommit,
   JobHead,
+  JobRange,
   JobRows,
   LeaseRef,
   ListedJob,
   MirroredJob,
   RemovedChange,
   SharedStore,
+  Since,
   StoreAdapter,
   StoreStart,
   StoreView,
+  WantedCell,
 } from './engine/store-adapter.js';
-export type { ChangeKind, StoredChange } from './engine/stored-change.js';

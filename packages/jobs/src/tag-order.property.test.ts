@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { compareTags } from './tag-order.js';
+import { compareTags } from './job.js';
 
 test('tags are ordered as the bytes of their UTF-8 are', () => {
   const text = fc.string({ unit: 'binary', maxLength: 4 });

@@ -1,28 +1,31 @@
-// A write of a state that has passed its checks. It is checked once, where it enters the process: whoever receives one
-// of these takes it as it is. Its payload is JSON text from here on.
-import type { Durability } from '@syncline/kernel';
+// A validated state write. Writes are checked once, where they enter the process, and nothing downstream checks a
+// CheckedWrite again. From here on, the payload is JSON text.
+import { hash } from 'node:crypto';
+import { type Durability, SynclineError } from '@syncline/kernel';
+import type { JsonObject, SchemaIssue } from '../job.js';
 import type { StateWrite } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import type { JsonObject } from '../state.js';
-import { parsePayload } from '../wire/state-message.js';
-import { checkKnownKeys, type KnownKeys } from './known-keys.js';
+import { parsePayload } from '../wire/messages.js';
 import {
   checkCount,
   checkEpoch,
+  checkEventId,
+  checkJobId,
+  checkKnownKeys,
+  checkMessage,
   checkProgress,
   checkSchemaVersion,
   checkStatus,
+  checkTag,
   checkTaskId,
-} from './numbers.js';
-import { checkPayload, payloadRefusal, refuseTooLarge } from './payload.js';
-import { refuseUnless } from './refuse.js';
-import { checkEventId, checkJobId, checkMessage, checkTag } from './text.js';
+  type KnownKeys,
+  limitExceeded,
+  refuseUnless,
+} from './values.js';
 
-const KNOWN: KnownKeys<StateWrite> = {
+export const CONTENT_KEYS = {
   jobId: true,
-  incarnation: true,
   taskId: true,
-  epoch: true,
   tag: true,
   status: true,
   message: true,
@@ -32,12 +35,13 @@ const KNOWN: KnownKeys<StateWrite> = {
   eventId: true,
   ifVersion: true,
   durability: true,
-};
+} as const;
 
-/** What a write holds, with its payload as text. */
+const KNOWN: KnownKeys<StateWrite> = { ...CONTENT_KEYS, incarnation: true, epoch: true };
+
 export type WriteFields = Omit<StateWrite, 'payload'> & Readonly<{ payloadJson?: string }>;
 
-/** What a write takes in a queue besides its texts, about. */
+/** Approximate size of a queued write, excluding its message and payload. */
 const WRITE_BYTES = 512;
 
 export class CheckedWrite implements StateWrite {
@@ -54,9 +58,10 @@ export class CheckedWrite implements StateWrite {
   declare readonly ifVersion?: number;
   declare readonly durability?: Durability;
   declare readonly payloadJson?: string;
+  #digest: string | undefined;
 
-  /** Checks everything but the payload. */
-  constructor(fields: WriteFields) {
+  /** Checks everything but the payload. `canonical` is the payload's canonical JSON, if already computed. */
+  constructor(fields: WriteFields, canonical?: string) {
     const { ifVersion, durability, progress, payloadJson } = fields;
     const isDurability =
       durability === undefined || durability === 'synced' || durability === 'buffered';
@@ -77,21 +82,29 @@ export class CheckedWrite implements StateWrite {
     if (ifVersion !== undefined) this.ifVersion = checkCount(ifVersion, 'ifVersion');
     if (durability !== undefined) this.durability = durability;
     if (payloadJson !== undefined) this.payloadJson = payloadJson;
+    if (canonical !== undefined) this.#digest = contentDigest(this, canonical);
   }
 
-  /** For stores that keep objects. Parsed at each call. */
+  /** Distinguishes a retry from a different write with the same event id. The order of payload members is ignored. */
+  get digest(): string {
+    if (this.#digest !== undefined) return this.#digest;
+    const { payload } = this;
+    this.#digest = contentDigest(this, payload ? canonicalJson(payload) : '');
+    return this.#digest;
+  }
+
+  /** For stores that keep objects. Parsed on each access. */
   get payload(): JsonObject | undefined {
     return this.payloadJson === undefined ? undefined : parsePayload(this.payloadJson);
   }
 
-  /** Memory that it takes while it waits, about. */
   get bytes(): number {
     const { message, payloadJson = '' } = this;
     return WRITE_BYTES + Buffer.byteLength(message) + Buffer.byteLength(payloadJson);
   }
 }
 
-/** Returns what was checked already as it is. */
+/** Returns a write that was already checked unchanged. */
 export function checkStateWrite(write: StateWrite): CheckedWrite {
   if (write instanceof CheckedWrite) return write;
   checkKnownKeys(write, 'the write', KNOWN);
@@ -100,54 +113,164 @@ export function checkStateWrite(write: StateWrite): CheckedWrite {
   return new CheckedWrite({ ...fields, payloadJson: checkPayload(payload) });
 }
 
-/** As it came over a wire, with its payload as JSON text. */
+/** Checks a write received over the wire. Its payload is parsed once, here, but kept as the JSON text that was sent. */
 export function checkWireWrite(fields: WriteFields): CheckedWrite {
-  if (fields.payloadJson !== undefined) checkPayloadText(fields.payloadJson);
-  return new CheckedWrite(fields);
+  const { payloadJson } = fields;
+  if (payloadJson === undefined) return new CheckedWrite(fields);
+  refuseTooLarge(Buffer.byteLength(payloadJson));
+  const payload = parsePayload(payloadJson);
+  if (payload === undefined) throw payloadRefused('is not a JSON object', []);
+  new PayloadWalk().visit(payload);
+  return new CheckedWrite(fields, canonicalJson(payload));
 }
 
-/** A number that may be too large to be finite, or a text that looks like one. */
-const MAYBE_INFINITE = /[eE]\+?\d{3}|\d{300}/;
+/** In base64url characters of 6 bits each. Eight digests are kept with every key, so they are short. */
+const DIGEST_LENGTH = 22;
 
-/** A JSON object within its limits. The text stays as it was sent. */
-function checkPayloadText(json: string): void {
-  refuseTooLarge(Buffer.byteLength(json));
-  const payload = parsePayload(json);
-  if (payload === undefined) throw payloadRefusal([{ message: 'is not a JSON object', path: [] }]);
-  if (MAYBE_INFINITE.test(json)) checkPayload(payload);
-  const { value: depthMax } = jobsLimits.payloadDepthMax;
-  if (depthOf(json) > depthMax)
-    throw payloadRefusal([
-      { message: `is more than ${depthMax} objects and lists deep`, path: [] },
-    ]);
+/** SHA-256 truncated to 132 bits, which is still resistant to deliberate collisions. */
+function contentDigest(write: WriteFields, canonical: string): string {
+  const { status, message, progress = null, schemaVersion } = write;
+  const head = JSON.stringify([status, message, progress, schemaVersion]);
+  return hash('sha256', head + canonical, 'base64url').slice(0, DIGEST_LENGTH);
 }
 
-/** Of valid JSON: the most brackets open at once, those inside strings left out. */
-function depthOf(json: string): number {
-  let depth = 0;
-  let deepest = 0;
-  for (let at = 0; at < json.length; at += 1) {
-    const unit = json.charCodeAt(at);
-    if (unit === 0x22) at = stringEnd(json, at);
-    else if (unit === 0x7b || unit === 0x5b) deepest = Math.max(deepest, ++depth);
-    else if (unit === 0x7d || unit === 0x5d) depth -= 1;
+/** Equal JSON values give the same text: the members of every object are sorted by name. */
+function canonicalJson(payload: JsonObject): string {
+  return JSON.stringify(inOrder(payload));
+}
+
+function inOrder(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(inOrder);
+  const members = value as Readonly<Record<string, unknown>>;
+  const ordered: Record<string, unknown> = {};
+  for (const name of Object.keys(members).sort()) {
+    if (name !== '__proto__') ordered[name] = inOrder(members[name]);
+    else Object.defineProperty(ordered, name, { value: inOrder(members[name]), enumerable: true });
   }
-  return deepest;
+  return ordered;
 }
 
-function stringEnd(json: string, start: number): number {
-  for (let at = json.indexOf('"', start + 1); ; at = json.indexOf('"', at + 1)) {
-    let escapes = 0;
-    while (json.charCodeAt(at - 1 - escapes) === 0x5c) escapes += 1;
-    if (escapes % 2 === 0) return at;
-  }
-}
-
-/** Any text: whether it is the job's is the fence's question. */
+/** Accepts any string. The fence checks whether it is the job's incarnation. */
 export function checkIncarnation(value: unknown): string {
   refuseUnless(typeof value === 'string', 'incarnation', {
     value,
     wanted: 'what createJob returned',
   });
   return value;
+}
+
+type Path = readonly PropertyKey[];
+
+/**
+ * Serializes a JSON object of bounded size and depth. The value is walked and its size counted before anything is
+ * serialized, so a cyclic value, or one that is referenced many times, is rejected before it can exhaust memory. Throws
+ * `invalid-argument` with `details.issues`, or `limit-exceeded`.
+ */
+export function checkPayload(value: unknown): string {
+  if (!isPlainObject(value)) throw payloadRefused(`is ${kindOf(value)}, not an object`, []);
+  new PayloadWalk().visit(value);
+  const json = JSON.stringify(value);
+  refuseTooLarge(Buffer.byteLength(json));
+  return json;
+}
+
+export function payloadRefusal(issues: readonly SchemaIssue[]): SynclineError {
+  const [first] = issues;
+  const path = (first?.path ?? []).map((step) => (typeof step === 'object' ? step.key : step));
+  const where = path.length === 0 ? '' : ` at ${path.map(String).join('.').slice(0, 128)}`;
+  return new SynclineError('invalid-argument', `payload${where}: ${first?.message ?? 'refused'}`, {
+    details: { field: 'payload', issues },
+  });
+}
+
+class PayloadWalk {
+  /** The objects on the path to the current one, and the member names that lead there. */
+  readonly #open = new Set<object>();
+  readonly #path: PropertyKey[] = [];
+  /** Lower bound of the JSON size of everything visited so far. */
+  #bytes = 0;
+
+  visit(value: unknown): void {
+    switch (typeof value) {
+      case 'string':
+        this.#count(value.length + 2);
+        return;
+      case 'number':
+        if (!Number.isFinite(value)) this.#refuse(`is ${value}, not a finite number`);
+        this.#count(1);
+        return;
+      case 'boolean':
+        this.#count(4);
+        return;
+      case 'object':
+        if (value === null) this.#count(4);
+        else this.#visitInside(value);
+        return;
+      default:
+        this.#refuse(`is ${kindOf(value)}, which JSON cannot hold`);
+    }
+  }
+
+  #visitInside(value: object): void {
+    if (this.#open.has(value)) this.#refuse('contains itself');
+    const { value: depthMax } = jobsLimits.payloadDepthMax;
+    if (this.#open.size === depthMax) this.#refuse(`is nested more than ${depthMax} levels deep`);
+    this.#open.add(value);
+    this.#count(2);
+    if (Array.isArray(value)) {
+      for (let index = 0; index < value.length; index += 1) this.#visitMember(index, value[index]);
+    } else if (isPlainObject(value)) {
+      for (const name of Object.keys(value)) {
+        if (value[name] === undefined) continue;
+        this.#count(name.length + 3);
+        this.#visitMember(name, value[name]);
+      }
+    } else {
+      this.#refuse(`is ${kindOf(value)}, which JSON cannot hold`);
+    }
+    this.#open.delete(value);
+  }
+
+  #visitMember(name: PropertyKey, value: unknown): void {
+    this.#path.push(name);
+    this.visit(value);
+    this.#path.pop();
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes;
+    refuseTooLarge(this.#bytes);
+  }
+
+  #refuse(message: string): never {
+    throw payloadRefused(message, [...this.#path]);
+  }
+}
+
+function refuseTooLarge(bytes: number): void {
+  const { value: bytesMax } = jobsLimits.payloadBytesMax;
+  if (bytes <= bytesMax) return;
+  const message = `the payload has ${bytes} bytes or more as JSON; at most ${bytesMax} are allowed. Store it elsewhere and keep a reference here.`;
+  throw limitExceeded('payloadBytesMax', message);
+}
+
+function payloadRefused(message: string, path: Path): SynclineError {
+  return payloadRefusal([{ message, path }]);
+}
+
+/** A Date, a Map or a class instance would not survive a round trip through JSON. */
+function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
+  return isPlain && typeof Reflect.get(value, 'toJSON') !== 'function';
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value !== 'object') return `a ${typeof value}`;
+  const name = Object.prototype.toString.call(value).slice('[object '.length, -1);
+  return name === 'Object' ? 'an instance of a class' : `a ${name}`;
 }

@@ -1,15 +1,19 @@
-// Requests in which some fields are anything at all: each is taken, or refused in words, and never breaks us.
+// Requests in which some fields have arbitrary values: each is accepted, or refused with a clear error, and never
+// crashes.
 import { SynclineError } from '@syncline/kernel';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { JobPatch, JobQuery, JobSpec, LeaseRequest } from '../job.js';
-import type { StoreSubscribeOptions } from '../job-event.js';
-import type { StateWrite } from '../job-store.js';
-import type { Scope } from '../state.js';
+import type { JobPatch, JobQuery, JobSpec, LeaseRequest, Scope } from '../job.js';
+import type { StateWrite, StoreSubscribeOptions } from '../job-store.js';
 import { checkStateWrite } from './checked-write.js';
-import { checkJobPatch, checkJobQuery, checkJobSpec } from './job-input.js';
-import { checkSubscribeOptions } from './subscribe-input.js';
-import { checkLeaseRequest, checkScope } from './task-input.js';
+import {
+  checkJobPatch,
+  checkJobQuery,
+  checkJobSpec,
+  checkLeaseRequest,
+  checkScope,
+  checkSubscribeOptions,
+} from './input.js';
 
 const write: StateWrite = {
   jobId: 'j',
@@ -75,7 +79,7 @@ function expectWords(check: () => unknown): void {
 }
 
 describe('requests with any content', () => {
-  test('J20 are taken or refused in words', () => {
+  test('J20 are accepted or refused with a clear error', () => {
     const requests = [
       spoiled(write).map((given) => () => checkStateWrite(given)),
       spoiled(request).map((given) => () => checkLeaseRequest(given)),

@@ -4,9 +4,14 @@ import type { LeaseRequest } from '../job.js';
 import type { StateWrite } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import { checkStateWrite } from './checked-write.js';
-import { checkJobPatch, checkJobQuery, checkJobSpec } from './job-input.js';
-import { checkSubscribeOptions } from './subscribe-input.js';
-import { checkLeaseRequest, checkScope } from './task-input.js';
+import {
+  checkJobPatch,
+  checkJobQuery,
+  checkJobSpec,
+  checkLeaseRequest,
+  checkScope,
+  checkSubscribeOptions,
+} from './input.js';
 
 const write: StateWrite = {
   jobId: 'nightly',
@@ -133,14 +138,14 @@ describe('whole requests', () => {
     }
   });
 
-  test('expected tags come in order of their bytes, each once; what is not given stays out', () => {
+  test('expected tags come in order of their bytes, each once; omitted options stay omitted', () => {
     const expectedTags = ['\u{1f7e2}', 'b', '\uff5e', 'a', 'b'];
     expect(checkJobPatch({ expectedTags })).toEqual({
       expectedTags: ['a', 'b', '\uff5e', '\u{1f7e2}'],
     });
   });
 
-  test('J20 scopes, with and without the job at hand', () => {
+  test('J20 scopes, with and without the job', () => {
     expect(answer(() => checkScope({}))).toBe('ok');
     expect(answer(() => checkScope({ taskId: 7, tag: 'a' }, 8))).toBe('ok');
     expect(answer(() => checkScope({ taskId: 8 }, 8))).toBe('invalid-argument taskId');

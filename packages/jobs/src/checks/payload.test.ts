@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { jobsLimits } from '../limits.js';
-import { checkPayload as payloadJson } from './payload.js';
+import { checkPayload as payloadJson } from './checked-write.js';
 
 /** What is stored, as an object. */
 const checkPayload = (value: unknown) => JSON.parse(payloadJson(value));
@@ -24,7 +24,7 @@ function refusal(value: unknown): Refusal {
   throw new Error('expected a refusal');
 }
 
-/** `levels` objects within each other. */
+/** `levels` nested objects. */
 function nested(levels: number): object {
   return levels === 1 ? {} : { a: nested(levels - 1) };
 }
@@ -80,7 +80,7 @@ describe('payloads', () => {
     expect(refusal({ a: '\n'.repeat(most / 2) })).toMatchObject(tooLarge);
   });
 
-  test('J20 one that is small in memory and endless as JSON is refused at once', () => {
+  test('J20 a payload that is small in memory and huge as JSON is refused at once', () => {
     let value: unknown = 1;
     for (let i = 0; i < 15; i += 1) value = Array.from({ length: 50 }, () => value); // 50^15 numbers
     const tooLarge = { details: { limit: 'payloadBytesMax' } };
@@ -109,7 +109,7 @@ describe('payloads', () => {
     );
   });
 
-  test('J20 anything at all is either refused or JSON', () => {
+  test('J20 any value is either refused or valid JSON', () => {
     const anything = fc.anything({
       withBigInt: true,
       withDate: true,

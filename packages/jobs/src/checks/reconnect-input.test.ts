@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
-import { createRemoteJobStore } from '../grpc/create-remote-job-store.js';
-import { RECONNECT_DEFAULTS } from '../reconnect.js';
-import { checkReconnect } from './reconnect-input.js';
+import { createRemoteJobStore } from '../grpc/remote-job-store.js';
+import { checkReconnect, RECONNECT_DEFAULTS } from '../reconnect.js';
 
 const address = '127.0.0.1:7401';
 
-test('what is left out or undefined has its default', () => {
+test('omitted or undefined options have their defaults', () => {
   expect(checkReconnect()).toEqual(RECONNECT_DEFAULTS);
   const unset = { attempts: undefined, initialMs: 5 } as unknown as { initialMs: number };
   expect(checkReconnect(unset)).toEqual({ ...RECONNECT_DEFAULTS, initialMs: 5 });
@@ -27,7 +26,7 @@ test.each([
   );
 });
 
-test('J20 the bounds themselves are good', () => {
+test('J20 the bounds themselves are valid', () => {
   for (const reconnect of [
     { attempts: 1, initialMs: 1, maxMs: 1 },
     { attempts: 1_000_000, initialMs: 86_400_000, maxMs: 86_400_000 },

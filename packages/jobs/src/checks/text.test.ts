@@ -7,7 +7,7 @@ import {
   checkMessage,
   checkTag,
   cutMessage,
-} from './text.js';
+} from './values.js';
 
 function refusal(check: () => unknown): unknown {
   try {
@@ -22,7 +22,7 @@ function refusal(check: () => unknown): unknown {
   }
 }
 
-/** What each value is answered: `ok` or code and field. */
+/** The result for each value: `ok`, or code and field. */
 function answers(check: (value: unknown) => unknown, values: readonly unknown[]): unknown[] {
   return values.map((value) => refusal(() => check(value)));
 }
@@ -58,7 +58,7 @@ describe('names and texts', () => {
     );
   });
 
-  test('J20 messages are counted in bytes; what is no character is replaced', () => {
+  test('J20 messages are counted in bytes; invalid characters are replaced', () => {
     const { value: most } = jobsLimits.messageBytesMax;
     const good = ['', 'a\nb', 'a'.repeat(most - 1), 'a'.repeat(most), 'é'.repeat(most / 2)];
     expect(answers(checkMessage, good)).toEqual(all(good.length, 'ok'));
@@ -70,7 +70,7 @@ describe('names and texts', () => {
     expect(checkMessage('a\ud83db')).toBe('a\ufffdb');
   });
 
-  test('cuts a message between characters', () => {
+  test('truncates a message between characters', () => {
     const { value: most } = jobsLimits.messageBytesMax;
     for (const text of ['', 'short', 'a'.repeat(most), '🟢'.repeat(most / 4)]) {
       expect(cutMessage(text)).toBe(text);
@@ -88,13 +88,13 @@ describe('names and texts', () => {
     }
   });
 
-  test('says what was given, cut, and what was wanted', () => {
+  test('reports the given value, truncated, and what was expected', () => {
     expect(() => checkJobId('x'.repeat(500))).toThrow(
-      /^jobId is "x{63}…; wanted: 1 to 128 of letters, digits and \._:- with a letter or digit first$/,
+      /^jobId is "x{63}…; expected 1 to 128 letters, digits or \._:- starting with a letter or digit$/,
     );
-    expect(() => checkTag(undefined)).toThrow('tag is undefined; wanted:');
-    expect(() => checkTag({})).toThrow('tag is an object; wanted:');
-    expect(() => checkTag([1, 2])).toThrow('tag is a list of 2; wanted:');
-    expect(() => checkTag('a\nb')).toThrow(String.raw`tag is "a\nb"; wanted:`);
+    expect(() => checkTag(undefined)).toThrow('tag is undefined; expected');
+    expect(() => checkTag({})).toThrow('tag is an object; expected');
+    expect(() => checkTag([1, 2])).toThrow('tag is a list of 2; expected');
+    expect(() => checkTag('a\nb')).toThrow(String.raw`tag is "a\nb"; expected`);
   });
 });

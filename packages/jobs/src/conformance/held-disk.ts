@@ -1,13 +1,13 @@
-// A storage that a test holds up.
+// A storage that a test can delay.
 import type { Storage, SynclineError } from '@syncline/kernel';
 
-/** A disk whose writes can be held up, or made to fail. */
+/** A disk whose writes can be delayed, or made to fail. */
 export class HeldDisk {
   readonly #waiting: (() => void)[] = [];
-  /** Of batches that have reached it. */
+  /** The number of batches that have reached it. */
   writesCount = 0;
   #held: 'before' | 'after' | undefined;
-  /** What the next writes fail with. */
+  /** The error of the next writes. */
   failure: SynclineError | undefined;
 
   constructor(storage: Storage) {
@@ -21,7 +21,7 @@ export class HeldDisk {
     };
   }
 
-  /** Before they are written, or after: then readers of the storage see them, and nobody was told. */
+  /** Before they are written, or after: then readers of the storage see them, but no write was acknowledged. */
   hold(when: 'before' | 'after' = 'before'): void {
     this.#held = when;
   }

@@ -1,5 +1,4 @@
-// A store whose callers give some calls up after a while, as one does that has a deadline. What they asked for
-// may happen all the same.
+// A store whose callers abandon some calls after a while, as with a deadline. The calls may still take effect.
 import { type Clock, SynclineError } from '@syncline/kernel';
 import type { SeededRandom } from '@syncline/kernel/testing';
 import type { CallOptions, JobStore } from '../job-store.js';
@@ -7,11 +6,11 @@ import type { CallOptions, JobStore } from '../job-store.js';
 export interface ImpatienceOptions {
   readonly clock: Pick<Clock, 'setTimer'>;
   readonly random: SeededRandom;
-  /** Of the calls that get a deadline. */
+  /** The fraction of calls that get a deadline. */
   readonly share: number;
   /** The longest deadline. */
   readonly patienceMs: number;
-  /** What happens next. What it throws, the caller gets. Default: nothing, and the caller hears `aborted`. */
+  /** What happens next. The caller gets what it throws. Default: nothing, and the caller gets `aborted`. */
   onAborted?(): Promise<void>;
 }
 

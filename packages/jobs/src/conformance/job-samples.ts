@@ -1,8 +1,7 @@
-// Short ways to make a job and to write to it, for the cases of the store suite.
+// Helpers to create a job and write to it, for the cases of the store suite.
 import assert from 'node:assert/strict';
-import type { JobInfo, JobSpec, TaskLease } from '../job.js';
-import type { JobStore, SetStateResult, StateWrite } from '../job-store.js';
-import type { State } from '../state.js';
+import type { JobInfo, JobSpec, State, TaskLease } from '../job.js';
+import type { JobStore, SetStateResult, StateWrite, StoreCapabilities } from '../job-store.js';
 
 export const JOB_ID = 'job';
 
@@ -35,7 +34,7 @@ export class TaskWriter {
     return new TaskWriter(store, job, await store.lease(request));
   }
 
-  /** What `set` would send. Each has an event id of its own. */
+  /** What `set` would send. Each has its own event id. */
   write(tag: string, status: number, more: Partial<StateWrite> = {}): StateWrite {
     this.#eventsCount += 1;
     const { taskId, epoch } = this.lease;
@@ -82,6 +81,19 @@ export async function createStaffedJob(
   for (let taskId = 0; taskId < job.numTasks; taskId += 1)
     writers.push(await TaskWriter.claim(store, job, { taskId }));
   return { job, writers };
+}
+
+/**
+ * Whether a revision comes this many changes after another. Where streams show only the latest, revisions need not
+ * count changes: they only increase.
+ */
+export function isRevisionAfter(
+  { history }: Pick<StoreCapabilities, 'history'>,
+  revision: number | undefined,
+  { before, changes = 1 }: { readonly before: number; readonly changes?: number },
+): void {
+  if (history === 'all') assert.equal(revision, before + changes);
+  else assert.ok(revision !== undefined && revision > before, `${revision} follows ${before}`);
 }
 
 export function at<T>(list: readonly T[], index: number): T {

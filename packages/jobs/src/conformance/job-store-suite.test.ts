@@ -1,4 +1,4 @@
-// The suite tells which of its cases do not apply to a store, and why.
+// The suite reports which of its cases do not apply to a store, and why.
 import { createSystemClock } from '@syncline/kernel';
 import { expect, test } from 'vitest';
 import { createMemoryJobStore } from '../memory/memory-job-store.js';
@@ -20,7 +20,7 @@ function leftOut(options: JobStoreSuiteOptions<JobStoreSubject>): readonly strin
   return jobStoreSuite(options).flatMap(({ name, skipped }) => (skipped ? [name] : []));
 }
 
-test('what does not apply is named with its reason, and does nothing', async () => {
+test('cases that do not apply are listed with the reason, and do nothing', async () => {
   const skipped = jobStoreSuite(bare).filter((one) => one.skipped);
   const reasons = new Set(skipped.map((one) => one.skipped));
   expect([...reasons].sort((left, right) => (left ?? '').localeCompare(right ?? ''))).toEqual([
@@ -37,7 +37,7 @@ test('what does not apply is named with its reason, and does nothing', async () 
   }
 });
 
-test('with all that can be given only what the store does not promise is left out', () => {
+test('with all options given, only what the store does not promise is left out', () => {
   const nothing = () => {};
   const faults = {
     cut: nothing,

@@ -1,8 +1,8 @@
-// What every JobStore keeps: memory, embedded, remote, Firestore, and yours. Managers rely on nothing else, so
-// that where jobs live is a matter of operation alone.
+// The contract of every JobStore: memory, embedded, remote, Firestore, and yours. Managers rely on nothing else, so
+// where jobs are stored is purely an operational choice.
 //
-// One file per behaviour, chosen by what the store promises and by what can be done to it; then random
-// histories, whose every stream is checked. What does not apply is named as left out, with the reason.
+// There is one file per behaviour, selected by what the store promises and by what can be done to it; then random
+// histories, in which every stream is checked. Cases that do not apply are listed as left out, with the reason.
 import { aggregateCases } from './cases/aggregate-cases.js';
 import { clockCases } from './cases/clock-cases.js';
 import { closeCases, timerCases } from './cases/close-cases.js';

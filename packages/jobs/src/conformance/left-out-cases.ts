@@ -1,4 +1,4 @@
-// What of the suite does not apply to a store, and why: its author must not take it for passed.
+// Which parts of the suite do not apply to a store, and why, so that they are not mistaken for passed.
 import type {
   FaultName,
   JobStoreCase,
@@ -6,7 +6,7 @@ import type {
   JobStoreSubject,
 } from './job-store-subject.js';
 
-/** What random histories are without when a fault is not given. */
+/** What random histories lack when a fault is not given. */
 const HISTORIES_WITH: Readonly<Record<FaultName, string>> = {
   cut: 'subscribers lose their connections',
   compact: 'replaced changes go away',

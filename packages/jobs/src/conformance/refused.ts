@@ -1,4 +1,4 @@
-// What a refusal must say: its code, and the details that programs read. More details are welcome.
+// What a refusal must contain: its code, and the details that programs read. More details are allowed.
 import assert from 'node:assert/strict';
 import { type ErrorCode, SynclineError } from '@syncline/kernel';
 

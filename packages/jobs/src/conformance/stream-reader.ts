@@ -1,7 +1,7 @@
-// Reads a subscription with a deadline: a stream that stands still fails its case instead of hanging it.
+// Reads a subscription with a deadline: a stream that makes no progress fails its case instead of hanging it.
 import assert from 'node:assert/strict';
 import type { Clock } from '@syncline/kernel';
-import type { Cursor, JobEvent, JobSubscription, StoreSubscribeOptions } from '../job-event.js';
+import type { Cursor, JobEvent, JobSubscription, StoreSubscribeOptions } from '../job-store.js';
 import { JOB_ID } from './job-samples.js';
 import type { JobStoreSubject } from './job-store-subject.js';
 import { formatEvent } from './trace/job-trace.js';
@@ -12,7 +12,7 @@ export class StreamReader implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #subscription: JobSubscription;
   readonly #events: AsyncIterator<JobEvent>;
-  /** Everything that came. */
+  /** All events so far. */
   readonly seen: JobEvent[] = [];
 
   constructor(
@@ -29,7 +29,7 @@ export class StreamReader implements AsyncDisposable {
     return this.#subscription.cursor;
   }
 
-  /** Undefined: the stream has ended. `sinceMs`: when the waiting began; signs of life do not prolong it. */
+  /** Undefined if the stream has ended. `sinceMs`: when the waiting began; `live` and `stale` do not extend it. */
   async next(sinceMs = this.#clock.monotonicMs()): Promise<JobEvent | undefined> {
     const leftMs = sinceMs + DEADLINE_MS - this.#clock.monotonicMs();
     const seen = this.seen.slice(-10).map(formatEvent).join('; ');
@@ -40,7 +40,7 @@ export class StreamReader implements AsyncDisposable {
     return result.value;
   }
 
-  /** The next event that is no sign of life. */
+  /** The next event other than `live` and `stale`. */
   async nextNews(): Promise<JobEvent | undefined> {
     const sinceMs = this.#clock.monotonicMs();
     for (;;) {
@@ -49,7 +49,7 @@ export class StreamReader implements AsyncDisposable {
     }
   }
 
-  /** Reads up to an event for which this is true, and returns all on the way. */
+  /** Reads up to an event for which this is true, and returns all events on the way. */
   async until(isLast: (event: JobEvent) => boolean): Promise<readonly JobEvent[]> {
     const events: JobEvent[] = [];
     const sinceMs = this.#clock.monotonicMs();
@@ -70,7 +70,7 @@ export class StreamReader implements AsyncDisposable {
     return this.until((event) => 'state' in event && event.state.revision >= revision);
   }
 
-  /** The stream ends without an error; signs of life may come before. */
+  /** The stream ends without an error; `live` and `stale` may come before. */
   async ends(): Promise<void> {
     const event = await this.nextNews();
     assert.equal(event && formatEvent(event), undefined);
@@ -81,7 +81,7 @@ export class StreamReader implements AsyncDisposable {
   }
 }
 
-/** What was promised, or an error that says what did not come. */
+/** The result of the promise, or an error that says what did not arrive. */
 async function within<T>(
   clock: Clock,
   what: string,
@@ -90,7 +90,7 @@ async function within<T>(
 ): Promise<T> {
   const done = new AbortController();
   const tooLate = clock.sleep(timeoutMs, done.signal).then(
-    () => assert.fail(`${what} did not come within ${DEADLINE_MS} ms`),
+    () => assert.fail(`${what} did not arrive within ${DEADLINE_MS} ms`),
     () => new Promise<never>(() => {}),
   );
   try {
@@ -100,7 +100,7 @@ async function within<T>(
   }
 }
 
-/** Asks again and again until the answer is good. */
+/** Polls until the result is good. */
 export async function eventually<T>(
   clock: Clock,
   what: string,
@@ -110,7 +110,7 @@ export async function eventually<T>(
   for (;;) {
     const answer = await ask();
     if (answer !== undefined) return answer;
-    assert.ok(clock.monotonicMs() - startMs < DEADLINE_MS, `${what} did not come`);
+    assert.ok(clock.monotonicMs() - startMs < DEADLINE_MS, `${what} did not arrive`);
     await clock.sleep(20);
   }
 }

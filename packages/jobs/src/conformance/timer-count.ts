@@ -1,4 +1,4 @@
-// A clock that knows how many timers wait: for asking whether something that was closed has left one.
+// A clock that counts pending timers, to check whether something that was closed has left one.
 import type { Clock, Timer } from '@syncline/kernel';
 
 export class TimerCount implements Clock {

@@ -1,3 +1,4 @@
+import { SynclineError } from '@syncline/kernel';
 import { describe, expect, test } from 'vitest';
 import type { LeaseRequest, LeaseState } from '../job.js';
 import { decideLease, decideLost, type LeaseRows } from './decide-lease.js';
@@ -40,10 +41,12 @@ const request: LeaseRequest = {
 
 /** In words: what is refused, or the state and epoch that the lease has then, with a new revision or without. */
 function outcome(given: LeaseRows | undefined, asked: Partial<LeaseRequest>): string {
-  const decision = decideLease(given, { ...request, ...asked }, NOW_MS);
-  if (decision.kind === 'refused') return decision.error.code;
-  const { state, epoch, revision } = decision.lease;
-  return `${decision.kind} ${state} ${epoch} at ${revision}`;
+  try {
+    const { kind, lease } = decideLease(given, { ...request, ...asked }, NOW_MS);
+    return `${kind} ${lease.state} ${lease.epoch} at ${lease.revision}`;
+  } catch (thrown) {
+    return SynclineError.from(thrown).code;
+  }
 }
 
 function inState(state: LeaseState | 'none'): LeaseRows {
@@ -104,10 +107,8 @@ describe('leases', () => {
   });
 
   test('says when it expires, and 0 when it does not', () => {
-    const expiry = (given: LeaseRows, asked: Partial<LeaseRequest>) => {
-      const decision = decideLease(given, { ...request, ...asked }, NOW_MS);
-      return decision.kind === 'refused' ? undefined : decision.lease.expiresAtMs;
-    };
+    const expiry = (given: LeaseRows, asked: Partial<LeaseRequest>) =>
+      decideLease(given, { ...request, ...asked }, NOW_MS).lease.expiresAtMs;
     expect(expiry(rows, {})).toBe(NOW_MS + 30_000);
     expect(expiry(rows, { action: 'claim', ttlMs: 0 })).toBe(0);
     expect(expiry(rows, { action: 'release' })).toBe(0);

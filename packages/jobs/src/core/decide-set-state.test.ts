@@ -1,5 +1,6 @@
+import { SynclineError } from '@syncline/kernel';
 import { describe, expect, test } from 'vitest';
-import type { WriteFields } from '../checks/checked-write.js';
+import { checkWireWrite, type WriteFields } from '../checks/checked-write.js';
 import { jobsLimits } from '../limits.js';
 import { decideSetState, type SetStateRows } from './decide-set-state.js';
 import type { CellRow, JobRow, TaskRow } from './rows.js';
@@ -47,7 +48,7 @@ const write: WriteFields = {
 };
 
 function applied(given: SetStateRows, what: WriteFields, nowMs = NOW_MS) {
-  const decision = decideSetState(given, what, nowMs);
+  const decision = decideSetState(given, checkWireWrite(what), nowMs);
   if (decision.kind !== 'apply') throw new Error(`expected apply, got ${JSON.stringify(decision)}`);
   return decision;
 }
@@ -58,8 +59,11 @@ function after(given: SetStateRows, what: WriteFields): SetStateRows {
 }
 
 function codeOf(given: SetStateRows | undefined, what: WriteFields): string {
-  const decision = decideSetState(given, what, NOW_MS);
-  return decision.kind === 'refused' ? decision.error.code : decision.kind;
+  try {
+    return decideSetState(given, checkWireWrite(what), NOW_MS).kind;
+  } catch (thrown) {
+    return SynclineError.from(thrown).code;
+  }
 }
 
 describe('a write that applies', () => {
@@ -112,14 +116,14 @@ describe('a repeated event id', () => {
       after(written, { ...write, eventId: 'e2', status: 21 }),
     ];
     for (const each of retries) {
-      const decision = decideSetState(each, { ...write, ifVersion: 0 }, NOW_MS + 1);
+      const decision = decideSetState(each, checkWireWrite({ ...write, ifVersion: 0 }), NOW_MS + 1);
       expect(decision).toEqual({ kind: 'duplicate', state: first });
     }
   });
 
   test('J2 knows its content whatever the order of members', () => {
     const retry = { ...write, payloadJson: '{"of":2,"done":1}' };
-    expect(decideSetState(written, retry, NOW_MS).kind).toBe('duplicate');
+    expect(decideSetState(written, checkWireWrite(retry), NOW_MS).kind).toBe('duplicate');
   });
 
   test('J2 with other content is a conflict', () => {

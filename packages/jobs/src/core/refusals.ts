@@ -1,9 +1,8 @@
-// Why a change is refused that was well formed: the job, its tombstone, the fence, the event id, its limits.
+// Reasons to refuse a well-formed change: missing job, marked as deleted, fenced, event id reused, limit reached.
 import { SynclineError } from '@syncline/kernel';
-import { invalidArgument, limitExceeded } from '../checks/refuse.js';
+import { invalidArgument, limitExceeded } from '../checks/values.js';
 import { type JobsLimitName, jobsLimits } from '../limits.js';
-import type { WrittenTags } from './decision.js';
-import type { JobRow, TaskRow } from './rows.js';
+import type { JobRow, TaskRow, WrittenTags } from './rows.js';
 
 export function noSuchJob(jobId: string): SynclineError {
   return new SynclineError(
@@ -13,66 +12,57 @@ export function noSuchJob(jobId: string): SynclineError {
   );
 }
 
-/** Undefined: the job takes writes. */
-export function tombstoneRefusal({ jobId, deletedAtMs }: JobRow): SynclineError | undefined {
-  if (deletedAtMs === undefined) return undefined;
+/** A job that is marked as deleted takes no writes. */
+export function checkUnmarked({ jobId, deletedAtMs }: JobRow): void {
+  if (deletedAtMs === undefined) return;
   const since = new Date(deletedAtMs).toISOString();
-  return new SynclineError(
+  throw new SynclineError(
     'conflict',
-    `job "${jobId}" was marked deleted at ${since} and takes no writes. Delete it to use the name again.`,
+    `job "${jobId}" was marked as deleted at ${since} and refuses writes. Delete it to reuse the name.`,
     { details: { reason: 'marked-deleted', jobId } },
   );
 }
 
-/** Who wants to write: what a manager got when it claimed its task. */
+/** Identifies the writer: what a manager received when it claimed its task. */
 export interface Claimant {
   readonly incarnation: string;
   readonly taskId: number;
   readonly epoch: number;
 }
 
-/** J13: only the newest claim of this incarnation passes. A task that it does not have is a plain mistake. */
-export function fenceRefusal(
-  job: JobRow,
-  task: TaskRow | undefined,
-  claimant: Claimant,
-): SynclineError | undefined {
-  const refusal = incarnationRefusal(job, claimant);
-  if (refusal) return refusal;
+/** J13: only the newest claim of this incarnation passes. A task that the job does not have is an invalid argument. */
+export function checkFence(job: JobRow, task: TaskRow | undefined, claimant: Claimant): void {
+  checkClaimant(job, claimant);
   const { taskId, epoch } = claimant;
-  if (task?.epoch === epoch) return undefined;
-  return fenced(`task ${taskId} of job "${job.jobId}" ${epochStory(task, epoch)}`, {
+  if (task?.epoch === epoch) return;
+  throw fenced(`task ${taskId} of job "${job.jobId}" ${epochStory(task, epoch)}`, {
     reason: 'epoch',
     epoch: task?.epoch ?? 0,
   });
 }
 
-/** J13: a call that means another incarnation under this name changes nothing. Undefined: it means any. */
-export function otherJobRefusal(
+/** J13: a call for another incarnation of the job changes nothing. If `meant` is undefined, any incarnation will do. */
+export function checkIncarnationOf(
   { jobId, incarnation }: Pick<JobRow, 'jobId' | 'incarnation'>,
   meant: string | undefined,
-): SynclineError | undefined {
-  if (meant === undefined || meant === incarnation) return undefined;
-  const message = `job "${jobId}" was deleted and created again: this caller belongs to the earlier one. Stop it, or let it start anew.`;
-  return fenced(message, { reason: 'incarnation', incarnation });
+): void {
+  if (meant === undefined || meant === incarnation) return;
+  const message = `job "${jobId}" was deleted and created again: this caller belongs to the earlier job. Stop or restart it.`;
+  throw fenced(message, { reason: 'incarnation', incarnation });
 }
 
 /** The part of the fence that a claim must pass too. */
-export function incarnationRefusal(
-  job: JobRow,
-  claimant: Omit<Claimant, 'epoch'>,
-): SynclineError | undefined {
+export function checkClaimant(job: JobRow, claimant: Omit<Claimant, 'epoch'>): void {
   const { jobId, numTasks } = job;
-  const refusal = otherJobRefusal(job, claimant.incarnation);
-  if (refusal) return refusal;
-  if (claimant.taskId < numTasks) return undefined;
-  return invalidArgument('taskId', claimant.taskId, `0 to ${numTasks - 1}, as job "${jobId}" has`);
+  checkIncarnationOf(job, claimant.incarnation);
+  if (claimant.taskId < numTasks) return;
+  throw invalidArgument('taskId', claimant.taskId, `0 to ${numTasks - 1} for job "${jobId}"`);
 }
 
 function epochStory(task: TaskRow | undefined, epoch: number): string {
-  if (!task) return `was never claimed here, but epoch ${epoch} says so. Claim it first.`;
+  if (!task) return `was never claimed here, although the call has epoch ${epoch}. Claim it first.`;
   if (epoch < task.epoch)
-    return `was claimed by another process since (epoch ${task.epoch}, here ${epoch}). Stop this one.`;
+    return `has since been claimed by another process (epoch ${task.epoch}, here ${epoch}). Stop this one.`;
   return `never had epoch ${epoch}; the latest is ${task.epoch}. Was the store restored? Claim the task again.`;
 }
 
@@ -83,30 +73,25 @@ function fenced(message: string, details: Readonly<Record<string, unknown>>): Sy
 export function eventIdReused(eventId: string, tag: string): SynclineError {
   return new SynclineError(
     'conflict',
-    `event id "${eventId}" was used for another write of tag "${tag}". Give each write its own; only a retry keeps it.`,
+    `event id "${eventId}" was already used for a different write to tag "${tag}". Use a new one for each write; only a retry reuses it.`,
     { details: { reason: 'event-id', eventId } },
   );
 }
 
-/** Expected tags count too: a job must be able to write them all. */
-export function tagsRefusal(
-  job: Pick<JobRow, 'jobId' | 'expectedTags'>,
-  written: WrittenTags,
-  tag?: string,
-): SynclineError | undefined {
-  if (tag !== undefined && (written.has(tag) || job.expectedTags.includes(tag))) return undefined;
-  const unwritten = job.expectedTags.filter((expected) => !written.has(expected)).length;
-  const count = written.size + unwritten + (tag === undefined ? 0 : 1);
-  return fullRefusal('tagsPerJobMax', count, `tags of job "${job.jobId}"`);
+/** The number of tags including `tag`. Expected tags count too: the job must be able to write all of them. */
+export function tagsCount({ expectedTags }: JobRow, written: WrittenTags, tag?: string): number {
+  const unwritten = expectedTags.filter((expected) => !written.has(expected)).length;
+  const isNew = tag !== undefined && !written.has(tag) && !expectedTags.includes(tag);
+  return written.size + unwritten + Number(isNew);
 }
 
-/** Undefined: `count` things fit. */
-export function fullRefusal(
-  limit: JobsLimitName,
-  count: number,
-  things: string,
-): SynclineError | undefined {
+export function checkTagsCount(job: JobRow, written: WrittenTags, tag?: string): void {
+  checkRoom('tagsPerJobMax', tagsCount(job, written, tag), `tags of job "${job.jobId}"`);
+}
+
+/** Throws if `count` exceeds the limit. */
+export function checkRoom(limit: JobsLimitName, count: number, things: string): void {
   const { value } = jobsLimits[limit];
-  if (count <= value) return undefined;
-  return limitExceeded(limit, `no room for more ${things}: ${value} is the limit`);
+  if (count <= value) return;
+  throw limitExceeded(limit, `too many ${things}: ${value} is the limit`);
 }

@@ -1,50 +1,33 @@
-// What every store keeps, whatever its form: one row per job, task and cell, and a log of changes.
+// What every store keeps, in whatever format: one row per job, task and cell, and a log of changes.
 //
-// The core decides by rows (values in, rows out) and never reads or writes. A store looks the rows up in one
-// atomic step, hands them in with the time, and keeps what comes out in one atomic step.
-import type { JobInfo, Labels, LeaseState, TaskLease } from '../job.js';
-import type { State } from '../state.js';
-import type { StoredState } from '../wire/state-message.js';
+// The core works on rows (rows in, rows out) and does no I/O. A store reads the rows in one atomic step, passes them in
+// with the time, and stores the result in one atomic step.
+import { assert } from '@syncline/kernel';
+import type { JobInfo, State, TaskLease } from '../job.js';
+import type { StoredState } from '../wire/messages.js';
 
-/** Metadata of one incarnation. */
-export type JobRow = Readonly<{
-  jobId: string;
-  incarnation: string;
-  numTasks: number;
-  expectedTags: readonly string[];
-  labels: Labels;
-  createdAtMs: number;
-  deletedAtMs?: number;
+export type JobRow = Omit<JobInfo, 'revision' | 'changedAtMs'> &
   /** The revision of its latest metadata write. */
-  metadataRevision: number;
-}>;
+  Readonly<{ metadataRevision: number }>;
 
-/** What moves with every change of a job. */
+/** Updated with every change of a job. */
 export type HeadRow = Readonly<{
   revision: number;
-  /** Of the last change; the next one's is not lower. */
+  /** Timestamp of the last change; the next one is never lower. */
   timestampMs: number;
-  /** Distinct keys that were written. */
+  /** Number of distinct keys written. */
   statesCount: number;
 }>;
 
-export type TaskRow = Readonly<{
-  taskId: number;
-  epoch: number;
-  state: LeaseState;
-  ttlMs: number;
-  holder: string;
-  /** The revision of its last transition. */
-  revision: number;
-}>;
+/** `revision` is that of the last transition. */
+export type TaskRow = Omit<TaskLease, 'expiresAtMs'>;
 
-/** A write that is remembered by its event id. */
 export type RecentWrite = Readonly<{
   eventId: string;
   version: number;
   revision: number;
   timestampMs: number;
-  /** Of status, message, payload and schema version. */
+  /** Digest of status, message, progress, schema version and payload. */
   digest: string;
 }>;
 
@@ -53,17 +36,63 @@ export type CellRow = Readonly<{
   /** The revision of its latest change. */
   revision: number;
   status: number;
-  /** 0 if the write carried none. */
+  /** 0 if the write had none. */
   progress: number;
   /** Newest first, at most `recentEventIdsMax`; the first is the latest write. */
   recent: readonly RecentWrite[];
 }>;
 
-/** What a decision changes. */
 export type DecidedChange = JobChange<StoredState>;
 
-/** One committed change, as programs see it. */
+/** One committed change, as user code sees it. */
 export type JobChange<S = State> =
   | Readonly<{ kind: 'state'; revision: number; timestampMs: number; state: S }>
   | Readonly<{ kind: 'lease'; revision: number; timestampMs: number; lease: TaskLease }>
   | Readonly<{ kind: 'job'; revision: number; timestampMs: number; job: JobInfo }>;
+
+// Rows as callers see them.
+
+export function jobInfoOf(row: JobRow, head: Pick<HeadRow, 'revision' | 'timestampMs'>): JobInfo {
+  const { metadataRevision: _, ...metadata } = row;
+  return { ...metadata, revision: head.revision, changedAtMs: head.timestampMs };
+}
+
+/** `nowMs` is the time of the last renewal. */
+export function leaseOf(row: TaskRow, nowMs: number): TaskLease {
+  const expires = row.state === 'held' && row.ttlMs > 0;
+  return { ...row, expiresAtMs: expires ? Math.floor(nowMs) + row.ttlMs : 0 };
+}
+
+// The shape of the core's decisions.
+//
+// A decision is a value; a refusal is thrown. On `apply` the store writes the rows in one atomic step, then publishes
+// the changes; otherwise it writes nothing.
+
+/** Part of every applied decision. `changes` are in order of revision; the last one has `head.revision`. */
+export type Applied = Readonly<{
+  kind: 'apply';
+  head: HeadRow;
+  changes: readonly DecidedChange[];
+}>;
+
+export type JobRows = Readonly<{ job: JobRow; head: HeadRow }>;
+
+/** Tags written by at least one task. A `Set` qualifies. */
+export interface WrittenTags {
+  readonly size: number;
+  has(tag: string): boolean;
+}
+
+// The next change of a job: the next revision, and a timestamp that never goes back.
+//
+// J1   Revisions rise by exactly one.
+// J19  If the clock steps back, the timestamp stays the same until the clock has caught up.
+
+export function nextChange(head: HeadRow, nowMs: number): HeadRow {
+  assert(head.revision < Number.MAX_SAFE_INTEGER, 'J1: revisions stay below 2^53');
+  return {
+    ...head,
+    revision: head.revision + 1,
+    timestampMs: Math.max(head.timestampMs, Math.floor(nowMs)),
+  };
+}

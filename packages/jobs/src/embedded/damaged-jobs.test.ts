@@ -12,9 +12,8 @@ import { describe, expect, test } from 'vitest';
 import { at, createJob, createStaffedJob, JOB_ID } from '../conformance/job-samples.js';
 import { isRefused } from '../conformance/refused.js';
 import { eventually } from '../conformance/stream-reader.js';
-import { headKey, jobKey } from './keys.js';
-import { openEmbeddedJobStore } from './open-embedded-job-store.js';
-import { corruptRow } from './rows.js';
+import { openEmbeddedJobStore } from './embedded-adapter.js';
+import { corruptRow, headKey, jobKey } from './rows.js';
 
 const clock = createSystemClock();
 
@@ -60,7 +59,7 @@ function unreadable(damaged: Uint8Array): Damage {
 const lostHead: Damage = (storage) =>
   storage.write(new StorageBatch().delete(headKey(1)), { durability: 'synced' });
 
-/** Of three jobs the one in the middle, with one state. */
+/** Three jobs; the one in the middle, with one state, is damaged. */
 async function damagedStore(damage: Damage) {
   const storage = createMemoryStorage();
   const first = await open(storage);
@@ -96,7 +95,7 @@ const metadataDamages: readonly (readonly [string, Damage])[] = [
 ];
 
 describe.each([...headDamages, ...metadataDamages])('a job, of which %s', (_, damage) => {
-  test('is named in the list, and the others are shown', async () => {
+  test('is listed by name, and the others are shown', async () => {
     const { store } = await damagedStore(damage);
     const { jobs, damaged, next } = await store.listJobs({});
     expect(jobs.map(({ job }) => job.jobId).sort()).toEqual([BEHIND, 'before'].sort());
@@ -104,7 +103,7 @@ describe.each([...headDamages, ...metadataDamages])('a job, of which %s', (_, da
     await store.close();
   });
 
-  test('takes its place on the pages of the list', async () => {
+  test('takes up an entry on the pages of the list', async () => {
     const { store } = await damagedStore(damage);
     const seen: string[] = [];
     for (let after: string | undefined = ''; after !== undefined; ) {
@@ -147,15 +146,18 @@ describe('deleting a damaged job', () => {
     await store.close();
   });
 
-  test.each(headDamages)('is refused to who means another of its name: %s', async (_, damage) => {
-    const { store, incarnation } = await damagedStore(damage);
-    await isRefused(store.deleteJob(JOB_ID, { incarnation: 'another' }), 'fenced');
-    expect(await store.deleteJob(JOB_ID, { incarnation })).toBe(true);
-    await store.close();
-  });
+  test.each(headDamages)(
+    'is refused if the caller means another incarnation: %s',
+    async (_, damage) => {
+      const { store, incarnation } = await damagedStore(damage);
+      await isRefused(store.deleteJob(JOB_ID, { incarnation: 'another' }), 'fenced');
+      expect(await store.deleteJob(JOB_ID, { incarnation })).toBe(true);
+      await store.close();
+    },
+  );
 
   test.each(metadataDamages)(
-    'is refused to who means a certain one, since nobody can tell: %s',
+    'is refused if the caller means a particular incarnation, since that cannot be checked: %s',
     async (_, damage) => {
       const { store, incarnation } = await damagedStore(damage);
       await isRefused(store.deleteJob(JOB_ID, { incarnation }), 'corrupt');

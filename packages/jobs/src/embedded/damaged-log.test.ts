@@ -10,9 +10,8 @@ import { describe, expect, test } from 'vitest';
 import { at, createStaffedJob, JOB_ID } from '../conformance/job-samples.js';
 import { isRefused } from '../conformance/refused.js';
 import { StreamReader } from '../conformance/stream-reader.js';
-import { logKey } from './keys.js';
-import { openEmbeddedJobStore } from './open-embedded-job-store.js';
-import { corruptRow } from './rows.js';
+import { openEmbeddedJobStore } from './embedded-adapter.js';
+import { corruptRow, logKey } from './rows.js';
 
 const clock = createSystemClock();
 const metrics = { add() {}, set() {}, observe() {} };
@@ -62,7 +61,7 @@ async function damagedAt(revision: number, how: Damage) {
 describe.each(['its seal is wrong', 'the storage cannot read it'] as const)(
   'a record of the log is damaged: %s',
   (how) => {
-    test('one that was replaced costs nobody anything who wants the latest', async () => {
+    test('a replaced one does not affect readers of the latest states', async () => {
       await using opened = await damagedAt(4, how);
       const { states } = await opened.store.listStates(JOB_ID, {}, PAGE);
       expect(states.map(({ status }) => status)).toEqual([2, 3]);
@@ -70,7 +69,7 @@ describe.each(['its seal is wrong', 'the storage cannot read it'] as const)(
       expect(events.map(({ kind }) => kind)).toEqual(['snapshot', 'snapshot', 'synced']);
     });
 
-    test('one that is the latest of its key is corrupt', async () => {
+    test('the latest one of its key is corrupt', async () => {
       await using opened = await damagedAt(5, how);
       await isRefused(opened.store.listStates(JOB_ID, {}, PAGE), 'corrupt');
       await isRefused(
@@ -79,7 +78,7 @@ describe.each(['its seal is wrong', 'the storage cannot read it'] as const)(
       );
     });
 
-    test('one of a lease matters to those alone who want leases', async () => {
+    test('one of a lease only affects readers that include leases', async () => {
       await using opened = await damagedAt(2, how);
       const { store } = opened;
       expect((await store.listStates(JOB_ID, {}, PAGE)).states.length).toBe(2);

@@ -1,8 +1,8 @@
-// The adapter that keeps jobs in a Storage of this process: what a server runs by default.
+// The adapter that keeps jobs in a Storage in this process: a server's default.
 //
-// The log is the only copy of a state; the row of a cell names the revision of its latest record. Where things lie:
-// keys.ts. The number of a tag must not be given twice, so the first write of a tag is synced; so is the mark that
-// there are buffered writes, before the first of them is acknowledged.
+// The log is the only copy of a state; a cell's row holds the revision of its latest record. See rows.ts for the
+// layout. Tag numbers must not be reused, so the first write of a tag is synced. So is the mark that there are buffered
+// writes, before the first of them is acknowledged.
 import {
   type Clock,
   type Logger,
@@ -10,13 +10,17 @@ import {
   StorageBatch,
   SynclineError,
 } from '@syncline/kernel';
-import { otherJobRefusal } from '../core/refusals.js';
+import { checkIncarnationOf } from '../core/refusals.js';
+import { cellName } from '../engine/cell-counts.js';
+import type { JobFilter } from '../engine/changes.js';
+import { type EngineJobStore, type EngineOptions, openJobStore } from '../engine/job-engine.js';
 import type {
   CellRef,
-  Commit,
   CommitRequest,
-  CommitRows,
+  Decide,
+  EngineDeps,
   JobCommit,
+  JobRange,
   JobRows,
   ListedJob,
   MirroredJob,
@@ -25,40 +29,44 @@ import type {
   StoreView,
 } from '../engine/store-adapter.js';
 import type { StoreCapabilities } from '../job-store.js';
+import { ALL_CAPABILITIES } from '../job-store.js';
+import { jobsLimits } from '../limits.js';
 import { encode } from '../wire/proto-message.js';
-import { Deletions } from './deletions.js';
-import { readStart } from './embedded-start.js';
+import { Deletions, readStart } from './embedded-start.js';
 import { EmbeddedView } from './embedded-view.js';
+import {
+  type EmbeddedHandle,
+  isCorrupt,
+  loadRows,
+  type ReadRow,
+  readBatches,
+  TagDictionary,
+} from './load-rows.js';
 import {
   bufferedKey,
   cellKey,
-  deletedKey,
-  headKey,
-  jobIdOfKey,
-  jobKey,
-  jobsRange,
-  logKey,
-  storeKey,
-  tagKey,
-  taskKey,
-} from './keys.js';
-import { type EmbeddedHandle, loadRows, newHandle } from './load-rows.js';
-import { isCorrupt, readBatches } from './read-rows.js';
-import {
   corruptRow,
   decodeCell,
   decodeJobRow,
   decodeRecord,
   decodeRow,
+  deletedKey,
   encodeCell,
   encodeJobRow,
+  headKey,
   headRow,
+  jobIdOfKey,
+  jobKey,
+  jobsRange,
+  logKey,
   RECORD_HEAD_BYTES,
-  type StoredCell,
   type StoredJobRow,
   type StoreRow,
+  storeKey,
   storeRow,
+  tagKey,
   tagRow,
+  taskKey,
   taskRow,
   writeRecord,
 } from './rows.js';
@@ -66,22 +74,17 @@ import {
 type Job = MirroredJob<EmbeddedHandle>;
 
 export interface EmbeddedAdapterDeps {
-  /** It belongs to the job store while that is open, and stays open when that is closed. */
+  /** The job store has exclusive use of it while open, and does not close it. */
   readonly storage: Storage;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Prefixes with other characters match no job id. */
+/** A prefix with any other character matches no job id. */
 const JOB_ID_PART = /^[\x21-\x7e]*$/;
 
 export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
-  readonly capabilities: StoreCapabilities = {
-    history: 'all',
-    reads: 'linearizable',
-    durability: 'synced',
-    lost: 'store',
-  };
+  readonly capabilities: StoreCapabilities = ALL_CAPABILITIES;
   readonly compacts = true;
   readonly #deps: EmbeddedAdapterDeps;
   readonly #batch = new StorageBatch();
@@ -104,7 +107,7 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     for (const jobNo of start.deletedJobNos) this.#deletions.add(jobNo);
     const { generation } = start.row;
     if (start.hasBufferedMark)
-      logger.warn('🟡 buffered writes of jobs may be lost: cursors reset', { generation });
+      logger.warn('🟡 buffered job writes may be lost: cursors reset', { generation });
     return { ...start, generation };
   }
 
@@ -118,17 +121,14 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     return rows && this.#isCommitted(rows.handle.jobNo) ? rows : undefined;
   }
 
-  async commit(
-    _: readonly CommitRequest[],
-    decide: (rows: CommitRows<EmbeddedHandle>) => Commit<EmbeddedHandle> | undefined,
-  ): Promise<void> {
+  async commit(_: readonly CommitRequest[], decide: Decide<EmbeddedHandle>): Promise<void> {
     const { storage } = this.#deps;
     const commit = decide({
       jobsCount: this.#jobsCount,
-      cell: (job, taskId, tag) => this.#cell(job.handle, taskId, tag).cell.row,
+      cell: (job, taskId, tag) => this.#cell(job.handle, taskId, tag).row,
       state: (job, taskId, tag) => {
         const revision = job.latestRevision('state', taskId, tag);
-        return this.#record(job.handle, revision) ?? missing(job.handle, revision);
+        return this.#record(job.handle, revision) ?? missing(logKey(job.handle.jobNo, revision));
       },
     });
     if (!commit) return;
@@ -136,20 +136,19 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     batch.clear();
     let { nextJobNo } = this.#row;
     let isSynced = commit.durability === 'synced';
-    const marksBuffered =
-      !this.#hasBufferedMark &&
-      commit.jobs.some(({ cells }) => cells.some(({ isBuffered }) => isBuffered));
+    const newTags: ReadonlyMap<string, number>[] = [];
     for (const job of commit.jobs) {
       if (job.kind === 'create') {
-        job.handle = newHandle(nextJobNo);
+        job.handle = { jobNo: nextJobNo, tags: new TagDictionary() };
         nextJobNo += 1;
       }
-      if (job.cells.some(({ tag }) => job.handle?.tags.numberOf(tag) === undefined))
-        isSynced = true;
+      const tags = this.#encodeJob(job);
+      newTags.push(tags);
+      if (tags.size > 0) isSynced = true;
     }
-    isSynced ||= marksBuffered;
     const row = { ...this.#row, nextJobNo };
-    const newTags = commit.jobs.map((job) => this.#encodeJob(job, isSynced));
+    const marksBuffered = commit.durability === 'buffered' && !this.#hasBufferedMark;
+    isSynced ||= marksBuffered;
     if (nextJobNo !== this.#row.nextJobNo) batch.put(storeKey, encode(storeRow, row));
     if (marksBuffered) batch.put(bufferedKey, Uint8Array.of(1));
     await storage.write(batch, { durability: isSynced ? 'synced' : 'buffered' });
@@ -166,30 +165,15 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     return cells.map(({ revision }) => this.#record(handle, revision));
   }
 
-  openView(job: Job): StoreView {
+  openView(job: Job, filter: JobFilter): StoreView {
     const { storage, clock } = this.#deps;
-    return new EmbeddedView({ job, snapshot: storage.snapshot(), clock });
+    return new EmbeddedView({ job, filter, snapshot: storage.snapshot(), clock });
   }
 
-  async *listJobs({
-    prefix,
-    after,
-  }: {
-    readonly prefix: string;
-    readonly after: string;
-  }): AsyncGenerator<readonly ListedJob[]> {
+  async *listJobs({ prefix, after }: JobRange): AsyncGenerator<readonly ListedJob[]> {
     if (!JOB_ID_PART.test(prefix)) return;
-    let page: ListedJob[] = [];
-    const damaged = async (key: Uint8Array) => void page.push({ damagedJobId: jobIdOfKey(key) });
-    const range = jobsRange(prefix, after);
-    for await (const entries of readBatches(this.#deps.storage, range, damaged)) {
-      if (page.length > 0) yield page;
-      page = [];
-      for (const { key, value } of entries) page.push(...this.#listed(key, value));
-      yield page;
-      page = [];
-    }
-    if (page.length > 0) yield page;
+    for await (const rows of readBatches(this.#deps.storage, jobsRange(prefix, after)))
+      yield rows.flatMap(({ key, value }) => this.#listed(key, value));
   }
 
   async deleteDamaged(jobId: string, incarnation: string | undefined) {
@@ -201,14 +185,13 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
       if (!bytes) return undefined;
       stored = decodeJobRow(key, bytes, jobId);
     } catch (thrown) {
-      // A caller that means one incarnation must not delete another, and nobody can tell which this is.
+      // The caller named an incarnation, and the one stored here is unknown: it may be another.
       if (!isCorrupt(thrown) || incarnation !== undefined) throw thrown;
     }
-    const refusal = stored && otherJobRefusal(stored.row, incarnation);
-    if (refusal) throw refusal;
+    if (stored) checkIncarnationOf(stored.row, incarnation);
     const batch = new StorageBatch().delete(key);
     if (stored) batch.put(deletedKey(stored.jobNo), Uint8Array.of());
-    else logger.warn('🟡 rows of a deleted job stay: its number could not be read', { jobId });
+    else logger.warn('🟡 rows of a deleted job remain: its number could not be read', { jobId });
     await storage.write(batch, { durability: 'synced' });
     if (stored) this.#deleted(stored.jobNo);
     else this.#jobsCount -= 1;
@@ -219,7 +202,7 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     return { storage: this.#deps.storage.health(), deletions: this.#deletions.pendingCount };
   }
 
-  /** Secures buffered writes. Without that the next start takes some of them for lost, as after a crash. */
+  /** Makes buffered writes durable. Otherwise the next start assumes that some were lost, as after a crash. */
   async close(): Promise<void> {
     const { storage, logger } = this.#deps;
     await this.#deletions.stop();
@@ -238,12 +221,12 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     this.#deletions.add(jobNo);
   }
 
-  /** False: its creation is in flight. The storage may show it already. */
+  /** False while the job's creation is in flight: the storage may show it already. */
   #isCommitted(jobNo: number): boolean {
     return jobNo < this.#row.nextJobNo;
   }
 
-  #encodeJob(job: JobCommit<EmbeddedHandle>, isSynced: boolean): ReadonlyMap<string, number> {
+  #encodeJob(job: JobCommit<EmbeddedHandle>): ReadonlyMap<string, number> {
     const batch = this.#batch;
     const { row, head } = job;
     const handle = job.handle as EmbeddedHandle;
@@ -255,17 +238,17 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
       return newTags;
     }
     if (job.isRowChanged) batch.put(jobKey(row.jobId), encodeJobRow({ jobNo, row }));
-    for (const { taskId, tag, row: cell, isBuffered } of job.cells) {
+    for (const { taskId, tag, row: cell } of job.cells.values()) {
       let tagNo = tags.numberOf(tag) ?? newTags.get(tag);
       if (tagNo === undefined) {
         tagNo = tags.nextNumber + newTags.size;
         newTags.set(tag, tagNo);
         batch.put(tagKey(jobNo, tagNo), encode(tagRow, { tag }));
       }
-      const stored = { row: cell, isBuffered: isBuffered && !isSynced };
-      batch.put(cellKey(jobNo, tagNo, taskId), encodeCell(stored));
+      batch.put(cellKey(jobNo, tagNo, taskId), encodeCell(cell));
     }
-    for (const task of job.tasks) batch.put(taskKey(jobNo, task.taskId), encode(taskRow, task));
+    for (const [taskId, task] of job.tasks)
+      batch.put(taskKey(jobNo, taskId), encode(taskRow, task));
     for (const change of job.changes) {
       const key = logKey(jobNo, change.revision);
       const at = batch.reservePut(key.length, RECORD_HEAD_BYTES + change.bytes.length);
@@ -277,47 +260,44 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
     return newTags;
   }
 
-  /** What replaced a change must survive as surely as the change will be gone: it is written once more. */
+  /**
+   * The replacement of a removed change must be as durable as the removal. If it may be only buffered, it is written
+   * again.
+   */
   #encodeRemoved({ removed, cells }: JobCommit<EmbeddedHandle>, handle: EmbeddedHandle): void {
-    if (removed.length === 0) return;
-    const written = new Set(cells.map(({ taskId, tag }) => `${taskId} ${tag}`));
+    const batch = this.#batch;
+    const written = new Set(cells.keys());
     for (const { kind, revision, taskId, tag } of removed) {
-      this.#batch.delete(logKey(handle.jobNo, revision));
-      if (kind !== 'state' || !this.#hasBufferedMark || written.has(`${taskId} ${tag}`)) continue;
-      const { key, cell } = this.#cell(handle, taskId, tag);
-      if (!cell.isBuffered) continue;
-      const recordKey = logKey(handle.jobNo, cell.row.revision);
-      const record = this.#deps.storage.get(recordKey);
-      if (!record) throw corruptRow(recordKey);
-      this.#batch.put(recordKey, record);
-      this.#batch.put(key, encodeCell({ ...cell, isBuffered: false }));
-      written.add(`${taskId} ${tag}`);
+      batch.delete(logKey(handle.jobNo, revision));
+      if (!this.#hasBufferedMark || kind !== 'state' || written.has(cellName(taskId, tag)))
+        continue;
+      written.add(cellName(taskId, tag));
+      const { key, bytes, row } = this.#cell(handle, taskId, tag);
+      const recordKey = logKey(handle.jobNo, row.revision);
+      batch.put(key, bytes);
+      batch.put(recordKey, this.#deps.storage.get(recordKey) ?? missing(recordKey));
     }
   }
 
-  #cell(
-    { jobNo, tags }: EmbeddedHandle,
-    taskId: number,
-    tag: string,
-  ): { key: Uint8Array; cell: StoredCell } {
-    const key = cellKey(jobNo, tags.numberOf(tag) ?? 0, taskId);
-    const bytes = this.#deps.storage.get(key);
-    if (!bytes) throw corruptRow(key);
-    return { key, cell: decodeCell(key, bytes) };
+  #cell({ jobNo, tags }: EmbeddedHandle, taskId: number, tag: string) {
+    const key = cellKey(jobNo, tags.numberOf(tag) ?? tags.nextNumber, taskId);
+    const bytes = this.#deps.storage.get(key) ?? missing(key);
+    return { key, bytes, row: decodeCell(key, bytes) };
   }
 
-  /** The State message of a record; undefined if the record is not there. */
+  /** The State message of a record; undefined if there is no such record. */
   #record({ jobNo }: EmbeddedHandle, revision: number): Uint8Array | undefined {
     const key = logKey(jobNo, revision);
     const bytes = this.#deps.storage.get(key);
     return bytes && decodeRecord(key, bytes).bytes;
   }
 
-  /** Empty: the job was deleted while the list was read, or its creation is in flight (J4). */
-  #listed(key: Uint8Array, value: Uint8Array): readonly ListedJob[] {
+  /** Empty if the job was deleted while the list was read, or its creation is in flight (J4). */
+  #listed(key: Uint8Array, value: ReadRow['value']): readonly ListedJob[] {
     const { storage } = this.#deps;
     const jobId = jobIdOfKey(key);
     try {
+      if (value instanceof SynclineError) throw value;
       const { jobNo, row } = decodeJobRow(key, value, jobId);
       if (!this.#isCommitted(jobNo)) return [];
       const bytes = storage.get(headKey(jobNo));
@@ -330,6 +310,18 @@ export class EmbeddedAdapter implements StoreAdapter<EmbeddedHandle> {
   }
 }
 
-function missing({ jobNo }: EmbeddedHandle, revision: number): never {
-  throw corruptRow(logKey(jobNo, revision));
+function missing(key: Uint8Array): never {
+  throw corruptRow(key);
+}
+
+export type EmbeddedJobStoreDeps = EngineDeps & EmbeddedAdapterDeps;
+export type EmbeddedJobStoreOptions = EngineOptions;
+
+/** Opens a job store in the given Storage. The caller owns the storage: close the job store first, then the storage. */
+export async function openEmbeddedJobStore(
+  deps: EmbeddedJobStoreDeps,
+  options: EmbeddedJobStoreOptions = {},
+): Promise<EngineJobStore> {
+  const keysMax = options.compactionKeysMax ?? jobsLimits.compactionKeysMax.value;
+  return openJobStore(new EmbeddedAdapter(deps, keysMax), deps, options);
 }

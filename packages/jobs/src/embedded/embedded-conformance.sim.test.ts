@@ -1,10 +1,10 @@
-// The embedded store keeps what every job store keeps, over a simulated disk that takes its time.
+// The embedded store passes the suite of every job store, over a simulated disk with delays.
 import type { Storage } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import { jobStoreSuite } from '../conformance/job-store-suite.js';
 import { TimerCount } from '../conformance/timer-count.js';
-import { openEmbeddedJobStore } from './open-embedded-job-store.js';
+import { openEmbeddedJobStore } from './embedded-adapter.js';
 
 describe('the embedded store is a job store', () => {
   let world: SimulatedBody | undefined;

@@ -1,19 +1,19 @@
-// The embedded store under crashes, losses of power, full, slow and failing disks, against what it has said.
+// The embedded store under crashes, power losses, full, slow and failing disks, compared with what it has
+// acknowledged and shown.
 //
-// The model remembers every answer and every event. After each restart nothing may be missing that was
-// acknowledged as durable enough for that end, what is there must be what somebody wrote, and a cursor's base
-// and revision must mean one change for ever.
-// `JOBS_CRASH_SEEDS=2000 npx vitest run --project sim packages/jobs/src/embedded/embedded-crash` runs more.
+// The model remembers every reply and every event. After each restart nothing may be missing that was acknowledged
+// with sufficient durability for the kind of crash, every stored state must have been written by someone, and a
+// cursor's base and revision must identify the same change forever. `JOBS_CRASH_SEEDS=2000 npx vitest run --project
+// sim packages/jobs/src/embedded/embedded-crash` runs more.
 import { type Clock, type Durability, SynclineError } from '@syncline/kernel';
 import { type SeededRandom, type SimPorts, Simulation } from '@syncline/kernel/testing';
 import { expect, inject, test } from 'vitest';
 import { impatientStore } from '../conformance/impatient-store.js';
-import { aggregateStates } from '../engine/aggregate-states.js';
-import type { Cursor } from '../job-event.js';
-import type { JobStore, StateWrite } from '../job-store.js';
-import type { State } from '../state.js';
-import { openEmbeddedJobStore } from './open-embedded-job-store.js';
-import { isCorrupt } from './read-rows.js';
+import { foldStates } from '../conformance/naive-fold.js';
+import type { State } from '../job.js';
+import type { Cursor, JobStore, StateWrite } from '../job-store.js';
+import { openEmbeddedJobStore } from './embedded-adapter.js';
+import { isCorrupt } from './load-rows.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -24,7 +24,7 @@ declare module 'vitest' {
 const LIVES = 5;
 const TASKS = 3;
 const TAGS = Array.from({ length: 12 }, (_, index) => `tag ${index}`);
-/** Of the calls that are given up before a slow disk answers. */
+/** The fraction of calls that are abandoned before a slow disk replies. */
 const IMPATIENT_SHARE = 0.1;
 const PATIENCE_MS = 20;
 const STOP_MS_MAX = 5_000;
@@ -40,7 +40,7 @@ const EXPECTED_CODES = [
   'storage-failed',
 ];
 
-/** `stopped`: closed in order first; then the power is lost. */
+/** `stopped`: closed cleanly first; then the power is lost. */
 type Ending = 'kill' | 'power' | 'stopped';
 type Claim = Pick<StateWrite, 'jobId' | 'incarnation' | 'taskId' | 'epoch'>;
 
@@ -50,7 +50,7 @@ interface Write {
   state?: State;
 }
 
-/** What happened in all runs, so that a test that no longer reaches it is noticed. */
+/** What happened in all runs, so that it is noticed if the test no longer reaches it. */
 const seen = {
   synced: 0,
   buffered: 0,
@@ -66,34 +66,34 @@ const seen = {
 class SaidAndSeen {
   /** By event id. */
   readonly writes = new Map<string, Write>();
-  /** What a revision under a base was. */
+  /** The change at each revision of a base. */
   readonly #meanings = new Map<string, string>();
   readonly #epochs = new Set<string>();
 
   remember(base: string, state: State): void {
     const place = `${base}:${state.revision}`;
     const before = this.#meanings.get(place) ?? state.eventId;
-    expect(state.eventId, `J3 ${place} means one change`).toBe(before);
+    expect(state.eventId, `J3 ${place} identifies one change`).toBe(before);
     this.#meanings.set(place, before);
   }
 
   claimed(incarnation: string, taskId: number, epoch: number): void {
     const name = `${incarnation}/${taskId}/${epoch}`;
-    expect(this.#epochs.has(name), `J3 epoch ${name} is given once`).toBe(false);
+    expect(this.#epochs.has(name), `J3 epoch ${name} is assigned once`).toBe(false);
     this.#epochs.add(name);
   }
 
-  /** The states that a new process has found of an incarnation. */
+  /** The states that a new process has found for an incarnation. */
   recover(incarnation: string, states: readonly State[], end: Ending): void {
     const found = new Map(states.map((state) => [`${state.taskId} ${state.tag}`, state]));
     for (const state of states) {
       const write = this.writes.get(state.eventId);
-      expect(write?.write, 'J3 what is there was written').toMatchObject({
+      expect(write?.write, 'J3 every stored state was written').toMatchObject({
         status: state.status,
         message: state.message,
         incarnation,
       });
-      if (write?.state) expect(state, 'J3 a write stays what it was').toEqual(write.state);
+      if (write?.state) expect(state, 'J3 a write does not change').toEqual(write.state);
     }
     for (const { write, state } of this.writes.values()) {
       const isSafe = end === 'kill' || write.durability === 'synced';
@@ -101,7 +101,7 @@ class SaidAndSeen {
       const version = found.get(`${write.taskId} ${write.tag}`)?.version ?? 0;
       expect(version, `J3 ${write.eventId} was acknowledged`).toBeGreaterThanOrEqual(state.version);
     }
-    // What a loss of power took was never there: its versions are given again.
+    // What a power loss took never existed: its versions are assigned again.
     const isThere = new Set(states.map(({ eventId }) => eventId));
     for (const [eventId, { write }] of this.writes) {
       const isMine = write.incarnation === incarnation && write.durability === 'buffered';
@@ -114,10 +114,10 @@ class World {
   readonly said = new SaidAndSeen();
   end: Ending = 'kill';
   store: JobStore | undefined;
-  /** Of the one who follows everything, over all lives. */
+  /** The position of the subscriber that follows everything, across all restarts. */
   #cursor: Cursor | undefined;
   #count = 0;
-  /** Without any, cursors are good for all lives; with many, whole batches of them are lost. */
+  /** Without buffered writes, cursors stay valid across all restarts; with many, whole batches of them are lost. */
   readonly #bufferedShare: number;
   readonly #chance: SeededRandom;
   readonly #onFault: (error: unknown) => void;
@@ -141,7 +141,7 @@ class World {
       },
     );
     await this.#check(opened).catch((thrown: unknown) => {
-      // A process that fails to start is started again; one that cannot read what it wrote is a fault.
+      // A process that fails to start is restarted; one that cannot read what it wrote is a bug.
       if (isCorrupt(thrown)) this.#onFault(thrown);
       throw thrown;
     });
@@ -158,7 +158,7 @@ class World {
     guard(this.#follow(store, ports));
   }
 
-  /** What is in flight is answered, and counts. A process whose disk fails meanwhile never gets there. */
+  /** What is in flight is answered, and counts. A process whose disk fails in the meantime never gets there. */
   async stop(clock: Pick<Clock, 'sleep'>): Promise<void> {
     const closed = this.store?.close().then(() => {
       seen.stopped += 1;
@@ -171,7 +171,7 @@ class World {
     for (const { job } of jobs) while (!(await this.#checkJob(store, job.jobId)));
   }
 
-  /** False: on a slow disk leases were lost meanwhile, so that what was read is of two moments. */
+  /** False: on a slow disk leases were lost in the meantime, so what was read mixes two moments. */
   async #checkJob(store: JobStore, jobId: string): Promise<boolean> {
     const { jobs } = await store.listJobs({ prefix: jobId });
     for (const { job, cells, lostTasks } of jobs) {
@@ -187,7 +187,7 @@ class World {
       const lost = await store.listLost(job.jobId);
       const lostTaskIds = new Set(lost.map(({ taskId }) => taskId));
       if ((await store.getJob(jobId))?.revision !== job.revision) return false;
-      expect(progress).toEqual(aggregateStates({ job, states, lostTaskIds }, {}));
+      expect(progress).toEqual(foldStates({ job, states, lostTaskIds }, {}));
       expect({ cells, lostTasks }).toEqual({ cells: progress.cells, lostTasks: lostTaskIds.size });
     }
     return true;
@@ -259,7 +259,7 @@ class World {
     const entry: Write = { write };
     this.said.writes.set(eventId, entry);
     const result = await store.setState(write);
-    if (this.store !== store) return; // the process is gone, and so is its answer
+    if (this.store !== store) return; // the process is gone, and so is its reply
     if (!result.applied) throw new Error('no write names a version');
     entry.state = result.state;
     seen[durability] += 1;
@@ -269,7 +269,7 @@ class World {
     }
   }
 
-  /** Sees every change of job `a` that it can, over all lives. */
+  /** Sees every change of job `a` that it can, across all restarts. */
   async #follow(store: JobStore, { clock }: SimPorts): Promise<void> {
     while (this.store === store) {
       try {
@@ -324,7 +324,7 @@ async function run(seed: number): Promise<void> {
       if (fault) throw fault.error;
       const end = pick<Ending>(chance, ['kill', 'power', 'stopped']);
       if (end === 'stopped') await world.stop(simulation.clock);
-      world.end = end; // not before: a process that fails meanwhile and comes back has lost no power
+      world.end = end; // not before: a process that fails in the meantime and comes back has not lost power
       world.store = undefined;
       if (world.end === 'kill') node.kill();
       else node.losePower();
@@ -338,6 +338,6 @@ test.each(Array.from({ length: seeds }, (_, seed) => seed))(
   (seed) => run(seed),
 );
 
-test('J3 the runs above have met what they are for', () => {
+test('J3 the runs above have reached what they are meant to test', () => {
   for (const [what, count] of Object.entries(seen)) expect(count, what).toBeGreaterThan(0);
 });

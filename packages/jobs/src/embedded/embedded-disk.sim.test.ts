@@ -1,4 +1,4 @@
-// What a disk can do to the embedded store: be slow, full, broken, and come back after a restart.
+// What can happen to the disk of the embedded store: it is slow, full or broken, and comes back after a restart.
 import type { SynclineError } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
@@ -13,8 +13,8 @@ import {
 import { isRefused } from '../conformance/refused.js';
 import { StreamReader } from '../conformance/stream-reader.js';
 import { TimerCount } from '../conformance/timer-count.js';
-import { JobStatus } from '../status.js';
-import { type EmbeddedJobStoreOptions, openEmbeddedJobStore } from './open-embedded-job-store.js';
+import { JobStatus } from '../job.js';
+import { type EmbeddedJobStoreOptions, openEmbeddedJobStore } from './embedded-adapter.js';
 
 async function openIn(world: SimulatedBody, options?: EmbeddedJobStoreOptions) {
   const storage = await world.openStorage('jobs');
@@ -65,7 +65,7 @@ describe('a slow disk', () => {
     }),
   );
 
-  test('J3 a batch is synced if one write in it asks', () =>
+  test('J3 a batch is synced if one write in it requests it', () =>
     inWorld(async (world) => {
       const { store, storage } = await openIn(world);
       const { writers } = await createStaffedJob(store);
@@ -122,7 +122,7 @@ describe('a job that is slow to load', () => {
 });
 
 describe('a full disk', () => {
-  test('fails each write with storage-full, uses no revision, and goes on with room', () =>
+  test('fails each write with storage-full, uses no revision, and continues once there is space', () =>
     inWorld(async (world) => {
       const { store } = await openIn(world);
       const { writers } = await createStaffedJob(store);
@@ -152,7 +152,7 @@ describe('a full disk', () => {
 });
 
 describe('a broken disk', () => {
-  test('is storage-failed: no more writes, reads go on', () =>
+  test('is storage-failed: no more writes, reads continue', () =>
     inWorld(async (world) => {
       const { store } = await openIn(world);
       const { writers } = await createStaffedJob(store);
@@ -194,7 +194,7 @@ describe('a deletion', () => {
 });
 
 describe('a restart', () => {
-  /** Closes in order, or not at all, and opens again in the same process. */
+  /** Closes cleanly, or not at all, and reopens in the same process. */
   async function reopen(
     world: SimulatedBody,
     first: Awaited<ReturnType<typeof openIn>>,
@@ -205,7 +205,7 @@ describe('a restart', () => {
     return openIn(world);
   }
 
-  test('J18 gives held leases a full ttl: the time without the store kills nobody', () =>
+  test('J18 gives held leases a full ttl: the downtime of the store does not count', () =>
     inWorld(async (world) => {
       const first = await openIn(world);
       const job = await createJob(first.store);
@@ -224,7 +224,7 @@ describe('a restart', () => {
       expect(summary?.lostTasks).toBe(1);
     }));
 
-  test('J18 finds a lease overdue whose job is not in memory, and leaves a finished one alone', () =>
+  test('J18 detects an overdue lease whose job is not in memory, and ignores a finished one', () =>
     inWorld(async (world) => {
       const first = await openIn(world);
       for (const [jobId, status] of [
@@ -270,7 +270,10 @@ describe('a restart', () => {
             fromRevision: last.revision,
           });
         const again = await store.setState(writer.write('a', 2));
-        expect(again, 'its managers go on').toMatchObject({ applied: true, state: { version: 2 } });
+        expect(again, 'its managers continue').toMatchObject({
+          applied: true,
+          state: { version: 2 },
+        });
       }),
   );
 
@@ -297,7 +300,7 @@ describe('a restart', () => {
       }),
   );
 
-  test('goes on removing the rows of a deleted job', () =>
+  test('continues to remove the rows of a deleted job', () =>
     inWorld(async (world) => {
       const first = await openIn(world, { compactionKeysMax: 5 });
       const { writers } = await createStaffedJob(first.store);
@@ -327,7 +330,7 @@ describe('a restart', () => {
       await reader.untilKind('synced');
       const pending = writer.set('a', 2);
       await store.close();
-      expect((await pending).version, 'what was in flight is answered').toBe(2);
+      expect((await pending).version, 'calls in flight are answered').toBe(2);
       await world.clock.sleep(1);
       expect(clock.pending).toBe(0);
       await isRefused(writer.send('a', 3), 'closed');

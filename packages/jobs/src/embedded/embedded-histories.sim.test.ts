@@ -1,5 +1,5 @@
-// Random histories of an embedded store whose process is stopped, killed or loses its power, whose disk stalls,
-// and which has room for little: it compacts all the time and forgets jobs from memory. Its callers give up soon.
+// Random histories of an embedded store whose process is stopped, killed or loses its power, whose disk stalls, and
+// which has tight limits: it compacts all the time and evicts jobs from memory. Its callers give up soon.
 import { type Clock, type Storage, SynclineError } from '@syncline/kernel';
 import {
   createSeededRandom,
@@ -13,7 +13,7 @@ import { impatientStore } from '../conformance/impatient-store.js';
 import type { JobStoreSubject } from '../conformance/job-store-subject.js';
 import { jobStoreSuite } from '../conformance/job-store-suite.js';
 import type { JobStore } from '../job-store.js';
-import { type EmbeddedJobStoreOptions, openEmbeddedJobStore } from './open-embedded-job-store.js';
+import { type EmbeddedJobStoreOptions, openEmbeddedJobStore } from './embedded-adapter.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -32,7 +32,7 @@ const OTHER_JOB_ID = 'other';
 const COMPACTION_MS = 200;
 const STALL_MS = 300;
 
-/** A machine whose process can end in any way and is started again on the same disk. */
+/** A machine whose process can end in any way and is restarted on the same disk. */
 class StoreMachine implements JobStoreSubject, AsyncDisposable {
   readonly clock: Clock;
   readonly #node: SimNode;
@@ -65,7 +65,7 @@ class StoreMachine implements JobStoreSubject, AsyncDisposable {
     this.#running = { store: this.#hurried(store), storage };
   }
 
-  /** Whoever has given up asks for another job, so that the first may leave memory, and then tries again. */
+  /** A caller that gave up requests another job, so that the first may leave memory, and then tries again. */
   #hurried(store: JobStore): JobStore {
     return impatientStore(store, {
       clock: this.clock,
@@ -108,7 +108,7 @@ class StoreMachine implements JobStoreSubject, AsyncDisposable {
   }
 }
 
-describe('the embedded store in a hard life', () => {
+describe('the embedded store under faults', () => {
   let simulation: Simulation;
   let machinesCount = 0;
   let impatientShare = 0;

@@ -1,14 +1,13 @@
-// What may happen while a batch is on its way to the disk: its callers give up, memory runs short, the disk
-// refuses it.
+// What may happen while a batch is being written: its callers give up, memory runs short, the disk refuses it.
 import { SynclineError } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import { HeldDisk } from '../conformance/held-disk.js';
 import { at, createJob, createStaffedJob, JOB_ID, TaskWriter } from '../conformance/job-samples.js';
 import { isRefused } from '../conformance/refused.js';
-import { openEmbeddedJobStore } from './open-embedded-job-store.js';
+import { openEmbeddedJobStore } from './embedded-adapter.js';
 
-/** With room for one job in memory. */
+/** With memory for one job only. */
 async function openIn(world: SimulatedBody) {
   const storage = await world.openStorage('jobs');
   const store = await openEmbeddedJobStore({ ...world, storage }, { cacheBytesMax: 1 });
@@ -20,11 +19,11 @@ function inWorld(body: (world: SimulatedBody) => Promise<void>): Promise<void> {
   return runInSimulation(1, body);
 }
 
-/** Longer than a call takes that is not held up, or made to fail. */
+/** Longer than a call takes unless it is delayed or made to fail. */
 const MOMENT_MS = 200;
 
 describe('a call that is given up while its batch is in flight', () => {
-  test('J1 J3 does not let its job leave memory: it would come back as it was before', () =>
+  test('J1 J3 keeps its job in memory: otherwise it would be reloaded in its old state', () =>
     inWorld(async (world) => {
       const { store, disk } = await openIn(world);
       const { writers } = await createStaffedJob(store, { numTasks: 2 });
@@ -49,7 +48,7 @@ describe('a call that is given up while its batch is in flight', () => {
       expect(states).toEqual([again.state, next]);
     }));
 
-  test('J1 J3 nor does a call that came before its job was there', () =>
+  test('J1 J3 and so does a call that came before its job was loaded', () =>
     inWorld(async (world) => {
       const { store, disk } = await openIn(world);
       disk.hold();
@@ -94,7 +93,7 @@ describe('a call that is given up while its batch is in flight', () => {
 });
 
 describe('a batch that fails', () => {
-  test('J13 refuses nobody for what it held: there is no newer claim', () =>
+  test('J13 fences no one: its claim does not exist', () =>
     inWorld(async (world) => {
       const { store, disk } = await openIn(world);
       const job = await createJob(store);
@@ -128,7 +127,7 @@ describe('a renewal while the batch in flight declares its lease lost', () => {
 });
 
 describe('a job whose creation is in flight', () => {
-  test('J1 J4 is not there yet, though the storage has it, and is in memory once', () =>
+  test('J1 J4 does not exist yet, although the storage has it, and is in memory once', () =>
     inWorld(async (world) => {
       const { store, disk } = await openIn(world);
       disk.hold('after');

@@ -9,13 +9,13 @@ import {
 } from '@syncline/kernel';
 import { describe, expect, test } from 'vitest';
 import { at, createJob, createStaffedJob, JOB_ID, TaskWriter } from '../conformance/job-samples.js';
+import { foldStates } from '../conformance/naive-fold.js';
 import { isRefused } from '../conformance/refused.js';
 import { eventually, StreamReader } from '../conformance/stream-reader.js';
-import { aggregateStates } from '../engine/aggregate-states.js';
+import { JobStatus } from '../job.js';
 import type { JobStore } from '../job-store.js';
-import { JobStatus } from '../status.js';
-import { cellKey, headKey, logKey, taskKey } from './keys.js';
-import { type EmbeddedJobStoreOptions, openEmbeddedJobStore } from './open-embedded-job-store.js';
+import { type EmbeddedJobStoreOptions, openEmbeddedJobStore } from './embedded-adapter.js';
+import { cellKey, headKey, logKey, taskKey } from './rows.js';
 
 const clock = createSystemClock();
 
@@ -49,7 +49,7 @@ async function threeCells(): Promise<Storage> {
 }
 
 describe('damage', () => {
-  test('a damaged cell is corrupt, and so is each aggregate over it; it is never taken for not started', async () => {
+  test('a damaged cell is corrupt, and so is each aggregate over it; it never counts as not started', async () => {
     const storage = await threeCells();
     await damage(storage, cellKey(1, 0, 1)); // (1, a)
     await using opened = await open(storage);
@@ -68,7 +68,7 @@ describe('damage', () => {
     expect((await writer.set('b', 8)).version).toBe(2);
   });
 
-  test('a damaged record is corrupt for its key; the others go on', async () => {
+  test('a damaged record is corrupt for its key; the others still work', async () => {
     const storage = await threeCells();
     await damage(storage, logKey(1, 4)); // (0, a) = 5
     await using opened = await open(storage);
@@ -81,7 +81,7 @@ describe('damage', () => {
     await isRefused(new StreamReader({ store, clock }).untilKind('synced'), 'corrupt');
   });
 
-  test('a damaged task cannot be claimed: its epoch would be given twice', async () => {
+  test('a damaged task cannot be claimed: its epoch would be assigned twice', async () => {
     const storage = await threeCells();
     await damage(storage, taskKey(1, 0));
     await using opened = await open(storage);
@@ -132,14 +132,11 @@ describe('compaction', () => {
       'a 40',
     ]);
     const { revision } = await store.aggregate(JOB_ID, {});
-    const naive = aggregateStates(
-      { job: { ...job, revision }, states, lostTaskIds: new Set() },
-      {},
-    );
+    const naive = foldStates({ job: { ...job, revision }, states, lostTaskIds: new Set() }, {});
     expect(await store.aggregate(JOB_ID, {})).toEqual(naive);
   });
 
-  test('whoever is behind it hears of a gap and gets the latest of each key', async () => {
+  test('a subscriber behind it gets a gap and the latest of each key', async () => {
     await using opened = await open(createMemoryStorage(), small);
     const { store } = opened;
     const { writers } = await createStaffedJob(store);
@@ -158,7 +155,7 @@ describe('compaction', () => {
 });
 
 describe('the cache', () => {
-  test('lets the jobs go that were not used for longest, and builds them again', async () => {
+  test('evicts the least recently used jobs, and reloads them', async () => {
     await using opened = await open(createMemoryStorage(), { cacheBytesMax: 30_000 });
     const { store, counts } = opened;
     for (let index = 0; index < 20; index += 1) {
@@ -181,18 +178,39 @@ describe('the cache', () => {
     expect(counts.get('syncline_jobs_cache_bytes')).toBeLessThanOrEqual(30_000);
   });
 
-  test('keeps what is followed', async () => {
-    await using opened = await open(createMemoryStorage(), { cacheBytesMax: 1 });
+  test('stays within its limit although every job is followed, and no follower misses a change', async () => {
+    const cacheBytesMax = 60_000;
+    await using opened = await open(createMemoryStorage(), { cacheBytesMax });
     const { store } = opened;
-    const { writers } = await createStaffedJob(store);
-    const reader = new StreamReader({ store, clock });
-    await reader.untilKind('synced');
-    await createStaffedJob(store, { jobId: 'other' });
-    const state = await at(writers, 0).set('a', 1);
-    expect((await reader.untilRevision(state.revision)).at(-1)).toMatchObject({ kind: 'change' });
+    const jobs: { readonly writer: TaskWriter; readonly reader: StreamReader }[] = [];
+    const message = 'm'.repeat(1_000);
+    for (let index = 0; index < 30; index += 1) {
+      const jobId = `job-${index}`;
+      const { writers } = await createStaffedJob(store, { jobId });
+      const reader = new StreamReader({ store, clock }, {}, jobId);
+      await reader.untilKind('synced');
+      const writer = at(writers, 0);
+      for (let status = 1; status <= 5; status += 1) await writer.set('a', status, { message });
+      jobs.push({ writer, reader });
+    }
+    expect(store.status()).toMatchObject({ jobs: 30, subscribers: 30 });
+    expect(store.status().cacheBytes).toBeLessThanOrEqual(cacheBytesMax);
+    for (const { writer, reader } of jobs) {
+      const { revision } = await writer.set('a', 6);
+      const events = await reader.untilRevision(revision);
+      const statuses = events.flatMap((event) => ('state' in event ? [event.state.status] : []));
+      expect(statuses).toEqual([1, 2, 3, 4, 5, 6]);
+      expect(events.filter(({ kind }) => kind === 'gap')).toEqual([]);
+      void reader.next(); // a waiting reader holds no view
+    }
+    await eventually(clock, 'room in the cache', async () =>
+      store.status().cacheBytes <= cacheBytesMax ? true : undefined,
+    );
+    for (const { reader } of jobs) await reader[Symbol.asyncDispose]();
+    expect(store.status().subscribers).toBe(0);
   });
 
-  test('calls of one moment on jobs that are not in memory all find theirs', async () => {
+  test('concurrent calls for jobs that are not in memory all get theirs', async () => {
     await using opened = await open(createMemoryStorage(), { cacheBytesMax: 1 });
     const { store } = opened;
     const ids = Array.from({ length: 10 }, (_, index) => `job-${index}`);
@@ -206,7 +224,7 @@ describe('the cache', () => {
 });
 
 describe('views', () => {
-  test('only so many are open at once; further replays wait for one', async () => {
+  test('a limited number is open at once; further replays wait for one', async () => {
     await using opened = await open(createMemoryStorage(), { openSnapshotsMax: 2 });
     const { store } = opened;
     const { writers } = await createStaffedJob(store);
@@ -228,7 +246,7 @@ describe('views', () => {
     );
   });
 
-  test('J17 replays that stand still keep nobody from reading, and go on without a hole when they move', async () => {
+  test('J17 stalled replays do not prevent others from reading, and continue without a gap when they resume', async () => {
     await using opened = await open(createMemoryStorage(), { openSnapshotsMax: 2 });
     const { store } = opened;
     const { writers } = await createStaffedJob(store);

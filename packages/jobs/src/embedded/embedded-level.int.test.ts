@@ -1,18 +1,18 @@
-// The embedded store on LevelDB: what it says is there again when it is opened anew.
+// The embedded store on LevelDB: everything is still there when it is reopened.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   createSystemClock,
   createSystemRandom,
-  openLevelStorage,
   silentLogger,
   silentMetrics,
 } from '@syncline/kernel';
+import { openLevelStorage } from '@syncline/kernel/level';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createStaffedJob, JOB_ID } from '../conformance/job-samples.js';
 import { StreamReader } from '../conformance/stream-reader.js';
-import { openEmbeddedJobStore } from './open-embedded-job-store.js';
+import { openEmbeddedJobStore } from './embedded-adapter.js';
 
 const clock = createSystemClock();
 const options = { retentionRevisionsMax: 50, compactionKeysMax: 20, memoryRevisionsMax: 10 };

@@ -1,31 +1,41 @@
-// What a store finds when it starts: how many jobs there are, which leases are held, which deletions a crash has cut
-// off. And the repair of what a loss of buffered writes can leave behind, before anybody sees it:
+// Reads what a store needs at startup: the number of jobs, the held leases, and deletions that a crash interrupted. If
+// buffered writes may have been lost, it first repairs what the loss can leave behind:
 //
-// - A head counts cells and records that are gone, or not those that are back: everything is counted again.
-// - A record is back whose removal was lost. Compaction starts at the beginning of the log again.
-// - Such a record can belong to a job whose deletion is done: it is deleted once more.
-// - Cursors may name revisions that will be given again: the generation of all cursors is raised.
+// - A head may count cells and records that are gone, or miss ones that reappeared: everything is recounted.
+// - A record may reappear because its removal was lost: compaction starts again at the beginning of the log.
+// - Such a record may belong to a job that was fully deleted: the job is deleted again.
+// - Cursors may contain revisions that will be reused: the generation of all cursors is raised.
 //
-// The repair reads the whole log once. That is the price of buffered writes and a store that was not closed.
-import { type Storage, StorageBatch } from '@syncline/kernel';
+// The repair reads the whole log once. This is only needed if there were buffered writes and the store was not closed.
+import {
+  type Clock,
+  type Logger,
+  type Storage,
+  StorageBatch,
+  SynclineError,
+} from '@syncline/kernel';
 import { JobCells } from '../engine/job-cells.js';
 import type { JobHead, JobRows, StoreStart } from '../engine/store-adapter.js';
 import { encode } from '../wire/proto-message.js';
+import { isCorrupt, loadRows, readBatches, readRows } from './load-rows.js';
 import {
   bufferedKey,
+  decodeJobRow,
+  decodeRow,
   deletedKey,
-  deletedRange,
   headKey,
+  headRow,
   jobIdOfKey,
   jobNoOfKey,
+  jobRange,
   jobsRange,
-  logOfAllJobs,
+  KeyKind,
+  kindRange,
+  type StoreRow,
   storeKey,
-  tasksOfAllJobs,
-} from './keys.js';
-import { loadRows } from './load-rows.js';
-import { isCorrupt, readRows } from './read-rows.js';
-import { decodeJobRow, decodeRow, headRow, type StoreRow, storeRow, taskRow } from './rows.js';
+  storeRow,
+  taskRow,
+} from './rows.js';
 
 export interface EmbeddedStart extends Omit<StoreStart, 'generation'> {
   readonly row: StoreRow;
@@ -48,7 +58,7 @@ export async function readStart(storage: Storage): Promise<EmbeddedStart> {
   if (hasBufferedMark) await repair(storage, row, jobs.values());
   const deletedJobNos: number[] = [];
   const noteDeleted = (key: Uint8Array) => void deletedJobNos.push(jobNoOfKey(key));
-  await readRows(storage, deletedRange, { row: noteDeleted, damaged: noteDeleted });
+  await readRows(storage, kindRange(KeyKind.deleted), { row: noteDeleted, damaged: noteDeleted });
   return {
     row,
     hasBufferedMark,
@@ -59,7 +69,7 @@ export async function readStart(storage: Storage): Promise<EmbeddedStart> {
   };
 }
 
-/** By number. A job whose metadata is damaged counts under a number that no job has, and says so when asked for. */
+/** Keyed by job number. A job with damaged metadata is counted under a negative number; reading it throws `corrupt`. */
 async function readJobs(storage: Storage): Promise<ReadonlyMap<number, KnownJob>> {
   const jobs = new Map<number, KnownJob>();
   let damagedCount = 0;
@@ -77,19 +87,19 @@ async function readJobs(storage: Storage): Promise<ReadonlyMap<number, KnownJob>
   return jobs;
 }
 
-/** They get a full ttl: the time in which the store was down counts against nobody. */
+/** They get a full TTL: downtime of the store does not count against their holders. */
 async function readHeldLeases(
   storage: Storage,
   jobs: ReadonlyMap<number, KnownJob>,
 ): Promise<StoreStart['heldLeases']> {
   const leases: StoreStart['heldLeases'][number][] = [];
-  await readRows(storage, tasksOfAllJobs, {
+  await readRows(storage, kindRange(KeyKind.task), {
     row: (key, value) => {
       const job = jobs.get(jobNoOfKey(key));
       const { taskId, epoch, state, ttlMs } = decodeRow(taskRow, key, value);
       if (job && state === 'held' && ttlMs > 0) leases.push({ ...job, taskId, epoch, ttlMs });
     },
-    damaged: () => {}, // reported to whoever asks for that task
+    damaged: () => {}, // reported when the task is read
   });
   return leases;
 }
@@ -97,15 +107,23 @@ async function readHeldLeases(
 function countStored(storage: Storage, jobNos: Iterable<number>): number {
   let count = 0;
   for (const jobNo of jobNos) {
-    if (jobNo > 0) count += unlessCorrupt(() => readHead(storage, jobNo))?.logRecords ?? 0;
+    const head = readHead(storage, jobNo);
+    if (head !== 'damaged') count += head?.logRecords ?? 0;
   }
   return count;
 }
 
-function readHead(storage: Storage, jobNo: number): JobHead | undefined {
+/** The head is removed last: without one, the job is gone. */
+function readHead(storage: Storage, jobNo: number): JobHead | 'damaged' | undefined {
+  if (jobNo < 0) return 'damaged';
   const key = headKey(jobNo);
-  const bytes = storage.get(key);
-  return bytes && decodeRow(headRow, key, bytes);
+  try {
+    const bytes = storage.get(key);
+    return bytes && decodeRow(headRow, key, bytes);
+  } catch (thrown) {
+    if (isCorrupt(thrown)) return 'damaged';
+    throw thrown;
+  }
 }
 
 async function repair(storage: Storage, row: StoreRow, jobs: Iterable<KnownJob>): Promise<void> {
@@ -120,7 +138,7 @@ async function repair(storage: Storage, row: StoreRow, jobs: Iterable<KnownJob>)
     batch.put(headKey(jobNo), encode(headRow, head));
   }
   for (const jobNo of records.keys()) {
-    if (!hasHead(storage, jobNo)) batch.put(deletedKey(jobNo), Uint8Array.of());
+    if (!readHead(storage, jobNo)) batch.put(deletedKey(jobNo), Uint8Array.of());
   }
   batch.put(storeKey, encode(storeRow, row));
   await storage.write(batch, { durability: 'synced' });
@@ -141,35 +159,112 @@ function countRows({ row, tasks, cells }: JobRows) {
   return Object.assign(all.recount(), { versions, epochs });
 }
 
-/** By the number of the job. */
 async function countRecords(storage: Storage): Promise<ReadonlyMap<number, number>> {
   const counts = new Map<number, number>();
   const count = (key: Uint8Array) => {
     const jobNo = jobNoOfKey(key);
     counts.set(jobNo, (counts.get(jobNo) ?? 0) + 1);
   };
-  await readRows(storage, logOfAllJobs, { row: count, damaged: count });
+  await readRows(storage, kindRange(KeyKind.log), { row: count, damaged: count });
   return counts;
-}
-
-/** A head goes last, so without one the job is gone. A damaged one is there. */
-function hasHead(storage: Storage, jobNo: number): boolean {
-  try {
-    return storage.get(headKey(jobNo)) !== undefined;
-  } catch (thrown) {
-    undefinedIfCorrupt(thrown);
-    return true;
-  }
-}
-
-function unlessCorrupt<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (thrown) {
-    return undefinedIfCorrupt(thrown);
-  }
 }
 
 function undefinedIfCorrupt(thrown: unknown): undefined {
   if (!isCorrupt(thrown)) throw thrown;
+}
+
+// Removes the rows of deleted jobs, a few keys at a time so that the size of a commit does not depend on the job.
+//
+// A deleted job has an `x` row with its number. That row is removed last, so a removal interrupted by a crash restarts
+// at the next start. Every step is synced: the `x` row must not disappear before the rows it stands for. Damaged rows
+// are removed too: their keys are enough.
+
+export interface DeletionsDeps {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const KINDS = [KeyKind.log, KeyKind.cell, KeyKind.task, KeyKind.tag, KeyKind.head] as const;
+/** Delay before retrying after a failure, for example when the disk is full. */
+const RETRY_MS = 1_000;
+
+export class Deletions {
+  readonly #deps: DeletionsDeps;
+  readonly #keysMax: number;
+  readonly #stop = new AbortController();
+  /** Job numbers of deletions that are committed but not yet carried out. */
+  readonly #jobNos: number[] = [];
+  #running: Promise<void> | undefined;
+
+  constructor(deps: DeletionsDeps, keysMax: number) {
+    this.#deps = deps;
+    this.#keysMax = keysMax;
+  }
+
+  get pendingCount(): number {
+    return this.#jobNos.length;
+  }
+
+  /** Call it once the job's `x` row is stored. */
+  add(jobNo: number): void {
+    this.#jobNos.push(jobNo);
+    if (this.#stop.signal.aborted) return;
+    this.#running ??= this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, logger } = this.#deps;
+    const { signal } = this.#stop;
+    for (let jobNo = this.#jobNos[0]; jobNo !== undefined && !signal.aborted; ) {
+      try {
+        await this.#removeJob(jobNo);
+        this.#jobNos.shift();
+      } catch (thrown) {
+        this.#jobNos.push(...this.#jobNos.splice(0, 1)); // try the others first: only this job may be affected
+        const { code } = SynclineError.from(thrown, 'storage-failed');
+        if (code === 'closed' || code === 'storage-failed') break; // resumed at the next start
+        logger.warn('🟡 a deleted job still has rows', { error: code });
+        await clock.sleep(RETRY_MS, signal).catch(() => {}); // stopped: the loop ends
+      }
+      jobNo = this.#jobNos[0];
+    }
+    this.#running = undefined;
+  }
+
+  async #removeJob(jobNo: number): Promise<void> {
+    for (const kind of KINDS) {
+      for (let isDone = false; !isDone; ) {
+        if (this.#stop.signal.aborted) return;
+        const keys = await this.#readKeys(kind, jobNo);
+        if (keys.length > 0) await this.#commit(keys);
+        isDone = keys.length < this.#keysMax;
+      }
+    }
+    await this.#commit([deletedKey(jobNo)]);
+  }
+
+  async #readKeys(kind: (typeof KINDS)[number], jobNo: number): Promise<readonly Uint8Array[]> {
+    const { storage } = this.#deps;
+    const keys: Uint8Array[] = [];
+    await storage.whenReadable();
+    for await (const rows of readBatches(storage, jobRange(kind, jobNo))) {
+      for (const { key } of rows) {
+        keys.push(key);
+        if (keys.length === this.#keysMax) return keys;
+      }
+    }
+    return keys;
+  }
+
+  async #commit(keys: readonly Uint8Array[]): Promise<void> {
+    const batch = new StorageBatch();
+    for (const key of keys) batch.delete(key);
+    await this.#deps.storage.write(batch, { durability: 'synced' });
+  }
 }

@@ -1,13 +1,13 @@
-// What is left in memory of those who followed a job.
+// What stays in memory after the subscribers of a job have left.
 import { runInSimulation } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { at, createStaffedJob, JOB_ID } from '../conformance/job-samples.js';
 import { StreamReader } from '../conformance/stream-reader.js';
-import { openEmbeddedJobStore } from './open-embedded-job-store.js';
+import { openEmbeddedJobStore } from './embedded-adapter.js';
 
 const SWEEP_MS = 60_000;
 
-test('the changes that are kept for subscribers go some time after the last of them', () =>
+test('changes kept for subscribers are freed some time after the last one has left', () =>
   runInSimulation(1, async (world) => {
     const storage = await world.openStorage('jobs');
     const store = await openEmbeddedJobStore({ ...world, storage });
@@ -20,7 +20,7 @@ test('the changes that are kept for subscribers go some time after the last of t
       await at(writers, 0).set('a', status, { message });
     }
     await world.clock.sleep(SWEEP_MS);
-    expect(store.status().cacheBytes).toBeGreaterThan(before + 80_000); // somebody is there
+    expect(store.status().cacheBytes).toBeGreaterThan(before + 80_000); // there is a subscriber
     const { cursor } = reader;
     await reader[Symbol.asyncDispose]();
     await world.clock.sleep(SWEEP_MS);

@@ -1,4 +1,4 @@
-// Keys sort like what they stand for, and can be read back.
+// Keys sort like what they represent, and can be decoded.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
@@ -15,7 +15,7 @@ import {
   revisionOfKey,
   taskIdOfKey,
   taskKey,
-} from './keys.js';
+} from './rows.js';
 
 const number = fc.integer({ min: 1, max: 2 ** 52 });
 const jobId = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,12}$/);
@@ -24,7 +24,7 @@ function isIn(key: Uint8Array, range: { readonly from: Uint8Array; readonly to: 
   return Buffer.compare(key, range.from) >= 0 && Buffer.compare(key, range.to) < 0;
 }
 
-test('records of a job sort by revision and lie in its ranges alone', () => {
+test('records of a job sort by revision and are only in its ranges', () => {
   fc.assert(
     fc.property(number, number, number, (jobNo, a, b) => {
       expect(Math.sign(Buffer.compare(logKey(jobNo, a), logKey(jobNo, b)))).toBe(Math.sign(a - b));
@@ -48,7 +48,7 @@ test('cells of a tag are one range', () => {
   );
 });
 
-test('jobs are listed by prefix, behind the one that was last', () => {
+test('jobs are listed by prefix, after the last one of the previous page', () => {
   fc.assert(
     fc.property(jobId, jobId, fc.nat(4), (id, after, length) => {
       const prefix = id.slice(0, length);

@@ -1,11 +1,11 @@
-// The limits of what one answer lists and of what waits, at their edges.
+// The limits of lists and queues, at their edges.
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
 import { HeldDisk } from '../conformance/held-disk.js';
 import { createJob, JOB_ID, TaskWriter } from '../conformance/job-samples.js';
 import type { JobStore } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import { openEmbeddedJobStore } from './open-embedded-job-store.js';
+import { openEmbeddedJobStore } from './embedded-adapter.js';
 
 async function openIn(world: SimulatedBody) {
   const storage = await world.openStorage('jobs');
@@ -52,7 +52,7 @@ test('J20 lostListMax lost leases are listed by name, all are counted', () =>
     await store.close();
   }));
 
-test('what waits is counted in bytes, not in characters', () =>
+test('waiting writes are counted in bytes, not in characters', () =>
   runInSimulation(1, async (world) => {
     const { store, storage } = await openIn(world);
     const [writer] = await staffed(store, JOB_ID, 1);

@@ -1,15 +1,15 @@
-// Many leases whose time is up at one moment.
+// Many leases that expire at the same moment.
 import { SynclineError, silentLogger } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import { HeldDisk } from '../conformance/held-disk.js';
 import { createJob, JOB_ID, TaskWriter } from '../conformance/job-samples.js';
-import { openEmbeddedJobStore } from './open-embedded-job-store.js';
+import { openEmbeddedJobStore } from './embedded-adapter.js';
 
 const TASKS = 700;
 const TTL_MS = 5_000;
 
-/** A job all of whose tasks are held until one moment. */
+/** A job whose tasks all have leases that expire at the same moment. */
 async function crowdIn(world: SimulatedBody) {
   const storage = await world.openStorage('jobs');
   const warnings: string[] = [];
@@ -25,7 +25,7 @@ async function crowdIn(world: SimulatedBody) {
 }
 
 describe('leases that end at one moment', () => {
-  test('J18 are lost together, in few batches, and take no room of other writes', () =>
+  test('J18 are lost together, in few batches, and do not use up the queue of other writes', () =>
     runInSimulation(1, async (world) => {
       const { store, disk, warnings, lostTasks } = await crowdIn(world);
       await world.clock.sleep(TTL_MS - 500);
@@ -40,7 +40,7 @@ describe('leases that end at one moment', () => {
       await store.close();
     }));
 
-  test('say once per batch that they were not stored, and are tried again', () =>
+  test('are logged once per batch if they were not stored, and are retried', () =>
     runInSimulation(1, async (world) => {
       const { store, disk, warnings, lostTasks } = await crowdIn(world);
       disk.failure = new SynclineError('storage-full', 'no room');
@@ -55,7 +55,7 @@ describe('leases that end at one moment', () => {
     }));
 });
 
-describe('a lease whose time is up while a batch is in flight', () => {
+describe('a lease that expires while a batch is in flight', () => {
   async function heldUp(world: SimulatedBody, act: (writer: TaskWriter) => Promise<unknown>) {
     const storage = await world.openStorage('jobs');
     const store = await openEmbeddedJobStore({ ...world, storage });

@@ -1,5 +1,5 @@
-// LevelDB drops a damaged record of its log without a word. What it held is then as it was before, while later
-// records are there: the job must say so, whoever asks.
+// LevelDB silently drops a damaged record of its log. The affected rows are then in an older state, while later
+// records are there: the job must report this to every caller.
 import {
   createMemoryStorage,
   createSystemClock,
@@ -12,15 +12,15 @@ import {
 import { expect, test } from 'vitest';
 import { at, createStaffedJob, JOB_ID } from '../conformance/job-samples.js';
 import { isRefused } from '../conformance/refused.js';
-import { cellKey, logKey, taskKey } from './keys.js';
-import { openEmbeddedJobStore } from './open-embedded-job-store.js';
+import { openEmbeddedJobStore } from './embedded-adapter.js';
+import { cellKey, logKey, taskKey } from './rows.js';
 
 function open(storage: Storage) {
   const deps = { storage, clock: createSystemClock(), random: createSystemRandom() };
   return openEmbeddedJobStore({ ...deps, logger: silentLogger, metrics: silentMetrics });
 }
 
-/** Two tasks, each with two versions of a tag. `undo` takes the second write of task 0 back. */
+/** Two tasks, each with two versions of a tag. `undo` reverts the second write of task 0. */
 async function twoVersions(undo: (storage: Storage, before: Storage['get']) => StorageBatch) {
   const storage = createMemoryStorage();
   const store = await open(storage);
@@ -55,12 +55,12 @@ test('J3 a job that lacks an acknowledged write is corrupt for every reader and 
   expect(await store.deleteJob(JOB_ID)).toBe(true);
 });
 
-test('J3 so is one that lacks a claim: its epoch would be given twice', async () => {
+test('J3 so is one that lacks a claim: its epoch would be assigned twice', async () => {
   await using store = await twoVersions(() => new StorageBatch().delete(taskKey(1, 1)));
   await isRefused(store.aggregate(JOB_ID, {}), 'corrupt');
 });
 
-test('a job from which nothing is missing is read as ever', async () => {
+test('a complete job is read normally', async () => {
   await using store = await twoVersions(() => new StorageBatch());
   expect(await store.getState(JOB_ID, 0, 'a')).toMatchObject({ version: 2 });
 });

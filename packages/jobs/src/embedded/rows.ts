@@ -1,70 +1,201 @@
-// The rows of the embedded store as bytes: protobuf messages of our own, and records of the log. The storage below
-// keeps a checksum over key and value, so rows carry none.
+// Storage layout of the embedded store: the keys, by first byte, and the encoding of the rows.
+//
+//   n jobId                       a job's metadata and number
+//   x jobNo                       a deleted job whose rows are still being removed
+//   h jobNo                       a job's head, updated with every change
+//   g jobNo tagNo(u16)            a tag's name; numbering tags makes all cells of a tag one key range
+//   k jobNo tagNo(u16) taskId(u32)   a cell: version, status, the revision of its record in the log
+//   t jobNo taskId(u32)           a task: epoch and lease
+//   l jobNo revision(u64)         the log: one change in full
+//   s                             the store: the next job number, the generation of its cursors
+//   u                             there may be buffered writes that would be lost in a power failure
+//
+// Integers are big endian, so keys sort numerically. A jobNo is a u64 that is never reused. Rows are internal protobuf
+// messages or log records. The storage keeps a checksum over key and value, so rows have none.
 import { SynclineError } from '@syncline/kernel';
+import { WireReader, WireWriter } from '@syncline/kernel/wire';
 import type { CellRow, JobRow, RecentWrite, TaskRow } from '../core/rows.js';
 import { CellCounts } from '../engine/cell-counts.js';
+import { type ChangeKind, type StoredChange, subjectOf } from '../engine/changes.js';
 import type { JobHead } from '../engine/store-adapter.js';
-import { type ChangeKind, type StoredChange, subjectOf } from '../engine/stored-change.js';
-import { type Label, labelList, labelMessage, labelsOf } from '../wire/job-messages.js';
+import { leaseStates } from '../wire/messages.js';
 import {
   decode,
   encode,
-  list,
   type Message,
   mapped,
   message,
   optionalUint,
   requiredWord,
   text,
+  textMap,
   texts,
   uint,
 } from '../wire/proto-message.js';
-import { ProtoReader } from '../wire/proto-reader.js';
-import { ProtoWriter } from '../wire/proto-writer.js';
-import { leaseStates } from '../wire/wire-enums.js';
-import { revisionOfKey } from './keys.js';
+
+export const KeyKind = {
+  job: 0x6e,
+  deleted: 0x78,
+  head: 0x68,
+  tag: 0x67,
+  cell: 0x6b,
+  task: 0x74,
+  log: 0x6c,
+  store: 0x73,
+  buffered: 0x75,
+} as const;
+
+type JobKeyKind = (typeof KeyKind)['head' | 'tag' | 'cell' | 'task' | 'log' | 'deleted'];
+
+export interface KeyRange {
+  readonly from: Uint8Array;
+  readonly to: Uint8Array;
+}
+
+const WORD = 0x1_0000_0000;
+const JOB_KEY_BYTES = 9;
+
+export const storeKey: Uint8Array = Uint8Array.of(KeyKind.store);
+export const bufferedKey: Uint8Array = Uint8Array.of(KeyKind.buffered);
+
+export function jobKey(jobId: string): Uint8Array {
+  const key = Buffer.allocUnsafe(1 + jobId.length);
+  key[0] = KeyKind.job;
+  key.write(jobId, 1, 'latin1'); // job ids are ASCII
+  return key;
+}
+
+export function jobIdOfKey(key: Uint8Array): string {
+  return Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1', 1);
+}
+
+/** The metadata of all jobs whose id starts with `prefix` and sorts after `after`. */
+export function jobsRange(prefix: string, after: string): KeyRange {
+  const to = jobKey(prefix);
+  const last = to.length - 1;
+  to[last] = (to[last] ?? 0) + 1; // ids are ASCII, and so is `n`: no carry
+  const from = after >= prefix ? jobKey(`${after}\0`) : jobKey(prefix);
+  return { from, to };
+}
+
+export function deletedKey(jobNo: number): Uint8Array {
+  return jobPart(KeyKind.deleted, jobNo, JOB_KEY_BYTES);
+}
+
+export function kindRange(kind: JobKeyKind): KeyRange {
+  return { from: Uint8Array.of(kind), to: Uint8Array.of(kind + 1) };
+}
+
+export function headKey(jobNo: number): Uint8Array {
+  return jobPart(KeyKind.head, jobNo, JOB_KEY_BYTES);
+}
+
+export function tagKey(jobNo: number, tagNo: number): Uint8Array {
+  const key = jobPart(KeyKind.tag, jobNo, JOB_KEY_BYTES + 2);
+  key.writeUInt16BE(tagNo, JOB_KEY_BYTES);
+  return key;
+}
+
+export function cellKey(jobNo: number, tagNo: number, taskId: number): Uint8Array {
+  const key = jobPart(KeyKind.cell, jobNo, JOB_KEY_BYTES + 6);
+  key.writeUInt16BE(tagNo, JOB_KEY_BYTES);
+  key.writeUInt32BE(taskId, JOB_KEY_BYTES + 2);
+  return key;
+}
+
+export function taskKey(jobNo: number, taskId: number): Uint8Array {
+  const key = jobPart(KeyKind.task, jobNo, JOB_KEY_BYTES + 4);
+  key.writeUInt32BE(taskId, JOB_KEY_BYTES);
+  return key;
+}
+
+export function logKey(jobNo: number, revision: number): Uint8Array {
+  const key = jobPart(KeyKind.log, jobNo, JOB_KEY_BYTES + 8);
+  writeUint64(key, JOB_KEY_BYTES, revision);
+  return key;
+}
+
+export function jobRange(kind: JobKeyKind, jobNo: number): KeyRange {
+  return {
+    from: jobPart(kind, jobNo, JOB_KEY_BYTES),
+    to: jobPart(kind, jobNo + 1, JOB_KEY_BYTES),
+  };
+}
+
+export function logRange(jobNo: number, after: number, through: number): KeyRange {
+  return { from: logKey(jobNo, after + 1), to: logKey(jobNo, through + 1) };
+}
+
+export function jobNoOfKey(key: Uint8Array): number {
+  return readUint64(key, 1);
+}
+
+export function tagNoOfTagKey(key: Uint8Array): number {
+  return ((key[JOB_KEY_BYTES] ?? 0) << 8) | (key[JOB_KEY_BYTES + 1] ?? 0);
+}
+
+export function cellOfKey(key: Uint8Array): { readonly tagNo: number; readonly taskId: number } {
+  return { tagNo: tagNoOfTagKey(key), taskId: readUint32(key, JOB_KEY_BYTES + 2) };
+}
+
+export function taskIdOfKey(key: Uint8Array): number {
+  return readUint32(key, JOB_KEY_BYTES);
+}
+
+export function revisionOfKey(key: Uint8Array): number {
+  return readUint64(key, JOB_KEY_BYTES);
+}
+
+function jobPart(kind: JobKeyKind, jobNo: number, bytes: number): Buffer {
+  const key = Buffer.allocUnsafe(bytes);
+  key[0] = kind;
+  writeUint64(key, 1, jobNo);
+  return key;
+}
+
+function writeUint64(key: Buffer, at: number, value: number): void {
+  key.writeUInt32BE(Math.floor(value / WORD), at);
+  key.writeUInt32BE(value % WORD, at + 4);
+}
+
+function readUint64(key: Uint8Array, at: number): number {
+  return readUint32(key, at) * WORD + readUint32(key, at + 4);
+}
+
+function readUint32(key: Uint8Array, at: number): number {
+  const high = ((key[at] ?? 0) << 24) | ((key[at + 1] ?? 0) << 16);
+  return (high | ((key[at + 2] ?? 0) << 8) | (key[at + 3] ?? 0)) >>> 0;
+}
 
 export interface StoredJobRow {
   readonly jobNo: number;
   readonly row: JobRow;
 }
 
-/** A cell, and whether a loss of power could still take its latest write. */
-export interface StoredCell {
-  readonly row: CellRow;
-  readonly isBuffered: boolean;
-}
-
-/** What the store itself remembers. */
 export interface StoreRow {
   readonly nextJobNo: number;
-  /** Part of every cursor; raised when revisions may have been lost that a cursor could name. */
+  /** Part of every cursor. Raised when revisions that a cursor may contain may have been lost. */
   readonly generation: number;
 }
 
-type JobFields = Omit<JobRow, 'jobId' | 'labels' | 'deletedAtMs'> &
-  Readonly<{ jobNo: number; labels: readonly Label[]; deletedAtMs: number | undefined }>;
-
-const jobFields = message<JobFields>({
+const jobFields = message<Omit<JobRow, 'jobId'> & Readonly<{ jobNo: number }>>({
   jobNo: uint(1),
   incarnation: text(2),
   numTasks: uint(3),
   expectedTags: texts(4),
-  labels: list(5, labelMessage),
+  labels: textMap(5),
   createdAtMs: uint(6),
   deletedAtMs: optionalUint(7),
   metadataRevision: uint(8),
 });
 
 export function encodeJobRow({ jobNo, row }: StoredJobRow): Uint8Array {
-  const { deletedAtMs } = row;
-  return encode(jobFields, { ...row, jobNo, labels: labelList(row.labels), deletedAtMs });
+  return encode(jobFields, { ...row, jobNo });
 }
 
 export function decodeJobRow(key: Uint8Array, bytes: Uint8Array, jobId: string): StoredJobRow {
-  const { jobNo, labels, deletedAtMs, ...fields } = decodeRow(jobFields, key, bytes);
-  const row = { jobId, ...fields, labels: labelsOf(labels) };
-  return { jobNo, row: deletedAtMs === undefined ? row : { ...row, deletedAtMs } };
+  const { jobNo, ...fields } = decodeRow(jobFields, key, bytes);
+  return { jobNo, row: { jobId, ...fields } };
 }
 
 type CountFields = {
@@ -112,18 +243,17 @@ export const taskRow = message<TaskRow>({
 export const storeRow = message<StoreRow>({ nextJobNo: uint(1), generation: uint(2) });
 export const tagRow = message<{ readonly tag: string }>({ tag: text(1) });
 
-const writer = new ProtoWriter();
+const writer = new WireWriter();
 
-/** The versions of remembered writes follow from the cell's: each is one less than the one before. */
-export function encodeCell({ row, isBuffered }: StoredCell): Uint8Array {
+/** The versions of recent writes are not stored: each is one less than the version before it. */
+export function encodeCell(row: CellRow): Uint8Array {
   writer.clear();
   writer.uint(1, row.version);
   writer.uint(2, row.revision);
   writer.sint(3, row.status);
   if (row.progress !== 0) writer.double(4, row.progress);
-  writer.bool(5, isBuffered);
   for (const { revision, timestampMs, eventId, digest } of row.recent) {
-    const start = writer.begin(6);
+    const start = writer.begin(5);
     writer.uint(1, revision);
     writer.uint(2, timestampMs);
     writer.text(3, eventId);
@@ -133,31 +263,29 @@ export function encodeCell({ row, isBuffered }: StoredCell): Uint8Array {
   return writer.copy();
 }
 
-/** With `withRecent` false: what a job holds in memory of each cell. */
-export function decodeCell(key: Uint8Array, bytes: Uint8Array, withRecent = true): StoredCell {
+/** With `withRecent` false, reads only the fields that a job keeps in memory for each cell. */
+export function decodeCell(key: Uint8Array, bytes: Uint8Array, withRecent = true): CellRow {
   return unlessMalformed(key, () => {
-    const reader = new ProtoReader('cell', bytes);
+    const reader = new WireReader('cell', bytes);
     let version = 0;
     let revision = 0;
     let status = 0;
     let progress = 0;
-    let isBuffered = false;
     const recent: RecentWrite[] = [];
     for (let field = reader.field(); field !== 0; field = reader.field()) {
       if (field === 1) version = reader.uint();
       else if (field === 2) revision = reader.uint();
       else if (field === 3) status = reader.sint();
       else if (field === 4) progress = reader.double();
-      else if (field === 5) isBuffered = reader.bool();
-      else if (field === 6 && withRecent) recent.push(readRecent(reader, version - recent.length));
-      else if (field === 6) break;
+      else if (field === 5 && withRecent) recent.push(readRecent(reader, version - recent.length));
+      else if (field === 5) break;
       else reader.skip();
     }
-    return { row: { version, revision, status, progress, recent }, isBuffered };
+    return { version, revision, status, progress, recent };
   });
 }
 
-function readRecent(reader: ProtoReader, version: number): RecentWrite {
+function readRecent(reader: WireReader, version: number): RecentWrite {
   const end = reader.enter();
   let revision = 0;
   let timestampMs = 0;
@@ -178,14 +306,13 @@ export function decodeRow<Row>(form: Message<Row>, key: Uint8Array, bytes: Uint8
   return unlessMalformed(key, () => decode(form, bytes, { name: 'row' }));
 }
 
-// A record of the log: kind, time in 6 bytes, and the message of the change as it goes to the wire.
+// A log record: the kind, the time in 6 bytes, and the change as an encoded message, as it is sent on the wire.
 
 const KINDS = ['state', 'lease', 'job'] as const satisfies readonly ChangeKind[];
 export const RECORD_HEAD_BYTES = 7;
 const TIME_AT = 1;
-const WORD = 0x1_0000_0000;
 
-/** Writes the record into `target`, which has room for the head and the bytes of the change. */
+/** `target` must have room for the record head and the bytes of the change. */
 export function writeRecord(target: Uint8Array, at: number, change: StoredChange): void {
   const { kind, timestampMs, bytes } = change;
   const view = new DataView(target.buffer, target.byteOffset + at, RECORD_HEAD_BYTES);

@@ -1,4 +1,4 @@
-// An emptied data directory is another store: what the earlier one gave out must not fit it.
+// An emptied data directory is a different store: what the earlier one issued must not be valid there.
 import {
   createMemoryStorage,
   createSystemClock,
@@ -10,7 +10,7 @@ import { expect, test } from 'vitest';
 import { at, createStaffedJob, JOB_ID } from '../conformance/job-samples.js';
 import { isRefused } from '../conformance/refused.js';
 import type { JobStore } from '../job-store.js';
-import { openEmbeddedJobStore } from './open-embedded-job-store.js';
+import { openEmbeddedJobStore } from './embedded-adapter.js';
 
 function openEmpty(): Promise<JobStore> {
   const deps = {
@@ -23,7 +23,7 @@ function openEmpty(): Promise<JobStore> {
   return openEmbeddedJobStore(deps);
 }
 
-test('J13 a manager of the store that was wiped is fenced, although job number and epoch are the same', async () => {
+test('J13 a manager of the wiped store is fenced, although job number and epoch are the same', async () => {
   await using before = await openEmpty();
   await using after = await openEmpty();
   const old = await createStaffedJob(before, { numTasks: 1 });
@@ -35,7 +35,7 @@ test('J13 a manager of the store that was wiped is fenced, although job number a
   await isRefused(after.setState(late), 'fenced');
 });
 
-test('J9 a cursor of the store that was wiped resets', async () => {
+test('J9 a cursor of the wiped store resets', async () => {
   await using before = await openEmpty();
   await using after = await openEmpty();
   for (const store of [before, after]) await createStaffedJob(store, { numTasks: 1 });

@@ -1,4 +1,5 @@
-// A removal that was only buffered can be lost with the power: the record is back, behind the back of compaction.
+// A removal that was only buffered can be lost in a power loss: then the record is back, although compaction has
+// already passed it.
 import type { Storage } from '@syncline/kernel';
 import {
   createSeededRandom,
@@ -10,12 +11,12 @@ import {
 } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import { createJob, JOB_ID, TaskWriter } from '../conformance/job-samples.js';
-import { openEmbeddedJobStore } from './open-embedded-job-store.js';
+import { openEmbeddedJobStore } from './embedded-adapter.js';
 
 const LITTLE_ROOM = { retentionRevisionsMax: 1, compactionKeysMax: 1 };
 const COMPACTION_MS = 100;
 
-/** Nothing that was not synced survives a loss of power. */
+/** Nothing unsynced survives a power loss. */
 class ForgetfulDisk extends SeededDiskPlan {
   override losePower(): PowerLoss {
     return { survives: () => false, survivingBytes: () => 0 };
@@ -38,7 +39,7 @@ class Machine {
     return this.simulation.clock;
   }
 
-  /** A new process, after a loss of power if there was one before. */
+  /** A new process, after a power loss if there was one before. */
   async start() {
     this.#node.losePower();
     this.#node.start();
@@ -70,8 +71,8 @@ async function countRecords(storage: Storage): Promise<number> {
   return count;
 }
 
-describe('a record that is back after a loss of power', () => {
-  test('J3 goes for good if its job was deleted since', async () => {
+describe('a record that is back after a power loss', () => {
+  test('J3 is removed for good if its job was deleted since', async () => {
     const machine = new Machine();
     await machine.simulation.run(async () => {
       const first = await machine.startWithLostRemoval();

@@ -1,113 +1,80 @@
-// How changes reach the store and memory. Everything that follows a commit happens here, in one order: memory, leases,
-// answers, events. So does what other processes have committed.
+// How changes reach the store and memory: waiting calls are grouped into one commit, and while one commit is in flight,
+// calls gather for the next.
 //
-// J3  What was acknowledged as synced was synced before.
-// J4  Nobody sees a revision before it is as durable as its write asked.
-import {
-  AssertionError,
-  abortedError,
-  assert,
-  type Clock,
-  type Logger,
-  SynclineError,
-} from '@syncline/kernel';
-import type { JobsMetrics } from '../metrics-list.js';
-import { CommitBatch, JobNotLoaded } from './commit-batch.js';
-import {
-  CommitLane,
-  type LaneRequest,
-  PendingCall,
-  type PendingCallOptions,
-  WriteQuota,
-} from './commit-lane.js';
-import type { JobCache } from './job-cache.js';
-import { JobMirror, StagedJob } from './job-mirror.js';
-import type { RetentionOptions } from './retention-marks.js';
-import type { CommitRequest, CommitRows, StoreAdapter, StoreStart } from './store-adapter.js';
+//    run ─▶ waiting ─ taken, checked ─▶ in flight ─ stored ─▶ memory updated ─▶ replied ─▶ published
+//                                           └─ failed ─▶ replied with the error; nothing was changed
+//
+// Checks run when a commit is formed, against the committed state plus what is already staged in the commit, so they
+// need no locks. Every reply is sent after the commit, refusals included, since they may depend on staged changes. A
+// bug in a check fails the whole commit, because what it staged cannot be trusted.
+//
+// J3  A write is synced before it is acknowledged as synced.
+// J4  No one sees a revision before it is as durable as its write requested.
+import { AssertionError, abortedError, assert, type Clock, SynclineError } from '@syncline/kernel';
+import { jobsLimits } from '../limits.js';
+import type { EngineParts, PinnedJob } from './job-cache.js';
+import type { JobMirror } from './job-mirror.js';
+import { CommitBatch, JobNotLoaded, type StagedJob } from './staged-job.js';
+import type { CommitRequest, StoreStart, WantedCell } from './store-adapter.js';
+import { WriteQuota } from './write-quota.js';
 
-export interface CommitsDeps {
-  readonly adapter: StoreAdapter;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: JobsMetrics;
-  readonly jobs: JobCache;
-  /** Memory holds what was stored; nobody was answered yet. */
+export interface CommitsDeps extends EngineParts {
+  /** Called after memory is updated, before replies are sent. */
   onApplied(staged: StagedJob): void;
-  /** Answers and events are out. */
+  /** Called after replies and events are sent. */
   onPublished(staged: StagedJob): void;
 }
 
 export interface CommitOptions {
-  /** What it takes in the queue, about. */
+  /** Approximate size in the queue and in a commit. */
   readonly bytes?: number;
-  readonly cell?: LaneRequest['cell'];
+  readonly cell?: WantedCell;
+  readonly overdue?: readonly number[];
   readonly signal?: AbortSignal | undefined;
+  /** The store's own work. There is little of it, so it is not subject to the queue limits. */
+  readonly isOwn?: boolean;
 }
 
-type Since = NonNullable<CommitRows['since']>;
+/**
+ * Checks a call and stages its changes. Throws a SynclineError if the call is refused, having staged nothing. Called
+ * again if the commit is repeated.
+ */
+export type DecideCall<T> = (batch: CommitBatch, staged: StagedJob | undefined) => T;
 
 const CALL_BYTES = 512;
 
 export class Commits {
   readonly #deps: CommitsDeps;
-  readonly #retention: RetentionOptions;
-  readonly #quota: WriteQuota;
-  /** One for an exclusive store, under no name; one per job for a shared one. */
+  readonly quota: WriteQuota;
+  /** A single lane with an empty name for an exclusive store; one lane per job for a shared store. */
   readonly #lanes = new Map<string, CommitLane>();
-  #jobsCount: number;
-  #logRecords: number;
+  readonly #loading = new Set<Promise<PinnedJob>>();
+  jobsCount: number;
+  logRecords: number;
   #isClosed = false;
 
-  constructor(deps: CommitsDeps, retention: RetentionOptions, start: StoreStart) {
+  constructor(deps: CommitsDeps, start: StoreStart) {
     this.#deps = deps;
-    this.#retention = retention;
-    this.#quota = new WriteQuota(deps.metrics);
-    this.#jobsCount = start.jobsCount;
-    this.#logRecords = start.logRecords;
+    this.quota = new WriteQuota(deps.metrics);
+    this.jobsCount = start.jobsCount;
+    this.logRecords = start.logRecords;
     this.#report();
   }
 
-  get waitingCount(): number {
-    return this.#quota.count;
-  }
-
-  get waitingBytes(): number {
-    return this.#quota.bytes;
-  }
-
-  get jobsCount(): number {
-    return this.#jobsCount;
-  }
-
-  get logRecords(): number {
-    return this.#logRecords;
-  }
-
-  /** Decides when its commit is formed, answers when that is stored. Throws why it is refused. */
-  async run<T>(
-    jobId: string,
-    decide: (batch: CommitBatch, staged: StagedJob | undefined) => T,
-    options: CommitOptions = {},
-  ): Promise<T> {
+  /** Calls `decide` when its commit is formed, and resolves when that is stored. Throws if the call is refused. */
+  async run<T>(jobId: string, decide: DecideCall<T>, options: CommitOptions = {}): Promise<T> {
     const { jobs } = this.#deps;
-    const { bytes = CALL_BYTES, cell, signal } = options;
+    const { bytes = CALL_BYTES, signal, isOwn } = options;
     for (;;) {
-      this.#quota.check(bytes);
+      if (!isOwn) this.quota.check(bytes);
       const pinned = jobs.pinNow(jobId) ?? (await this.#pinLoaded(jobId, bytes));
       try {
-        this.#checkOpen(signal);
-        return await new Promise<T>((resolve, reject) => {
-          const call: PendingCallOptions<T> = {
-            jobId,
-            cell,
-            bytes,
-            signal,
-            decide: (batch) => decide(batch, batch.stage(jobId, pinned.creations)),
-            resolve,
-            reject,
-          };
-          this.#laneOf(jobId).push(new PendingCall(call));
-        });
+        // Checked again after each wait.
+        if (this.#isClosed) throw new SynclineError('closed', 'the job store is closed');
+        if (signal?.aborted) throw abortedError('a call to the job store', signal);
+        const decideNow = (batch: CommitBatch) =>
+          decide(batch, batch.stage(jobId, pinned.creations));
+        return await this.#laneOf(jobId).run({ jobId, bytes, options, decide: decideNow });
       } catch (thrown) {
         if (!(thrown instanceof JobNotLoaded)) throw thrown;
       } finally {
@@ -116,16 +83,11 @@ export class Commits {
     }
   }
 
-  /** For the store's own work, of which there is little: it is never refused. */
-  push(request: LaneRequest): void {
-    this.#laneOf(request.jobId).push(request);
-  }
-
   /**
-   * Reads at a moment at which memory and an exclusive store hold the same. A caller that has waited may find the job
-   * deleted, and its rows on their way out.
+   * Reads while memory and an exclusive store are in sync. By the time `read` is called, the job may have been deleted
+   * and its rows may be being removed.
    */
-  atLevel<T>(read: () => T | Promise<T>): Promise<T> {
+  whenInSync<T>(read: () => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const readNow = () => {
         try {
@@ -135,46 +97,48 @@ export class Commits {
         }
       };
       if (this.#deps.adapter.shared) readNow();
-      else this.#laneOf('').whenLevel(readNow);
+      else this.#laneOf('').betweenCommits(readNow);
     });
   }
 
-  /** What other processes have committed to a job since it was last looked at. */
-  follow(job: JobMirror, since: Since): void {
-    const { jobs } = this.#deps;
-    if (since.kind === 'gone') {
-      if (job.isDeleted) return;
-      job.isDeleted = true;
-      jobs.remove(job);
-      job.feed?.endDeleted();
-      if (since.rows) jobs.add(new JobMirror(since.rows, this.#retention));
-      return;
+  /**
+   * Catches up with what other processes have committed to a job so far. Does nothing if `revision` is already reached.
+   * Calls that wait for the same read share it.
+   */
+  catchUp(job: JobMirror, revision = Number.POSITIVE_INFINITY): Promise<void> {
+    const { shared } = this.#deps.adapter;
+    if (!shared || job.isDeleted || job.head.revision >= revision) return Promise.resolve();
+    const planned = job.catchingUp;
+    if (planned) {
+      planned.revision = Math.max(planned.revision, revision);
+      return planned.done;
     }
-    const changes = since.changes.filter(({ revision }) => revision > job.head.revision);
-    const [first] = changes;
-    if (!first) return;
-    if (first.revision !== job.head.revision + 1) {
-      // Compacted meanwhile: it is loaded again, and its followers read what is there.
-      jobs.remove(job);
-      job.feed?.close();
-      return;
-    }
-    const staged = new StagedJob(job);
-    for (const change of changes) staged.follow(change);
-    staged.compactedTo = Math.max(staged.compactedTo, since.compactedTo);
-    staged.apply();
-    jobs.changed(job);
-    job.feed?.publish(changes);
+    const catchingUp = { revision, done: Promise.resolve() };
+    job.catchingUp = catchingUp;
+    catchingUp.done = new Promise((resolve, reject) => {
+      this.#laneOf(job.row.jobId).betweenCommits(async () => {
+        job.catchingUp = undefined;
+        try {
+          if (!job.isDeleted && job.head.revision < catchingUp.revision)
+            this.#deps.jobs.follow(job.row.jobId, await shared.changesAfter(job));
+          resolve();
+        } catch (thrown) {
+          reject(thrown);
+        }
+      });
+    });
+    return catchingUp.done;
   }
 
-  /** A job that was not in memory was deleted. */
+  /** Call it after a job that is not in memory was deleted. */
   noteDeleted(): void {
-    this.#jobsCount -= 1;
+    this.jobsCount -= 1;
     this.#report();
   }
 
-  /** Resolves when nothing waits and nothing is in flight. */
+  /** Resolves when nothing is waiting or in flight. Call it after `close`, when no more calls are accepted. */
   async idle(): Promise<void> {
+    await Promise.allSettled(this.#loading);
     await Promise.all(Array.from(this.#lanes.values(), (lane) => lane.idle()));
   }
 
@@ -182,20 +146,15 @@ export class Commits {
     this.#isClosed = true;
   }
 
-  /** Calls that wait for a job to be loaded take room in the queue too. */
-  async #pinLoaded(jobId: string, bytes: number) {
-    this.#quota.add(1, bytes);
-    try {
-      return await this.#deps.jobs.pin(jobId);
-    } finally {
-      this.#quota.add(-1, bytes);
-    }
-  }
-
-  /** Asked again after each wait. */
-  #checkOpen(signal: AbortSignal | undefined): void {
-    if (this.#isClosed) throw new SynclineError('closed', 'the job store is closed');
-    if (signal?.aborted) throw abortedError('a call to the job store', signal);
+  /** Calls that wait for a job to be loaded count against the queue limits too. */
+  #pinLoaded(jobId: string, bytes: number): Promise<PinnedJob> {
+    this.quota.add(1, bytes);
+    const pinning = this.#deps.jobs.pin(jobId).finally(() => {
+      this.quota.add(-1, bytes);
+      this.#loading.delete(pinning);
+    });
+    this.#loading.add(pinning);
+    return pinning;
   }
 
   #laneOf(jobId: string): CommitLane {
@@ -204,90 +163,228 @@ export class Commits {
     if (known) return known;
     const lane = new CommitLane({
       clock: this.#deps.clock,
-      quota: this.#quota,
+      quota: this.quota,
       commit: (take) => this.#commit(take),
-      onIdle: () => void (name !== '' && this.#lanes.delete(name)),
+      onIdle: () => void (this.#deps.adapter.shared && this.#lanes.delete(name)),
     });
     this.#lanes.set(name, lane);
     return lane;
   }
 
-  async #commit(take: () => readonly LaneRequest[]): Promise<void> {
+  async #commit(take: () => readonly PendingCall[]): Promise<void> {
     const { adapter, jobs, metrics } = this.#deps;
-    let requests: readonly LaneRequest[] | undefined;
+    let calls: readonly PendingCall[] | undefined;
     let batch: CommitBatch | undefined;
     try {
       const readable = adapter.whenReadable?.();
       if (readable) await readable;
-      requests = take();
-      const taken = requests;
+      calls = take();
+      const taken = calls;
       await adapter.commit(adapter.shared ? this.#wanted(taken) : [], (rows) => {
         batch?.end();
-        this.#followSince(taken, rows.since);
+        if (rows.since) jobs.follow(taken[0]?.call.jobId ?? '', rows.since);
         batch = new CommitBatch(rows, jobs);
-        for (const request of taken) request.prepare(batch);
+        for (const call of taken) call.prepare(batch);
         return batch.toCommit();
       });
     } catch (thrown) {
       batch?.end();
       if (thrown instanceof AssertionError) throw thrown;
-      for (const request of requests ?? take()) request.failed(thrown);
+      for (const call of calls ?? take()) call.failed(thrown);
       return;
     }
-    assert(batch !== undefined, 'an adapter lets the engine decide');
-    metrics.observe('syncline_jobs_commit_batch_writes', requests.length);
+    assert(batch !== undefined, 'an adapter calls `decide` in `commit`');
+    metrics.observe('syncline_jobs_commit_batch_writes', calls.length);
     for (const staged of batch.jobs) if (staged.hasChanged) this.#apply(staged);
     this.#report();
-    for (const request of requests) request.done();
+    for (const call of calls) call.done();
     for (const staged of batch.jobs) if (staged.hasChanged) this.#publish(staged);
     batch.end();
   }
 
-  #wanted(requests: readonly LaneRequest[]): readonly CommitRequest[] {
-    const jobId = requests[0]?.jobId ?? '';
-    const job = this.#deps.jobs.peek(jobId);
-    const known = job && { incarnation: job.row.incarnation, revision: job.head.revision };
-    return [{ jobId, known, cells: requests.flatMap(({ cell }) => cell ?? []) }];
-  }
-
-  #followSince(requests: readonly LaneRequest[], since: Since | undefined): void {
-    const jobId = requests[0]?.jobId ?? '';
-    const job = this.#deps.jobs.peek(jobId);
-    if (job && since) this.follow(job, since);
-    else if (since?.kind === 'gone' && since.rows)
-      this.#deps.jobs.add(new JobMirror(since.rows, this.#retention));
+  #wanted(calls: readonly PendingCall[]): readonly CommitRequest[] {
+    const jobId = calls[0]?.call.jobId ?? '';
+    const known = this.#deps.jobs.peek(jobId);
+    const cells = calls.flatMap(({ call }) => call.options.cell ?? []);
+    const overdue = calls.flatMap(({ call }) => call.options.overdue ?? []);
+    return [{ jobId, known, cells, overdue }];
   }
 
   #apply(staged: StagedJob): void {
     const { jobs } = this.#deps;
-    const { job } = staged;
-    const before = staged.kind === 'create' ? 0 : job.head.logRecords;
-    const isCurrent = staged.kind === 'create' || jobs.peek(staged.row.jobId) === job;
-    assert(isCurrent, 'J1: a job stays in memory while a commit holds it');
+    const { job, isNew, isDeleted } = staged;
+    const current = jobs.peek(staged.row.jobId);
+    assert(isNew || current === job, 'J1: a job stays in memory while a commit holds it');
+    const before = isNew ? 0 : job.head.logRecords;
     staged.apply();
-    this.#logRecords += (staged.isDeleted ? 0 : job.head.logRecords) - before;
-    if (staged.isDeleted) {
-      this.#jobsCount -= 1;
-      jobs.remove(job);
-    } else if (staged.kind === 'create') {
-      this.#jobsCount += 1;
-      jobs.add(job);
-    } else {
-      jobs.changed(job);
-    }
+    this.logRecords += (isDeleted ? 0 : job.head.logRecords) - before;
+    this.jobsCount += Number(isNew) - Number(isDeleted);
+    if (isDeleted) jobs.remove(job);
+    else if (!isNew) jobs.changed(job);
+    else if (!current) jobs.add(job); // a read may have loaded it from a shared store in the meantime
     this.#deps.onApplied(staged);
   }
 
   #publish(staged: StagedJob): void {
     const { job, changes, isDeleted } = staged;
-    if (changes.length > 0) job.feed?.publish(changes);
+    if (changes.length > 0) job.feed?.publishStored(changes);
     if (isDeleted) job.feed?.endDeleted();
     this.#deps.onPublished(staged);
   }
 
   #report(): void {
     const { metrics } = this.#deps;
-    metrics.set('syncline_jobs_jobs', this.#jobsCount);
-    metrics.set('syncline_jobs_log_records', this.#logRecords);
+    metrics.set('syncline_jobs_jobs', this.jobsCount);
+    metrics.set('syncline_jobs_log_records', this.logRecords);
+  }
+}
+
+interface LaneCall<T> {
+  readonly jobId: string;
+  readonly bytes: number;
+  readonly options: CommitOptions;
+  decide(batch: CommitBatch): T;
+}
+
+interface PendingCall {
+  readonly call: LaneCall<unknown>;
+  /** Decides the call. Throws only on bugs. Called again if the commit is repeated. */
+  prepare(batch: CommitBatch): void;
+  done(): void;
+  failed(thrown: unknown): void;
+}
+
+/** A call that waits for its commit: decided when the commit is formed, settled when it is stored. */
+function pendingCall<T>(
+  call: LaneCall<T>,
+  resolve: (answer: T) => void,
+  reject: (error: unknown) => void,
+): PendingCall {
+  const { signal } = call.options;
+  let answer: (() => void) | undefined;
+  const onAbort = (): void => {
+    if (!signal) return;
+    const error = abortedError('a write to the job store', signal);
+    const outcome = answer === undefined ? 'not-applied' : 'unknown';
+    reject(error.with({ outcome, cause: error.cause }));
+  };
+  signal?.addEventListener('abort', onAbort);
+  return {
+    call,
+    prepare(batch) {
+      if (signal?.aborted) return;
+      try {
+        const decided = call.decide(batch);
+        answer = () => resolve(decided);
+      } catch (thrown) {
+        if (!(thrown instanceof SynclineError) && !(thrown instanceof JobNotLoaded)) throw thrown;
+        answer = () => reject(thrown);
+      }
+    },
+    done() {
+      signal?.removeEventListener('abort', onAbort);
+      answer?.();
+    },
+    /** Replaces refusals too: they may depend on changes in the commit, which were not applied. */
+    failed(thrown) {
+      signal?.removeEventListener('abort', onAbort);
+      reject(thrown);
+    },
+  };
+}
+
+interface CommitLaneDeps {
+  readonly clock: Pick<Clock, 'defer'>;
+  readonly quota: WriteQuota;
+  /** Stores one commit, updates memory, replies and publishes. Throws only on bugs. */
+  commit(take: () => readonly PendingCall[]): Promise<void>;
+  onIdle(): void;
+}
+
+class CommitLane {
+  readonly #deps: CommitLaneDeps;
+  #waiting: PendingCall[] = [];
+  /** Reads waiting for the commit in flight. */
+  readonly #between: (() => void | Promise<void>)[] = [];
+  #isBusy = false;
+  #isPlanned = false;
+  readonly #onIdle: (() => void)[] = [];
+
+  constructor(deps: CommitLaneDeps) {
+    this.#deps = deps;
+  }
+
+  run<T>(call: LaneCall<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push(pendingCall(call, resolve, reject));
+      this.#deps.quota.add(1, call.bytes);
+      this.#plan();
+    });
+  }
+
+  /** Calls back as soon as no commit is in flight. If the callback returns a promise, the next commit waits for it. */
+  betweenCommits(callback: () => void | Promise<void>): void {
+    if (this.#isBusy) {
+      this.#between.push(callback);
+      return;
+    }
+    const reading = callback();
+    if (!reading) return;
+    this.#isBusy = true;
+    void reading.then(() => this.#continue());
+  }
+
+  /** Resolves when nothing is waiting or in flight. */
+  idle(): Promise<void> {
+    if (!this.#isBusy && this.#waiting.length === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#onIdle.push(resolve));
+  }
+
+  /** Runs at the end of this turn of the event loop, so that calls that arrive together are committed together. */
+  #plan(): void {
+    if (this.#isPlanned || this.#isBusy) return;
+    this.#isPlanned = true;
+    this.#deps.clock.defer(() => {
+      this.#isPlanned = false;
+      if (!this.#isBusy) void this.#run(); // store failures go to the callers; a bug ends the process
+    });
+  }
+
+  /** Runs one commit. The next is formed a turn later, so that it includes requests now waiting in sockets. */
+  async #run(): Promise<void> {
+    this.#isBusy = true;
+    await this.#deps.commit(() => this.#take());
+    await this.#continue();
+  }
+
+  async #continue(): Promise<void> {
+    for (const callback of this.#between.splice(0)) {
+      const reading = callback();
+      if (reading) await reading;
+    }
+    this.#isBusy = false;
+    for (const callback of this.#between.splice(0)) this.betweenCommits(callback);
+    if (this.#isBusy) return;
+    if (this.#waiting.length > 0) {
+      this.#plan();
+      return;
+    }
+    for (const resolve of this.#onIdle.splice(0)) resolve();
+    this.#deps.onIdle();
+  }
+
+  #take(): readonly PendingCall[] {
+    const { commitWritesMax, commitBytesMax } = jobsLimits;
+    let bytes = 0;
+    let count = 0;
+    for (const { call } of this.#waiting) {
+      bytes += call.bytes;
+      if (count > 0 && (count >= commitWritesMax.value || bytes > commitBytesMax.value)) break;
+      count += 1;
+    }
+    const taken = this.#waiting.slice(0, count);
+    this.#waiting = this.#waiting.slice(count);
+    for (const { call } of taken) this.#deps.quota.add(-1, call.bytes);
+    return taken;
   }
 }

@@ -1,22 +1,18 @@
-// Removes changes that were replaced and are outside retention, from `compactedTo` upward.
+// Removes replaced changes that are outside retention, from `compactedTo` upward.
 //
-// A step reads the next changes, then asks for a place in a commit. There it looks again: what was replaced meanwhile
-// goes too, since its replacement still saw the old `compactedTo`. Removal and the new `compactedTo` are one commit.
-// Later commits remove what they replace at or below it themselves, so every change is looked at once. The latest
-// change of each key stays.
-import { type Clock, type Logger, SynclineError } from '@syncline/kernel';
+// A step reads the next changes, then joins a commit, where it checks them again: changes replaced since the read are
+// removed too, because the commits that replaced them saw the old `compactedTo`. The removal and the new `compactedTo`
+// are one commit. Later commits themselves remove what they replace at or below it, so compaction reads each change
+// once. The latest change of each key is kept.
+import { SynclineError } from '@syncline/kernel';
 import { jobsLimits } from '../limits.js';
-import type { CommitBatch } from './commit-batch.js';
 import type { Commits } from './commits.js';
-import type { JobCache } from './job-cache.js';
-import type { JobMirror, StagedJob } from './job-mirror.js';
-import type { RemovedChange, StoreAdapter } from './store-adapter.js';
+import type { EngineParts } from './job-cache.js';
+import type { JobMirror } from './job-mirror.js';
+import type { CommitBatch, StagedJob } from './staged-job.js';
+import type { RemovedChange } from './store-adapter.js';
 
-export interface CompactionDeps {
-  readonly adapter: StoreAdapter;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly jobs: JobCache;
+export interface CompactionDeps extends EngineParts {
   readonly commits: () => Commits;
 }
 
@@ -25,7 +21,7 @@ interface Step {
   readonly compactedTo: number;
 }
 
-/** What a removal adds to a commit, about. */
+/** Approximate size that a removal adds to a commit. */
 const REMOVAL_BYTES = 32;
 const EVERYTHING = { scope: {}, withLeases: true, withJob: true };
 
@@ -40,7 +36,7 @@ export class Compaction {
     this.#keysMax = keysMax;
   }
 
-  /** Call it after each commit, and now and then: steps run as long as there is a whole one to do. */
+  /** Call it after each commit, and periodically. Runs steps as long as at least `changesMin` changes are due. */
   consider(job: JobMirror, changesMin = this.#keysMax): void {
     if (!this.#deps.adapter.compacts || this.#isStopped) return;
     if (job.isCompacting || this.#due(job) < changesMin) return;
@@ -57,7 +53,7 @@ export class Compaction {
     await Promise.all(this.#running);
   }
 
-  /** How many revisions are outside retention and were not looked at yet. */
+  /** The number of revisions that are outside retention and not yet compacted. */
   #due(job: JobMirror): number {
     return this.#target(job) - job.head.compactedTo;
   }
@@ -73,7 +69,7 @@ export class Compaction {
         await this.#commit(job, step);
       }
     } catch (thrown) {
-      // A later commit asks for it again; until then the store keeps more than it must.
+      // A later commit triggers it again; until then the store keeps more than necessary.
       const { code } = SynclineError.from(thrown, 'storage-failed');
       const { jobId } = job.row;
       if (code !== 'closed' && !job.isDeleted)
@@ -81,7 +77,7 @@ export class Compaction {
     }
   }
 
-  /** A change that cannot be read stays where it is. */
+  /** A change that cannot be read is kept. */
   async #read(job: JobMirror): Promise<Step> {
     const { adapter, logger } = this.#deps;
     const { compactedTo } = job.head;
@@ -89,13 +85,13 @@ export class Compaction {
     const candidates: RemovedChange[] = [];
     let bytes = 0;
     await adapter.whenReadable?.();
-    const view = await this.#deps.commits().atLevel(() => adapter.openView(job));
+    const view = await this.#deps.commits().whenInSync(() => adapter.openView(job, EVERYTHING));
     try {
       const onDamaged = (revision: number) => {
         const fields = { jobId: job.row.jobId, revision, error: 'corrupt' };
         if (revision <= through) logger.error('🔴 a change of a job is damaged', fields);
       };
-      for await (const page of view.changes(EVERYTHING, compactedTo, onDamaged)) {
+      for await (const page of view.changes(compactedTo, onDamaged)) {
         for (const { kind, revision, taskId, tag, bytes: message } of page) {
           if (revision > through) return { candidates, compactedTo: through };
           bytes += message.length;
@@ -110,30 +106,23 @@ export class Compaction {
     return { candidates, compactedTo: through };
   }
 
-  #commit(job: JobMirror, step: Step): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#deps.commits().push({
-        jobId: job.row.jobId,
-        bytes: step.candidates.length * REMOVAL_BYTES,
-        prepare: (batch) => this.#prepare(batch, job, step),
-        done: resolve,
-        failed: reject,
-      });
-    });
-  }
-
-  #prepare(batch: CommitBatch, job: JobMirror, { candidates, compactedTo }: Step): void {
-    const { jobId } = job.row;
-    const found = batch.find(jobId);
-    if (found ? found.isDeleted || found.job !== job : this.#deps.jobs.peek(jobId) !== job) return;
-    const staged = found ?? batch.add(job);
-    for (const change of candidates) if (isReplaced(staged, change)) staged.remove(change);
-    staged.compactedTo = Math.max(staged.compactedTo, compactedTo);
-    batch.requireSynced();
+  #commit(job: JobMirror, { candidates, compactedTo }: Step): Promise<void> {
+    const decide = (batch: CommitBatch, staged: StagedJob | undefined) => {
+      if (staged?.job !== job) return; // deleted in the meantime
+      for (const change of candidates) {
+        // In a shared store, another process may have compacted further since the read.
+        if (change.revision > staged.compactedTo && isReplaced(staged, change))
+          staged.removed.push(change);
+      }
+      staged.compactedTo = Math.max(staged.compactedTo, compactedTo);
+      batch.requireSynced();
+    };
+    const bytes = candidates.length * REMOVAL_BYTES;
+    return this.#deps.commits().run(job.row.jobId, decide, { bytes, isOwn: true });
   }
 }
 
-/** Where a row is damaged nobody knows what replaced the change: it stays. */
+/** False if the row is damaged: whether the change was replaced is then unknown, and it is kept. */
 function isReplaced(staged: StagedJob, change: RemovedChange): boolean {
   try {
     return staged.latestRevision(change) > change.revision;

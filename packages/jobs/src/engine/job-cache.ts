@@ -1,21 +1,32 @@
-// The jobs in memory, within `cacheBytesMax`: the least recently used leave first.
+// The jobs in memory, within `cacheBytesMax`. The least recently used are evicted first.
 //
-// A job leaves only when it is not in use: no call and no commit holds a pin, and it has no subscribers. Jobs with
-// subscribers stay even above the limit. A job is loaded once, however many calls ask for it, and is never in memory
-// twice: commits would reach only one of the copies.
+// A job is evicted only when no call or commit has it pinned. If it has subscribers, its feed stays in memory and the
+// job is reloaded into the same object when needed again. In a shared store it is not evicted, since the changes of
+// other processes must be followed. Concurrent calls share one load, and a job is never in memory twice: commits would
+// reach only one of the copies.
 import { assert } from '@syncline/kernel';
 import type { JobsMetrics } from '../metrics-list.js';
 import type { JobMirror } from './job-mirror.js';
+import type { EngineDeps, JobRows, Since, StoreAdapter } from './store-adapter.js';
 
 export interface JobCacheDeps {
   readonly metrics: JobsMetrics;
-  load(jobId: string): Promise<JobMirror | undefined>;
+  load(jobId: string): Promise<JobRows | undefined>;
+  create(rows: JobRows): JobMirror;
+  /** Whether a job with subscribers can be evicted: everything can be read again, and no other process writes. */
+  readonly canUnload: boolean;
 }
 
-/** A job that a call needs, or the knowledge that there was none. */
+/** Dependencies shared by all parts of an engine. */
+export interface EngineParts extends EngineDeps {
+  readonly adapter: StoreAdapter;
+  readonly jobs: JobCache;
+}
+
+/** A job that a call needs; undefined if it did not exist. */
 export interface PinnedJob {
   readonly job: JobMirror | undefined;
-  /** Jobs that had been created when it was looked up: one that was absent may exist since. */
+  /** The value of `creations` at the lookup. If it has grown since, a job that did not exist may exist now. */
   readonly creations: number;
 }
 
@@ -24,8 +35,10 @@ export class JobCache {
   readonly #bytesMax: number;
   /** Least recently used first. */
   readonly #jobs = new Map<string, JobMirror>();
+  /** Evicted jobs that have subscribers. */
+  readonly #unloaded = new Map<string, JobMirror>();
   readonly #loading = new Map<string, Promise<JobMirror | undefined>>();
-  /** Jobs that were created while they were being loaded. */
+  /** Jobs created while they were being loaded. */
   readonly #outdated = new Set<string>();
   #bytes = 0;
   #creations = 0;
@@ -47,7 +60,7 @@ export class JobCache {
     return this.#creations;
   }
 
-  /** Everything that nobody needs has left, and it is still too much. */
+  /** Over the limit although everything that can be evicted has been. */
   get isOverfull(): boolean {
     return this.#bytes > this.#bytesMax;
   }
@@ -56,12 +69,15 @@ export class JobCache {
     return this.#jobs.values();
   }
 
-  /** Undefined if it is not in memory. */
+  unloaded(): IterableIterator<JobMirror> {
+    return this.#unloaded.values();
+  }
+
   peek(jobId: string): JobMirror | undefined {
     return this.#jobs.get(jobId);
   }
 
-  /** As `peek`; it becomes the most recently used. */
+  /** Like `peek`, but makes the job the most recently used. */
   touch(jobId: string): JobMirror | undefined {
     const job = this.#jobs.get(jobId);
     if (!job) return undefined;
@@ -70,7 +86,7 @@ export class JobCache {
     return job;
   }
 
-  /** With a pin that the caller gives back, if it is in memory. */
+  /** Pins the job if it is in memory. The caller must unpin it. */
   pinNow(jobId: string): PinnedJob | undefined {
     const job = this.touch(jobId);
     if (!job) return undefined;
@@ -78,27 +94,17 @@ export class JobCache {
     return { job, creations: this.#creations };
   }
 
-  /** Loads it if need be. */
   async pin(jobId: string): Promise<PinnedJob> {
     for (;;) {
       const creations = this.#creations;
       const job = this.touch(jobId) ?? (await this.#loadOnce(jobId));
       if (!job) return { job, creations };
-      if (this.#jobs.get(jobId) !== job) continue; // it left before it could be pinned
+      if (this.#jobs.get(jobId) !== job) continue; // evicted before it could be pinned
       job.pins += 1;
       return { job, creations };
     }
   }
 
-  /** As `pin`, and counts whether memory had it. */
-  pinToRead(jobId: string): Promise<PinnedJob> {
-    const isHit = this.#jobs.has(jobId);
-    const name = isHit ? 'syncline_jobs_cache_hits_total' : 'syncline_jobs_cache_misses_total';
-    this.#deps.metrics.add(name);
-    return this.pin(jobId);
-  }
-
-  /** One that was created. */
   add(job: JobMirror): void {
     const { jobId } = job.row;
     assert(!this.#jobs.has(jobId), 'J1: a job is in memory once');
@@ -124,6 +130,30 @@ export class JobCache {
     this.#deps.metrics.set('syncline_jobs_cache_bytes', this.#bytes);
   }
 
+  /** Applies what other processes have committed to a shared store, and passes it to subscribers. */
+  follow(jobId: string, since: Since): void {
+    const job = this.#jobs.get(jobId);
+    if (job && since.kind === 'changes') {
+      job.follow(since);
+      this.changed(job);
+      if (since.changes.length > 0) job.feed?.publishStored(since.changes);
+    }
+    if (since.kind === 'changes') return;
+    const { rows } = since;
+    if (job && rows?.row.incarnation === job.row.incarnation) {
+      job.reload(rows);
+      this.changed(job);
+      job.feed?.skipAhead(); // not a reset: cursors stay valid
+      return;
+    }
+    if (job) {
+      job.isDeleted = true;
+      this.remove(job);
+      job.feed?.endDeleted();
+    }
+    if (rows) this.add(this.#deps.create(rows));
+  }
+
   #loadOnce(jobId: string): Promise<JobMirror | undefined> {
     const loading = this.#loading.get(jobId) ?? this.#load(jobId);
     this.#loading.set(jobId, loading);
@@ -139,11 +169,13 @@ export class JobCache {
     try {
       for (;;) {
         this.#outdated.delete(jobId);
-        const job = await this.#deps.load(jobId);
-        const created = this.#jobs.get(jobId); // meanwhile
+        const rows = await this.#deps.load(jobId);
+        const created = this.#jobs.get(jobId); // during the load
         if (created) return created;
-        if (this.#outdated.has(jobId)) continue; // it came and went: its rows were read at several moments
-        if (job) this.#keep(job);
+        if (this.#outdated.has(jobId)) continue; // created and evicted during the load: the rows may be inconsistent
+        if (!rows) return undefined;
+        const job = this.#reloaded(rows) ?? this.#deps.create(rows);
+        this.#keep(job);
         return job;
       }
     } finally {
@@ -152,19 +184,40 @@ export class JobCache {
     }
   }
 
-  /** The most recent one stays, whatever its size. */
+  /** Drops an unloaded job that has no more subscribers. */
+  forget(job: JobMirror): void {
+    job.feed?.close();
+    this.#unloaded.delete(job.row.jobId);
+  }
+
+  #reloaded(rows: JobRows): JobMirror | undefined {
+    const job = this.#unloaded.get(rows.row.jobId);
+    if (!job) return undefined;
+    this.#unloaded.delete(rows.row.jobId);
+    assert(
+      job.row.incarnation === rows.row.incarnation,
+      'J1: a job is in memory while it is deleted',
+    );
+    job.reload(rows);
+    return job;
+  }
+
+  /** Never evicts the most recently used job, whatever its size. */
   #evict(): void {
     let left = this.#jobs.size;
     for (const job of this.#jobs.values()) {
       left -= 1;
       if (this.#bytes <= this.#bytesMax || left === 0) return;
-      if (isNeeded(job)) continue;
-      job.feed?.close();
+      if (job.pins > 0 || job.isCompacting) continue;
+      const { isFollowed } = job;
+      if (isFollowed && !this.#deps.canUnload) continue;
       this.remove(job);
+      if (!isFollowed) {
+        job.feed?.close();
+        continue;
+      }
+      job.unload();
+      this.#unloaded.set(job.row.jobId, job);
     }
   }
-}
-
-function isNeeded(job: JobMirror): boolean {
-  return job.pins > 0 || job.isCompacting || (job.feed?.subscribersCount ?? 0) > 0;
 }

@@ -1,12 +1,11 @@
 // The incremental aggregates against the naive fold, after every step of a random history.
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { defaultState, type Scope, type State, withoutPayload } from '../state.js';
-import { statusClass } from '../status.js';
-import { aggregateStates } from './aggregate-states.js';
-import type { Cell } from './best-cell.js';
+import { foldStates } from '../conformance/naive-fold.js';
+import { defaultState, type Scope, type State, statusClass } from '../job.js';
+import type { Cell } from './cell-counts.js';
+import { progressOf } from './cell-counts.js';
 import { JobCells } from './job-cells.js';
-import { progressOf } from './progress-of.js';
 
 const STATUSES = [0, 1, 20, 2_147_483_647, -1, -2, -3, -2_147_483_648];
 // Above U+FFFF the order of bytes is not the order of code units.
@@ -72,12 +71,11 @@ class Rig {
   check(scope: Scope): void {
     const { numTasks, expectedTags, revision, states, lost } = this;
     const job = { jobId: 'job', numTasks, expectedTags, revision };
-    const naive = aggregateStates({ job, states: states.values(), lostTaskIds: lost }, scope);
+    const naive = foldStates({ job, states: states.values(), lostTaskIds: lost }, scope);
     const stateOf = ({ taskId, tag }: Cell) =>
       states.get(`${taskId} ${tag}`) ?? defaultState('job', taskId, tag);
     const all = this.aggregates.recount().all(job);
-    const source = { revision, stateOf, withoutPayload };
-    const progress = progressOf(source, this.aggregates.summary(scope, all));
+    const progress = progressOf(revision, this.aggregates.summary(scope, all), stateOf);
     // `toEqual` is slow, and this runs many ten thousand times; it makes the better message, though.
     if (JSON.stringify(progress) !== JSON.stringify(naive)) expect(progress).toEqual(naive);
     const { total, ...classes } = naive.cells;

@@ -1,67 +1,51 @@
-// All cells of a job in memory: status, progress and the revision of the latest change, by tag and task. It answers
-// the aggregates of the four scopes, and which change is the latest of a key.
+// All cells of a job in memory: status, progress and the revision of the latest change, by tag and task. It computes
+// the aggregates of the four scopes, and knows which change is the latest of a key.
 //
-// Blocks of 256 neighboring tasks are made when one of them first writes. A block knows its lowest and its worst cell;
-// only when the holder of such a place improves are the 256 looked through again. So a write costs next to nothing, and
-// a question a look at each tag and block.
+// Cells are stored in blocks of 256 consecutive tasks, allocated when one of them first writes. A block tracks its
+// lowest and its worst cell, and rescans its 256 cells only when one of those two is written. So a write costs next to
+// nothing, and an aggregate visits each tag and block once.
 //
-// J12  The aggregates equal the plain fold (`aggregateStates`) at every revision.
-import type { Counts } from '../progress.js';
-import type { Scope } from '../state.js';
-import { JobStatus, severityOf, statusClass } from '../status.js';
-import { compareTags } from '../tag-order.js';
-import { BestCells, type Cell } from './best-cell.js';
-import { CellCounts, ClassCounts, progressUnits, UNITS } from './cell-counts.js';
+// J12  The aggregates equal the naive fold at every revision.
+import type { JobInfo, Progress, Scope, State } from '../job.js';
+import { compareTags, defaultState, JobStatus, severityOf, statusClass } from '../job.js';
+import {
+  BestCells,
+  type Cell,
+  CellCounts,
+  type CellsSummary,
+  ClassCounts,
+  cellName,
+  progressOf,
+  progressUnits,
+  type ScopeSummary,
+  UNITS,
+} from './cell-counts.js';
 
 const BLOCK_TASKS = 256;
-/** Memory of a block: status, revision, progress and the objects around them. */
+/** Memory of a block: status, revision, progress and object overhead. */
 const BLOCK_BYTES = 16 * BLOCK_TASKS + 300;
 
-export interface CellsSummary {
-  readonly cells: Counts;
-  readonly percent: number;
-  readonly lowest: Cell;
-  readonly worst: Cell;
-}
-
-export interface ScopeSummary extends CellsSummary {
-  readonly lostTasks: number;
-  readonly tags: readonly (CellsSummary & { readonly tag: string })[];
-}
-
 class CellBlock {
-  readonly #statuses = new Int32Array(BLOCK_TASKS);
+  readonly statuses = new Int32Array(BLOCK_TASKS);
   /** 0: never written. */
-  readonly #revisions = new Float64Array(BLOCK_TASKS);
-  readonly #units = new Uint32Array(BLOCK_TASKS);
+  readonly revisions = new Float64Array(BLOCK_TASKS);
+  readonly units = new Uint32Array(BLOCK_TASKS);
   lowestSlot = -1;
   worstSlot = -1;
 
-  revisionAt(slot: number): number {
-    return this.#revisions[slot] ?? 0;
-  }
-
-  statusAt(slot: number): number {
-    return this.#statuses[slot] ?? 0;
-  }
-
-  unitsAt(slot: number): number {
-    return this.#units[slot] ?? 0;
-  }
-
   set(slot: number, revision: number, status: number, units: number): void {
-    this.#statuses[slot] = status;
-    this.#revisions[slot] = revision;
-    this.#units[slot] = units;
-    this.lowestSlot = this.#placeAfter(this.lowestSlot, slot, asItIs);
+    this.statuses[slot] = status;
+    this.revisions[slot] = revision;
+    this.units[slot] = units;
+    this.lowestSlot = this.#placeAfter(this.lowestSlot, slot, identity);
     this.worstSlot = this.#placeAfter(this.worstSlot, slot, severityOf);
   }
 
   #placeAfter(holder: number, slot: number, rankOf: (status: number) => number): number {
     if (holder === -1) return slot;
     if (holder === slot) return this.#first(rankOf);
-    const rank = rankOf(this.statusAt(slot));
-    const holderRank = rankOf(this.statusAt(holder));
+    const rank = rankOf(this.statuses[slot] ?? 0);
+    const holderRank = rankOf(this.statuses[holder] ?? 0);
     return rank < holderRank || (rank === holderRank && slot < holder) ? slot : holder;
   }
 
@@ -69,8 +53,8 @@ class CellBlock {
     let first = -1;
     let firstRank = 0;
     for (let slot = 0; slot < BLOCK_TASKS; slot += 1) {
-      if (this.#revisions[slot] === 0) continue;
-      const rank = rankOf(this.#statuses[slot] ?? 0);
+      if (this.revisions[slot] === 0) continue;
+      const rank = rankOf(this.statuses[slot] ?? 0);
       if (first !== -1 && rank >= firstRank) continue;
       first = slot;
       firstRank = rank;
@@ -79,7 +63,7 @@ class CellBlock {
   }
 }
 
-function asItIs(status: number): number {
+function identity(status: number): number {
   return status;
 }
 
@@ -98,21 +82,21 @@ class TagCells {
     return this.counts.total;
   }
 
-  /** The lowest task that never wrote this tag. A state never goes away, so this only rises. */
+  /** The lowest task that never wrote this tag. States are never removed, so this only rises. */
   get firstUnwritten(): number {
     while (this.revisionOf(this.#firstUnwritten) > 0) this.#firstUnwritten += 1;
     return this.#firstUnwritten;
   }
 
   revisionOf(taskId: number): number {
-    return this.#blocks[Math.floor(taskId / BLOCK_TASKS)]?.revisionAt(taskId % BLOCK_TASKS) ?? 0;
+    return this.#blocks[Math.floor(taskId / BLOCK_TASKS)]?.revisions[taskId % BLOCK_TASKS] ?? 0;
   }
 
   /** 0 for a cell that was never written. */
   at(taskId: number): { readonly status: number; readonly units: number } {
     const block = this.#blocks[Math.floor(taskId / BLOCK_TASKS)];
     const slot = taskId % BLOCK_TASKS;
-    return { status: block?.statusAt(slot) ?? 0, units: block?.unitsAt(slot) ?? 0 };
+    return { status: block?.statuses[slot] ?? 0, units: block?.units[slot] ?? 0 };
   }
 
   set(taskId: number, revision: number, status: number, units: number): void {
@@ -128,24 +112,26 @@ class TagCells {
     block.set(taskId % BLOCK_TASKS, revision, status, units);
   }
 
-  /** The lowest and the worst written cell of each block. */
   *leaders(): Generator<Cell> {
     for (const [index, block] of this.#blocks.entries()) {
       if (!block) continue;
       const cellAt = (slot: number): Cell => {
-        return { taskId: index * BLOCK_TASKS + slot, tag: this.tag, status: block.statusAt(slot) };
+        return {
+          taskId: index * BLOCK_TASKS + slot,
+          tag: this.tag,
+          status: block.statuses[slot] ?? 0,
+        };
       };
       yield cellAt(block.lowestSlot);
       if (block.worstSlot !== block.lowestSlot) yield cellAt(block.worstSlot);
     }
   }
 
-  /** Of all tasks that wrote it, in no order. */
-  *revisions(): Generator<number> {
-    for (const block of this.#blocks) {
+  *written(): Generator<Required<Scope>> {
+    for (const [index, block] of this.#blocks.entries()) {
       for (let slot = 0; block && slot < BLOCK_TASKS; slot += 1) {
-        const revision = block.revisionAt(slot);
-        if (revision > 0) yield revision;
+        if (block.revisions[slot] !== 0)
+          yield { taskId: index * BLOCK_TASKS + slot, tag: this.tag };
       }
     }
   }
@@ -154,14 +140,12 @@ class TagCells {
 export class JobCells {
   readonly #numTasks: number;
   readonly #tags = new Map<string, TagCells>();
-  /** How many tags a task has written. A task that has none counts as one cell that is not started. */
+  /** Number of tags written per task. A task with none counts as one cell that is not started. */
   readonly #tagsOfTask: Uint16Array;
   readonly #lost = new Set<number>();
   #expected: ReadonlySet<string>;
   #sortedTags: readonly TagCells[] | undefined;
   #firstSilent = 0;
-  #writtenTags = 0;
-  #blocksCount = 0;
 
   constructor(job: { readonly numTasks: number; readonly expectedTags: readonly string[] }) {
     this.#numTasks = job.numTasks;
@@ -170,23 +154,22 @@ export class JobCells {
     this.setExpectedTags(job.expectedTags);
   }
 
-  /** Tags that some task has written. */
   get size(): number {
-    return this.#writtenTags;
+    return [...this.#tags.keys()].filter((tag) => this.has(tag)).length;
   }
 
   has(tag: string): boolean {
-    return (this.#tags.get(tag)?.writtenCount ?? 0) > 0;
+    return this.writtenCount(tag) > 0;
   }
 
   get lostTasks(): ReadonlySet<number> {
     return this.#lost;
   }
 
-  /** Memory that it takes, about. */
   get bytes(): number {
-    const { size } = this.#tags;
-    return 2 * this.#numTasks + 64 * this.#lost.size + 300 * size + BLOCK_BYTES * this.#blocksCount;
+    let bytes = 2 * this.#numTasks + 64 * this.#lost.size;
+    for (const { blocksCount } of this.#tags.values()) bytes += 300 + BLOCK_BYTES * blocksCount;
+    return bytes;
   }
 
   /** 0: never written. */
@@ -194,7 +177,7 @@ export class JobCells {
     return this.#tags.get(tag)?.revisionOf(taskId) ?? 0;
   }
 
-  /** Undefined: never written. `progress` is that of an unfinished cell. */
+  /** Undefined if never written. `progress` is 0 for a finished cell. */
   cellAt(taskId: number, tag: string) {
     const cells = this.#tags.get(tag);
     const revision = cells?.revisionOf(taskId) ?? 0;
@@ -207,12 +190,12 @@ export class JobCells {
     return this.#tagsOfTask[taskId] !== 0;
   }
 
-  /** The revisions of the latest changes in a scope, in no order. */
-  *revisions({ taskId, tag }: Scope): Generator<number> {
+  /** The written cells of a scope, in no particular order. */
+  *written({ taskId, tag }: Scope): Generator<Required<Scope>> {
     const tags = tag === undefined ? this.#tags.values() : [this.#tags.get(tag)];
     for (const cells of tags) {
-      if (taskId === undefined) yield* cells?.revisions() ?? [];
-      else if (cells && cells.revisionOf(taskId) > 0) yield cells.revisionOf(taskId);
+      if (taskId === undefined) yield* cells?.written() ?? [];
+      else if (cells && cells.revisionOf(taskId) > 0) yield { taskId, tag: cells.tag };
     }
   }
 
@@ -226,13 +209,9 @@ export class JobCells {
     progress: number | undefined,
   ): void {
     const cells = this.#tagCells(tag);
-    const blocksBefore = cells.blocksCount;
-    if (cells.revisionOf(taskId) === 0) {
-      if (cells.writtenCount === 0) this.#writtenTags += 1;
+    if (cells.revisionOf(taskId) === 0)
       this.#tagsOfTask[taskId] = (this.#tagsOfTask[taskId] ?? 0) + 1;
-    }
     cells.set(taskId, revision, status, progressUnits(status, progress));
-    this.#blocksCount += cells.blocksCount - blocksBefore;
   }
 
   setExpectedTags(expectedTags: readonly string[]): void {
@@ -257,12 +236,11 @@ export class JobCells {
     return false;
   }
 
-  /** How many cells of a tag were written. */
   writtenCount(tag: string): number {
     return this.#tags.get(tag)?.writtenCount ?? 0;
   }
 
-  /** Counts everything from the cells that are there; what rows add up to beside them is the caller's. */
+  /** Recounts everything but `versions` and `epochs`, which the caller must set. */
   recount(): CellCounts {
     const counts = new CellCounts(0);
     for (const cells of this.#tags.values()) {
@@ -274,7 +252,7 @@ export class JobCells {
     return counts;
   }
 
-  /** `all`: the counts of the whole job, as its head has them. */
+  /** `all`: the counts of the whole job, from its head. */
   summary({ taskId, tag }: Scope, all: ClassCounts): ScopeSummary {
     const lostTasks = taskId === undefined ? this.#lost.size : Number(this.#lost.has(taskId));
     if (taskId !== undefined) {
@@ -301,15 +279,10 @@ export class JobCells {
       const taskId = this.#firstSilentTask();
       if (taskId < this.#numTasks) best.offer({ taskId, tag: '', status: JobStatus.notStarted });
     }
-    return {
-      cells: all.toCounts(),
-      percent: all.percent(),
-      lowest: best.lowest,
-      worst: best.worst,
-    };
+    return summaryFrom(all, best);
   }
 
-  /** Asked for a tag, every task has a cell. */
+  /** In the scope of a tag, every task has a cell. */
   #summaryOfTag(cells: TagCells): CellsSummary {
     const counts = new ClassCounts();
     counts.addAll(cells.counts);
@@ -317,8 +290,7 @@ export class JobCells {
     const best = new BestCells();
     for (const cell of cells.leaders()) best.offer(cell);
     this.#offerUnwritten(cells, best);
-    const { lowest, worst } = best;
-    return { cells: counts.toCounts(), percent: counts.percent(), lowest, worst };
+    return summaryFrom(counts, best);
   }
 
   #summaryOf(list: readonly Cell[]): CellsSummary {
@@ -329,8 +301,7 @@ export class JobCells {
       counts.add(cell.status, units);
       best.offer(cell);
     }
-    const { lowest, worst } = best;
-    return { cells: counts.toCounts(), percent: counts.percent(), lowest, worst };
+    return summaryFrom(counts, best);
   }
 
   #offerUnwritten(cells: TagCells, best: BestCells): void {
@@ -370,4 +341,35 @@ export class JobCells {
     this.#sortedTags = undefined;
     return cells;
   }
+}
+
+export interface AggregateInput {
+  readonly job: Pick<JobInfo, 'jobId' | 'numTasks' | 'expectedTags' | 'revision'>;
+  /** The latest state of each key. */
+  readonly states: Iterable<State>;
+  readonly lostTaskIds: Iterable<number>;
+}
+
+/**
+ * Computes progress from a list of states, for stores that can only list. The input must be consistent: states and
+ * revision from the same read.
+ */
+export function aggregateStates(
+  { job, states, lostTaskIds }: AggregateInput,
+  scope: Scope,
+): Progress {
+  const cells = new JobCells(job);
+  const written = new Map<string, State>();
+  for (const state of states) {
+    cells.set(state, state.status, state.progress);
+    written.set(cellName(state.taskId, state.tag), state);
+  }
+  for (const taskId of lostTaskIds) cells.setLost(taskId, true);
+  const stateOf = ({ taskId, tag }: Cell): State =>
+    written.get(cellName(taskId, tag)) ?? defaultState(job.jobId, taskId, tag);
+  return progressOf(job.revision, cells.summary(scope, cells.recount().all(job)), stateOf);
+}
+
+function summaryFrom(counts: ClassCounts, { lowest, worst }: BestCells): CellsSummary {
+  return { cells: counts.toCounts(), percent: counts.percent(), lowest, worst };
 }

@@ -1,72 +1,102 @@
-// The engine: one for every store. Writes are decided in job-writes.ts and committed in commits.ts; reads are answered
-// here and in job-reads.ts; storing is left to the adapter.
+// The engine shared by all adapters. Writes are decided in job-writes.ts and committed in commits.ts, reads are served
+// by job-reads.ts, and storage is left to the adapter.
 //
-// Input was checked before. States go in and out encoded (see stored-change.ts), so that a server need not take them
-// apart.
+// Input has already been checked. States are encoded (see changes.ts), so that a server need not decode them.
 import {
   abortedError,
-  type Clock,
-  type Logger,
-  type Random,
+  createSystemClock,
+  createSystemRandom,
   SynclineError,
+  silentLogger,
+  silentMetrics,
   type Timer,
 } from '@syncline/kernel';
-import type { CheckedJobQuery } from '../checks/job-input.js';
-import { checkTaskId } from '../checks/numbers.js';
-import { checkScope } from '../checks/task-input.js';
-import { checkJobId } from '../checks/text.js';
-import { noSuchJob } from '../core/refusals.js';
-import { jobInfoOf } from '../core/views.js';
-import type { JobInfo, JobList } from '../job.js';
-import type { JobSubscription, StoreSubscribeOptions } from '../job-event.js';
+import { checkScope } from '../checks/input.js';
+import { checkJobId } from '../checks/values.js';
+import type { StoreCapabilities, StoreSubscribeOptions } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import type { JobsMetrics } from '../metrics-list.js';
-import type { Scope } from '../state.js';
+import { type LocalEngine, LocalJobStore } from './checked-job-store.js';
 import { Commits } from './commits.js';
 import { Compaction } from './compaction.js';
-import type { EncodedEvent } from './feed-event.js';
 import { JobCache } from './job-cache.js';
-import { JobFeed, SubscriberQuota } from './job-feed.js';
+import { JobFeed, type OpenedSubscription, SubscriberQuota } from './job-feed.js';
+import type { RetentionOptions } from './job-mirror.js';
 import { JobMirror } from './job-mirror.js';
-import { type EncodedPage, type JobProgress, JobReads } from './job-reads.js';
+import { JobReads } from './job-reads.js';
 import { JobWrites } from './job-writes.js';
 import { Leases } from './leases.js';
-import type { RetentionOptions } from './retention-marks.js';
-import type { AdapterHost, StoreAdapter, StoreStart } from './store-adapter.js';
-import { storeSubscription } from './store-subscription.js';
+import type {
+  AdapterHost,
+  EngineDeps,
+  JobRows,
+  StoreAdapter,
+  StoreStart,
+} from './store-adapter.js';
 
-export interface EngineDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  readonly metrics: JobsMetrics;
+/** Defaults to the system clock and randomness, and to no logging and no metrics. */
+export function withSystemDeps(deps: Partial<EngineDeps>): EngineDeps {
+  return {
+    clock: deps.clock ?? createSystemClock(),
+    random: deps.random ?? createSystemRandom(),
+    logger: deps.logger ?? silentLogger,
+    metrics: deps.metrics ?? silentMetrics,
+  };
 }
 
 export interface EngineOptions {
-  /** Memory for jobs. Default `cacheBytesMax`. Less costs reads when jobs come back. */
+  /** Memory for jobs. Default `cacheBytesMax`. With less, jobs are reloaded from the store more often. */
   readonly cacheBytesMax?: number;
-  /** Changes of a job that are kept although later ones replaced them. Default `retentionRevisionsMax`. */
+  /** Changes of a job that are kept although they were replaced by later ones. Default `retentionRevisionsMax`. */
   readonly retentionRevisionsMax?: number;
-  /** How long they are kept. Default `retentionMs`. */
+  /** How long such changes are kept. Default `retentionMs`. */
   readonly retentionMs?: number;
-  /** How many bytes of them are kept. Default `retentionBytesMax`. */
+  /** How many bytes of such changes are kept. Default `retentionBytesMax`. */
   readonly retentionBytesMax?: number;
-  /** Changes that one step of a compaction looks at. Default `compactionKeysMax`. */
+  /** Changes that one compaction step examines. Default `compactionKeysMax`. */
   readonly compactionKeysMax?: number;
-  /** Changes of a job that are also kept in memory, for readers that are little behind. Default `memoryRevisionsMax`. */
+  /** Changes of a job also kept in memory, for readers that are slightly behind. Default `memoryRevisionsMax`. */
   readonly memoryRevisionsMax?: number;
-  /** Views of the store that are open at once; others wait. Default `openSnapshotsMax`. */
+  /** Views of the store that may be open at once; others wait. Default `openSnapshotsMax`. */
   readonly openSnapshotsMax?: number;
+}
+
+const DEFAULTS: Required<EngineOptions> = {
+  cacheBytesMax: jobsLimits.cacheBytesMax.value,
+  retentionRevisionsMax: jobsLimits.retentionRevisionsMax.value,
+  retentionMs: jobsLimits.retentionMs.value,
+  retentionBytesMax: jobsLimits.retentionBytesMax.value,
+  compactionKeysMax: jobsLimits.compactionKeysMax.value,
+  memoryRevisionsMax: jobsLimits.memoryRevisionsMax.value,
+  openSnapshotsMax: jobsLimits.openSnapshotsMax.value,
+};
+
+export type EngineJobStore = LocalJobStore<JobEngine>;
+
+/** Opens a job store on an adapter. Closing the store closes the adapter. */
+export async function openJobStore(
+  adapter: StoreAdapter,
+  deps: EngineDeps,
+  options: EngineOptions = {},
+): Promise<EngineJobStore> {
+  const opened: { engine?: JobEngine } = {};
+  const start = await adapter.start({
+    wake: (jobId, revision) => opened.engine?.wake(jobId, revision),
+    followed: () => opened.engine?.followed() ?? [],
+    markStale: (stale) => opened.engine?.markStale(stale),
+    markLive: async () => opened.engine?.markLive(),
+  });
+  opened.engine = new JobEngine(adapter, deps, options, start);
+  return new LocalJobStore(opened.engine, deps);
 }
 
 type Signal = AbortSignal | undefined;
 
-/** A job at rest is looked at this often: its changes grow older than retention too, and its readers leave. */
+/** Interval of the sweep over idle jobs: it compacts changes past retention and drops feeds without subscribers. */
 const SWEEP_MS = 60_000;
-/** One job's recent changes take at most this part of the cache. */
+/** A job's recent changes use at most 1/16 of the cache. */
 const RINGS_PER_CACHE = 16;
 
-export class JobEngine {
+export class JobEngine implements LocalEngine, AdapterHost {
   readonly adapter: StoreAdapter;
   readonly #deps: EngineDeps;
   readonly #retention: RetentionOptions;
@@ -74,7 +104,7 @@ export class JobEngine {
   readonly #generation: number;
   readonly #jobs: JobCache;
   readonly #commits: Commits;
-  readonly #reads: JobReads;
+  readonly reads: JobReads;
   readonly writes: JobWrites;
   readonly #leases: Leases;
   readonly #compaction: Compaction;
@@ -84,28 +114,27 @@ export class JobEngine {
 
   constructor(adapter: StoreAdapter, deps: EngineDeps, options: EngineOptions, start: StoreStart) {
     const { metrics } = deps;
-    const cacheBytesMax = options.cacheBytesMax ?? jobsLimits.cacheBytesMax.value;
+    const limits = { ...DEFAULTS, ...options };
     this.adapter = adapter;
     this.#deps = deps;
     this.#retention = {
-      revisionsMax: options.retentionRevisionsMax ?? jobsLimits.retentionRevisionsMax.value,
-      ageMs: options.retentionMs ?? jobsLimits.retentionMs.value,
-      bytesMax: options.retentionBytesMax ?? jobsLimits.retentionBytesMax.value,
+      revisionsMax: limits.retentionRevisionsMax,
+      ageMs: limits.retentionMs,
+      bytesMax: limits.retentionBytesMax,
     };
     this.#ring = {
-      changesMax: options.memoryRevisionsMax ?? jobsLimits.memoryRevisionsMax.value,
-      bytesMax: Math.floor(cacheBytesMax / RINGS_PER_CACHE),
+      changesMax: limits.memoryRevisionsMax,
+      bytesMax: Math.floor(limits.cacheBytesMax / RINGS_PER_CACHE),
     };
     this.#generation = start.generation;
     this.#quota = new SubscriberQuota(metrics);
     const load = (jobId: string) => this.#load(jobId);
-    this.#jobs = new JobCache({ metrics, load }, cacheBytesMax);
+    const create = (rows: JobRows) => new JobMirror(rows, this.#retention);
+    const canUnload = adapter.compacts && !adapter.shared;
+    this.#jobs = new JobCache({ metrics, load, create, canUnload }, limits.cacheBytesMax);
     const shared = { ...deps, adapter, jobs: this.#jobs, commits: () => this.#commits };
     this.#leases = new Leases(shared, start);
-    this.#compaction = new Compaction(
-      shared,
-      options.compactionKeysMax ?? jobsLimits.compactionKeysMax.value,
-    );
+    this.#compaction = new Compaction(shared, limits.compactionKeysMax);
     this.#commits = new Commits(
       {
         ...shared,
@@ -114,12 +143,11 @@ export class JobEngine {
           if (!isDeleted) this.#compaction.consider(job);
         },
       },
-      this.#retention,
       start,
     );
-    this.#reads = new JobReads(
-      { ...shared, commits: this.#commits },
-      options.openSnapshotsMax ?? jobsLimits.openSnapshotsMax.value,
+    this.reads = new JobReads(
+      { ...shared, commits: this.#commits, begin: (signal) => this.begin(signal) },
+      limits.openSnapshotsMax,
     );
     this.writes = new JobWrites(
       { ...shared, commits: this.#commits, leases: this.#leases },
@@ -128,75 +156,15 @@ export class JobEngine {
     this.#planSweep();
   }
 
-  /** What the adapter may ask for. */
-  get host(): AdapterHost {
-    return {
-      wake: (jobId) => void this.#wake(jobId),
-      followed: () =>
-        [...this.#jobs.values()]
-          .filter(({ feed }) => (feed?.subscribersCount ?? 0) > 0)
-          .map(({ row: { jobId, incarnation }, head: { revision } }) => {
-            return { jobId, incarnation, revision };
-          }),
-      markStale: (stale) => {
-        for (const { feed } of this.#jobs.values()) feed?.markStale(stale);
-      },
-      markLive: () => {
-        for (const { feed } of this.#jobs.values()) feed?.markLive();
-      },
-    };
+  get capabilities(): StoreCapabilities {
+    return this.adapter.capabilities;
   }
 
-  async getJob(jobId: string, signal: Signal): Promise<JobInfo | undefined> {
-    return this.#read(jobId, signal, async (job) => job && jobInfoOf(job.row, job.head));
-  }
-
-  listJobs(query: CheckedJobQuery): Promise<JobList> {
-    return this.#reads.list(query);
-  }
-
-  listStates(
-    jobId: string,
-    scope: Scope,
-    {
-      afterRevision,
-      limit,
-      signal,
-    }: Readonly<{ afterRevision: number; limit: number; signal: Signal }>,
-  ): Promise<EncodedPage> {
-    return this.#readKnown(jobId, signal, (job) => {
-      const checked = checkScope(scope, job.row.numTasks);
-      return this.#reads.page(job, checked, { afterRevision, limit, signal });
+  openSubscription(jobId: string, options: StoreSubscribeOptions): Promise<OpenedSubscription> {
+    return this.reads.ofJob(checkJobId(jobId), undefined, async (job) => {
+      const scope = checkScope(options.scope, job.row.numTasks);
+      return this.#feedOf(job).open({ ...options, scope });
     });
-  }
-
-  getState(
-    jobId: string,
-    { taskId, tag, signal }: Readonly<{ taskId: number; tag: string; signal: Signal }>,
-  ): Promise<Uint8Array | undefined> {
-    return this.#readKnown(jobId, signal, (job) =>
-      this.#reads.state(job, checkTaskId(taskId, job.row.numTasks), tag),
-    );
-  }
-
-  /** Job, progress and lost leases of one moment. */
-  progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress> {
-    return this.#readKnown(jobId, signal, (job) =>
-      this.#reads.progress(job, checkScope(scope, job.row.numTasks)),
-    );
-  }
-
-  subscribe<E>(
-    jobId: string,
-    options: StoreSubscribeOptions,
-    convert: (event: EncodedEvent) => E,
-  ): JobSubscription<E> {
-    const open = () =>
-      this.#readKnown(checkJobId(jobId), undefined, async (job) => {
-        const scope = checkScope(options.scope, job.row.numTasks);
-        return this.#feedOf(job).subscribe({ ...options, scope });
-      });
-    return storeSubscription(open, options, convert);
   }
 
   status() {
@@ -204,22 +172,21 @@ export class JobEngine {
       jobs: this.#commits.jobsCount,
       loadedJobs: this.#jobs.count,
       cacheBytes: this.#jobs.bytes,
-      writeQueue: this.#commits.waitingCount,
-      writeQueueBytes: this.#commits.waitingBytes,
+      writeQueue: this.#commits.quota.count,
+      writeQueueBytes: this.#commits.quota.bytes,
       subscribers: this.#quota.count,
-      openSnapshots: this.#reads.openSnapshotsCount,
+      openSnapshots: this.reads.openSnapshotsCount,
       logRecords: this.#commits.logRecords,
       ...this.adapter.status?.(),
     };
   }
 
-  /** Throws `closed` or `aborted`. */
   begin(signal: Signal): void {
     if (this.#closing) throw new SynclineError('closed', 'the job store is closed');
     if (signal?.aborted) throw abortedError('the call to the job store', signal);
   }
 
-  /** Answers what is in flight, ends the subscriptions, and waits for reads in progress. */
+  /** Completes calls in flight, ends subscriptions, and waits for reads in progress. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -230,19 +197,18 @@ export class JobEngine {
     this.#commits.close();
     await Promise.all([this.#compaction.stop(), this.#leases.close()]);
     await this.#commits.idle();
-    for (const job of this.#jobs.values()) job.feed?.close();
-    await this.#reads.whenDone();
+    for (const job of [...this.#jobs.values(), ...this.#jobs.unloaded()]) job.feed?.close();
+    await this.reads.whenDone();
     await this.adapter.close();
   }
 
-  async #load(jobId: string): Promise<JobMirror | undefined> {
+  async #load(jobId: string): Promise<JobRows | undefined> {
     for (;;) {
       await this.adapter.whenReadable?.();
       try {
-        const rows = await this.adapter.loadJob(jobId);
-        return rows && new JobMirror(rows, this.#retention);
+        return await this.adapter.loadJob(jobId);
       } catch (thrown) {
-        // A store that is being opened again is waited for.
+        // The store is being reopened: wait and try again.
         const canWait = this.adapter.whenReadable !== undefined;
         if (!canWait || !(thrown instanceof SynclineError) || thrown.code !== 'unavailable')
           throw thrown;
@@ -250,44 +216,32 @@ export class JobEngine {
     }
   }
 
-  async #read<T>(
-    jobId: string,
-    signal: Signal,
-    read: (job: JobMirror | undefined) => Promise<T>,
-  ): Promise<T> {
-    this.begin(signal);
-    const { shared } = this.adapter;
-    const isLoaded = this.#jobs.peek(jobId) !== undefined;
-    const { job } = await this.#jobs.pinToRead(jobId);
-    try {
-      this.begin(signal);
-      if (job && shared && isLoaded) this.#commits.follow(job, await shared.changesAfter(job));
-      return await read(job?.isDeleted ? undefined : job);
-    } finally {
-      if (job) job.pins -= 1;
-    }
-  }
-
-  #readKnown<T>(jobId: string, signal: Signal, read: (job: JobMirror) => Promise<T>): Promise<T> {
-    return this.#read(jobId, signal, (job) => {
-      if (!job) throw noSuchJob(jobId);
-      return read(job);
+  wake(jobId: string, revision?: number): void {
+    const job = this.#jobs.peek(jobId);
+    if (!job?.isFollowed || this.#closing) return;
+    this.#commits.catchUp(job, revision).catch((thrown: unknown) => {
+      const { code } = SynclineError.from(thrown);
+      this.#deps.logger.debug('changes of a job could not be read', { jobId, error: code });
     });
   }
 
-  async #wake(jobId: string): Promise<void> {
-    const { shared } = this.adapter;
-    const job = this.#jobs.peek(jobId);
-    if (!shared || !job || this.#closing) return;
-    job.pins += 1;
-    try {
-      this.#commits.follow(job, await shared.changesAfter(job));
-    } catch (thrown) {
-      const { code } = SynclineError.from(thrown);
-      this.#deps.logger.debug('changes of a job could not be read', { jobId, error: code });
-    } finally {
-      job.pins -= 1;
-    }
+  followed(): ReturnType<AdapterHost['followed']> {
+    return this.#followed().map(({ row: { jobId, incarnation }, head: { revision } }) => {
+      return { jobId, incarnation, revision };
+    });
+  }
+
+  markStale(stale: Readonly<{ sinceMs: number; attempt: number }>): void {
+    for (const { feed } of this.#jobs.values()) feed?.markStale(stale);
+  }
+
+  async markLive(): Promise<void> {
+    await Promise.all(this.#followed().map((job) => this.#commits.catchUp(job)));
+    for (const { feed } of this.#jobs.values()) feed?.markLive();
+  }
+
+  #followed(): readonly JobMirror[] {
+    return [...this.#jobs.values()].filter(({ isFollowed }) => isFollowed);
   }
 
   #feedOf(job: JobMirror): JobFeed {
@@ -299,15 +253,14 @@ export class JobEngine {
         quota: this.#quota,
         source: {
           revision: () => job.head.revision,
-          view: (filter, signal) => this.#reads.view(job, filter, signal),
+          view: (filter, signal) => this.reads.view(job, filter, signal, true),
         },
       },
       {
         jobId,
         base: `${incarnation}${generation}`,
         history: this.adapter.capabilities.history,
-        ringChangesMax: this.#ring.changesMax,
-        ringBytesMax: this.#ring.bytesMax,
+        ring: this.#ring,
       },
     );
     return job.feed;
@@ -319,12 +272,14 @@ export class JobEngine {
         this.#compaction.consider(job, 1);
         this.#dropIdleFeed(job);
       }
+      for (const job of this.#jobs.unloaded())
+        if (job.feed?.subscribersCount === 0) this.#jobs.forget(job);
       this.#planSweep();
     };
     this.#sweep = this.#deps.clock.setTimer(SWEEP_MS, sweep, { unref: true });
   }
 
-  /** Some time after the last subscriber: one that only lost its connection finds the newest changes in memory. */
+  /** Called by the sweep, not at once: a subscriber that reconnects finds the newest changes still in memory. */
   #dropIdleFeed(job: JobMirror): void {
     if (job.feed?.subscribersCount !== 0) return;
     job.feed.close();

@@ -1,14 +1,18 @@
 import { ManualTimers } from '@syncline/kernel/testing';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { createFeedRig, settle } from '../conformance/feed-rig.js';
 import { checkTrace } from '../conformance/trace/check-trace.js';
 import { CommittedLog } from '../conformance/trace/committed-log.js';
 import { formatTrace, type TracePart } from '../conformance/trace/job-trace.js';
+import {
+  isInReplay,
+  nextPhase,
+  type SubscriptionPhase,
+} from '../conformance/trace/subscription-phase.js';
 import type { JobChange } from '../core/rows.js';
-import type { Cursor, History, JobEvent, JobSubscription, Overflow } from '../job-event.js';
-import type { Scope } from '../state.js';
-import { createFeedRig, settle } from './testing/feed-rig.js';
-import { isInReplay, nextPhase, type SubscriptionPhase } from './testing/subscription-phase.js';
+import type { Scope } from '../job.js';
+import type { Cursor, History, JobEvent, JobSubscription, Overflow } from '../job-store.js';
 
 type Rig = ReturnType<typeof createFeedRig>;
 
@@ -141,10 +145,15 @@ const readerKinds = fc.array(
   }),
   { minLength: 1, maxLength: 4 },
 );
-const feedKinds = fc.record({
-  ringChangesMax: fc.constantFrom(0, 3, 8, 100),
-  history: fc.constantFrom<History>('all', 'all', 'latest'),
-});
+const feedKinds = fc
+  .record({
+    changesMax: fc.constantFrom(0, 3, 8, 100),
+    history: fc.constantFrom<History>('all', 'all', 'latest'),
+  })
+  .map(({ changesMax, history }) => {
+    const ring = { changesMax: history === 'all' ? changesMax : 0, bytesMax: 1e9 };
+    return { history, ring };
+  });
 
 describe('the feed of a job under random schedules', () => {
   test('J5 J6 J7 J8 J9 J10 J16 J22 every stream keeps what the checkers ask for', async () => {

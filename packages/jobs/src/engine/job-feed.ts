@@ -1,7 +1,8 @@
-// JobFeed: hands what a job commits to its subscribers, replayed then live. One per job and store.
+// JobFeed delivers a job's committed changes to its subscribers: first a replay, then live. One per job and store.
 //
-// The engine calls `publish` once a commit is as durable as it was asked to be, in order of revisions.
+// The engine publishes a commit once it is as durable as requested, in order of revision.
 import {
+  type BufferRoom,
   type Clock,
   Feed,
   type FeedGap,
@@ -12,34 +13,35 @@ import {
   type FeedSubscription,
   SynclineError,
 } from '@syncline/kernel';
-import { checkSubscribeOptions } from '../checks/subscribe-input.js';
-import { formatCursor, parseCursor } from '../cursor.js';
-import type { Cursor, History, Overflow, StoreSubscribeOptions } from '../job-event.js';
+import { checkSubscribeOptions } from '../checks/input.js';
+import type { Cursor, History, Overflow, StoreSubscribeOptions } from '../job-store.js';
+import { formatCursor, parseCursor } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
-import { type EncodedEvent, JobFeedChange } from './feed-event.js';
-import { filterTopics, type JobFilter, jobFilter, matchesFilter } from './job-filter.js';
-import type { StoredChange } from './stored-change.js';
+import type { StoredChange } from './changes.js';
+import {
+  type EncodedEvent,
+  filterTopics,
+  JobFeedChange,
+  type JobFilter,
+  jobFilter,
+  matchesFilter,
+} from './changes.js';
+import type { StoreView } from './store-adapter.js';
 
-/** One moment of a job, of what a filter matches. See `StoreView`. */
-export interface JobFeedView {
-  readonly revision: number;
-  readonly compactedTo: number;
-  latest(after: number): AsyncIterable<readonly StoredChange[]>;
-  changes(after: number): AsyncIterable<readonly StoredChange[]>;
-  /** `letGo` is called while others wait for a view; it says whether this one is given up. */
+export interface JobFeedView extends StoreView {
+  /** `letGo` is called while others wait for a view. It returns whether this one is released. */
   onWanted?(letGo: () => boolean): void;
-  close(): void;
 }
 
 export interface JobFeedSource {
   /** The last committed revision; never below what was published. */
   revision(): number;
-  /** Reads boundary and content in one atomic step. Waits while the store cannot be read. */
+  /** Reads the revision and the content in one atomic step. Waits while the store cannot be read. */
   view(filter: JobFilter, signal: AbortSignal): Promise<JobFeedView>;
   /**
-   * For stores whose reads are cached: resolves once `revision()` has reached this one, or is known to be the last. A
-   * cursor beyond it then counts as of another past.
+   * For stores whose reads are cached: resolves once `revision()` has reached this revision, or is known to be current.
+   * A cursor beyond it is then treated as belonging to another history.
    */
   reach?(revision: number, signal: AbortSignal): Promise<void>;
 }
@@ -48,26 +50,23 @@ export interface JobFeedDeps {
   readonly clock: Clock;
   readonly metrics: JobsMetrics;
   readonly source: JobFeedSource;
-  /** One per store. */
   readonly quota: SubscriberQuota;
 }
 
 export interface JobFeedOptions {
   readonly jobId: string;
-  /** What its cursors start with: see `cursor.ts`. */
   readonly base: string;
-  /** With `latest` a reader that is behind gets the latest of each key; `block` is `coalesce`. */
+  /** With `latest`, a reader that is behind gets the latest change of each key, and `block` acts as `coalesce`. */
   readonly history: History;
-  /** Changes kept in memory for readers that are behind; 0 for history `latest`. */
-  readonly ringChangesMax: number;
-  /** And their bytes, about. */
-  readonly ringBytesMax: number;
+  /** Changes kept in memory for readers that are behind. Default: none. */
+  readonly ring?: { readonly changesMax: number; readonly bytesMax: number };
 }
 
-/** Counts the subscribers of a store, all of its jobs together, and refuses one too many. */
-export class SubscriberQuota {
+/** Counts the subscribers of a store, across all jobs, and the bytes in their buffers. */
+export class SubscriberQuota implements BufferRoom {
   readonly #metrics: JobsMetrics;
   #count = 0;
+  #bytes = 0;
 
   constructor(metrics: JobsMetrics) {
     this.#metrics = metrics;
@@ -77,7 +76,16 @@ export class SubscriberQuota {
     return this.#count;
   }
 
-  /** Each `take` is given back once. */
+  /** Whether the buffers have reached their shared limit. */
+  get isFull(): boolean {
+    return this.#bytes >= jobsLimits.buffersBytesMax.value;
+  }
+
+  add(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
+  /** Every `take` must be followed by exactly one `giveBack`. */
   take(): void {
     const { value: subscribersMax } = jobsLimits.subscribersMax;
     if (this.#count >= subscribersMax) throw tooManySubscribers('the store', 'subscribersMax');
@@ -94,74 +102,62 @@ export class SubscriberQuota {
   }
 }
 
-/** A subscription that is open: its events, and where to resume. */
+/** An open subscription: its events, and the cursor to resume from. */
 export interface OpenedSubscription {
   readonly events: FeedSubscription<JobFeedChange, EncodedEvent>;
   cursor(): Cursor | undefined;
 }
 
-export class JobFeed {
+export class JobFeed extends Feed<JobFeedChange, JobFilter> {
   readonly #deps: JobFeedDeps;
-  readonly #options: JobFeedOptions;
-  readonly #feed: Feed<JobFeedChange, JobFilter>;
-  #base: string;
+  readonly #job: { readonly jobId: string; base: string };
+  readonly #history: History;
 
   constructor(deps: JobFeedDeps, options: JobFeedOptions) {
-    this.#deps = deps;
-    this.#options = options;
-    this.#base = options.base;
-    const { history, ringChangesMax: changesMax, ringBytesMax: bytesMax } = options;
-    this.#feed = new Feed(
-      { clock: deps.clock, store: this.#store() },
+    const { jobId, base, history, ring = { changesMax: 0, bytesMax: 0 } } = options;
+    const job = { jobId, base };
+    super(
+      { clock: deps.clock, store: feedStore(deps.source, job), room: deps.quota },
       {
         history,
         viewAgeMaxMs: jobsLimits.replayAgeMaxMs.value,
         liveIntervalMs: jobsLimits.liveIntervalMs.value,
-        ring: { changesMax: history === 'latest' ? 0 : changesMax, bytesMax },
+        ring,
       },
     );
+    this.#deps = deps;
+    this.#job = job;
+    this.#history = history;
   }
 
   get base(): string {
-    return this.#base;
+    return this.#job.base;
   }
 
-  get subscribersCount(): number {
-    return this.#feed.subscribersCount;
-  }
-
-  /** Bytes of the changes that it keeps in memory, about. */
-  get ringBytes(): number {
-    return this.#feed.ringBytes;
-  }
-
-  /** Hands on what was committed, in order. It never waits for a subscriber. */
-  publish(changes: readonly StoredChange[]): void {
+  /** Publishes committed changes, in order. Never waits for a subscriber. */
+  publishStored(changes: readonly StoredChange[]): void {
     const nowMs = this.#deps.clock.monotonicMs();
-    this.#feed.publish(changes.map((change) => this.#feedChange(change, nowMs)));
+    this.publish(changes.map((change) => new JobFeedChange(change, this.#job, nowMs)));
   }
 
   /**
-   * Throws what is wrong with the options, the cursor or the number of subscribers; that the task exists is for the
-   * caller to check. Nothing is read before the first pull.
+   * Throws if the options or the cursor are invalid or there are too many subscribers. The caller must check that the
+   * task exists. Nothing is read before the first pull.
    */
-  subscribe(options: StoreSubscribeOptions): OpenedSubscription {
+  open(options: StoreSubscribeOptions): OpenedSubscription {
     const checked = checkSubscribeOptions(options);
     const { after, buffer, signal } = checked;
-    const { history } = this.#options;
+    const history = this.#history;
     const overflow =
       history === 'latest' && checked.overflow === 'block' ? 'coalesce' : checked.overflow;
     const resume = after === undefined ? {} : this.#resumeAt(after);
-    if (this.#feed.subscribersCount >= jobsLimits.subscribersPerJobMax.value)
+    if (this.subscribersCount >= jobsLimits.subscribersPerJobMax.value)
       throw tooManySubscribers('the job', 'subscribersPerJobMax');
     const { quota } = this.#deps;
     quota.take();
-    const presenter = new JobPresenter(
-      { ...this.#deps, currentBase: () => this.#base },
-      { history, overflow, after },
-    );
+    const presenter = new JobPresenter(this.#deps, this.#job, { history, overflow, after });
     try {
-      const events = this.#feed.subscribeAs(presenter, {
+      const events = this.subscribeAs(presenter, {
         ...resume,
         scope: jobFilter(checked),
         overflow,
@@ -175,81 +171,42 @@ export class JobFeed {
     }
   }
 
-  /** The store is out of reach: subscribers get `stale` once they have what was published before. */
-  markStale(stale: { readonly sinceMs: number; readonly attempt: number }): void {
-    this.#feed.markStale(stale);
-  }
-
-  /** It is within reach again, and what happened meanwhile was published: those that got `stale` get `live`. */
-  markLive(): void {
-    this.#feed.markLive();
-  }
-
-  /** The store shows another past: subscribers get a `gap` reset and a new snapshot. */
-  reset(base: string): void {
-    this.#base = base;
-    this.#feed.reset();
-  }
-
-  /** The job is deleted: subscribers get what was published, a `gap` deleted, and end. New ones are refused. */
-  endDeleted(): void {
-    this.#feed.endDeleted();
-  }
-
-  /** Subscribers get what was published, then this error with `details.cursor`. New ones are refused. */
-  fail(error: SynclineError): void {
-    this.#feed.fail(error);
-  }
-
-  /** Ends every subscription without an error, and refuses new ones. */
-  close(): void {
-    this.#feed.close();
-  }
-
-  #feedChange(change: StoredChange, publishedAtMs: number): JobFeedChange {
-    const { jobId } = this.#options;
-    return new JobFeedChange(change, { jobId, base: this.#base }, publishedAtMs);
+  /** The store's history has changed: subscribers get a `gap` with reason `reset`, then a new snapshot. */
+  resetTo(base: string): void {
+    this.#job.base = base;
+    this.reset();
   }
 
   #resumeAt(cursor: Cursor) {
     const { base, revision, isReplaying } = parseCursor(cursor);
-    if (base !== this.#base) return { after: revision, seen: 'another-past' } as const;
+    if (base !== this.base) return { after: revision, seen: 'another-past' } as const;
     return { after: revision, seen: isReplaying ? 'replay' : 'all' } as const;
-  }
-
-  /** The job as the store that the kernel's feed reads. */
-  #store(): FeedStore<JobFeedChange, JobFilter> {
-    const { source } = this.#deps;
-    const pages = async function* (this: JobFeed, from: AsyncIterable<readonly StoredChange[]>) {
-      for await (const page of from) yield page.map((change) => this.#feedChange(change, 0));
-    }.bind(this);
-    return {
-      revision: () => source.revision(),
-      reach: async (revision, signal) => source.reach?.(revision, signal),
-      view: async (filter, signal) => {
-        const view = await source.view(filter, signal);
-        return {
-          revision: view.revision,
-          compactedTo: view.compactedTo,
-          latest: (after) => pages(view.latest(after)),
-          changes: (after) => pages(view.changes(after)),
-          onWanted: (letGo) => view.onWanted?.(letGo),
-          close: () => view.close(),
-        };
-      },
-      isInScope: (filter, { stored }) => matchesFilter(filter, stored),
-      topicsOfScope: filterTopics,
-      topicsOfChange: ({ topics }) => topics,
-      bytesOf: ({ bytes }) => bytes,
-    };
   }
 }
 
-interface JobPresenterDeps {
-  readonly clock: Clock;
-  readonly metrics: JobsMetrics;
-  readonly quota: SubscriberQuota;
-  currentBase(): string;
+function feedStore(
+  source: JobFeedSource,
+  job: { readonly jobId: string; readonly base: string },
+): FeedStore<JobFeedChange, JobFilter> {
+  async function* pages(from: AsyncIterable<readonly StoredChange[]>) {
+    for await (const page of from) yield page.map((change) => new JobFeedChange(change, job, 0));
+  }
+  return {
+    revision: () => source.revision(),
+    reach: async (revision, signal) => source.reach?.(revision, signal),
+    view: async (filter, signal) => {
+      const view = await source.view(filter, signal);
+      return {
+        ...view,
+        latest: (after) => pages(view.latest(after)),
+        changes: (after) => pages(view.changes(after)),
+      };
+    },
+    isInScope: (filter, { stored }) => matchesFilter(filter, stored),
+    topicsOfScope: filterTopics,
+    topicsOfChange: ({ topics }) => topics,
+    bytesOf: ({ bytes }) => bytes,
+  };
 }
 
 interface JobPresenterOptions {
@@ -258,19 +215,22 @@ interface JobPresenterOptions {
   readonly after: Cursor | undefined;
 }
 
-/** What one subscriber of a job sees, and what is measured of it. */
+/** Creates the events of one subscriber, and records its metrics. */
 class JobPresenter implements FeedPresenter<JobFeedChange, EncodedEvent> {
-  readonly #deps: JobPresenterDeps;
+  readonly #deps: JobFeedDeps;
+  /** `base` changes on a reset. */
+  readonly #job: { readonly base: string };
   readonly #options: JobPresenterOptions;
-  /** Of the events that were handed out: after a reset still the old one, until its `gap` is. */
+  /** The base of the delivered events: after a reset, the old one until the `gap` is delivered. */
   #base: string;
   /** When the current or latest replay started. */
   #replayAtMs = 0;
 
-  constructor(deps: JobPresenterDeps, options: JobPresenterOptions) {
+  constructor(deps: JobFeedDeps, job: { readonly base: string }, options: JobPresenterOptions) {
     this.#deps = deps;
+    this.#job = job;
     this.#options = options;
-    this.#base = deps.currentBase();
+    this.#base = job.base;
   }
 
   cursorAt(position: FeedPosition | undefined): Cursor | undefined {
@@ -289,14 +249,14 @@ class JobPresenter implements FeedPresenter<JobFeedChange, EncodedEvent> {
 
   synced(revision: number, resumed: boolean): EncodedEvent {
     if (!resumed) this.#observeReplay();
-    this.#base = this.#deps.currentBase();
+    this.#base = this.#job.base;
     const { history } = this.#options;
     return { kind: 'synced', revision, base: this.#base, history, resumed };
   }
 
   gap(gap: FeedGap): EncodedEvent {
     if (gap.reason === 'reset') {
-      this.#base = this.#deps.currentBase();
+      this.#base = this.#job.base;
       this.#replayAtMs = this.#deps.clock.monotonicMs();
     }
     return gap;
@@ -320,9 +280,7 @@ class JobPresenter implements FeedPresenter<JobFeedChange, EncodedEvent> {
   }
 
   failure(error: SynclineError, position: FeedPosition | undefined): SynclineError {
-    const { code, message, retryable, outcome } = error;
-    const details = { ...error.details, cursor: this.cursorAt(position) };
-    return new SynclineError(code, message, { retryable, outcome, details, cause: error });
+    return error.with({ details: { ...error.details, cursor: this.cursorAt(position) } });
   }
 
   onOpen(): void {
@@ -334,8 +292,8 @@ class JobPresenter implements FeedPresenter<JobFeedChange, EncodedEvent> {
     this.#deps.metrics.observe('syncline_jobs_live_delivery_seconds', delayMs / 1000);
   }
 
-  onDrop(): void {
-    const reason = this.#options.overflow;
+  onDrop(why: 'full' | 'closed'): void {
+    const reason = why === 'full' ? this.#options.overflow : 'cancel';
     this.#deps.metrics.add('syncline_jobs_subscription_drops_total', 1, { reason });
   }
 

@@ -1,32 +1,19 @@
-// A job in memory: all rows but the changes, each as it was last committed. It changes only when a commit has
-// resolved, so a reader sees nothing that may still be lost. And the overlay of a commit that is being formed.
-import { assert } from '@syncline/kernel';
-import type { Applied, WrittenTags } from '../core/decision.js';
-import type { CellRow, DecidedChange, HeadRow, JobRow, TaskRow } from '../core/rows.js';
-import type { Scope } from '../state.js';
-import { type CellCounts, progressUnits } from './cell-counts.js';
-import { JobDamage } from './damage.js';
-import { JobCells } from './job-cells.js';
-import type { JobFeed } from './job-feed.js';
-import { RetentionMarks, type RetentionOptions } from './retention-marks.js';
-import type {
-  CellCommit,
-  JobCommit,
-  JobHead,
-  JobRows,
-  MirroredJob,
-  RemovedChange,
-} from './store-adapter.js';
+// A job in memory: its latest committed rows, without the log of changes. It is updated only after a commit has
+// resolved, so readers never see anything that may still be lost.
+import { SynclineError } from '@syncline/kernel';
+import type { JobRow, TaskRow } from '../core/rows.js';
+import type { Scope } from '../job.js';
 import {
   type ChangeKind,
+  type ChangeSubject,
   decodeJob,
   decodeLease,
   decodeStoredState,
-  jobChange,
-  leaseChange,
-  type StoredChange,
-  stateChange,
-} from './stored-change.js';
+  type JobFilter,
+} from './changes.js';
+import { JobCells } from './job-cells.js';
+import type { JobFeed } from './job-feed.js';
+import type { DamagedRows, JobHead, JobRows, MirroredJob, Since } from './store-adapter.js';
 
 const JOB_BYTES = 4_096;
 const TASK_BYTES = 250;
@@ -36,14 +23,15 @@ export class JobMirror implements MirroredJob {
   head: JobHead;
   handle: unknown;
   readonly tasks = new Map<number, TaskRow>();
-  readonly cells: JobCells;
-  readonly damage: JobDamage;
+  cells: JobCells;
+  damage: JobDamage;
   readonly retention: RetentionMarks;
-  /** Made for the first subscriber, removed a while after the last. */
+  /** Shared stores: a planned read of what other processes have committed. */
+  catchingUp: { revision: number; done: Promise<void> } | undefined;
+  /** Created for the first subscriber, removed some time after the last one has left. */
   feed: JobFeed | undefined;
-  /** Calls and commits that need it to stay in memory. */
+  /** Number of calls and commits that need the job to stay in memory. */
   pins = 0;
-  /** What the cache counts it as. */
   countedBytes = 0;
   isCompacting = false;
   isDeleted = false;
@@ -51,15 +39,34 @@ export class JobMirror implements MirroredJob {
   constructor(rows: JobRows, retention: RetentionOptions) {
     this.row = rows.row;
     this.head = rows.head;
-    this.handle = rows.handle;
     this.cells = new JobCells(rows.row);
     this.damage = new JobDamage(rows.damage);
     this.retention = new RetentionMarks(retention, rows.head);
-    let epochs = 0;
+    this.reload(rows);
+  }
+
+  get bytes(): number {
+    const ringBytes = this.feed?.ringBytes ?? 0;
+    return JOB_BYTES + this.tasks.size * TASK_BYTES + this.cells.bytes + ringBytes;
+  }
+
+  get isFollowed(): boolean {
+    return (this.feed?.subscribersCount ?? 0) > 0;
+  }
+
+  /** Replaces everything with freshly read rows of the same incarnation. */
+  reload(rows: JobRows): void {
+    this.row = rows.row;
+    this.head = rows.head;
+    this.handle = rows.handle;
+    this.tasks.clear();
+    this.cells = new JobCells(rows.row);
+    this.damage = new JobDamage(rows.damage);
+    this.retention.note(rows.head.revision, rows.head.timestampMs, 0);
     let versions = 0;
+    let epochs = 0;
     for (const task of rows.tasks) {
-      this.tasks.set(task.taskId, task);
-      this.cells.setLost(task.taskId, task.state === 'lost');
+      this.setTask(task);
       epochs += task.epoch;
     }
     for (const cell of rows.cells) {
@@ -69,291 +76,206 @@ export class JobMirror implements MirroredJob {
     this.damage.checkSums(rows, { versions, epochs });
   }
 
-  /** Memory that it takes, about. */
-  get bytes(): number {
-    const ringBytes = this.feed?.ringBytes ?? 0;
-    return JOB_BYTES + this.tasks.size * TASK_BYTES + this.cells.bytes + ringBytes;
+  /** Frees everything but what subscribers need while they wait for the next change. */
+  unload(): void {
+    this.tasks.clear();
+    this.cells = new JobCells(this.row);
+    this.feed?.clearRing();
+  }
+
+  setTask(task: TaskRow): void {
+    this.tasks.set(task.taskId, task);
+    this.cells.setLost(task.taskId, task.state === 'lost');
+  }
+
+  follow({ changes, compactedTo, logRecords }: Extract<Since, { kind: 'changes' }>): void {
+    let { revision, timestampMs } = this.head;
+    let { versions, epochs } = this.head.counts;
+    let bytes = 0;
+    for (const change of changes) {
+      switch (change.kind) {
+        case 'state': {
+          const { status, progress } = decodeStoredState(change.bytes, this.row.jobId);
+          this.cells.set(change, status, progress);
+          versions += 1;
+          break;
+        }
+        case 'lease': {
+          const { expiresAtMs: _, ...task } = decodeLease(change);
+          epochs += task.epoch - (this.tasks.get(task.taskId)?.epoch ?? 0);
+          this.setTask(task);
+          break;
+        }
+        case 'job': {
+          const { revision: metadataRevision, changedAtMs: _, ...metadata } = decodeJob(change);
+          this.row = { ...metadata, metadataRevision };
+          this.cells.setExpectedTags(metadata.expectedTags);
+          break;
+        }
+      }
+      ({ revision, timestampMs } = change);
+      bytes += change.bytes.length;
+    }
+    const counts =
+      changes.length === 0
+        ? this.head.counts
+        : Object.assign(this.cells.recount(), { versions, epochs });
+    this.head = { revision, timestampMs, compactedTo, logRecords, counts };
+    this.retention.note(revision, timestampMs, bytes);
   }
 
   latestRevision(kind: ChangeKind, taskId: number, tag: string): number {
     switch (kind) {
       case 'state':
+        this.damage.checkScope({ taskId, tag });
         return this.cells.revisionOf(taskId, tag);
       case 'lease':
+        this.damage.checkTask(taskId);
         return this.tasks.get(taskId)?.revision ?? 0;
       case 'job':
         return this.row.metadataRevision;
     }
   }
 
-  revisions(scope: Scope): Iterable<number> {
-    return this.cells.revisions(scope);
+  *subjects({ scope, withLeases, withJob }: JobFilter): Generator<ChangeSubject> {
+    const { taskId } = scope;
+    this.damage.checkScope(scope);
+    for (const cell of this.cells.written(scope)) yield { kind: 'state', ...cell };
+    if (withLeases) {
+      this.damage.checkTask(taskId);
+      const taskIds = taskId === undefined ? this.tasks.keys() : [taskId];
+      for (const each of taskIds) yield { kind: 'lease', taskId: each, tag: '' };
+    }
+    if (withJob) yield { kind: 'job', taskId: 0, tag: '' };
   }
 }
 
-interface StagedCell {
-  readonly taskId: number;
-  readonly tag: string;
-  readonly revision: number;
-  readonly status: number;
-  readonly progress: number;
-  /** Undefined for a change of another process. */
-  readonly row: CellRow | undefined;
-  readonly isBuffered: boolean;
-}
+// The rows of a job that cannot be read. The rest of the job stays usable: a damaged row must affect only its own key.
+//
+// A cell with a damaged row is not "not started" but unknown, so reading it, or an aggregate that includes it, throws.
+// A task with a damaged row cannot be claimed, since its epoch could be reused. If rows are missing, it is unknown
+// which ones, so the whole job is unreadable.
 
-/**
- * What a commit that is being formed changes in one job. Checks of later writes in the same commit see it, nobody
- * else does. When the commit has resolved, `apply` makes it the content of the job; when it has failed, it is
- * forgotten and nothing has happened.
- *
- * A change that is replaced at or below `compactedTo` is removed in the same commit: compaction has passed it.
- */
-export class StagedJob implements WrittenTags {
-  readonly job: JobMirror;
-  readonly kind: 'create' | 'change';
-  row: JobRow;
-  isRowChanged = false;
-  isDeleted = false;
-  readonly tasks = new Map<number, TaskRow>();
-  readonly changes: StoredChange[] = [];
-  readonly removed: RemovedChange[] = [];
-  /** Tasks that wrote: their leases are renewed. */
-  readonly writers = new Set<number>();
-  readonly #cells = new Map<string, StagedCell>();
-  readonly #newTags = new Set<string>();
-  /** Tasks that have written nothing before. */
-  readonly #newTasks = new Set<number>();
-  readonly #counts: CellCounts;
-  #revision: number;
-  #timestampMs: number;
-  compactedTo: number;
-  #changesBytes = 0;
-  #commit: JobCommit | undefined;
+export class JobDamage {
+  readonly #cells: DamagedRows['cells'];
+  readonly #tasks: ReadonlyMap<number, SynclineError>;
+  #whole: SynclineError | undefined;
 
-  constructor(job: JobMirror, kind: 'create' | 'change' = 'change') {
-    this.job = job;
-    this.kind = kind;
-    this.row = job.row;
-    this.#counts = job.head.counts.clone();
-    this.#revision = job.head.revision;
-    this.#timestampMs = job.head.timestampMs;
-    this.compactedTo = job.head.compactedTo;
+  constructor(rows: DamagedRows | undefined) {
+    this.#cells = rows?.cells ?? [];
+    this.#tasks = new Map(rows?.tasks.map(({ taskId, error }) => [taskId, error]));
   }
 
-  /** For the core. */
-  get head(): HeadRow {
-    const { total: statesCount } = this.#counts;
-    return { revision: this.#revision, timestampMs: this.#timestampMs, statesCount };
-  }
-
-  get size(): number {
-    return this.job.cells.size + this.#newTags.size;
-  }
-
-  has(tag: string): boolean {
-    return this.job.cells.has(tag) || this.#newTags.has(tag);
-  }
-
-  /** Whether there is something to store. A job that was created and deleted in one commit never was. */
-  get hasChanged(): boolean {
-    if (this.isDeleted) return this.kind === 'change';
-    return (
-      this.kind === 'create' ||
-      this.changes.length > 0 ||
-      this.compactedTo !== this.job.head.compactedTo
+  /**
+   * J3  A job that lacks acknowledged rows is `corrupt`. This is detected by comparing its rows with the totals in its
+   * head. If there are damaged rows, the totals are not compared: those rows are reported individually.
+   */
+  checkSums(
+    { row, head }: Pick<JobRows, 'row' | 'head'>,
+    found: { readonly versions: number; readonly epochs: number },
+  ): void {
+    const { versions, epochs } = head.counts;
+    if (this.#cells.length > 0 || this.#tasks.size > 0) return;
+    if (versions === found.versions && epochs === found.epochs) return;
+    this.#whole = new SynclineError(
+      'corrupt',
+      `job "${row.jobId}" lacks changes that were stored: its rows add up to ${found.versions} versions and ` +
+        `${found.epochs} epochs, not to ${versions} and ${epochs}. The disk probably damaged the log of the store. ` +
+        'Restore the data directory from a backup, or delete the job.',
+      { details: { jobId: row.jobId } },
     );
   }
 
-  taskOf(taskId: number): TaskRow | undefined {
-    this.job.damage.checkTask(taskId);
-    return this.tasks.get(taskId) ?? this.job.tasks.get(taskId);
+  checkWhole(): void {
+    if (this.#whole) throw this.#whole;
   }
 
-  stagedCell(taskId: number, tag: string): CellRow | undefined {
-    return this.#cells.get(keyOf(taskId, tag))?.row;
-  }
-
-  latestRevision({ kind, taskId, tag }: Pick<RemovedChange, 'kind' | 'taskId' | 'tag'>): number {
-    if (kind === 'state') {
-      const staged = this.#cells.get(keyOf(taskId, tag));
-      return staged?.revision ?? this.job.cells.revisionOf(taskId, tag);
+  checkScope(scope: Scope): void {
+    this.checkWhole();
+    for (const { taskId, tag, error } of this.#cells) {
+      const isTask = scope.taskId === undefined || scope.taskId === taskId;
+      if (isTask && (scope.tag === undefined || tag === undefined || scope.tag === tag))
+        throw error;
     }
-    if (kind === 'lease') return this.taskOf(taskId)?.revision ?? 0;
-    return this.row.metadataRevision;
   }
 
-  /** The rows and changes of a decision. */
-  stage(
-    applied: Applied & { readonly job?: JobRow; readonly task?: TaskRow | undefined },
-    write?: {
-      readonly taskId: number;
-      readonly tag: string;
-      readonly row: CellRow;
-      readonly isBuffered: boolean;
-    },
-  ): void {
-    if (applied.job) this.#putRow(applied.job);
-    if (applied.task) this.#putTask(applied.task);
-    if (write) {
-      const { revision, status, progress } = write.row;
-      this.#putCell({ ...write, revision, status, progress });
-      this.writers.add(write.taskId);
-    }
-    for (const change of applied.changes) this.#push(storedChangeOf(change));
-  }
-
-  /** Takes on a change that another process has committed. */
-  follow(change: StoredChange): void {
-    switch (change.kind) {
-      case 'state': {
-        const { status, progress = 0 } = decodeStoredState(change.bytes, this.row.jobId);
-        const { taskId, tag, revision } = change;
-        this.#putCell({
-          taskId,
-          tag,
-          revision,
-          status,
-          progress,
-          row: undefined,
-          isBuffered: false,
-        });
-        break;
-      }
-      case 'lease': {
-        const { expiresAtMs: _, ...task } = decodeLease(change);
-        this.#putTask(task);
-        break;
-      }
-      case 'job': {
-        const { revision: metadataRevision, changedAtMs: _, ...metadata } = decodeJob(change);
-        this.#putRow({ ...metadata, metadataRevision });
-        break;
-      }
-    }
-    this.#push(change);
-  }
-
-  remove(change: RemovedChange): void {
-    this.removed.push(change);
-  }
-
-  toCommit(): JobCommit {
-    const kind = this.isDeleted ? 'delete' : this.kind;
-    const { row, isRowChanged, changes, removed } = this;
-    const cells: CellCommit[] = [];
-    for (const { taskId, tag, row: cell, isBuffered } of this.#cells.values()) {
-      assert(cell !== undefined, 'a commit writes whole cells');
-      cells.push({ taskId, tag, row: cell, isBuffered });
-    }
-    this.#commit = {
-      kind,
-      handle: this.job.handle,
-      row,
-      isRowChanged,
-      head: this.#newHead(),
-      tasks: [...this.tasks.values()],
-      cells,
-      changes,
-      removed,
-      renewed: this.writers,
-    };
-    return this.#commit;
-  }
-
-  /** The commit is stored: this is what the job is now. */
-  apply(): void {
-    const { job, row } = this;
-    if (this.#commit) job.handle = this.#commit.handle;
-    for (const cell of this.#cells.values()) job.cells.set(cell, cell.status, cell.progress);
-    for (const task of this.tasks.values()) {
-      job.tasks.set(task.taskId, task);
-      job.cells.setLost(task.taskId, task.state === 'lost');
-    }
-    if (this.isRowChanged) job.cells.setExpectedTags(row.expectedTags);
-    job.row = row;
-    job.head = this.#newHead();
-    job.isDeleted = this.isDeleted;
-    job.retention.note(this.#revision, this.#timestampMs, this.#changesBytes);
-  }
-
-  #newHead(): JobHead {
-    return {
-      revision: this.#revision,
-      timestampMs: this.#timestampMs,
-      compactedTo: this.compactedTo,
-      logRecords: this.job.head.logRecords + this.changes.length - this.removed.length,
-      counts: this.#counts,
-    };
-  }
-
-  #push(change: StoredChange): void {
-    this.#revision = change.revision;
-    this.#timestampMs = Math.max(this.#timestampMs, change.timestampMs);
-    this.#changesBytes += change.bytes.length;
-    this.changes.push(change);
-  }
-
-  #putCell(cell: StagedCell): void {
-    const { taskId, tag, status, progress } = cell;
-    const key = keyOf(taskId, tag);
-    const counts = this.#counts;
-    const before = this.#cells.get(key) ?? this.job.cells.cellAt(taskId, tag);
-    if (before) {
-      counts.add(before.status, progressUnits(before.status, before.progress), -1);
-      this.#replaced({ kind: 'state', revision: before.revision, taskId, tag });
-    } else {
-      if (this.row.expectedTags.includes(tag)) counts.expectedWritten += 1;
-      if (!this.job.cells.hasWritten(taskId) && !this.#newTasks.has(taskId)) {
-        counts.silentTasks -= 1;
-        this.#newTasks.add(taskId);
-      }
-      if (!this.has(tag)) this.#newTags.add(tag);
-    }
-    counts.add(status, progressUnits(status, progress));
-    counts.versions += 1;
-    this.#cells.set(key, cell);
-  }
-
-  #putTask(task: TaskRow): void {
-    const { taskId } = task;
-    const before = this.taskOf(taskId);
-    this.#counts.lostTasks += Number(task.state === 'lost') - Number(before?.state === 'lost');
-    this.#counts.epochs += task.epoch - (before?.epoch ?? 0);
-    if (before) this.#replaced({ kind: 'lease', revision: before.revision, taskId, tag: '' });
-    this.tasks.set(taskId, task);
-  }
-
-  #putRow(row: JobRow): void {
-    this.#replaced({ kind: 'job', revision: this.row.metadataRevision, taskId: 0, tag: '' });
-    this.row = row;
-    this.isRowChanged = true;
-    let expectedWritten = 0;
-    for (const tag of row.expectedTags) expectedWritten += this.job.cells.writtenCount(tag);
-    for (const { taskId, tag } of this.#cells.values()) {
-      const isFirst = this.job.cells.revisionOf(taskId, tag) === 0;
-      if (isFirst && row.expectedTags.includes(tag)) expectedWritten += 1;
-    }
-    this.#counts.expectedWritten = expectedWritten;
-  }
-
-  #replaced(change: RemovedChange): void {
-    if (change.revision > 0 && change.revision <= this.compactedTo) this.remove(change);
+  /** Throws `corrupt` if the row of the task is damaged; if `taskId` is undefined, the row of any task. */
+  checkTask(taskId: number | undefined): void {
+    this.checkWhole();
+    const [first] = this.#tasks.values();
+    const error = taskId === undefined ? first : this.#tasks.get(taskId);
+    if (error) throw error;
   }
 }
 
-/** Encodes it: the one time that this happens. */
-function storedChangeOf(change: DecidedChange): StoredChange {
-  switch (change.kind) {
-    case 'state':
-      return stateChange(change.state);
-    case 'lease':
-      return leaseChange(change.lease, change.timestampMs);
-    case 'job':
-      return jobChange(change.job);
-  }
+// Finds the newest change of a job that is outside retention: because of the number or size of the changes after it, or
+// because of its age.
+//
+// Marks record revision, bytes and time at regular intervals, so a few hundred of them cover 100,000 changes. The
+// newest change also counts as a mark, so that an idle job ages out completely. Marks are not stored: after a restart,
+// all older changes count as written at the time of the job's last change.
+
+export interface RetentionOptions {
+  readonly revisionsMax: number;
+  readonly ageMs: number;
+  readonly bytesMax: number;
 }
 
-function keyOf(taskId: number, tag: string): string {
-  return `${taskId} ${tag}`;
+interface Mark {
+  readonly revision: number;
+  readonly timestampMs: number;
+  /** Total size of all records up to this one, since the job was loaded. */
+  readonly bytes: number;
+}
+
+const MARKS_PER_RETENTION = 256;
+
+export class RetentionMarks {
+  readonly #options: RetentionOptions;
+  readonly #everyRevisions: number;
+  readonly #everyBytes: number;
+  readonly #marks: Mark[] = [];
+  #newest: Mark;
+
+  constructor(
+    options: RetentionOptions,
+    head: { readonly revision: number; readonly timestampMs: number },
+  ) {
+    this.#options = options;
+    this.#everyRevisions = Math.max(1, Math.floor(options.revisionsMax / MARKS_PER_RETENTION));
+    this.#everyBytes = options.bytesMax / MARKS_PER_RETENTION;
+    this.#newest = { revision: head.revision, timestampMs: head.timestampMs, bytes: 0 };
+    this.#marks.push(this.#newest);
+  }
+
+  /** Call it after each commit. */
+  note(revision: number, timestampMs: number, bytes: number): void {
+    this.#newest = { revision, timestampMs, bytes: this.#newest.bytes + bytes };
+    const mark = this.#marks.at(-1);
+    const isDue =
+      mark === undefined ||
+      revision >= mark.revision + this.#everyRevisions ||
+      this.#newest.bytes >= mark.bytes + this.#everyBytes;
+    if (isDue) this.#marks.push(this.#newest);
+  }
+
+  /** Changes up to this revision may be removed if they have been replaced. */
+  outside(revision: number, nowMs: number): number {
+    let outside = Math.max(0, revision - this.#options.revisionsMax);
+    let index = 0;
+    for (const mark of this.#marks) {
+      const isOutside = this.#isOutside(mark, nowMs);
+      if (!isOutside && mark.revision > outside) break;
+      outside = Math.max(outside, isOutside ? mark.revision : 0);
+      index += 1;
+    }
+    // Keep the newest mark that is outside: the next call needs it.
+    if (index > 1) this.#marks.splice(0, index - 1);
+    return this.#isOutside(this.#newest, nowMs) ? this.#newest.revision : outside;
+  }
+
+  #isOutside({ timestampMs, bytes }: Mark, nowMs: number): boolean {
+    const { ageMs, bytesMax } = this.#options;
+    return timestampMs <= nowMs - ageMs || bytes <= this.#newest.bytes - bytesMax;
+  }
 }

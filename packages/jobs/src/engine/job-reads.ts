@@ -1,59 +1,46 @@
-// Answers questions about jobs: from memory what memory has, the states from the store.
+// Serves reads of jobs: states from the store, everything else from memory.
 //
-// Memory is what is committed; an exclusive store may be one commit ahead of it. If that commit has removed the change
-// that memory names, the read waits until the two are level and asks again: it never shows a state before its writer
-// has an answer, and never one next to an older aggregate.
-import { type Clock, SynclineError } from '@syncline/kernel';
-import type { CheckedJobQuery } from '../checks/job-input.js';
-import { isSummaryWanted } from '../core/job-query.js';
+// Memory holds what is committed; an exclusive store may be one commit ahead of it. If that commit removed the change
+// that memory refers to, the read waits until the two are in sync and tries again. So a read never returns a state
+// before its writer has received a reply, and never combines a state with an older aggregate.
+import { SynclineError } from '@syncline/kernel';
+import { type CheckedJobQuery, checkScope, isSummaryWanted } from '../checks/input.js';
+import { checkTaskId } from '../checks/values.js';
 import { noSuchJob } from '../core/refusals.js';
-import { jobInfoOf, leaseOf } from '../core/views.js';
-import type { JobInfo, JobList, JobSummary, TaskLease } from '../job.js';
+import { jobInfoOf, leaseOf } from '../core/rows.js';
+import type { JobInfo, JobList, JobSummary, Scope, TaskLease } from '../job.js';
+import { defaultState } from '../job.js';
+import type { PageBounds } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import type { JobsMetrics } from '../metrics-list.js';
-import type { Progress } from '../progress.js';
-import { defaultState, type Scope } from '../state.js';
-import type { StoredState } from '../wire/state-message.js';
-import type { Cell } from './best-cell.js';
+import type { StoredState } from '../wire/messages.js';
+import { type Cell, type CellsSummary, cellName, progressOf } from './cell-counts.js';
+import type { JobFilter } from './changes.js';
+import { decodeStoredState } from './changes.js';
+import type { EncodedPage, JobProgress, StoreReads } from './checked-job-store.js';
 import type { Commits } from './commits.js';
-import type { JobCache } from './job-cache.js';
-import type { CellsSummary } from './job-cells.js';
+import type { EngineParts } from './job-cache.js';
 import type { JobFeedView } from './job-feed.js';
-import type { JobFilter } from './job-filter.js';
 import type { JobMirror } from './job-mirror.js';
-import { progressOf } from './progress-of.js';
-import type { CellRef, JobHead, StoreAdapter } from './store-adapter.js';
-import { decodeStoredState } from './stored-change.js';
+import type { CellRef, JobHead, StoreView } from './store-adapter.js';
 import { ViewSlots } from './view-slots.js';
 
-export interface JobReadsDeps {
-  readonly adapter: StoreAdapter;
-  readonly clock: Clock;
-  readonly metrics: JobsMetrics;
-  readonly jobs: JobCache;
+type Signal = AbortSignal | undefined;
+
+export interface JobReadsDeps extends EngineParts {
   readonly commits: Commits;
+  begin(signal: Signal): void;
 }
 
-/** Job, progress and lost leases of one moment. */
-export interface JobProgress {
-  readonly job: JobInfo;
-  readonly progress: Progress<StoredState>;
-  readonly lost: readonly TaskLease[];
-}
-
-export interface EncodedPage {
-  readonly states: readonly Uint8Array[];
-  readonly revision: number;
-  readonly incarnation: string;
-  readonly more: boolean;
-}
-
-/** What a job takes in a list besides its texts, about. */
+/** Approximate size of a listed job, excluding its strings. */
 const SUMMARY_BYTES = 200;
-/** What a state takes on a page besides its message, about. */
+/** How often a read is retried because other processes replaced the states in the meantime. */
+const CATCH_UP_ATTEMPTS = 20;
+/** How long a subscriber waits before it retries a shared store that was unreachable. */
+const VIEW_RETRY_MS = 250;
+/** Approximate overhead of a state on a page, excluding its message. */
 const STATE_BYTES = 16;
 
-export class JobReads {
+export class JobReads implements StoreReads {
   readonly #deps: JobReadsDeps;
   readonly #slots: ViewSlots;
 
@@ -66,22 +53,34 @@ export class JobReads {
     return this.#slots.takenCount;
   }
 
-  /** When no view is open: a read in progress comes to its end. */
+  /** Resolves when no view is open: reads in progress are allowed to finish. */
   whenDone(): Promise<void> {
     return this.#slots.free();
   }
 
-  /** The State message of a cell; undefined if it was never written. */
-  async state(job: JobMirror, taskId: number, tag: string): Promise<Uint8Array | undefined> {
-    job.damage.checkScope({ taskId, tag });
-    const { found, states } = await this.#states(job, () => {
-      const revision = job.cells.revisionOf(taskId, tag);
-      return { found: revision, cells: revision === 0 ? [] : [{ taskId, tag, revision }] };
-    });
-    return states.get(found);
+  async getJob(jobId: string, signal: Signal): Promise<JobInfo | undefined> {
+    return this.#read(jobId, signal, async (job) => job && jobInfoOf(job.row, job.head));
   }
 
-  async progress(job: JobMirror, scope: Scope): Promise<JobProgress> {
+  /** The State message of a cell; undefined if it was never written. */
+  getState(jobId: string, { taskId, tag }: Required<Scope>, signal: Signal) {
+    return this.ofJob(jobId, signal, async (job) => {
+      checkTaskId(taskId, job.row.numTasks);
+      const { found, states } = await this.#states(job, () => {
+        const revision = job.latestRevision('state', taskId, tag);
+        return { found: revision, cells: revision === 0 ? [] : [{ taskId, tag, revision }] };
+      });
+      return states.get(found);
+    });
+  }
+
+  progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress> {
+    return this.ofJob(jobId, signal, (job) =>
+      this.#progress(job, checkScope(scope, job.row.numTasks)),
+    );
+  }
+
+  async #progress(job: JobMirror, scope: Scope): Promise<JobProgress> {
     job.damage.checkScope(scope);
     const { jobId } = job.row;
     const { found, states } = await this.#states(job, () => {
@@ -93,125 +92,142 @@ export class JobReads {
     });
     const { summary, places, info, lost } = found;
     const stateOf = ({ taskId, tag }: Cell): StoredState => {
-      const bytes = states.get(places.get(nameOf(taskId, tag))?.revision ?? 0);
+      const bytes = states.get(places.get(cellName(taskId, tag))?.revision ?? 0);
       return bytes ? decodeStoredState(bytes, jobId) : defaultState(jobId, taskId, tag);
     };
-    const source = { revision: info.revision, stateOf, withoutPayload };
-    const progress = progressOf(source, summary);
-    return { job: info, progress, lost };
+    return { job: info, progress: progressOf(info.revision, summary, stateOf), lost };
   }
 
-  async page(
-    job: JobMirror,
-    scope: Scope,
-    page: {
-      readonly afterRevision: number;
-      readonly limit: number;
-      readonly signal: AbortSignal | undefined;
-    },
-  ): Promise<EncodedPage> {
-    const { afterRevision, limit, signal } = page;
-    const { incarnation } = job.row;
-    const view = await this.view(job, { scope, withLeases: false, withJob: false }, signal);
-    try {
-      const states: Uint8Array[] = [];
-      let bytes = 0;
-      let last = 0;
-      for await (const changes of view.latest(afterRevision)) {
-        for (const change of changes) {
-          if (change.kind !== 'state') continue;
-          bytes += STATE_BYTES + change.bytes.length;
-          const isFull = states.length === limit || bytes > jobsLimits.listStatesBytesMax.value;
-          if (isFull && last > 0) return { states, revision: last, incarnation, more: true };
-          states.push(change.bytes);
-          last = change.revision;
-        }
-      }
-      const revision = Math.max(view.revision, afterRevision);
-      return { states, revision, incarnation, more: false };
-    } finally {
-      view.close();
-    }
-  }
-
-  /** A job that cannot be read is named, and keeps nobody from the others. */
-  async list(query: CheckedJobQuery): Promise<JobList> {
-    const { adapter, jobs } = this.#deps;
-    const { prefix = '', afterJobId: after = '', limit } = query;
-    const found: JobSummary[] = [];
-    const damaged: string[] = [];
-    let bytes = 0;
-    let last = '';
-    const result = (hasMore: boolean): JobList => ({
-      jobs: found,
-      ...(damaged.length > 0 && { damaged }),
-      ...(hasMore && { next: last }),
+  listStates(jobId: string, scope: Scope, page: PageBounds, signal: Signal): Promise<EncodedPage> {
+    return this.ofJob(jobId, signal, async (job) => {
+      const { numTasks, incarnation } = job.row;
+      const filter = { scope: checkScope(scope, numTasks), withLeases: false, withJob: false };
+      return readPage(await this.view(job, filter, signal), incarnation, page);
     });
-    await adapter.whenReadable?.();
-    for await (const page of adapter.listJobs({ prefix, after })) {
-      for (const listed of page) {
-        const isDamaged = 'damagedJobId' in listed;
-        const jobId = isDamaged ? listed.damagedJobId : listed.row.jobId;
-        const mirror = adapter.shared ? undefined : jobs.peek(jobId);
-        const summary =
-          mirror || !isDamaged ? summaryOf(mirror ?? (listed as JobMirror)) : undefined;
-        if (summary && !isSummaryWanted(query, summary)) continue;
-        bytes += summary ? summaryBytes(summary) : SUMMARY_BYTES;
-        const count = found.length + damaged.length;
-        if (count === limit || (count > 0 && bytes > jobsLimits.listJobsBytesMax.value))
-          return result(true);
-        if (summary) found.push(summary);
-        else damaged.push(jobId);
-        last = jobId;
-      }
-    }
-    return result(false);
   }
 
-  /** Waits for a slot, for a store that can be read, and for a moment at which memory and store hold the same. */
-  async view(job: JobMirror, filter: JobFilter, signal?: AbortSignal): Promise<JobFeedView> {
-    job.damage.checkWhole();
-    const { adapter, commits } = this.#deps;
+  async listJobs(query: CheckedJobQuery): Promise<JobList> {
+    const { adapter, jobs } = this.#deps;
+    const { prefix = '', afterJobId: after = '' } = query;
+    async function* pages() {
+      for await (const page of adapter.listJobs({ prefix, after }))
+        yield page.map((listed): ListedSummary => {
+          const isDamaged = 'damagedJobId' in listed;
+          const jobId = isDamaged ? listed.damagedJobId : listed.row.jobId;
+          const mirror = adapter.shared ? undefined : jobs.peek(jobId);
+          if (mirror) return summaryOf(mirror);
+          return isDamaged ? listed : summaryOf(listed);
+        });
+    }
+    await adapter.whenReadable?.();
+    return jobListOf(query, pages());
+  }
+
+  /**
+   * Waits for a slot, until the store can be read, and until memory and store are in sync. The job stays in memory
+   * while the view is open. Subscribers also wait while a shared store is unreachable.
+   */
+  async view(
+    job: JobMirror,
+    filter: JobFilter,
+    signal: Signal,
+    isSubscriber = false,
+  ): Promise<JobFeedView> {
+    const { jobs } = this.#deps;
+    const { jobId } = job.row;
     const slot = await this.#slots.take(signal);
-    this.#reportSlots();
-    const giveBack = () => {
+    let pinned: JobMirror | undefined;
+    const release = () => {
       slot.giveBack();
-      this.#reportSlots();
+      if (!pinned) return;
+      pinned.pins -= 1;
+      jobs.changed(pinned); // it may be evicted now
     };
+    try {
+      ({ job: pinned } = await jobs.pin(jobId));
+      if (pinned !== job) throw noSuchJob(jobId);
+      const view = await this.#open(job, filter, { signal, isSubscriber });
+      let isOpen = true;
+      return {
+        revision: view.revision,
+        compactedTo: view.compactedTo,
+        latest: (after) => view.latest(after),
+        changes: (after) => view.changes(after),
+        onWanted: (letGo) => slot.onWanted(letGo),
+        close() {
+          if (!isOpen) return;
+          isOpen = false;
+          view.close();
+          release();
+        },
+      };
+    } catch (thrown) {
+      release();
+      throw thrown;
+    }
+  }
+
+  async #open(
+    job: JobMirror,
+    filter: JobFilter,
+    { signal, isSubscriber }: { readonly signal: Signal; readonly isSubscriber: boolean },
+  ): Promise<StoreView> {
+    const { adapter, clock, commits } = this.#deps;
     for (;;) {
       try {
+        job.damage.checkWhole();
         await adapter.whenReadable?.();
-        const view = await commits.atLevel(() => {
+        const view = await commits.whenInSync(() => {
           if (job.isDeleted) throw noSuchJob(job.row.jobId);
-          return adapter.openView(job);
+          return adapter.openView(job, filter);
         });
-        let isClosed = false;
-        return {
-          revision: view.revision,
-          compactedTo: view.compactedTo,
-          latest: (after) => {
-            if (filter.scope.taskId !== undefined || filter.scope.tag !== undefined)
-              job.damage.checkScope(filter.scope);
-            return view.latest(filter, after);
-          },
-          changes: (after) => view.changes(filter, after),
-          onWanted: (letGo) => slot.onWanted(letGo),
-          close() {
-            if (isClosed) return;
-            isClosed = true;
-            view.close();
-            giveBack();
-          },
-        };
+        try {
+          // A view of a shared store may be ahead of memory; a feed must not lag behind what it delivers.
+          await commits.catchUp(job, view.revision);
+          return view;
+        } catch (thrown) {
+          view.close();
+          throw thrown;
+        }
       } catch (thrown) {
-        if (isUnavailable(thrown) && !signal?.aborted) continue;
-        giveBack();
-        throw thrown;
+        const canWait = isSubscriber || !adapter.shared;
+        if (!isUnavailable(thrown) || !canWait || signal?.aborted) throw thrown;
+        if (adapter.shared) await clock.sleep(VIEW_RETRY_MS, signal);
       }
     }
   }
 
-  /** Reads the states that `ask` names, of the moment at which it is asked. Asks again if one was replaced since. */
+  /** Throws if the job does not exist. The job stays in memory during the read. */
+  ofJob<T>(jobId: string, signal: Signal, read: (job: JobMirror) => Promise<T>): Promise<T> {
+    return this.#read(jobId, signal, (job) => {
+      if (!job) throw noSuchJob(jobId);
+      return read(job);
+    });
+  }
+
+  async #read<T>(
+    jobId: string,
+    signal: Signal,
+    read: (job: JobMirror | undefined) => Promise<T>,
+  ): Promise<T> {
+    const { jobs, commits, metrics } = this.#deps;
+    for (;;) {
+      this.#deps.begin(signal);
+      const isLoaded = jobs.peek(jobId) !== undefined;
+      metrics.add(`syncline_jobs_cache_${isLoaded ? 'hits' : 'misses'}_total`);
+      const { job } = await jobs.pin(jobId);
+      try {
+        this.#deps.begin(signal);
+        if (job && isLoaded) await commits.catchUp(job);
+        if (!job?.isDeleted) return await read(job);
+        // The job may have been recreated: look it up again.
+      } finally {
+        if (job) job.pins -= 1;
+      }
+    }
+  }
+
+  /** Reads the states of the cells that `ask` returns. Calls `ask` again if one was replaced before it was read. */
   async #states<T>(
     job: JobMirror,
     ask: () => { readonly found: T; readonly cells: readonly CellRef[] },
@@ -226,7 +242,7 @@ export class JobReads {
           const asked = ask();
           return { ...asked, answer: adapter.readStates(job, asked.cells) };
         };
-        const { found, cells, answer } = attempt === 0 ? read() : await commits.atLevel(read);
+        const { found, cells, answer } = attempt === 0 ? read() : await commits.whenInSync(read);
         const list = answer instanceof Promise ? await answer : answer;
         const states = new Map<number, Uint8Array>();
         for (const [at, { revision }] of cells.entries()) {
@@ -235,20 +251,75 @@ export class JobReads {
         }
         const missing = cells.find(({ revision }) => !states.has(revision));
         if (!missing) return { found, states };
-        if (attempt > 0 && !adapter.shared) throw missingChange(job, missing);
+        if (attempt > (adapter.shared ? CATCH_UP_ATTEMPTS : 0)) throw missingChange(job, missing);
       } catch (thrown) {
         if (!isUnavailable(thrown) || attempt > 1) throw thrown;
       }
-      if (adapter.shared) commits.follow(job, await adapter.shared.changesAfter(job));
+      await commits.catchUp(job);
     }
-  }
-
-  #reportSlots(): void {
-    this.#deps.metrics.set('syncline_jobs_open_snapshots', this.#slots.takenCount);
   }
 }
 
-/** The written cells that summaries name, each once. */
+/** Reads a page within the limits on states and bytes, but with at least one state if there is any. Closes the view. */
+export async function readPage(
+  view: JobFeedView,
+  incarnation: string,
+  { afterRevision, limit }: PageBounds,
+): Promise<EncodedPage> {
+  try {
+    const states: Uint8Array[] = [];
+    let bytes = 0;
+    let last = 0;
+    for await (const changes of view.latest(afterRevision)) {
+      for (const change of changes) {
+        if (change.kind !== 'state') continue;
+        bytes += STATE_BYTES + change.bytes.length;
+        const isFull = states.length === limit || bytes > jobsLimits.listStatesBytesMax.value;
+        if (isFull && last > 0) return { states, revision: last, incarnation, more: true };
+        states.push(change.bytes);
+        last = change.revision;
+      }
+    }
+    const revision = Math.max(view.revision, afterRevision);
+    return { states, revision, incarnation, more: false };
+  } finally {
+    view.close();
+  }
+}
+
+export type ListedSummary = JobSummary | Readonly<{ damagedJobId: string }>;
+
+/** The jobs that match a query, within the limits on jobs and bytes. Jobs that cannot be read are listed by id. */
+export async function jobListOf(
+  query: CheckedJobQuery,
+  pages: AsyncIterable<readonly ListedSummary[]>,
+): Promise<JobList> {
+  const jobs: JobSummary[] = [];
+  const damaged: string[] = [];
+  let bytes = 0;
+  let last = '';
+  const result = (hasMore: boolean): JobList => ({
+    jobs,
+    ...(damaged.length > 0 && { damaged }),
+    ...(hasMore && { next: last }),
+  });
+  for await (const page of pages) {
+    for (const listed of page) {
+      const isDamaged = 'damagedJobId' in listed;
+      if (!isDamaged && !isSummaryWanted(query, listed)) continue;
+      bytes += isDamaged ? SUMMARY_BYTES : summaryBytes(listed);
+      const count = jobs.length + damaged.length;
+      if (count === query.limit || (count > 0 && bytes > jobsLimits.listJobsBytesMax.value))
+        return result(true);
+      last = isDamaged ? listed.damagedJobId : listed.job.jobId;
+      if (isDamaged) damaged.push(last);
+      else jobs.push(listed);
+    }
+  }
+  return result(false);
+}
+
+/** The written cells among the lowest and worst of the summaries, without duplicates. */
 function namedCells(
   job: JobMirror,
   summaries: readonly CellsSummary[],
@@ -257,22 +328,13 @@ function namedCells(
   for (const { lowest, worst } of summaries) {
     for (const { taskId, tag } of [lowest, worst]) {
       const revision = job.cells.revisionOf(taskId, tag);
-      if (revision > 0) cells.set(nameOf(taskId, tag), { taskId, tag, revision });
+      if (revision > 0) cells.set(cellName(taskId, tag), { taskId, tag, revision });
     }
   }
   return cells;
 }
 
-function nameOf(taskId: number, tag: string): string {
-  return `${taskId} ${tag}`;
-}
-
-function withoutPayload(stored: StoredState): StoredState {
-  const { payloadJson: _, ...state } = stored;
-  return state;
-}
-
-function lostOf(job: JobMirror): readonly TaskLease[] {
+export function lostOf(job: Pick<JobMirror, 'cells' | 'tasks'>): readonly TaskLease[] {
   return [...job.cells.lostTasks]
     .sort((a, b) => a - b)
     .slice(0, jobsLimits.lostListMax.value)
@@ -280,7 +342,10 @@ function lostOf(job: JobMirror): readonly TaskLease[] {
     .map((task) => leaseOf(task, 0));
 }
 
-function summaryOf({ row, head }: Readonly<{ row: JobMirror['row']; head: JobHead }>): JobSummary {
+export function summaryOf({
+  row,
+  head,
+}: Readonly<{ row: JobMirror['row']; head: JobHead }>): JobSummary {
   const all = head.counts.all(row);
   const { lostTasks } = head.counts;
   const job = jobInfoOf(row, head);

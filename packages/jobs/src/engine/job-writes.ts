@@ -1,48 +1,38 @@
-// Writes: asks the core about each change with the rows as the commit being formed sees them, and stages the answer.
+// Writes: has the core decide each change, based on the rows as seen by the commit being formed, and stages the result.
 //
-// All but states are always synced: an epoch must not be given twice. A decision throws why it refuses, and has staged
-// nothing then.
-import { type Clock, type Random, SynclineError } from '@syncline/kernel';
+// Everything but state writes is always synced: an epoch must not be issued twice. If a change is refused, an error is
+// thrown and nothing is staged.
+import { SynclineError } from '@syncline/kernel';
 import type { CheckedWrite } from '../checks/checked-write.js';
 import { decideCreate, decideMark, decideUpdate, type MeantJob } from '../core/decide-job.js';
 import { decideLease } from '../core/decide-lease.js';
 import { decideSetState } from '../core/decide-set-state.js';
-import { otherJobRefusal } from '../core/refusals.js';
+import { checkIncarnationOf } from '../core/refusals.js';
+import { type Applied, type JobRow, leaseOf, type TaskRow } from '../core/rows.js';
 import type { JobInfo, JobPatch, JobSpec, LeaseRequest, TaskLease } from '../job.js';
-import type { JobsMetrics } from '../metrics-list.js';
-import { defaultState } from '../state.js';
+import { defaultState } from '../job.js';
+import type { CreatedJob } from '../job-store.js';
+import { countFenced } from '../metrics-list.js';
 import { CellCounts } from './cell-counts.js';
-import type { CommitBatch } from './commit-batch.js';
-import type { CommitOptions, Commits } from './commits.js';
-import type { JobCache } from './job-cache.js';
-import { JobMirror, type StagedJob } from './job-mirror.js';
+import { encodeState } from './changes.js';
+import type { DeletedJob, EncodedResult, StoreWrites } from './checked-job-store.js';
+import type { CommitOptions, Commits, DecideCall } from './commits.js';
+import type { EngineParts } from './job-cache.js';
+import type { RetentionOptions } from './job-mirror.js';
+import { JobMirror } from './job-mirror.js';
 import type { Leases } from './leases.js';
-import type { RetentionOptions } from './retention-marks.js';
-import type { StoreAdapter } from './store-adapter.js';
-import { encodeState } from './stored-change.js';
+import type { CommitBatch, StagedJob } from './staged-job.js';
 
-export interface JobWritesDeps {
-  readonly adapter: StoreAdapter;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly metrics: JobsMetrics;
-  readonly jobs: JobCache;
+export interface JobWritesDeps extends EngineParts {
   readonly commits: Commits;
   readonly leases: Leases;
 }
-
-export type EncodedResult = Readonly<{
-  applied: boolean;
-  duplicate: boolean;
-  /** A State message: what was written, or what is there if `applied` is false. */
-  state: Uint8Array;
-}>;
 
 type Signal = AbortSignal | undefined;
 
 const INCARNATION_BYTES = 8;
 
-export class JobWrites {
+export class JobWrites implements StoreWrites {
   readonly #deps: JobWritesDeps;
   readonly #retention: RetentionOptions;
 
@@ -51,114 +41,73 @@ export class JobWrites {
     this.#retention = retention;
   }
 
-  async createJob(spec: Required<JobSpec>, signal: Signal) {
+  createJob(spec: Required<JobSpec>, signal: Signal): Promise<CreatedJob> {
     const { clock, random } = this.#deps;
-    return this.#commit(
-      spec.jobId,
-      (batch, staged): { readonly job: JobInfo; readonly created: boolean } => {
-        const decision = decideCreate(staged && { job: staged.row, head: staged.head }, spec, {
-          incarnation: Buffer.from(random.bytes(INCARNATION_BYTES)).toString('hex'),
-          jobsCount: batch.jobsCount,
-          nowMs: clock.nowMs(),
-        });
-        if (decision.kind === 'refused') throw decision.error;
-        if (decision.kind === 'unchanged') return { job: decision.info, created: false };
-        const counts = new CellCounts(spec.numTasks);
-        const head = { revision: 0, timestampMs: 0, compactedTo: 0, logRecords: 0, counts };
-        const rows = { row: decision.job, head, tasks: [], cells: [], handle: undefined };
-        batch.add(new JobMirror(rows, this.#retention), 'create').stage(decision);
-        batch.requireSynced();
-        return { job: decision.info, created: true };
-      },
-      { signal },
-    );
+    const decide = (batch: CommitBatch, staged: StagedJob | undefined): CreatedJob => {
+      const decision = decideCreate(staged?.rows, spec, {
+        incarnation: Buffer.from(random.bytes(INCARNATION_BYTES)).toString('hex'),
+        jobsCount: batch.jobsCount,
+        nowMs: clock.nowMs(),
+      });
+      if (decision.kind === 'unchanged') return { job: decision.info, created: false };
+      const counts = new CellCounts(spec.numTasks);
+      const head = { revision: 0, timestampMs: 0, compactedTo: 0, logRecords: 0, counts };
+      const rows = { row: decision.job, head, tasks: [], cells: [], handle: undefined };
+      batch.add(new JobMirror(rows, this.#retention), true).stage(decision);
+      batch.requireSynced();
+      return { job: decision.info, created: true };
+    };
+    return this.#commit(spec.jobId, decide, { signal });
   }
 
-  updateJob(meant: MeantJob, patch: JobPatch, signal: Signal): Promise<JobInfo> {
-    return this.#commit(
-      meant.jobId,
-      (batch, staged) => {
-        const rows = staged && { job: staged.row, head: staged.head, tags: staged };
-        const decision = decideUpdate(rows, { ...meant, patch }, this.#deps.clock.nowMs());
-        if (decision.kind === 'refused') throw decision.error;
-        staged?.stage(decision);
-        batch.requireSynced();
-        return decision.info;
-      },
-      { signal },
+  async updateJob(meant: MeantJob, patch: JobPatch, signal: Signal): Promise<JobInfo> {
+    const decision = await this.#change(meant.jobId, signal, (staged, nowMs) =>
+      decideUpdate(staged?.rows, { ...meant, patch }, nowMs),
     );
+    return decision.info;
   }
 
-  markJobDeleted(meant: MeantJob, signal: Signal): Promise<JobInfo> {
-    return this.#commit(
-      meant.jobId,
-      (batch, staged) => {
-        const rows = staged && { job: staged.row, head: staged.head };
-        const decision = decideMark(rows, meant, this.#deps.clock.nowMs());
-        if (decision.kind === 'refused') throw decision.error;
-        if (decision.kind === 'unchanged') return decision.info;
-        staged?.stage(decision);
-        batch.requireSynced();
-        return decision.info;
-      },
-      { signal },
+  async markJobDeleted(meant: MeantJob, signal: Signal): Promise<JobInfo> {
+    const decision = await this.#change(meant.jobId, signal, (staged, nowMs) =>
+      decideMark(staged?.rows, meant, nowMs),
     );
+    return decision.info;
   }
 
-  /** Undefined: there was none. Otherwise the last revision that it had, 0 if that cannot be read. */
-  async deleteJob(
-    { jobId, incarnation, ifRevision }: MeantJob & { readonly ifRevision?: number | undefined },
-    signal: Signal,
-  ): Promise<number | undefined> {
+  async deleteJob({ jobId, incarnation, ifRevision }: DeletedJob, signal: Signal) {
+    const decide = (batch: CommitBatch, staged: StagedJob | undefined): boolean => {
+      if (!staged) return false;
+      checkIncarnationOf(staged.row, incarnation);
+      const { revision } = staged.head;
+      if (ifRevision !== undefined && ifRevision !== revision)
+        throw movedOn(jobId, revision, ifRevision);
+      staged.isDeleted = true;
+      batch.requireSynced();
+      return true;
+    };
     try {
-      return await this.#commit(
-        jobId,
-        (batch, staged) => {
-          if (!staged) return undefined;
-          const refusal = otherJobRefusal(staged.row, incarnation);
-          if (refusal) throw refusal;
-          const { revision } = staged.head;
-          if (ifRevision !== undefined && ifRevision !== revision)
-            throw movedOn(jobId, revision, ifRevision);
-          staged.isDeleted = true;
-          batch.requireSynced();
-          return revision;
-        },
-        { signal },
-      );
+      return await this.#commit(jobId, decide, { signal });
     } catch (thrown) {
-      const { deleteDamaged } = this.#deps.adapter;
+      const { adapter, commits, leases } = this.#deps;
       const isCorrupt = thrown instanceof SynclineError && thrown.code === 'corrupt';
-      if (!isCorrupt || !deleteDamaged) throw thrown;
-      const deleted = await deleteDamaged.call(this.#deps.adapter, jobId, incarnation);
-      if (deleted) this.#deps.commits.noteDeleted();
-      if (deleted?.incarnation !== undefined) this.#deps.leases.forgetJob(deleted.incarnation);
-      return deleted ? 0 : undefined;
+      if (!isCorrupt || !adapter.deleteDamaged) throw thrown;
+      const deleted = await adapter.deleteDamaged(jobId, incarnation);
+      if (deleted) commits.noteDeleted();
+      if (deleted?.incarnation !== undefined) leases.forgetJob(deleted.incarnation);
+      return deleted !== undefined;
     }
   }
 
   async lease(request: LeaseRequest, signal: Signal): Promise<TaskLease> {
     const { jobId, incarnation, taskId } = request;
     const renewed = request.action === 'renew' ? await this.#renew(request) : undefined;
-    const lease =
+    const decided =
       renewed ??
-      (await this.#commit(
-        jobId,
-        (batch, staged) => {
-          const rows = staged && {
-            job: staged.row,
-            head: staged.head,
-            task: staged.taskOf(taskId),
-          };
-          const decision = decideLease(rows, request, this.#deps.clock.nowMs());
-          if (decision.kind === 'refused') throw decision.error;
-          if (decision.kind === 'unchanged') return decision.lease;
-          staged?.stage(decision);
-          batch.requireSynced();
-          return decision.lease;
-        },
-        { signal },
-      ));
+      (await this.#change(jobId, signal, (staged, nowMs) => {
+        const rows = staged && { ...staged.rows, task: staged.taskOf(taskId) };
+        return decideLease(rows, request, nowMs);
+      }));
+    const { lease } = decided;
     if (lease.state === 'held') this.#deps.leases.extend(incarnation, taskId);
     return lease;
   }
@@ -166,18 +115,10 @@ export class JobWrites {
   setState(write: CheckedWrite, signal: Signal): Promise<EncodedResult> {
     const { jobId, taskId, tag } = write;
     const decide = (batch: CommitBatch, staged: StagedJob | undefined): EncodedResult => {
-      const cell = staged && this.#cellOf(batch, staged, taskId, tag);
-      const rows = staged && {
-        job: staged.row,
-        head: staged.head,
-        task: staged.taskOf(taskId),
-        cell,
-        tags: staged,
-      };
+      const cell = staged && cellOf(batch, staged, taskId, tag);
+      const rows = staged && { ...staged.rows, task: staged.taskOf(taskId), cell };
       const decision = decideSetState(rows, write, this.#deps.clock.nowMs());
       switch (decision.kind) {
-        case 'refused':
-          throw decision.error;
         case 'duplicate':
           return { applied: true, duplicate: true, state: encodeState(decision.state) };
         case 'version': {
@@ -186,61 +127,62 @@ export class JobWrites {
           return { applied: false, duplicate: false, state: current };
         }
         case 'apply': {
-          const isBuffered = write.durability === 'buffered';
-          if (!isBuffered || decision.task) batch.requireSynced();
-          staged?.stage(decision, { taskId, tag, row: decision.cell, isBuffered });
+          if (write.durability !== 'buffered' || decision.task) batch.requireSynced();
+          staged?.stage(decision, { taskId, tag, row: decision.cell });
           const state = staged?.changes.at(-1)?.bytes ?? encodeState(decision.state);
           return { applied: true, duplicate: false, state };
         }
       }
     };
-    return this.#commit(jobId, decide, { bytes: write.bytes, cell: { taskId, tag }, signal });
+    const cell = { taskId, tag, withState: write.ifVersion !== undefined };
+    return this.#commit(jobId, decide, { bytes: write.bytes, cell, signal });
   }
 
-  async #commit<T>(
+  #change<Decision extends (Applied & Rows) | Readonly<{ kind: 'unchanged' }>>(
     jobId: string,
-    decide: (batch: CommitBatch, staged: StagedJob | undefined) => T,
-    options: CommitOptions,
-  ): Promise<T> {
-    try {
-      return await this.#deps.commits.run(jobId, decide, options);
-    } catch (thrown) {
-      if (thrown instanceof SynclineError && thrown.code === 'fenced')
-        this.#deps.metrics.add('syncline_jobs_fenced_total');
-      throw thrown;
-    }
+    signal: Signal,
+    decide: (staged: StagedJob | undefined, nowMs: number) => Decision,
+  ): Promise<Decision> {
+    const decideNow = (batch: CommitBatch, staged: StagedJob | undefined): Decision => {
+      const decision = decide(staged, this.#deps.clock.nowMs());
+      if (decision.kind === 'apply') {
+        staged?.stage(decision);
+        batch.requireSynced();
+      }
+      return decision;
+    };
+    return this.#commit(jobId, decideNow, { signal });
   }
 
-  /** A renewal of what is held takes no revision. Undefined: it changes something, or the job is not in memory. */
-  async #renew(request: LeaseRequest): Promise<TaskLease | undefined> {
-    const { jobId, incarnation, taskId } = request;
-    const { shared } = this.#deps.adapter;
-    if (this.#deps.leases.isBeingLost(incarnation, taskId)) return undefined;
-    const job = this.#deps.jobs.touch(jobId);
-    if (!job) return undefined;
-    if (shared) this.#deps.commits.follow(job, await shared.changesAfter(job));
-    if (job.isDeleted) return undefined;
+  #commit<T>(jobId: string, decide: DecideCall<T>, options: CommitOptions): Promise<T> {
+    return countFenced(this.#deps.metrics, this.#deps.commits.run(jobId, decide, options));
+  }
+
+  /** Renewing a held lease takes no revision. Undefined if it would change something, or memory cannot tell. */
+  async #renew({ jobId, incarnation, taskId, epoch }: LeaseRequest) {
+    const { adapter, jobs, leases, clock } = this.#deps;
+    if (leases.isBeingLost(incarnation, taskId)) return undefined;
+    const job = jobs.touch(jobId);
+    if (job?.row.incarnation !== incarnation) return undefined;
     job.damage.checkTask(taskId);
-    const rows = { job: job.row, head: headRowOf(job), task: job.tasks.get(taskId) };
-    const decision = decideLease(rows, request, this.#deps.clock.nowMs());
-    if (decision.kind !== 'unchanged') return undefined;
-    if (decision.lease.state === 'held') await shared?.renewed(job, taskId);
-    return decision.lease;
-  }
-
-  #cellOf(batch: CommitBatch, staged: StagedJob, taskId: number, tag: string) {
-    staged.job.damage.checkScope({ taskId, tag });
-    const found = staged.stagedCell(taskId, tag);
-    if (found || staged.job.cells.revisionOf(taskId, tag) === 0) return found;
-    return batch.rows.cell(staged.job, taskId, tag);
+    const task = job.tasks.get(taskId);
+    if (task?.state !== 'held' || task.epoch !== epoch) return undefined;
+    // Memory may be outdated: only the database knows whether the lease is still held.
+    const isHeld = !adapter.shared || (await adapter.shared.renew(job, taskId, epoch));
+    return isHeld ? { lease: leaseOf(task, clock.nowMs()) } : undefined;
   }
 }
 
-function headRowOf({ head: { revision, timestampMs, counts } }: JobMirror) {
-  return { revision, timestampMs, statesCount: counts.total };
+type Rows = { readonly job?: JobRow; readonly task?: TaskRow | undefined };
+
+function cellOf(batch: CommitBatch, staged: StagedJob, taskId: number, tag: string) {
+  const { job } = staged;
+  const found = staged.cellOf(taskId, tag);
+  if (found || job.latestRevision('state', taskId, tag) === 0) return found;
+  return batch.rows.cell(job, taskId, tag);
 }
 
-/** The State message of a written cell, as the commit sees it. */
+/** The State message of a written cell, including changes staged in this commit. */
 function currentState(
   batch: CommitBatch,
   staged: StagedJob,
@@ -251,10 +193,10 @@ function currentState(
   return staged.changes.findLast(isSame)?.bytes ?? batch.rows.state(staged.job, taskId, tag);
 }
 
-function movedOn(jobId: string, revision: number, wanted: number): SynclineError {
+export function movedOn(jobId: string, revision: number, wanted: number): SynclineError {
   return new SynclineError(
     'conflict',
-    `job "${jobId}" is at revision ${revision}, not ${wanted}: it was changed meanwhile`,
+    `job "${jobId}" is at revision ${revision}, not ${wanted}: it has changed in the meantime`,
     { details: { reason: 'revision', revision } },
   );
 }

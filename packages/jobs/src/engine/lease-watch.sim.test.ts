@@ -5,19 +5,20 @@ import {
   Simulation,
 } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
-import { LeaseWatch, type WatchedLease } from './lease-watch.js';
+import { LeaseWatch } from './lease-watch.js';
+import type { LeaseRef } from './store-adapter.js';
 
-const lease = (taskId: number, epoch = 1): WatchedLease => ({
+const lease = (taskId: number, epoch = 1): LeaseRef => ({
   jobId: 'nightly',
   incarnation: 'i1',
   taskId,
   epoch,
 });
 
-/** A watch whose reports are written down with their time. Nobody has work left who is in `finished`. */
+/** A watch whose reports are recorded with their time. Tasks in `finished` have no work left. */
 function watchOn({ clock }: Pick<SimPorts, 'clock'>) {
   const finished = new Set<number>();
-  const reports: { readonly lease: WatchedLease; readonly atMs: number }[] = [];
+  const reports: { readonly lease: LeaseRef; readonly atMs: number }[] = [];
   const watch = new LeaseWatch({
     clock,
     hasUnfinished: ({ taskId }) => !finished.has(taskId),
@@ -71,7 +72,7 @@ describe('the lease watch', () => {
     expect(reportsCount).toBeGreaterThan(500);
   });
 
-  test('J18 a pause of the process kills nobody: it does not count', async () => {
+  test('J18 a pause of the process does not count: no lease is lost because of it', async () => {
     const simulation = new Simulation({ seed: 1 });
     let rig: ReturnType<typeof watchOn> | undefined;
     const node = simulation.addNode('store', (ports) => {
@@ -98,7 +99,7 @@ describe('the lease watch', () => {
     });
   });
 
-  test('J18 a renewal that is read right after a pause begins a plain ttl', async () => {
+  test('J18 a renewal that is read right after a pause begins a normal ttl', async () => {
     const simulation = new Simulation({ seed: 1 });
     let rig: ReturnType<typeof watchOn> | undefined;
     const node = simulation.addNode('store', (ports) => {
@@ -120,7 +121,7 @@ describe('the lease watch', () => {
     });
   });
 
-  test('says it again each second until it is renewed or forgotten', () =>
+  test('repeats the report each second until the lease is renewed or forgotten', () =>
     runInSimulation(1, async ({ clock }) => {
       const { watch, reports, tasks } = watchOn({ clock });
       watch.watch(lease(0), 1_000);
@@ -142,7 +143,7 @@ describe('the lease watch', () => {
       watch.close();
     }));
 
-  test('leaves finished tasks alone until they have work again', () =>
+  test('ignores finished tasks until they have work again', () =>
     runInSimulation(1, async ({ clock }) => {
       const { watch, finished, tasks } = watchOn({ clock });
       finished.add(0).add(1);
@@ -211,7 +212,7 @@ describe('the lease watch', () => {
       watch.extend('i1', 0);
       expect(timers.size).toBe(1);
       watch.close();
-      watch.watch(lease(2), 1_000); // of a commit that was under way
+      watch.watch(lease(2), 1_000); // of a commit that was in flight
       watch.extend('i1', 0);
       expect(timers.size).toBe(0);
     }));

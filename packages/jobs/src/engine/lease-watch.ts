@@ -1,154 +1,124 @@
-// Watches the time of leases: who has not renewed within its ttl, and has work left, is reported overdue.
+// Watches lease expiry: a lease that is not renewed within its TTL is reported as overdue if its task has work left.
 //
-// One timer ticks for all, and only while there is something to watch. A lease lies in the bucket of a tick; a
-// renewal only moves its deadline, and when the bucket is due the lease moves on. So a renewal costs nothing,
-// and each lease is looked at about once per ttl.
+// A single timer serves all leases, and runs only while there is something to watch. A tick checks the leases only if
+// one of them may have expired.
 //
-// Deadlines count time in which this process ran. A process that was stopped for a while finds its tick late,
-// and all deadlines move by as much: its own pause kills nobody, since renewals may lie unread in its sockets.
+// Deadlines count only time during which this process was running. If the process was paused, its tick is late and all
+// deadlines move by the same amount. A pause must not expire leases, since renewals may be waiting in the sockets.
 //
-// The watch declares nothing lost. It asks back whether the task has unfinished work, reports, and reports
-// again each second until the lease is renewed or forgotten, so a commit that failed is simply tried again.
+// The watch itself declares nothing lost. It checks whether the task has unfinished work, reports the lease, and
+// repeats the report each second until the lease is renewed or forgotten. So a failed commit is simply retried.
 //
 // J18  A lease is first reported between ttl and ttl + 1 s after its last renewal.
 import type { Clock, Timer } from '@syncline/kernel';
-
-export type WatchedLease = Readonly<{
-  jobId: string;
-  incarnation: string;
-  taskId: number;
-  epoch: number;
-}>;
+import type { LeaseRef } from './store-adapter.js';
 
 export interface LeaseWatchDeps {
   readonly clock: Pick<Clock, 'monotonicMs' | 'setTimer'>;
   /** Whether a cell of the task is neither finished nor failed. */
-  hasUnfinished(lease: WatchedLease): boolean;
-  /** Its time is up. It may come again for the same lease; `isOverdue` tells whether it still holds. */
-  onOverdue(lease: WatchedLease): void;
+  hasUnfinished(lease: LeaseRef): boolean;
+  /** The lease has expired. May be called repeatedly for the same lease; `isOverdue` tells whether it still is. */
+  onOverdue(lease: LeaseRef): void;
 }
 
-/** Four of them fit into the second within which a report must come. */
+/** A quarter of the second within which an expired lease must be reported. */
 const TICK_MS = 250;
-/** How long after a report the next one of the same lease comes. */
+/** Interval between reports of the same lease. */
 const REPORT_AGAIN_MS = 1_000;
-/** A tick that is later than this was not merely waiting for its turn: the process did not run. */
+/** A tick delayed by more than this means that the process was paused, not just busy. */
 const TICK_DELAY_MAX_MS = 500;
+const NEVER = Number.POSITIVE_INFINITY;
 
 interface Entry {
-  readonly lease: WatchedLease;
+  readonly lease: LeaseRef;
   readonly ttlMs: number;
   deadlineMs: number;
-  /** The number of its bucket. Undefined: its time is up, but it has no work left. */
-  bucket: number | undefined;
+  /** When to check it next: at its deadline, some time after a report, or never if its task has no work left. */
+  lookAtMs: number;
 }
 
 export class LeaseWatch {
   readonly #deps: LeaseWatchDeps;
+  /** By incarnation and task. */
   readonly #jobs = new Map<string, Map<number, Entry>>();
-  readonly #buckets = new Map<number, Set<Entry>>();
-  #entriesInBuckets = 0;
+  /** No lease needs to be checked before this time. */
+  #nextLookMs = NEVER;
   #pausedMs = 0;
-  /** All buckets up to here were looked at. */
-  #doneBucket = 0;
   #timer: Timer | undefined;
   #isClosed = false;
-  /** When the timer fires, unless the process is held up. */
-  #tickDueMs = Number.POSITIVE_INFINITY;
+  /** When the timer is due. */
+  #tickDueMs = NEVER;
 
   constructor(deps: LeaseWatchDeps) {
     this.#deps = deps;
   }
 
-  /** Its time begins now. It replaces the one of an earlier epoch. A ttl of 0 never ends. */
-  watch(lease: WatchedLease, ttlMs: number): void {
-    this.forget(lease.incarnation, lease.taskId);
+  /** Starts the TTL now. Replaces the lease of an earlier epoch. A TTL of 0 never expires. */
+  watch(lease: LeaseRef, ttlMs: number): void {
+    const { incarnation, taskId } = lease;
+    this.forget(incarnation, taskId);
     if (ttlMs === 0 || this.#isClosed) return;
-    const entry = { lease, ttlMs, deadlineMs: this.#uptimeMs() + ttlMs, bucket: undefined };
-    const tasks = this.#jobs.get(lease.incarnation) ?? new Map<number, Entry>();
-    this.#jobs.set(lease.incarnation, tasks.set(lease.taskId, entry));
-    this.#place(entry, entry.deadlineMs);
+    const tasks = this.#jobs.get(incarnation) ?? new Map<number, Entry>();
+    this.#jobs.set(
+      incarnation,
+      tasks.set(taskId, { lease, ttlMs, deadlineMs: 0, lookAtMs: NEVER }),
+    );
+    this.extend(incarnation, taskId);
   }
 
-  /** It was renewed: its time begins anew. What is not watched is left alone. */
+  /** Restarts the TTL after a renewal. Ignores a lease that is not watched. */
   extend(incarnation: string, taskId: number): void {
-    const entry = this.#entryOf(incarnation, taskId);
+    const entry = this.#jobs.get(incarnation)?.get(taskId);
     if (!entry) return;
     entry.deadlineMs = this.#uptimeMs() + entry.ttlMs;
-    if (entry.bucket === undefined) this.#place(entry, entry.deadlineMs);
+    this.#lookAt(entry, entry.deadlineMs);
   }
 
-  /** Ask again before declaring it lost: a renewal may have come since the report. */
+  /** Check this before declaring a lease lost: it may have been renewed since the report. */
   isOverdue(incarnation: string, taskId: number): boolean {
-    const entry = this.#entryOf(incarnation, taskId);
+    const entry = this.#jobs.get(incarnation)?.get(taskId);
     return entry !== undefined && entry.deadlineMs <= this.#uptimeMs();
   }
 
-  /** Released or lost. */
+  /** Call it when the lease was released or lost. */
   forget(incarnation: string, taskId: number): void {
     const tasks = this.#jobs.get(incarnation);
-    const entry = tasks?.get(taskId);
-    if (!tasks || !entry) return;
-    this.#takeOut(entry);
-    tasks.delete(taskId);
-    if (tasks.size === 0) this.#jobs.delete(incarnation);
+    tasks?.delete(taskId);
+    if (tasks?.size === 0) this.#jobs.delete(incarnation);
   }
 
   forgetJob(incarnation: string): void {
-    for (const entry of this.#jobs.get(incarnation)?.values() ?? []) this.#takeOut(entry);
     this.#jobs.delete(incarnation);
   }
 
-  /** Other tags are expected: tasks that had no work left may have some. */
+  /** Call it when the expected tags have changed: tasks that had no work left may have some now. */
   recheck(incarnation: string): void {
-    for (const entry of this.#jobs.get(incarnation)?.values() ?? []) {
-      if (entry.bucket === undefined) this.#place(entry, entry.deadlineMs);
-    }
+    for (const entry of this.#jobs.get(incarnation)?.values() ?? [])
+      this.#lookAt(entry, entry.deadlineMs);
   }
 
-  /** From now on nothing is watched, though a commit that was under way may still bring a lease. */
+  /** Stops watching. Leases from commits still in flight are ignored. */
   close(): void {
     this.#isClosed = true;
-    this.#stopTicking();
+    this.#timer?.cancel();
     this.#jobs.clear();
-    this.#buckets.clear();
-    this.#entriesInBuckets = 0;
   }
 
-  #entryOf(incarnation: string, taskId: number): Entry | undefined {
-    return this.#jobs.get(incarnation)?.get(taskId);
-  }
-
-  /** Monotonic time without the pauses of this process. Whoever asks first after a pause notices it. */
+  /** Monotonic time excluding pauses of this process. The first call after a pause detects it. */
   #uptimeMs(): number {
     const uptimeMs = this.#deps.clock.monotonicMs() - this.#pausedMs;
     const lateMs = uptimeMs - this.#tickDueMs;
     if (lateMs <= TICK_DELAY_MAX_MS) return uptimeMs;
-    // The pause may have begun right after the last tick: rather a report too late than one too early.
+    // The pause may have begun right after the last tick. A late report is better than an early one.
     const pauseMs = lateMs + TICK_MS;
     this.#pausedMs += pauseMs;
     return uptimeMs - pauseMs;
   }
 
-  #place(entry: Entry, dueMs: number): void {
-    if (this.#timer === undefined) this.#startTicking();
-    entry.bucket = Math.max(bucketOf(dueMs), this.#doneBucket + 1);
-    const entries = this.#buckets.get(entry.bucket) ?? new Set<Entry>();
-    this.#buckets.set(entry.bucket, entries.add(entry));
-    this.#entriesInBuckets += 1;
-  }
-
-  #takeOut(entry: Entry): void {
-    if (entry.bucket === undefined) return;
-    this.#buckets.get(entry.bucket)?.delete(entry);
-    entry.bucket = undefined;
-    this.#entriesInBuckets -= 1;
-  }
-
-  #startTicking(): void {
-    this.#buckets.clear(); // those that are left are empty
-    this.#doneBucket = Math.floor(this.#uptimeMs() / TICK_MS);
-    this.#waitForTick();
+  #lookAt(entry: Entry, atMs: number): void {
+    entry.lookAtMs = atMs;
+    this.#nextLookMs = Math.min(this.#nextLookMs, atMs);
+    if (this.#timer === undefined) this.#waitForTick();
   }
 
   #waitForTick(): void {
@@ -156,37 +126,25 @@ export class LeaseWatch {
     this.#tickDueMs = this.#uptimeMs() + TICK_MS;
   }
 
-  #stopTicking(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    this.#tickDueMs = Number.POSITIVE_INFINITY;
-  }
-
   #tick(): void {
     const nowMs = this.#uptimeMs();
-    this.#tickDueMs = Number.POSITIVE_INFINITY;
-    while ((this.#doneBucket + 1) * TICK_MS <= nowMs) {
-      this.#doneBucket += 1;
-      // Who is forgotten while the others are looked at must still be found in it.
-      for (const entry of this.#buckets.get(this.#doneBucket) ?? []) this.#lookAt(entry, nowMs);
-      this.#buckets.delete(this.#doneBucket);
-    }
-    if (this.#entriesInBuckets > 0) this.#waitForTick();
-    else this.#stopTicking();
+    this.#timer = undefined;
+    this.#tickDueMs = NEVER;
+    if (this.#nextLookMs <= nowMs) this.#look(nowMs);
+    if (this.#nextLookMs < NEVER) this.#waitForTick();
   }
 
-  #lookAt(entry: Entry, nowMs: number): void {
-    this.#takeOut(entry);
-    if (entry.deadlineMs > nowMs) {
-      this.#place(entry, entry.deadlineMs);
-    } else if (this.#deps.hasUnfinished(entry.lease)) {
-      this.#place(entry, nowMs + REPORT_AGAIN_MS);
-      this.#deps.onOverdue(entry.lease);
+  #look(nowMs: number): void {
+    this.#nextLookMs = NEVER;
+    for (const tasks of this.#jobs.values()) {
+      for (const entry of tasks.values()) {
+        if (entry.lookAtMs <= nowMs) {
+          const isUnfinished = this.#deps.hasUnfinished(entry.lease);
+          entry.lookAtMs = isUnfinished ? nowMs + REPORT_AGAIN_MS : NEVER;
+          if (isUnfinished) this.#deps.onOverdue(entry.lease);
+        }
+        this.#nextLookMs = Math.min(this.#nextLookMs, entry.lookAtMs);
+      }
     }
   }
-}
-
-/** The first tick at or after this time. */
-function bucketOf(dueMs: number): number {
-  return Math.ceil(dueMs / TICK_MS);
 }

@@ -1,43 +1,36 @@
-// The leases of a store: how decisions reach the watch, and how the watch leads to decisions.
+// The leases of a store: passes lease changes to the watch, and declares lost what the watch reports.
 //
-// Leases whose time is up at one moment are declared lost together, some hundred in each commit: a whole cluster can go
-// away at once. They wait here, not among the writes of those that are still there, and are never refused for want of
-// room. What could not be stored is tried again: the watch reports it once more.
+// Leases that expire at the same time are declared lost together, several hundred per commit, since a whole cluster can
+// disappear at once. They have their own queue, apart from the writes of live tasks, and are never refused because of
+// queue limits. If a commit fails it is retried, because the watch reports the leases again.
 //
-// A shared store watches by the clock of its database; here it is only asked which leases are overdue.
+// In a shared store expiry is by the database's clock, and the database is polled for overdue leases.
 //
-// J18  A lease is lost between ttl and ttl + 1 s after its last renewal, however many are.
-import { type Clock, type Logger, SynclineError, type Timer } from '@syncline/kernel';
+// J18  A lease is lost between ttl and ttl + 1 s after its last renewal, no matter how many expire at once.
+import { SynclineError, type Timer } from '@syncline/kernel';
 import { decideLost } from '../core/decide-lease.js';
 import { jobsLimits } from '../limits.js';
-import type { JobsMetrics } from '../metrics-list.js';
-import type { CommitBatch } from './commit-batch.js';
 import type { Commits } from './commits.js';
-import type { JobCache, PinnedJob } from './job-cache.js';
-import type { StagedJob } from './job-mirror.js';
+import type { EngineParts, PinnedJob } from './job-cache.js';
 import { LeaseWatch } from './lease-watch.js';
-import type { LeaseRef, StoreAdapter, StoreStart } from './store-adapter.js';
+import type { CommitBatch, StagedJob } from './staged-job.js';
+import type { LeaseRef, StoreStart } from './store-adapter.js';
 
-export interface LeasesDeps {
-  readonly adapter: StoreAdapter;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: JobsMetrics;
-  readonly jobs: JobCache;
+export interface LeasesDeps extends EngineParts {
   readonly commits: () => Commits;
 }
 
-/** What a lost lease adds to a commit, about. */
+/** Approximate size that a lost lease adds to a commit. */
 const LEASE_BYTES = 512;
-/** How often a shared store is asked for overdue leases. */
+/** How often a shared store is polled for overdue leases. */
 const POLL_MS = 300;
 
 export class Leases {
   readonly #deps: LeasesDeps;
   readonly #watch: LeaseWatch;
-  /** By job and task. */
+  /** By incarnation and task. */
   readonly #waiting = new Map<string, LeaseRef>();
-  /** Those that the commit in flight declares lost: memory still shows them as held. */
+  /** Leases being declared lost by a commit in flight: memory still shows them as held. */
   readonly #inFlight = new Set<string>();
   #running: Promise<void> | undefined;
   #poll: Timer | undefined;
@@ -47,7 +40,7 @@ export class Leases {
     this.#deps = deps;
     this.#watch = new LeaseWatch({
       clock: deps.clock,
-      // A job that is not in memory is loaded to find out.
+      // If the job is not in memory, this is checked again once it has been loaded.
       hasUnfinished: ({ jobId, taskId }) =>
         deps.jobs.peek(jobId)?.cells.hasUnfinished(taskId) ?? true,
       onOverdue: (lease) => this.#add(lease),
@@ -56,7 +49,6 @@ export class Leases {
     if (deps.adapter.shared) this.#planPoll();
   }
 
-  /** A commit was applied. */
   follow({ row, tasks, writers, isRowChanged, isDeleted }: StagedJob): void {
     const { jobId, incarnation } = row;
     if (this.#deps.adapter.shared) return;
@@ -72,12 +64,11 @@ export class Leases {
     if (isRowChanged) this.#watch.recheck(incarnation);
   }
 
-  /** A renewal of what is held. */
   extend(incarnation: string, taskId: number): void {
     this.#watch.extend(incarnation, taskId);
   }
 
-  /** Leases of a job whose rows cannot be read. */
+  /** For a job whose rows cannot be read. */
   forgetJob(incarnation: string): void {
     this.#watch.forgetJob(incarnation);
   }
@@ -110,7 +101,7 @@ export class Leases {
     );
   }
 
-  /** Its time is up. It may be reported again and again. */
+  /** Queues an expired lease. The same lease may be reported repeatedly. */
   #add(lease: LeaseRef): void {
     if (this.#isClosed) return;
     this.#waiting.set(nameOf(lease), lease);
@@ -118,12 +109,12 @@ export class Leases {
   }
 
   async #run(): Promise<void> {
-    await Promise.resolve(); // the others of this moment come first
+    await Promise.resolve(); // first collect all leases reported in this turn
     while (this.#waiting.size > 0 && !this.#isClosed) {
       const pinned = new Map<string, PinnedJob>();
       try {
         const leases = await this.#take(pinned);
-        await Promise.all(Array.from(leases, ([jobId, list]) => this.#commit(jobId, list, pinned)));
+        await Promise.all(Array.from(leases, ([jobId, list]) => this.#commit(jobId, list)));
       } catch (thrown) {
         this.#warn(thrown);
       }
@@ -133,7 +124,7 @@ export class Leases {
     this.#running = undefined;
   }
 
-  /** The next ones by job, with a pin on each of the jobs. Jobs that memory has no room for wait for the next step. */
+  /** The next leases by job. Each job is pinned; jobs for which there is no memory wait for the next round. */
   async #take(pinned: Map<string, PinnedJob>): Promise<ReadonlyMap<string, LeaseRef[]>> {
     const { jobs } = this.#deps;
     const byJob = new Map<string, LeaseRef[]>();
@@ -146,7 +137,7 @@ export class Leases {
       try {
         if (!pinned.has(jobId)) pinned.set(jobId, jobs.pinNow(jobId) ?? (await jobs.pin(jobId)));
       } catch (thrown) {
-        this.#warn(thrown); // a job that cannot be read holds up no other
+        this.#warn(thrown); // a job that cannot be read must not block the others
         continue;
       }
       const leases = byJob.get(jobId) ?? [];
@@ -157,51 +148,36 @@ export class Leases {
     return byJob;
   }
 
-  #commit(
-    jobId: string,
-    leases: readonly LeaseRef[],
-    pinned: ReadonlyMap<string, PinnedJob>,
-  ): Promise<void> {
-    const creations = pinned.get(jobId)?.creations ?? 0;
-    return new Promise((resolve, reject) => {
-      let lost: readonly Readonly<{ lease: LeaseRef; revision: number }>[] = [];
-      const release = () => {
-        for (const lease of leases) this.#inFlight.delete(nameOf(lease));
-      };
-      this.#deps.commits().push({
-        jobId,
-        bytes: leases.length * LEASE_BYTES,
-        prepare: (batch) => {
-          lost = this.#prepare(batch, leases, creations);
-        },
-        done: () => {
-          release();
-          for (const { lease, revision } of lost) this.#reportLost(lease, revision);
-          resolve();
-        },
-        failed: (thrown) => {
-          release();
-          reject(thrown);
-        },
-      });
-    });
+  async #commit(jobId: string, leases: readonly LeaseRef[]): Promise<void> {
+    const overdue = leases.map(({ taskId }) => taskId);
+    const bytes = leases.length * LEASE_BYTES;
+    try {
+      const lost = await this.#deps
+        .commits()
+        .run(jobId, (batch, staged) => this.#declareLost(batch, staged, leases), {
+          overdue,
+          bytes,
+          isOwn: true,
+        });
+      for (const { lease, revision } of lost) this.#reportLost(lease, revision);
+    } finally {
+      for (const lease of leases) this.#inFlight.delete(nameOf(lease));
+    }
   }
 
-  /** Leaves out those that were renewed meanwhile, have no work left, or whose rows are damaged. */
-  #prepare(batch: CommitBatch, leases: readonly LeaseRef[], creations: number) {
+  /** Skips leases that have been renewed since, have no work left, or have damaged rows. */
+  #declareLost(batch: CommitBatch, staged: StagedJob | undefined, leases: readonly LeaseRef[]) {
     const { clock, adapter } = this.#deps;
     const lost: { readonly lease: LeaseRef; readonly revision: number }[] = [];
     for (const lease of leases) {
-      const { jobId, incarnation, taskId, epoch } = lease;
+      const { incarnation, taskId, epoch } = lease;
       const isOverdue = adapter.shared
         ? batch.rows.isOverdue?.(taskId)
         : this.#watch.isOverdue(incarnation, taskId);
-      if (!isOverdue) continue;
+      if (!isOverdue || staged?.row.incarnation !== incarnation) continue;
+      if (staged.writers.has(taskId) || !staged.job.cells.hasUnfinished(taskId)) continue;
       try {
-        const staged = batch.stage(jobId, creations);
-        if (staged?.row.incarnation !== incarnation || staged.writers.has(taskId)) continue;
-        if (!staged.job.cells.hasUnfinished(taskId)) continue;
-        const rows = { job: staged.row, head: staged.head, task: staged.taskOf(taskId) };
+        const rows = { ...staged.rows, task: staged.taskOf(taskId) };
         const decision = decideLost(rows, epoch, clock.nowMs());
         if (!decision) continue;
         staged.stage(decision);

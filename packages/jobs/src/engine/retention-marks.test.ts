@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RetentionMarks } from './retention-marks.js';
+import { RetentionMarks } from './job-mirror.js';
 
 const NEVER = Number.MAX_SAFE_INTEGER;
 
@@ -8,13 +8,13 @@ function marks(options: Partial<ConstructorParameters<typeof RetentionMarks>[0]>
   return new RetentionMarks(all, { revision: 0, timestampMs: 0 });
 }
 
-test('what too many changes came after is outside', () => {
+test('a change followed by too many others is outside', () => {
   const retention = marks({ revisionsMax: 10 });
   for (let revision = 1; revision <= 25; revision += 1) retention.note(revision, 0, 1);
   expect(retention.outside(25, 0)).toBe(15);
 });
 
-test('what is too old is outside', () => {
+test('a change that is too old is outside', () => {
   const retention = marks({ revisionsMax: 1_000, ageMs: 100 });
   for (let revision = 1; revision <= 30; revision += 1) retention.note(revision, revision * 10, 1);
   const outside = retention.outside(30, 300);
@@ -23,13 +23,13 @@ test('what is too old is outside', () => {
   expect(retention.outside(30, 10_000)).toBe(30);
 });
 
-test('what too many bytes came after is outside', () => {
+test('a change followed by too many bytes is outside', () => {
   const retention = marks({ revisionsMax: 256, bytesMax: 50 });
   for (let revision = 1; revision <= 20; revision += 1) retention.note(revision, 0, 10);
   expect(retention.outside(20, 0)).toBe(15);
 });
 
-test('what was there before counts as written at the last change', () => {
+test('earlier changes count as written at the last change', () => {
   const options = { revisionsMax: 1_000, ageMs: 100, bytesMax: NEVER };
   const retention = new RetentionMarks(options, { revision: 50, timestampMs: 500 });
   expect(retention.outside(50, 599)).toBe(0);

@@ -1,32 +1,39 @@
-// The port of the store kit: what a database must do so that the engine makes a job store of it.
+// The adapter interface of the store kit: what a database must provide for the engine to build a job store on it.
 //
-// The engine checks input, decides by the core, groups commits, keeps aggregates, leases, feeds, cache and metrics.
-// An adapter loads the rows of a job, commits rows and changes atomically, reads a consistent view, reads the changes
-// after a revision, and wakes the engine when another process has committed. It decides nothing.
+// The engine checks input, makes decisions with the core, groups commits, and manages aggregates, leases, feeds, cache
+// and metrics. An adapter loads the rows of a job, commits rows and changes atomically, reads a consistent view, reads
+// the changes after a revision, and wakes the engine when another process has committed. It makes no decisions.
 //
-// Two kinds of adapters:
+// There are two kinds of adapters:
 //
-//   exclusive   This process alone writes (memory, embedded). What the engine holds in memory is the truth; one commit
-//               may change many jobs, and one commit is in flight at a time.
+//   exclusive   Only this process writes (memory, embedded). The engine's memory is authoritative; a commit may change
+//               many jobs, and one commit is in flight at a time.
 //   shared      Other processes write the same jobs (PostgreSQL). A commit changes one job: the adapter locks it,
-//               hands over what the engine has not seen yet, lets it decide, and stores the result in the same
-//               transaction. Commits of different jobs run in parallel.
-import type { Durability, StorageHealth, SynclineError } from '@syncline/kernel';
+//               passes in what the engine has not seen yet, lets it decide, and stores the result in the same
+//               transaction. Commits of different jobs run in parallel. For one job, the engine runs one commit or one
+//               `changesAfter` at a time, so its memory of the job does not change during either.
+import type {
+  Clock,
+  Durability,
+  Logger,
+  Random,
+  StorageHealth,
+  SynclineError,
+} from '@syncline/kernel';
 import type { CellRow, JobRow, TaskRow } from '../core/rows.js';
 import type { StoreCapabilities } from '../job-store.js';
-import type { Scope } from '../state.js';
+import type { JobsMetrics } from '../metrics-list.js';
 import type { CellCounts } from './cell-counts.js';
-import type { JobFilter } from './job-filter.js';
-import type { ChangeKind, StoredChange } from './stored-change.js';
+import type { ChangeKind, ChangeSubject, JobFilter, StoredChange } from './changes.js';
 
-/** What moves with every change of a job. */
+/** Updated with every change of a job. */
 export interface JobHead {
   readonly revision: number;
-  /** Of the last change; the next one is not lower. */
+  /** Timestamp of the last change; the next one is never lower. */
   readonly timestampMs: number;
   /** Changes up to here are stored only if they are the latest of their key. */
   readonly compactedTo: number;
-  /** Changes that are stored. */
+  /** Number of stored changes. */
   readonly logRecords: number;
   readonly counts: CellCounts;
 }
@@ -38,11 +45,11 @@ export interface CellPlace {
   readonly version: number;
   readonly revision: number;
   readonly status: number;
-  /** 0 if the write carried none. */
+  /** 0 if the write had none. */
   readonly progress: number;
 }
 
-/** All rows of a job of one moment, but the changes. */
+/** A consistent read of all rows of a job, except its changes. */
 export interface JobRows<Handle = unknown> {
   readonly row: JobRow;
   readonly head: JobHead;
@@ -50,7 +57,7 @@ export interface JobRows<Handle = unknown> {
   readonly cells: Iterable<CellPlace>;
   /** What the adapter needs to find the job again; the engine keeps it and passes it back. */
   readonly handle: Handle;
-  /** Rows that cannot be read. Everything else of the job stays usable. */
+  /** Rows that cannot be read. The rest of the job stays usable. */
   readonly damage?: DamagedRows;
 }
 
@@ -69,99 +76,114 @@ export interface MirroredJob<Handle = unknown> {
   readonly row: JobRow;
   readonly head: JobHead;
   readonly handle: Handle;
-  /** The revision of the latest committed change of this subject; 0 if there is none. */
+  /** The revision of the latest committed change of this subject; 0 if there is none. Throws `corrupt`. */
   latestRevision(kind: ChangeKind, taskId: number, tag: string): number;
-  /** The revisions of the latest states in a scope, in no order. */
-  revisions(scope: Scope): Iterable<number>;
+  /** The changed cells, leases and metadata that match a filter, in no particular order. Throws `corrupt`. */
+  subjects(filter: JobFilter): Iterable<ChangeSubject>;
 }
 
-/** What a commit stores of one job. */
+/** What a commit stores for one job. */
 export interface JobCommit<Handle = unknown> {
   readonly kind: 'create' | 'change' | 'delete';
-  /** Set by the adapter for `create`; that of the loaded job otherwise. */
+  /** Set by the adapter for `create`; otherwise the handle of the loaded job. */
   handle: Handle | undefined;
   readonly row: JobRow;
   readonly isRowChanged: boolean;
   readonly head: JobHead;
-  readonly tasks: readonly TaskRow[];
-  readonly cells: readonly CellCommit[];
-  /** In order of revisions; the last one is `head.revision`. */
+  readonly tasks: ReadonlyMap<number, TaskRow>;
+  /** By `cellName`. */
+  readonly cells: ReadonlyMap<string, CellCommit>;
+  /** In order of revision; the last one has `head.revision`. */
   readonly changes: readonly StoredChange[];
   /** Changes that were replaced and are outside retention. */
   readonly removed: readonly RemovedChange[];
-  /** Tasks that wrote: their leases are renewed. */
-  readonly renewed: Iterable<number>;
+  /** Tasks that wrote a state, which renews their leases. */
+  readonly writers: ReadonlySet<number>;
 }
 
 export interface CellCommit {
   readonly taskId: number;
   readonly tag: string;
   readonly row: CellRow;
-  /** The last write asked for no more than `buffered`. */
-  readonly isBuffered: boolean;
 }
 
-export interface RemovedChange {
-  readonly kind: ChangeKind;
-  readonly revision: number;
-  readonly taskId: number;
-  readonly tag: string;
-}
+export type RemovedChange = ChangeSubject & Readonly<{ revision: number }>;
 
 export interface Commit<Handle = unknown> {
   readonly jobs: readonly JobCommit<Handle>[];
-  /** As durable as the most careful write in it asks. */
+  /** `synced` if any write in it requires that. */
   readonly durability: Durability;
 }
 
-/** What the engine is about to write, so that a shared adapter can lock the job and read the rows at once. */
+/** A cell that `decide` will read, and whether it may need the state too. */
+export type WantedCell = Readonly<{ taskId: number; tag: string; withState: boolean }>;
+
+/** What the engine is about to write, so that a shared adapter can lock the job and read the rows in advance. */
 export interface CommitRequest {
   readonly jobId: string;
-  /** What the engine holds of the job; undefined if it holds nothing. */
-  readonly known: Readonly<{ incarnation: string; revision: number }> | undefined;
-  /** Cells that will be looked at. */
-  readonly cells: readonly Readonly<{ taskId: number; tag: string }>[];
+  /** The job as the engine has it in memory; undefined if it is not loaded. */
+  readonly known: MirroredJob | undefined;
+  readonly cells: readonly WantedCell[];
+  /** Tasks for which `isOverdue` will be called. */
+  readonly overdue: readonly number[];
 }
 
-/** Rows as they are inside the transaction. */
-export interface CommitRows<Handle = unknown> {
-  /** Jobs of the whole store. */
-  readonly jobsCount: number;
+/** What happened to a job since the engine last saw it. */
+export type Since<Handle = unknown> =
+  | Readonly<{
+      kind: 'changes';
+      /** All changes after `known.head.revision`, ascending. */
+      changes: readonly StoredChange[];
+      compactedTo: number;
+      logRecords: number;
+    }>
   /**
-   * Shared adapters: what happened to the job since `known`. `gone`: there is no such job, or another one of its
-   * name; `rows` then holds the new one. Exclusive adapters leave it out.
+   * The whole job, or undefined if it does not exist. Returned if the engine has not loaded the job, if it was
+   * recreated, or if changes that the engine has not seen were removed.
    */
-  readonly since?: Readonly<
-    | { kind: 'changes'; changes: readonly StoredChange[]; compactedTo: number }
-    | { kind: 'gone'; rows: JobRows<Handle> | undefined }
-  >;
+  | Readonly<{ kind: 'rows'; rows: JobRows<Handle> | undefined }>;
+
+/** The rows as seen inside the transaction. */
+export interface CommitRows<Handle = unknown> {
+  /** Number of jobs in the store. Read when a job may be created. */
+  readonly jobsCount: number;
+  /** Shared adapters only. */
+  readonly since?: Since<Handle>;
   /** The row of a written cell. Throws `corrupt`. */
   cell(job: MirroredJob<Handle>, taskId: number, tag: string): CellRow | undefined;
   /** The State message of a written cell. Throws `corrupt`. */
   state(job: MirroredJob<Handle>, taskId: number, tag: string): Uint8Array;
-  /** Shared adapters that watch leases: whether the time of this lease is up, by the clock of the database. */
+  /** Shared adapters that watch leases: whether this lease has expired, by the database's clock. */
   isOverdue?(taskId: number): boolean;
 }
 
-/** One moment of a job. Reads ascend by revision, end at `revision` and come in pages that the adapter bounds. */
+/** Returns undefined if there is nothing to store. */
+export type Decide<Handle = unknown> = (rows: CommitRows<Handle>) => Commit<Handle> | undefined;
+
+/**
+ * A consistent view of the changes of a job that match a filter. Reads are in order of revision, end at `revision` and
+ * are returned in pages of bounded size.
+ */
 export interface StoreView {
   readonly revision: number;
   /** Changes up to here may be missing from `changes`, never from `latest`. */
   readonly compactedTo: number;
-  /** The latest change of each key, task lease and of the metadata that the filter matches, above `after`. */
-  latest(filter: JobFilter, after: number): AsyncIterable<readonly StoredChange[]>;
-  /** Every change above `after`, which is at least `compactedTo`. Throws `corrupt`, or tells `onDamaged` and goes on. */
+  /** The latest change of each key, each lease and the metadata, if it is after `after`. */
+  latest(after: number): AsyncIterable<readonly StoredChange[]>;
+  /** All changes after `after`, which is at least `compactedTo`. On damage, calls `onDamaged` or throws `corrupt`. */
   changes(
-    filter: JobFilter,
     after: number,
     onDamaged?: (revision: number) => void,
   ): AsyncIterable<readonly StoredChange[]>;
   close(): void;
 }
 
+/** Jobs whose ids start with `prefix` and sort after `after`. */
+export type JobRange = Readonly<{ prefix: string; after: string }>;
+
 export type ListedJob =
   | Readonly<{ row: JobRow; head: JobHead }>
-  /** Its metadata cannot be read. */
+  /** A job whose metadata cannot be read. */
   | Readonly<{ damagedJobId: string }>;
 
 /** A change of a cell. */
@@ -178,84 +200,89 @@ export interface LeaseRef {
   readonly epoch: number;
 }
 
-/** What a store finds when it starts. */
+/** What an adapter finds at startup. */
 export interface StoreStart {
   readonly jobsCount: number;
   readonly logRecords: number;
-  /** Part of every cursor if it is not 0; raised when revisions may have been lost that a cursor could name. */
+  /** Part of every cursor unless 0. Raised when revisions that a cursor may contain may have been lost. */
   readonly generation: number;
-  /** Exclusive adapters: leases that were held. Each gets a full ttl. */
+  /** Exclusive adapters: leases that were held. Each gets a full TTL. */
   readonly heldLeases: readonly (LeaseRef & { readonly ttlMs: number })[];
 }
 
-/** What an adapter can ask of the engine. */
+/** What the engine provides to an adapter. */
 export interface AdapterHost {
-  /** Another process has committed: the job may be at this revision by now, or gone. */
-  wake(jobId: string): void;
-  /** Jobs that somebody follows, with the last revision that the engine has seen. */
+  /**
+   * Call it when another process has committed: the job has reached this revision, or is gone. Ignored for a job
+   * without subscribers, since calls read what they need.
+   */
+  wake(jobId: string, revision?: number): void;
+  /** Jobs with subscribers, and the last revision that the engine has seen of each. */
   followed(): readonly Readonly<{ jobId: string; incarnation: string; revision: number }>[];
-  /** The database is out of reach; every follower is told. */
+  /** Call it when the database is unreachable. All subscribers are notified. */
   markStale(stale: Readonly<{ sinceMs: number; attempt: number }>): void;
-  markLive(): void;
+  /** Call it when the database is back. Subscribers get what they missed, then `live`. Throws if the read fails. */
+  markLive(): Promise<void>;
 }
 
 export interface SharedStore<Handle = unknown> {
-  /** What happened to a job since the engine last saw it. */
-  changesAfter(job: MirroredJob<Handle>): Promise<NonNullable<CommitRows<Handle>['since']>>;
-  /** A lease was renewed without a change. */
-  renewed(job: MirroredJob<Handle>, taskId: number): Promise<void>;
-  /** Leases whose time is up, if this process is the one that watches them. Asked several times a second. */
+  changesAfter(job: MirroredJob<Handle>): Promise<Since<Handle>>;
+  /** Restarts the TTL of a lease. False if it is no longer held with this epoch. */
+  renew(job: MirroredJob<Handle>, taskId: number, epoch: number): Promise<boolean>;
+  /** Expired leases, if this process is the one that watches them. Called several times a second. */
   overdue(): Promise<readonly LeaseRef[]>;
 }
 
 export interface AdapterStatus {
   readonly storage?: StorageHealth;
-  /** Jobs that are deleted and whose rows are still being removed. */
+  /** Number of deleted jobs whose rows are still being removed. */
   readonly deletions?: number;
+}
+
+/** What the engine needs in addition to an adapter. */
+export interface EngineDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: JobsMetrics;
 }
 
 export interface StoreAdapter<Handle = unknown> {
   readonly capabilities: StoreCapabilities;
   /** Set if other processes write the same jobs. */
   readonly shared?: SharedStore<Handle>;
-  /** Whether the engine removes replaced changes by its retention. */
+  /** Whether the engine removes replaced changes that are outside retention. */
   readonly compacts: boolean;
   start(host: AdapterHost): Promise<StoreStart>;
-  /** Undefined: there is no such job. Throws `corrupt`. */
+  /** Undefined if the job does not exist. Throws `corrupt`. */
   loadJob(jobId: string): Promise<JobRows<Handle> | undefined>;
   /**
    * One atomic step. Calls `decide` with the rows, stores what it returns, and resolves once that is as durable as
-   * asked. It may call `decide` again if the transaction has to be repeated. What `decide` throws is thrown on, and
-   * nothing is stored then. An exclusive adapter is given no requests, and may be called once at a time.
+   * requested. May call `decide` again if the transaction has to be repeated. If `decide` throws, nothing is stored and
+   * the error is rethrown. An exclusive adapter gets no requests and one call at a time; a shared one gets one request.
    */
-  commit(
-    requests: readonly CommitRequest[],
-    decide: (rows: CommitRows<Handle>) => Commit<Handle> | undefined,
-  ): Promise<void>;
+  commit(requests: readonly CommitRequest[], decide: Decide<Handle>): Promise<void>;
   /** The State messages of these changes; undefined for one that was replaced and removed. Throws `corrupt`. */
   readStates(
     job: MirroredJob<Handle>,
     cells: readonly CellRef[],
   ): readonly (Uint8Array | undefined)[] | Promise<readonly (Uint8Array | undefined)[]>;
-  /** An exclusive adapter is asked while no commit is in flight, and fixes the view before it returns. */
-  openView(job: MirroredJob<Handle>): StoreView | Promise<StoreView>;
-  /** In order of ids, those that start with `prefix` and come after `after`. */
-  listJobs(range: {
-    readonly prefix: string;
-    readonly after: string;
-  }): AsyncIterable<readonly ListedJob[]>;
-  /** Removes a job whose rows `loadJob` finds `corrupt`, and says what is known of it. Undefined: there is none. */
+  /** For an exclusive adapter, called while no commit is in flight; the view must be taken before this returns. */
+  openView(job: MirroredJob<Handle>, filter: JobFilter): StoreView | Promise<StoreView>;
+  /** In order of id. */
+  listJobs(range: JobRange): AsyncIterable<readonly ListedJob[]>;
+  /** Removes a job whose rows are `corrupt`, and returns its incarnation if known. Undefined if it does not exist. */
   deleteDamaged?(
     jobId: string,
     incarnation: string | undefined,
   ): Promise<{ readonly incarnation: string | undefined } | undefined>;
   /**
-   * Resolves when reads can be served; they throw `unavailable` while the database is being opened again. Undefined:
-   * they can be served now.
+   * Resolves when reads can be served; they throw `unavailable` while the database is being reopened. Undefined if they
+   * can be served now.
    */
   whenReadable?(): Promise<void> | undefined;
-  /** Figures for status pages. */
+  /** For status pages. */
   status?(): AdapterStatus;
-  /** No call follows. */
+  /** No method is called afterwards. */
   close(): Promise<void>;
 }

@@ -1,13 +1,14 @@
+import { silentMetrics } from '@syncline/kernel';
 import { ManualTimers } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
-import { settle } from './testing/feed-rig.js';
+import { settle } from '../conformance/feed-rig.js';
 import { ViewSlots } from './view-slots.js';
 
 describe('slots for views', () => {
   const { clock } = new ManualTimers();
 
-  test('beyond the limit one waits its turn, first come, first served', async () => {
-    const slots = new ViewSlots({ clock }, 2);
+  test('beyond the limit callers wait, first come, first served', async () => {
+    const slots = new ViewSlots({ clock, metrics: silentMetrics }, 2);
     const order: string[] = [];
     const [first] = await Promise.all([slots.take(), slots.take()]);
     const later = ['third', 'fourth'].map(async (name) => {
@@ -26,8 +27,8 @@ describe('slots for views', () => {
     expect(() => first.giveBack()).toThrow('once');
   });
 
-  test('one that gives up leaves the line', async () => {
-    const slots = new ViewSlots({ clock }, 1);
+  test('a caller that gives up leaves the queue', async () => {
+    const slots = new ViewSlots({ clock, metrics: silentMetrics }, 1);
     const { giveBack } = await slots.take();
     const abort = new AbortController();
     const waiting = slots.take(abort.signal);
@@ -38,8 +39,8 @@ describe('slots for views', () => {
     expect(slots.takenCount).toBe(0);
   });
 
-  test('J21 one can wait until all are given back, also by those who still wait', async () => {
-    const slots = new ViewSlots({ clock }, 1);
+  test('J21 a caller can wait until all are released, including those of callers that still wait', async () => {
+    const slots = new ViewSlots({ clock, metrics: silentMetrics }, 1);
     await slots.free();
     const { giveBack } = await slots.take();
     const later = slots.take();
@@ -55,9 +56,9 @@ describe('slots for views', () => {
     await freed;
   });
 
-  test('J17 while somebody waits, those who stand still are asked, the oldest first, as many as wait', async () => {
+  test('J17 while callers wait, as many stalled holders are asked to release theirs, the oldest first', async () => {
     const timers = new ManualTimers();
-    const slots = new ViewSlots(timers, 3);
+    const slots = new ViewSlots({ clock: timers.clock, metrics: silentMetrics }, 3);
     const asked: string[] = [];
     for (const name of ['busy', 'stalled', 'stalled too']) {
       const slot = await slots.take();

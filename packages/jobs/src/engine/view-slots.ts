@@ -1,15 +1,15 @@
-// Lets a bounded number of views be open at once. Further ones wait their turn, first come, first served.
+// Limits the number of views that are open at once. Others wait, first come, first served.
 //
-// A view pins old data of the storage, and a stalled replay would hold one for `replayAgeMaxMs`: a few dozen clients
-// that do not read could keep everybody else from reading at all. So while somebody waits, those who hold a view
-// are asked, the oldest first, whether they stand still and can let it go.
+// A view pins old data in the storage, and a stalled replay would hold one for `replayAgeMaxMs`, so a few dozen clients
+// that do not read could block all others. Therefore, while anyone waits, the holders of views are asked, oldest first,
+// whether they are stalled and can release theirs.
 import { abortedError, assert, type Clock, kernelLimits, type Timer } from '@syncline/kernel';
-import { jobsLimits } from '../limits.js';
+import type { JobsMetrics } from '../metrics-list.js';
 
 export interface ViewSlot {
-  /** `letGo` is called while others wait. It says whether the slot will be given back now. */
+  /** `letGo` is called while others wait. It returns whether the slot will be given back now. */
   onWanted(letGo: () => boolean): void;
-  /** To be called once. */
+  /** Call it exactly once. */
   giveBack(): void;
 }
 
@@ -17,8 +17,13 @@ interface Taken {
   letGo?: () => boolean;
 }
 
+export interface ViewSlotsDeps {
+  readonly clock: Pick<Clock, 'setTimer'>;
+  readonly metrics: JobsMetrics;
+}
+
 export class ViewSlots {
-  readonly #clock: Pick<Clock, 'setTimer'>;
+  readonly #deps: ViewSlotsDeps;
   readonly #slotsMax: number;
   /** Oldest first. */
   readonly #taken = new Set<Taken>();
@@ -27,11 +32,8 @@ export class ViewSlots {
   #takenCount = 0;
   #askTimer: Timer | undefined;
 
-  constructor(
-    { clock }: { readonly clock: Pick<Clock, 'setTimer'> },
-    slotsMax: number = jobsLimits.openSnapshotsMax.value,
-  ) {
-    this.#clock = clock;
+  constructor(deps: ViewSlotsDeps, slotsMax: number) {
+    this.#deps = deps;
     this.#slotsMax = slotsMax;
   }
 
@@ -39,13 +41,13 @@ export class ViewSlots {
     return this.#takenCount;
   }
 
-  /** Rejects with `aborted`. */
   async take(signal?: AbortSignal): Promise<ViewSlot> {
     if (signal?.aborted) throw abortedError('waiting for a view of the store', signal);
     if (this.#takenCount < this.#slotsMax) this.#takenCount += 1;
     else await this.#waitForSlot(signal);
     const taken: Taken = {};
     this.#taken.add(taken);
+    this.#report();
     return {
       onWanted: (letGo) => {
         taken.letGo = letGo;
@@ -57,16 +59,17 @@ export class ViewSlots {
     };
   }
 
-  /** When none is taken. Whoever waits for a slot comes first. */
+  /** Resolves when no slot is taken and no one is waiting for one. */
   async free(): Promise<void> {
     if (this.#takenCount > 0) await new Promise<void>((resolve) => this.#onFree.push(resolve));
   }
 
-  /** A slot that is handed on stays counted: nobody can come between. */
+  /** A slot that is passed on stays counted, so that no one else can take it in between. */
   #giveBack(): void {
     const [next] = this.#waiting;
     if (next) next();
     else this.#takenCount -= 1;
+    this.#report();
     if (this.#takenCount === 0) for (const resolve of this.#onFree.splice(0)) resolve();
   }
 
@@ -95,18 +98,22 @@ export class ViewSlots {
 
   #askLater(): Timer {
     const { value: stallMs } = kernelLimits.feedViewStallMs;
-    return this.#clock.setTimer(stallMs, () => {
+    return this.#deps.clock.setTimer(stallMs, () => {
       this.#askTimer = this.#askLater();
       this.#ask();
     });
   }
 
-  /** As many as wait; giving back happens a moment later, and may end the waiting. */
+  /** Asks holders until one slot per waiter is released. The slots are given back asynchronously. */
   #ask(): void {
     let missing = this.#waiting.size;
     for (const { letGo } of [...this.#taken]) {
       if (missing === 0) return;
       if (letGo?.()) missing -= 1;
     }
+  }
+
+  #report(): void {
+    this.#deps.metrics.set('syncline_jobs_open_snapshots', this.#takenCount);
   }
 }

@@ -1,8 +1,10 @@
-// Every call to Firestore goes through here: bounded in number and time, its errors named, and a transaction
-// that was overtaken by another writer tried again.
+// All calls to Firestore go through here. It limits their number and duration, and its errors say what failed. It
+// retries transactions that conflict with another writer; the client library would wait for seconds where tens of
+// milliseconds are enough.
 //
-// We try again ourselves and not the client, which waits for seconds of real time where tens of milliseconds do.
-
+// The client library opens each connection in a promise that is not awaited. Without credentials that promise is
+// rejected, which ends the process. So the first call checks the credentials, and the client is not used before that.
+import { setMaxListeners } from 'node:events';
 import type { Firestore, Transaction } from '@google-cloud/firestore';
 import {
   abortedError,
@@ -13,189 +15,265 @@ import {
   type Random,
   SynclineError,
 } from '@syncline/kernel';
-import { CallSlots } from './call-slots.js';
-import { firestoreError, isContention } from './firestore-errors.js';
-import type { CheckedFirestoreOptions } from './firestore-options.js';
+import { jobsLimits } from '../limits.js';
 
-/** The client tries a read or a stream five times, with waits of up to 5 s in between. */
+/** A transaction takes tens of milliseconds, so after a conflict a retry soon succeeds. */
+const CONTENTION = { attempts: 20, initialMs: 20, maxMs: 1_000 };
+/** The client library tries a read or a stream five times, and waits up to 5 s in between. */
 const CLIENT_RETRIES_MS = 20_000;
-/** How long a close waits for what is still under way: healthy calls take a fraction of it. */
+/** How long `close` waits for calls in flight. Healthy calls take a fraction of this. */
 const CLOSE_WAIT_MS = 1_000;
 
 export interface FirestoreCallsDeps {
   readonly firestore: Firestore;
+  /** Throws if there are no usable credentials. */
+  readonly authenticate: () => Promise<void>;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
 }
 
-interface Call {
-  readonly what: string;
-  readonly timeoutMs: number;
-  /** What is known of it when nobody waits any longer. */
-  readonly outcome: () => Outcome;
+export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number;
+  /** The outcome to report on failure. Default: `unknown` once a commit may have been sent. */
+  readonly outcome?: Outcome;
 }
 
 export class FirestoreCalls {
   readonly #deps: FirestoreCallsDeps;
-  readonly #options: CheckedFirestoreOptions;
-  readonly #slots: CallSlots;
-  readonly #underWay = new Set<Promise<unknown>>();
-  /** Ends each wait for an answer. */
+  readonly #options: { readonly concurrencyMax: number; readonly callTimeoutMs: number };
+  readonly #inFlight = new Set<Promise<unknown>>();
+  /** Calls beyond `concurrencyMax`, in order. */
   readonly #waiting = new Set<() => void>();
-  /** Each waits before it tries again. */
-  readonly #retrying = new Set<AbortController>();
-  #isStopping = false;
-  #isClosed = false;
+  /** Callbacks that end the wait for a reply. */
+  readonly #onClosing = new Set<() => void>();
+  readonly #closing = new AbortController();
+  #authenticated: Promise<void> | undefined;
+  #runningCount = 0;
   #troubledAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(deps: FirestoreCallsDeps, options: CheckedFirestoreOptions) {
+  constructor(
+    deps: FirestoreCallsDeps,
+    options: { readonly concurrencyMax: number; readonly callTimeoutMs: number },
+  ) {
     this.#deps = deps;
     this.#options = options;
-    this.#slots = new CallSlots(options.concurrencyMax);
+    setMaxListeners(0, this.#closing.signal); // one for each transaction waiting to be retried
   }
 
-  /** The connection is in trouble: the client goes on trying by itself for a while, whatever we do. */
+  /** Resolves once the client may be used. After a failure, the next call checks the credentials again. */
+  ready(): Promise<void> {
+    this.#authenticated ??= this.#deps.authenticate().catch((thrown: unknown) => {
+      this.#authenticated = undefined;
+      throw credentialsRefused(`no usable credentials for Firestore: ${detailOf(thrown)}`, thrown);
+    });
+    return this.#authenticated;
+  }
+
+  /** Call it when the connection fails: the client library keeps retrying by itself for a while. */
   noteTrouble(): void {
     this.#troubledAtMs = this.#deps.clock.monotonicMs();
   }
 
-  /** Nothing that was overtaken is tried again, and who waits to do so fails now: the store closes. */
-  stopRetrying(): void {
-    this.#isStopping = true;
-    for (const wait of this.#retrying) wait.abort();
+  read<T>(what: string, call: () => Promise<T>, options: CallOptions = {}): Promise<T> {
+    return this.#run(what, call, () => options.outcome ?? 'not-applied', options);
   }
 
-  /**
-   * Ends the client, and refuses what comes after. If it were ended while it still tries something, it would
-   * throw where nobody can catch. So what is under way is waited for, but not for long; after that, and after
-   * trouble, the client is ended later, and this does not wait for it.
-   */
-  async close(): Promise<void> {
-    this.stopRetrying();
-    this.#isClosed = true;
-    const { clock } = this.#deps;
-    const isQuiet = await this.#becomesQuiet();
-    for (const endWait of this.#waiting) endWait();
-    const quietMs = clock.monotonicMs() - this.#troubledAtMs;
-    const endLater = () => void this.#end();
-    if (quietMs < CLIENT_RETRIES_MS)
-      clock.setTimer(CLIENT_RETRIES_MS - quietMs, endLater, { unref: true });
-    else if (isQuiet) await this.#end();
-    else endLater();
-  }
-
-  /** A read. */
-  read<T>(
+  /** `body` reads, then writes. It may be called again. */
+  async transact<T>(
     what: string,
-    call: () => Promise<T>,
-    options: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+    body: (transaction: Transaction) => Promise<T>,
+    options: CallOptions = {},
   ): Promise<T> {
-    const { timeoutMs = this.#options.callTimeoutMs, signal } = options;
-    return this.#run({ what, timeoutMs, signal, outcome: () => 'not-applied' }, call);
-  }
-
-  /** `body` reads, then writes; it may be called again. It must not have effects of its own. */
-  async transact<T>(what: string, body: (transaction: Transaction) => Promise<T>): Promise<T> {
-    const { attempts } = this.#options.contention;
+    const { clock, random, firestore } = this.#deps;
     for (let attempt = 0; ; attempt += 1) {
+      let outcome = options.outcome ?? 'not-applied';
+      const call = (gaveUp: AbortSignal) => {
+        const update = async (transaction: Transaction) => {
+          const result = await body(transaction);
+          // `not-applied` has already been reported to the caller, which may have written something newer since.
+          gaveUp.throwIfAborted();
+          outcome = 'unknown'; // from here on, the commit may be applied
+          return result;
+        };
+        return firestore.runTransaction(update, { maxAttempts: 1 });
+      };
       try {
-        return await this.#transactOnce(what, body);
+        return await this.#run(what, call, () => outcome, options);
       } catch (thrown) {
-        const isAgain = thrown instanceof SynclineError && isContention(thrown);
-        if (!isAgain || attempt + 1 >= attempts || !(await this.#mayRetry(attempt))) throw thrown;
+        if (!isContention(thrown) || attempt + 1 >= CONTENTION.attempts) throw thrown;
+        const waitMs = backoffMs(attempt, CONTENTION, random);
+        await clock.sleep(waitMs, this.#closing.signal).catch(() => {});
+        if (this.#closing.signal.aborted || options.signal?.aborted) throw thrown;
       }
     }
   }
 
-  /** Waits. False: the store closes. */
-  async #mayRetry(attempt: number): Promise<boolean> {
-    if (this.#isStopping) return false;
-    const { clock, random } = this.#deps;
+  /**
+   * Terminates the client and refuses later calls. Terminating it while it is still retrying would cause an uncatchable
+   * error. So this waits briefly for calls in flight; if they take longer, or after a connection failure, the client is
+   * terminated later, without waiting for it.
+   */
+  async close(): Promise<void> {
+    const { clock } = this.#deps;
     const wait = new AbortController();
-    this.#retrying.add(wait);
-    await clock
-      .sleep(backoffMs(attempt, this.#options.contention, random), wait.signal)
-      .catch(() => {});
-    this.#retrying.delete(wait);
-    return !this.#isStopping;
-  }
-
-  #transactOnce<T>(what: string, body: (transaction: Transaction) => Promise<T>): Promise<T> {
-    let outcome: Outcome = 'not-applied';
-    const timeoutMs = this.#options.callTimeoutMs;
-    return this.#run({ what, timeoutMs, outcome: () => outcome }, (gaveUp) => {
-      const noted = async (transaction: Transaction) => {
-        const result = await body(transaction);
-        // Its caller was told that nothing was applied, and may have written something newer since.
-        if (gaveUp.aborted) throw abortedError(what, gaveUp);
-        outcome = 'unknown'; // from here on the commit may arrive
-        return result;
-      };
-      return this.#deps.firestore.runTransaction(noted, { maxAttempts: 1 });
-    });
-  }
-
-  /** `gaveUp` fires when nobody waits for the answer any longer. */
-  #run<T>(call: Call, run: (gaveUp: AbortSignal) => Promise<T>): Promise<T> {
-    const { what, timeoutMs, outcome, signal } = call;
-    const closed = (known: Outcome) =>
-      new SynclineError('closed', `${what}: the job store is closed`, { outcome: known });
-    if (this.#isClosed) return Promise.reject(closed('not-applied'));
-    if (signal?.aborted) return Promise.reject(abortedError(what, signal));
-    return new Promise((resolve, reject) => {
-      const gaveUp = new AbortController();
-      const giveUp = (error: SynclineError) => {
-        forget();
-        reject(error);
-        gaveUp.abort();
-      };
-      const timer = this.#deps.clock.setTimer(timeoutMs, () => {
-        this.noteTrouble();
-        const story = `${what}: no answer from Firestore within ${timeoutMs} ms`;
-        giveUp(new SynclineError('timeout', story, { outcome: outcome() }));
-      });
-      const onAborted = () => signal && giveUp(abortedError(what, signal));
-      const onClosed = () => giveUp(closed(outcome()));
-      const forget = () => {
-        timer.cancel();
-        signal?.removeEventListener('abort', onAborted);
-        this.#waiting.delete(onClosed);
-      };
-      signal?.addEventListener('abort', onAborted);
-      this.#waiting.add(onClosed);
-      const running = this.#slots
-        .run(() => run(gaveUp.signal), gaveUp.signal)
-        .then(resolve, (thrown: unknown) => reject(firestoreError(what, thrown, outcome())))
-        .finally(() => {
-          forget();
-          this.#underWay.delete(running);
-        });
-      this.#underWay.add(running);
-    });
-  }
-
-  /** Whether nothing is under way any more. */
-  async #becomesQuiet(): Promise<boolean> {
-    const wait = new AbortController();
-    const late = this.#deps.clock.sleep(CLOSE_WAIT_MS, wait.signal).then(
+    const late = clock.sleep(CLOSE_WAIT_MS, wait.signal).then(
       () => false,
       () => true,
     );
-    const quiet = Promise.allSettled(this.#underWay).then(() => true);
+    const quiet = Promise.allSettled(this.#inFlight).then(() => true);
     const isQuiet = await Promise.race([quiet, late]);
     wait.abort();
-    return isQuiet;
+    this.#closing.abort();
+    for (const onClosing of this.#onClosing) onClosing();
+    const troubleMs = this.#troubledAtMs + CLIENT_RETRIES_MS - clock.monotonicMs();
+    if (troubleMs > 0) clock.setTimer(troubleMs, () => void this.#end(), { unref: true });
+    else if (isQuiet) await this.#end();
+    else void this.#end();
+  }
+
+  /** The signal passed to `call` fires when the caller has stopped waiting for the result. */
+  async #run<T>(
+    what: string,
+    call: (gaveUp: AbortSignal) => Promise<T>,
+    outcome: () => Outcome,
+    { signal, timeoutMs = this.#options.callTimeoutMs }: CallOptions,
+  ): Promise<T> {
+    const gaveUp = new AbortController();
+    const giveUp = (code: 'closed' | 'aborted' | 'timeout', message: string, cause?: unknown) =>
+      gaveUp.abort(new SynclineError(code, message, { outcome: outcome(), cause }));
+    const onClosing = () => giveUp('closed', `${what}: the job store is closed`);
+    const onAborted = () => {
+      if (!signal?.aborted) return;
+      const { message, cause } = abortedError(what, signal);
+      giveUp('aborted', message, cause);
+    };
+    const timer = this.#deps.clock.setTimer(timeoutMs, () => {
+      this.noteTrouble();
+      giveUp('timeout', `${what}: no reply from Firestore within ${timeoutMs} ms`);
+    });
+    const abandoned = new Promise<never>((_, reject) => {
+      const giveUpNow = () => reject(SynclineError.from(gaveUp.signal.reason));
+      gaveUp.signal.addEventListener('abort', giveUpNow);
+    });
+    this.#onClosing.add(onClosing);
+    signal?.addEventListener('abort', onAborted);
+    if (this.#closing.signal.aborted) onClosing();
+    onAborted();
+    const running = this.#inTurn(call, gaveUp.signal);
+    this.#inFlight.add(running);
+    const forget = () => void this.#inFlight.delete(running);
+    running.then(forget, forget);
+    try {
+      return await Promise.race([abandoned, running]);
+    } catch (thrown) {
+      throw firestoreError(what, thrown, outcome());
+    } finally {
+      timer.cancel();
+      this.#onClosing.delete(onClosing);
+      signal?.removeEventListener('abort', onAborted);
+    }
+  }
+
+  /** A call that was given up leaves the queue and never runs. */
+  async #inTurn<T>(call: (gaveUp: AbortSignal) => Promise<T>, gaveUp: AbortSignal): Promise<T> {
+    gaveUp.throwIfAborted();
+    await this.ready();
+    while (this.#runningCount >= this.#options.concurrencyMax && !gaveUp.aborted)
+      await this.#turn(gaveUp);
+    this.#runningCount += 1;
+    try {
+      gaveUp.throwIfAborted();
+      return await call(gaveUp);
+    } finally {
+      this.#runningCount -= 1;
+      const [next] = this.#waiting;
+      next?.();
+    }
+  }
+
+  #turn(gaveUp: AbortSignal): Promise<void> {
+    const { value: waitingMax } = jobsLimits.firestoreCallsWaitingMax;
+    if (this.#waiting.size >= waitingMax) {
+      throw new SynclineError(
+        'overloaded',
+        `${waitingMax} calls are already waiting for Firestore. Try again later, or raise concurrencyMax.`,
+        { details: { limit: 'firestoreCallsWaitingMax' } },
+      );
+    }
+    return new Promise((resolve) => {
+      const leave = () => {
+        this.#waiting.delete(leave);
+        gaveUp.removeEventListener('abort', leave);
+        resolve();
+      };
+      this.#waiting.add(leave);
+      gaveUp.addEventListener('abort', leave);
+    });
   }
 
   async #end(): Promise<void> {
     try {
-      await Promise.allSettled(this.#underWay);
+      await Promise.allSettled(this.#inFlight);
       await this.#deps.firestore.terminate();
     } catch (thrown) {
-      const error = thrown instanceof Error ? thrown.message : String(thrown);
+      const error = detailOf(thrown);
       this.#deps.logger.warn('🟡 could not end the Firestore client', { error });
     }
   }
+}
+
+/** gRPC status codes. */
+const OVERTAKEN = 10;
+const QUOTA_EXHAUSTED = 8;
+const REFUSED = [3, 5, 9]; // invalid argument, not found, failed precondition
+const CREDENTIALS_REFUSED = [7, 16]; // permission denied, unauthenticated
+
+const WHAT_TO_SET =
+  'Set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account with the role Cloud Datastore User, attach ' +
+  'such an account to the machine, or pass `credentials`.';
+
+export function firestoreError(what: string, thrown: unknown, outcome: Outcome): SynclineError {
+  if (thrown instanceof SynclineError) return thrown;
+  const code = thrown instanceof Error && 'code' in thrown ? Number(thrown.code) : 0;
+  const detail = detailOf(thrown);
+  const unavailable = (reason: string, message: string, retryable = true) =>
+    new SynclineError('unavailable', message, {
+      retryable,
+      outcome,
+      cause: thrown,
+      details: { reason },
+    });
+  // If the reply to a commit was lost and it is sent again, its transaction has expired.
+  if (code === OVERTAKEN || (REFUSED.includes(code) && /transaction has expired/.test(detail)))
+    return unavailable(
+      'contention',
+      `${what} kept conflicting with other writers. Try again, or let fewer processes write the same key.`,
+    );
+  if (CREDENTIALS_REFUSED.includes(code))
+    return credentialsRefused(`${what}: Firestore refused the credentials: ${detail}`, thrown);
+  if (REFUSED.includes(code))
+    return unavailable('refused', `${what}: Firestore refused the call: ${detail}`, false);
+  if (code !== QUOTA_EXHAUSTED)
+    return unavailable('firestore', `${what}: Firestore is unreachable: ${detail}`);
+  const message = `${what}: a Firestore quota is exhausted: ${detail}`;
+  return new SynclineError('overloaded', message, { outcome, cause: thrown });
+}
+
+/** Another commit came first: a retry will read what that one wrote. */
+export function isContention(thrown: unknown): boolean {
+  return thrown instanceof SynclineError && thrown.details['reason'] === 'contention';
+}
+
+function credentialsRefused(message: string, cause: unknown): SynclineError {
+  return new SynclineError('unavailable', `${message.replace(/\.$/, '')}. ${WHAT_TO_SET}`, {
+    retryable: false,
+    cause,
+    details: { reason: 'credentials' },
+  });
+}
+
+function detailOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message.slice(0, 256) : String(thrown);
 }

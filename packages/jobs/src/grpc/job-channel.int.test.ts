@@ -1,4 +1,4 @@
-// What a channel says to a server before its first call.
+// What a channel sends to a server before its first call.
 import { once } from 'node:events';
 import { createServer, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
@@ -19,10 +19,10 @@ test('a server may send 512 KiB ahead, on a stream and on the connection', async
   );
   const opened = once(server, 'session') as Promise<[ServerHttp2Session]>;
   const asked = once(server, 'stream');
-  const answer = channel.ask(getJob, { jobId: 'nightly-42' }, { signal: undefined });
-  answer.catch(() => {}); // nobody answers it
+  const answer = channel.ask(getJob, { jobId: 'nightly-42' }, undefined);
+  answer.catch(() => {}); // it is never answered
   const [session] = await opened;
-  await asked; // by then its settings have come
+  await asked; // by then its settings have arrived
   const { value: windowBytes } = jobsLimits.remoteWindowBytes;
   expect(session.remoteSettings.initialWindowSize).toBe(windowBytes);
   expect(session.state.remoteWindowSize).toBe(windowBytes);

@@ -1,8 +1,8 @@
-// One connection to a job service, over grpc-js. Messages are encoded and decoded here, by our own codec: grpc-js
-// sees bytes alone.
+// One connection to a job service, over grpc-js. Messages are encoded and decoded here, with Syncline's codec: grpc-js
+// handles only bytes.
 //
-// Calls on a connection that is not there fail at once, and the channel tries to connect again within a second:
-// patience belongs to who calls. A connection that says nothing is asked whether it still lives.
+// Calls without a connection fail at once, and the channel tries to reconnect within a second: retrying is left to the
+// caller. An idle connection is checked with keepalive pings.
 import {
   Client,
   type ClientDuplexStream,
@@ -11,20 +11,14 @@ import {
   Metadata,
 } from '@grpc/grpc-js';
 import { abortedError, type Clock, SynclineError } from '@syncline/kernel';
-import { type GrpcTarget, grpcChannelOptions } from '@syncline/protocol';
+import { errorFromGrpc } from '@syncline/protocol';
+import { type GrpcTarget, grpcChannelOptions, textsOf } from '@syncline/protocol/grpc';
 import { jobsLimits } from '../limits.js';
 import { type Call, SERVICE } from '../wire/calls.js';
 import { decode, encode } from '../wire/proto-message.js';
-import { errorOfStatus, notTheContract } from './status-error.js';
 
 export interface JobChannelDeps {
   readonly clock: Clock;
-}
-
-export interface AskOptions {
-  /** The job of all states in the answer. */
-  readonly jobId?: string;
-  readonly signal: AbortSignal | undefined;
 }
 
 export class JobChannel {
@@ -42,11 +36,10 @@ export class JobChannel {
     if (target.token !== undefined) this.#metadata.set('authorization', `Bearer ${target.token}`);
   }
 
-  /** One request and its answer. */
   ask<Request, Response>(
     call: Call<Request, Response>,
     request: Request,
-    { signal, jobId = '' }: AskOptions,
+    signal: AbortSignal | undefined,
   ): Promise<Response> {
     return new Promise((resolve, reject) => {
       const deadline = this.#deps.clock.nowMs() + jobsLimits.remoteCallTimeoutMs.value;
@@ -61,10 +54,7 @@ export class JobChannel {
           this.#open.delete(cancel);
           signal?.removeEventListener('abort', cancel);
           if (failure === null && bytes !== undefined)
-            this.#settle(
-              () => resolve(decode(call.response, bytes, { name: call.name, jobId })),
-              reject,
-            );
+            this.#settle(() => resolve(decode(call.response, bytes, call)), reject);
           else if (signal?.aborted) reject(withUnknownOutcome(abortedError(call.name, signal)));
           else if (this.#isClosed) reject(withUnknownOutcome(closedError()));
           else reject(errorOfStatus(failure, this.#target));
@@ -76,7 +66,7 @@ export class JobChannel {
     });
   }
 
-  /** A stream of bytes, one per frame. */
+  /** A stream of encoded frames. */
   stream<Request>(
     call: Omit<Call<Request, never>, 'response'>,
     request: Request,
@@ -86,12 +76,11 @@ export class JobChannel {
     return this.#client.makeServerStreamRequest(path, asBuffer, asIs, bytes, this.#metadata);
   }
 
-  /** Bytes both ways. */
   duplex({ name }: Pick<Call<never, never>, 'name'>): ClientDuplexStream<Uint8Array, Uint8Array> {
     return this.#client.makeBidiStreamRequest(pathOf(name), asBuffer, asIs, this.#metadata);
   }
 
-  /** Ends the calls that wait for an answer; streams are ended by who opened them. */
+  /** Cancels calls waiting for a reply. Streams must be ended by their openers. */
   close(): void {
     this.#isClosed = true;
     for (const cancel of this.#open) cancel();
@@ -104,6 +93,48 @@ export class JobChannel {
     } catch (thrown) {
       reject(thrown instanceof SynclineError ? notTheContract(this.#target, thrown) : thrown);
     }
+  }
+}
+
+export interface Lane {
+  readonly channel: JobChannel;
+  streamsCount: number;
+}
+
+/**
+ * Connections for subscriptions, up to 90 on each: a server accepts 100 concurrent calls per connection, and more would
+ * wait silently. Writes have a separate connection.
+ */
+export class ChannelPool {
+  readonly #deps: JobChannelDeps;
+  readonly #target: GrpcTarget;
+  readonly #lanes = new Set<Lane>();
+
+  constructor(deps: JobChannelDeps, target: GrpcTarget) {
+    this.#deps = deps;
+    this.#target = target;
+  }
+
+  take(): Lane {
+    const lane = this.#laneWithRoom();
+    lane.streamsCount += 1;
+    return lane;
+  }
+
+  /** Closes the connection after its last stream. */
+  leave(lane: Lane): void {
+    lane.streamsCount -= 1;
+    if (lane.streamsCount > 0) return;
+    this.#lanes.delete(lane);
+    lane.channel.close();
+  }
+
+  #laneWithRoom(): Lane {
+    const { value: streamsMax } = jobsLimits.streamsPerChannelMax;
+    for (const lane of this.#lanes) if (lane.streamsCount < streamsMax) return lane;
+    const lane = { channel: new JobChannel(this.#deps, this.#target), streamsCount: 0 };
+    this.#lanes.add(lane);
+    return lane;
   }
 }
 
@@ -143,7 +174,98 @@ export function closedError(): SynclineError {
   return new SynclineError('closed', 'the remote job store is closed');
 }
 
-/** It was sent: whether it arrived, nobody can tell. */
-function withUnknownOutcome({ code, message, cause }: SynclineError): SynclineError {
-  return new SynclineError(code, message, { outcome: 'unknown', cause });
+/** The request was sent, but it is unknown whether it arrived. */
+function withUnknownOutcome(error: SynclineError): SynclineError {
+  return error.with({ outcome: 'unknown', cause: error.cause });
+}
+
+// Converts a gRPC status to an error: the server's own error, or one about the connection.
+
+export interface CallStatus {
+  readonly code: number;
+  readonly details: string;
+  readonly metadata: { getMap(): Record<string, unknown> };
+}
+
+export function isCallStatus(thrown: unknown): thrown is Error & CallStatus {
+  return thrown instanceof Error && 'code' in thrown && 'metadata' in thrown;
+}
+
+const OK = 0;
+
+/** How grpc-js describes a request that was never sent. With any other text, the outcome is unknown. */
+const NOT_SENT = /^No connection established|Waiting for LB pick/;
+
+export function errorOfStatus(status: CallStatus | null, { address }: GrpcTarget): SynclineError {
+  if (status === null) return new SynclineError('unavailable', `no reply from ${address}`);
+  const { code, details } = status;
+  const metadata = textsOf(status.metadata.getMap());
+  const error = errorFromGrpc({ code, details, metadata });
+  const isConnectionError = error.code === 'unavailable' || error.code === 'timeout';
+  if (metadata['syncline-code'] !== undefined || !isConnectionError) return error;
+  const what =
+    error.code === 'timeout'
+      ? `no reply in time from the job service at ${address}`
+      : `cannot reach the job service at ${address}`;
+  return new SynclineError(error.code, `${what}: ${plainReason(details)}. ${adviceOn(details)}`, {
+    details: { address },
+    outcome: NOT_SENT.test(details) ? 'not-applied' : error.outcome,
+    cause: error,
+  });
+}
+
+export interface WriteStreamEnd {
+  /** The server has accepted the call: it sends headers at once, but none if it refuses the call. */
+  readonly isBegun: boolean;
+  readonly target: GrpcTarget;
+}
+
+/**
+ * For the unanswered writes of a stream. If the server refused the whole call, its error is returned. Otherwise some
+ * writes may have been applied, so the outcome is unknown.
+ */
+export function errorOfWriteStream(
+  status: CallStatus | null,
+  { isBegun, target }: WriteStreamEnd,
+): SynclineError {
+  const error = errorOfStatus(status?.code === OK ? null : status, target);
+  if (status !== null && !isBegun && (isFromServer(status) || NOT_SENT.test(status.details)))
+    return error;
+  return error.with({ outcome: 'unknown' });
+}
+
+function isFromServer({ metadata }: CallStatus): boolean {
+  return metadata.getMap()['syncline-code'] !== undefined;
+}
+
+/** The text from grpc-js on one line, without its standard prefix and without an empty note. */
+function plainReason(details: string): string {
+  return details
+    .replace(/\s+/g, ' ')
+    .replace(/ Resolution note: *$/, '')
+    .replace(/^No connection established\. Last error: (?:Error: )?/, '')
+    .replace(/[. ]+$/, '');
+}
+
+/** A server responds, but not with HTTP/2. */
+const OTHER_PROTOCOL = /Protocol error/;
+
+function adviceOn(details: string): string {
+  return OTHER_PROTOCOL.test(details)
+    ? 'Check the port (by default, gRPC is on 7401 and HTTP on 7400) and the TLS settings on both sides.'
+    : 'Check that a server is running there, and the TLS settings on both sides.';
+}
+
+export function notTheContract({ address }: GrpcTarget, cause: SynclineError): SynclineError {
+  return new SynclineError(
+    'unavailable',
+    `${address} responds, but not according to syncline.jobs.v1: ${cause.message}`,
+    { details: { address }, retryable: false, outcome: 'unknown', cause },
+  );
+}
+
+/** A read changes nothing, so its outcome is never unknown. */
+export function readError(thrown: unknown): unknown {
+  if (!(thrown instanceof SynclineError) || thrown.outcome === 'not-applied') return thrown;
+  return thrown.with({ outcome: 'not-applied' });
 }

@@ -1,41 +1,50 @@
-// The jobs of a server. What is wrong with a call is said here, with the same words as there, before it is sent.
-//
-// One connection carries all calls with an answer, and the stream of writes; subscriptions have connections of their
-// own.
-import { abortedError, type Clock, type Random, SynclineError } from '@syncline/kernel';
-import type { GrpcTarget } from '@syncline/protocol';
-import { checkStateWrite } from '../checks/checked-write.js';
-import { checkJobPatch, checkJobQuery, checkJobSpec } from '../checks/job-input.js';
-import { checkCount, checkPageLimit, checkTaskId } from '../checks/numbers.js';
-import { checkLeaseRequest, checkScope } from '../checks/task-input.js';
-import { checkJobId, checkTag } from '../checks/text.js';
-import { progressWithPayloads } from '../engine/engine-job-store.js';
-import { decodeStoredState } from '../engine/stored-change.js';
+// The jobs of a server. Arguments are checked before a call is sent. One connection carries all unary calls and the
+// stream of writes; subscriptions have separate connections.
+import {
+  abortedError,
+  type Clock,
+  createSystemClock,
+  createSystemRandom,
+  type Random,
+  SynclineError,
+  silentMetrics,
+} from '@syncline/kernel';
+import { checkGrpcTarget, type GrpcTarget, type GrpcTargetOptions } from '@syncline/protocol/grpc';
+import type { CheckedWrite } from '../checks/checked-write.js';
+import type { CheckedJobQuery } from '../checks/input.js';
+import type { MeantJob } from '../core/decide-job.js';
+import {
+  CheckedJobStore,
+  type DeletedJob,
+  type EncodedPage,
+  type EncodedResult,
+  type JobProgress,
+  type StoreEngine,
+  type StoreReads,
+  type StoreWrites,
+} from '../engine/checked-job-store.js';
 import type {
   JobInfo,
   JobList,
   JobPatch,
-  JobQuery,
   JobSpec,
   LeaseRequest,
+  Scope,
+  State,
   TaskLease,
 } from '../job.js';
-import type { JobSubscription, StoreSubscribeOptions } from '../job-event.js';
 import type {
-  CallOptions,
-  DeleteOptions,
-  JobCallOptions,
+  CreatedJob,
   JobStore,
-  SetStateResult,
-  StatePage,
-  StateWrite,
+  JobSubscription,
+  PageBounds,
   StoreCapabilities,
+  StoreSubscribeOptions,
 } from '../job-store.js';
-import { jobsLimits } from '../limits.js';
+import { ALL_CAPABILITIES } from '../job-store.js';
 import type { JobsMetrics } from '../metrics-list.js';
-import type { Progress } from '../progress.js';
 import type { ReconnectOptions } from '../reconnect.js';
-import type { Scope, State } from '../state.js';
+import { checkReconnect } from '../reconnect.js';
 import {
   type Call,
   createJob,
@@ -48,148 +57,58 @@ import {
   listJobs,
   listStates,
   markJobDeleted,
-  type SetStateRequest,
   setState,
   updateJob,
 } from '../wire/calls.js';
-import { labelList } from '../wire/job-messages.js';
 import { encode } from '../wire/proto-message.js';
-import { withPayload } from '../wire/state-message.js';
-import { ChannelPool } from './channel-pool.js';
-import { closedError, JobChannel } from './job-channel.js';
+import { ChannelPool, closedError, JobChannel, notTheContract, readError } from './job-channel.js';
 import { RemoteSubscription } from './remote-subscription.js';
 import { RemoteWrites } from './remote-writes.js';
-import { notTheContract, readError } from './status-error.js';
 
-export interface RemoteDeps {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly metrics: JobsMetrics;
+export interface RemoteJobStoreOptions extends GrpcTargetOptions {
+  /** How a subscription that lost its connection reconnects. */
+  readonly reconnect?: ReconnectOptions;
 }
 
-export interface RemoteOptions {
+/** Defaults: the system clock and randomness, and no metrics. */
+export interface RemoteJobStoreDeps {
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly metrics?: JobsMetrics;
+}
+
+/** Connects on the first call. Throws `invalid-argument`, with `details.field`. */
+export function createRemoteJobStore(
+  options: RemoteJobStoreOptions,
+  deps: RemoteJobStoreDeps = {},
+): JobStore {
+  const { clock = createSystemClock(), random = createSystemRandom() } = deps;
+  const { metrics = silentMetrics } = deps;
+  const target = checkGrpcTarget('the remote job store', options);
+  const reconnect = checkReconnect(options.reconnect);
+  return new RemoteJobStore({ clock, random, metrics }, { target, reconnect });
+}
+
+type RemoteDeps = Required<RemoteJobStoreDeps>;
+
+interface RemoteOptions {
   readonly target: GrpcTarget;
   readonly reconnect: Required<ReconnectOptions>;
 }
 
-export class RemoteJobStore implements JobStore {
-  /** Of a server with a store of its own. One before Firestore offers less, and `synced` tells its history. */
-  readonly capabilities: StoreCapabilities = {
-    history: 'all',
-    reads: 'linearizable',
-    durability: 'synced',
-    lost: 'store',
-  };
+type Signal = AbortSignal | undefined;
+
+class RemoteJobStore extends CheckedJobStore<RemoteEngine> {
   readonly #deps: RemoteDeps;
   readonly #options: RemoteOptions;
-  readonly #channel: JobChannel;
-  readonly #writes: RemoteWrites;
   readonly #pool: ChannelPool;
   readonly #subscriptions = new Set<RemoteSubscription>();
-  #isClosed = false;
 
   constructor(deps: RemoteDeps, options: RemoteOptions) {
+    super(new RemoteEngine(deps, options), { clock: deps.clock, metrics: silentMetrics });
     this.#deps = deps;
     this.#options = options;
-    this.#channel = new JobChannel(deps, options.target);
-    this.#writes = new RemoteWrites({ ...deps, ...options, channel: this.#channel });
     this.#pool = new ChannelPool(deps, options.target);
-  }
-
-  async createJob(spec: JobSpec, call?: CallOptions) {
-    const { labels, ...checked } = checkJobSpec(spec);
-    return this.#write(createJob, { ...checked, labels: labelList(labels) }, call);
-  }
-
-  async getJob(jobId: string, call?: CallOptions): Promise<JobInfo | undefined> {
-    const request = { jobId: checkJobId(jobId) };
-    return (await orMissing(this.#read(getJob, request, call)))?.job;
-  }
-
-  async listJobs(query: JobQuery, call?: CallOptions): Promise<JobList> {
-    const { prefix = '', worst, afterJobId = '', limit } = checkJobQuery(query);
-    const request = { prefix, worst, afterJobId, limit };
-    const { jobs, next, damaged } = await this.#read(listJobs, request, call);
-    return { jobs, ...(damaged.length > 0 && { damaged }), ...(next !== '' && { next }) };
-  }
-
-  async updateJob(jobId: string, patch: JobPatch, call?: JobCallOptions): Promise<JobInfo> {
-    const { labels, expectedTags } = checkJobPatch(patch);
-    const request = {
-      jobId: checkJobId(jobId),
-      taskId: undefined,
-      setLabels: labels !== undefined,
-      labels: labelList(labels ?? {}),
-      setExpectedTags: expectedTags !== undefined,
-      expectedTags: expectedTags ?? [],
-      incarnation: call?.incarnation ?? '',
-    };
-    return (await this.#write(updateJob, request, call)).job;
-  }
-
-  async markJobDeleted(jobId: string, call?: JobCallOptions): Promise<JobInfo> {
-    return (await this.#write(markJobDeleted, globalRequest(jobId, call), call)).job;
-  }
-
-  async deleteJob(jobId: string, call?: DeleteOptions): Promise<boolean> {
-    const request = { ...globalRequest(jobId, call), ifRevision: call?.ifRevision };
-    return (await orMissing(this.#write(deleteJob, request, call))) !== undefined;
-  }
-
-  async lease(request: LeaseRequest, call?: CallOptions): Promise<TaskLease> {
-    return (await this.#write(heartbeat, checkLeaseRequest(request), call)).lease;
-  }
-
-  async setState(write: StateWrite, call?: CallOptions): Promise<SetStateResult> {
-    const checked = checkStateWrite(write);
-    const signal = this.#checkCall(setState.name, call);
-    const answer = await this.#writes.ask({
-      write: encode(setState.request, checked as SetStateRequest),
-      signal,
-    });
-    const { applied, duplicate } = answer;
-    const state = this.#decode(answer.state, checked.jobId);
-    return applied
-      ? { applied: true, duplicate, state }
-      : { applied: false, reason: 'version', current: state };
-  }
-
-  async listStates(
-    jobId: string,
-    scope: Scope,
-    page: { readonly afterRevision: number; readonly limit: number },
-    call?: CallOptions,
-  ): Promise<StatePage> {
-    const request = {
-      jobId: checkJobId(jobId),
-      scope: checkScope(scope),
-      afterRevision: checkCount(page.afterRevision, 'afterRevision'),
-      limit: checkPageLimit(page.limit, jobsLimits.listStatesMax.value),
-    };
-    const found = await this.#read(listStates, request, call);
-    return { ...found, states: found.states.map((bytes) => this.#decode(bytes, jobId)) };
-  }
-
-  async getState(
-    jobId: string,
-    taskId: number,
-    tag: string,
-    call?: CallOptions,
-  ): Promise<State | undefined> {
-    const scope = { taskId: checkTaskId(taskId), tag: checkTag(tag) };
-    const request = { jobId: checkJobId(jobId), scope };
-    const { state, exists } = await this.#read(getState, request, call);
-    return exists ? this.#decode(state, jobId) : undefined;
-  }
-
-  async aggregate(jobId: string, scope: Scope, call?: CallOptions): Promise<Progress> {
-    const request = { jobId: checkJobId(jobId), scope: checkScope(scope) };
-    return progressWithPayloads((await this.#read(getProgress, request, call)).progress);
-  }
-
-  async listLost(jobId: string, call?: CallOptions): Promise<readonly TaskLease[]> {
-    const request = { jobId: checkJobId(jobId), scope: undefined };
-    return (await this.#read(getProgress, request, call)).lost;
   }
 
   subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription {
@@ -198,7 +117,7 @@ export class RemoteJobStore implements JobStore {
         ...this.#deps,
         ...this.#options,
         pool: this.#pool,
-        checkOpen: () => this.#checkOpen(),
+        checkOpen: () => this.engine.begin(undefined),
         onEnd: (ended) => void this.#subscriptions.delete(ended),
       },
       jobId,
@@ -208,66 +127,111 @@ export class RemoteJobStore implements JobStore {
     return subscription;
   }
 
-  async close(): Promise<void> {
-    this.#isClosed = true;
+  override async close(): Promise<void> {
+    await this.engine.close();
     for (const subscription of [...this.#subscriptions]) subscription.close();
-    this.#writes.close();
-    this.#channel.close();
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
-
-  async #read<Request extends object, Response>(
-    method: Call<Request, Response>,
-    request: Request,
-    call: CallOptions | undefined,
-  ): Promise<Response> {
+  /** The server may implement a different contract. */
+  protected override decode(bytes: Uint8Array, jobId: string): State {
     try {
-      return await this.#write(method, request, call);
-    } catch (thrown) {
-      throw readError(thrown);
-    }
-  }
-
-  #write<Request extends object, Response>(
-    method: Call<Request, Response>,
-    request: Request,
-    call: CallOptions | undefined,
-  ): Promise<Response> {
-    const signal = this.#checkCall(method.name, call);
-    return this.#channel.ask(method, request, { signal, jobId: jobIdOf(request) });
-  }
-
-  #checkCall(name: string, call: CallOptions | undefined): AbortSignal | undefined {
-    this.#checkOpen();
-    const { signal } = call ?? {};
-    if (signal?.aborted) throw abortedError(name, signal);
-    return signal;
-  }
-
-  /** The server may speak another contract. */
-  #decode(bytes: Uint8Array, jobId: string): State {
-    try {
-      return withPayload(decodeStoredState(bytes, jobId));
+      return super.decode(bytes, jobId);
     } catch (thrown) {
       throw notTheContract(this.#options.target, SynclineError.from(thrown));
     }
   }
+}
 
-  #checkOpen(): void {
+class RemoteEngine implements StoreEngine, StoreReads, StoreWrites {
+  /** Those of a server with its own store. A server backed by Firestore has fewer; `synced` reports its history. */
+  readonly capabilities: StoreCapabilities = ALL_CAPABILITIES;
+  readonly reads = this;
+  readonly writes = this;
+  readonly #channel: JobChannel;
+  readonly #stateWrites: RemoteWrites;
+  #isClosed = false;
+
+  constructor(deps: RemoteDeps, { target }: RemoteOptions) {
+    this.#channel = new JobChannel(deps, target);
+    this.#stateWrites = new RemoteWrites({ ...deps, target, channel: this.#channel });
+  }
+
+  begin(signal: Signal): void {
     if (this.#isClosed) throw closedError();
+    if (signal?.aborted) throw abortedError('the call to the job store', signal);
+  }
+
+  createJob(spec: Required<JobSpec>, signal: Signal): Promise<CreatedJob> {
+    return this.#channel.ask(createJob, spec, signal);
+  }
+
+  async getJob(jobId: string, signal: Signal): Promise<JobInfo | undefined> {
+    return (await orMissing(this.#read(getJob, { jobId }, signal)))?.job;
+  }
+
+  async listJobs(query: CheckedJobQuery, signal: Signal): Promise<JobList> {
+    const { damaged = [], ...list } = await this.#read(listJobs, query, signal);
+    return damaged.length === 0 ? list : { ...list, damaged };
+  }
+
+  async updateJob(meant: MeantJob, patch: JobPatch, signal: Signal): Promise<JobInfo> {
+    return (await this.#channel.ask(updateJob, { ...operatorOf(meant), patch }, signal)).job;
+  }
+
+  async markJobDeleted(meant: MeantJob, signal: Signal): Promise<JobInfo> {
+    return (await this.#channel.ask(markJobDeleted, operatorOf(meant), signal)).job;
+  }
+
+  async deleteJob(meant: DeletedJob, signal: Signal): Promise<boolean> {
+    const { ifRevision } = meant;
+    const request = { ...operatorOf(meant), ...(ifRevision !== undefined && { ifRevision }) };
+    return (await orMissing(this.#channel.ask(deleteJob, request, signal))) !== undefined;
+  }
+
+  async lease(request: LeaseRequest, signal: Signal): Promise<TaskLease> {
+    return (await this.#channel.ask(heartbeat, request, signal)).lease;
+  }
+
+  setState(write: CheckedWrite, signal: Signal): Promise<EncodedResult> {
+    const request = encode(setState.request, write);
+    return this.#stateWrites.ask({ write: request, signal });
+  }
+
+  listStates(jobId: string, scope: Scope, page: PageBounds, signal: Signal): Promise<EncodedPage> {
+    return this.#read(listStates, { jobId, scope, ...page }, signal);
+  }
+
+  async getState(jobId: string, scope: Scope, signal: Signal): Promise<Uint8Array | undefined> {
+    const { state, exists } = await this.#read(getState, { jobId, scope }, signal);
+    return exists ? state : undefined;
+  }
+
+  progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress> {
+    return this.#read(getProgress, { jobId, scope }, signal);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stateWrites.close();
+    this.#channel.close();
+  }
+
+  async #read<Request, Response>(
+    method: Call<Request, Response>,
+    request: Request,
+    signal: Signal,
+  ): Promise<Response> {
+    try {
+      return await this.#channel.ask(method, request, signal);
+    } catch (thrown) {
+      throw readError(thrown);
+    }
   }
 }
 
-function globalRequest(jobId: string, { incarnation = '' }: JobCallOptions = {}): GlobalRequest {
-  return { jobId: checkJobId(jobId), taskId: undefined, incarnation };
-}
-
-/** A list of jobs is of no job, and holds no states. */
-function jobIdOf(request: object): string {
-  return 'jobId' in request && typeof request.jobId === 'string' ? request.jobId : '';
+/** An operator's request has no task. */
+function operatorOf({ jobId, incarnation }: MeantJob): GlobalRequest {
+  return incarnation === undefined ? { jobId } : { jobId, incarnation };
 }
 
 async function orMissing<Value>(answer: Promise<Value>): Promise<Value | undefined> {

@@ -1,26 +1,25 @@
-// A subscription over a connection that may break: it says `stale`, comes back at its cursor, and goes on as if
-// nothing had happened, also in the middle of a replay.
+// A subscription over a connection that may break: it then reports `stale`, reconnects at its cursor, and continues
+// without a visible break, even in the middle of a replay.
 //
 //   opened ──▶ following ──▶ ended
 //     ▲            │  lost
 //     └── stale ◀──┘   after `attempts` failures in a row: `unavailable`, with the cursor
 //
-// J9  Cut anywhere and resumed, the parts equal the uncut stream, or a `gap` says where not.
+// J9  If interrupted anywhere and resumed, the parts together equal the uninterrupted stream, or a `gap` marks what is
+//     missing.
+import type { ClientReadableStream } from '@grpc/grpc-js';
 import { type Clock, type Random, SynclineError } from '@syncline/kernel';
-import type { GrpcTarget } from '@syncline/protocol';
-import { checkBatchMax } from '../checks/numbers.js';
-import { type CheckedSubscribeOptions, checkSubscribeOptions } from '../checks/subscribe-input.js';
-import { checkJobId } from '../checks/text.js';
-import { parseCursor } from '../cursor.js';
-import type { Cursor, JobEvent, JobSubscription, StoreSubscribeOptions } from '../job-event.js';
+import type { GrpcTarget } from '@syncline/protocol/grpc';
+import { type CheckedSubscribeOptions, checkSubscribeOptions } from '../checks/input.js';
+import { checkBatchMax, checkJobId } from '../checks/values.js';
+import type { Cursor, JobEvent, JobSubscription, StoreSubscribeOptions } from '../job-store.js';
+import { parseCursor } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
 import type { JobsMetrics } from '../metrics-list.js';
 import { outOfReach, type ReconnectOptions, reconnectDelayMs } from '../reconnect.js';
-import type { SubscribeRequest } from '../wire/calls.js';
-import { FrameReader } from '../wire/frame-reader.js';
-import type { ChannelPool } from './channel-pool.js';
-import { FrameStream } from './frame-stream.js';
-import { notTheContract } from './status-error.js';
+import { type SubscribeRequest, subscribe } from '../wire/calls.js';
+import { FrameReader } from '../wire/frames.js';
+import { type ChannelPool, errorOfStatus, isCallStatus, notTheContract } from './job-channel.js';
 
 export interface RemoteSubscriptionDeps {
   readonly clock: Clock;
@@ -29,9 +28,7 @@ export interface RemoteSubscriptionDeps {
   readonly pool: ChannelPool;
   readonly target: GrpcTarget;
   readonly reconnect: Required<ReconnectOptions>;
-  /** Throws if the store is closed. */
   checkOpen(): void;
-  /** It takes nothing more. */
   onEnd(subscription: RemoteSubscription): void;
 }
 
@@ -42,14 +39,14 @@ export class RemoteSubscription implements JobSubscription {
   readonly #jobId: string;
   readonly #options: StoreSubscribeOptions;
   readonly #stop = new AbortController();
-  #stream: FrameStream | undefined;
+  #endStream = (): void => {};
   #isTaken = false;
-  /** Something of the job was seen: it is there, or was. */
+  /** An event was received, so the job exists or did exist. */
   #isStarted = false;
   #cursor: Cursor | undefined;
-  /** Where the next stream begins. Undefined: with a replay. */
+  /** Where the next stream starts. Undefined for a replay. */
   #after: Cursor | undefined;
-  /** The reader has had `synced` since the last replay began: it must not come again. */
+  /** The reader has received `synced` since the last replay began, and must not receive it again. */
   #isSynced = false;
   #failures = 0;
   #lostAtMs: number | undefined;
@@ -88,7 +85,6 @@ export class RemoteSubscription implements JobSubscription {
     }
   }
 
-  /** Ends the loop without an error. */
   close(): void {
     this.#close();
   }
@@ -99,7 +95,7 @@ export class RemoteSubscription implements JobSubscription {
 
   readonly #close = (): void => {
     this.#stop.abort();
-    this.#stream?.cancel();
+    this.#endStream();
     this.#options.signal?.removeEventListener('abort', this.#close);
     this.#deps.onEnd(this);
   };
@@ -114,7 +110,7 @@ export class RemoteSubscription implements JobSubscription {
         const end = yield* this.#follow(request);
         if (this.#stop.signal.aborted || end === 'deleted') return;
         if (end.code === 'not-found' && this.#isStarted) {
-          yield [this.#deletedMeanwhile()];
+          yield [this.#deletedEvent()];
           return;
         }
         yield* this.#wait(end);
@@ -131,19 +127,18 @@ export class RemoteSubscription implements JobSubscription {
     return checkSubscribeOptions(this.#options);
   }
 
-  /** Hands out one stream to its end. */
+  /**
+   * Reads one stream to its end. grpc-js buffers at most 16 frames; beyond that, HTTP/2 flow control makes the server
+   * wait.
+   */
   async *#follow(
     options: CheckedSubscribeOptions,
   ): AsyncGenerator<Batch, SynclineError | 'deleted'> {
-    const { clock, pool, target } = this.#deps;
-    const stream = new FrameStream(
-      { clock, target, slot: pool.take() },
-      requestOf(this.#jobId, options, this.#after),
-    );
-    this.#stream = stream;
+    const { target } = this.#deps;
+    const { frames, timedOut } = this.#open(requestOf(this.#jobId, options, this.#after));
     const reader = new FrameReader(this.#jobId);
     try {
-      for (let frame = await stream.next(); frame !== undefined; frame = await stream.next()) {
+      for await (const frame of frames) {
         this.#isStarted = true;
         this.#failures = 0;
         const events = this.#accept(this.#read(reader, frame));
@@ -154,10 +149,33 @@ export class RemoteSubscription implements JobSubscription {
       return new SynclineError('unavailable', `${target.address} ended the stream`);
     } catch (thrown) {
       if (thrown instanceof SynclineError) return thrown;
+      if (isCallStatus(thrown)) return timedOut() ?? errorOfStatus(thrown, target);
       throw thrown;
     } finally {
-      stream.cancel();
+      this.#endStream();
     }
+  }
+
+  #open(request: SubscribeRequest) {
+    const { pool, clock, target } = this.#deps;
+    const lane = pool.take();
+    const frames: ClientReadableStream<Uint8Array> & AsyncIterable<Uint8Array> =
+      lane.channel.stream(subscribe, request);
+    let error: SynclineError | undefined;
+    const { value: timeoutMs } = jobsLimits.remoteConnectTimeoutMs;
+    const connectTimer = clock.setTimer(timeoutMs, () => {
+      error = notConnected(target, timeoutMs);
+      frames.cancel();
+    });
+    frames.on('metadata', () => connectTimer.cancel());
+    frames.on('error', () => undefined); // thrown by the loop over the frames
+    this.#endStream = () => {
+      this.#endStream = () => {};
+      connectTimer.cancel();
+      frames.cancel();
+      pool.leave(lane);
+    };
+    return { frames, timedOut: () => error };
   }
 
   #read(reader: FrameReader, frame: Uint8Array): readonly JobEvent[] {
@@ -169,7 +187,7 @@ export class RemoteSubscription implements JobSubscription {
     }
   }
 
-  /** Follows where the reader is; leaves out the `synced` that only says that a resume was good. */
+  /** Tracks the reader's position. Drops a `synced` that only confirms a resume. */
   #accept(events: readonly JobEvent[]): readonly JobEvent[] {
     const accepted: JobEvent[] = [];
     for (const event of events) {
@@ -183,7 +201,7 @@ export class RemoteSubscription implements JobSubscription {
       if (event.kind === 'live') this.#lostAtMs = undefined;
       if (event.kind !== 'synced') continue;
       this.#isSynced = true;
-      // After a resume the changes are still to come, and then the server says `live`.
+      // After a resume the missed changes follow, and then the server sends `live`.
       if (this.#lostAtMs === undefined || event.resumed) continue;
       this.#lostAtMs = undefined;
       accepted.push({ kind: 'live', revision: event.revision, cursor: event.cursor });
@@ -208,21 +226,22 @@ export class RemoteSubscription implements JobSubscription {
     }
   }
 
-  /** The server says how far it has sent; what was still on the way is lost with the stream. */
+  /** The server reports how far it has sent; events still in flight are lost with the stream. */
   #withOwnCursor(error: SynclineError): SynclineError {
     if (error.code !== 'overflow') return error;
-    const { code, message, details } = error;
-    return new SynclineError(code, message, {
-      details: { ...details, cursor: this.#after },
-      cause: error,
-    });
+    return error.with({ details: { ...error.details, cursor: this.#after } });
   }
 
-  /** It was there, and now nobody knows the job: others were told so while we were away. */
-  #deletedMeanwhile(): JobEvent {
+  /** The job was deleted while disconnected: subscribers that were connected received the same event. */
+  #deletedEvent(): JobEvent {
     const revision = this.#cursor === undefined ? 0 : parseCursor(this.#cursor).revision;
     return { kind: 'gap', reason: 'deleted', fromRevision: revision, toRevision: revision };
   }
+}
+
+function notConnected({ address }: GrpcTarget, timeoutMs: number): SynclineError {
+  const message = `no connection to the job service at ${address} within ${timeoutMs} ms. Check the address and the TLS settings on both sides.`;
+  return new SynclineError('unavailable', message, { details: { address } });
 }
 
 function requestOf(
@@ -233,7 +252,7 @@ function requestOf(
   return {
     jobId,
     scope,
-    after: after ?? '',
+    ...(after !== undefined && { after }),
     includeLeases: include.includes('lease'),
     includeJob: include.includes('job'),
     overflow,

@@ -1,12 +1,12 @@
-// How writes leave and come back: what travels together, what waits, and when a stream is opened and ended.
+// How writes are sent and answered: what is batched, what waits, and when a stream is opened and ended.
 import { SynclineError } from '@syncline/kernel';
 import { grpcFailureOf } from '@syncline/protocol';
 import { expect, test } from 'vitest';
+import { errorOf, inWorld, OK } from '../conformance/fake-write-call.js';
 import { jobsLimits } from '../limits.js';
-import { ENVELOPE_BYTES, WINDOW_BYTES_MIN } from '../wire/write-messages.js';
-import { errorOf, inWorld, OK } from './testing/fake-write-call.js';
+import { ENVELOPE_BYTES, WINDOW_BYTES_MIN } from '../wire/calls.js';
 
-test('writes of one turn leave as one message; answers come in any order', () =>
+test('writes of one turn are sent as one message; answers come in any order', () =>
   inWorld(async ({ clock, calls, ask }) => {
     const asked = [ask(), ask(), ask()];
     await clock.sleep(1);
@@ -18,18 +18,18 @@ test('writes of one turn leave as one message; answers come in any order', () =>
     await asked[1];
   }));
 
-test('a failed write fails alone, with the error that the server had', () =>
+test('a failed write fails alone, with the error of the server', () =>
   inWorld(async ({ clock, calls, ask }) => {
     const [good, bad] = [ask(), errorOf(ask())];
     await clock.sleep(1);
     const failure = grpcFailureOf(new SynclineError('conflict', 'a later epoch holds the task'));
-    calls[0]?.answer([2], { answer: { kind: 'failed', failure } });
+    calls[0]?.answer([2], { failure });
     calls[0]?.answer([1]);
     expect(await bad).toMatchObject({ code: 'conflict', message: 'a later epoch holds the task' });
     await good;
   }));
 
-test('only so many bytes are without an answer; further writes wait, and leave in their order', () =>
+test('the bytes of unanswered writes are limited; further writes wait, and are sent in order', () =>
   inWorld(async ({ clock, calls, ask }) => {
     const asked = Array.from({ length: 10 }, () => ask(60_000));
     await clock.sleep(1);
@@ -48,7 +48,7 @@ test('only so many bytes are without an answer; further writes wait, and leave i
     await Promise.all(asked);
   }));
 
-test('a wire that takes no more is left alone until it does', () =>
+test('nothing is written to a full connection until it drains', () =>
   inWorld(async ({ clock, calls, ask }) => {
     const first = ask();
     await clock.sleep(1);
@@ -84,7 +84,7 @@ test.each([
     }),
 );
 
-test('the largest request is sent; a larger one is refused, and holds up no other', () =>
+test('the largest request is sent; a larger one is refused, and does not delay others', () =>
   inWorld(async ({ clock, calls, ask }) => {
     const { value: bytesMax } = jobsLimits.requestBytesMax;
     const tooLarge = errorOf(ask(bytesMax + 1));
@@ -118,7 +118,7 @@ test('a stream on which nothing is written ends, and the next write opens anothe
     await second;
   }));
 
-test('more than remoteWritesMax that wait are refused', () =>
+test('more than remoteWritesMax waiting writes are refused', () =>
   inWorld(async ({ writes, ask }) => {
     const { value: max } = jobsLimits.remoteWritesMax;
     const asked = Array.from({ length: max }, () => errorOf(ask(0)));

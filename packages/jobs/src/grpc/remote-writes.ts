@@ -1,19 +1,27 @@
-// The writes of a remote store. What is written in one turn leaves as one message, and many are in flight: a call
-// each would cost about three times as much on both sides.
+// The writes of a remote store. All writes made in one turn of the event loop are sent as one message, and many can be
+// in flight: a separate call for each would cost about three times as much on both sides.
 //
-//   ask ─▶ waiting ─ the stream has room ─▶ sent ─▶ answered
-//                                            └─ the stream is lost ─▶ failed, and nobody knows whether it has arrived
+//   ask ─▶ waiting ─ the stream has room ─▶ sent ─▶ replied
+//                                            └─ the stream is lost ─▶ failed, and the outcome is unknown
 //
-// A stream is opened by the first write and ended when there are none for a while, so that an idle store holds
-// nothing open.
-import { type Clock, SynclineError, type Timer } from '@syncline/kernel';
-import type { GrpcTarget } from '@syncline/protocol';
+// A stream is opened by the first write and ended after a period without writes, so that an idle store keeps no stream
+// open. The server limits the bytes of unanswered writes, so they are counted here. A write that was given up counts
+// until its reply arrives, since the server still holds it.
+import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
+import { abortedError, type Clock, SynclineError, type Timer } from '@syncline/kernel';
+import { errorFromGrpc } from '@syncline/protocol';
+import type { GrpcTarget } from '@syncline/protocol/grpc';
+import type { EncodedResult } from '../engine/checked-job-store.js';
 import { jobsLimits } from '../limits.js';
-import { type SetStateResponse, setState } from '../wire/calls.js';
-import { ENVELOPE_BYTES } from '../wire/write-messages.js';
-import { closedError, type JobChannel } from './job-channel.js';
-import { PendingWrite } from './pending-write.js';
-import { WriteCall } from './write-call.js';
+import {
+  ENVELOPE_BYTES,
+  type NumberedAnswer,
+  setState,
+  setStates,
+  windowBytesOf,
+} from '../wire/calls.js';
+import { decode, encode } from '../wire/proto-message.js';
+import { closedError, errorOfWriteStream, type JobChannel, notTheContract } from './job-channel.js';
 
 export interface RemoteWritesDeps {
   readonly clock: Clock;
@@ -29,47 +37,64 @@ export interface WriteRequest {
 
 export class RemoteWrites {
   readonly #deps: RemoteWritesDeps;
-  /** In the order of their deadlines. */
   readonly #unsettled = new Set<PendingWrite>();
   #waiting: PendingWrite[] = [];
-  /** What is written now goes there. */
   #call: WriteCall | undefined;
-  /** With those that have ended for us, but not yet for the server. */
+  /** Includes calls that have ended on this side but not yet on the server. */
   readonly #calls = new Set<WriteCall>();
   #nextNumber = 1;
   #isPlanned = false;
-  #deadlineTimer: Timer | undefined;
   #idleTimer: Timer | undefined;
 
   constructor(deps: RemoteWritesDeps) {
     this.#deps = deps;
   }
 
-  ask(request: WriteRequest): Promise<SetStateResponse> {
+  ask({ write, signal }: WriteRequest): Promise<EncodedResult> {
     const { value: waitingMax } = jobsLimits.remoteWritesMax;
     if (this.#waiting.length >= waitingMax) return Promise.reject(overloaded(waitingMax));
-    if (request.write.length > REQUEST_BYTES_MAX) return Promise.reject(tooLarge(request.write));
+    if (write.length > REQUEST_BYTES_MAX) return Promise.reject(tooLarge(write));
     return new Promise((resolve, reject) => {
-      const deadlineMs = this.#deps.clock.monotonicMs() + jobsLimits.remoteCallTimeoutMs.value;
-      const onSettled = (settled: PendingWrite): void => this.#settled(settled);
-      const options = { ...request, number: this.#nextNumber, deadlineMs };
-      const write = new PendingWrite({ resolve, reject, onSettled }, options);
+      const { clock, target } = this.#deps;
+      const abort = (): void => {
+        if (signal) giveUp(pending, abortedError(setState.name, signal));
+      };
+      const settle = (answer: () => void): void => {
+        if (pending.isSettled) return;
+        pending.isSettled = true;
+        timer.cancel();
+        signal?.removeEventListener('abort', abort);
+        this.#unsettled.delete(pending);
+        if (this.#unsettled.size === 0 && this.#call !== undefined) this.#awaitIdle();
+        answer();
+      };
+      const pending: PendingWrite = {
+        number: this.#nextNumber,
+        write,
+        bytes: windowBytesOf(write),
+        isSent: false,
+        isSettled: false,
+        done: (response) => settle(() => resolve(response)),
+        fail: (error) => settle(() => reject(error)),
+      };
+      const { value: timeoutMs } = jobsLimits.remoteCallTimeoutMs;
+      const timer = clock.setTimer(timeoutMs, () => giveUp(pending, late(target)));
+      signal?.addEventListener('abort', abort);
       this.#nextNumber += 1;
-      this.#unsettled.add(write);
-      this.#waiting.push(write);
-      this.#watchDeadlines();
+      this.#unsettled.add(pending);
+      this.#waiting.push(pending);
       this.#plan();
     });
   }
 
   close(): void {
-    for (const write of this.#unsettled) write.givenUp(closedError());
+    for (const write of this.#unsettled) giveUp(write, closedError());
     this.#waiting = [];
     this.#idleTimer?.cancel();
     for (const call of this.#calls) call.cancel();
   }
 
-  /** At the end of this turn, so that what is written together travels together. */
+  /** Flushes at the end of this turn of the event loop, so that writes made together are sent together. */
   #plan(): void {
     if (this.#isPlanned) return;
     this.#isPlanned = true;
@@ -85,7 +110,7 @@ export class RemoteWrites {
       this.#idleTimer?.cancel();
       this.#call ??= this.#open();
       const writes = this.#takeWithin(Math.min(this.#call.roomBytes, MESSAGE_BYTES_MAX));
-      if (writes.length === 0) return; // the stream says when it has room
+      if (writes.length === 0) return; // continued by `onRoom`
       this.#call.send(writes);
     }
   }
@@ -128,33 +153,136 @@ export class RemoteWrites {
       this.#call = undefined;
     });
   }
+}
 
-  #settled(write: PendingWrite): void {
-    this.#unsettled.delete(write);
-    if (this.#unsettled.size > 0) return;
-    this.#deadlineTimer?.cancel();
-    this.#deadlineTimer = undefined;
-    if (this.#call !== undefined) this.#awaitIdle();
-  }
+/** A write that has no reply yet. It is settled once, by whatever comes first. */
+interface PendingWrite {
+  readonly number: number;
+  readonly write: Uint8Array;
+  /** Its size in a message and in the window, counted as the server does. */
+  readonly bytes: number;
+  /** Once sent, it is unknown whether it has arrived. */
+  isSent: boolean;
+  isSettled: boolean;
+  done(response: EncodedResult): void;
+  /** `error` includes the outcome. */
+  fail(error: unknown): void;
+}
 
-  /** One timer, for the write that has waited longest. */
-  #watchDeadlines(): void {
-    const [oldest] = this.#unsettled;
-    if (this.#deadlineTimer !== undefined || oldest === undefined) return;
-    const waitMs = oldest.options.deadlineMs - this.#deps.clock.monotonicMs();
-    this.#deadlineTimer = this.#deps.clock.setTimer(Math.max(0, waitMs), () => {
-      this.#deadlineTimer = undefined;
-      this.#expire();
-      this.#watchDeadlines();
+function giveUp(write: PendingWrite, error: SynclineError): void {
+  const outcome = write.isSent ? 'unknown' : 'not-applied';
+  write.fail(error.with({ outcome, cause: error.cause }));
+}
+
+interface WriteCallDeps {
+  readonly channel: JobChannel;
+  readonly target: GrpcTarget;
+  /** Replies have arrived, or the stream can take more. */
+  onRoom(): void;
+  /** The call accepts no more writes. May be called more than once. */
+  onOver(call: WriteCall): void;
+  onEnd(call: WriteCall): void;
+}
+
+/** One SetStates call: sends numbered writes, and receives a reply for each number. */
+class WriteCall {
+  readonly #deps: WriteCallDeps;
+  readonly #call: ClientDuplexStream<Uint8Array, Uint8Array>;
+  readonly #unanswered = new Map<number, PendingWrite>();
+  #unansweredBytes = 0;
+  #isBlocked = false;
+  #isBegun = false;
+  #status: StatusObject | undefined;
+
+  constructor(deps: WriteCallDeps) {
+    this.#deps = deps;
+    this.#call = deps.channel.duplex(setStates);
+    this.#call.on('metadata', () => {
+      this.#isBegun = true;
     });
+    this.#call.on('data', (bytes: Uint8Array) => this.#take(bytes));
+    this.#call.on('drain', () => {
+      this.#isBlocked = false;
+      deps.onRoom();
+    });
+    this.#call.on('error', () => undefined); // also reported by the status
+    this.#call.on('status', (status: StatusObject) => {
+      this.#status = status;
+    });
+    this.#call.on('end', () => this.#end());
   }
 
-  #expire(): void {
-    const nowMs = this.#deps.clock.monotonicMs();
-    for (const write of this.#unsettled) {
-      if (write.options.deadlineMs > nowMs) return;
-      write.givenUp(late(this.#deps.target));
+  get roomBytes(): number {
+    return this.#isBlocked ? 0 : jobsLimits.writeStreamBytesMax.value - this.#unansweredBytes;
+  }
+
+  send(writes: readonly PendingWrite[]): void {
+    for (const write of writes) {
+      write.isSent = true;
+      this.#unanswered.set(write.number, write);
+      this.#unansweredBytes += write.bytes;
     }
+    this.#isBlocked = !this.#call.write(encode(setStates.request, { writes }));
+  }
+
+  /** Call it when no write is waiting for a reply. A reply that never arrives must not keep the stream open. */
+  finish(): void {
+    if (this.#unanswered.size === 0) this.#call.end();
+    else this.cancel();
+  }
+
+  cancel(): void {
+    this.#call.cancel();
+  }
+
+  #take(bytes: Uint8Array): void {
+    try {
+      const { answers, end } = decode(setStates.response, bytes, setStates);
+      for (const answer of answers) this.#settle(answer);
+      if (end !== undefined) this.#leave(errorFromGrpc(end));
+    } catch (thrown) {
+      this.#leave(this.#contractError(thrown));
+      this.cancel();
+    }
+    this.#deps.onRoom();
+  }
+
+  #settle({ number, response, failure }: NumberedAnswer): void {
+    const write = this.#unanswered.get(number);
+    if (write === undefined || !(response ?? failure))
+      throw new SynclineError(
+        'invalid-argument',
+        `the reply to write ${number} is unexpected or empty`,
+      );
+    this.#unanswered.delete(number);
+    this.#unansweredBytes -= write.bytes;
+    if (write.isSettled) return;
+    if (failure) write.fail(errorFromGrpc(failure));
+    else if (response) this.#resolve(write, response);
+  }
+
+  #resolve(write: PendingWrite, response: Uint8Array): void {
+    try {
+      write.done(decode(setState.response, response, { name: setState.name }));
+    } catch (thrown) {
+      write.fail(this.#contractError(thrown));
+    }
+  }
+
+  #end(): void {
+    const isBegun = this.#isBegun;
+    this.#leave(errorOfWriteStream(this.#status ?? null, { isBegun, target: this.#deps.target }));
+    this.#deps.onEnd(this);
+  }
+
+  #leave(error: unknown): void {
+    for (const write of this.#unanswered.values()) write.fail(error);
+    this.#unanswered.clear();
+    this.#deps.onOver(this);
+  }
+
+  #contractError(thrown: unknown): unknown {
+    return thrown instanceof SynclineError ? notTheContract(this.#deps.target, thrown) : thrown;
   }
 }
 
@@ -163,11 +291,11 @@ const { value: REQUEST_BYTES_MAX } = jobsLimits.requestBytesMax;
 /** The largest write fits into a message, and into an empty window. */
 const MESSAGE_BYTES_MAX = REQUEST_BYTES_MAX + ENVELOPE_BYTES;
 
-/** In the words of the server. One that fits into no message would hold up all that wait behind it. */
+/** The same error as from the server. A write that fits into no message would block all that wait behind it. */
 function tooLarge({ length }: Uint8Array): SynclineError {
   return new SynclineError(
     'limit-exceeded',
-    `a ${setState.name} request of ${length} bytes; ${REQUEST_BYTES_MAX} is the limit. Send less at once.`,
+    `the ${setState.name} request has ${length} bytes; at most ${REQUEST_BYTES_MAX} are allowed. Send less at once.`,
     { details: { limit: 'requestBytesMax' } },
   );
 }
@@ -175,13 +303,13 @@ function tooLarge({ length }: Uint8Array): SynclineError {
 function overloaded(waitingMax: number): SynclineError {
   return new SynclineError(
     'overloaded',
-    `${waitingMax} writes wait to be sent. Wait for earlier writes before the next.`,
+    `${waitingMax} writes are waiting to be sent. Wait for earlier writes to finish.`,
     { details: { limit: 'remoteWritesMax' } },
   );
 }
 
 function late({ address }: GrpcTarget): SynclineError {
   const { value: timeoutMs } = jobsLimits.remoteCallTimeoutMs;
-  const message = `the job service at ${address} gave no answer within ${timeoutMs} ms. Check that a server runs there, and TLS on both sides.`;
+  const message = `no reply from the job service at ${address} within ${timeoutMs} ms. Check that a server is running there, and the TLS settings on both sides.`;
   return new SynclineError('timeout', message, { details: { address } });
 }

@@ -1,7 +1,7 @@
 import { SynclineError } from '@syncline/kernel';
 import { GRPC_STATUS, grpcFailureOf } from '@syncline/protocol';
 import { expect, test } from 'vitest';
-import { errorOfStatus, readError } from './status-error.js';
+import { errorOfStatus, readError } from './job-channel.js';
 
 const target = { address: '127.0.0.1:7401', tls: undefined, token: undefined };
 
@@ -9,7 +9,7 @@ function statusOf(code: number, details: string, metadata: Record<string, string
   return { code, details, metadata: { getMap: () => metadata } };
 }
 
-test('an error of the server comes back as it was', () => {
+test('an error of the server is reconstructed unchanged', () => {
   const sent = new SynclineError('conflict', 'the job is marked deleted', {
     details: { reason: 'marked-deleted' },
   });
@@ -42,23 +42,23 @@ test.each([
 test.each([
   [
     'No connection established. Last error: Error: connect ECONNREFUSED 127.0.0.1:7401. Resolution note: ',
-    'connect ECONNREFUSED 127.0.0.1:7401. Check that a server runs there, and TLS on both sides.',
+    'connect ECONNREFUSED 127.0.0.1:7401. Check that a server is running there, and the TLS settings on both sides.',
   ],
   [
     'No connection established. Last error: one\n  two. Resolution note: half of the names.',
-    'one two. Resolution note: half of the names. Check that a server runs there, and TLS on both sides.',
+    'one two. Resolution note: half of the names. Check that a server is running there, and the TLS settings on both sides.',
   ],
   [
     'No connection established. Last error: Protocol error (2026-11-16T08:41:38.059Z). Resolution note: ',
-    'Protocol error (2026-11-16T08:41:38.059Z). Check the port, since gRPC is on 7401 and HTTP on 7400 unless set otherwise, and TLS on both sides.',
+    'Protocol error (2026-11-16T08:41:38.059Z). Check the port (by default, gRPC is on 7401 and HTTP on 7400) and the TLS settings on both sides.',
   ],
-])('the words of the library are made plain: %j', (details, plain) => {
+])('messages of the library are made readable: %j', (details, plain) => {
   const error = errorOfStatus(statusOf(GRPC_STATUS.UNAVAILABLE, details), target);
   expect(error.message).toBe(`cannot reach the job service at ${target.address}: ${plain}`);
   expect(error.outcome).toBe('not-applied');
 });
 
-test('nothing is unknown about a read', () => {
+test('the outcome of a read is never unknown', () => {
   const error = errorOfStatus(statusOf(GRPC_STATUS.UNAVAILABLE, 'Connection dropped'), target);
   expect(readError(error)).toMatchObject({ code: 'unavailable', outcome: 'not-applied' });
 });

@@ -1,14 +1,13 @@
-// Closing a manager, whatever its subscriptions and schemas do; and readers of a job that is created anew.
+// Closing a manager, whatever its subscriptions and schemas do; and readers of a job that is created again.
 import { expect, test } from 'vitest';
-import type { JobSubscription } from '../job-event.js';
+import { overrideStore, schemaOf } from '../conformance/override-store.js';
+import type { JobSubscription } from '../job-store.js';
 import { createMemoryJobStore } from '../memory/memory-job-store.js';
-import { createJobManager } from './create-job-manager.js';
-import { createJobReader } from './create-job-reader.js';
-import { overrideStore, schemaOf } from './manager-rig.js';
+import { createJobManager, createJobReader } from './create-job-manager.js';
 
 const names = { jobId: 'nightly', taskIndex: 0, numTasks: 2 };
 
-test('J21 a subscription that cannot be ended is told, once the lease is released', async () => {
+test('J21 a subscription that cannot be ended is reported, once the lease is released', async () => {
   const memory = createMemoryJobStore();
   const actions: string[] = [];
   const store = overrideStore(memory, {
@@ -30,20 +29,22 @@ test('J21 a subscription that cannot be ended is told, once the lease is release
   expect(actions).toEqual(['claim', 'release']);
 });
 
-test('J21 a schema that never answers does not hold up closing beyond timeoutMs', async () => {
+test('J21 a schema that never resolves does not delay closing beyond timeoutMs', async () => {
   const store = createMemoryJobStore();
   const silent = schemaOf(() => new Promise<never>(() => {}));
   const job = await createJobManager(
     { store, ...names },
     { tags: { ingest: { schema: silent } }, timeoutMs: 20 },
   );
-  void job.setStarted({ tag: 'ingest', payload: {} });
+  const writing = job.setStarted({ tag: 'ingest', payload: {} });
+  const failed = expect(writing).rejects.toMatchObject({ code: 'timeout', outcome: 'not-applied' });
   await job.close();
+  await failed;
   await using next = await createJobManager({ store, ...names });
   expect((await next.heartbeat()).epoch).toBe(2);
 });
 
-test('a reader asks for tasks that a job has only since it was created anew', async () => {
+test('a reader can read tasks that exist only since the job was created again', async () => {
   const store = createMemoryJobStore();
   await store.createJob({ jobId: 'nightly', numTasks: 1 });
   await using reader = await createJobReader({ store, jobId: 'nightly' });

@@ -1,19 +1,19 @@
 import { type Logger, SynclineError, silentLogger } from '@syncline/kernel';
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test, vi } from 'vitest';
+import { overrideStore } from '../conformance/override-store.js';
 import type { LeaseRequest } from '../job.js';
 import type { JobStore } from '../job-store.js';
 import { createMemoryJobStore } from '../memory/memory-job-store.js';
+import type { JobManagerOptions } from './create-job-manager.js';
 import { createJobManager } from './create-job-manager.js';
-import type { JobManagerOptions } from './manager-options.js';
-import { overrideStore } from './manager-rig.js';
 
 interface Beat {
   readonly action: LeaseRequest['action'];
   readonly atMs: number;
 }
 
-/** A store that notes lease requests, and answers them with `answer` if it returns something. */
+/** A store that records lease requests, and replies with the result of `answer` if it returns something. */
 function watched(world: SimulatedBody, answer: () => Promise<never> | undefined = () => undefined) {
   const store = createMemoryJobStore(world);
   const beats: Beat[] = [];
@@ -82,7 +82,7 @@ describe('the heartbeat of a manager', () => {
       await job.close();
     }));
 
-  test('a renewal that hangs, or fails in a way of its own, does not stop the next', () =>
+  test('a renewal that hangs, or fails unexpectedly, does not stop the next', () =>
     runInSimulation('hanging', async (world) => {
       let count = 0;
       const { store, beats, target } = watched(world, () => {
@@ -107,7 +107,7 @@ describe('the heartbeat of a manager', () => {
       expect(renewalsOf(beats)).toHaveLength(1);
       await expect(job.getProgress()).rejects.toMatchObject({ code: 'fenced' });
       await job.close();
-      expect(beats.at(-1)?.action).toBe('renew'); // nothing is released that belongs to another
+      expect(beats.at(-1)?.action).toBe('renew'); // nothing is released that belongs to another process
       await newer.close();
     }));
 

@@ -1,12 +1,11 @@
 import { type Logger, SynclineError, silentLogger } from '@syncline/kernel';
 import { describe, expect, test, vi } from 'vitest';
+import { overrideStore } from '../conformance/override-store.js';
+import { JobStatus } from '../job.js';
 import type { JobStore } from '../job-store.js';
 import { createMemoryJobStore } from '../memory/memory-job-store.js';
-import { JobStatus } from '../status.js';
-import { createJobManager } from './create-job-manager.js';
-import { createJobReader } from './create-job-reader.js';
+import { createJobManager, createJobReader } from './create-job-manager.js';
 import type { JobManager } from './job-manager.js';
-import { overrideStore } from './manager-rig.js';
 
 const target = (store = createMemoryJobStore()) =>
   ({ store, jobId: 'nightly', taskIndex: 0, numTasks: 2 }) as const;
@@ -27,7 +26,7 @@ describe('opening', () => {
     expect(epoch).toBe(1);
   });
 
-  test('J15 adopts the number of tasks that the job has, and says so', async () => {
+  test('J15 adopts the number of tasks that the job has, and logs it', async () => {
     const store = createMemoryJobStore();
     await using first = await createJobManager(target(store));
     const warn = vi.fn();
@@ -61,7 +60,7 @@ describe('opening', () => {
     });
   });
 
-  test('J15 refuses another number of tasks under `fail`', async () => {
+  test('J15 refuses a different number of tasks with `fail`', async () => {
     const store = createMemoryJobStore();
     await using _first = await createJobManager(target(store));
     const second = createJobManager(
@@ -94,7 +93,7 @@ describe('opening', () => {
     [{ lease: { ttlMs: 0 } }, 'ttlMs'],
     [{ lease: { ttlMs: 3_600_001 } }, 'ttlMs'],
     [{ timeoutMs: 0 }, 'timeoutMs'],
-    [{ retry: { attempts: -1 } }, 'retry.attempts'],
+    [{ retry: { initialMs: 0 } }, 'retry.initialMs'],
     [{ statuses: { far: 2_147_483_648 } }, 'statuses.far'],
     [{ tags: { '': {} } }, 'tags'],
   ])('J20 refuses the options %j', async (options, field) => {
@@ -150,7 +149,7 @@ describe('reading', () => {
     ).rejects.toMatchObject(wrong);
   });
 
-  test('listStates goes over pages', async () => {
+  test('listStates reads all pages', async () => {
     const store = createMemoryJobStore();
     await using job = await createJobManager(target(store));
     for (const tag of ['a', 'b', 'c', 'd', 'e']) await job.setStarted({ tag });
@@ -181,8 +180,8 @@ describe('reading', () => {
   });
 });
 
-describe('what concerns the whole job', () => {
-  test('J14 is written by task 0, and by nobody else', async () => {
+describe('metadata of the whole job', () => {
+  test('J14 is written by task 0 only', async () => {
     const store = createMemoryJobStore();
     await using zero = await createJobManager(target(store));
     await using one = await createJobManager({ ...target(store), taskIndex: 1 });
@@ -201,7 +200,7 @@ describe('what concerns the whole job', () => {
     expect(await zero.deleteJob()).toEqual({ applied: true, revision: 0 });
   });
 
-  test('J13 is not written by a task 0 that was taken over, nor in another incarnation', async () => {
+  test('J13 is not written by a task 0 that was taken over, nor to another incarnation', async () => {
     const store = createMemoryJobStore();
     await using old = await createJobManager(target(store));
     await using _new = await createJobManager(target(store));
@@ -216,7 +215,7 @@ describe('what concerns the whole job', () => {
 });
 
 describe('a global write that is repeated', () => {
-  /** The first call arrives; before its reply is lost, somebody creates the job anew. */
+  /** The first call arrives; before its reply is lost, another process creates the job again. */
   function recreatedBehind(store: JobStore): JobStore {
     let calls = 0;
     async function once<T>(call: () => Promise<T>): Promise<T> {
@@ -234,7 +233,7 @@ describe('a global write that is repeated', () => {
     });
   }
 
-  test('J13 deletes no job that was created since, and was applied', async () => {
+  test('J13 does not delete a job that was created since, and counts as applied', async () => {
     const store = createMemoryJobStore();
     await using job = await createJobManager(target(recreatedBehind(store)));
     expect(await job.deleteJob()).toMatchObject({ applied: true });
@@ -253,7 +252,7 @@ describe('a global write that is repeated', () => {
 });
 
 describe('the end', () => {
-  test('after its own deleteJob() nothing is renewed or released, and nothing is complained of', async () => {
+  test('after its own deleteJob() nothing is renewed or released, and nothing is logged', async () => {
     const store = createMemoryJobStore();
     const actions: string[] = [];
     const counted = overrideStore(store, {

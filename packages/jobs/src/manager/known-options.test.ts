@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { createJobManager } from './create-job-manager.js';
+import type { JobManager } from './job-manager.js';
 
 const names = { jobId: 'nightly', taskIndex: 0, numTasks: 1 };
 
@@ -8,10 +9,10 @@ test.each<[object, object, string, string]>([
   [{ tags: {} }, {}, 'tags', 'store, jobId, taskIndex, numTasks'],
   [{}, { onNumTaskMismatch: 'fail' }, 'onNumTaskMismatch', 'onNumTasksMismatch'],
   [{}, { lease: { ttl: 5_000 } }, 'ttl', 'ttlMs, heartbeat'],
-  [{}, { retry: { retries: 9 } }, 'retries', 'attempts, initialMs, maxMs'],
+  [{}, { retry: { retries: 9 } }, 'retries', 'initialMs, maxMs'],
   [{}, { toString: 1 }, 'toString', 'labels'],
 ])(
-  'a name that is not known is refused with those that are: %j %j',
+  'an unknown name is refused with a list of the known ones: %j %j',
   async (target, options, field, known) => {
     const store = createMemoryJobStore();
     await expect(createJobManager({ store, ...names, ...target }, options)).rejects.toMatchObject({
@@ -23,7 +24,14 @@ test.each<[object, object, string, string]>([
   },
 );
 
-test('all that are known are taken', async () => {
+test('a missing store is refused', async () => {
+  const target = names as Parameters<typeof createJobManager>[0];
+  await expect(createJobManager(target)).rejects.toThrow(
+    /^store is undefined; expected a job store/,
+  );
+});
+
+test('all known names are accepted', async () => {
   const store = createMemoryJobStore();
   await using job = await createJobManager(
     { store, ...names },
@@ -32,10 +40,41 @@ test('all that are known are taken', async () => {
       statuses: { parsing: 20 },
       labels: {},
       timeoutMs: 60_000,
-      retry: { attempts: 40, initialMs: 100, maxMs: 3_000 },
+      retry: { initialMs: 100, maxMs: 3_000 },
       lease: { ttlMs: 5_000, heartbeat: 'manual' },
       onNumTasksMismatch: 'fail',
     },
   );
   expect(job.info.expectedTags).toEqual(['ingest']);
 });
+
+test.each<[string, (job: JobManager) => Promise<unknown>, string]>([
+  ['a write', (job) => job.setState({ tag: 'a', status: 1, ifVerison: 4 } as never), 'ifVerison'],
+  ['setStarted', (job) => job.setStarted({ tag: 'a', mesage: 'x' } as never), 'mesage'],
+  ['subscribe', (job) => firstOf(job.subscribe({ overFlow: 'fail' } as never)), 'overFlow'],
+  ['a buffer', (job) => firstOf(job.subscribe({ buffer: { max: 9 } } as never)), 'max'],
+  ['a scope', (job) => job.getProgress({ task: 3 } as never), 'task'],
+  ['waitFor', (job) => job.waitFor({ tags: 'a' } as never, () => true), 'tags'],
+  ['updateJob', (job) => job.updateJob({ label: {} } as never), 'label'],
+])('%s with an unknown option is refused, and changes nothing', async (_, call, field) => {
+  const store = createMemoryJobStore();
+  await using job = await createJobManager({ store, ...names });
+  const before = job.info.revision;
+  await expect(call(job)).rejects.toMatchObject({ code: 'invalid-argument', details: { field } });
+  const { states } = await store.listStates('nightly', {}, { afterRevision: 0, limit: 10 });
+  expect([states, job.info.revision]).toEqual([[], before]);
+});
+
+test('a store refuses unknown fields of a job and of a query', async () => {
+  const store = createMemoryJobStore();
+  const spec = { jobId: 'nightly', numTasks: 1, label: {} };
+  const refused = (field: string) => ({ code: 'invalid-argument', details: { field } });
+  await expect(store.createJob(spec)).rejects.toMatchObject(refused('label'));
+  await expect(store.listJobs({ worse: 'failed' } as never)).rejects.toMatchObject(
+    refused('worse'),
+  );
+});
+
+async function firstOf(events: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of events) return;
+}

@@ -1,11 +1,11 @@
-// What a process is told when the job was there before it, with other tags.
+// What is logged when the job already exists with different tags.
 import { type Logger, silentLogger } from '@syncline/kernel';
 import { expect, test, vi } from 'vitest';
 import { createMemoryJobStore } from '../memory/memory-job-store.js';
-import type { TagSchemas } from '../payload/tag-schemas.js';
 import { createJobManager } from './create-job-manager.js';
+import type { TagSchemas } from './tag-schemas.js';
 
-/** The warnings of a process that declares `tags` of a job that expects `ingest` and `report`. */
+/** The warnings of a process that declares `tags` for a job that expects `ingest` and `report`. */
 async function warningsFor(tags?: TagSchemas): Promise<readonly unknown[]> {
   const target = { store: createMemoryJobStore(), jobId: 'nightly', numTasks: 2 };
   const warn = vi.fn();
@@ -22,9 +22,9 @@ test.each([
   ['one more', { ingest: {}, report: {}, export: {} }, ['ingest', 'report', 'export']],
   ['one less', { ingest: {} }, ['ingest']],
   ['one that is no longer expected', { ingest: {}, report: { expected: false } }, ['ingest']],
-])('tags that the job does not expect so are told: %s', async (_what, tags, declared) => {
+])('tags that differ from those of the job are logged: %s', async (_what, tags, declared) => {
   expect(await warningsFor(tags)).toEqual([
-    [expect.stringMatching(/^🟡 .* other tags/), expect.objectContaining({ declared })],
+    [expect.stringMatching(/^🟡 .* different tags/), expect.objectContaining({ declared })],
   ]);
 });
 

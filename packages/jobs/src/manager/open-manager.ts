@@ -1,45 +1,61 @@
-// The manager of one task of a job: its writes, its claim, and all that a reader can ask.
+// The manager of one task of a job: its writes, its claim, and all reads.
 //
+// J2   A write keeps its event id over all attempts, so that it creates at most one version.
 // J13  After `fenced` it refuses every call: another process has the task.
-// J14  What concerns the whole job is written by task 0 alone, and only while its claim is the newest.
+// J14  Only task 0 changes the job as a whole, and only while its claim is the newest.
 // J21  After `close()` no timer, call or subscription is left.
-import { SynclineError } from '@syncline/kernel';
-import { checkStatus } from '../checks/numbers.js';
-import { refuseUnless } from '../checks/refuse.js';
-import type { JobInfo, JobPatch, TaskLease } from '../job.js';
-import type { CallOptions, JobCallOptions, SetStateResult } from '../job-store.js';
-import type { StatusNames } from '../payload/state-reader.js';
-import type { TagSchemas } from '../payload/tag-schemas.js';
-import { JobStatus } from '../status.js';
-import type { JobAccess } from './job-access.js';
-import type { GlobalWrite } from './job-manager.js';
-import { OpenReader } from './open-reader.js';
-import { StateWriter, type WriteInput } from './state-writer.js';
+import { SynclineError, silentMetrics } from '@syncline/kernel';
 import {
-  errorMessage,
-  FINISHED_MESSAGE,
-  STARTED_MESSAGE,
-  warningMessage,
-} from './status-message.js';
+  type CheckedWrite,
+  CONTENT_KEYS,
+  checkStateWrite,
+  payloadRefusal,
+} from '../checks/checked-write.js';
+import { checkKnownKeys, checkStatus, invalidArgument, refuseUnless } from '../checks/values.js';
+import { WriteQuota } from '../engine/write-quota.js';
+import type { JobInfo, JobPatch, TaskLease } from '../job.js';
+import { JobStatus } from '../job.js';
+import type { CallOptions, JobCallOptions, SetStateResult } from '../job-store.js';
+import { timedWrite } from '../metrics-list.js';
+import type { GlobalWrite, TagWrite } from './job-manager.js';
+import { OpenReader } from './open-reader.js';
+import { errorMessage, warningMessage } from './status-message.js';
+import { type JobAccess, OpenCall, runCall } from './store-calls.js';
+import type { StatusNames, TagSchema, TagSchemas } from './tag-schemas.js';
 import type { TaskClaim } from './task-claim.js';
+
+const EVENT_ID_BYTES = 16;
+
+/** A write whose types are not checked yet: JavaScript callers may pass anything. */
+type WriteInput = TagWrite<TagSchemas, string> &
+  Readonly<{ status: number | string; message?: string; ifVersion?: number | undefined }>;
 
 export interface OpenManagerOptions {
   readonly taskId: number;
   readonly tags: TagSchemas;
   readonly statuses: StatusNames;
-  /** How long closing waits for writes. */
-  readonly timeoutMs: number;
 }
+
+const STARTED_MESSAGE = '🟢 Started';
+const FINISHED_MESSAGE = '⚫ Finished';
 
 type HelperInput = Omit<WriteInput, 'status' | 'ifVersion'>;
 type ErrorInput = Omit<HelperInput, 'message'> & Readonly<{ status?: number | string }>;
 
+/**
+ * State writes are checked once, sent one at a time per tag in the order of the calls, and retried with the same event
+ * id until the store replies or the timeout expires. The timeout includes waiting for earlier writes to the same tag.
+ */
 export class OpenManager extends OpenReader {
   readonly taskId: number;
   readonly #access: JobAccess;
   readonly #claim: TaskClaim;
-  readonly #writer: StateWriter;
-  readonly #closeTimeoutMs: number;
+  readonly #tags: ReadonlyMap<string, TagSchema>;
+  readonly #statuses: ReadonlyMap<string, number>;
+  /** For each tag with pending writes, resolves when the last one has ended. */
+  readonly #tails = new Map<string, Promise<void>>();
+  /** Writes to an unreachable store must not exhaust memory. */
+  readonly #quota = new WriteQuota(silentMetrics);
   #closed: Promise<void> | undefined;
 
   constructor(access: JobAccess & { readonly claim: TaskClaim }, options: OpenManagerOptions) {
@@ -47,36 +63,41 @@ export class OpenManager extends OpenReader {
     this.taskId = options.taskId;
     this.#access = access;
     this.#claim = access.claim;
-    this.#writer = new StateWriter(access, { ...options, epoch: access.claim.epoch });
-    this.#closeTimeoutMs = options.timeoutMs;
+    this.#tags = new Map(Object.entries(options.tags));
+    this.#statuses = new Map(Object.entries(options.statuses));
   }
 
-  setState(write: WriteInput, call?: CallOptions): Promise<SetStateResult> {
-    return this.#writer.write(write, call);
+  setState(write: WriteInput, call: CallOptions = {}): Promise<SetStateResult> {
+    const { states, clock, observer } = this.#access;
+    return timedWrite({ clock, metrics: observer }, async () => {
+      const result = await this.#checkAndSend(write, call);
+      if (!result.applied) return { ...result, current: await states.read(result.current) };
+      return { ...result, state: await states.read(result.state) };
+    });
   }
 
   setStarted(write: HelperInput, call?: CallOptions): Promise<SetStateResult> {
     const message = messageOr(STARTED_MESSAGE, write);
-    return this.#writer.write({ ...write, status: JobStatus.started, message }, call);
+    return this.setState({ ...write, status: JobStatus.started, message }, call);
   }
 
   setFinished(write: HelperInput, call?: CallOptions): Promise<SetStateResult> {
     const message = messageOr(FINISHED_MESSAGE, write);
-    return this.#writer.write({ ...write, status: JobStatus.finished, message }, call);
+    return this.setState({ ...write, status: JobStatus.finished, message }, call);
   }
 
   setWarning(text: string, write: HelperInput, call?: CallOptions): Promise<SetStateResult> {
     const message = warningMessage(text);
-    return this.#writer.write({ ...write, status: JobStatus.warning, message }, call);
+    return this.setState({ ...write, status: JobStatus.warning, message }, call);
   }
 
   async setError(thrown: unknown, write: ErrorInput, call?: CallOptions): Promise<SetStateResult> {
-    const status = checkStatus(this.#writer.statusOf(write.status ?? JobStatus.error));
+    const status = checkStatus(this.#statusOf(write.status ?? JobStatus.error));
     refuseUnless(status < 0 && status !== JobStatus.warning, 'status', {
       value: status,
       wanted: 'a negative number other than −2, which is a warning',
     });
-    return this.#writer.write({ ...write, status, message: errorMessage(thrown) }, call);
+    return this.setState({ ...write, status, message: errorMessage(thrown) }, call);
   }
 
   async heartbeat(call: CallOptions = {}): Promise<TaskLease> {
@@ -87,14 +108,14 @@ export class OpenManager extends OpenReader {
   updateJob(patch: JobPatch, call: CallOptions = {}): Promise<GlobalWrite> {
     const { store, job } = this.#access;
     return this.#writeGlobally('updateJob', call, async (options) =>
-      this.#noted(await store.updateJob(job.jobId, patch, this.#meant(options))),
+      this.#noted(await store.updateJob(job.jobId, patch, this.#sameJob(options))),
     );
   }
 
   markJobDeleted(call: CallOptions = {}): Promise<GlobalWrite> {
     const { store, job } = this.#access;
     return this.#writeGlobally('markJobDeleted', call, async (options) =>
-      this.#noted(await store.markJobDeleted(job.jobId, this.#meant(options))),
+      this.#noted(await store.markJobDeleted(job.jobId, this.#sameJob(options))),
     );
   }
 
@@ -107,14 +128,14 @@ export class OpenManager extends OpenReader {
         hasBegun = true;
         const found = await store.getJob(job.jobId, options);
         if (found?.incarnation === job.incarnation) revision = found.revision;
-        await store.deleteJob(job.jobId, this.#meant(options));
+        await store.deleteJob(job.jobId, this.#sameJob(options));
         return revision;
       });
       if (write.applied) this.#claim.abandon();
       return write;
     } catch (thrown) {
       const code = thrown instanceof SynclineError ? thrown.code : undefined;
-      // `fenced`: somebody has created the name anew since an attempt arrived, or since it was looked at.
+      // `fenced`: the job has been recreated since an attempt arrived, or since it was read.
       const isGone = code === 'not-found' || (code === 'fenced' && hasBegun);
       if (!isGone) throw thrown;
       this.#claim.abandon();
@@ -128,38 +149,33 @@ export class OpenManager extends OpenReader {
   }
 
   async #close(): Promise<void> {
-    const { life, clock } = this.#access;
     const [ended] = await Promise.allSettled([super.close()]);
-    await this.#claim.stopHeartbeat();
-    const timer = clock.setTimer(this.#closeTimeoutMs, () => life.end());
-    await Promise.race([this.#writer.drained(), aborted(life.ended)]); // a schema may never answer
-    timer.cancel();
+    await this.#claim.stopRenewing();
+    await Promise.all(this.#tails.values()); // accepted writes end at their deadlines at the latest
     await this.#claim.release();
-    life.end();
     if (ended.status === 'rejected') throw ended.reason;
   }
 
   /**
-   * The store checks no epoch here, since operators have none. So the lease is renewed first: a manager whose
-   * task was taken over, or whose job was created again, is fenced and changes nothing. What is sent names the
-   * incarnation, so that this holds for an attempt that comes late, too.
+   * The store checks no epoch here, since operators have none. So the lease is renewed first: a manager whose task was
+   * taken over, or whose job was recreated, is fenced and changes nothing. The request contains the incarnation, so
+   * that this also holds for an attempt that arrives late.
    */
   async #writeGlobally(
     name: string,
     call: CallOptions,
     send: (options: CallOptions) => Promise<number>,
   ): Promise<GlobalWrite> {
-    const { life, calls, job } = this.#access;
+    const { life, job } = this.#access;
     life.check();
     if (this.taskId !== 0) return { applied: false, reason: 'not-task-0' };
     await this.#claim.renew(call);
-    const { signal } = call;
     const what = `${name} of job "${job.jobId}"`;
-    const revision = await calls.run({ what, isWrite: true, signal, closing: life.closing }, send);
-    return { applied: true, revision };
+    const write = { what, isWrite: true, signal: call.signal, closing: life.closing };
+    return { applied: true, revision: await runCall(this.#access, write, send) };
   }
 
-  #meant(options: CallOptions): JobCallOptions {
+  #sameJob(options: CallOptions): JobCallOptions {
     return { ...options, incarnation: this.#access.job.incarnation };
   }
 
@@ -167,15 +183,113 @@ export class OpenManager extends OpenReader {
     this.noteInfo(job);
     return job.revision;
   }
+
+  /** Resolves a status name to its number. */
+  #statusOf(status: number | string): number {
+    if (typeof status !== 'string') return status;
+    const known = this.#statuses.get(status);
+    if (known !== undefined) return known;
+    const names = [...this.#statuses.keys()].join(', ');
+    throw invalidArgument(
+      'status',
+      status,
+      `a number, or one of the statuses (${names || 'none'})`,
+    );
+  }
+
+  async #checkAndSend(input: WriteInput, { signal }: CallOptions): Promise<SetStateResult> {
+    const { life } = this.#access;
+    life.check();
+    const write = this.#checked(input);
+    const { jobId, tag, eventId } = write;
+    this.#quota.check(write.bytes);
+    const what = `setState of tag ${JSON.stringify(tag)} in job "${jobId}"`;
+    const options = { what, isWrite: true, signal, details: { eventId } };
+    using call = new OpenCall(this.#access, options);
+    return await this.#inOrder(write, async (earlier) => {
+      await this.#checkBySchema(tag, input.payload, call);
+      await call.wait(earlier, 'earlier writes to its tag got no reply');
+      life.checkFence();
+      return await this.#send(write, call);
+    });
+  }
+
+  /** Takes a place in the queue of its tag at once. `earlier` resolves when all writes before it have ended. */
+  async #inOrder<T>(
+    { tag, bytes }: CheckedWrite,
+    run: (earlier: Promise<void>) => Promise<T>,
+  ): Promise<T> {
+    const earlier = this.#tails.get(tag) ?? Promise.resolve();
+    this.#quota.add(1, bytes);
+    const running = run(earlier);
+    const tail = Promise.allSettled([earlier, running]).then(() => {
+      if (this.#tails.get(tag) === tail) this.#tails.delete(tag);
+    });
+    this.#tails.set(tag, tail);
+    try {
+      return await running;
+    } finally {
+      this.#quota.add(-1, bytes);
+    }
+  }
+
+  /**
+   * The schema's input is stored, not its output: otherwise a transformation would run a second time when the state is
+   * read. The schema gets a copy, since some schemas modify their input.
+   */
+  async #checkBySchema(tag: string, payload: WriteInput['payload'], call: OpenCall): Promise<void> {
+    const schema = this.#tags.get(tag)?.schema;
+    if (schema === undefined || payload === undefined) return;
+    const checking = async () => schema['~standard'].validate(structuredClone(payload));
+    const { issues } = await call.wait(checking(), 'its schema did not respond');
+    if (issues !== undefined) throw payloadRefusal(issues);
+  }
+
+  async #send(write: CheckedWrite, call: OpenCall): Promise<SetStateResult> {
+    const { store, life, logger, observer } = this.#access;
+    try {
+      return await call.send((options) => store.setState(write, { ...options, observer }));
+    } catch (thrown) {
+      if (!(thrown instanceof SynclineError)) throw thrown;
+      const { tag, taskId, epoch, eventId } = write;
+      const fields = { tag, taskId, epoch, eventId, error: thrown.code };
+      if (thrown.code === 'fenced') life.fence(thrown, fields);
+      else if (thrown.retryable)
+        logger.error('🔴 setState failed, or its outcome is unknown', fields);
+      throw thrown;
+    }
+  }
+
+  /** Returns a copy, so that later changes by the caller have no effect. */
+  #checked(input: WriteInput): CheckedWrite {
+    const { job, random } = this.#access;
+    const { taskId } = this;
+    checkKnownKeys<WriteInput>(input, 'the write', CONTENT_KEYS);
+    const { tag, payload, ifVersion, durability, progress } = input;
+    const wanted = 'that of the manager: a task writes only its own states';
+    const isOwnTask = input.taskId === undefined || input.taskId === taskId;
+    refuseUnless(isOwnTask, 'taskId', { value: input.taskId, wanted: `${taskId}, ${wanted}` });
+    const isOwnJob = input.jobId === undefined || input.jobId === job.jobId;
+    refuseUnless(isOwnJob, 'jobId', { value: input.jobId, wanted: `"${job.jobId}", ${wanted}` });
+    return checkStateWrite({
+      jobId: job.jobId,
+      incarnation: job.incarnation,
+      taskId,
+      epoch: this.#claim.epoch,
+      tag,
+      status: this.#statusOf(input.status),
+      message: input.message ?? '',
+      schemaVersion: input.schemaVersion ?? this.#tags.get(tag)?.schemaVersion ?? 1,
+      eventId: input.eventId ?? Buffer.from(random.bytes(EVENT_ID_BYTES)).toString('hex'),
+      ...(progress === undefined ? {} : { progress }),
+      ...(payload === undefined ? {} : { payload }),
+      ...(ifVersion === undefined ? {} : { ifVersion }),
+      ...(durability === undefined ? {} : { durability }),
+    });
+  }
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}
-
-/** An empty message is none. */
+/** An empty message counts as none. */
 function messageOr(usual: string, { message = '' }: HelperInput): string {
   return message === '' ? usual : message;
 }

@@ -1,21 +1,29 @@
-// A reader of one job: everything that can be asked. A manager is one too, and adds the writes of its task.
+// A reader of one job, with all reads. A manager extends it with the writes of its task.
 //
-// Its types are those of states without schemas; the factories give them the types that the tags imply.
+// States have their plain types here; the factories cast to the types that follow from the tags.
 //
 // J21  After `close()` no call and no subscription is left.
 import { abortedError, SynclineError } from '@syncline/kernel';
-import { checkScope } from '../checks/task-input.js';
-import type { JobInfo } from '../job.js';
-import type { Cursor, JobEvent, JobSubscription } from '../job-event.js';
-import type { CallOptions } from '../job-store.js';
+import { checkScope } from '../checks/input.js';
+import {
+  defaultState,
+  type JobInfo,
+  type Progress,
+  type Scope,
+  type State,
+  type TagProgress,
+} from '../job.js';
+import type {
+  CallOptions,
+  Cursor,
+  JobEvent,
+  JobSubscription,
+  StoreSubscribeOptions,
+} from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import type { Progress, TagProgress } from '../progress.js';
-import { defaultState, type Scope, type State } from '../state.js';
-import type { JobAccess } from './job-access.js';
-import type { SubscribeOptions } from './job-reader.js';
-import { ProgressFold } from './progress-fold.js';
-import { ReadSubscription } from './read-subscription.js';
-import { waitedEvents } from './waited-events.js';
+import { JobFold } from './job-fold.js';
+import type { SubscribeOptions } from './job-manager.js';
+import { type JobAccess, runCall } from './store-calls.js';
 
 export class OpenReader implements AsyncDisposable {
   readonly #access: JobAccess;
@@ -51,7 +59,7 @@ export class OpenReader implements AsyncDisposable {
     return { ...(await this.#readBest(progress)), tags };
   }
 
-  /** In pages. What is rewritten meanwhile comes once more, with its higher revision. */
+  /** Reads in pages. A state that is rewritten in the meantime is returned again, with its higher revision. */
   async *listStates(scope: Scope = {}, call: CallOptions = {}): AsyncGenerator<State> {
     const { store, job, states } = this.#access;
     const { jobId } = job;
@@ -78,10 +86,12 @@ export class OpenReader implements AsyncDisposable {
   ): Promise<Progress> {
     const { job, life } = this.#access;
     const { signal } = call;
-    const fold = new ProgressFold(job, this.#check(scope));
+    const fold = new JobFold(job, this.#check(scope));
     await using events = this.subscribe({ ...scope, ...call, include: ['lease', 'job'] });
     for await (const event of waitedEvents(events, job.jobId)) {
-      if (!fold.take(event)) continue;
+      if (event.kind === 'gap' && event.reason === 'deleted') throw deletedError(job.jobId);
+      fold.apply(event);
+      if (!fold.isWhole || event.kind === 'stale') continue;
       const progress = fold.progress();
       if (!isReached(progress)) continue;
       if (!fold.mayBeMixture) return progress;
@@ -96,31 +106,25 @@ export class OpenReader implements AsyncDisposable {
   subscribe(options: SubscribeOptions = {}): JobSubscription<JobEvent> {
     const { store, job, life } = this.#access;
     life.check();
-    const { taskId, tag, signal, after: saved, ...rest } = options;
-    const after = saved as Cursor | undefined; // the store checks it
-    const scope = {
-      ...(taskId === undefined ? {} : { taskId }),
-      ...(tag === undefined ? {} : { tag }),
+    const { taskId, tag, signal, after, ...rest } = options;
+    const asked = {
+      ...rest,
+      scope: { ...(taskId !== undefined && { taskId }), ...(tag !== undefined && { tag }) },
+      ...(after !== undefined && { after: after as Cursor }), // the store checks it
     };
     const subscription = new ReadSubscription(
       {
         ...this.#access,
-        open: (stop) =>
-          store.subscribe(job.jobId, {
-            ...rest,
-            scope,
-            signal: stop,
-            ...(after === undefined ? {} : { after }),
-          }),
+        open: (stop) => store.subscribe(job.jobId, { ...asked, signal: stop }),
         onEnd: (ended) => this.#subscriptions.delete(ended),
       },
-      { signal, after },
+      { ...asked, ...(signal && { signal }) },
     );
     this.#subscriptions.add(subscription);
     return subscription;
   }
 
-  /** Throws what the end of a subscription throws, once all have ended. */
+  /** Waits for all subscriptions to end, then rethrows the first error from ending one. */
   async close(): Promise<void> {
     this.#access.life.beginClosing();
     const ends = await Promise.allSettled(
@@ -137,7 +141,7 @@ export class OpenReader implements AsyncDisposable {
     this.#info = job;
   }
 
-  /** Its form alone: which tasks there are is for the store to say, since a job may be created anew. */
+  /** Checks only the types: the store checks whether the task exists, since a job may be recreated. */
   #check(scope: Scope): Scope {
     this.#access.life.check();
     return checkScope(scope);
@@ -152,9 +156,9 @@ export class OpenReader implements AsyncDisposable {
   }
 
   #read<T>(name: string, { signal }: CallOptions, send: (options: CallOptions) => Promise<T>) {
-    const { calls, job, life } = this.#access;
+    const { job, life } = this.#access;
     const what = `${name} of job "${job.jobId}"`;
-    return calls.run({ what, isWrite: false, signal, closing: life.closing }, send);
+    return runCall(this.#access, { what, isWrite: false, signal, closing: life.closing }, send);
   }
 
   async #readBest<Row extends Pick<TagProgress, 'lowest' | 'worst'>>(row: Row): Promise<Row> {
@@ -164,10 +168,140 @@ export class OpenReader implements AsyncDisposable {
   }
 }
 
+function deletedError(jobId: string): SynclineError {
+  return new SynclineError('not-found', `job "${jobId}" was deleted while waiting for it`, {
+    details: { jobId },
+  });
+}
+
 function recreatedError(jobId: string): SynclineError {
   return new SynclineError(
     'conflict',
     `job "${jobId}" was deleted and created again while its states were listed. List them again.`,
     { details: { reason: 'incarnation', jobId } },
   );
+}
+
+/**
+ * Replaces the advice of the error to resume with a cursor: the caller of `waitFor` has none, and should call it again.
+ */
+async function* waitedEvents(
+  events: AsyncIterable<JobEvent>,
+  jobId: string,
+): AsyncGenerator<JobEvent> {
+  try {
+    yield* events;
+  } catch (thrown) {
+    const isOutage =
+      thrown instanceof SynclineError && thrown.code === 'unavailable' && thrown.retryable;
+    if (!isOutage) throw thrown;
+    const { cause, details } = thrown;
+    const detail = cause instanceof SynclineError ? cause.message : thrown.message;
+    throw new SynclineError(
+      'unavailable',
+      `waitFor of job "${jobId}" lost its connection to the store: ${detail.replace(/\.$/, '')}. Call it again.`,
+      { details, cause: thrown },
+    );
+  }
+}
+
+// A subscription as user code sees it: the store's subscription, with payloads read with the schemas of their tags.
+//
+// It ends when the caller's signal fires, the loop ends, or its reader or manager is closed, and drops buffered events.
+//
+// J21  After it has ended, the store's subscription is closed and no listener is left.
+
+interface ReadSubscriptionDeps extends Pick<JobAccess, 'clock' | 'metrics' | 'states'> {
+  open(signal: AbortSignal): JobSubscription;
+  onEnd(subscription: JobSubscription): void;
+}
+
+type ReadSubscriptionOptions = Pick<StoreSubscribeOptions, 'signal' | 'after'>;
+
+const BATCH_EVENTS_DEFAULT = 256;
+
+class ReadSubscription implements JobSubscription {
+  readonly #deps: ReadSubscriptionDeps;
+  readonly #stop = new AbortController();
+  readonly #signal: AbortSignal | undefined;
+  readonly #source: JobSubscription;
+  /** Events are passed on unchanged. */
+  readonly #isPlain: boolean;
+  #cursor: Cursor | undefined;
+  #pulledAtMs: number | undefined;
+
+  constructor(deps: ReadSubscriptionDeps, { signal, after }: ReadSubscriptionOptions) {
+    this.#deps = deps;
+    this.#cursor = after;
+    this.#signal = signal;
+    this.#isPlain = deps.states.isPlain;
+    if (signal?.aborted) this.#stop.abort();
+    this.#source = deps.open(this.#stop.signal);
+    signal?.addEventListener('abort', this.#end);
+  }
+
+  get cursor(): Cursor | undefined {
+    return this.#cursor;
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<JobEvent> {
+    const note = (event: JobEvent) => this.#note(event);
+    return this.#handOut(this.#source, (event) => this.#read(event), note);
+  }
+
+  batches(max = BATCH_EVENTS_DEFAULT): AsyncGenerator<readonly JobEvent[]> {
+    const read = (events: readonly JobEvent[]) =>
+      Promise.all(events.map((event) => this.#read(event)));
+    return this.#handOut(this.#source.batches(max), read, (events) => {
+      for (const event of events) this.#note(event);
+    });
+  }
+
+  async *#handOut<T>(
+    source: AsyncIterable<T>,
+    read: (stored: T) => Promise<T>,
+    note: (handedOut: T) => void,
+  ): AsyncGenerator<T> {
+    this.#pulledAtMs = this.#deps.clock.monotonicMs();
+    try {
+      for await (const stored of source) {
+        const seen = this.#isPlain ? stored : await read(stored);
+        if (this.#stop.signal.aborted) return;
+        note(seen);
+        yield seen;
+      }
+    } finally {
+      await this[Symbol.asyncDispose]();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#end();
+    await this.#source[Symbol.asyncDispose]();
+  }
+
+  readonly #end = (): void => {
+    this.#signal?.removeEventListener('abort', this.#end);
+    this.#stop.abort();
+    this.#deps.onEnd(this);
+  };
+
+  async #read(event: JobEvent): Promise<JobEvent> {
+    if (!('state' in event)) return event;
+    return { ...event, state: await this.#deps.states.read(event.state) };
+  }
+
+  /** The cursor follows delivered events, not what the store has read ahead. */
+  #note(event: JobEvent): void {
+    if ('cursor' in event) this.#cursor = event.cursor;
+    if (event.kind === 'gap' && event.reason === 'overflow') {
+      this.#deps.metrics.add('syncline_jobs_subscription_drops_total', 1, { reason: 'coalesce' });
+    }
+    if (event.kind === 'synced' && this.#pulledAtMs !== undefined) {
+      const tookMs = this.#deps.clock.monotonicMs() - this.#pulledAtMs;
+      if (!event.resumed)
+        this.#deps.metrics.observe('syncline_jobs_replay_duration_seconds', tookMs / 1000);
+      this.#pulledAtMs = undefined;
+    }
+  }
 }

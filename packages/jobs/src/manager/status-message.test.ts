@@ -69,7 +69,7 @@ describe('what a helper writes', () => {
     expect(errorMessage(thrown)).toBe(`🔴 ${text}`);
   });
 
-  test('setError tells the causes too, once each and not for ever', () => {
+  test('setError includes the causes too, once each and up to a limit', () => {
     const refused = new Error('connect ECONNREFUSED');
     const failed = new Error('fetch failed', { cause: refused });
     const text = 'page 12; caused by: fetch failed; caused by: connect ECONNREFUSED';
@@ -90,7 +90,7 @@ describe('what a helper writes', () => {
     expect(errorMessage(refused)).toBe('🔴 connect ECONNREFUSED');
   });
 
-  test('a long text is cut to what fits, in whole characters', () => {
+  test('a long text is truncated to fit, in whole characters', () => {
     const message = errorMessage('😀'.repeat(2_000));
     expect(Buffer.byteLength(message)).toBeLessThanOrEqual(4_096);
     expect(Buffer.byteLength(message)).toBeGreaterThan(4_096 - 8);

@@ -1,10 +1,6 @@
-// The messages of the helpers: an emoji first, so that a person sees the kind of a state at a glance, and
-// whatever was thrown as text that fits, with its causes.
-import { cutMessage } from '../checks/text.js';
-import { thrownText } from '../thrown-text.js';
-
-export const STARTED_MESSAGE = '🟢 Started';
-export const FINISHED_MESSAGE = '⚫ Finished';
+// The messages of setError and setWarning: an emoji first, so that the kind of a state is visible at a glance, then the
+// text of the thrown value and its causes, truncated to the limit.
+import { cutMessage } from '../checks/values.js';
 
 const ERROR_PREFIX = '🔴 ';
 const WARNING_PREFIX = '🟡 ';
@@ -17,16 +13,16 @@ export function warningMessage(text: unknown): string {
   return cutMessage(WARNING_PREFIX + textWithCauses(text));
 }
 
-/** Deeper ones say little, and a chain may be a circle. */
+/** Deeper causes add little, and a chain may be circular. */
 const CAUSES_MAX = 8;
 
-/** What a text says already is not said again: many errors quote their cause. */
+/** Skips causes whose text is already included: many errors quote their cause. */
 function textWithCauses(thrown: unknown): string {
   let text = thrownText(thrown);
   let cause = causeOf(thrown);
   for (let depth = 0; depth < CAUSES_MAX && cause !== undefined; depth += 1) {
-    const story = thrownText(cause);
-    if (!text.includes(story)) text += `; caused by: ${story}`;
+    const causeText = thrownText(cause);
+    if (!text.includes(causeText)) text += `; caused by: ${causeText}`;
     cause = causeOf(cause);
   }
   return text;
@@ -37,5 +33,18 @@ function causeOf(thrown: unknown): unknown {
     return thrown instanceof Error ? (thrown.cause ?? undefined) : undefined;
   } catch {
     return undefined; // a getter that throws
+  }
+}
+
+/** The text of a thrown value. If there is none, or reading it fails, its type. */
+export function thrownText(thrown: unknown): string {
+  try {
+    if (typeof thrown !== 'object' || thrown === null) return String(thrown);
+    const { message, name } = thrown as { readonly message?: unknown; readonly name?: unknown };
+    if (typeof message === 'string' && message !== '') return message;
+    if (thrown instanceof Error) return String(name);
+    return JSON.stringify(thrown);
+  } catch {
+    return `a thrown ${typeof thrown} without text`;
   }
 }

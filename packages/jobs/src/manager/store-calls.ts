@@ -1,131 +1,283 @@
-// How a manager or reader calls its store: within a time, tried again while that can help, and ended by the
-// caller's signal or by closing. An attempt that hangs is given up after its share of the time, since its
-// reply may be lost; a write keeps its event id, so that sending it again is harmless.
+// How a manager or reader calls its store: with retries until `timeoutMs`, ended early by the caller's signal or by
+// closing. The timeout starts with the call and includes queueing: a server restart must not fail the work that reports
+// to it, and no caller waits longer than it requested.
 //
-// J2  If any attempt of a write may have arrived, its failure says `outcome: 'unknown'`.
-import { type Clock, type Outcome, type Random, retry, SynclineError } from '@syncline/kernel';
-import type { CallOptions } from '../job-store.js';
-import { CallBounds } from './call-bounds.js';
-
-/** A share below this would give up on answers that are merely slow. */
-const ATTEMPT_MS_MIN = 1_000;
+// An attempt without a reply is abandoned after its share of the time, since the reply may have been lost. A write
+// keeps its event id, so that sending it again is harmless.
+//
+// J2   If any attempt of a write may have arrived, its failure has `outcome: 'unknown'`.
+// J21  An ended call leaves no timer and no listener.
+import { setMaxListeners } from 'node:events';
+import {
+  abortedError,
+  backoffMs,
+  type Clock,
+  type LogFields,
+  type Logger,
+  type Outcome,
+  type Random,
+  SynclineError,
+} from '@syncline/kernel';
+import type { JobInfo } from '../job.js';
+import type { CallOptions, JobStore } from '../job-store.js';
+import type { JobsMetrics } from '../metrics-list.js';
+import type { StateReader } from './tag-schemas.js';
 
 export interface CallPolicy {
-  /** For all attempts of a call together. */
+  /** For a whole call: queueing, all attempts and the pauses between them. */
   readonly timeoutMs: number;
-  readonly retry: {
-    /** How often a call is tried again. */
-    readonly attempts: number;
-    readonly initialMs: number;
-    readonly maxMs: number;
-  };
+  readonly retry: { readonly initialMs: number; readonly maxMs: number };
 }
 
 export interface StoreCall {
   /** For messages: `setState of tag "ingest"`. */
   readonly what: string;
-  /** Whether an attempt that was not answered may have changed something. */
+  /** Whether an attempt without a reply may have changed something. */
   readonly isWrite: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Fires with a SynclineError when whoever calls is closed. */
+  /** Fires with a SynclineError when the manager or reader is closed. */
   readonly closing?: AbortSignal | undefined;
-  /** Default: that of the policy. */
   readonly timeoutMs?: number;
-  /** Goes into the details of a failure. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-export class StoreCalls {
-  readonly #deps: { readonly clock: Clock; readonly random: Random };
-  readonly #policy: CallPolicy;
+interface CallDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly policy: CallPolicy;
+}
 
-  constructor(deps: { readonly clock: Clock; readonly random: Random }, policy: CallPolicy) {
+/** Number of attempts within `timeoutMs` if the store does not reply. */
+const SILENT_ATTEMPTS = 6;
+/** Every attempt gets at least this long, so that slow replies still count. */
+const ATTEMPT_MS_MIN = 1_000;
+
+export async function runCall<T>(
+  deps: CallDeps,
+  call: StoreCall,
+  send: (options: CallOptions) => Promise<T>,
+): Promise<T> {
+  using open = new OpenCall(deps, call);
+  return await open.send(send);
+}
+
+/** One call with all its attempts. The timeout starts on construction. Dispose it when the call has ended. */
+export class OpenCall implements Disposable {
+  readonly #deps: CallDeps;
+  readonly #call: StoreCall;
+  readonly #timeoutMs: number;
+  readonly #deadlineMs: number;
+  readonly #cleanups: (() => void)[] = [];
+  #reason: SynclineError | undefined;
+  #onEnd: ((reason: SynclineError) => void) | undefined;
+
+  constructor(deps: CallDeps, call: StoreCall) {
+    const { signal, closing } = call;
     this.#deps = deps;
-    this.#policy = policy;
+    this.#call = call;
+    this.#timeoutMs = call.timeoutMs ?? deps.policy.timeoutMs;
+    this.#deadlineMs = deps.clock.monotonicMs() + this.#timeoutMs;
+    const timer = deps.clock.setTimer(this.#timeoutMs, () => this.#end(this.#late()));
+    this.#cleanups.push(() => timer.cancel());
+    if (signal) this.#follow(signal, () => abortedError(call.what, signal));
+    if (closing) this.#follow(closing, () => SynclineError.from(closing.reason));
   }
 
-  async run<T>(call: StoreCall, send: (options: CallOptions) => Promise<T>): Promise<T> {
-    const { what, signal, closing } = call;
-    const { timeoutMs: defaultMs, retry: again } = this.#policy;
-    const timeoutMs = call.timeoutMs ?? defaultMs;
-    using bounds = new CallBounds(this.#deps.clock, { what, timeoutMs, signal, closing });
-    if (bounds.reason !== undefined) throw bounds.reason;
-    const attempts = again.attempts + 1;
-    const attemptMs = Math.max(ATTEMPT_MS_MIN, timeoutMs / attempts);
-    const failures: unknown[] = [];
-    const options = {
-      ...again,
-      attempts,
-      get signal() {
-        return bounds.signal; // needed once something has failed
-      },
-    };
+  /** Waits before anything is sent. If the call ends first, rejects with `not-applied`. `why` is for error messages. */
+  async wait<T>(promise: Promise<T>, why: string): Promise<T> {
     try {
-      return await retry(this.#deps, options, () =>
-        this.#attempt(call, { bounds, attemptMs }, send).catch((thrown: unknown) => {
-          failures.push(thrown);
-          throw thrown;
-        }),
-      );
+      const value = await this.#orEnd(promise);
+      if (this.#deps.clock.monotonicMs() >= this.#deadlineMs) this.#end(this.#late());
+      if (this.#reason) throw this.#reason;
+      return value;
     } catch (thrown) {
-      if (!(thrown instanceof SynclineError)) throw thrown;
-      throw explain(call, { error: thrown, ended: bounds.reason, failures });
+      const isLate = thrown instanceof SynclineError && thrown === this.#reason;
+      if (!isLate || thrown.code !== 'timeout') throw thrown;
+      const { what, details = {} } = this.#call;
+      const message = `🔴 ${what} failed: it could not be sent within ${this.#timeoutMs} ms, because ${why}. It was not applied.`;
+      throw new SynclineError('timeout', message, { details, cause: thrown });
     }
   }
 
-  /** The store gets a signal and should obey it, but the caller does not wait until it has. */
-  async #attempt<T>(
-    { what, isWrite }: StoreCall,
-    { bounds, attemptMs }: { readonly bounds: CallBounds; readonly attemptMs: number },
-    send: (options: CallOptions) => Promise<T>,
-  ): Promise<T> {
-    using own = new CallBounds(this.#deps.clock, { what, timeoutMs: attemptMs });
-    bounds.onEnd = (reason) => own.end(reason);
+  /** Sends until there is a reply, an error that cannot be retried, or no time left. */
+  async send<T>(send: (options: CallOptions) => Promise<T>): Promise<T> {
+    let isUnknown = false;
+    for (let attempt = 0; ; attempt += 1) {
+      if (this.#reason) throw this.#reason;
+      try {
+        return await this.#attempt(send);
+      } catch (thrown) {
+        if (!(thrown instanceof SynclineError)) throw thrown;
+        isUnknown ||= thrown.outcome === 'unknown';
+        const last = isUnknown ? withOutcome(thrown, 'unknown') : thrown;
+        const isOver = this.#reason !== undefined || !thrown.retryable;
+        if (isOver || !(await this.#pause(attempt))) throw this.#explain(last, attempt + 1);
+      }
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#onEnd = undefined;
+    for (const cleanUp of this.#cleanups.splice(0)) cleanUp();
+  }
+
+  /** The store should end when its signal fires, but the caller does not wait for that. */
+  async #attempt<T>(send: (options: CallOptions) => Promise<T>): Promise<T> {
+    const { clock } = this.#deps;
+    const stop = new AbortController();
+    const attemptMs = Math.max(ATTEMPT_MS_MIN, this.#timeoutMs / SILENT_ATTEMPTS);
     return await new Promise<T>((resolve, reject) => {
-      own.onEnd = (reason) => reject(isWrite ? withOutcome(reason, 'unknown') : reason);
-      send({ signal: own.signal }).then(resolve, reject);
+      const timer = clock.setTimer(attemptMs, () => end(this.#late()));
+      const end = (reason: SynclineError) => {
+        timer.cancel();
+        reject(this.#call.isWrite ? withOutcome(reason, 'unknown') : reason);
+        stop.abort(reason);
+      };
+      this.#onEnd = end;
+      void send({ signal: stop.signal })
+        .then(resolve, reject)
+        .finally(() => timer.cancel());
     });
+  }
+
+  /** False if there is no time for another attempt. Pauses get shorter towards the deadline, to make full use of it. */
+  async #pause(attempt: number): Promise<boolean> {
+    const { clock, random, policy } = this.#deps;
+    const leftMs = this.#deadlineMs - clock.monotonicMs();
+    if (leftMs < policy.retry.initialMs) return false;
+    const waitMs = Math.min(backoffMs(attempt, policy.retry, random), leftMs / 2);
+    return await new Promise((resolve) => {
+      const timer = clock.setTimer(waitMs, () => resolve(true));
+      this.#onEnd = () => {
+        timer.cancel();
+        resolve(false);
+      };
+    });
+  }
+
+  #orEnd<T>(promise: Promise<T>): Promise<T> {
+    if (this.#reason) return Promise.reject(this.#reason);
+    return new Promise((resolve, reject) => {
+      this.#onEnd = reject;
+      promise.then(resolve, reject);
+    });
+  }
+
+  #follow(cause: AbortSignal, reasonOf: () => SynclineError): void {
+    const end = () => this.#end(reasonOf());
+    if (cause.aborted) end();
+    cause.addEventListener('abort', end);
+    this.#cleanups.push(() => cause.removeEventListener('abort', end));
+  }
+
+  #end(reason: SynclineError): void {
+    if (this.#reason) return;
+    this.#reason = reason;
+    const onEnd = this.#onEnd;
+    this[Symbol.dispose](); // at once: `close` does not wait for the call to return
+    onEnd?.(reason);
+  }
+
+  #late(): SynclineError {
+    return new SynclineError(
+      'timeout',
+      `${this.#call.what} got no reply within ${this.#timeoutMs} ms`,
+    );
+  }
+
+  /** The error for the caller: which call failed, how often it was tried, and what to do next. */
+  #explain(last: SynclineError, attempts: number): SynclineError {
+    const { what, isWrite, details } = this.#call;
+    if (!last.retryable && last.code !== 'aborted') return last; // the store's own error
+    const seen = this.#reason ? withOutcome(this.#reason, last.outcome, last) : last;
+    if (!seen.retryable) return seen;
+    const { code, retryable, outcome } = seen;
+    const times = attempts === 1 ? 'once' : `${attempts} times`;
+    const next = isWrite ? adviceOf(outcome, details) : '';
+    return new SynclineError(
+      code,
+      `🔴 ${what} failed, tried ${times}: ${last.message.replace(/\.$/, '')}${next}`,
+      { retryable, outcome, details: { ...seen.details, ...details }, cause: last },
+    );
   }
 }
 
-interface Failure {
-  readonly error: SynclineError;
-  /** Why the call was ended from outside; undefined if the attempts were used up. */
-  readonly ended: SynclineError | undefined;
-  /** Of each attempt. */
-  readonly failures: readonly unknown[];
-}
-
-/** What a caller sees: which call it was, how often it was tried, and what to do next. */
-function explain(call: StoreCall, { error, ended, failures }: Failure): SynclineError {
-  if (!error.retryable && error.code !== 'aborted') return error; // the store's own word
-  const cause = failures.at(-1);
-  const seen = ended === undefined ? error : withOutcome(ended, error.outcome, cause);
-  if (!seen.retryable) return seen;
-  const { code, retryable, outcome, message, details } = seen;
-  const story = cause instanceof SynclineError ? cause.message : message;
-  const times = failures.length === 1 ? 'once' : `${failures.length} times`;
-  const next = call.isWrite ? adviceOf(outcome, call) : '';
-  return new SynclineError(
-    code,
-    `🔴 ${call.what} failed, tried ${times}: ${story.replace(/\.$/, '')}${next}`,
-    {
-      retryable,
-      outcome,
-      details: { ...details, ...call.details },
-      cause,
-    },
-  );
-}
-
-function adviceOf(outcome: Outcome, { details = {} }: StoreCall): string {
+function adviceOf(outcome: Outcome, details: StoreCall['details'] = {}): string {
   if (outcome === 'not-applied') return '. It was not applied.';
   return 'eventId' in details
-    ? '. It may have been applied: repeat it with the eventId of the details, or read the state.'
+    ? '. It may have been applied: repeat it with the eventId in details, or read the state.'
     : '. It may have been applied.';
 }
 
 function withOutcome(error: SynclineError, outcome: Outcome, cause: unknown = error.cause) {
-  const { code, message, retryable, details } = error;
-  return new SynclineError(code, message, { retryable, details, outcome, cause });
+  return error.outcome === outcome && error.cause === cause
+    ? error
+    : error.with({ outcome, cause });
+}
+
+// The dependencies of a manager or reader, and its lifecycle.
+
+export interface JobAccess extends CallDeps {
+  readonly store: JobStore;
+  readonly job: JobInfo;
+  readonly states: StateReader;
+  readonly life: JobLife;
+  /** Receives everything except what the store reports to the same observer. */
+  readonly metrics: JobsMetrics;
+  /** Receives the durations and failures of writes, which the store then does not report. */
+  readonly observer: JobsMetrics;
+  /** Adds the job, and for a manager the task, to each line. */
+  readonly logger: Logger;
+}
+
+/**
+ *   open ──▶ fenced    a newer claim has the task: every later call is refused
+ *     └──────┴──▶ closing    reads and subscriptions end; accepted writes continue until their deadline
+ */
+export class JobLife {
+  readonly #what: string;
+  readonly #deps: Pick<JobAccess, 'metrics' | 'logger'>;
+  readonly #closing = new AbortController();
+  #fence: SynclineError | undefined;
+
+  /** `what`: for messages, such as `the manager of task 3 of job "nightly"`. */
+  constructor(what: string, deps: Pick<JobAccess, 'metrics' | 'logger'>) {
+    this.#what = what;
+    this.#deps = deps;
+    setMaxListeners(0, this.closing); // every call in flight adds a listener
+  }
+
+  /** Fires with `closed`. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  get isFenced(): boolean {
+    return this.#fence !== undefined;
+  }
+
+  /** Throws `closed` or `fenced`. */
+  check(): void {
+    if (this.closing.aborted) throw this.closing.reason;
+    this.checkFence();
+  }
+
+  /** For writes that were accepted before closing began. */
+  checkFence(): void {
+    if (this.#fence === undefined) return;
+    this.#deps.metrics.add('syncline_jobs_fenced_total');
+    throw this.#fence;
+  }
+
+  fence(error: SynclineError, fields: LogFields): void {
+    const { metrics, logger } = this.#deps;
+    metrics.add('syncline_jobs_fenced_total');
+    if (!this.isFenced) logger.error('🔴 another process has taken over this task', fields);
+    this.#fence ??= error;
+  }
+
+  beginClosing(): void {
+    if (this.closing.aborted) return;
+    this.#closing.abort(new SynclineError('closed', `${this.#what} was closed`));
+  }
 }

@@ -1,9 +1,9 @@
 import { silentMetrics } from '@syncline/kernel';
 import { describe, expect, test, vi } from 'vitest';
-import type { JobEvent, JobSubscription } from '../job-event.js';
+import { overrideStore, schemaOf } from '../conformance/override-store.js';
+import type { JobEvent, JobSubscription } from '../job-store.js';
 import { createMemoryJobStore } from '../memory/memory-job-store.js';
 import { createJobManager } from './create-job-manager.js';
-import { overrideStore, schemaOf } from './manager-rig.js';
 
 const withMany = schemaOf(({ rows }: { readonly rows: number }) => ({ rows, isMany: rows > 100 }));
 const tags = { ingest: { schema: withMany }, export: {} };
@@ -13,7 +13,7 @@ const names = { jobId: 'nightly', taskIndex: 0, numTasks: 2 };
 const open = (store = createMemoryJobStore(), options = {}) =>
   createJobManager({ store, ...names }, { tags, statuses, ...options });
 
-/** The next `count` events of a subscription, which goes on. */
+/** The next `count` events of a subscription, which stays open. */
 async function take<E>(events: AsyncIterator<E>, count: number): Promise<E[]> {
   const taken: E[] = [];
   while (taken.length < count) {
@@ -25,7 +25,7 @@ async function take<E>(events: AsyncIterator<E>, count: number): Promise<E[]> {
 }
 
 describe('a subscription of a manager', () => {
-  test('replays, says `synced`, then goes on; states are read by their tags', async () => {
+  test('replays, sends `synced`, then continues live; states are read by their tags', async () => {
     await using job = await open();
     await job.setState({ tag: 'ingest', status: 'parsing', payload: { rows: 200 } });
     await job.setStarted({ tag: 'export' });
@@ -44,7 +44,7 @@ describe('a subscription of a manager', () => {
     expect(subscription.cursor).toBe(change?.kind === 'change' ? change.cursor : '');
   });
 
-  test('what cannot be read is delivered, and the stream goes on', async () => {
+  test('a payload that cannot be read is delivered, and the stream continues', async () => {
     const store = createMemoryJobStore();
     await using job = await open(store);
     const { epoch } = await job.heartbeat();
@@ -85,7 +85,7 @@ describe('a subscription of a manager', () => {
     expect(seen).toEqual(['snapshot', 'snapshot', 'synced']);
   });
 
-  test('goes on where another one was left', async () => {
+  test('continues where another one stopped', async () => {
     await using job = await open();
     await job.setStarted({ tag: 'export' });
     await using first = job.subscribe();
@@ -99,7 +99,7 @@ describe('a subscription of a manager', () => {
     expect(change).toMatchObject({ kind: 'change', state: { version: 2 } });
   });
 
-  test.each(['', 'nonsense', '17:x'])('refuses to go on behind %j', async (after) => {
+  test.each(['', 'nonsense', '17:x'])('refuses to resume after %j', async (after) => {
     await using job = await open();
     const following = async () => take(job.subscribe({ after })[Symbol.asyncIterator](), 1);
     await expect(following()).rejects.toMatchObject({
@@ -108,7 +108,7 @@ describe('a subscription of a manager', () => {
     });
   });
 
-  test('J21 ends without an error when its signal fires, and drops what it holds', async () => {
+  test('J21 ends without an error when its signal fires, and drops what is buffered', async () => {
     let disposals = 0;
     const memory = createMemoryJobStore();
     const store = overrideStore(memory, {
@@ -160,7 +160,7 @@ describe('a subscription of a manager', () => {
     expect(seen).toEqual(['snapshot', 'synced', 'change']);
   });
 
-  test('reports its replay, and buffers that were dropped', async () => {
+  test('reports its replay, and dropped buffers', async () => {
     const memory = createMemoryJobStore();
     const gap: JobEvent = { kind: 'gap', reason: 'overflow', fromRevision: 1, toRevision: 2 };
     const store = overrideStore(memory, {

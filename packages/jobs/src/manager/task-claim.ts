@@ -1,97 +1,131 @@
-// The claim of a manager on its task: the epoch that it got, renewed while it works and released at the end.
+// A manager's claim on its task: the epoch it was given, renewed while it works and released at the end.
 //
-// J13  A renewal that is `fenced` ends the manager: a newer claim has the task.
-import { SynclineError } from '@syncline/kernel';
+// The lease is renewed every third of its TTL, so that two renewals may fail before it is lost. A failed renewal is
+// retried within its third, and then again in the next one: the task may be fine although the store is unreachable.
+// Failures here are only logged, except that a newer claim stops the manager.
+//
+// J13  A `fenced` renewal stops the manager: a newer claim has the task.
+import { SynclineError, type Timer } from '@syncline/kernel';
 import type { LeaseRequest, TaskLease } from '../job.js';
 import type { CallOptions } from '../job-store.js';
-import { Heartbeat } from './heartbeat.js';
-import type { JobAccess } from './job-access.js';
+import { type JobAccess, type OpenCall, runCall } from './store-calls.js';
 
-/** Closing does not hold up a process for long: a lease that is not released ends by itself. */
+const RENEWALS_PER_TTL = 3;
+
+/** Closing must not delay the process for long: a lease that is not released expires anyway. */
 const RELEASE_TIMEOUT_MS = 5_000;
 
 export interface TaskClaimOptions {
   readonly taskId: number;
+  /** 0 if it never expires. */
   readonly ttlMs: number;
   readonly holder: string;
   readonly isAutomatic: boolean;
-  readonly timeoutMs: number;
 }
 
-export type LeasePart = Pick<JobAccess, 'store' | 'job' | 'calls' | 'life' | 'clock' | 'logger'>;
-
-/** Takes the task over from whoever had it. */
 export async function claimTask(
-  access: LeasePart,
+  access: JobAccess,
   options: TaskClaimOptions,
-  { signal }: CallOptions,
+  opening: OpenCall,
 ): Promise<TaskClaim> {
-  const { store, job, calls } = access;
-  const what = `the claim of task ${options.taskId} of job "${job.jobId}"`;
   const request = requestOf(access, options, { action: 'claim', epoch: 0 });
-  const lease = await calls.run({ what, isWrite: true, signal }, (call) =>
-    store.lease(request, call),
-  );
-  return new TaskClaim(access, options, lease.epoch);
+  const { epoch } = await opening.send((call) => access.store.lease(request, call));
+  return new TaskClaim(access, options, epoch);
 }
 
 export class TaskClaim {
   readonly epoch: number;
-  readonly #access: LeasePart;
+  readonly #access: JobAccess;
   readonly #options: TaskClaimOptions;
-  readonly #heartbeat: Heartbeat | undefined;
+  #timer: Timer | undefined;
+  #renewing: Promise<void> | undefined;
+  #isStopped = false;
   #isAbandoned = false;
+  #failures = 0;
 
-  constructor(access: LeasePart, options: TaskClaimOptions, epoch: number) {
+  constructor(access: JobAccess, options: TaskClaimOptions, epoch: number) {
     this.epoch = epoch;
     this.#access = access;
     this.#options = options;
-    const { ttlMs, isAutomatic } = options;
-    const renew = (timeoutMs: number) => this.renew({}, timeoutMs);
-    if (isAutomatic && ttlMs > 0) this.#heartbeat = new Heartbeat({ ...access, renew }, { ttlMs });
+    if (options.isAutomatic && options.ttlMs > 0) this.#arm(this.#everyMs);
   }
 
-  async renew({ signal }: CallOptions, timeoutMs = this.#options.timeoutMs): Promise<TaskLease> {
-    const { store, calls, life, logger } = this.#access;
+  async renew({ signal }: CallOptions, timeoutMs?: number): Promise<TaskLease> {
+    const { store, life } = this.#access;
     const what = `the renewal of the lease of task ${this.#options.taskId}`;
+    const time = timeoutMs === undefined ? {} : { timeoutMs };
+    const renewal = { what, isWrite: false, signal, closing: life.closing, ...time };
     try {
-      return await calls.run(
-        { what, isWrite: false, signal, closing: life.closing, timeoutMs },
-        (call) => store.lease(this.#request('renew'), call),
+      return await runCall(this.#access, renewal, (call) =>
+        store.lease(this.#request('renew'), call),
       );
     } catch (thrown) {
       const isFenced = thrown instanceof SynclineError && thrown.code === 'fenced';
-      if (isFenced && life.fence(thrown)) {
-        logger.error('🔴 a newer claim has taken over this task', { epoch: this.epoch });
-      }
+      if (isFenced) life.fence(thrown, { epoch: this.epoch });
       throw thrown;
     }
   }
 
-  stopHeartbeat(): Promise<void> {
-    return this.#heartbeat?.stop() ?? Promise.resolve();
+  /** Cancels the timer and waits for a renewal in flight. */
+  async stopRenewing(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.#renewing;
   }
 
-  /** The job is deleted: there is nothing left to renew or to release. */
+  /** Call it when the job is deleted: there is nothing left to renew or release. */
   abandon(): void {
     this.#isAbandoned = true;
-    void this.#heartbeat?.stop(); // it waits for a renewal under way, which tells its own failure
+    void this.stopRenewing(); // a renewal in flight logs its own failure
   }
 
-  /** Never fails: whoever closes can do nothing about it. */
+  /** Never throws: the caller of `close` could do nothing about it. */
   async release(): Promise<void> {
-    const { store, calls, life, logger } = this.#access;
+    const { store, life, logger } = this.#access;
     if (life.isFenced || this.#isAbandoned) return;
-    const timeoutMs = Math.min(RELEASE_TIMEOUT_MS, this.#options.timeoutMs);
     const what = `the release of task ${this.#options.taskId}`;
     try {
-      await calls.run({ what, isWrite: true, timeoutMs }, (call) =>
-        store.lease(this.#request('release'), call),
-      );
+      const release = { what, isWrite: true, timeoutMs: RELEASE_TIMEOUT_MS };
+      await runCall(this.#access, release, (call) => store.lease(this.#request('release'), call));
     } catch (thrown) {
       const { code } = SynclineError.from(thrown);
       logger.warn('🟡 the lease could not be released', { epoch: this.epoch, error: code });
     }
+  }
+
+  get #everyMs(): number {
+    return this.#options.ttlMs / RENEWALS_PER_TTL;
+  }
+
+  /** The timer does not keep the process alive. */
+  #arm(delayMs: number): void {
+    if (this.#isStopped) return;
+    const renew = () => {
+      this.#renewing = this.#renewNow();
+    };
+    this.#timer = this.#access.clock.setTimer(delayMs, renew, { unref: true });
+  }
+
+  async #renewNow(): Promise<void> {
+    const { clock, logger } = this.#access;
+    const startMs = clock.monotonicMs();
+    try {
+      await this.renew({}, this.#everyMs);
+      if (this.#failures > 0) logger.info('lease renewal recovered', { failures: this.#failures });
+      this.#failures = 0;
+    } catch (thrown) {
+      this.#noteFailure(thrown);
+    }
+    this.#arm(Math.max(0, startMs + this.#everyMs - clock.monotonicMs()));
+  }
+
+  #noteFailure(thrown: unknown): void {
+    const code = thrown instanceof SynclineError ? thrown.code : String(thrown);
+    if (code === 'fenced') this.#isStopped = true;
+    if (this.#isStopped) return;
+    this.#failures += 1;
+    if (this.#failures > 1) return; // log only the first failure in a row
+    this.#access.logger.warn('🟡 the lease could not be renewed', { error: code });
   }
 
   #request(action: LeaseRequest['action']): LeaseRequest {
@@ -100,7 +134,7 @@ export class TaskClaim {
 }
 
 function requestOf(
-  { job }: LeasePart,
+  { job }: JobAccess,
   { taskId, ttlMs, holder }: TaskClaimOptions,
   step: Pick<LeaseRequest, 'action' | 'epoch'>,
 ): LeaseRequest {

@@ -1,10 +1,10 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
-import type { JobEvent, JobSubscription } from '../job-event.js';
+import { schemaOf } from '../conformance/override-store.js';
+import type { JsonObject, State } from '../job.js';
+import type { JobEvent, JobSubscription } from '../job-store.js';
 import { createMemoryJobStore } from '../memory/memory-job-store.js';
-import type { JsonObject, State } from '../state.js';
 import { createJobManager } from './create-job-manager.js';
 import type { Written, WrittenIf } from './job-manager.js';
-import { schemaOf } from './manager-rig.js';
 
 // The output differs from the input: text goes in, a number comes out.
 const rows = schemaOf((value: { readonly rows: string }) => ({ rows: Number(value.rows) }));
@@ -84,7 +84,7 @@ describe('types that follow from `tags` and `statuses`', () => {
     expectTypeOf<Event['kind']>().toEqualTypeOf<JobEvent['kind']>();
   });
 
-  test('without tags every tag is a text and every payload a JSON object', async () => {
+  test('without tags every tag is a string and every payload a JSON object', async () => {
     await using job = await openPlain();
     const { state } = await job.setStarted({ tag: 'anything', payload: { a: 1 } });
     expectTypeOf(state.payload).toEqualTypeOf<JsonObject | undefined>();

@@ -1,13 +1,13 @@
 import { SynclineError } from '@syncline/kernel';
 import { describe, expect, test, vi } from 'vitest';
-import type { JobEvent } from '../job-event.js';
+import { overrideStore } from '../conformance/override-store.js';
+import type { Progress } from '../job.js';
+import type { JobEvent } from '../job-store.js';
 import { createMemoryJobStore } from '../memory/memory-job-store.js';
-import type { Progress } from '../progress.js';
 import { outOfReach, RECONNECT_DEFAULTS } from '../reconnect.js';
-import { createJobManager } from './create-job-manager.js';
-import { createJobReader } from './create-job-reader.js';
-import { overrideStore } from './manager-rig.js';
+import { createJobManager, createJobReader } from './create-job-manager.js';
 
+const WAIT = { timeout: 30_000 };
 const names = { jobId: 'nightly', taskIndex: 0, numTasks: 2 };
 const tags = { ingest: {}, export: {} };
 const isFinished = ({ cells }: Progress<unknown>) => cells.finished === cells.total;
@@ -19,7 +19,7 @@ async function openBoth(store = createMemoryJobStore()) {
 }
 
 describe('waitFor', () => {
-  test('is done at once if it is so already', async () => {
+  test('resolves at once if the condition already holds', async () => {
     const { zero, one } = await openBoth();
     await zero.setFinished({ tag: 'ingest' });
     await one.setFinished({ tag: 'ingest' });
@@ -28,7 +28,7 @@ describe('waitFor', () => {
     expect(progress.percent).toBe(100);
   });
 
-  test('sees what happens between asking and listening, and each change after it', async () => {
+  test('sees changes between the first read and the subscription, and each change after it', async () => {
     const { store, zero, one } = await openBoth();
     await zero.setFinished({ tag: 'ingest' });
     const racing = overrideStore(store, {
@@ -54,7 +54,7 @@ describe('waitFor', () => {
     expect(seen).toEqual([...seen].sort((a, b) => a - b));
   });
 
-  test('what it folds equals what the store answers', async () => {
+  test('its fold equals what the store returns', async () => {
     const { zero, one } = await openBoth();
     await zero.setWarning('slow', { tag: 'ingest' });
     await one.setError('broken', { tag: 'ingest' });
@@ -69,7 +69,7 @@ describe('waitFor', () => {
     }
   });
 
-  test('hears of expected tags and of lost tasks', async () => {
+  test('receives expected tags and lost tasks', async () => {
     const { zero } = await openBoth();
     const waiting = zero.waitFor({}, ({ tags: rows }) =>
       rows.some(({ tag }) => String(tag) === 'new'),
@@ -78,7 +78,7 @@ describe('waitFor', () => {
     expect((await waiting).cells).toMatchObject({ notStarted: 2, total: 2 });
   });
 
-  test('with history latest it is not reached by a mixture that never was', async () => {
+  test('with history latest it does not resolve on a mixture that never existed', async () => {
     const { store, zero, one } = await openBoth();
     await zero.setState({ tag: 'export', status: 10 });
     await one.setFinished({ tag: 'export' });
@@ -99,16 +99,16 @@ describe('waitFor', () => {
       seen.push(cells.finished === cells.total);
       return cells.finished === cells.total;
     });
-    await vi.waitFor(() => expect(seen).toEqual([false])); // it listens
+    await vi.waitFor(() => expect(seen).toEqual([false]), WAIT); // it listens
     await one.setState({ tag: 'export', status: 11, message: 'overwritten' });
     await zero.setFinished({ tag: 'export' });
     await one.setState({ tag: 'export', status: 12 });
-    await vi.waitFor(() => expect(seen.filter((isAll) => isAll)).toHaveLength(1)); // the mixture
+    await vi.waitFor(() => expect(seen.filter(Boolean)).toHaveLength(1), WAIT); // the mixture
     const { state } = await one.setFinished({ tag: 'export' });
     expect((await waiting).revision).toBe(state.revision);
   });
 
-  test('an outage says to call it again; the same from the predicate is left alone', async () => {
+  test('an outage says to call it again; the same error from the predicate is not changed', async () => {
     const { store, zero } = await openBoth();
     const cause = new SynclineError('unavailable', 'connection refused.');
     const outage = outOfReach(RECONNECT_DEFAULTS, { cursor: undefined, cause });
@@ -126,7 +126,8 @@ describe('waitFor', () => {
     await using reader = await createJobReader({ store: lost, jobId: 'nightly' });
     await expect(reader.waitFor({}, () => false)).rejects.toMatchObject({
       code: 'unavailable',
-      message: 'waitFor of job "nightly" lost the store: connection refused. Call it again.',
+      message:
+        'waitFor of job "nightly" lost its connection to the store: connection refused. Call it again.',
     });
     const throwing = () => {
       throw cause;
@@ -150,7 +151,7 @@ describe('waitFor', () => {
   });
 });
 
-/** Of what came between two looks the latest of each key: one change is left out, the next waits for its successor. */
+/** The latest of each key since the last look: one change is left out, the next waits for its successor. */
 async function* asLatest(events: AsyncIterable<JobEvent>): AsyncGenerator<JobEvent> {
   let held: JobEvent | undefined;
   let isHolding = false;

@@ -1,10 +1,8 @@
-// The memory store keeps what every job store keeps.
+// The memory store passes the suite of every job store.
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, inject, test } from 'vitest';
-import type { JobStoreCase } from '../conformance/job-store-subject.js';
 import { jobStoreSuite } from '../conformance/job-store-suite.js';
 import { TimerCount } from '../conformance/timer-count.js';
-import type { MemoryJobStoreOptions } from './memory-job-store.js';
 import { createMemoryJobStore } from './memory-job-store.js';
 
 declare module 'vitest' {
@@ -15,9 +13,9 @@ declare module 'vitest' {
 
 let world: SimulatedBody | undefined;
 
-function suiteOf(name: string, options: MemoryJobStoreOptions) {
-  return jobStoreSuite({
-    name,
+describe('the memory store is a job store', () => {
+  const cases = jobStoreSuite({
+    name: 'memory',
     capabilities: createMemoryJobStore().capabilities,
     time: 'simulated',
     pendingTimers: ({ pendingTimers }) => pendingTimers(),
@@ -25,7 +23,7 @@ function suiteOf(name: string, options: MemoryJobStoreOptions) {
     create: async () => {
       if (!world) throw new Error('a case runs inside a simulation');
       const clock = new TimerCount(world.clock);
-      const store = createMemoryJobStore({ ...world, clock }, options);
+      const store = createMemoryJobStore({ ...world, clock });
       const pendingTimers = () => clock.pending;
       return {
         store,
@@ -34,14 +32,8 @@ function suiteOf(name: string, options: MemoryJobStoreOptions) {
         [Symbol.asyncDispose]: () => store.close(),
       };
     },
-    faults: {
-      stepClock: (_, ms) => world?.node.clock.step(ms),
-      ...(options.revisionsMax && { compact: () => {} }), // it happens all the time
-    },
+    faults: { stepClock: (_, ms) => world?.node.clock.step(ms) },
   });
-}
-
-function testIn(cases: readonly JobStoreCase[]): void {
   for (const { name, run } of cases.filter(({ skipped }) => skipped === undefined)) {
     test(name, () =>
       runInSimulation(name, async (body) => {
@@ -50,13 +42,8 @@ function testIn(cases: readonly JobStoreCase[]): void {
       }),
     );
   }
-}
 
-describe('the memory store is a job store', () => {
-  const cases = suiteOf('memory', {});
-  testIn(cases);
-
-  test('compaction is for the one below; there is neither disk nor network', () => {
+  test('compaction runs in embedded-histories.sim.test.ts; there is neither disk nor network', () => {
     expect(cases.flatMap(({ name, skipped }) => (skipped === undefined ? [] : [name]))).toEqual([
       'left out, faults.compact is not given: J9 a cursor below what was compacted gets a gap and the latest of each key',
       'left out, faults.compact is not given: a new replay after compaction is complete',
@@ -66,9 +53,4 @@ describe('the memory store is a job store', () => {
       'left out, faults.restart is not given: histories in which the store is restarted',
     ]);
   });
-});
-
-describe('the memory store with room for three changes', () => {
-  const cases = suiteOf('memory-small', { revisionsMax: 3 });
-  testIn(cases.filter(({ name }) => /random history|compact/.test(name)));
 });

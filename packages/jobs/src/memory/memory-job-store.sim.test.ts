@@ -4,10 +4,9 @@ import { SynclineError, silentLogger } from '@syncline/kernel';
 import { createSeededRandom, runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
 import type { JobInfo } from '../job.js';
-import type { JobEvent } from '../job-event.js';
-import type { JobStore, StateWrite } from '../job-store.js';
+import { JobStatus } from '../job.js';
+import type { JobEvent, JobStore, StateWrite } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import { JobStatus } from '../status.js';
 import { createMemoryJobStore } from './memory-job-store.js';
 
 const RING_MAX = jobsLimits.memoryRevisionsMax.value;
@@ -33,7 +32,7 @@ function writerOf({ jobId, incarnation }: JobInfo, epoch: number) {
   };
 }
 
-/** Reads until an event of this kind has come. */
+/** Reads until an event of this kind has arrived. */
 async function readTo(events: AsyncIterable<JobEvent>, kind: JobEvent['kind']) {
   const seen: JobEvent[] = [];
   for await (const event of events) {
@@ -43,7 +42,7 @@ async function readTo(events: AsyncIterable<JobEvent>, kind: JobEvent['kind']) {
   return seen;
 }
 
-/** Ports that write down what is reported. */
+/** Ports that record what is reported. */
 function recorded(clock: Clock) {
   const counts = new Map<string, number>();
   const lines: [string, LogFields | undefined][] = [];
@@ -58,7 +57,7 @@ function recorded(clock: Clock) {
 }
 
 describe('the memory store', () => {
-  test('keeps the newest changes for those who resume, and says what it no longer has', () =>
+  test('keeps the newest changes for subscribers that resume, and reports what it no longer has', () =>
     inWorld(async ({ clock }) => {
       await using store = createMemoryJobStore({ clock });
       const { write } = await claimed(store);
@@ -77,7 +76,7 @@ describe('the memory store', () => {
       expect(beyond[1]).toMatchObject({ reason: 'compacted', fromRevision: 3 });
     }));
 
-  test('J18 reports who is lost, and who is fenced', () =>
+  test('J18 reports lost tasks and fenced writes', () =>
     inWorld(async ({ clock }) => {
       const { counts, lines, deps } = recorded(clock);
       await using store = createMemoryJobStore(deps);
@@ -103,7 +102,7 @@ describe('the memory store', () => {
       expect(job.revision).toBe(1);
     }));
 
-  test('J18 a task that is done is not lost, until another tag is expected of it', () =>
+  test('J18 a task that is done is not lost, until another tag is expected', () =>
     inWorld(async ({ clock }) => {
       await using store = createMemoryJobStore({ clock });
       const { write } = await claimed(store, 1_000);
@@ -133,7 +132,7 @@ describe('the memory store', () => {
       expect(pages).toBe(3);
     }));
 
-  test('what was given may be changed afterwards; what is read is what was written', () =>
+  test('the caller may change its objects afterwards; what is read is what was written', () =>
     inWorld(async ({ clock }) => {
       await using store = createMemoryJobStore({ clock });
       const { write } = await claimed(store);
@@ -143,7 +142,7 @@ describe('the memory store', () => {
       expect((await store.getState('nightly', 0, 'a'))?.payload).toEqual({ list: [1] });
     }));
 
-  test('J20 a call that was aborted before, or comes after close, changes nothing', () =>
+  test('J20 a call that is already aborted, or comes after close, changes nothing', () =>
     inWorld(async ({ clock }) => {
       const store = createMemoryJobStore({ clock });
       const { write } = await claimed(store);

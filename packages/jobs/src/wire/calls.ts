@@ -1,164 +1,169 @@
-// The calls of syncline.jobs.v1.JobService: what goes to the server and what comes back.
+// The calls of syncline.jobs.v1.JobService, with their requests and responses.
 //
-// One object per call, so that client and server cannot disagree about it. Words that a sender may leave out are
-// `| undefined`; who reads them knows the default.
-import type { Durability } from '@syncline/kernel';
-import type { JobInfo, JobList, LeaseRequest, TaskLease } from '../job.js';
-import type { Overflow } from '../job-event.js';
-import type { Progress } from '../progress.js';
-import type { Scope } from '../state.js';
-import type { StatusClass } from '../status.js';
+// One object per call, shared by client and server so that they cannot disagree. Messages have the types that stores
+// use. Fields that a sender may omit are optional, and the receiver knows their defaults.
+import type { GrpcFailure } from '@syncline/protocol';
+import type { WriteFields } from '../checks/checked-write.js';
+import type { EncodedPage, EncodedResult, JobProgress } from '../engine/checked-job-store.js';
 import {
+  type JobInfo,
+  type JobList,
+  type JobPatch,
+  type JobQuery,
+  type JobSpec,
+  type LeaseRequest,
+  mapProgress,
+  type Scope,
+  type TaskLease,
+} from '../job.js';
+import type { CreatedJob, Overflow } from '../job-store.js';
+import {
+  durabilities,
   jobMessage,
-  type Label,
-  labelMessage,
+  leaseActions,
   leaseMessage,
+  overflows,
   progressMessage,
-  scopeMessage,
+  scope,
+  statusClasses,
   summaryMessage,
-} from './job-messages.js';
+} from './messages.js';
 import {
   bool,
   encodedMessage,
   encodedMessages,
   list,
   type Message,
+  mapped,
   message,
   nested,
   optionalDouble,
+  optionalMessage,
   optionalText,
   optionalUint,
   required,
   requiredWord,
   sint,
   text,
+  textMap,
   texts,
   uint,
   word,
 } from './proto-message.js';
-import type { StoredState } from './state-message.js';
-import { durabilities, leaseActions, overflows, statusClasses } from './wire-enums.js';
 
 export const SERVICE = 'syncline.jobs.v1.JobService';
 
 export interface Call<Request, Response> {
-  /** As the contract writes it: `CreateJob`. */
+  /** As in the contract: `CreateJob`. */
   readonly name: string;
   readonly request: Message<Request>;
   readonly response: Message<Response>;
 }
 
-export type CreateJobRequest = Readonly<{
+/** Concerns a whole job. An operator gives no task. Without `incarnation`, whichever job has the id now. */
+export type GlobalRequest = Readonly<{ jobId: string; taskId?: number; incarnation?: string }>;
+export type DeleteRequest = GlobalRequest & Readonly<{ ifRevision?: number }>;
+export type UpdateRequest = GlobalRequest & Readonly<{ patch: JobPatch }>;
+/** A size of 0 means the default. */
+export type SubscribeRequest = Readonly<{
   jobId: string;
-  numTasks: number;
-  expectedTags: readonly string[];
-  labels: readonly Label[];
+  scope: Scope;
+  after?: string;
+  includeLeases: boolean;
+  includeJob: boolean;
+  overflow?: Overflow;
+  bufferEvents: number;
+  bufferBytes: number;
 }>;
+type Scoped = Readonly<{ jobId: string; scope: Scope }>;
+type Applied = Readonly<{ applied: boolean; revision: number }>;
 
-export const createJob: Call<
-  CreateJobRequest,
-  { readonly job: JobInfo; readonly created: boolean }
-> = {
+export const createJob: Call<Required<JobSpec>, CreatedJob> = {
   name: 'CreateJob',
   request: message({
     jobId: text(1),
     numTasks: uint(2),
     expectedTags: texts(3),
-    labels: list(4, labelMessage),
+    labels: textMap(4),
   }),
   response: message({ job: required(1, jobMessage), created: bool(2) }),
 };
 
-type JobRequest = Readonly<{ jobId: string }>;
-
-export const getJob: Call<JobRequest, { readonly job: JobInfo }> = {
+export const getJob: Call<{ jobId: string }, { job: JobInfo }> = {
   name: 'GetJob',
   request: message({ jobId: text(1) }),
   response: message({ job: required(1, jobMessage) }),
 };
 
-export type ListJobsRequest = Readonly<{
-  prefix: string;
-  worst: StatusClass | undefined;
-  afterJobId: string;
-  limit: number;
-}>;
-
-export const listJobs: Call<ListJobsRequest, Required<JobList>> = {
+export const listJobs: Call<JobQuery, JobList> = {
   name: 'ListJobs',
-  request: message({
-    prefix: text(1),
+  request: message<JobQuery>({
+    prefix: optionalText(1),
     worst: word(2, statusClasses),
-    afterJobId: text(3),
-    limit: uint(4),
+    afterJobId: optionalText(3),
+    limit: optionalUint(4),
   }),
-  response: message({ jobs: list(1, summaryMessage), next: text(2), damaged: texts(3) }),
+  response: message<JobList>({
+    jobs: list(1, summaryMessage),
+    next: optionalText(2),
+    damaged: texts(3),
+  }),
 };
 
-export type UpdateJobRequest = Readonly<{
-  jobId: string;
-  taskId: number | undefined;
-  setLabels: boolean;
-  labels: readonly Label[];
-  setExpectedTags: boolean;
-  expectedTags: readonly string[];
-  /** Empty: whichever has the name. */
-  incarnation: string;
-}>;
+type UpdateFields = GlobalRequest &
+  Required<JobPatch> &
+  Readonly<{ setLabels: boolean; setExpectedTags: boolean }>;
 
-export const updateJob: Call<
-  UpdateJobRequest,
-  { readonly applied: boolean; readonly job: JobInfo }
-> = {
+export const updateJob: Call<UpdateRequest, { applied: boolean; job: JobInfo }> = {
   name: 'UpdateJob',
-  request: message({
-    jobId: text(1),
-    taskId: optionalUint(2),
-    setLabels: bool(3),
-    labels: list(4, labelMessage),
-    setExpectedTags: bool(5),
-    expectedTags: texts(6),
-    incarnation: text(7),
-  }),
+  request: mapped(
+    message<UpdateFields>({
+      jobId: text(1),
+      taskId: optionalUint(2),
+      setLabels: bool(3),
+      labels: textMap(4),
+      setExpectedTags: bool(5),
+      expectedTags: texts(6),
+      incarnation: optionalText(7),
+    }),
+    ({ patch: { labels, expectedTags }, ...request }) => ({
+      ...request,
+      setLabels: labels !== undefined,
+      labels: labels ?? {},
+      setExpectedTags: expectedTags !== undefined,
+      expectedTags: expectedTags ?? [],
+    }),
+    ({ setLabels, labels, setExpectedTags, expectedTags, ...request }) => ({
+      ...request,
+      patch: { ...(setLabels && { labels }), ...(setExpectedTags && { expectedTags }) },
+    }),
+  ),
   response: message({ applied: bool(1), job: required(2, jobMessage) }),
 };
 
-export type GlobalRequest = Readonly<{
-  jobId: string;
-  taskId: number | undefined;
-  /** Empty: whichever has the name. */
-  incarnation: string;
-}>;
-export type GlobalResponse = Readonly<{ applied: boolean; revision: number }>;
-
-const globalRequest = message<GlobalRequest>({
-  jobId: text(1),
-  taskId: optionalUint(2),
-  incarnation: text(3),
-});
-const globalResponse = message<GlobalResponse>({ applied: bool(1), revision: uint(2) });
-
-/** The job goes only if it is at `ifRevision`, if that is given. */
-export type DeleteJobRequest = GlobalRequest & Readonly<{ ifRevision: number | undefined }>;
-
-export const markJobDeleted: Call<GlobalRequest, GlobalResponse & { readonly job: JobInfo }> = {
+export const markJobDeleted: Call<GlobalRequest, Applied & { job: JobInfo }> = {
   name: 'MarkJobDeleted',
-  request: globalRequest,
+  request: message<GlobalRequest>({
+    jobId: text(1),
+    taskId: optionalUint(2),
+    incarnation: optionalText(3),
+  }),
   response: message({ applied: bool(1), revision: uint(2), job: required(3, jobMessage) }),
 };
 
-export const deleteJob: Call<DeleteJobRequest, GlobalResponse> = {
+/** If `ifRevision` is given, deletes the job only if it is at that revision. */
+export const deleteJob: Call<DeleteRequest, Applied> = {
   name: 'DeleteJob',
-  request: message({
+  request: message<DeleteRequest>({
     jobId: text(1),
     taskId: optionalUint(2),
-    incarnation: text(3),
+    incarnation: optionalText(3),
     ifRevision: optionalUint(4),
   }),
-  response: globalResponse,
+  response: message({ applied: bool(1), revision: uint(2) }),
 };
 
-export const heartbeat: Call<LeaseRequest, { readonly lease: TaskLease }> = {
+export const heartbeat: Call<LeaseRequest, { lease: TaskLease }> = {
   name: 'Heartbeat',
   request: message({
     jobId: text(1),
@@ -172,32 +177,10 @@ export const heartbeat: Call<LeaseRequest, { readonly lease: TaskLease }> = {
   response: message({ lease: required(1, leaseMessage) }),
 };
 
-export type SetStateRequest = Readonly<{
-  jobId: string;
-  incarnation: string;
-  taskId: number;
-  epoch: number;
-  tag: string;
-  status: number;
-  message: string;
-  payloadJson: string | undefined;
-  schemaVersion: number;
-  eventId: string;
-  ifVersion: number | undefined;
-  durability: Durability | undefined;
-  progress: number | undefined;
-}>;
-
-/** `state` is a State message. */
-export type SetStateResponse = Readonly<{
-  applied: boolean;
-  duplicate: boolean;
-  state: Uint8Array;
-}>;
-
-export const setState: Call<SetStateRequest, SetStateResponse> = {
+/** `state` in the response is a State message. */
+export const setState: Call<WriteFields, EncodedResult> = {
   name: 'SetState',
-  request: message({
+  request: message<WriteFields>({
     jobId: text(1),
     incarnation: text(2),
     taskId: uint(3),
@@ -215,37 +198,20 @@ export const setState: Call<SetStateRequest, SetStateResponse> = {
   response: message({ applied: bool(1), duplicate: bool(2), state: encodedMessage(3) }),
 };
 
-/** Both ways a stream: see write-messages.ts. */
-export const setStates = { name: 'SetStates' } as const;
+const scopedMessage = message<Scoped>({ jobId: text(1), scope: scope(2) });
 
-export type ScopedRequest = Readonly<{ jobId: string; scope: Scope | undefined }>;
-
-const scopedRequest = message<ScopedRequest>({ jobId: text(1), scope: nested(2, scopeMessage) });
-
-export const getState: Call<
-  ScopedRequest,
-  { readonly state: Uint8Array; readonly exists: boolean; readonly revision: number }
-> = {
+export const getState: Call<Scoped, { state: Uint8Array; exists: boolean; revision: number }> = {
   name: 'GetState',
-  request: scopedRequest,
+  request: scopedMessage,
   response: message({ state: encodedMessage(1), exists: bool(2), revision: uint(3) }),
 };
 
-export type ListStatesRequest = ScopedRequest & Readonly<{ afterRevision: number; limit: number }>;
-
 /** `states` are State messages. */
-export type ListStatesResponse = Readonly<{
-  states: readonly Uint8Array[];
-  revision: number;
-  incarnation: string;
-  more: boolean;
-}>;
-
-export const listStates: Call<ListStatesRequest, ListStatesResponse> = {
+export const listStates: Call<Scoped & { afterRevision: number; limit: number }, EncodedPage> = {
   name: 'ListStates',
   request: message({
     jobId: text(1),
-    scope: nested(2, scopeMessage),
+    scope: scope(2),
     afterRevision: uint(3),
     limit: uint(4),
   }),
@@ -257,44 +223,98 @@ export const listStates: Call<ListStatesRequest, ListStatesResponse> = {
   }),
 };
 
-export const getProgress: Call<
-  ScopedRequest,
-  {
-    readonly job: JobInfo;
-    readonly progress: Progress<StoredState>;
-    readonly lost: readonly TaskLease[];
-  }
-> = {
+export const getProgress: Call<Scoped, JobProgress> = {
   name: 'GetProgress',
-  request: scopedRequest,
-  response: message({
-    job: required(1, jobMessage),
-    progress: required(2, progressMessage),
-    lost: list(3, leaseMessage),
-  }),
+  request: scopedMessage,
+  // States do not contain the job id on the wire.
+  response: mapped<JobProgress, JobProgress>(
+    message<JobProgress>({
+      job: required(1, jobMessage),
+      progress: required(2, progressMessage),
+      lost: list(3, leaseMessage),
+    }),
+    (answer) => answer,
+    ({ job, progress, lost }) => {
+      const { jobId } = job;
+      return { job, progress: mapProgress(progress, (state) => ({ ...state, jobId })), lost };
+    },
+  ),
 };
 
-export type SubscribeRequest = ScopedRequest &
-  Readonly<{
-    after: string;
-    includeLeases: boolean;
-    includeJob: boolean;
-    overflow: Overflow | undefined;
-    bufferEvents: number;
-    bufferBytes: number;
-  }>;
-
-/** The answer is a stream of frames: see frame-writer.ts and frame-reader.ts. */
-export const subscribe: Omit<Call<SubscribeRequest, never>, 'response'> = {
+/** The response is a stream of frames: see frames.ts. */
+export const subscribe = {
   name: 'Subscribe',
-  request: message({
+  request: message<SubscribeRequest>({
     jobId: text(1),
-    scope: nested(2, scopeMessage),
-    after: text(3),
+    scope: scope(2),
+    after: optionalText(3),
     includeLeases: bool(4),
     includeJob: bool(5),
     overflow: word(6, overflows),
     bufferEvents: uint(7),
     bufferBytes: uint(8),
+  }),
+} as const;
+
+// SetStates: many writes over one stream. Each has a number, which its reply repeats.
+//
+// Writes and replies are the messages of SetState. Here they stay encoded, so that a malformed one does not affect the
+// others, and because decoding a reply requires the job id.
+
+export interface NumberedWrite {
+  readonly number: number;
+  /** A SetStateRequest. */
+  readonly write: Uint8Array;
+}
+
+export type WritesMessage = Readonly<{ writes: readonly NumberedWrite[] }>;
+
+/** Either a SetStateResponse or a failure. */
+export type NumberedAnswer = Readonly<{
+  number: number;
+  response?: Uint8Array;
+  failure?: GrpcFailure;
+}>;
+
+export interface AnswersMessage {
+  readonly answers: readonly NumberedAnswer[];
+  /** Why the server ends the stream. */
+  readonly end?: GrpcFailure;
+}
+
+/** Maximum size of an item's envelope, excluding its body. */
+export const ENVELOPE_BYTES = 24;
+
+/** A write counts as at least this much: a server needs more memory for it than its bytes. */
+export const WINDOW_BYTES_MIN = 128;
+
+/** The size of a write in the window, on both sides. */
+export function windowBytesOf({ length }: Uint8Array): number {
+  return Math.max(WINDOW_BYTES_MIN, length + ENVELOPE_BYTES);
+}
+
+const writeMessage = message<NumberedWrite>({
+  number: uint(1),
+  write: { ...optionalMessage(2), absent: () => new Uint8Array() },
+});
+
+const failureMessage = message<GrpcFailure>({
+  code: uint(1),
+  details: text(2),
+  metadata: textMap(3),
+});
+const answerMessage = message<NumberedAnswer>({
+  number: uint(1),
+  response: optionalMessage(2),
+  failure: nested(3, failureMessage),
+});
+
+/** A bidirectional stream. */
+export const setStates: Call<WritesMessage, AnswersMessage> = {
+  name: 'SetStates',
+  request: message<WritesMessage>({ writes: list(1, writeMessage) }),
+  response: message<AnswersMessage>({
+    answers: list(1, answerMessage),
+    end: nested(2, failureMessage),
   }),
 };

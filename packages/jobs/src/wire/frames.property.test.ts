@@ -1,16 +1,15 @@
-// What goes into frames comes out of them, cursors included, and frames keep their bounds.
+// What goes into frames comes out of them, including cursors, and frames stay within their limits.
 import { fromBinary } from '@bufbuild/protobuf';
 import { SynclineError } from '@syncline/kernel';
 import { JobService } from '@syncline/protocol/jobs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { formatCursor } from '../cursor.js';
-import type { JobEvent } from '../job-event.js';
+import { encodedEvent } from '../conformance/feed-rig.js';
+import type { State } from '../job.js';
+import type { JobEvent } from '../job-store.js';
+import { formatCursor } from '../job-store.js';
 import { jobsLimits } from '../limits.js';
-import type { State } from '../state.js';
-import { encodedEvent } from './encoded-calls.js';
-import { FrameReader } from './frame-reader.js';
-import { framesOf as encodedFrames } from './frame-writer.js';
+import { framesOf as encodedFrames, FrameReader } from './frames.js';
 
 const framesOf = (events: readonly JobEvent[]) =>
   encodedFrames(events.map((event) => encodedEvent(event, jobId)));
@@ -56,7 +55,7 @@ function stateOf(fields: { readonly revision: number; readonly message: string }
 const frameSchema = JobService.method.subscribe.output;
 const count = fc.maxSafeNat();
 
-/** A stream as a store gives it: a replay, its marker and what follows, then perhaps all of it again. */
+/** A stream as a store sends it: a replay, its marker and what follows, then perhaps all of it again. */
 const section = fc.record({
   base: fc.stringMatching(/^[a-z0-9-]{1,20}$/),
   replayed: fc.array(fc.oneof(state, lease, job), { maxLength: 20 }),
@@ -101,7 +100,7 @@ function readAll(frames: Iterable<Uint8Array>): readonly JobEvent[] {
   return [...frames].flatMap((frame) => [...reader.read(frame)]);
 }
 
-test('events come out of frames as they went in, however they were cut', () => {
+test('events come out of frames as they went in, however they were split', () => {
   fc.assert(
     fc.property(fc.array(section, { minLength: 1, maxLength: 3 }), fc.nat(10), (sections, cut) => {
       const events = eventsOf(sections);
@@ -147,7 +146,7 @@ test('a frame has at most 256 KiB', () => {
   expect(frames.length).toBe(4);
 });
 
-test('bytes that are no frame are refused', () => {
+test('bytes that are not a frame are refused', () => {
   const [whole = new Uint8Array()] = framesOf(changes(3, 'message'));
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 30 }), fc.nat(whole.length), (junk, at) => {

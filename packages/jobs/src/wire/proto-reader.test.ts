@@ -1,4 +1,4 @@
-// Bytes that no sender of the contract would make: they are refused, and never become values that nobody sent.
+// Bytes that no sender of the contract would produce: they are refused, and never become values that were not sent.
 import { SynclineError } from '@syncline/kernel';
 import { expect, test } from 'vitest';
 import { setState } from './calls.js';
@@ -40,7 +40,7 @@ test.each([
   expect(refusal(...bytes)).toMatchObject({ code: 'invalid-argument', field: 'SetStateRequest' });
 });
 
-test('fields that the contract does not know are passed over, whatever their type', () => {
+test('fields that the contract does not know are skipped, whatever their type', () => {
   const unknown = 20 << 3;
   const tagOf = (wireType: number) => [((unknown | wireType) & 0x7f) | 0x80, 1];
   const { jobId, eventId } = read(

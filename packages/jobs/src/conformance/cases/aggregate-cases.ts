@@ -1,22 +1,21 @@
-// getState and getProgress: which cells count, which one is the answer, and that stores agree with the fold.
+// getState and getProgress: which cells count, which one is returned, and that stores agree with the fold.
 //
-// J12  Both equal the naive fold at their revision, counts sum to total, `lowest` is getState, warned and
-//      failed are both counted.
+// J12  Both equal the naive fold at their revision, counts sum to total, `lowest` is getState, warned and failed are
+//      both counted.
 import assert from 'node:assert/strict';
-import { aggregateStates } from '../../engine/aggregate-states.js';
+import type { Progress, Scope, State } from '../../job.js';
 import type { JobStore } from '../../job-store.js';
-import type { Progress } from '../../progress.js';
-import type { Scope, State } from '../../state.js';
 import { createStaffedJob, JOB_ID, type TaskWriter } from '../job-samples.js';
 import type { CaseContext, Cases } from '../job-store-subject.js';
+import { foldStates } from '../naive-fold.js';
 
 const FINISHED = 2_147_483_647;
 
 export const aggregateCases: Cases = {
-  'J12 a job that nobody wrote to is not started': nothingWritten,
+  'J12 a job without writes is not started': nothingWritten,
   'J12 the lowest number wins, and a warning hides an error only there': lowestWins,
   'J12 ties go to the lowest task, then to the lowest tag by bytes': ties,
-  'J12 an expected tag counts for every task, another for those who wrote it': expectedTags,
+  'J12 an expected tag counts for every task, any other for the tasks that wrote it': expectedTags,
   'J12 expected tags that come later count at once': laterExpectedTags,
   'J12 percent is 100 only when all is finished': percent,
   'J12 every scope equals the fold after every write': equalsFold,
@@ -127,7 +126,7 @@ async function assertFold(store: JobStore): Promise<void> {
   const job = (await store.getJob(JOB_ID)) ?? assert.fail('the job is gone');
   const { states } = await store.listStates(JOB_ID, {}, { afterRevision: 0, limit: 1_000 });
   for (const scope of scopesOf(job.numTasks, ['a', 'b', 'c'])) {
-    const expected = aggregateStates({ job, states, lostTaskIds: new Set() }, scope);
+    const expected = foldStates({ job, states, lostTaskIds: new Set() }, scope);
     const actual = await store.aggregate(JOB_ID, scope);
     assert.deepEqual(actual, expected, JSON.stringify(scope));
     const { total, ...classes } = actual.cells;

@@ -1,6 +1,6 @@
 // A wall clock that jumps: states keep their order in time.
 //
-// J19  timestampMs never falls as the revision rises.
+// J19  timestampMs never decreases as the revision increases.
 import assert from 'node:assert/strict';
 import { at, createStaffedJob } from '../job-samples.js';
 import type { CaseContext, Cases } from '../job-store-subject.js';

@@ -1,4 +1,4 @@
-// Closing a store: what waits ends, what comes later is told, and nothing is left.
+// Closing a store: waiting calls end, later ones fail with `closed`, and nothing is left behind.
 //
 // J21  After `close()` no timer and no iterator is left.
 import assert from 'node:assert/strict';
@@ -8,10 +8,10 @@ import { isRefused } from '../refused.js';
 import { StreamReader } from '../stream-reader.js';
 
 export const closeCases: Cases = {
-  'J21 closing ends subscriptions that wait': closeEnds,
+  'J21 closing ends waiting subscriptions': closeEnds,
   'a closed store refuses every call as closed': closedRefuses,
-  'a store may be closed twice, also at the same time': closeTwice,
-  'a call whose signal has fired is aborted and changes nothing': abortedCall,
+  'a store may be closed twice, even at the same time': closeTwice,
+  'a call whose signal has already fired is aborted and changes nothing': abortedCall,
 };
 
 /** For stores whose timers can be counted. */

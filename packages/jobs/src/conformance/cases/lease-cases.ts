@@ -1,14 +1,15 @@
-// Leases and fencing: the newest claim of a task writes, and who falls silent is declared lost.
+// Leases and fencing: the newest claim of a task writes, and a silent task is declared lost.
 //
 // J13  After a claim of epoch e+1 no write of epoch ≤ e or of another incarnation is applied.
 // J18  `lost` comes between ttl and ttl + 1 s after the last renewal; readers declare it within 1.5 ttl.
 import assert from 'node:assert/strict';
-import type { JobEvent } from '../../job-event.js';
+import type { JobEvent } from '../../job-store.js';
 import { jobsLimits } from '../../limits.js';
 import {
   createJob,
   createStaffedJob,
   currentRevision,
+  isRevisionAfter,
   JOB_ID,
   TaskWriter,
 } from '../job-samples.js';
@@ -19,36 +20,34 @@ import { StreamReader } from '../stream-reader.js';
 export const leaseCases: Cases = {
   'a claim raises the epoch and takes a revision': claims,
   'J13 after a new claim the old one is fenced': fencing,
-  'J13 concurrent claims get epochs of their own, and the last one writes': concurrentClaims,
+  'J13 concurrent claims get different epochs, and the last one writes': concurrentClaims,
   'J13 a repeat of an applied write succeeds after the fence': repeatBehindFence,
-  'J13 a write without a claim, or with an epoch from nowhere, is fenced': unclaimed,
+  'J13 a write without a claim, or with an epoch that was never assigned, is fenced': unclaimed,
   'J13 a write of another incarnation is fenced': otherIncarnation,
-  'tasks are isolated: the epoch of one is nothing to another': isolation,
+  'tasks are isolated: the epoch of one does not affect another': isolation,
   'a renewal takes no revision, a release takes one': renewAndRelease,
-  'who has released may still write what it held back': writeAfterRelease,
-  'leases are events for those who ask': leaseEvents,
+  'a task may still write after its release': writeAfterRelease,
+  'leases are events for subscribers that include them': leaseEvents,
 };
 
-/** They wait for a lease to run out. */
+/** These cases wait for a lease to expire. */
 export const lostCases: Cases = {
   'J18 a silent task is lost after its ttl, and held again by a renewal': lostAndRenewed,
-  'J18 a write of a lost task makes it held again, in a revision of its own': lostAndWritten,
+  'J18 a write of a lost task makes it held again, in a separate revision': lostAndWritten,
   'J18 a task whose cells are all finished or failed is not lost': finishedIsNotLost,
   'J18 a lease without ttl is never lost': endless,
 };
 
-async function claims({ subject: { store } }: CaseContext): Promise<void> {
+async function claims({ subject: { store }, capabilities }: CaseContext): Promise<void> {
   const job = await createJob(store);
   const first = await TaskWriter.claim(store, job, { taskId: 2, ttlMs: 5_000, holder: 'host 1' });
   const { expiresAtMs, revision, ...lease } = first.lease;
   assert.deepEqual(lease, { taskId: 2, epoch: 1, state: 'held', ttlMs: 5_000, holder: 'host 1' });
-  assert.equal(revision, 2);
+  isRevisionAfter(capabilities, revision, { before: job.revision });
   assert.ok(expiresAtMs > job.createdAtMs, `expires at ${expiresAtMs}`);
   const second = await TaskWriter.claim(store, job, { taskId: 2, ttlMs: 0 });
-  assert.deepEqual(
-    [second.lease.epoch, second.lease.revision, second.lease.expiresAtMs],
-    [2, 3, 0],
-  );
+  assert.deepEqual([second.lease.epoch, second.lease.expiresAtMs], [2, 0]);
+  isRevisionAfter(capabilities, second.lease.revision, { before: revision });
   assert.equal((await TaskWriter.claim(store, job, { taskId: 0 })).lease.epoch, 1);
 }
 
@@ -121,7 +120,7 @@ async function isolation({ subject: { store } }: CaseContext): Promise<void> {
   );
 }
 
-async function renewAndRelease({ subject: { store } }: CaseContext): Promise<void> {
+async function renewAndRelease({ subject: { store }, capabilities }: CaseContext): Promise<void> {
   const job = await createJob(store);
   const writer = await TaskWriter.claim(store, job, { ttlMs: 60_000 });
   const { revision, epoch } = writer.lease;
@@ -130,9 +129,9 @@ async function renewAndRelease({ subject: { store } }: CaseContext): Promise<voi
   assert.equal(await currentRevision(store), revision);
   const released = await writer.act('release');
   assert.deepEqual([released.state, released.expiresAtMs], ['released', 0]);
-  assert.equal(released.revision, revision + 1);
-  assert.equal((await writer.act('release')).revision, revision + 1);
-  assert.equal(await currentRevision(store), revision + 1);
+  isRevisionAfter(capabilities, released.revision, { before: revision });
+  assert.equal((await writer.act('release')).revision, released.revision);
+  assert.equal(await currentRevision(store), released.revision);
 }
 
 async function writeAfterRelease({ subject: { store } }: CaseContext): Promise<void> {
@@ -165,8 +164,8 @@ async function leaseEvents({ subject }: CaseContext): Promise<void> {
 const { value: TTL_MS } = jobsLimits.leaseTtlMinMs;
 
 async function lostAndRenewed(context: CaseContext): Promise<void> {
-  const { subject } = context;
-  const { job, writer, reader } = await silentTask(context);
+  const { subject, capabilities } = context;
+  const { writer, reader } = await silentTask(context);
   await using _ = reader;
   const startMs = subject.clock.monotonicMs();
   const lost = await nextLease(reader);
@@ -179,10 +178,10 @@ async function lostAndRenewed(context: CaseContext): Promise<void> {
   assert.equal((await subject.store.aggregate(JOB_ID, {})).lostTasks, 1);
   assert.equal((await subject.store.aggregate(JOB_ID, { taskId: 0 })).lostTasks, 0);
   const again = await writer.act('renew');
-  assert.deepEqual([again.state, again.revision], ['held', lost.revision + 1]);
+  assert.equal(again.state, 'held');
+  isRevisionAfter(capabilities, again.revision, { before: lost.revision });
   assert.equal((await nextLease(reader)).state, 'held');
   assert.deepEqual(await subject.store.listLost(JOB_ID), []);
-  assert.equal(job.revision, 1);
 }
 
 async function lostAndWritten(context: CaseContext): Promise<void> {
@@ -191,9 +190,10 @@ async function lostAndWritten(context: CaseContext): Promise<void> {
   const lost = await nextLease(reader);
   assert.equal(lost.state, 'lost');
   const state = await writer.set('a', 2);
-  assert.equal(state.revision, lost.revision + 2);
   const held = await nextLease(reader);
-  assert.deepEqual([held.state, held.revision], ['held', lost.revision + 1]);
+  assert.equal(held.state, 'held');
+  isRevisionAfter(context.capabilities, held.revision, { before: lost.revision });
+  isRevisionAfter(context.capabilities, state.revision, { before: held.revision });
   const change = await reader.nextNews();
   assert.ok(change?.kind === 'change' && change.state.revision === state.revision);
 }
@@ -231,22 +231,22 @@ async function endless({ subject }: CaseContext): Promise<void> {
   assert.equal(lost?.kind === 'lease' && lost.lease.taskId, 1);
 }
 
-/** Task 1 of two holds a lease, has begun to work, and says nothing more. The reader has all of that. */
+/** Task 1 of two holds a lease, has begun to work, and then goes silent. The reader has received all of that. */
 async function silentTask({ subject }: CaseContext) {
   const job = await createJob(subject.store, { numTasks: 2 });
   const reader = new StreamReader(subject, { include: ['lease'] });
   const writer = await TaskWriter.claim(subject.store, job, { taskId: 1, ttlMs: TTL_MS });
   const { revision } = await writer.set('a', 1);
   await reader.untilRevision(revision);
-  return { job, writer, reader };
+  return { writer, reader };
 }
 
 async function nextLease(reader: StreamReader) {
   const event = (await reader.untilKind('lease')).at(-1);
-  return event?.kind === 'lease' ? event.lease : assert.fail('no lease came');
+  return event?.kind === 'lease' ? event.lease : assert.fail('no lease event arrived');
 }
 
-/** Not early is exact only where the clock is; late has room for a busy machine. */
+/** The lower bound is exact only if the clock is; the upper bound leaves room for a busy machine. */
 function isWithinBounds({ capabilities, time }: CaseContext, elapsedMs: number): void {
   const latestMs = capabilities.lost === 'store' ? TTL_MS + 1_000 : 1.5 * TTL_MS;
   const roomMs = time === 'simulated' ? 50 : 5_000;

@@ -1,15 +1,15 @@
-// Pages of states: ascending by revision, complete, also while somebody writes.
+// Pages of states: ascending by revision, complete, even during writes.
 import assert from 'node:assert/strict';
+import type { Scope, State } from '../../job.js';
 import type { JobStore } from '../../job-store.js';
-import type { Scope, State } from '../../state.js';
 import { createStaffedJob, JOB_ID } from '../job-samples.js';
 import type { CaseContext, Cases } from '../job-store-subject.js';
 
 export const listCases: Cases = {
   'lists the latest state of each key, by revision, for each scope': scopes,
-  'pages hold all, whatever their size': pages,
+  'pages contain all states, whatever their size': pages,
   'a state that is rewritten between two pages moves to a later one': rewrittenBetweenPages,
-  'a page says up to where it is complete': completeTo,
+  'a page reports up to where it is complete': completeTo,
   'an empty list is a page, too': emptyList,
 };
 

@@ -1,10 +1,9 @@
-// One call of a store, drawn at random from so few names and numbers that calls meet: repeats, old epochs, jobs
-// that were deleted, versions that do not hold.
+// One call of a store, drawn at random from so few names and numbers that calls interact: repeats, old epochs,
+// deleted jobs, version conflicts.
 import { type Random, randomBelow } from '@syncline/kernel';
-import type { JobPatch, JobQuery, JobSpec, LeaseRequest } from '../../job.js';
+import type { JobPatch, JobQuery, JobSpec, LeaseRequest, Scope } from '../../job.js';
+import { STATUS_CLASSES } from '../../job.js';
 import type { StateWrite } from '../../job-store.js';
-import type { Scope } from '../../state.js';
-import { STATUS_CLASSES } from '../../status.js';
 
 export type StoreCall =
   | { readonly do: 'create'; readonly spec: JobSpec }
@@ -24,7 +23,7 @@ export type StoreCall =
 
 type Claim = Pick<StateWrite, 'incarnation' | 'epoch'>;
 
-/** How many incarnations, and how many claims, ago the caller had its task. */
+/** How many incarnations, and how many claims, ago the caller claimed its task. */
 export interface Age {
   readonly incarnations: number;
   readonly epochs: number;
@@ -79,7 +78,7 @@ class Draw {
     return { do: 'lease', request, age: this.#age() };
   }
 
-  /** What an event id stands for is mostly the same, so that it is a repeat if it comes again. */
+  /** The content for an event id is usually the same, so that it is a repeat if it occurs again. */
   write(): StoreCall {
     const event = this.#below(25);
     const status = this.#chance(0.95) ? (STATUSES[event % STATUSES.length] ?? 0) : 5;

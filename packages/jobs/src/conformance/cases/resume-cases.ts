@@ -1,25 +1,25 @@
-// Going on at a cursor: behind it, in the middle of a replay, behind compaction, and with a cursor that means
-// nothing here.
+// Resuming at a cursor: after it, in the middle of a replay, before the compaction point, and with a cursor that is
+// not valid here.
 //
-// J9  Cut anywhere and resumed, the parts equal the uncut stream, or a `gap` says where not.
+// J9  A stream that is cut anywhere and resumed equals the uncut stream, except where a `gap` says otherwise.
 import assert from 'node:assert/strict';
-import type { Cursor, JobEvent } from '../../job-event.js';
-import type { State } from '../../state.js';
+import type { State } from '../../job.js';
+import type { Cursor, JobEvent } from '../../job-store.js';
 import { createStaffedJob, currentRevision, JOB_ID } from '../job-samples.js';
 import type { CaseContext, Cases } from '../job-store-subject.js';
 import { StreamReader } from '../stream-reader.js';
 import { readCursor, writeCursor } from '../trace/cursor-parts.js';
 
 export const resumeCases: Cases = {
-  'J9 a resume says synced at its cursor, then what came after it, then live': behindReplay,
-  'J9 a resume at every cursor of a stream goes on exactly behind it': everyCursor,
-  'J9 a cursor inside a replay goes on with it': insideReplay,
+  'J9 a resume sends synced at its cursor, then what came after it, then live': behindReplay,
+  'J9 a resume at every cursor of a stream continues exactly after it': everyCursor,
+  'J9 a cursor inside a replay continues it': insideReplay,
   'a narrow scope resumes where the whole job was': otherScope,
   'a cursor ahead of the store resets': aheadOfStore,
   'a cursor of another incarnation resets': otherIncarnation,
 };
 
-/** For stores that can be told to compact. */
+/** For stores that can be compacted on request. */
 export const compactionCases: Cases = {
   'J9 a cursor below what was compacted gets a gap and the latest of each key': compacted,
   'a new replay after compaction is complete': replayAfterCompaction,

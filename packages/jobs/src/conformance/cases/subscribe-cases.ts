@@ -1,11 +1,11 @@
-// What a subscriber sees: what is there, a marker, then what happens.
+// What a subscriber sees: the existing states, a marker, then live changes.
 //
 // J11  A scoped stream equals the filtered whole one.
 // J16  No synthesized state in a stream; one `synced` per replay.
-// J20  Bad input gives its code.
+// J20  Bad input gets its code.
 import assert from 'node:assert/strict';
-import type { JobEvent } from '../../job-event.js';
-import type { Scope, State } from '../../state.js';
+import type { Scope, State } from '../../job.js';
+import type { JobEvent } from '../../job-store.js';
 import { createStaffedJob, currentRevision, JOB_ID } from '../job-samples.js';
 import type { CaseContext, Cases } from '../job-store-subject.js';
 import { isRefused } from '../refused.js';
@@ -14,15 +14,15 @@ import { readCursor } from '../trace/cursor-parts.js';
 import { isInScope } from '../trace/keys.js';
 
 export const subscribeCases: Cases = {
-  'J16 an empty scope gets its synced, and nothing made up': emptyScope,
+  'J16 an empty scope gets its synced, and no synthesized states': emptyScope,
   'J16 a replay is one state per key, ascending by revision, then one synced': replay,
-  'a change comes whole, with a cursor of its own': change,
+  'a change is delivered completely, with its own cursor': change,
   'J11 a scoped stream equals the filtered whole one': scopedStreams,
   'batches hold the same events, and none is empty': batches,
-  'J20 batches that can hold nothing are refused': emptyBatches,
+  'J20 a batch size of 0 is refused': emptyBatches,
   'a subscription can be read once': readOnce,
   'leaving the loop, disposing and the signal end a subscription without an error': ends,
-  'its cursor is that of the last event that was handed out': cursor,
+  'its cursor is that of the last delivered event': cursor,
 };
 
 async function emptyScope({ subject, capabilities }: CaseContext): Promise<void> {

@@ -44,7 +44,7 @@ async function checkHistory<S extends JobStoreSubject>(
   assert.fail(describeFailure(seed, shown));
 }
 
-/** The history of a seed, without judging it. */
+/** Runs the history of a seed, without checking it. */
 export function runSeed<S extends JobStoreSubject>(
   options: JobStoreSuiteOptions<S>,
   seed: string,
@@ -60,7 +60,7 @@ function planOf<S extends JobStoreSubject>(
   return planHistory(createSeededRandom(seed), { faults: names, time, stepsMax });
 }
 
-/** What a run throws is a problem like any other: it is shrunk and told in the same way. */
+/** An error thrown by a run is a problem like any other: it is shrunk and reported in the same way. */
 async function runPlan<S extends JobStoreSubject>(
   options: JobStoreSuiteOptions<S>,
   plan: HistoryPlan,
@@ -76,7 +76,7 @@ async function runPlan<S extends JobStoreSubject>(
   }
 }
 
-/** Another kind of failure is another one to look for. */
+/** A different failure is not the one being shrunk. */
 function kindOf(problem = ''): string {
   return problem.slice(0, problem.indexOf(':'));
 }

@@ -1,4 +1,4 @@
-// Who stands outside: an operator that changes, deletes and recreates the job, and the faults of the world.
+// The outside influences: an operator that changes, deletes and recreates the job, and faults.
 import { SynclineError } from '@syncline/kernel';
 import { JOB_ID } from '../job-samples.js';
 import type { FaultStep, OperatorStep } from './history-plan.js';

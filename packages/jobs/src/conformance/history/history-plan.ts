@@ -1,8 +1,8 @@
-// A random history as a plain value: who does what, in which order, with which pauses. It is drawn from a seed;
-// being a value, it can be printed, run again and cut down to what still fails.
+// A random history as a plain value: who does what, in which order, with which pauses. It is drawn from a seed; being
+// a value, it can be printed, run again and reduced to what still fails.
 import { type Random, randomBelow } from '@syncline/kernel';
-import type { Overflow } from '../../job-event.js';
-import type { Scope } from '../../state.js';
+import type { Scope } from '../../job.js';
+import type { Overflow } from '../../job-store.js';
 import type { FaultName } from '../job-store-subject.js';
 import type { Include } from '../trace/keys.js';
 
@@ -20,7 +20,7 @@ export type WriterStep =
 
 export type ReaderStep =
   | { readonly do: 'take'; readonly count: number }
-  /** Leaves and resumes at its cursor, or at one that it had before, or without one. */
+  /** Disconnects and resumes at its cursor, or at an earlier one, or without one. */
   | { readonly do: 'cut' | 'anew' }
   | { readonly do: 'rewind'; readonly back: number };
 
@@ -64,7 +64,7 @@ export interface HistoryPlan {
 export interface PlanAbilities {
   readonly faults: readonly FaultName[];
   readonly time: 'simulated' | 'real';
-  /** Of each actor. */
+  /** The most steps of each actor. */
   readonly stepsMax: number;
 }
 
@@ -169,7 +169,7 @@ class Planner {
     return Array.from({ length: count }, () => ({ ...make(), waitMs: this.#waitMs() }));
   }
 
-  /** Mostly at once, so that actors meet. */
+  /** Mostly at once, so that actors interact. */
   #waitMs(): number {
     if (this.#chance(0.5)) return 0;
     if (this.#abilities.time === 'real') return this.#between(1, 3);
@@ -191,7 +191,7 @@ class Planner {
   }
 }
 
-/** Follows everything from the beginning, and so knows what no writer was told. */
+/** Follows everything from the beginning, and so knows of writes whose reply was lost. */
 const witness: ActorPlan = {
   kind: 'reader',
   scope: {},

@@ -1,15 +1,14 @@
-// Reads while others write. What it got is compared with the log afterwards, when the log is complete.
+// Reads while others write. The results are compared with the log afterwards, when the log is complete.
 //
 // J8   No read shows r + 1 without r: a page, and a progress, is the job at one revision.
 // J12  Progress equals the naive fold at its revision.
 import { SynclineError } from '@syncline/kernel';
 import type { JobChange } from '../../core/rows.js';
-import { aggregateStates } from '../../engine/aggregate-states.js';
+import type { Progress, Scope, State } from '../../job.js';
 import type { StatePage } from '../../job-store.js';
 import { jobsLimits } from '../../limits.js';
-import type { Progress } from '../../progress.js';
-import type { Scope, State } from '../../state.js';
 import { JOB_ID } from '../job-samples.js';
+import { foldStates } from '../naive-fold.js';
 import { isInScope, keyOfState } from '../trace/keys.js';
 import { isSameContent } from '../trace/whole-change.js';
 import type { ProberStep } from './history-plan.js';
@@ -43,15 +42,15 @@ export class HistoryProber {
     }
   }
 
-  /** Once all has been learned. */
-  check(): readonly string[] {
-    return this.#reads.flatMap((read) => this.#checkRead(read));
+  /** Called once everything has been learned. `mayMiss`: except for changes that no one saw. */
+  check({ mayMiss }: { readonly mayMiss: boolean }): readonly string[] {
+    return this.#reads.flatMap((read) => this.#checkRead(read, mayMiss));
   }
 
-  #checkRead(read: Read): readonly string[] {
+  #checkRead(read: Read, mayMiss: boolean): readonly string[] {
     switch (read.kind) {
       case 'progress':
-        return this.#checkProgress(read.scope, read.progress);
+        return this.#checkProgress(read.scope, read.progress, mayMiss);
       case 'list':
         return this.#checkList(read.scope, read.page);
       case 'state':
@@ -75,7 +74,7 @@ export class HistoryProber {
     return undefined;
   }
 
-  /** A deletion may be under way: then nothing is a surprise. */
+  /** A deletion may be in flight: then any result is possible. */
   #isEnding(): boolean {
     return this.#world.plan.actors.some(
       (actor) => actor.kind === 'operator' && actor.steps.some((step) => step.do === 'recreate'),
@@ -96,7 +95,7 @@ export class HistoryProber {
       return change?.kind === 'state' && isSameContent(change.state, state);
     });
     if (homes.length === 0)
-      return [`J8: a read shows ${JSON.stringify(state)}, which nobody wrote`];
+      return [`J8: a read shows ${JSON.stringify(state)}, which was never written`];
     const isOld = floor && homes.includes(floor.incarnation) && state.revision < floor.revision;
     return isOld ? [`J8: a read shows ${state.revision} after ${floor.revision}`] : [];
   }
@@ -106,20 +105,26 @@ export class HistoryProber {
     const expected = statesOf(this.#world.log.foldAt(incarnation, revision), scope);
     if (isSameContent(expected, states)) return [];
     const shown = states.map((state) => `${keyOfState(state)} ${state.revision}`);
-    return [`J8: the page at ${revision} of ${incarnation} is not the store: ${shown.join(', ')}`];
+    return [
+      `J8: the page at ${revision} of ${incarnation} differs from the store: ${shown.join(', ')}`,
+    ];
   }
 
-  #checkProgress(scope: Scope, progress: Progress): readonly string[] {
-    const { log } = this.#world;
+  #checkProgress(scope: Scope, progress: Progress, mayMiss: boolean): readonly string[] {
+    const { log, context } = this.#world;
     const { revision } = progress;
-    // Who is lost, and what is expected, is known only where nothing is missing.
-    if (log.incarnations.some((one) => !log.isComplete(one, revision))) return [];
+    const isComplete = (incarnation: string) =>
+      context.capabilities.history === 'all' ? log.isComplete(incarnation, revision) : !mayMiss;
+    // Which tasks are lost, and which tags are expected, is known only if nothing is missing.
+    if (!log.incarnations.every(isComplete)) return [];
     const isOne = log.incarnations.some((one) => {
       const expected = progressOf(log.foldAt(one, revision), scope, revision);
       return expected && isSameContent(expected, progress);
     });
     if (isOne) return [];
-    return [`J12: the progress of ${JSON.stringify(scope)} at ${revision} is no fold`];
+    return [
+      `J12: the progress of ${JSON.stringify(scope)} at ${revision} is not the fold of its states`,
+    ];
   }
 }
 
@@ -135,7 +140,7 @@ function progressOf(
   );
   const job = { ...metadata.job, revision };
   const states = statesOf(fold, {});
-  return aggregateStates({ job, states, lostTaskIds: new Set(lost) }, scope);
+  return foldStates({ job, states, lostTaskIds: new Set(lost) }, scope);
 }
 
 /** Ascending by revision. */

@@ -1,8 +1,7 @@
-// One subscriber of a history: slow or quick, cut and resumed at cursors that it has or had, and in the end
-// drained, so that what is missing shows.
+// One subscriber of a history: slow or fast, disconnected and resumed at its current or an earlier cursor, and
+// finally drained, so that missing changes show.
 import { SynclineError, type Timer } from '@syncline/kernel';
-import type { Cursor, JobEvent, JobSubscription } from '../../job-event.js';
-import type { JobStore } from '../../job-store.js';
+import type { Cursor, JobEvent, JobStore, JobSubscription } from '../../job-store.js';
 import { JOB_ID } from '../job-samples.js';
 import { DEADLINE_MS } from '../stream-reader.js';
 import { readCursor } from '../trace/cursor-parts.js';
@@ -19,7 +18,7 @@ interface Part {
   readonly events: JobEvent[];
 }
 
-/** How long a reader waits for something to come before it looks whether the others are done. */
+/** How long a reader waits for an event before it checks whether the others are done. */
 const PATIENCE_MS = { real: 20, simulated: 500 } as const;
 
 export class HistoryReader {
@@ -27,10 +26,10 @@ export class HistoryReader {
   readonly #plan: ReaderPlan;
   #parts: Part[] = [];
   #subscription: JobSubscription | undefined;
-  /** Whose subscription it is: after a restart there may be another store. */
+  /** The store that its subscription belongs to: after a restart there may be another one. */
   #store: JobStore | undefined;
   #batches: AsyncIterator<readonly JobEvent[]> | undefined;
-  /** A pull that has not been answered: the next one waits for it. */
+  /** A pull that has not resolved: the next one waits for it. */
   #pending: Promise<Pulled> | undefined;
 
   constructor(world: HistoryWorld, plan: ReaderPlan) {
@@ -47,7 +46,7 @@ export class HistoryReader {
     }
   }
 
-  /** Reads on until it has the last change that is for it. */
+  /** Reads until it has the last change in its scope. */
   async drain(): Promise<void> {
     const { clock } = this.#world.subject;
     const startMs = clock.monotonicMs();
@@ -56,7 +55,7 @@ export class HistoryReader {
       await this.#pull();
       isDrained = this.#isLevel();
     }
-    if (!isDrained) this.#world.problems.push('J7: a reader waits in vain for the last change');
+    if (!isDrained) this.#world.problems.push('J7: a reader did not receive the last change');
     this.#report(true);
     await this.#leave();
   }
@@ -80,7 +79,7 @@ export class HistoryReader {
     }
   }
 
-  /** As if it had been cut that many cursors ago: what came later was never seen. */
+  /** As if it had disconnected that many cursors ago: what came later was never seen. */
   async #rewind(back: number): Promise<void> {
     await this.#leave();
     this.#report(false);
@@ -99,14 +98,14 @@ export class HistoryReader {
 
   async #leave(): Promise<void> {
     const subscription = this.#subscription;
-    this.#pending?.catch(() => {}); // nobody waits for it any more
+    this.#pending?.catch(() => {}); // no one is waiting for it any more
     this.#subscription = undefined;
     this.#batches = undefined;
     this.#pending = undefined;
     await subscription?.[Symbol.asyncDispose]();
   }
 
-  /** False: nothing came, though it was patient. */
+  /** False: nothing arrived, although it waited long enough. */
   async #pull(): Promise<boolean> {
     const part = this.#open();
     this.#pending ??= this.#world.unlessRestarted(this.#next());
@@ -136,7 +135,7 @@ export class HistoryReader {
     return (await this.#batches?.next()) ?? { value: undefined, done: true };
   }
 
-  /** The part that takes what comes. A new one resumes where the last has ended. */
+  /** Collects the events of the current part. A new part resumes where the last one ended. */
   #open(): Part {
     const last = this.#parts.at(-1);
     const { store } = this.#world;

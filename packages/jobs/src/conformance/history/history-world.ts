@@ -1,9 +1,8 @@
-// What the actors of a history share: the store under test, the job, what is known to be committed, and what
-// was seen. Calls that fail because of a fault are made again, as a manager would.
+// What the actors of a history share: the store under test, the job, what is known to be committed, and what was
+// seen. Calls that fail because of a fault are repeated, as a manager would.
 import { SynclineError } from '@syncline/kernel';
 import type { JobInfo, JobSpec } from '../../job.js';
-import type { JobEvent } from '../../job-event.js';
-import type { JobStore, StateWrite } from '../../job-store.js';
+import type { JobEvent, JobStore, StateWrite } from '../../job-store.js';
 import { JOB_ID } from '../job-samples.js';
 import type { CaseContext, JobStoreSubject } from '../job-store-subject.js';
 import { DEADLINE_MS } from '../stream-reader.js';
@@ -11,7 +10,7 @@ import { CommittedLog } from '../trace/committed-log.js';
 import type { JobTrace } from '../trace/job-trace.js';
 import type { HistoryPlan } from './history-plan.js';
 
-/** A fault may cause them; without faults they are problems. */
+/** Errors that a fault may cause; without faults they are problems. */
 const PASSING: ReadonlySet<string> = new Set(['closed', 'unavailable', 'timeout', 'overloaded']);
 const RETRY_MS = 5;
 
@@ -23,11 +22,11 @@ export class HistoryWorld {
   readonly problems: string[] = [];
   /** All writes of states that were ever sent, by event id. */
   readonly sent = new Map<string, StateWrite>();
-  /** The answer to some change was lost: the log may have holes. */
+  /** The reply to some change was lost: the log may have gaps. */
   hasLostAnswers = false;
-  /** The job as it was when somebody asked last. */
+  /** The job as it was last read. */
   incarnation = '';
-  /** Who waits for an answer of the store as it is now. */
+  /** Calls that wait for a reply from the current store. */
   readonly #waiting = new Set<() => void>();
 
   constructor(context: CaseContext, plan: HistoryPlan) {
@@ -47,7 +46,7 @@ export class HistoryWorld {
     return this.subject.clock.sleep(ms);
   }
 
-  /** The job as it is now, made if it is not there. While it is marked deleted, waits for its end. */
+  /** The current job, created if it does not exist. While it is marked deleted, waits until it is gone. */
   async ensureJob(): Promise<JobInfo> {
     const { numTasks, expectedTags } = this.plan;
     const spec: JobSpec = { jobId: JOB_ID, numTasks, expectedTags };
@@ -65,7 +64,7 @@ export class HistoryWorld {
     }
   }
 
-  /** Makes a call until it is answered. A refusal is an answer, too. */
+  /** Repeats a call until it gets a reply. A refusal is a reply, too. */
   async attempt<T>(call: () => Promise<T>): Promise<T | SynclineError> {
     const startMs = this.subject.clock.monotonicMs();
     for (;;) {
@@ -81,7 +80,10 @@ export class HistoryWorld {
     }
   }
 
-  /** A stream may tell of a write whose answer was lost, but of none that nobody sent. Leases are lost by the store. */
+  /**
+   * A stream may show a write whose reply was lost, but none that was never sent. Leases are declared lost by the
+   * store.
+   */
   mayBeTrue(event: JobEvent): boolean {
     if (event.kind !== 'snapshot' && event.kind !== 'change') return true;
     const { taskId, tag, status, message, eventId } = event.state;
@@ -95,11 +97,11 @@ export class HistoryWorld {
     return PASSING.has(error.code) && (cut ?? restart ?? stall) !== undefined;
   }
 
-  /** Whoever waits for a store that is being restarted waits in vain: a killed process answers nobody. */
+  /** A call to a store that is being restarted would wait forever: a killed process does not reply. */
   async restart(): Promise<void> {
     this.#giveUp();
     await this.context.faults.restart?.(this.subject);
-    this.#giveUp(); // some have asked the dead one meanwhile
+    this.#giveUp(); // some have called the dead one in the meantime
   }
 
   #giveUp(): void {

@@ -1,5 +1,5 @@
-// One process that writes states of its task. Others may hold the same task: then one of them is fenced, claims
-// the task again and goes on, as a restarted process would.
+// One process that writes states of its task. Others may hold the same task: then one of them is fenced, claims the
+// task again and continues, as a restarted process would.
 //
 // J2  One event id makes at most one version; every repeat returns the first result.
 import { SynclineError } from '@syncline/kernel';
@@ -8,7 +8,10 @@ import { TaskWriter } from '../job-samples.js';
 import type { WriterStep } from './history-plan.js';
 import type { HistoryWorld } from './history-world.js';
 
-/** Of one key. A store remembers the last 8 event ids of a key, and a repeat must be among them. */
+/**
+ * The most writes of one key in flight. A store remembers the last 8 event ids of a key, and a repeat must be among
+ * them.
+ */
 const IN_FLIGHT_MAX = 4;
 
 export class HistoryWriter {
@@ -30,7 +33,7 @@ export class HistoryWriter {
     }
   }
 
-  /** A write that must arrive: whoever took the task over meanwhile is fenced in turn. */
+  /** A write that must be applied: if another process took over the task, that one is fenced in turn. */
   async insist(tag: string, status: number): Promise<void> {
     while (!(await this.#write(tag, status, {}))) await this.#world.sleep(1);
   }
@@ -116,12 +119,12 @@ export class HistoryWriter {
     return revisions.size > 0;
   }
 
-  /** Of all answers to one event id at most one is the first. */
+  /** Of all replies to one event id, at most one may be the first. */
   #checkFirst(answers: readonly (SetStateResult | SynclineError)[]): void {
     const first = answers.filter(
       (answer) => !(answer instanceof SynclineError) && answer.applied && !answer.duplicate,
     );
-    if (first.length > 1) this.#world.problems.push('J2: two answers claim to be the first');
+    if (first.length > 1) this.#world.problems.push('J2: two replies claim to be the first');
   }
 
   #giveUp(writer: TaskWriter, error: SynclineError): void {

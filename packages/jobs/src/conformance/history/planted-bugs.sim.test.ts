@@ -1,8 +1,8 @@
-// The checkers find what they are for: stores with one bug each are caught within a few random histories, and
-// the same histories pass without the bug.
+// The checkers work: stores with one bug each are caught within a few random histories, and the same histories pass
+// without the bug.
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
-import type { History } from '../../job-event.js';
+import type { History } from '../../job-store.js';
 import type { JobStoreSuiteOptions } from '../job-store-subject.js';
 import { createReferenceJobStore } from '../reference/reference-store.js';
 import { historyCases, runSeed } from './history-cases.js';
@@ -12,7 +12,7 @@ const SEEDS = 12;
 
 interface Planted {
   readonly bug?: PlantedBug | undefined;
-  /** What the store says of itself. */
+  /** The capabilities that the store declares. */
   readonly history?: History;
 }
 
@@ -35,7 +35,7 @@ function optionsIn(
   };
 }
 
-/** Of as many seeds as it takes to find one that is looked for. */
+/** The problems found in as many seeds as it takes to find the expected one. */
 async function problemsWith(
   planted: Planted,
   isLookedFor: (problem: string) => boolean,
@@ -63,15 +63,15 @@ describe('a store with a bug is caught', () => {
     expect((await problemsWith({ bug }, isFound)).filter(isFound)).not.toEqual([]);
   });
 
-  test('J8 Atomic finds a write that nobody made', async () => {
+  test('J8 Atomic finds a write that was never sent', async () => {
     const isFound = (problem: string) =>
-      /^J8 Atomic: .* is a write that nobody made$/.test(problem);
+      /^J8 Atomic: .* is a write that was never made$/.test(problem);
     const ghostly = { bug: 'the store writes by itself' } as const;
     expect((await problemsWith(ghostly, isFound)).filter(isFound)).not.toEqual([]);
   });
 
-  test('J1 a revision that nobody was told of is found where streams need not show all', async () => {
-    const isFound = (problem: string) => /^J1: revision \d+ of .* follows/.test(problem);
+  test('J1 a version that no one saw is found where streams need not show all', async () => {
+    const isFound = (problem: string) => /^J1: version \d+ of .* comes at/.test(problem);
     const ghostly = { bug: 'the store writes by itself', history: 'latest' } as const;
     expect((await problemsWith(ghostly, isFound)).filter(isFound)).not.toEqual([]);
   });
@@ -83,7 +83,7 @@ describe('a store with a bug is caught', () => {
     },
   );
 
-  test('a failure tells the seed, a plan that is smaller, and the stream', async () => {
+  test('a failure reports the seed, a smaller plan, and the stream', async () => {
     const failures: string[] = [];
     for (let index = 0; index < SEEDS && failures.length === 0; index += 1)
       await runInSimulation(index, async (world) => {

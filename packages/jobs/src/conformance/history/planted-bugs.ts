@@ -1,7 +1,11 @@
-// Stores with one bug each, for showing that the checkers find them. The bug is in what subscribers see, or in
-// what the store writes; all else is the store as it is.
-import type { JobEvent, JobSubscription, StoreSubscribeOptions } from '../../job-event.js';
-import type { JobStore } from '../../job-store.js';
+// Stores with one bug each, to show that the checkers find them. The bug is in what subscribers see, or in what the
+// store writes; everything else is the unchanged store.
+import type {
+  JobEvent,
+  JobStore,
+  JobSubscription,
+  StoreSubscribeOptions,
+} from '../../job-store.js';
 import { isInReplay } from '../trace/job-trace.js';
 
 /** What a subscriber gets instead of what the store sends. */
@@ -48,7 +52,7 @@ function subscribeWith(store: JobStore, distort: Distortion): JobStore['subscrib
   };
 }
 
-/** After each write one that nobody has sent, of the same cell. */
+/** After each write, makes another one to the same cell, which no one sent. */
 function ghostWrites(store: JobStore): JobStore['setState'] {
   return async (write, call) => {
     const answer = await store.setState(write, call);

@@ -12,11 +12,11 @@ import { HistoryWorld } from './history-world.js';
 import { HistoryWriter } from './history-writer.js';
 
 export interface HistoryOutcome {
-  /** Empty: all is well. */
+  /** Empty if there is no problem. */
   readonly problems: readonly string[];
-  /** The streams that have a problem, in words. */
+  /** The streams that have a problem, as text. */
   readonly traces: readonly string[];
-  /** Kinds of events that came, and reasons of gaps: what the history has reached. */
+  /** Kinds of events that occurred, and reasons of gaps: what the history has reached. */
   readonly reached: ReadonlySet<string>;
 }
 
@@ -43,7 +43,7 @@ export async function runHistory(context: CaseContext, plan: HistoryPlan): Promi
   return outcomeOf(world, prober);
 }
 
-/** Every task is claimed without end and every cell is written: each scope has something to wait for. */
+/** Every task is claimed without a ttl and every cell is written: each scope has something to wait for. */
 async function writeLast(world: HistoryWorld): Promise<void> {
   const { numTasks, tags } = world.plan;
   for (let taskId = 0; taskId < numTasks; taskId += 1) {
@@ -58,16 +58,17 @@ function outcomeOf(world: HistoryWorld, prober: HistoryProber): HistoryOutcome {
   const events = world.traces.flatMap(({ parts }) => parts.flatMap((part) => part.events));
   for (const event of events) if (event.kind === 'job') log.addEvent(event);
   for (const event of events) if (world.mayBeTrue(event)) log.addEvent(event);
-  // Whoever changes something is told its revision, whatever the history of streams. Nobody is told of lost leases.
+  // Every writer learns the revision of its change, whatever the history of streams. No one is informed of lost
+  // leases.
   const hasLeases = ofKind(plan, 'writer').some(({ ttlMs }) => ttlMs > 0);
   const mayMiss = world.hasLostAnswers || hasLeases;
   const traces = world.traces.map((trace): JobTrace => ({ ...trace, log, history }));
   const wrong = traces.filter((trace) => checkTrace(trace).length > 0);
   const problems = [
     ...world.problems,
-    ...checkCommitted(log, { mayMiss }),
+    ...checkCommitted(log, { mayMiss, history }),
     ...wrong.flatMap(checkTrace),
-    ...prober.check(),
+    ...prober.check({ mayMiss }),
   ];
   const reached = events.map((event) =>
     event.kind === 'gap' ? `gap ${event.reason}` : event.kind,

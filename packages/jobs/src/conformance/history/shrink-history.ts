@@ -1,8 +1,8 @@
-// Cuts a failing history down: leaves out actors and halves of their steps as long as it still fails. In a
-// simulation a run repeats itself, so little is left in the end; elsewhere it is an attempt.
+// Reduces a failing history: leaves out actors and halves of their steps as long as it still fails. In a simulation
+// runs repeat exactly, so little is left in the end; elsewhere it is best effort.
 import type { ActorPlan, HistoryPlan } from './history-plan.js';
 
-/** Runs at most this often: a failure should be told soon. */
+/** The maximum number of runs: a failure should be reported soon. */
 const TRIES_MAX = 60;
 
 export async function shrinkHistory(
@@ -26,7 +26,7 @@ export async function shrinkHistory(
   return smallest;
 }
 
-/** The first actor stays: without a witness the log would have holes, which look like other failures. */
+/** The first actor stays: without a complete observer the log would have gaps, which look like other failures. */
 function* smallerPlans(plan: HistoryPlan): Generator<HistoryPlan> {
   for (const [index, actor] of plan.actors.entries()) {
     if (index === 0) continue;

@@ -1,4 +1,4 @@
-// The plain store keeps what it is the measure of.
+// The reference store passes the suite that it is the reference for.
 import { runInSimulation, type SimulatedBody } from '@syncline/kernel/testing';
 import { describe, expect, inject, test } from 'vitest';
 import { jobStoreSuite } from '../job-store-suite.js';

@@ -1,23 +1,20 @@
-// One incarnation of a job as plainly as it can be said: an array of all its changes. Every answer is computed
-// anew from that array, so there is nothing that could fall out of step. What real stores are compared with.
+// One incarnation of a job in the simplest form: an array of all its changes. Every result is recomputed from that
+// array, so nothing can get out of sync. Real stores are compared with it.
 import { isDeepStrictEqual } from 'node:util';
 import { SynclineError } from '@syncline/kernel';
-import { checkTaskId } from '../../checks/numbers.js';
+import { checkTaskId } from '../../checks/values.js';
 import type { JobChange } from '../../core/rows.js';
-import { aggregateStates } from '../../engine/aggregate-states.js';
-import type { JobInfo, JobPatch, JobSpec, LeaseRequest, TaskLease } from '../../job.js';
+import type { JobInfo, JobPatch, JobSpec, LeaseRequest, Progress, TaskLease } from '../../job.js';
+import { compareTags, defaultState, type Scope, type State, statusClass } from '../../job.js';
 import type { SetStateResult, StateWrite } from '../../job-store.js';
 import { jobsLimits } from '../../limits.js';
-import type { Progress } from '../../progress.js';
-import { defaultState, type Scope, type State } from '../../state.js';
-import { statusClass } from '../../status.js';
-import { compareTags } from '../../tag-order.js';
+import { foldStates } from '../naive-fold.js';
 import { isInScope, keyOfState } from '../trace/keys.js';
 
 export class ReferenceJob {
-  /** The change of revision r stands at r − 1. */
+  /** The change with revision r is at index r − 1. */
   readonly changes: JobChange[] = [];
-  /** What is superseded and not above this may be withheld from those who resume. */
+  /** Superseded changes up to here may be withheld from subscribers that resume. */
   compactedTo = 0;
   isGone = false;
   readonly #listeners = new Set<() => void>();
@@ -66,7 +63,7 @@ export class ReferenceJob {
 
   progress(scope: Scope): Progress {
     const lostTaskIds = new Set(this.lost().map(({ taskId }) => taskId));
-    return aggregateStates({ job: this.info(), states: this.states(), lostTaskIds }, scope);
+    return foldStates({ job: this.info(), states: this.states(), lostTaskIds }, scope);
   }
 
   update(patch: JobPatch, nowMs: number): JobInfo {
@@ -154,7 +151,7 @@ export class ReferenceJob {
     return { applied: true, duplicate: false, state };
   }
 
-  /** Everyone who waits hears that it is over. */
+  /** Notifies everyone who waits that it is over. */
   remove(): void {
     this.isGone = true;
     this.#wake();

@@ -1,5 +1,5 @@
-// The plain store: slow, in memory, and simple enough to be believed. Real stores are compared with it, and
-// applications may test against it. It keeps every change of every job and recomputes each answer.
+// The reference store: slow, in memory, and simple enough to be obviously correct. Real stores are compared with it,
+// and applications may test against it. It keeps every change of every job and recomputes each result.
 import { setMaxListeners } from 'node:events';
 import {
   abortedError,
@@ -9,31 +9,44 @@ import {
   type Timer,
 } from '@syncline/kernel';
 import { checkStateWrite } from '../../checks/checked-write.js';
-import { checkJobPatch, checkJobQuery, checkJobSpec } from '../../checks/job-input.js';
-import { checkCount, checkPageLimit } from '../../checks/numbers.js';
-import { checkSubscribeOptions } from '../../checks/subscribe-input.js';
-import { checkLeaseRequest, checkScope } from '../../checks/task-input.js';
-import { checkJobId } from '../../checks/text.js';
-import type { JobInfo, JobPatch, JobQuery, JobSpec, LeaseRequest, TaskLease } from '../../job.js';
-import type { JobSubscription, StoreSubscribeOptions } from '../../job-event.js';
+import {
+  checkJobPatch,
+  checkJobQuery,
+  checkJobSpec,
+  checkLeaseRequest,
+  checkScope,
+  checkSubscribeOptions,
+} from '../../checks/input.js';
+import { checkCount, checkJobId, checkPageLimit } from '../../checks/values.js';
+import type {
+  JobInfo,
+  JobPatch,
+  JobQuery,
+  JobSpec,
+  LeaseRequest,
+  Progress,
+  Scope,
+  State,
+  TaskLease,
+} from '../../job.js';
+import { statusClass } from '../../job.js';
 import type {
   CallOptions,
   DeleteOptions,
   JobCallOptions,
   JobStore,
+  JobSubscription,
   SetStateResult,
   StatePage,
   StateWrite,
+  StoreSubscribeOptions,
 } from '../../job-store.js';
 import { jobsLimits } from '../../limits.js';
-import type { Progress } from '../../progress.js';
-import type { Scope, State } from '../../state.js';
-import { statusClass } from '../../status.js';
 import { readCursor } from '../trace/cursor-parts.js';
 import { ReferenceJob } from './reference-job.js';
 import { ReferenceSubscription } from './reference-subscription.js';
 
-/** How often a task whose deadline has passed is looked at again: it may get work later. */
+/** How often a task whose deadline has passed is checked again: it may get work later. */
 const LOST_CHECK_MS = 500;
 
 export function createReferenceJobStore(deps: { readonly clock?: Clock } = {}): ReferenceJobStore {
@@ -59,7 +72,7 @@ export class ReferenceJobStore implements JobStore {
     setMaxListeners(0, this.#closed.signal); // one per subscription
   }
 
-  /** From now on whoever resumes behind the present gets only the latest of each key. */
+  /** From now on subscribers that resume before the current revision get only the latest of each key. */
   compact(): void {
     for (const job of this.#jobs.values()) job.compactedTo = job.revision;
   }

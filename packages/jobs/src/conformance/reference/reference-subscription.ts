@@ -1,11 +1,11 @@
-// A subscriber of the plain store: before each hand-over it looks at all changes of the job anew. It holds a
-// revision and whether the replay is over, nothing else, so it cannot miss or repeat what it has not looked at.
+// A subscriber of the reference store: before each delivery it goes through all changes of the job again. It only
+// keeps a revision and whether the replay is over, so it cannot miss or repeat a change.
 //
 // It buffers nothing. A buffer counts as full when more waits at a pull than the buffer would hold.
 import { type Clock, SynclineError } from '@syncline/kernel';
-import { checkBatchMax } from '../../checks/numbers.js';
+import { checkBatchMax } from '../../checks/values.js';
 import type { JobChange } from '../../core/rows.js';
-import type { Cursor, JobEvent, JobSubscription, StoreSubscribeOptions } from '../../job-event.js';
+import type { Cursor, JobEvent, JobSubscription, StoreSubscribeOptions } from '../../job-store.js';
 import { jobsLimits } from '../../limits.js';
 import { readCursor, writeCursor } from '../trace/cursor-parts.js';
 import { isForSubscriber, keyOfChange } from '../trace/keys.js';
@@ -26,7 +26,7 @@ export class ReferenceSubscription implements JobSubscription {
   readonly #options: StoreSubscribeOptions;
   readonly #stop = new AbortController();
   #cursor: Cursor | undefined;
-  /** All in scope up to here was handed out. */
+  /** Everything in scope up to here was delivered. */
   #revision = 0;
   #isTaken = false;
 
@@ -93,7 +93,7 @@ export class ReferenceSubscription implements JobSubscription {
     }
   }
 
-  /** The replay, or the answer to a cursor. True: say so when the reader has caught up. */
+  /** The replay, or the response to a cursor. True: send `live` when the reader has caught up. */
   async *#begin(job: ReferenceJob): AsyncGenerator<JobEvent, boolean> {
     const { incarnation } = job.info();
     const after = this.#options.after === undefined ? undefined : readCursor(this.#options.after);

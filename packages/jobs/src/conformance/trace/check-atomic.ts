@@ -1,6 +1,6 @@
-// J8  Atomic: an event is one whole write, and the fold of a replay equals the store at R: no key is missing, none
-// is older, none is newer.
-import type { JobEvent } from '../../job-event.js';
+// J8  Atomic: an event is one complete write, and the fold of a replay equals the store at R: no key is missing, none
+//     is older, none is newer.
+import type { JobEvent } from '../../job-store.js';
 import { changesFor, deliveredRevision, type JobTrace, type TraceChecker } from './job-trace.js';
 import { keyOfChange } from './keys.js';
 import { type Run, runsOf } from './runs.js';
@@ -14,7 +14,7 @@ function tornEvents(trace: JobTrace, { incarnation = '', steps }: Run): readonly
     const revision = step.kind === 'event' ? deliveredRevision(step.event) : undefined;
     if (step.kind !== 'event' || revision === undefined) return [];
     const change = trace.log.change(incarnation, revision);
-    if (!change) return [`${step.event.kind} ${revision} is a write that nobody made`];
+    if (!change) return [`${step.event.kind} ${revision} is a write that was never made`];
     const expected = contentOfChange(change);
     const actual = contentOfEvent(step.event);
     if (isSameContent(expected, actual)) return [];

@@ -1,5 +1,5 @@
-// J10  Bookmarkable: after `synced` or `live` at r nothing in scope comes whose revision is not above r, and no later
-// bookmark lies below an earlier one or below what was delivered.
+// J10  Bookmarkable: after `synced` or `live` at r, every event in scope has a revision above r, and no later
+//      bookmark is below an earlier one or below what was delivered.
 import { bookmarkOf, deliveredRevision, type TraceChecker } from './job-trace.js';
 import { runsOf } from './runs.js';
 

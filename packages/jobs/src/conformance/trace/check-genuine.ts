@@ -1,5 +1,5 @@
-// J16  Genuine: no state in a stream is made up for a cell that was never written, each is in scope, and a replay is
-// closed by exactly one `synced`.
+// J16  Genuine: no state in a stream is synthesized for a cell that was never written, each is in scope, and a replay
+//      is closed by exactly one `synced`.
 import type { JobTrace, TraceChecker } from './job-trace.js';
 import { isInScope } from './keys.js';
 import { type Run, runsOf } from './runs.js';

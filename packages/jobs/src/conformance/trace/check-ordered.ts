@@ -1,8 +1,8 @@
-// J5  Ordered: replay revisions rise strictly and are at most R, later ones rise strictly and are above R. With it
-// the grammar, and that a cursor names the revision of its event.
+// J5  Ordered: replay revisions strictly increase and are at most R, later ones strictly increase and are above R.
+//     This also checks the grammar, and that a cursor contains the revision of its event.
 //
 //   snapshot* synced (change | gap | live)*    `stale` and `live` anywhere, `lease` and `job` in order
-import type { JobEvent } from '../../job-event.js';
+import type { JobEvent } from '../../job-store.js';
 import { readCursor } from './cursor-parts.js';
 import { bookmarkOf, deliveredRevision, isInReplay, type TraceChecker } from './job-trace.js';
 import { type RunStep, runsOf } from './runs.js';

@@ -1,6 +1,6 @@
-// J7  Reliable. History `all`: every committed revision in scope comes, or a `gap` covers it. Both histories: once a
-// subscriber is told that it has caught up, it has the last state of every key, also behind a gap.
-import type { JobEvent } from '../../job-event.js';
+// J7  Reliable. History `all`: every committed revision in scope is delivered, or a `gap` covers it. Both histories:
+//     once a subscriber is notified that it has caught up, it has the last state of every key, even after a gap.
+import type { JobEvent } from '../../job-store.js';
 import { readCursor } from './cursor-parts.js';
 import {
   bookmarkOf,
@@ -22,7 +22,9 @@ class ReliableRun {
   readonly #problems: string[] = [];
   readonly #delivered = new Map<string, number>();
   #gaps: { readonly from: number; readonly to: number }[] = [];
-  /** All in scope up to here came or was covered. Undefined during a replay: its fold is looked at instead. */
+  /**
+   * Everything in scope up to here was delivered or covered. Undefined during a replay: its fold is checked instead.
+   */
   #position: number | undefined;
 
   constructor(trace: JobTrace, run: Run) {
@@ -56,7 +58,7 @@ class ReliableRun {
     const bookmark = bookmarkOf(event);
     if (bookmark === undefined || (this.#position === undefined && event.kind === 'live')) return;
     this.#reach(bookmark);
-    // A resume says where it stands. Behind a gap what was left out may still be on its way then.
+    // A resume sends its position. After a gap, what was left out may still be in flight then.
     if (event.kind === 'synced' && event.resumed) return;
     this.#hasLatest(bookmark, `${event.kind} ${bookmark}`);
   }

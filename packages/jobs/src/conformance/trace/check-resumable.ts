@@ -1,6 +1,7 @@
-// J9  Resumable: cut anywhere and resumed, the parts equal the uncut stream, or a `gap` says where not. Behind the
-// replay a resume begins with `synced` at the cursor, and the next change is the one that would have been next.
-import type { Cursor, JobEvent } from '../../job-event.js';
+// J9  Resumable: a stream that is cut anywhere and resumed equals the uncut stream, except where a `gap` says
+//     otherwise. After the replay, a resume begins with `synced` at the cursor, and the next change is the one that
+//     would have been next.
+import type { Cursor, JobEvent } from '../../job-store.js';
 import { readCursor } from './cursor-parts.js';
 import { changesFor, deliveredRevision, type JobTrace, type TraceChecker } from './job-trace.js';
 import { type Run, type RunStep, runsOf } from './runs.js';

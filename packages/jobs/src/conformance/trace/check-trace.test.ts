@@ -1,7 +1,7 @@
-// What each checker says of small streams, written by hand.
+// The reports of each checker for small handwritten streams.
 import { expect, test } from 'vitest';
-import type { JobEvent } from '../../job-event.js';
-import { defaultState, type State } from '../../state.js';
+import { defaultState, type State } from '../../job.js';
+import type { JobEvent } from '../../job-store.js';
 import { checkTrace } from './check-trace.js';
 import { CommittedLog, checkCommitted } from './committed-log.js';
 import { writeCursor } from './cursor-parts.js';
@@ -55,7 +55,7 @@ function problemsOf(...parts: readonly (readonly JobEvent[] | TracePart)[]): rea
   return checkTrace(trace);
 }
 
-test('a whole stream has no problem, uncut or cut', () => {
+test('a complete stream has no problem, uncut or cut', () => {
   expect(problemsOf([snapshot(b2), snapshot(a3), synced(3), live(3)])).toEqual([]);
   expect(problemsOf([synced(0), change(a1), change(b2), change(a3)])).toEqual([]);
   const first = { after: undefined, events: [snapshot(a1), synced(1)] };
@@ -65,7 +65,7 @@ test('a whole stream has no problem, uncut or cut', () => {
   expect(problemsOf([synced(0), gap, change(b2), change(a3), live(3)])).toEqual([]);
 });
 
-test('J5 a replay that falls, and a change before the marker', () => {
+test('J5 a replay with decreasing revisions, and a change before the marker', () => {
   expect(problemsOf([snapshot(a3), snapshot(b2), synced(3)])).toContain(
     'J5 Ordered: snapshot 2 comes after 3',
   );
@@ -87,7 +87,7 @@ test('J7 a change that is missing, in the middle and at the end', () => {
   );
 });
 
-test('J8 a replay of two moments, and a state of two writes', () => {
+test('J8 a replay that mixes two moments, and a state that mixes two writes', () => {
   expect(problemsOf([snapshot(a1), snapshot(b2), synced(3)])).toContain(
     'J8 Atomic: the replay up to 3 has state 0 a at 1, the store at 3',
   );
@@ -95,7 +95,7 @@ test('J8 a replay of two moments, and a state of two writes', () => {
   expect(torn.filter((problem) => problem.startsWith('J8'))).toHaveLength(1);
 });
 
-test('J9 a resume that goes on too late', () => {
+test('J9 a resume that continues too late', () => {
   const first = { after: undefined, events: [synced(0), change(a1)] };
   const late = { after: cursor(1), events: [synced(1, true), change(a3)] };
   expect(problemsOf(first, late)).toContain(
@@ -109,7 +109,7 @@ test('J10 a change below a bookmark', () => {
   );
 });
 
-test('J16 a state that nobody wrote, and a second marker', () => {
+test('J16 a state that was never written, and a second marker', () => {
   const madeUp = defaultState('job', 1, 'a');
   expect(problemsOf([snapshot(madeUp), synced(0)])).toContain(
     'J16 Genuine: snapshot of 1/a was never written',
@@ -117,11 +117,11 @@ test('J16 a state that nobody wrote, and a second marker', () => {
   expect(problemsOf([synced(0), synced(0)])).toContain('J16 Genuine: a replay is closed 2 times');
 });
 
-test('J1 J19 a log with a hole, a version given twice, or a time that falls', () => {
+test('J1 J19 a log with a gap, a version assigned twice, or a decreasing time', () => {
   const log = new CommittedLog();
   log.addState('i', a1);
   log.addState('i', { ...a3, version: 1, timestampMs: 0 });
-  expect(checkCommitted(log, { mayMiss: false })).toEqual([
+  expect(checkCommitted(log, { mayMiss: false, history: 'all' })).toEqual([
     'J1: revision 3 of i follows 1',
     'J1: version 1 of state 0 a comes at 3, not 2',
     'J19: time falls to 0 at 3 of i',

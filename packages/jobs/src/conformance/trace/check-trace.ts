@@ -1,4 +1,4 @@
-// All checkers of streams under the numbers of their invariants.
+// All checkers of streams, by the numbers of their invariants.
 import { checkAtomic } from './check-atomic.js';
 import { checkBookmarkable } from './check-bookmarkable.js';
 import { checkGenuine } from './check-genuine.js';

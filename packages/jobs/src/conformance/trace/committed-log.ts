@@ -1,17 +1,16 @@
-// Everything that is known to have been committed, per incarnation: from the answers to writers, and from what
-// streams showed of writes that somebody sent. Answers can be lost, so the log may have holes; two sources that
-// differ are a problem at once.
+// Everything that is known to have been committed, per incarnation: from the replies to writers, and from writes that
+// were sent and seen in streams. Replies can be lost, so the log may have gaps; two sources that differ are a problem
+// immediately.
 //
-// Revisions are checked to be 1, 2, 3 … for both histories, since who changes something is told its revision. Where
-// answers were lost, or leases were lost that nobody is told of, only that versions and times do not fall can be
-// checked.
+// Where streams show every change, revisions are checked to be 1, 2, 3 …, and versions for both histories, since
+// every writer learns about its change. Where replies were lost, or leases were declared lost without anyone being
+// informed, it can only be checked that versions and times do not decrease.
 //
-// J1  Revisions of a job and versions of a key rise by exactly one per applied change.
-// J19 timestampMs never falls as the revision rises.
+// J1  Versions of a key increase by exactly one per applied change, and so do revisions of a job with history `all`.
+// J19 timestampMs never decreases as the revision increases.
 import type { JobChange } from '../../core/rows.js';
-import type { JobInfo, TaskLease } from '../../job.js';
-import type { JobEvent } from '../../job-event.js';
-import type { State } from '../../state.js';
+import type { JobInfo, State, TaskLease } from '../../job.js';
+import type { History, JobEvent } from '../../job-store.js';
 import { isOfIncarnation, readCursor } from './cursor-parts.js';
 import { keyOfChange } from './keys.js';
 import { contentOfChange, isSameContent } from './whole-change.js';
@@ -19,11 +18,11 @@ import { contentOfChange, isSameContent } from './whole-change.js';
 export class CommittedLog {
   /** By incarnation, then by revision. */
   readonly #incarnations = new Map<string, Map<number, JobChange>>();
-  /** The same in order of revisions, made when somebody asks and forgotten with the next change. */
+  /** The same in order of revisions, created on demand and dropped with the next change. */
   readonly #sorted = new Map<string, readonly JobChange[]>();
   readonly #problems: string[] = [];
 
-  /** What two sources told differently. */
+  /** Changes on which two sources differ. */
   get problems(): readonly string[] {
     return this.#problems;
   }
@@ -41,16 +40,16 @@ export class CommittedLog {
     this.#add(incarnation, { kind: 'lease', revision: lease.revision, timestampMs: 0, lease });
   }
 
-  /** Only what carries its own revision: the answer to a write, or a `job` event. */
+  /** Only for what carries its own revision: the reply to a write, or a `job` event. */
   addJob(job: JobInfo): void {
     const { revision, changedAtMs } = job;
     this.#add(job.incarnation, { kind: 'job', revision, timestampMs: changedAtMs, job });
   }
 
-  /** Learns from a stream what no writer was told: leases that were lost, writes whose answer was lost. */
+  /** Learns from a stream what no writer learned: leases that were lost, writes whose reply was lost. */
   addEvent(event: JobEvent): void {
     if (!('cursor' in event)) return;
-    // Of a job that was deleted before its creator heard of it nobody has told the incarnation.
+    // The incarnation of a job that was deleted before its creator got a reply is unknown.
     const incarnation = this.incarnationOf(event.cursor) ?? readCursor(event.cursor)?.base;
     if (incarnation === undefined) return;
     if (event.kind === 'snapshot' || event.kind === 'change')
@@ -59,7 +58,7 @@ export class CommittedLog {
     if (event.kind === 'job') this.addJob(event.job);
   }
 
-  /** Undefined: no known incarnation. */
+  /** Undefined: not a known incarnation. */
   incarnationOf(cursor: string): string | undefined {
     const base = readCursor(cursor)?.base;
     if (base === undefined) return undefined;
@@ -109,16 +108,19 @@ export class CommittedLog {
     } else if (!isSameContent(contentOfChange(known), contentOfChange(change)))
       this.#problems.push(
         `revision ${change.revision} of ${incarnation} is ${JSON.stringify(contentOfChange(known))} ` +
-          `for one and ${JSON.stringify(contentOfChange(change))} for another`,
+          `for one reader and ${JSON.stringify(contentOfChange(change))} for another`,
       );
   }
 }
 
-/** J1, J19. `mayMiss`: the answers to some writes were lost, or nobody told of lost leases. */
-export function checkCommitted(
-  log: CommittedLog,
-  options: { readonly mayMiss: boolean },
-): readonly string[] {
+export interface CommittedLogOptions {
+  /** The replies to some writes were lost, or no one was informed of lost leases. */
+  readonly mayMiss: boolean;
+  readonly history: History;
+}
+
+/** J1, J19. */
+export function checkCommitted(log: CommittedLog, options: CommittedLogOptions): readonly string[] {
   return [
     ...log.problems,
     ...log.incarnations.flatMap((one) => checkIncarnation(log, one, options)),
@@ -128,7 +130,7 @@ export function checkCommitted(
 function checkIncarnation(
   log: CommittedLog,
   incarnation: string,
-  { mayMiss }: { readonly mayMiss: boolean },
+  { mayMiss, history }: CommittedLogOptions,
 ): readonly string[] {
   const problems: string[] = [];
   const versions = new Map<string, number>();
@@ -136,7 +138,7 @@ function checkIncarnation(
   let timestampMs = 0;
   for (const change of log.changes(incarnation)) {
     const { revision } = change;
-    if (!mayMiss && revision !== previous + 1)
+    if (!mayMiss && history === 'all' && revision !== previous + 1)
       problems.push(`J1: revision ${revision} of ${incarnation} follows ${previous}`);
     previous = revision;
     if (change.kind === 'state') {

@@ -1,6 +1,6 @@
-// What a cursor says, for those who check streams. Callers treat cursors as opaque; a checker must know which
-// incarnation and revision an event speaks of. It does not use the stores' own parser, so that a flaw in it shows.
-import type { Cursor } from '../../job-event.js';
+// The content of a cursor, for checkers of streams. Callers treat cursors as opaque; a checker must know the
+// incarnation and revision of an event. It does not use the stores' own parser, so that a bug in it shows.
+import type { Cursor } from '../../job-store.js';
 
 export interface CursorParts {
   /** The incarnation, perhaps with a suffix that the store adds after a dash. */

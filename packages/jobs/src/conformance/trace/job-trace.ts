@@ -1,14 +1,14 @@
-// What one subscriber saw: the events of one subscription, or of several that resumed each other, and what it
-// had asked for. The checkers compare it with what was committed; they know nothing of how a store works.
+// What one subscriber saw: the events of one subscription, or of several that resumed each other, and what it had
+// requested. The checkers compare it with what was committed; they know nothing of how a store works.
 import type { JobChange } from '../../core/rows.js';
-import type { Cursor, History, JobEvent } from '../../job-event.js';
-import type { Scope } from '../../state.js';
+import type { Scope } from '../../job.js';
+import type { Cursor, History, JobEvent } from '../../job-store.js';
 import type { CommittedLog } from './committed-log.js';
 import { readCursor } from './cursor-parts.js';
 import { type Include, isForSubscriber } from './keys.js';
 
 export interface TracePart {
-  /** Where it resumed. Undefined: it began anew. */
+  /** Where it resumed. Undefined: it started from the beginning. */
   readonly after: Cursor | undefined;
   readonly events: readonly JobEvent[];
 }
@@ -18,15 +18,15 @@ export interface JobTrace {
   readonly include: Include;
   readonly history: History;
   readonly parts: readonly TracePart[];
-  /** The subscriber read on until it had all that was committed to the last incarnation. */
+  /** The subscriber read until it had everything committed to the last incarnation. */
   readonly isDrained: boolean;
   readonly log: CommittedLog;
 }
 
-/** Says what is wrong, in words; nothing when all is well. */
+/** Returns a description of each problem; nothing if all is well. */
 export type TraceChecker = (trace: JobTrace) => readonly string[];
 
-/** The changes of an incarnation that the subscriber must hear of, ascending. */
+/** The changes of an incarnation that the subscriber must receive, ascending. */
 export function changesFor(trace: JobTrace, incarnation: string): readonly JobChange[] {
   return trace.log.changes(incarnation).filter((change) => isForSubscriber(trace, change));
 }
@@ -49,7 +49,7 @@ export function deliveredRevision(event: JobEvent): number | undefined {
   }
 }
 
-/** Up to where an event says that all was delivered. */
+/** Up to which revision an event says that everything was delivered. */
 export function bookmarkOf(event: JobEvent): number | undefined {
   return event.kind === 'synced' || event.kind === 'live' ? event.revision : undefined;
 }
@@ -58,7 +58,7 @@ export function incarnationOf(trace: JobTrace, event: JobEvent): string | undefi
   return 'cursor' in event ? trace.log.incarnationOf(event.cursor) : undefined;
 }
 
-/** One line, for people who look for what went wrong. */
+/** One line, for people who debug a failure. */
 export function formatEvent(event: JobEvent): string {
   switch (event.kind) {
     case 'snapshot':
@@ -91,7 +91,7 @@ export function formatTrace(trace: JobTrace): string {
   return [head, ...parts].join('\n  ');
 }
 
-/** Whether a cursor lies inside a replay, so that its resume goes on with it. */
+/** Whether a cursor is inside a replay, so that a resume continues the replay. */
 export function isInReplay(cursor: Cursor | undefined): boolean {
   return cursor === undefined || readCursor(cursor)?.isInReplay === true;
 }

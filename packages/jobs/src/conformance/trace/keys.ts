@@ -1,7 +1,7 @@
 // What replaces what: a state by its task and tag, a lease by its task, the metadata as a whole.
 import type { JobChange } from '../../core/rows.js';
-import type { StoreSubscribeOptions } from '../../job-event.js';
-import type { Scope } from '../../state.js';
+import type { Scope } from '../../job.js';
+import type { StoreSubscribeOptions } from '../../job-store.js';
 
 export type Include = NonNullable<StoreSubscribeOptions['include']>;
 

@@ -1,18 +1,18 @@
-// A run is a stretch of a stream in which revisions mean one thing: it begins with a subscription that had no
-// cursor, or behind a `gap` reset, and goes on over every resume.
-import type { Cursor, JobEvent } from '../../job-event.js';
+// A run is a stretch of a stream in which revisions belong to one history: it begins with a subscription without a
+// cursor, or after a `gap` reset, and continues across every resume.
+import type { Cursor, JobEvent } from '../../job-store.js';
 import { incarnationOf, type JobTrace } from './job-trace.js';
 
 export type RunStep =
   | { readonly kind: 'event'; readonly event: JobEvent }
-  /** The subscriber was cut and resumed at this cursor. */
+  /** The subscriber was disconnected and resumed at this cursor. */
   | { readonly kind: 'cut'; readonly at: Cursor };
 
 export interface Run {
-  /** Undefined: no event of it named one. */
+  /** Undefined: none of its events had one. */
   readonly incarnation: string | undefined;
   readonly steps: readonly RunStep[];
-  /** The subscriber has all that was committed to the incarnation. */
+  /** The subscriber has everything committed to the incarnation. */
   readonly isDrained: boolean;
 }
 

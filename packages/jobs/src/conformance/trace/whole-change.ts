@@ -1,9 +1,9 @@
-// The content of a change, for comparing it with what somebody saw. When a lease ends is left out: a renewal
-// moves it without a revision.
+// The content of a change, to compare it with what was seen. The expiry of a lease is left out: a renewal moves it
+// without a revision.
 import { isDeepStrictEqual } from 'node:util';
 import type { JobChange } from '../../core/rows.js';
 import type { TaskLease } from '../../job.js';
-import type { JobEvent } from '../../job-event.js';
+import type { JobEvent } from '../../job-store.js';
 
 export function contentOfChange(change: JobChange): unknown {
   switch (change.kind) {

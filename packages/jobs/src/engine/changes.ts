@@ -1,0 +1,264 @@
+// One committed change, encoded once. The same bytes go to disk, to the wire and to subscribers.
+//
+// `bytes` is a State, Lease or Job message (proto/syncline/jobs/v1/jobs.proto). States and leases do not contain the
+// job id, which the reader knows. Payloads stay JSON text; they are parsed only when an event is handed to user code.
+import type { FeedChange } from '@syncline/kernel';
+import { WireReader } from '@syncline/kernel/wire';
+import type { JobInfo, Scope, State, TaskLease } from '../job.js';
+import {
+  type Cursor,
+  formatCursor,
+  type GapReason,
+  type History,
+  type JobEvent,
+  type StoreSubscribeOptions,
+} from '../job-store.js';
+import {
+  jobMessage,
+  leaseMessage,
+  readStoredState,
+  type StoredState,
+  stateMessage,
+  withPayload,
+} from '../wire/messages.js';
+import { decode, encode } from '../wire/proto-message.js';
+
+export type ChangeKind = 'state' | 'lease' | 'job';
+
+export interface StoredChange {
+  readonly kind: ChangeKind;
+  readonly revision: number;
+  readonly timestampMs: number;
+  /** 0 for metadata changes. */
+  readonly taskId: number;
+  /** Empty unless it is a state. */
+  readonly tag: string;
+  readonly bytes: Uint8Array;
+}
+
+export function encodeState(state: StoredState): Uint8Array {
+  return encode(stateMessage, state);
+}
+
+export function stateChange(state: StoredState): StoredChange {
+  const { revision, timestampMs, taskId, tag } = state;
+  return { kind: 'state', revision, timestampMs, taskId, tag, bytes: encodeState(state) };
+}
+
+export function leaseChange(lease: TaskLease, timestampMs: number): StoredChange {
+  const { revision, taskId } = lease;
+  const bytes = encode(leaseMessage, lease);
+  return { kind: 'lease', revision, timestampMs, taskId, tag: '', bytes };
+}
+
+export function jobChange(job: JobInfo): StoredChange {
+  const { revision, changedAtMs: timestampMs } = job;
+  return { kind: 'job', revision, timestampMs, taskId: 0, tag: '', bytes: encode(jobMessage, job) };
+}
+
+/** The payload stays text. */
+export function decodeStoredState(bytes: Uint8Array, jobId: string): StoredState {
+  return readStoredState(new WireReader('State', bytes), jobId);
+}
+
+export function decodeState(bytes: Uint8Array, jobId: string): State {
+  return withPayload(decodeStoredState(bytes, jobId));
+}
+
+export function decodeLease({ bytes }: StoredChange): TaskLease {
+  return decode(leaseMessage, bytes, { name: 'Lease' });
+}
+
+export function decodeJob({ bytes }: StoredChange): JobInfo {
+  return decode(jobMessage, bytes, { name: 'Job' });
+}
+
+/** The task and tag of a change, read from the start of its message. */
+export function subjectOf(
+  kind: ChangeKind,
+  bytes: Uint8Array,
+): { readonly taskId: number; readonly tag: string } {
+  const reader = new WireReader('change', bytes);
+  let taskId = 0;
+  if (kind === 'job') return { taskId, tag: '' };
+  for (let field = reader.field(); field === 1 || field === 2; field = reader.field()) {
+    if (field === 1) taskId = reader.uint();
+    else return { taskId, tag: kind === 'state' ? reader.text() : '' };
+  }
+  return { taskId, tag: '' };
+}
+
+// The events that subscribers of a job receive: wrappers around encoded changes. A server sends the bytes unchanged;
+// user code gets them decoded on delivery. Buffers therefore hold bytes, not objects.
+
+/** Approximate overhead of a buffered change, excluding its bytes. */
+const CHANGE_BYTES = 200;
+
+/** A committed change in the feed. All live subscribers share one instance. */
+export class JobFeedChange implements FeedChange {
+  readonly stored: StoredChange;
+  readonly revision: number;
+  readonly base: string;
+  readonly jobId: string;
+  /** On the monotonic clock; 0 if it was read from the store. */
+  readonly publishedAtMs: number;
+  /** The event sent after `synced`; one object for all subscribers. */
+  readonly event: EncodedChange;
+  #topics: readonly string[] | undefined;
+  #decoded: WeakRef<JobEvent> | undefined;
+
+  constructor(
+    stored: StoredChange,
+    job: { readonly jobId: string; readonly base: string },
+    publishedAtMs: number,
+  ) {
+    this.stored = stored;
+    this.revision = stored.revision;
+    this.jobId = job.jobId;
+    this.base = job.base;
+    this.publishedAtMs = publishedAtMs;
+    this.event = { kind: stored.kind === 'state' ? 'change' : stored.kind, change: this };
+  }
+
+  /** The narrowest topic: a later change with the same key replaces this one. */
+  get key(): string {
+    return this.topics[0] ?? '';
+  }
+
+  get topics(): readonly string[] {
+    this.#topics ??= changeTopics(this.stored);
+    return this.#topics;
+  }
+
+  get bytes(): number {
+    return CHANGE_BYTES + this.stored.bytes.length;
+  }
+
+  /** The event sent before `synced`. */
+  replayEvent(): EncodedChange {
+    const { kind } = this.stored;
+    return { kind: kind === 'state' ? 'snapshot' : kind, change: this, isReplay: true };
+  }
+
+  /** Subscribers in one process share the object while any of them holds it. */
+  decoded(): JobEvent {
+    const known = this.#decoded?.deref();
+    if (known) return known;
+    const event = decodeChange(this, false);
+    this.#decoded = new WeakRef(event);
+    return event;
+  }
+}
+
+export type EncodedChange = Readonly<{
+  kind: 'snapshot' | 'change' | 'lease' | 'job';
+  change: JobFeedChange;
+  isReplay?: boolean;
+}>;
+
+export type EncodedEvent =
+  | EncodedChange
+  | Readonly<{ kind: 'synced'; revision: number; base: string; history: History; resumed: boolean }>
+  | Readonly<{ kind: 'gap'; reason: GapReason; fromRevision: number; toRevision: number }>
+  | Readonly<{ kind: 'stale'; sinceMs: number; attempt: number }>
+  | Readonly<{ kind: 'live'; revision: number; base: string }>;
+
+export function decodeEvent(event: EncodedEvent): JobEvent {
+  switch (event.kind) {
+    case 'snapshot':
+    case 'change':
+    case 'lease':
+    case 'job':
+      return event.isReplay ? decodeChange(event.change, true) : event.change.decoded();
+    case 'synced': {
+      const { base, ...synced } = event;
+      return { ...synced, cursor: formatCursor(base, event.revision) };
+    }
+    case 'live':
+      return {
+        kind: 'live',
+        revision: event.revision,
+        cursor: formatCursor(event.base, event.revision),
+      };
+    case 'gap':
+    case 'stale':
+      return event;
+  }
+}
+
+function decodeChange({ stored, base, jobId }: JobFeedChange, isReplay: boolean): JobEvent {
+  const cursor: Cursor = formatCursor(base, stored.revision, isReplay);
+  switch (stored.kind) {
+    case 'state': {
+      const state = decodeState(stored.bytes, jobId);
+      return { kind: isReplay ? 'snapshot' : 'change', state, cursor };
+    }
+    case 'lease':
+      return { kind: 'lease', lease: decodeLease(stored), cursor };
+    case 'job':
+      return { kind: 'job', job: decodeJob(stored), cursor };
+  }
+}
+
+// What a subscriber wants to receive: the states of a scope, and optionally leases and metadata. Also the topics that
+// route a change to its subscribers.
+//
+// A lease belongs to a task and has no tag, so only the scope's task filters leases. Metadata is not filtered by scope.
+
+export type JobFilter = Readonly<{ scope: Scope; withLeases: boolean; withJob: boolean }>;
+
+export type ChangeSubject = Pick<StoredChange, 'kind' | 'taskId' | 'tag'>;
+
+export function jobFilter({ scope, include = [] }: StoreSubscribeOptions): JobFilter {
+  return { scope, withLeases: include.includes('lease'), withJob: include.includes('job') };
+}
+
+export function matchesFilter(
+  { scope, withLeases, withJob }: JobFilter,
+  { kind, taskId, tag }: ChangeSubject,
+): boolean {
+  switch (kind) {
+    case 'state':
+      return (
+        (scope.taskId === undefined || scope.taskId === taskId) &&
+        (scope.tag === undefined || scope.tag === tag)
+      );
+    case 'lease':
+      return withLeases && (scope.taskId === undefined || scope.taskId === taskId);
+    case 'job':
+      return withJob;
+  }
+}
+
+const ALL_STATES = 's';
+const ALL_LEASES = 'l';
+const JOB = 'j';
+
+/** Narrowest first: a later change with the same first topic replaces this one. */
+export function changeTopics({ kind, taskId, tag }: ChangeSubject): readonly string[] {
+  switch (kind) {
+    case 'state':
+      return [cellTopic(taskId, tag), taskTopic(taskId), tagTopic(tag), ALL_STATES];
+    case 'lease':
+      return [leaseTopic(taskId), ALL_LEASES];
+    case 'job':
+      return [JOB];
+  }
+}
+
+export function filterTopics({ scope, withLeases, withJob }: JobFilter): readonly string[] {
+  const topics = [scopeTopic(scope)];
+  if (withLeases) topics.push(scope.taskId === undefined ? ALL_LEASES : leaseTopic(scope.taskId));
+  if (withJob) topics.push(JOB);
+  return topics;
+}
+
+function scopeTopic({ taskId, tag }: Scope): string {
+  if (taskId === undefined) return tag === undefined ? ALL_STATES : tagTopic(tag);
+  return tag === undefined ? taskTopic(taskId) : cellTopic(taskId, tag);
+}
+
+const cellTopic = (taskId: number, tag: string): string => `${taskId}/${tag}`;
+const taskTopic = (taskId: number): string => `t${taskId}`;
+const tagTopic = (tag: string): string => `g${tag}`;
+const leaseTopic = (taskId: number): string => `l${taskId}`;

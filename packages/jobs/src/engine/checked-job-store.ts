@@ -1,0 +1,367 @@
+// A job store in front of an engine: one over an adapter, Firestore, or a remote server. It checks input, once, and
+// returns states as objects; the engine works with encoded states. A server in front of a local store uses those
+// directly.
+import { SynclineError } from '@syncline/kernel';
+import { type CheckedWrite, checkStateWrite } from '../checks/checked-write.js';
+import {
+  type CheckedJobQuery,
+  checkJobPatch,
+  checkJobQuery,
+  checkJobSpec,
+  checkLeaseRequest,
+  checkScope,
+} from '../checks/input.js';
+import { checkCount, checkJobId, checkPageLimit, checkTag, checkTaskId } from '../checks/values.js';
+import type { MeantJob } from '../core/decide-job.js';
+import {
+  type JobInfo,
+  type JobList,
+  type JobPatch,
+  type JobQuery,
+  type JobSpec,
+  type LeaseRequest,
+  mapProgress,
+  type Progress,
+  type Scope,
+  type State,
+  type TaskLease,
+} from '../job.js';
+import type {
+  CallOptions,
+  CreatedJob,
+  Cursor,
+  DeleteOptions,
+  JobCallOptions,
+  JobStore,
+  JobSubscription,
+  PageBounds,
+  SetStateResult,
+  StatePage,
+  StateWrite,
+  StoreCapabilities,
+  StoreSubscribeOptions,
+} from '../job-store.js';
+import { jobsLimits } from '../limits.js';
+import { type JobsMetrics, type TimedWriteDeps, timedWrite } from '../metrics-list.js';
+import { type StoredState, withPayload } from '../wire/messages.js';
+import { decodeEvent, decodeState, type EncodedEvent } from './changes.js';
+import type { OpenedSubscription } from './job-feed.js';
+
+type Signal = AbortSignal | undefined;
+
+/** Job, progress and lost leases, read at the same revision. */
+export interface JobProgress {
+  readonly job: JobInfo;
+  readonly progress: Progress<StoredState>;
+  readonly lost: readonly TaskLease[];
+}
+
+/** `states` are State messages. */
+export type EncodedPage = Omit<StatePage, 'states'> & Readonly<{ states: readonly Uint8Array[] }>;
+
+export type EncodedResult = Readonly<{
+  applied: boolean;
+  duplicate: boolean;
+  /** A State message: the written state, or the current one if `applied` is false. */
+  state: Uint8Array;
+}>;
+
+export type DeletedJob = MeantJob & Readonly<{ ifRevision?: number | undefined }>;
+
+export interface StoreWrites {
+  createJob(spec: Required<JobSpec>, signal: Signal): Promise<CreatedJob>;
+  updateJob(meant: MeantJob, patch: JobPatch, signal: Signal): Promise<JobInfo>;
+  markJobDeleted(meant: MeantJob, signal: Signal): Promise<JobInfo>;
+  deleteJob(meant: DeletedJob, signal: Signal): Promise<boolean>;
+  lease(request: LeaseRequest, signal: Signal): Promise<TaskLease>;
+  setState(write: CheckedWrite, signal: Signal): Promise<EncodedResult>;
+}
+
+export interface StoreReads {
+  getJob(jobId: string, signal: Signal): Promise<JobInfo | undefined>;
+  listJobs(query: CheckedJobQuery, signal: Signal): Promise<JobList>;
+  listStates(jobId: string, scope: Scope, page: PageBounds, signal: Signal): Promise<EncodedPage>;
+  getState(jobId: string, cell: Required<Scope>, signal: Signal): Promise<Uint8Array | undefined>;
+  progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress>;
+}
+
+/** Serves the calls that have passed the checks. */
+export interface StoreEngine {
+  readonly capabilities: StoreCapabilities;
+  readonly reads: StoreReads;
+  readonly writes: StoreWrites;
+  /** Throws `closed` or `aborted`. */
+  begin(signal: Signal): void;
+  close(): Promise<void>;
+}
+
+export abstract class CheckedJobStore<Engine extends StoreEngine> implements JobStore {
+  readonly capabilities: StoreCapabilities;
+  readonly observer: JobsMetrics;
+  readonly engine: Engine;
+  protected readonly deps: TimedWriteDeps;
+
+  constructor(engine: Engine, deps: TimedWriteDeps) {
+    this.capabilities = engine.capabilities;
+    this.observer = deps.metrics;
+    this.engine = engine;
+    this.deps = deps;
+  }
+
+  abstract subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription;
+
+  async createJob(spec: JobSpec, call?: CallOptions): Promise<CreatedJob> {
+    return this.engine.writes.createJob(checkJobSpec(spec), this.#begin(call));
+  }
+
+  async getJob(jobId: string, call?: CallOptions): Promise<JobInfo | undefined> {
+    return this.engine.reads.getJob(checkJobId(jobId), this.#begin(call));
+  }
+
+  async listJobs(query: JobQuery, call?: CallOptions): Promise<JobList> {
+    return this.engine.reads.listJobs(checkJobQuery(query), this.#begin(call));
+  }
+
+  async updateJob(jobId: string, patch: JobPatch, call?: JobCallOptions): Promise<JobInfo> {
+    const signal = this.#begin(call);
+    return this.engine.writes.updateJob(jobRefOf(jobId, call), checkJobPatch(patch), signal);
+  }
+
+  async markJobDeleted(jobId: string, call?: JobCallOptions): Promise<JobInfo> {
+    return this.engine.writes.markJobDeleted(jobRefOf(jobId, call), this.#begin(call));
+  }
+
+  async deleteJob(jobId: string, call?: DeleteOptions): Promise<boolean> {
+    const meant = { ...jobRefOf(jobId, call), ifRevision: call?.ifRevision };
+    return this.engine.writes.deleteJob(meant, this.#begin(call));
+  }
+
+  async lease(request: LeaseRequest, call?: CallOptions): Promise<TaskLease> {
+    return this.engine.writes.lease(checkLeaseRequest(request), this.#begin(call));
+  }
+
+  async setState(write: StateWrite, call?: CallOptions): Promise<SetStateResult> {
+    const run = async (): Promise<SetStateResult> => {
+      const checked = checkStateWrite(write);
+      const answer = await this.engine.writes.setState(checked, this.#begin(call));
+      const state = this.decode(answer.state, checked.jobId);
+      if (!answer.applied) return { applied: false, reason: 'version', current: state };
+      return { applied: true, duplicate: answer.duplicate, state };
+    };
+    return call?.observer === this.observer ? run() : timedWrite(this.deps, run);
+  }
+
+  async listStates(
+    jobId: string,
+    scope: Scope,
+    page: PageBounds,
+    call?: CallOptions,
+  ): Promise<StatePage> {
+    const found = await this.listEncoded(jobId, scope, page, call?.signal);
+    return { ...found, states: found.states.map((bytes) => this.decode(bytes, jobId)) };
+  }
+
+  async getState(
+    jobId: string,
+    taskId: number,
+    tag: string,
+    call?: CallOptions,
+  ): Promise<State | undefined> {
+    const signal = this.#begin(call);
+    const cell = { taskId: checkTaskId(taskId), tag: checkTag(tag) };
+    const bytes = await this.engine.reads.getState(checkJobId(jobId), cell, signal);
+    return bytes && this.decode(bytes, jobId);
+  }
+
+  async aggregate(jobId: string, scope: Scope, call?: CallOptions): Promise<Progress> {
+    return progressWithPayloads((await this.progress(jobId, scope, call?.signal)).progress);
+  }
+
+  async listLost(jobId: string, call?: CallOptions): Promise<readonly TaskLease[]> {
+    return (await this.progress(jobId, {}, call?.signal)).lost;
+  }
+
+  close(): Promise<void> {
+    return this.engine.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress> {
+    this.engine.begin(signal);
+    return this.engine.reads.progress(checkJobId(jobId), checkScope(scope), signal);
+  }
+
+  async listEncoded(
+    jobId: string,
+    scope: Scope,
+    page: PageBounds,
+    signal: Signal,
+  ): Promise<EncodedPage> {
+    this.engine.begin(signal);
+    const bounds = {
+      afterRevision: checkCount(page.afterRevision, 'afterRevision'),
+      limit: checkPageLimit(page.limit, jobsLimits.listStatesMax.value),
+    };
+    return this.engine.reads.listStates(checkJobId(jobId), checkScope(scope), bounds, signal);
+  }
+
+  protected decode(bytes: Uint8Array, jobId: string): State {
+    return decodeState(bytes, jobId);
+  }
+
+  #begin(call: CallOptions | undefined): Signal {
+    this.engine.begin(call?.signal);
+    return call?.signal;
+  }
+}
+
+/** An engine in this process. */
+export interface LocalEngine extends StoreEngine {
+  openSubscription(
+    jobId: string,
+    options: StoreSubscribeOptions,
+    signal: AbortSignal,
+  ): Promise<OpenedSubscription>;
+  status(): object;
+}
+
+/** A store that is not remote. The `…Encoded` methods return encoded states, for a server to send as they are. */
+export class LocalJobStore<Engine extends LocalEngine> extends CheckedJobStore<Engine> {
+  async setEncoded(write: CheckedWrite): Promise<EncodedResult> {
+    return timedWrite(this.deps, () => {
+      this.engine.begin(undefined);
+      return this.engine.writes.setState(write, undefined);
+    });
+  }
+
+  subscribe(jobId: string, options: StoreSubscribeOptions): JobSubscription {
+    return this.#subscribe(jobId, options, decodeEvent);
+  }
+
+  subscribeEncoded(jobId: string, options: StoreSubscribeOptions): JobSubscription<EncodedEvent> {
+    return this.#subscribe(jobId, options, (event) => event);
+  }
+
+  status(): ReturnType<Engine['status']> {
+    return this.engine.status() as ReturnType<Engine['status']>;
+  }
+
+  #subscribe<E>(
+    jobId: string,
+    options: StoreSubscribeOptions,
+    convert: (event: EncodedEvent) => E,
+  ): JobSubscription<E> {
+    const open = (signal: AbortSignal) => this.engine.openSubscription(jobId, options, signal);
+    return new StoreSubscription(open, options, convert);
+  }
+}
+
+/** Throws if a server cannot serve this store. */
+export function localStore(store: JobStore): LocalJobStore<LocalEngine> {
+  if (store instanceof LocalJobStore) return store as LocalJobStore<LocalEngine>;
+  throw new SynclineError(
+    'invalid-argument',
+    'a server needs a job store created with openJobStore from @syncline/jobs/store-kit',
+  );
+}
+
+function jobRefOf(jobId: string, call?: JobCallOptions): MeantJob {
+  return { jobId: checkJobId(jobId), incarnation: call?.incarnation };
+}
+
+export function progressWithPayloads(progress: Progress<StoredState>): Progress {
+  return mapProgress(progress, (state) => withPayload(state));
+}
+
+type Open = (signal: AbortSignal) => Promise<OpenedSubscription> | OpenedSubscription;
+type Options = Pick<StoreSubscribeOptions, 'after' | 'signal'>;
+
+/**
+ * The subscription that a store returns. It is opened on the first pull, so `subscribe` need not wait and errors are
+ * thrown to the reader. Events are converted on delivery, not when they are buffered. `open` is called once; its signal
+ * fires if the subscription ends before it is open. The opened subscription watches the signal of the options itself.
+ */
+export class StoreSubscription<E> implements JobSubscription<E> {
+  readonly #open: Open;
+  readonly #options: Options;
+  readonly #convert: (event: EncodedEvent) => E;
+  readonly #stop = new AbortController();
+  #opening: Promise<OpenedSubscription | undefined> | undefined;
+  #opened: OpenedSubscription | undefined;
+
+  constructor(open: Open, options: Options, convert: (event: EncodedEvent) => E) {
+    this.#open = open;
+    this.#options = options;
+    this.#convert = convert;
+  }
+
+  get cursor(): Cursor | undefined {
+    return this.#opened ? this.#opened.cursor() : this.#options.after;
+  }
+
+  batches(max?: number): AsyncIterableIterator<readonly E[]> {
+    return this.#iterate(
+      ({ events }) => events.batches(max),
+      (batch) => batch.map(this.#convert),
+    );
+  }
+
+  [Symbol.asyncIterator](): AsyncIterableIterator<E> {
+    return this.#iterate(({ events }) => events[Symbol.asyncIterator](), this.#convert);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    this.#opened?.events.close();
+  }
+
+  #iterate<T, R>(
+    iterate: (opened: OpenedSubscription) => AsyncIterator<T>,
+    convert: (value: T) => R,
+  ): AsyncIterableIterator<R> {
+    const ended = { done: true, value: undefined } as const;
+    let iterator: AsyncIterator<T> | undefined;
+    const outer: AsyncIterableIterator<R> = {
+      next: async () => {
+        if (iterator === undefined) {
+          this.#opening ??= this.#openNow();
+          const opened = await this.#opening;
+          if (!opened) return ended;
+          iterator ??= iterate(opened);
+        }
+        const result = await iterator.next();
+        return result.done ? ended : { done: false, value: convert(result.value) };
+      },
+      return: async () => {
+        await this[Symbol.asyncDispose]();
+        return ended;
+      },
+      [Symbol.asyncIterator]: () => outer,
+    };
+    return outer;
+  }
+
+  /** Undefined if the subscription has already ended. */
+  async #openNow(): Promise<OpenedSubscription | undefined> {
+    const stop = this.#stop;
+    const { signal } = this.#options;
+    const stopNow = () => stop.abort(signal?.reason);
+    if (signal?.aborted) stopNow();
+    if (stop.signal.aborted) return undefined;
+    signal?.addEventListener('abort', stopNow);
+    try {
+      const opened = await this.#open(stop.signal);
+      this.#opened = opened;
+      if (stop.signal.aborted) opened.events.close();
+      return opened;
+    } catch (thrown) {
+      if (stop.signal.aborted) return undefined;
+      throw thrown;
+    } finally {
+      signal?.removeEventListener('abort', stopNow);
+    }
+  }
+}

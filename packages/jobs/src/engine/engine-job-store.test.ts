@@ -1,0 +1,102 @@
+import {
+  createMemoryStorage,
+  createSystemClock,
+  createSystemRandom,
+  SynclineError,
+  silentLogger,
+  silentMetrics,
+} from '@syncline/kernel';
+import { expect, test, vi } from 'vitest';
+import { at, createStaffedJob, JOB_ID } from '../conformance/job-samples.js';
+import { EmbeddedAdapter } from '../embedded/embedded-adapter.js';
+import { createJobManager } from '../manager/create-job-manager.js';
+import { openJobStore } from './job-engine.js';
+
+/** A store whose commits can be made to fail. */
+async function open() {
+  const metrics = { ...silentMetrics, add: vi.fn() };
+  const deps = {
+    clock: createSystemClock(),
+    random: createSystemRandom(),
+    logger: silentLogger,
+    metrics,
+  };
+  const adapter = new EmbeddedAdapter({ ...deps, storage: createMemoryStorage() }, 1_000);
+  const faults: { commit?: () => void; cell?: (tag: string) => void } = {};
+  const commit = adapter.commit.bind(adapter);
+  adapter.commit = async (requests, decide) => {
+    faults.commit?.();
+    await commit(requests, (rows) =>
+      decide({
+        ...rows,
+        cell(job, taskId, tag) {
+          faults.cell?.(tag);
+          return rows.cell(job, taskId, tag);
+        },
+      }),
+    );
+  };
+  return { store: await openJobStore(adapter, deps), metrics, faults };
+}
+
+test('a bug in one write fails its whole batch, as a bug: nothing of the batch is stored', async () => {
+  const { store, faults } = await open();
+  const { writers } = await createStaffedJob(store);
+  const writer = at(writers, 0);
+  for (const tag of ['a', 'b', 'c']) await writer.set(tag, 1);
+  const before = await store.getJob(JOB_ID);
+  faults.cell = (tag) => {
+    if (tag === 'b') throw new TypeError('cannot read properties of undefined');
+  };
+  const results = await Promise.allSettled(['a', 'b', 'c'].map((tag) => writer.set(tag, 2)));
+  for (const result of results)
+    expect(result).toEqual({ status: 'rejected', reason: expect.any(TypeError) });
+  delete faults.cell;
+  expect(await store.getJob(JOB_ID)).toEqual(before);
+  for (const tag of ['a', 'b', 'c'])
+    expect(await store.getState(JOB_ID, 0, tag)).toMatchObject({ status: 1, version: 1 });
+  expect(await writer.set('b', 3)).toMatchObject({
+    version: 2,
+    revision: (before?.revision ?? 0) + 1,
+  });
+  await store.close();
+});
+
+test('a write that fails in every attempt counts one error, also with an observer for all', async () => {
+  const { store, metrics, faults } = await open();
+  const target = { store, jobId: 'nightly', taskIndex: 0, numTasks: 1 };
+  const retry = { initialMs: 1, maxMs: 2 };
+  const job = await createJobManager(target, { observer: metrics, timeoutMs: 1_000, retry });
+  let attempts = 0;
+  faults.commit = () => {
+    attempts += 1;
+    throw new SynclineError('unavailable', 'out of reach');
+  };
+  const failed = await job.setStarted({ tag: 'a' }).catch((thrown: SynclineError) => thrown);
+  expect(failed).toBeInstanceOf(SynclineError);
+  const { code } = failed as SynclineError; // the store's, or that of the deadline
+  expect(attempts).toBeGreaterThan(3);
+  const errors = metrics.add.mock.calls.filter(([name]) => /write_errors/.test(name));
+  expect(errors).toEqual([['syncline_jobs_write_errors_total', 1, { code }]]);
+  delete faults.commit;
+  await job.close();
+  await store.close();
+});
+
+test('a subscription that ends with events in its buffer counts a drop', async () => {
+  const { store, metrics } = await open();
+  const { writers } = await createStaffedJob(store);
+  const stop = new AbortController();
+  const events = store.subscribe(JOB_ID, { scope: {}, signal: stop.signal });
+  const iterator = events[Symbol.asyncIterator]();
+  expect((await iterator.next()).value).toMatchObject({ kind: 'synced' });
+  const first = iterator.next();
+  await new Promise((resolve) => setImmediate(resolve)); // it follows now
+  for (const status of [1, 2, 3]) await at(writers, 0).set('a', status);
+  expect((await first).value).toMatchObject({ kind: 'change', state: { status: 1 } });
+  stop.abort();
+  expect(await iterator.next()).toMatchObject({ done: true });
+  const drops = metrics.add.mock.calls.filter(([name]) => /drops/.test(name));
+  expect(drops).toEqual([['syncline_jobs_subscription_drops_total', 1, { reason: 'cancel' }]]);
+  await store.close();
+});

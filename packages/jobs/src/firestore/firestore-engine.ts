@@ -1,0 +1,388 @@
+// The engine for jobs in Firestore.
+//
+// The engine of the other stores assigns a revision to each change before storing it, one commit at a time per job. In
+// Firestore the revision is the commit time, and commits to a job run concurrently. So this engine has its own writes,
+// and uses a picture maintained by a listener instead of a mirror. It shares rows, decisions, encoding, aggregates,
+// lists and feeds.
+//
+// Reads are served from the picture if there is a live listener for the job, and from Firestore otherwise. Reads are
+// monotonic and see this store's own writes; the writes of others may become visible later.
+import client, { type DocumentSnapshot, Firestore, type Settings } from '@google-cloud/firestore';
+import { abortedError, SynclineError } from '@syncline/kernel';
+import { type CheckedJobQuery, checkScope } from '../checks/input.js';
+import { checkInteger, checkJobId, checkTaskId, refuseUnless } from '../checks/values.js';
+import { noSuchJob } from '../core/refusals.js';
+import { type JobRow, jobInfoOf } from '../core/rows.js';
+import { encodeState } from '../engine/changes.js';
+import {
+  type EncodedPage,
+  type JobProgress,
+  type LocalEngine,
+  LocalJobStore,
+  type StoreReads,
+} from '../engine/checked-job-store.js';
+import { withSystemDeps } from '../engine/job-engine.js';
+import { SubscriberQuota } from '../engine/job-feed.js';
+import { jobListOf, type ListedSummary, readPage, summaryOf } from '../engine/job-reads.js';
+import type { EngineDeps } from '../engine/store-adapter.js';
+import type { JobInfo, JobList, JobSummary, Scope } from '../job.js';
+import type {
+  JobStore,
+  PageBounds,
+  StoreCapabilities,
+  StoreSubscribeOptions,
+} from '../job-store.js';
+import { jobsLimits } from '../limits.js';
+import { checkReconnect, type ReconnectOptions } from '../reconnect.js';
+import { FirestoreCalls } from './firestore-calls.js';
+import { FirestoreWrites } from './firestore-writes.js';
+import {
+  type JobDocuments,
+  jobDocuments,
+  latestCommit,
+  millisOf,
+  readJob,
+  readState,
+} from './job-documents.js';
+import { JobPicture } from './job-picture.js';
+import { JobWatch, type JobWatchOptions } from './job-watch.js';
+
+export interface FirestoreEngineDeps extends EngineDeps {
+  /** The store closes it. */
+  readonly firestore: Firestore;
+  readonly authenticate: () => Promise<void>;
+}
+
+export interface FirestoreEngineOptions extends JobWatchOptions {
+  readonly concurrencyMax: number;
+  readonly callTimeoutMs: number;
+}
+
+type Signal = AbortSignal | undefined;
+
+/** Sorts after every character of a job id. */
+const AFTER_ALL_NAMES = '\u007f';
+const LIST_JOBS = 100;
+
+class FirestoreEngine implements LocalEngine, StoreReads {
+  readonly capabilities: StoreCapabilities = {
+    history: 'latest',
+    reads: 'cached',
+    durability: 'synced',
+    lost: 'reader',
+  };
+  readonly reads = this;
+  readonly writes: FirestoreWrites;
+  readonly #deps: FirestoreEngineDeps;
+  readonly #options: FirestoreEngineOptions;
+  readonly #calls: FirestoreCalls;
+  readonly #quota: SubscriberQuota;
+  readonly #watches = new Map<string, JobWatch>();
+  /** Cached by `listJobs`, valid until the job changes. */
+  readonly #summaries = new Map<string, JobSummary>();
+  #closing: Promise<void> | undefined;
+
+  constructor(deps: FirestoreEngineDeps, options: FirestoreEngineOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#calls = new FirestoreCalls(deps, options);
+    this.#quota = new SubscriberQuota(deps.metrics);
+    this.writes = new FirestoreWrites({
+      ...deps,
+      calls: this.#calls,
+      infoOf: (row, signal) => this.#infoOf(row, signal),
+      onCommitted: (jobId, revision) => this.#watches.get(jobId)?.noteShown(revision),
+      onDeleted: ({ jobId, incarnation }) => this.#watches.get(jobId)?.onDeleted(incarnation),
+    });
+  }
+
+  begin(signal: Signal): void {
+    if (this.#closing) throw new SynclineError('closed', 'the job store is closed');
+    if (signal?.aborted) throw abortedError('the call to the job store', signal);
+  }
+
+  async getJob(jobId: string, signal: Signal): Promise<JobInfo | undefined> {
+    const picture = this.#current(jobId);
+    if (picture) return picture.info;
+    const { job } = this.#documents(jobId);
+    const snapshot = await this.#calls.read(readingOf(jobId), () => job.get(), { signal });
+    const row = presentJob(snapshot);
+    return row && this.#infoOf(row, signal);
+  }
+
+  async getState(jobId: string, { taskId, tag }: Required<Scope>, signal: Signal) {
+    const picture = this.#current(jobId);
+    if (picture) return picture.state(checkTaskId(taskId, picture.row.numTasks), tag);
+    const documents = this.#documents(jobId);
+    const read = () => this.#deps.firestore.getAll(documents.job, documents.state(taskId, tag));
+    const [job, cell] = await this.#calls.read(readingOf(jobId), read, { signal });
+    const row = job && presentJob(job);
+    if (!row) throw noSuchJob(jobId);
+    checkTaskId(taskId, row.numTasks);
+    const state = cell && readState(cell)?.state;
+    if (state) this.#watches.get(jobId)?.noteShown(state.revision);
+    return state && encodeState(state);
+  }
+
+  async listStates(
+    jobId: string,
+    scope: Scope,
+    page: PageBounds,
+    signal: Signal,
+  ): Promise<EncodedPage> {
+    const { picture } = await this.#read(jobId, signal);
+    const { numTasks, incarnation } = picture.row;
+    const filter = { scope: checkScope(scope, numTasks), withLeases: false, withJob: false };
+    return readPage(picture.view(filter), incarnation, page);
+  }
+
+  async progress(jobId: string, scope: Scope, signal: Signal): Promise<JobProgress> {
+    const { picture } = await this.#read(jobId, signal);
+    return picture.progress(checkScope(scope, picture.row.numTasks));
+  }
+
+  async openSubscription(jobId: string, options: StoreSubscribeOptions, signal: AbortSignal) {
+    this.begin(undefined);
+    const { picture, watch } = await this.#read(checkJobId(jobId), signal);
+    const scope = checkScope(options.scope, picture.row.numTasks);
+    return watch.feed.open({ ...options, scope });
+  }
+
+  listJobs(query: CheckedJobQuery): Promise<JobList> {
+    return jobListOf(query, this.#listedAfter(query));
+  }
+
+  status(): object {
+    return { subscribers: this.#quota.count, cacheBytes: this.#cacheBytes };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const closed = new SynclineError('closed', 'the job store is closed');
+    await Promise.all([...this.#watches.values()].map((watch) => watch.stop(closed)));
+    await this.#calls.close();
+  }
+
+  #documents(jobId: string): JobDocuments {
+    return jobDocuments(this.#deps.firestore, jobId);
+  }
+
+  #current(jobId: string): JobPicture | undefined {
+    const picture = this.#watches.get(jobId)?.current;
+    const name = picture ? 'syncline_jobs_cache_hits_total' : 'syncline_jobs_cache_misses_total';
+    this.#deps.metrics.add(name);
+    return picture;
+  }
+
+  /** For reads that need a listener. Starts one if necessary. */
+  async #read(jobId: string, signal: Signal) {
+    this.#current(jobId); // for the metric
+    for (;;) {
+      const watch = this.#watch(jobId);
+      const picture = await watch.read(signal);
+      if (picture) return { watch, picture };
+      this.begin(signal); // the watch had just stopped
+    }
+  }
+
+  async #infoOf(row: JobRow, signal: Signal): Promise<JobInfo> {
+    const { jobId, metadataRevision } = row;
+    const { newest } = this.#documents(jobId);
+    const { docs } = await this.#calls.read(readingOf(jobId), () => newest.get(), { signal });
+    const revision = Math.max(metadataRevision, latestCommit(docs));
+    this.#watches.get(jobId)?.noteShown(revision);
+    return jobInfoOf(row, { revision, timestampMs: millisOf(revision) });
+  }
+
+  async *#listedAfter({ prefix = '', afterJobId }: CheckedJobQuery) {
+    for (let after = afterJobId ?? ''; ; ) {
+      const page = this.#deps.firestore
+        .collection('jobs')
+        .where('jobId', '>', after)
+        .where('jobId', '>=', prefix)
+        .where('jobId', '<', prefix + AFTER_ALL_NAMES)
+        .orderBy('jobId')
+        .limit(LIST_JOBS);
+      const { docs } = await this.#calls.read('listing the jobs', () => page.get());
+      const found = await Promise.all(docs.map((document) => this.#listed(document)));
+      yield found.flatMap((listed) => listed ?? []);
+      const last = docs.at(-1);
+      if (!last || docs.length < LIST_JOBS) return;
+      after = last.id;
+    }
+  }
+
+  /** Reads all states of a job if it has changed since it was last listed. Undefined if it is being deleted. */
+  async #listed(document: DocumentSnapshot): Promise<ListedSummary | undefined> {
+    const jobId = document.id;
+    try {
+      const row = presentJob(document);
+      const current = this.#watches.get(jobId)?.current;
+      if (!row || current) return row && current && summaryOf(current);
+      const { revision } = await this.#infoOf(row, undefined);
+      const known = this.#summaries.get(jobId);
+      const isSame = known?.job.incarnation === row.incarnation;
+      if (isSame && known.job.revision === revision) return known;
+      const { states } = this.#documents(jobId);
+      const { startTimeoutMs: timeoutMs } = this.#options;
+      const { docs } = await this.#calls.read(readingOf(jobId), () => states.get(), { timeoutMs });
+      const picture = JobPicture.of(docs);
+      const summary = picture && summaryOf(picture);
+      if (this.#summaries.size >= jobsLimits.jobsMax.value) this.#summaries.clear();
+      if (summary) this.#summaries.set(jobId, summary);
+      return summary;
+    } catch (thrown) {
+      if (thrown instanceof SynclineError && thrown.code === 'corrupt')
+        return { damagedJobId: jobId };
+      throw thrown;
+    }
+  }
+
+  get #cacheBytes(): number {
+    let bytes = 0;
+    for (const watch of this.#watches.values()) bytes += watch.bytes;
+    return bytes;
+  }
+
+  #watch(jobId: string): JobWatch {
+    const known = this.#watches.get(jobId);
+    if (known) return known;
+    this.#makeRoom();
+    if (this.#cacheBytes > jobsLimits.cacheBytesMax.value) throw cacheFull(this.#cacheBytes);
+    const watch = new JobWatch(
+      {
+        ...this.#deps,
+        calls: this.#calls,
+        documents: this.#documents(jobId),
+        quota: this.#quota,
+        declareLost: (lease) => this.writes.declareLost(lease),
+        onChanged: (changed) => this.#onChanged(jobId, changed),
+      },
+      this.#options,
+    );
+    this.#watches.set(jobId, watch);
+    return watch;
+  }
+
+  #onChanged(jobId: string, watch: JobWatch): void {
+    if (watch.hasEnded && this.#watches.get(jobId) === watch) this.#watches.delete(jobId);
+    else this.#makeRoom();
+    this.#deps.metrics.set('syncline_jobs_cache_bytes', this.#cacheBytes);
+  }
+
+  /** Stops the least recently used watches first, but none that is in use. */
+  #makeRoom(): void {
+    const idle = [...this.#watches.values()].filter(({ isInUse }) => !isInUse);
+    for (const watch of idle.sort((a, b) => a.usedAtMs - b.usedAtMs)) {
+      if (this.#cacheBytes <= jobsLimits.cacheBytesMax.value) return;
+      void watch.stop();
+    }
+  }
+}
+
+function readingOf(jobId: string): string {
+  return `reading job "${jobId}"`;
+}
+
+/** Undefined if the job does not exist or is being deleted. */
+function presentJob(snapshot: DocumentSnapshot): JobRow | undefined {
+  const record = readJob(snapshot);
+  return record?.isDeleting ? undefined : record?.row;
+}
+
+function cacheFull(bytes: number): SynclineError {
+  const { value: bytesMax } = jobsLimits.cacheBytesMax;
+  return new SynclineError(
+    'limit-exceeded',
+    `the subscribed jobs take ${bytes} bytes; at most ${bytesMax} are allowed. End subscriptions, or use another process.`,
+    { details: { limit: 'cacheBytesMax' } },
+  );
+}
+
+// User options, and the factory.
+
+export interface FirestoreJobStoreOptions {
+  /** Required and never inferred: jobs of one project must not end up in another. */
+  readonly projectId: string;
+  /** Maximum number of concurrent calls to Firestore. Default: no limit. */
+  readonly concurrencyMax?: number;
+  /** How often and how long to try to listen again after the connection is lost. */
+  readonly reconnect?: ReconnectOptions;
+  /** How often, in ms, the newest changes are read to check that the listener is alive. Default 15,000. */
+  readonly pollMs?: number;
+  /** How long, in ms, the listener may lag behind those changes before it counts as dead. Default 5,000. */
+  readonly reachTimeoutMs?: number;
+  /** How long, in ms, the first snapshot may take, which reads every state of the job. Default 60,000. */
+  readonly startTimeoutMs?: number;
+  /** How long one call may take, in ms. Default 10,000. */
+  readonly callTimeoutMs?: number;
+  /** How long an unused listener is kept, in ms: starting a new one reads every state. Default 30,000. */
+  readonly listenIdleMs?: number;
+  /** The address of a server to use instead of Firestore, such as an emulator: `host:port`. Default: Firestore. */
+  readonly host?: string;
+  /** False for a server without TLS. Default true. */
+  readonly ssl?: boolean;
+  /** Default: the client library takes them from the environment. */
+  readonly credentials?: { readonly client_email: string; readonly private_key: string };
+}
+
+export type FirestoreJobStoreDeps = Omit<FirestoreEngineDeps, 'firestore' | 'authenticate'>;
+
+const DAY_MS = 86_400_000;
+
+/** Connects on the first call. */
+export function createFirestoreJobStore(
+  options: FirestoreJobStoreOptions,
+  deps: Partial<FirestoreJobStoreDeps> = {},
+): JobStore {
+  const checked = checkFirestoreOptions(options);
+  const all = withSystemDeps(deps);
+  const engine = new FirestoreEngine({ ...all, ...connect(options) }, checked);
+  return new LocalJobStore(engine, all);
+}
+
+export function checkFirestoreOptions(options: FirestoreJobStoreOptions): FirestoreEngineOptions {
+  const { projectId, reconnect, concurrencyMax } = options;
+  refuseUnless(typeof projectId === 'string' && projectId !== '', 'projectId', {
+    value: projectId,
+    wanted: 'the project of the Firestore database; it is never taken from the environment',
+  });
+  return {
+    concurrencyMax:
+      concurrencyMax === undefined
+        ? Number.POSITIVE_INFINITY
+        : checkInteger(concurrencyMax, 'concurrencyMax', { min: 1, max: 1_000_000 }),
+    reconnect: checkReconnect(reconnect),
+    pollMs: checkMs('pollMs', options.pollMs ?? 15_000),
+    reachTimeoutMs: checkMs('reachTimeoutMs', options.reachTimeoutMs ?? 5_000),
+    startTimeoutMs: checkMs('startTimeoutMs', options.startTimeoutMs ?? 60_000),
+    callTimeoutMs: checkMs('callTimeoutMs', options.callTimeoutMs ?? 10_000),
+    listenIdleMs: checkMs('listenIdleMs', options.listenIdleMs ?? 30_000),
+  };
+}
+
+function checkMs(field: string, value: number): number {
+  return checkInteger(value, field, { min: 1, max: DAY_MS });
+}
+
+/** The client, and a check of its credentials whose failure can be caught: see firestore-calls.ts. */
+function connect({ projectId, host, ssl, credentials }: FirestoreJobStoreOptions) {
+  const settings: Settings = {
+    projectId,
+    ...(host === undefined ? {} : { host }),
+    ...(ssl === undefined ? {} : { ssl }),
+    ...(credentials === undefined ? {} : { credentials }),
+  };
+  if (ssl === false) return { firestore: new Firestore(settings), authenticate: async () => {} };
+  const { auth } = new client.v1.FirestoreClient(settings);
+  return {
+    firestore: new Firestore({ ...settings, auth }),
+    authenticate: async () => {
+      await auth.getRequestHeaders();
+    },
+  };
+}

@@ -1,0 +1,333 @@
+// Jobs in PostgreSQL: the adapter for several processes that share a database.
+//
+// A commit is one transaction that locks the row of its job, so the revisions of a job are totally ordered across
+// processes. A view is a read-only transaction with one snapshot; it holds a connection until it is closed.
+import { SynclineError } from '@syncline/kernel';
+import type { Pool } from 'pg';
+import { checkKnownKeys, refuseUnless } from '../checks/values.js';
+import { noSuchJob } from '../core/refusals.js';
+import type { JobFilter, StoredChange } from '../engine/changes.js';
+import {
+  type EngineJobStore,
+  type EngineOptions,
+  openJobStore,
+  withSystemDeps,
+} from '../engine/job-engine.js';
+import type {
+  AdapterHost,
+  CellRef,
+  CommitRequest,
+  Decide,
+  EngineDeps,
+  JobRange,
+  JobRows,
+  LeaseRef,
+  ListedJob,
+  MirroredJob,
+  SharedStore,
+  Since,
+  StoreAdapter,
+  StoreStart,
+  StoreView,
+} from '../engine/store-adapter.js';
+import type { StoreCapabilities } from '../job-store.js';
+import { ALL_CAPABILITIES } from '../job-store.js';
+import { jobsLimits } from '../limits.js';
+import { isOvertaken, PostgresPool, type PostgresSession } from './postgres-client.js';
+import {
+  CHANGE_COLUMNS,
+  type ChangeColumns,
+  changeOf,
+  FIND_JOB,
+  headOf,
+  JOB_COLUMNS,
+  type JobColumns,
+  jobRowOf,
+  loadRows,
+  readCommitRows,
+  readSince,
+  writeCommit,
+} from './postgres-commit.js';
+import { migrate } from './postgres-schema.js';
+import { PostgresWatch } from './postgres-watch.js';
+
+interface PostgresAdapterDeps extends EngineDeps {
+  readonly pool: PostgresPool;
+}
+
+type Job = MirroredJob<number>;
+
+const WRITES = 'READ WRITE';
+const READS = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
+/** Number of rows fetched at a time; states can be large. */
+const PAGE_ROWS = 250;
+
+class PostgresAdapter implements StoreAdapter<number>, SharedStore<number> {
+  readonly capabilities: StoreCapabilities = ALL_CAPABILITIES;
+  readonly compacts = true;
+  readonly shared = this;
+  readonly #deps: PostgresAdapterDeps;
+  readonly #schema: string;
+  #watch: PostgresWatch | undefined;
+
+  constructor(deps: PostgresAdapterDeps, schema: string) {
+    this.#deps = deps;
+    this.#schema = schema;
+  }
+
+  async start(host: AdapterHost): Promise<StoreStart> {
+    const { pool } = this.#deps;
+    const session = await pool.connect();
+    try {
+      await session.run('BEGIN');
+      await migrate(session, this.#schema);
+      await session.run('COMMIT');
+      pool.release(session);
+    } catch (thrown) {
+      await pool.rollback(session, thrown);
+      throw thrown;
+    }
+    this.#watch = new PostgresWatch({ ...this.#deps, host }, this.#schema);
+    await this.#watch.start();
+    const [found] = await this.#read((reading) =>
+      reading.rows<{ jobs: number; records: number }>(
+        'SELECT count(*) AS jobs, coalesce(sum(log_records), 0)::bigint AS records FROM jobs WHERE NOT is_deleted',
+      ),
+    );
+    return {
+      jobsCount: found?.jobs ?? 0,
+      logRecords: found?.records ?? 0,
+      generation: 0,
+      heldLeases: [],
+    };
+  }
+
+  loadJob(jobId: string): Promise<JobRows<number> | undefined> {
+    return this.#read(async (session) => {
+      const [job] = await session.rows<JobColumns>(FIND_JOB, [jobId]);
+      return job && loadRows(session, job);
+    });
+  }
+
+  async commit(requests: readonly CommitRequest[], decide: Decide<number>): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        for (const request of requests) await this.#commit(request, decide);
+        return;
+      } catch (thrown) {
+        if (!isOvertaken(thrown) || attempt >= jobsLimits.postgresAttemptsMax.value) throw thrown;
+      }
+    }
+  }
+
+  #commit(request: CommitRequest, decide: Decide<number>): Promise<void> {
+    return this.#deps.pool.transaction(WRITES, async (session) => {
+      const rows = await readCommitRows(session, request, this.#watch?.floor);
+      const commit = decide(rows);
+      const lost = new Set(commit?.jobs.flatMap(({ tasks }) => [...tasks.keys()]));
+      const idle = [...rows.overdue].filter((taskId) => !lost.has(taskId));
+      // These leases have expired, but have no work left: they are not checked again until their tasks write.
+      if (idle.length > 0)
+        await session.write(
+          `UPDATE tasks SET is_watched = false FROM jobs WHERE jobs.job_no = tasks.job_no
+             AND jobs.job_id = $1 AND NOT jobs.is_deleted AND task_id = ANY($2::int[])`,
+          [request.jobId, idle],
+        );
+      if (commit) await writeCommit(session, commit, this.#schema);
+    });
+  }
+
+  changesAfter(job: Job): Promise<Since<number>> {
+    return this.#read(async (session): Promise<Since<number>> => {
+      const [found] = await session.rows<JobColumns>(FIND_JOB, [job.row.jobId]);
+      return found ? readSince(session, found, job) : { kind: 'rows', rows: undefined };
+    });
+  }
+
+  /** Need not survive a database crash, after which every lease gets a full TTL. */
+  async renew(job: Job, taskId: number, epoch: number): Promise<boolean> {
+    const count = await this.#deps.pool.transaction(WRITES, async (session) => {
+      await session.run('SET LOCAL synchronous_commit = off');
+      return session.write(
+        `UPDATE tasks SET renewed_at = clock_timestamp()
+         WHERE job_no = $1 AND task_id = $2 AND epoch = $3 AND state = 'held'
+           AND EXISTS (SELECT FROM jobs WHERE job_no = $1 AND NOT is_deleted)`,
+        [job.handle, taskId, epoch],
+      );
+    });
+    return count > 0;
+  }
+
+  overdue(): Promise<readonly LeaseRef[]> {
+    return this.#watch?.overdue() ?? Promise.resolve([]);
+  }
+
+  async readStates(
+    job: Job,
+    cells: readonly CellRef[],
+  ): Promise<readonly (Uint8Array | undefined)[]> {
+    if (cells.length === 0) return [];
+    const rows = await this.#read((session) =>
+      session.rows<{ revision: number; message: Uint8Array }>(
+        'SELECT revision, message FROM changes WHERE job_no = $1 AND revision = ANY($2)',
+        [job.handle, cells.map(({ revision }) => revision)],
+      ),
+    );
+    const messages = new Map(rows.map(({ revision, message }) => [revision, message]));
+    return cells.map(({ revision }) => messages.get(revision));
+  }
+
+  async openView(job: Job, filter: JobFilter): Promise<StoreView> {
+    const { pool } = this.#deps;
+    const session = await pool.connect();
+    try {
+      await session.begin(READS);
+      const [found] = await session.rows<JobColumns>(
+        `SELECT ${JOB_COLUMNS} FROM jobs WHERE job_no = $1 AND NOT is_deleted`,
+        [job.handle],
+      );
+      if (!found) throw noSuchJob(job.row.jobId);
+      return viewOf(session, found, filter, () => void pool.rollback(session));
+    } catch (thrown) {
+      await pool.rollback(session, thrown);
+      throw thrown;
+    }
+  }
+
+  async *listJobs({ prefix, after }: JobRange): AsyncGenerator<readonly ListedJob[]> {
+    let last = after;
+    for (;;) {
+      const rows = await this.#read((session) =>
+        session.rows<JobColumns>(
+          `SELECT ${JOB_COLUMNS} FROM jobs WHERE NOT is_deleted AND starts_with(job_id, $1) AND job_id > $2
+           ORDER BY job_id LIMIT ${PAGE_ROWS}`,
+          [prefix, last],
+        ),
+      );
+      yield rows.map((job) => ({ row: jobRowOf(job), head: headOf(job) }));
+      const end = rows.at(-1);
+      if (!end || rows.length < PAGE_ROWS) return;
+      last = end.metadata.jobId;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#watch?.close();
+    await this.#deps.pool.close();
+  }
+
+  #read<T>(read: (session: PostgresSession) => Promise<T>): Promise<T> {
+    return this.#deps.pool.transaction(READS, read);
+  }
+}
+
+/** Parameters of both queries of a view: $1 job, $2 after, $3 task, $4 tag, $5 with leases, $6 with metadata. */
+const LATEST = `WITH latest AS (
+    SELECT revision FROM cells WHERE job_no = $1 AND revision > $2
+      AND ($3::int IS NULL OR task_id = $3) AND ($4::text IS NULL OR tag = $4)
+    UNION ALL SELECT revision FROM tasks WHERE job_no = $1 AND revision > $2
+      AND $5::bool AND ($3::int IS NULL OR task_id = $3)
+    UNION ALL SELECT metadata_revision FROM jobs WHERE job_no = $1 AND metadata_revision > $2 AND $6::bool
+  )
+  SELECT ${CHANGE_COLUMNS} FROM latest JOIN changes c USING (revision) WHERE c.job_no = $1 ORDER BY c.revision`;
+const CHANGES = `SELECT ${CHANGE_COLUMNS} FROM changes c WHERE job_no = $1 AND revision > $2 AND CASE kind
+    WHEN 'state' THEN ($3::int IS NULL OR task_id = $3) AND ($4::text IS NULL OR tag = $4)
+    WHEN 'lease' THEN $5::bool AND ($3::int IS NULL OR task_id = $3)
+    ELSE $6::bool END ORDER BY revision`;
+
+function viewOf(
+  session: PostgresSession,
+  job: JobColumns,
+  { scope, withLeases, withJob }: JobFilter,
+  close: () => void,
+): StoreView {
+  let cursors = 0;
+  async function* pages(query: string, after: number): AsyncGenerator<readonly StoredChange[]> {
+    cursors += 1;
+    const cursor = `pages_${cursors}`;
+    const values = [
+      job.job_no,
+      after,
+      scope.taskId ?? null,
+      scope.tag ?? null,
+      withLeases,
+      withJob,
+    ];
+    await session.rows(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${query}`, values);
+    for (;;) {
+      const rows = await session.rows<ChangeColumns>(`FETCH ${PAGE_ROWS} FROM ${cursor}`);
+      if (rows.length > 0) yield rows.map(changeOf);
+      if (rows.length < PAGE_ROWS) return;
+    }
+  }
+  return {
+    revision: job.revision,
+    compactedTo: job.compacted_to,
+    latest: (after) => pages(LATEST, after),
+    changes: (after) => pages(CHANGES, after),
+    close,
+  };
+}
+
+// User options, and the factory.
+
+export type PostgresJobStoreOptions = Readonly<{
+  /** The schema of the tables, created and migrated by the store and used only by it. Default `syncline_jobs`. */
+  schema?: string;
+  /** Retention and cache sizes. */
+  engine?: Omit<EngineOptions, 'openSnapshotsMax'>;
+}> &
+  (
+    | Readonly<{
+        /** `postgresql://user:password@host/database` */ connectionString: string;
+        pool?: never;
+      }>
+    | Readonly<{
+        /** Owned by the caller: the store takes connections from it and does not close it. */ pool: Pool;
+        connectionString?: never;
+      }>
+  );
+
+const SCHEMA = /^[a-z_][a-z0-9_]{0,47}$/;
+/** In addition to open views: one connection for listening, and one for calls. */
+const OTHER_CONNECTIONS = 2;
+
+/** Connects, creates or migrates the tables, and starts to listen. Throws `unavailable` if it cannot connect. */
+export async function createPostgresJobStore(
+  options: PostgresJobStoreOptions,
+  deps: Partial<EngineDeps> = {},
+): Promise<EngineJobStore> {
+  checkKnownKeys(options, 'options', {
+    connectionString: true,
+    pool: true,
+    schema: true,
+    engine: true,
+  });
+  const { connectionString, pool: given, schema = 'syncline_jobs', engine = {} } = options;
+  refuseUnless(SCHEMA.test(schema), 'schema', {
+    value: schema,
+    wanted: 'up to 48 lower-case letters, digits and _',
+  });
+  const source = given ?? connectionString;
+  refuseUnless(source !== undefined && source !== '', 'connectionString', {
+    value: source,
+    wanted: 'a connection string or a pool',
+  });
+  const pool = new PostgresPool(source, schema);
+  const openSnapshotsMax = Math.min(
+    jobsLimits.postgresViewsMax.value,
+    pool.connectionsMax - OTHER_CONNECTIONS,
+  );
+  refuseUnless(openSnapshotsMax > 0, 'pool', {
+    value: pool.connectionsMax,
+    wanted: `a pool of at least ${OTHER_CONNECTIONS + 1} connections`,
+  });
+  const all = withSystemDeps(deps);
+  const adapter = new PostgresAdapter({ ...all, pool }, schema);
+  try {
+    return await openJobStore(adapter, all, { ...engine, openSnapshotsMax });
+  } catch (thrown) {
+    await adapter.close();
+    throw SynclineError.from(thrown);
+  }
+}

@@ -1,0 +1,185 @@
+// PostgreSQL connections, transactions and errors. A connection failure never ends the process.
+import { type Outcome, SynclineError } from '@syncline/kernel';
+import pg from 'pg';
+import { jobsLimits } from '../limits.js';
+
+const INT8 = 20;
+/** Versions and revisions stay below 2^53. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary'): unknown =>
+    oid === INT8 ? Number : pg.types.getTypeParser(oid, format),
+};
+
+export class PostgresSession {
+  readonly client: pg.PoolClient;
+  readonly #schema: string;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(client: pg.PoolClient, schema: string) {
+    this.client = client;
+    this.#schema = schema;
+  }
+
+  async rows<R>(text: string, values: readonly unknown[] = []): Promise<R[]> {
+    return (await this.#query(text, values)).rows as R[];
+  }
+
+  async run(text: string, outcome: Outcome = 'not-applied'): Promise<void> {
+    await this.#query(text, undefined, outcome);
+  }
+
+  async write(text: string, values: readonly unknown[]): Promise<number> {
+    return (await this.#query(text, values)).rowCount ?? 0;
+  }
+
+  async begin(mode: string): Promise<void> {
+    // A process that is paused in the middle must not block the others forever.
+    const { value: idleMs } = jobsLimits.postgresCallTimeoutMs;
+    await this.run(
+      `BEGIN ${mode}; SET LOCAL search_path TO "${this.#schema}"; ` +
+        `SET LOCAL idle_in_transaction_session_timeout = ${idleMs * 2}`,
+    );
+  }
+
+  /** Runs queries one at a time: the listening connection has two users. */
+  #query(
+    text: string,
+    values: readonly unknown[] | undefined,
+    outcome: Outcome = 'not-applied',
+  ): Promise<pg.QueryResult> {
+    const { value: query_timeout } = jobsLimits.postgresCallTimeoutMs;
+    const query = { text, types, query_timeout, ...(values && { values: [...values] }) };
+    const answered = this.#turn.then(async () => {
+      try {
+        return await this.client.query(query);
+      } catch (thrown) {
+        throw postgresError(thrown, outcome);
+      }
+    });
+    this.#turn = answered.catch(ignore);
+    return answered;
+  }
+}
+
+export class PostgresPool {
+  readonly #pool: pg.Pool;
+  readonly #ownsPool: boolean;
+  readonly #schema: string;
+
+  constructor(pool: pg.Pool | string, schema: string) {
+    this.#ownsPool = typeof pool === 'string';
+    this.#schema = schema;
+    this.#pool = typeof pool === 'string' ? newPool(pool) : pool;
+    this.#pool.on('error', ignore); // an idle connection was closed; the next call opens another
+    this.#pool.on('acquire', contain);
+  }
+
+  get connectionsMax(): number {
+    return this.#pool.options.max;
+  }
+
+  /** The caller must release it. */
+  async connect(): Promise<PostgresSession> {
+    try {
+      return new PostgresSession(await this.#pool.connect(), this.#schema);
+    } catch (thrown) {
+      throw postgresError(thrown, 'not-applied');
+    }
+  }
+
+  release({ client }: PostgresSession, isBroken = false): void {
+    client.release(isBroken);
+  }
+
+  /** If `run` throws, nothing is stored and the error is rethrown. */
+  async transaction<T>(mode: string, run: (session: PostgresSession) => Promise<T>): Promise<T> {
+    const session = await this.connect();
+    try {
+      await session.begin(mode);
+      const result = await run(session);
+      await session.run('COMMIT', 'unknown');
+      this.release(session);
+      return result;
+    } catch (thrown) {
+      await this.rollback(session, thrown);
+      throw thrown;
+    }
+  }
+
+  /** Releases the connection; if it is broken, it is discarded. */
+  async rollback(session: PostgresSession, reason?: unknown): Promise<void> {
+    const isLost = reason instanceof SynclineError && reason.code === 'unavailable';
+    try {
+      if (!isLost) await session.run('ROLLBACK');
+      this.release(session, isLost);
+    } catch {
+      this.release(session, true);
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#ownsPool) {
+      await this.#pool.end();
+      return;
+    }
+    this.#pool.off('error', ignore);
+    this.#pool.off('acquire', contain);
+  }
+}
+
+function newPool(connectionString: string): pg.Pool {
+  return new pg.Pool({
+    connectionString,
+    max: jobsLimits.postgresConnectionsMax.value,
+    connectionTimeoutMillis: jobsLimits.postgresCallTimeoutMs.value,
+    keepAlive: true,
+    allowExitOnIdle: true,
+    application_name: 'syncline jobs',
+  });
+}
+
+function ignore(): void {}
+
+/** If a connection is lost, queries in flight report it. An unhandled `error` event would end the process. */
+function contain(client: pg.PoolClient): void {
+  if (!client.listeners('error').includes(ignore)) client.on('error', ignore);
+}
+
+/** Another transaction came first: a retry will see what it wrote. */
+export function isOvertaken(thrown: unknown): boolean {
+  return thrown instanceof SynclineError && thrown.details['reason'] === 'contention';
+}
+
+export function overtaken(cause?: unknown): SynclineError {
+  return new SynclineError(
+    'unavailable',
+    'other writers of the job kept the PostgreSQL transaction from committing. Try again.',
+    {
+      details: { reason: 'contention' },
+      cause,
+    },
+  );
+}
+
+function postgresError(thrown: unknown, outcome: Outcome): SynclineError {
+  const detail = thrown instanceof Error ? thrown.message.slice(0, 256) : String(thrown);
+  const code: unknown = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
+  const state = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : '';
+  const options = { outcome, cause: thrown, details: { reason: 'postgres', state } };
+  if (state === '40001' || state === '40P01') return overtaken(thrown);
+  if (state === '53100')
+    return new SynclineError('storage-full', `PostgreSQL has no space left: ${detail}`, options);
+  if (/^(28|3D|42501)/.test(state))
+    return new SynclineError(
+      'unauthenticated',
+      `PostgreSQL refused the connection: ${detail}. Check user, password, database and permissions.`,
+      options,
+    );
+  if (/^(|08.*|53.*|57P.*|25P03)$/.test(state))
+    return new SynclineError('unavailable', `PostgreSQL is unreachable: ${detail}`, options);
+  return new SynclineError(
+    'storage-failed',
+    `PostgreSQL refused the statement: ${detail} (${state})`,
+    options,
+  );
+}

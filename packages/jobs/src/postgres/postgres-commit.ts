@@ -1,0 +1,264 @@
+// One commit to PostgreSQL: reads the rows that a decision needs while holding the job's lock, and writes the result.
+import type { CellRow, JobRow } from '../core/rows.js';
+import { CellCounts, cellName } from '../engine/cell-counts.js';
+import type { ChangeKind, StoredChange } from '../engine/changes.js';
+import type {
+  Commit,
+  CommitRequest,
+  CommitRows,
+  JobCommit,
+  JobHead,
+  JobRows,
+  MirroredJob,
+  Since,
+} from '../engine/store-adapter.js';
+import { overtaken, type PostgresSession } from './postgres-client.js';
+import { OVERDUE } from './postgres-watch.js';
+
+export interface JobColumns {
+  readonly job_no: number;
+  readonly metadata: Omit<JobRow, 'metadataRevision'>;
+  readonly metadata_revision: number;
+  readonly revision: number;
+  readonly timestamp_ms: number;
+  readonly compacted_to: number;
+  readonly log_records: number;
+  readonly counts: Partial<CellCounts>;
+}
+
+export const JOB_COLUMNS =
+  'job_no, metadata, metadata_revision, revision, timestamp_ms, compacted_to, log_records, counts';
+
+export interface ChangeColumns {
+  readonly revision: number;
+  readonly kind: ChangeKind;
+  readonly task_id: number;
+  readonly tag: string;
+  readonly timestamp_ms: number;
+  readonly message: Uint8Array;
+}
+
+export const CHANGE_COLUMNS = 'c.revision, c.kind, c.task_id, c.tag, c.timestamp_ms, c.message';
+
+const TASK_COLUMNS = 'task_id AS "taskId", epoch, state, ttl_ms AS "ttlMs", holder, revision';
+
+export interface CellColumns extends CellRow {
+  readonly taskId: number;
+  readonly tag: string;
+}
+
+export function jobRowOf({ metadata, metadata_revision }: JobColumns): JobRow {
+  return { ...metadata, metadataRevision: metadata_revision };
+}
+
+export function headOf(columns: JobColumns): JobHead {
+  return {
+    revision: columns.revision,
+    timestampMs: columns.timestamp_ms,
+    compactedTo: columns.compacted_to,
+    logRecords: columns.log_records,
+    counts: Object.assign(new CellCounts(0), columns.counts),
+  };
+}
+
+export function changeOf(columns: ChangeColumns): StoredChange {
+  const { kind, revision, timestamp_ms: timestampMs, task_id: taskId, tag, message } = columns;
+  return { kind, revision, timestampMs, taskId, tag, bytes: message };
+}
+
+export const FIND_JOB = `SELECT ${JOB_COLUMNS} FROM jobs WHERE job_id = $1 AND NOT is_deleted`;
+
+export async function loadRows(
+  session: PostgresSession,
+  job: JobColumns,
+): Promise<JobRows<number>> {
+  const { job_no: handle } = job;
+  const tasks = `SELECT ${TASK_COLUMNS} FROM tasks WHERE job_no = $1`;
+  const cells =
+    'SELECT task_id AS "taskId", tag, version, revision, status, progress FROM cells WHERE job_no = $1';
+  return {
+    row: jobRowOf(job),
+    head: headOf(job),
+    handle,
+    tasks: await session.rows(tasks, [handle]),
+    cells: await session.rows(cells, [handle]),
+  };
+}
+
+export async function readSince(
+  session: PostgresSession,
+  job: JobColumns,
+  known: MirroredJob | undefined,
+): Promise<Since<number>> {
+  const { compacted_to: compactedTo, log_records: logRecords, revision } = job;
+  const after = known?.head.revision ?? 0;
+  const isSame = known?.row.incarnation === job.metadata.incarnation;
+  const hasAll = isSame && after <= revision && (after === revision || after >= compactedTo);
+  if (!hasAll) return { kind: 'rows', rows: await loadRows(session, job) };
+  if (after === revision) return { kind: 'changes', changes: [], compactedTo, logRecords };
+  const rows = await session.rows<ChangeColumns>(
+    `SELECT ${CHANGE_COLUMNS} FROM changes c WHERE job_no = $1 AND revision > $2 ORDER BY revision`,
+    [job.job_no, after],
+  );
+  return { kind: 'changes', changes: rows.map(changeOf), compactedTo, logRecords };
+}
+
+/** Locks the job and reads its rows, and which of the requested leases are overdue. */
+export async function readCommitRows(
+  session: PostgresSession,
+  { jobId, known, cells: wanted, overdue: asked }: CommitRequest,
+  floor: string | undefined,
+): Promise<CommitRows<number> & { readonly overdue: ReadonlySet<number> }> {
+  const [job] = await session.rows<JobColumns>(`${FIND_JOB} FOR UPDATE`, [jobId]);
+  const cells = new Map<string, CellRow>();
+  const states = new Map<string, Uint8Array>();
+  const overdue = new Set<number>();
+  let jobsCount = 0;
+  if (!job) {
+    const count = 'SELECT count(*) AS count FROM jobs WHERE NOT is_deleted';
+    jobsCount = (await session.rows<{ count: number }>(count))[0]?.count ?? 0;
+  } else if (wanted.length > 0) {
+    const found = await session.rows<CellColumns & { message: Uint8Array | null }>(
+      `SELECT k.task_id AS "taskId", k.tag, version, k.revision, status, progress, recent, c.message
+       FROM unnest($2::int[], $3::text[], $4::bool[]) w (task_id, tag, with_state)
+       JOIN cells k ON k.job_no = $1 AND k.task_id = w.task_id AND k.tag = w.tag
+       LEFT JOIN changes c ON w.with_state AND c.job_no = k.job_no AND c.revision = k.revision`,
+      [
+        job.job_no,
+        wanted.map(({ taskId }) => taskId),
+        wanted.map(({ tag }) => tag),
+        wanted.map(({ withState }) => withState),
+      ],
+    );
+    for (const { taskId, tag, message, ...row } of found) {
+      cells.set(cellName(taskId, tag), row);
+      if (message) states.set(cellName(taskId, tag), message);
+    }
+  }
+  if (job && asked.length > 0 && floor !== undefined) {
+    const found = await session.rows<{ task_id: number }>(
+      `SELECT task_id FROM tasks t WHERE job_no = $2 AND task_id = ANY($3::int[]) AND ${OVERDUE} FOR UPDATE`,
+      [floor, job.job_no, asked],
+    );
+    for (const { task_id } of found) overdue.add(task_id);
+  }
+  return {
+    jobsCount,
+    since: job ? await readSince(session, job, known) : { kind: 'rows', rows: undefined },
+    cell: (_, taskId, tag) => cells.get(cellName(taskId, tag)),
+    state: (_, taskId, tag) => states.get(cellName(taskId, tag)) ?? new Uint8Array(),
+    isOverdue: (taskId) => overdue.has(taskId),
+    overdue,
+  };
+}
+
+export async function writeCommit(
+  session: PostgresSession,
+  { jobs, durability }: Commit<number>,
+  channel: string,
+): Promise<void> {
+  if (durability === 'buffered') await session.run('SET LOCAL synchronous_commit = off');
+  for (const job of jobs) {
+    const { jobId } = job.row;
+    if (job.kind === 'delete') {
+      await session.write('UPDATE jobs SET is_deleted = true WHERE job_no = $1', [job.handle]);
+      await session.rows('SELECT pg_notify($1, $2)', [channel, jobId]);
+      continue;
+    }
+    if (job.kind === 'create') await insertJob(session, job);
+    // The expected tags may have changed: tasks that had no work left may have some now.
+    else if (job.isRowChanged)
+      await session.write('UPDATE tasks SET is_watched = true WHERE job_no = $1', [job.handle]);
+    await session.rows(...writeOf(job, channel));
+  }
+}
+
+/** Writes all rows of a job in one statement: each extra one would cost a round trip while the job is locked. */
+function writeOf(job: JobCommit<number>, channel: string): [string, readonly unknown[]] {
+  const { handle = 0, tasks, cells, changes, removed } = job;
+  const values: unknown[] = [handle];
+  const parts: string[] = [];
+  /** `?` stands for the next value. */
+  const part = (sql: string, given: readonly unknown[]) => {
+    let at = values.push(...given) - given.length;
+    const text = sql.replaceAll('?', () => {
+      at += 1;
+      return `$${at}`;
+    });
+    parts.push(`part_${parts.length} AS (${text})`);
+  };
+  part(
+    `UPDATE jobs SET metadata = ?, metadata_revision = ?, revision = ?, timestamp_ms = ?, compacted_to = ?,
+       log_records = ?, counts = ? WHERE job_no = $1`,
+    headValues(job),
+  );
+  if (tasks.size > 0)
+    part(
+      `INSERT INTO tasks SELECT $1, t.*, clock_timestamp(), true FROM json_to_recordset(?)
+         t ("taskId" int, epoch bigint, state text, "ttlMs" int, holder text, revision bigint)
+       ON CONFLICT (job_no, task_id) DO UPDATE SET epoch = excluded.epoch, state = excluded.state,
+         ttl_ms = excluded.ttl_ms, holder = excluded.holder, revision = excluded.revision,
+         renewed_at = excluded.renewed_at, is_watched = true`,
+      [JSON.stringify([...tasks.values()])],
+    );
+  if (cells.size > 0)
+    part(
+      `INSERT INTO cells SELECT $1, k.* FROM json_to_recordset(?) k ("taskId" int, tag text, version bigint,
+         revision bigint, status int, progress float8, recent json)
+       ON CONFLICT (job_no, task_id, tag) DO UPDATE SET version = excluded.version,
+         revision = excluded.revision, status = excluded.status, progress = excluded.progress,
+         recent = excluded.recent`,
+      [JSON.stringify(Array.from(cells.values(), ({ row, ...key }) => ({ ...key, ...row })))],
+    );
+  if (changes.length > 0)
+    part(
+      `INSERT INTO changes SELECT $1, *
+       FROM unnest(?::bigint[], ?::text[], ?::int[], ?::text[], ?::bigint[], ?::bytea[])`,
+      [
+        changes.map(({ revision }) => revision),
+        changes.map(({ kind }) => kind),
+        changes.map(({ taskId }) => taskId),
+        changes.map(({ tag }) => tag),
+        changes.map(({ timestampMs }) => timestampMs),
+        changes.map(({ bytes }) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)),
+      ],
+    );
+  if (removed.length > 0)
+    part('DELETE FROM changes WHERE job_no = $1 AND revision = ANY(?)', [
+      removed.map(({ revision }) => revision),
+    ]);
+  const renewed = [...job.writers].filter((taskId) => !tasks.has(taskId));
+  if (renewed.length > 0)
+    part(
+      `UPDATE tasks SET renewed_at = clock_timestamp(), is_watched = true
+       WHERE job_no = $1 AND task_id = ANY(?::int[])`,
+      [renewed],
+    );
+  const notify = `SELECT pg_notify($${values.push(channel)}, $${values.push(`${job.row.jobId} ${job.head.revision}`)})`;
+  return [`WITH ${parts.join(', ')} ${notify}`, values];
+}
+
+async function insertJob(session: PostgresSession, job: JobCommit<number>): Promise<void> {
+  const [inserted] = await session.rows<{ job_no: number }>(
+    `INSERT INTO jobs (job_id, metadata, metadata_revision, revision, timestamp_ms, compacted_to, log_records, counts)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+     ON CONFLICT (job_id) WHERE NOT is_deleted DO NOTHING RETURNING job_no`,
+    [job.row.jobId, ...headValues(job)],
+  );
+  if (!inserted) throw overtaken(); // by another creator
+  job.handle = inserted.job_no;
+}
+
+function headValues({ row, head }: JobCommit<number>): readonly unknown[] {
+  const { metadataRevision, ...metadata } = row;
+  const { revision, timestampMs, compactedTo, logRecords, counts } = head;
+  return [
+    JSON.stringify(metadata),
+    metadataRevision,
+    revision,
+    timestampMs,
+    compactedTo,
+    logRecords,
+    JSON.stringify(counts),
+  ];
+}

@@ -1,0 +1,93 @@
+// How the PostgreSQL store begins and what it says when it cannot: nothing that a connection does ends the process.
+import { type PostgresServer, startPostgres } from '@syncline/testkit';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createPostgresJobStore, type PostgresJobStoreOptions } from './postgres-adapter.js';
+
+let server: PostgresServer;
+
+beforeAll(async () => {
+  server = await startPostgres('fsync=off');
+});
+
+afterAll(() => server[Symbol.asyncDispose]());
+
+async function refusalOf(options: Partial<PostgresJobStoreOptions>) {
+  const connectionString = server.connectionString();
+  const given = { ...('pool' in options ? {} : { connectionString }), ...options };
+  const store = await createPostgresJobStore(given as PostgresJobStoreOptions).catch(
+    (thrown: unknown) => thrown,
+  );
+  expect(store).toMatchObject({ name: 'SynclineError' });
+  return store as { readonly code: string; readonly details: Readonly<Record<string, unknown>> };
+}
+
+test('what is wrong with the options is said by name', async () => {
+  const small = new pg.Pool({ connectionString: server.connectionString(), max: 2 });
+  expect((await refusalOf({ schema: 'Jobs; DROP' })).details).toMatchObject({ field: 'schema' });
+  expect((await refusalOf({ connectionString: '' })).details['field']).toBe('connectionString');
+  expect((await refusalOf({ pool: small })).details).toMatchObject({ field: 'pool' });
+  const misspelt = { shema: 'jobs' } as Partial<PostgresJobStoreOptions>;
+  expect((await refusalOf(misspelt)).details).toMatchObject({ field: 'shema' });
+  await small.end();
+});
+
+test('a database that is not there, or not for us, is told from one that is', async () => {
+  const nowhere = 'postgresql://postgres@127.0.0.1:1/postgres';
+  expect((await refusalOf({ connectionString: nowhere })).code).toBe('unavailable');
+  const other = server.connectionString().replace(/postgres$/, 'none');
+  expect((await refusalOf({ connectionString: other })).code).toBe('unauthenticated');
+});
+
+test('tables of a later release are left alone', async () => {
+  const connectionString = server.connectionString();
+  const schema = 'later';
+  await (await createPostgresJobStore({ connectionString, schema })).close();
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  await client.query('UPDATE later.version SET version = 99');
+  await client.end();
+  expect(await refusalOf({ schema })).toMatchObject({
+    code: 'too-new',
+    details: { found: 99, known: 1 },
+  });
+});
+
+test('many stores that begin at once make the tables once', async () => {
+  const connectionString = server.connectionString();
+  const open = () => createPostgresJobStore({ connectionString, schema: 'at_once' });
+  const stores = await Promise.all(Array.from({ length: 6 }, open));
+  const created = await Promise.all(
+    stores.map((store) => store.createJob({ jobId: 'one', numTasks: 1 })),
+  );
+  expect(created.filter((one) => one.created)).toHaveLength(1);
+  expect(new Set(created.map(({ job }) => job.incarnation)).size).toBe(1);
+  await Promise.all(stores.map((store) => store.close()));
+});
+
+test('a pool of the caller is used, and left open', async () => {
+  const pool = new pg.Pool({ connectionString: server.connectionString(), max: 4 });
+  const store = await createPostgresJobStore({ pool, schema: 'given_pool' });
+  await store.createJob({ jobId: 'here', numTasks: 1 });
+  await store.close();
+  const { rows } = await pool.query('SELECT job_id FROM given_pool.jobs');
+  expect(rows).toEqual([{ job_id: 'here' }]);
+  await pool.end();
+});
+
+test('the rows of a deleted job go away', async () => {
+  const pool = new pg.Pool({ connectionString: server.connectionString(), max: 4 });
+  const store = await createPostgresJobStore({ pool, schema: 'swept' });
+  await store.createJob({ jobId: 'gone', numTasks: 1 });
+  await store.deleteJob('gone');
+  expect(await store.getJob('gone')).toBeUndefined();
+  const count = async () => {
+    const { rows } = await pool.query(
+      'SELECT (SELECT count(*) FROM swept.jobs) + (SELECT count(*) FROM swept.changes) AS left',
+    );
+    return Number((rows as { left: string }[])[0]?.left);
+  };
+  await expect.poll(count, { timeout: 60_000 }).toBe(0);
+  await store.close();
+  await pool.end();
+});

@@ -1,0 +1,199 @@
+// A store's listening connection: it receives notifications of commits by other processes, polls each second for missed
+// ones, and reports when the database is unreachable.
+//
+// The process whose connection holds the advisory lock also watches leases and sweeps rows of deleted jobs. If it dies,
+// PostgreSQL frees the lock and another process takes over. Lease expiry is by the database's clock. A process that has
+// just started to watch, was paused, or sees that clock jump gives every lease a full TTL: a pause must not expire
+// leases.
+//
+// J18  A lease is lost between ttl and ttl + 1 s after its last renewal.
+import { backoffMs, SynclineError } from '@syncline/kernel';
+import type { AdapterHost, EngineDeps, LeaseRef } from '../engine/store-adapter.js';
+import { jobsLimits } from '../limits.js';
+import type { PostgresPool, PostgresSession } from './postgres-client.js';
+
+export interface PostgresWatchDeps extends EngineDeps {
+  readonly pool: PostgresPool;
+  readonly host: AdapterHost;
+}
+
+export const OVERDUE = `t.is_watched AND t.state = 'held' AND t.ttl_ms > 0
+  AND greatest(t.renewed_at, $1::timestamptz) + t.ttl_ms * interval '1 ms' <= clock_timestamp()`;
+
+const RECONNECT = { initialMs: 100, maxMs: 2_000, jitter: 'half' } as const;
+/** If two checks of the leases are further apart, or the clocks drift by more, no lease is declared lost. */
+const PAUSE_MS = 1_500;
+const SWEPT_ROWS = 5_000;
+
+interface Listening {
+  readonly session: PostgresSession;
+  isLost: boolean;
+  isWatching: boolean;
+}
+
+export class PostgresWatch {
+  readonly #deps: PostgresWatchDeps;
+  readonly #schema: string;
+  readonly #stop = new AbortController();
+  #listening: Listening | undefined;
+  #running: Promise<void> | undefined;
+  /** No lease counts as renewed before this time, by the database's clock. Undefined if nothing is watched. */
+  floor: string | undefined;
+  #lookedAt = { databaseMs: 0, monotonicMs: 0 };
+
+  constructor(deps: PostgresWatchDeps, schema: string) {
+    this.#deps = deps;
+    this.#schema = schema;
+  }
+
+  /** Throws if the database is unreachable now. A later outage is only reported to the host. */
+  async start(): Promise<void> {
+    this.#listening = await this.#listen();
+    this.#running = this.#run();
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  /** Expired leases; none if another process watches them. */
+  async overdue(): Promise<readonly LeaseRef[]> {
+    const listening = this.#listening;
+    if (!listening?.isWatching || listening.isLost) return [];
+    const rows = await listening.session.rows<{
+      now_ms: number;
+      now: string;
+      leases: readonly LeaseRef[];
+    }>(
+      `SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now_ms, clock_timestamp()::text AS now,
+         coalesce((SELECT json_agg(l) FROM (SELECT j.job_id AS "jobId", j.metadata->>'incarnation' AS incarnation,
+           t.task_id AS "taskId", t.epoch FROM ${this.#table('tasks')} t JOIN ${this.#table('jobs')} j USING (job_no)
+           WHERE ${OVERDUE} AND NOT j.is_deleted LIMIT $2) l), '[]') AS leases`,
+      [this.floor ?? 'infinity', jobsLimits.commitWritesMax.value],
+    );
+    const [found] = rows;
+    if (!found || !this.#isSteady(found.now_ms)) {
+      this.floor = found?.now;
+      return [];
+    }
+    return found.leases;
+  }
+
+  /** Whether both clocks have advanced alike since the last check. */
+  #isSteady(databaseMs: number): boolean {
+    const monotonicMs = this.#deps.clock.monotonicMs();
+    const passedMs = monotonicMs - this.#lookedAt.monotonicMs;
+    const driftMs = databaseMs - this.#lookedAt.databaseMs - passedMs;
+    this.#lookedAt = { databaseMs, monotonicMs };
+    return this.floor !== undefined && passedMs < PAUSE_MS && Math.abs(driftMs) < PAUSE_MS;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, random, logger, host } = this.#deps;
+    const { signal } = this.#stop;
+    let lostAtMs = 0;
+    for (let attempt = 0; !signal.aborted; ) {
+      try {
+        this.#listening ??= await this.#listen();
+        if (attempt > 0) await host.markLive();
+        attempt = 0;
+        await this.#follow(this.#listening);
+      } catch (thrown) {
+        if (signal.aborted) break;
+        if (attempt === 0) lostAtMs = clock.nowMs();
+        attempt += 1;
+        const { code } = SynclineError.from(thrown);
+        logger.warn('🟡 PostgreSQL unreachable', { attempt, error: code });
+        host.markStale({ sinceMs: lostAtMs, attempt });
+        this.#end();
+        await clock.sleep(backoffMs(attempt - 1, RECONNECT, random), signal).catch(() => {});
+      }
+    }
+    this.#end();
+  }
+
+  /** Returns when the store is closed, and throws when the connection is lost. */
+  async #follow(listening: Listening): Promise<void> {
+    const { clock } = this.#deps;
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await this.#poll(listening);
+      await clock.sleep(jobsLimits.postgresPollMs.value, signal).catch(() => {});
+    }
+  }
+
+  async #listen(): Promise<Listening> {
+    const { pool, host } = this.#deps;
+    const session = await pool.connect();
+    const listening: Listening = { session, isLost: false, isWatching: false };
+    session.client.on('notification', ({ payload = '' }) => {
+      const [jobId = '', revision] = payload.split(' ');
+      host.wake(jobId, revision === undefined ? undefined : Number(revision));
+    });
+    try {
+      await session.run(`LISTEN "${this.#schema}"`);
+      return listening;
+    } catch (thrown) {
+      pool.release(session, true);
+      throw thrown;
+    }
+  }
+
+  #end(): void {
+    const listening = this.#listening;
+    if (!listening) return;
+    listening.isLost = true;
+    this.#listening = undefined;
+    this.floor = undefined;
+    this.#deps.pool.release(listening.session, true); // this frees its lock and ends its notifications
+  }
+
+  async #poll(listening: Listening): Promise<void> {
+    const { host } = this.#deps;
+    const { session } = listening;
+    const followed = host.followed();
+    const found = await session.rows<{ job_id: string; incarnation: string; revision: number }>(
+      `SELECT job_id, metadata->>'incarnation' AS incarnation, revision FROM ${this.#table('jobs')}
+       WHERE job_id = ANY($1) AND NOT is_deleted`,
+      [followed.map(({ jobId }) => jobId)],
+    );
+    const stored = new Map(found.map((job) => [job.job_id, job]));
+    for (const { jobId, incarnation, revision } of followed) {
+      const job = stored.get(jobId);
+      if (job?.incarnation !== incarnation) host.wake(jobId);
+      else if (job.revision > revision) host.wake(jobId, job.revision);
+    }
+    await this.#watch(listening);
+  }
+
+  async #watch(listening: Listening): Promise<void> {
+    const { session } = listening;
+    if (listening.isWatching) return this.#sweep(session);
+    const [lock] = await session.rows<{ is_mine: boolean }>(
+      'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS is_mine',
+      [`syncline watches ${this.#schema}`],
+    );
+    listening.isWatching = lock?.is_mine ?? false;
+  }
+
+  async #sweep(session: PostgresSession): Promise<void> {
+    const [dead] = await session.rows<{ job_no: number }>(
+      `SELECT job_no FROM ${this.#table('jobs')} WHERE is_deleted LIMIT 1`,
+    );
+    if (!dead) return;
+    for (const table of ['changes', 'cells', 'tasks']) {
+      const name = this.#table(table);
+      const swept = `SELECT ctid FROM ${name} WHERE job_no = $1 LIMIT ${SWEPT_ROWS}`;
+      const count = await session.write(`DELETE FROM ${name} WHERE ctid = ANY(ARRAY(${swept}))`, [
+        dead.job_no,
+      ]);
+      if (count === SWEPT_ROWS) return;
+    }
+    await session.write(`DELETE FROM ${this.#table('jobs')} WHERE job_no = $1`, [dead.job_no]);
+  }
+
+  #table(name: string): string {
+    return `"${this.#schema}".${name}`;
+  }
+}

@@ -1,0 +1,218 @@
+// The wire messages for jobs, leases, scopes, states and progress.
+import type { Durability } from '@syncline/kernel';
+import type { WireReader, WireWriter } from '@syncline/kernel/wire';
+import {
+  type Counts,
+  type JobInfo,
+  type JobSummary,
+  type JsonObject,
+  type LeaseRequest,
+  type LeaseState,
+  type Progress,
+  type Scope,
+  type State,
+  type StatusClass,
+  statusClass,
+  type TagProgress,
+  type TaskLease,
+} from '../job.js';
+import type { GapReason, History, Overflow } from '../job-store.js';
+import {
+  type Field,
+  list,
+  type Message,
+  mapped,
+  message,
+  nested,
+  optionalText,
+  optionalUint,
+  required,
+  requiredWord,
+  tenths,
+  text,
+  textMap,
+  texts,
+  uint,
+} from './proto-message.js';
+
+export const leaseStates: readonly LeaseState[] = ['held', 'released', 'lost'];
+export const leaseActions: readonly LeaseRequest['action'][] = ['claim', 'renew', 'release'];
+export const gapReasons: readonly GapReason[] = ['overflow', 'compacted', 'reset', 'deleted'];
+export const histories: readonly History[] = ['all', 'latest'];
+export const overflows: readonly Overflow[] = ['block', 'coalesce', 'fail'];
+export const durabilities: readonly Durability[] = ['buffered', 'synced'];
+export const statusClasses: readonly StatusClass[] = [
+  'not-started',
+  'running',
+  'finished',
+  'warned',
+  'failed',
+];
+
+// The State message. It has hand-written code, because it runs for every event of every subscription. The message does
+// not contain the job id, which the reader knows. The payload stays JSON text until it is delivered to user code.
+
+/** A state as stores keep it. Its payload is JSON text, checked when it entered the process. */
+export type StoredState = Omit<State, 'payload' | 'payloadIssues' | 'rawPayload' | 'statusName'> &
+  Readonly<{ payloadJson?: string }>;
+
+/** `read` leaves the job id empty, for the caller to fill in. */
+export const stateMessage: Message<StoredState> = {
+  write: writeState,
+  read: (reader) => readStoredState(reader, ''),
+};
+
+function writeState(writer: WireWriter, state: StoredState): void {
+  writer.uint(1, state.taskId);
+  writer.text(2, state.tag);
+  writer.sint(3, state.status);
+  writer.text(4, state.message);
+  writer.uint(5, state.timestampMs);
+  writer.uint(6, state.version);
+  writer.uint(7, state.revision);
+  writer.text(8, state.eventId);
+  if (state.payloadJson !== undefined) writer.presentText(9, state.payloadJson);
+  writer.uint(10, state.schemaVersion);
+  if (state.progress !== undefined) writer.presentDouble(11, state.progress);
+}
+
+export function readStoredState(reader: WireReader, jobId: string): StoredState {
+  let taskId = 0;
+  let tag = '';
+  let status = 0;
+  let messageText = '';
+  let timestampMs = 0;
+  let version = 0;
+  let revision = 0;
+  let eventId = '';
+  let payloadJson: string | undefined;
+  let schemaVersion = 0;
+  let progress: number | undefined;
+  for (let field = reader.field(); field !== 0; field = reader.field()) {
+    if (field === 1) taskId = reader.uint();
+    else if (field === 2) tag = reader.text();
+    else if (field === 3) status = reader.sint();
+    else if (field === 4) messageText = reader.text();
+    else if (field === 5) timestampMs = reader.uint();
+    else if (field === 6) version = reader.uint();
+    else if (field === 7) revision = reader.uint();
+    else if (field === 8) eventId = reader.text();
+    else if (field === 9) payloadJson = reader.text();
+    else if (field === 10) schemaVersion = reader.uint();
+    else if (field === 11) progress = reader.double();
+    else reader.skip();
+  }
+  return {
+    jobId,
+    taskId,
+    tag,
+    status,
+    statusClass: statusClass(status),
+    message: messageText,
+    ...(progress === undefined ? {} : { progress }),
+    timestampMs,
+    version,
+    revision,
+    eventId,
+    schemaVersion,
+    ...(payloadJson === undefined ? {} : { payloadJson }),
+  };
+}
+
+/** Parses the payload. Pass `reader` for bytes from another process: it reports malformed ones. */
+export function withPayload(stored: StoredState, reader?: WireReader): State {
+  const { payloadJson, ...state } = stored;
+  if (payloadJson === undefined) return state;
+  const payload = parsePayload(payloadJson);
+  if (payload === undefined) {
+    if (reader) return reader.fail('a payload is not a JSON object');
+    throw new TypeError('a stored payload is not a JSON object');
+  }
+  return { ...state, payload };
+}
+
+export function withPayloadJson(state: State): StoredState {
+  const { payload, payloadIssues: _, rawPayload: __, statusName: ___, ...stored } = state;
+  return payload === undefined ? stored : { ...stored, payloadJson: JSON.stringify(payload) };
+}
+
+/** Undefined if it is not a JSON object. */
+export function parsePayload(json: string): JsonObject | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as JsonObject) : undefined;
+}
+
+export const jobMessage = message<JobInfo>({
+  jobId: text(1),
+  incarnation: text(2),
+  numTasks: uint(3),
+  expectedTags: texts(4),
+  labels: textMap(5),
+  createdAtMs: uint(6),
+  deletedAtMs: optionalUint(7),
+  revision: uint(8),
+  changedAtMs: uint(9),
+});
+
+export const leaseMessage = message<TaskLease>({
+  taskId: uint(1),
+  epoch: uint(2),
+  state: requiredWord(3, leaseStates),
+  ttlMs: uint(4),
+  expiresAtMs: uint(5),
+  holder: text(6),
+  revision: uint(7),
+});
+
+const scopeMessage = message<Scope>({ taskId: optionalUint(1), tag: optionalText(2) });
+
+/** If omitted, the whole job. */
+export function scope(number: number): Field<Scope> {
+  return { ...nested(number, scopeMessage), absent: () => ({}) };
+}
+
+const countsMessage: Message<Counts> = mapped(
+  message<Omit<Counts, 'total'>>({
+    notStarted: uint(1),
+    running: uint(2),
+    finished: uint(3),
+    warned: uint(4),
+    failed: uint(5),
+  }),
+  (counts) => counts,
+  (counts) => ({
+    ...counts,
+    total: counts.notStarted + counts.running + counts.finished + counts.warned + counts.failed,
+  }),
+);
+
+const tagProgressMessage = message<TagProgress<StoredState>>({
+  tag: text(1),
+  cells: required(2, countsMessage),
+  lowest: required(3, stateMessage),
+  worst: required(4, stateMessage),
+  percent: tenths(5),
+});
+
+export const progressMessage = message<Progress<StoredState>>({
+  revision: uint(1),
+  cells: required(2, countsMessage),
+  lostTasks: uint(3),
+  lowest: required(4, stateMessage),
+  worst: required(5, stateMessage),
+  tags: list(6, tagProgressMessage),
+  percent: tenths(7),
+});
+
+export const summaryMessage = message<JobSummary>({
+  job: required(1, jobMessage),
+  cells: required(2, countsMessage),
+  lostTasks: uint(3),
+  percent: tenths(4),
+});

@@ -11,18 +11,20 @@ export function createAllowTest(list: AllowList, logger: Logger): (key: FlowKey)
   if (typeof list === 'function') return guarded(list, logger);
   const { value: keysMax } = fairLimits.allowListKeysMax;
   if (list.length > keysMax) {
-    const message = `an allow list of ${list.length} keys, at most ${keysMax}; give a predicate instead`;
+    const message = `the allow list has ${list.length} keys; at most ${keysMax} are allowed. Use a predicate instead`;
     const details = { limit: 'allowListKeysMax', field: 'allowList' };
     throw new SynclineError('limit-exceeded', message, { details });
   }
-  const texts = new Set(list.map((key) => Buffer.from(key).toString()));
+  const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+  const texts = new Set(list.map((key) => (typeof key === 'string' ? key : utf8.decode(key))));
   const bytes = new Set(list.map(latin1Of));
   return (key) => (typeof key === 'string' ? texts.has(key) : bytes.has(latin1Of(plainKey(key))));
 }
 
-/** Latin-1 gives each byte its own character, so that no two keys fall together. */
+/** One character per byte, so that different keys stay different. */
 function latin1Of(key: FlowKey): string {
-  return Buffer.from(key).toString('latin1');
+  const bytes = typeof key === 'string' ? new TextEncoder().encode(key) : key;
+  return Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
 }
 
 function guarded(predicate: (key: FlowKey) => boolean, logger: Logger): (key: FlowKey) => boolean {
@@ -34,7 +36,7 @@ function guarded(predicate: (key: FlowKey) => boolean, logger: Logger): (key: Fl
   return (key) => {
     try {
       const answer: unknown = predicate(key);
-      // An async predicate gives no answer in time, and its rejection would otherwise end the process.
+      // An async predicate cannot answer in time, and its unhandled rejection would end the process.
       if (answer instanceof Promise) answer.catch(lose);
       return answer === true;
     } catch (cause) {

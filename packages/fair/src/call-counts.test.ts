@@ -9,7 +9,7 @@ function createCounts() {
   return { add, clock, counts };
 }
 
-test('calls are told 100 ms after the first of them, all of them, once', () => {
+test('all calls are reported together, 100 ms after the first', () => {
   const { add, clock, counts } = createCounts();
   for (let index = 0; index < 3; index += 1) counts.add(CALL.admitted);
   counts.add(CALL.failure);
@@ -24,7 +24,7 @@ test('calls are told 100 ms after the first of them, all of them, once', () => {
   expect(add).toHaveBeenCalledTimes(2);
 });
 
-test('or at once when asked, and then no more', () => {
+test('or immediately on request, and then not again', () => {
   const { add, clock, counts } = createCounts();
   counts.add(CALL.untracked);
   counts.publish();

@@ -1,11 +1,11 @@
-// Counts decisions and outcomes as plain numbers, and tells them to the metrics port every 100 ms while there
-// are any: a registry that looks labels up at each call would take longer than the decision.
+// Counts decisions and outcomes as plain numbers, and reports them to the metrics port every 100 ms while there
+// are any: a label lookup for each call would take longer than the decision.
 import type { Clock, Labels, Metrics, Timer } from '@syncline/kernel';
 import type { FairMetricName } from './metrics-list.js';
 
 const PUBLISH_EVERY_MS = 100;
 
-/** What is counted, by its place in the counts. */
+/** The counters, by their index. */
 export const CALL = {
   admitted: 0,
   throttled: 1,
@@ -51,7 +51,7 @@ export class CallCounts {
     if (this.#timer === undefined) this.#publishSoon();
   }
 
-  /** Tells what was not told yet. */
+  /** Reports everything not reported yet. */
   publish(): void {
     this.#timer?.cancel();
     this.#timer = undefined;

@@ -1,11 +1,11 @@
-// Where the cells of a key lie in both structures. Recently used keys are cached, since a request asks
-// twice (`register`, then `report`) and busy flows ask often: a cached key costs a fifth of hashing it.
+// Finds the cells of a key in both structures. Recently used keys are cached, since each request needs them
+// twice (`register`, then `report`) and busy flows need them often: a cache hit costs a fifth of a hash.
 //
 // The cache is a Map from key to slot. It never looks at the characters of a key: `charCodeAt` leaves V8's fast
 // path, for the whole process, as soon as any module declares a class that extends String (ioredis does).
-// When all slots are in use the cache starts over, so a flood of new keys costs the others a hash now and then
-// and nothing else. Only short strings are cached. One that was cut out of a longer text may keep that text alive
-// until the cache starts over.
+// When all slots are in use the cache starts over, so a flood of new keys only costs the others an occasional
+// hash. Only short strings are cached. One that was cut out of a longer text may keep that text alive until the
+// cache starts over.
 import { type CellNumbers, createCellNumbers } from './cell-numbers.js';
 import type { FlowKey } from './flow-key.js';
 import type { KeyHash, WindowSalt } from './key-hash.js';
@@ -43,7 +43,7 @@ export class CellFinder {
     this.cells = createCellNumbers((SLOTS + 1) * 2 * levels, levels * columns);
   }
 
-  /** Other windows have other cells: forgets all keys. */
+  /** New windows have new cells: clears the cache. */
   enter(mainSalt: WindowSalt, secondarySalt: WindowSalt): void {
     this.#mainSalt = mainSalt;
     this.#secondarySalt = secondarySalt;
@@ -51,20 +51,24 @@ export class CellFinder {
     this.#lastKey = '';
   }
 
-  /** The index in `cells` at which those of a key, which is not empty, start. */
+  /** The index in `cells` at which those of a key start. The key is not empty. */
   find(key: FlowKey): number {
     if (typeof key !== 'string' || key.length > UNITS_MAX) {
       return this.#locate(key, SLOTS * this.#cellsPerSlot);
     }
-    if (key === this.#lastKey) return this.#lastStart; // `report` often follows `register` directly
     const start = this.#starts.get(key) ?? this.#cache(key);
     this.#lastKey = key;
     this.#lastStart = start;
     return start;
   }
 
+  /** The same, faster if the last key that was found is this very string: `report` often follows `register` directly. */
+  findAgain(key: FlowKey): number {
+    return key === this.#lastKey ? this.#lastStart : this.find(key);
+  }
+
   #cache(key: string): number {
-    if (this.#starts.size === SLOTS) this.#starts.clear(); // cheaper than to delete an old key for each new one
+    if (this.#starts.size === SLOTS) this.#starts.clear(); // cheaper than deleting an old key for each new one
     const start = this.#locate(key, this.#starts.size * this.#cellsPerSlot);
     this.#starts.set(key, start);
     return start;

@@ -1,8 +1,8 @@
 // Cells and changes of cells as columns of numbers: one array per field instead of an object per cell.
 // A round of a busy service holds thousands of them, many times a second.
 //
-// Arrays may be longer than `count`: whoever fills them may keep them for the next message. What a
-// function receives is valid during the call; what it wants to keep it copies.
+// Arrays may be longer than `count`: their owner may reuse them for the next message. Arguments are valid
+// during the call; copy what must be kept.
 
 export interface Cells {
   readonly count: number;
@@ -10,7 +10,7 @@ export interface Cells {
   readonly rows: Float64Array;
   readonly columns: Float64Array;
   readonly probabilities: Float64Array;
-  /** `last_update_time_ms`: information only, but for the default namespace, which keeps the highest. */
+  /** `last_update_time_ms`: information only, except in the default namespace, which keeps the highest. */
   readonly timesMs: Float64Array;
 }
 

@@ -1,4 +1,4 @@
-// A new instance beside one that has learned all it can: every cell of both structures is in use.
+// A new instance beside one with a full state: every cell of both structures is in use.
 import { silentLogger, silentMetrics } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { expect, test } from 'vitest';
@@ -12,7 +12,7 @@ const ROUND_TRIP_MS = 2 * DELAY_MS;
 const SEED_BYTES_MAX = 66 * 1_024;
 const KEYS = Array.from({ length: 10_000 }, (_, index) => `tenant-${index}`);
 
-test('a new instance decides as the others a round trip after its welcome, for 66 KiB per seed', async () => {
+test('a new instance decides like the others one round trip after its welcome, for 66 KiB per seed', async () => {
   const { clock, service, pass } = createServiceRig();
   const bytesBySeed = new Map<bigint, number>();
   let welcomedAtMs = Number.NaN;

@@ -1,4 +1,4 @@
-// The door `@syncline/fair/connect`: plain `node:http` and Connect, without any peer.
+// The entry point `@syncline/fair/connect`: plain `node:http` and Connect, without any peer.
 export {
   type FairConnectHandler,
   type FairConnectOptions,

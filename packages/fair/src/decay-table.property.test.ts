@@ -14,7 +14,7 @@ const elapsed = fc.oneof(
   fc.constantFrom(4_095, 4_096, 2 ** 31, 2 ** 32 + 1, Number.POSITIVE_INFINITY),
 );
 
-test('F17 the table has every bit of the formula', () => {
+test('F17 the table gives exactly the results of the formula', () => {
   const readings = fc.array(fc.tuple(probabilities, elapsed), { minLength: 20, maxLength: 20 });
   fc.assert(
     fc.property(decays, readings, (decay, pairs) => {

@@ -29,7 +29,7 @@ describe('F17 decay', () => {
     );
   });
 
-  test('does nothing to a cell whose time lies ahead', () => {
+  test('does nothing to a cell whose time is in the future', () => {
     fc.assert(
       fc.property(decays, probabilities, times, (decay, probability, aheadMs) => {
         expect(decayed(decay, probability, -aheadMs)).toBe(probability);

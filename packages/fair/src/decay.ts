@@ -1,11 +1,11 @@
-// How a throttling probability fades while nothing happens: a pure function of the time that passed.
+// How a throttling probability decays without outcomes: a pure function of the elapsed time.
 //
-// Outcomes change a probability in proportion to the admitted rate, so only decay tells heavy flows from
-// light ones. Exponential decay grants a flow of rate r about r·A/(r + A), a soft cap; linear decay
-// grants min(r, A), which is max-min fair. A cell whose time lies ahead has not decayed at all: the time
-// that passed is never negative.
+// Outcomes change a probability in proportion to the admitted rate, so only decay distinguishes heavy flows
+// from light ones. Exponential decay grants a flow of rate r about r·A/(r + A), a soft cap; linear decay grants
+// min(r, A), which is max-min fair. A cell whose time is in the future has not decayed at all: the elapsed time
+// is never negative.
 //
-// F17  Decay in two steps is decay in one: reading a cell, or not, changes nothing.
+// F17  Decay in two steps equals decay in one: reading a cell changes nothing.
 
 export type DecayPolicy = 'exponential' | 'linear';
 
@@ -22,7 +22,7 @@ export function decayed(decay: Decay, probability: number, elapsedMs: number): n
   return Math.max(0, probability - faded);
 }
 
-/** Ms until `probability` has decayed to `target`; 0 if it is there, Infinity if it never gets there. */
+/** Ms until `probability` has decayed to `target`; 0 if it already has, Infinity if it never does. */
 export function decayTimeMs(decay: Decay, probability: number, target: number): number {
   if (probability <= target) return 0;
   const way =

@@ -1,5 +1,5 @@
-// What `register` answers. Waits are whole seconds from 1 to 30, so all answers exist beforehand and the
-// hot path allocates none.
+// What `register` returns. Delays are whole seconds from 1 to 30, so all decisions are preallocated and the hot
+// path allocates none.
 import { type Decay, decayTimeMs } from './decay.js';
 import type { LevelExplanation } from './flow-table.js';
 
@@ -8,14 +8,14 @@ export interface Decision {
   readonly throttled: boolean;
   /** What `throttled` would be without shadow mode. */
   readonly wouldThrottle: boolean;
-  /** When to come back, whole seconds in ms; 0 if it would not be throttled. */
+  /** When to retry: whole seconds, in ms; 0 if it would not be throttled. */
   readonly retryAfterMs: number;
   /** With the option `explain`. */
   readonly explanation?: Explanation;
 }
 
 export interface Explanation {
-  /** Of the flow, before its cost and `probabilityMax`. */
+  /** The flow's probability, before its cost and `probabilityMax`. */
   readonly probability: number;
   readonly cost: number;
   /** What the random number was compared with. */
@@ -24,11 +24,11 @@ export interface Explanation {
   readonly seed: number;
   /** Empty for a request without a key. */
   readonly levels: readonly LevelExplanation[];
-  /** The level whose probability counted; undefined when all did (`combine: 'mean'`). */
+  /** The level whose probability decided; undefined if all did (`combine: 'mean'`). */
   readonly decidingLevel: number | undefined;
   /** The flow's probability in the structure that is main in the next window. */
   readonly secondaryProbability: number;
-  /** What outcomes are multiplied by now: above 1 while the shared state is out of reach. */
+  /** Factor applied to outcomes now: above 1 while the shared state is unreachable. */
   readonly gain: number;
   /** Whether the cells are those of the shared state. */
   readonly synced: boolean;
@@ -43,7 +43,7 @@ export const ADMITTED: Decision = Object.freeze({
 const RETRY_SECONDS_MIN = 1;
 const RETRY_SECONDS_MAX = 30;
 const RETRY_JITTER = 0.25;
-/** A flow may come back when it has an even chance. */
+/** A flow should retry when its chance of being admitted is even. */
 const RETRY_PROBABILITY = 0.5;
 
 /** Index 0 is a wait of 1 s. */

@@ -1,5 +1,5 @@
-// What a tracker offers: it decides before a request (`register`) and learns from what became of it
-// (`report`). Both are on the hot path of every request, so neither waits, does I/O or throws.
+// The interface of a tracker: it decides before a request (`register`) and learns from its outcome (`report`).
+// Both are on the hot path of every request, so neither waits, does I/O or throws.
 import type { Clock, Logger, Metrics, Random } from '@syncline/kernel';
 import type { Refusal } from './client/client-status.js';
 import type { Decision, Explanation } from './decision.js';
@@ -11,7 +11,7 @@ import type { FairShape } from './tuning.js';
 
 export interface FairTrackerDeps {
   readonly clock: Clock;
-  /** Drawn from once per decision: a fast generator, not a system call. */
+  /** Used once per decision, so it should be a fast generator, not a system call. */
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics<FairMetricName>;
@@ -33,17 +33,17 @@ export interface CloseOptions {
 }
 
 export interface TrackerStatus extends FairShape {
-  /** Whether this instance is in step with the shared state. Always false without a remote. */
+  /** Whether this instance is in sync with the shared state. Always false without a remote. */
   readonly connected: boolean;
-  /** Names the life of the shared state that we are, or were last, in step with; 0 for none. */
+  /** Identifies the incarnation of the shared state that this instance is, or was last, in sync with; 0 for none. */
   readonly epoch: number;
-  /** Instances that share the state, this one included, as last heard. */
+  /** Instances that share the state, including this one, as last reported. */
   readonly activeInstances: number;
   /** Cells with outcomes that the shared state has not acknowledged. */
   readonly pendingCells: number;
   /** Since the last message from the shared state; undefined if there was none. */
   readonly msSinceSync: number | undefined;
-  /** What outcomes are multiplied by: above 1 while the shared state is out of reach. */
+  /** Factor applied to outcomes: above 1 while the shared state is unreachable. */
   readonly gain: number;
   /** Why the shared state refuses this instance, which then decides alone; undefined while it does not. */
   readonly refused: Refusal | undefined;
@@ -52,25 +52,25 @@ export interface TrackerStatus extends FairShape {
 }
 
 export interface TopCaller extends ThrottledCaller {
-  /** With which its next request is refused, if the key was not cut. */
+  /** The probability that its next request is refused, if the key was not truncated. */
   readonly probability: number;
 }
 
 export interface FairTracker extends AsyncDisposable {
-  /** Whether to serve a request now. Ask once per request. */
+  /** Decides whether to serve a request now. Call it once per request. */
   register(key: FlowKey, options?: CostOptions): Decision;
-  /** What became of a request that was admitted. In shadow mode, leave out those with `wouldThrottle`. */
+  /** Reports the outcome of an admitted request. In shadow mode, omit requests with `wouldThrottle`. */
   report(key: FlowKey, outcome: Outcome, options?: CostOptions): void;
-  /** Both around a function. Rejects with `throttled` and `details.retryAfterMs`. */
+  /** Calls `register`, the function and `report`. Rejects with `throttled` and `details.retryAfterMs`. */
   run<T>(key: FlowKey, fn: () => T | Promise<T>, options?: RunOptions<T>): Promise<T>;
-  /** How a request would be judged now. Draws no random number and changes no cell. */
+  /** Explains how a request would be decided now. Draws no random number and changes no cell. */
   peek(key: FlowKey): Explanation;
   /**
-   * The callers that were refused most (default: 10), highest first, out of the 256 that it keeps count of. Keys stay
+   * The callers that were refused most (default: 10), highest first, at most 256. Keys stay
    * in this process: the shared state never sees them.
    */
   top(count?: number): readonly TopCaller[];
   status(): TrackerStatus;
-  /** Sends what is pending. Afterwards `register` admits and `report` does nothing. */
+  /** Sends pending outcomes. Afterwards `register` admits everything and `report` does nothing. */
   close(options?: CloseOptions): Promise<void>;
 }

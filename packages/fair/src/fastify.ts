@@ -1,4 +1,4 @@
-// The door `@syncline/fair/fastify`. Fastify is an optional peer, so it has a door of its own.
+// The entry point `@syncline/fair/fastify`. Fastify is an optional peer, so it has its own entry point.
 export {
   type FairFastifyOptions,
   type FairRouteConfig,

@@ -1,5 +1,4 @@
-// A flow key names the caller; here it becomes bytes.
-import { isUint8Array } from 'node:util/types';
+// A flow key names the caller; this file converts it to bytes.
 import { fairLimits } from './limits.js';
 
 /** A tenant, an account, an address. Text is hashed as UTF-8. */
@@ -12,16 +11,21 @@ const UTF8_BYTES_PER_UNIT_MAX = 3;
 const TYPED_ARRAY = Object.getPrototypeOf(Uint8Array.prototype) as object;
 
 /**
- * Callers may hand in anything at run time; what is no key becomes the empty one, which is not tracked. Bytes
- * become a plain view of them: a subclass could lie about its length, or throw. Never throws.
+ * Callers may pass anything at run time; a value that is not a key becomes the empty one, which is not tracked.
+ * Bytes become a plain view: a subclass could lie about its length, or throw. Never throws.
  */
 export function plainKey(key: unknown): FlowKey {
   if (typeof key === 'string') return key;
-  if (!isUint8Array(key)) return '';
+  // This getter returns the true kind of any value and never throws; `instanceof` can be fooled.
+  if (Reflect.get(TYPED_ARRAY, Symbol.toStringTag, key) !== 'Uint8Array') return '';
   const bytesCount = Reflect.get(TYPED_ARRAY, 'byteLength', key) as number;
   if (bytesCount === 0) return '';
   const buffer = Reflect.get(TYPED_ARRAY, 'buffer', key) as ArrayBufferLike;
   return new Uint8Array(buffer, Reflect.get(TYPED_ARRAY, 'byteOffset', key) as number, bytesCount);
+}
+
+export function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** Holds the hashed part of one key at a time. */

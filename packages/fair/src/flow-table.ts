@@ -1,9 +1,9 @@
 // Two structures and the arithmetic on them: Stochastic Fair BLUE. Values in, values out: no clock, no
-// randomness, and no allocation but in `explain`.
+// randomness, and no allocation except in `explain`.
 //
 // A flow has one cell on each level. A failure raises all of them, a success lowers them a little, time
-// lowers them too. Flows that share a cell rarely share all, so the lowest of a flow's cells is closest
-// to what it did itself. Decisions read the main structure; outcomes go to the secondary as well, so
+// lowers them too. Flows that share a cell rarely share all, so the lowest of a flow's cells is the best
+// estimate of its own behaviour. Decisions read the main structure; outcomes go to the secondary as well, so
 // that it is warm when it becomes main.
 //
 // F18  Reads never write.
@@ -14,7 +14,7 @@ import type { FlowKey } from './flow-key.js';
 import type { KeyHash } from './key-hash.js';
 import { Structure } from './structure.js';
 
-/** How the probabilities of the levels become one. */
+/** How the probabilities of the levels are combined. */
 export type Combine = 'min' | 'mean';
 
 export interface FlowTableOptions {
@@ -81,25 +81,40 @@ export class FlowTable {
 
   /** The probability with which the flow is throttled now. */
   probabilityOf(key: FlowKey, nowMs: number): number {
-    const start = this.#finder.find(key);
+    const start = this.#finder.findAgain(key);
     const { cells } = this.#finder;
     return this.#main.combined(cells, start, start + this.#levels, nowMs, this.#isMean);
+  }
+
+  /**
+   * Whether the flow's probability is at most `bound`, whatever the time is: it decays, and when a window has ended
+   * that of the secondary structure counts, and after two that of an empty one.
+   */
+  isAlwaysAtMost(bound: number, key: FlowKey): boolean {
+    const start = this.#finder.find(key);
+    const { cells } = this.#finder;
+    const next = start + this.#levels;
+    const end = next + this.#levels;
+    return (
+      this.#main.isAtMost(bound, cells, start, next, this.#isMean) &&
+      this.#secondary.isAtMost(bound, cells, next, end, this.#isMean)
+    );
   }
 
   /** Adds an outcome to the cells of the flow, in both structures. */
   add(key: FlowKey, delta: number, nowMs: number): void {
     const levels = this.#levels;
-    const start = this.#finder.find(key);
+    const start = this.#finder.findAgain(key);
     const { cells } = this.#finder;
     this.#main.addToAll(cells, start, start + levels, delta, nowMs);
     this.#secondary.addToAll(cells, start + levels, start + 2 * levels, delta, nowMs);
   }
 
-  /** The same for a shared table: with a gain in the view, without one in what is pending. */
+  /** The same for a shared table: with the gain in the view, without it in what is pending. */
   addShared(key: FlowKey, delta: number, gain: number, nowMs: number): void {
     this.add(key, gain === 1 ? delta : delta * gain, nowMs);
     const levels = this.#levels;
-    const start = this.#finder.find(key);
+    const start = this.#finder.findAgain(key);
     const { cells } = this.#finder;
     for (let at = start; at < start + levels; at += 1) {
       this.#main.pending.add(cells[at] ?? 0, delta);

@@ -20,7 +20,7 @@ const folds: fc.Arbitrary<Fold> = fc
   }));
 
 describe('F4 folds', () => {
-  test('applying a fold is applying its outcomes one by one', () => {
+  test('applying a fold equals applying its outcomes one by one', () => {
     const many = fc.array(outcomes, { minLength: 1, maxLength: 1_000, size: 'max' });
     fc.assert(
       fc.property(many, probabilities, (list, start) => {

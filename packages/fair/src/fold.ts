@@ -1,5 +1,5 @@
 // Outcomes compose. One outcome is f(p) = min(high, max(low, p + amount)), and f followed by g is again
-// of this form, so any number of outcomes of a cell travels as one change, exactly. Adding amounts up and
+// of this form, so any number of outcomes of a cell can be sent as one change, exactly. Adding amounts up and
 // clamping at the end would not: 25 failures and then 25 recoveries of the same size, from p = 1, end at
 // 0 and not at 1.
 //
@@ -11,7 +11,7 @@ export interface Fold {
   readonly high: number;
 }
 
-/** Changes nothing that is in [0, 1]. */
+/** The identity on [0, 1]. */
 export const NO_CHANGE: Fold = Object.freeze({ amount: 0, low: 0, high: 1 });
 
 export function applyFold({ amount, low, high }: Fold, probability: number): number {

@@ -1,4 +1,4 @@
-// The door `@syncline/fair/grpc`. grpc-js is an optional peer, so it has a door of its own.
+// The entry point `@syncline/fair/grpc`. grpc-js is an optional peer, so it has its own entry point.
 export {
   type GrpcRemoteOptions,
   type GrpcRemoteTls,

@@ -1,4 +1,9 @@
 export type { AllowList } from './allow-list.js';
+export {
+  type CallerReporter,
+  type CallerReporterOptions,
+  startCallerReporter,
+} from './caller-reporter.js';
 export type { CellDeltas, Cells } from './cells.js';
 export type {
   ClientStream,

@@ -1,5 +1,5 @@
-// N trackers that share their state, over a network that settles between two calls, against one tracker
-// that gets all the calls: every decision and every probability must be the same, to the bit.
+// N trackers that share their state, over a network that settles between two calls, compared with one tracker
+// that gets all the calls: every decision and every probability must be exactly the same.
 //
 // `FAIR_SCHEDULES=2000 npx vitest run --project unit packages/fair/src/instant-sync` runs more schedules.
 import { type Random, silentLogger, silentMetrics } from '@syncline/kernel';

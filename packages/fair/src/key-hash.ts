@@ -1,15 +1,15 @@
-// Where the cells of a key lie. Two hashes give the two words of double hashing, which name a column
-// on each level; a salt per window moves every flow when the window changes.
+// Maps a key to its cells. Two hashes give the two words of double hashing, which select a column on each
+// level; a salt per window moves every flow when the window changes.
 //
-// The keyed hash is the default since seeds are public: with a hash that anyone can compute, anyone
-// could make keys that share all cells with a victim's. It digests a key once for both windows.
-// Murmur3 is there for parity with FAIR and runs on BigInt.
-import { createHmac } from 'node:crypto';
+// The keyed hash is the default since seeds are public: with a hash that anyone can compute, anyone could
+// construct keys that share all cells with a victim's. It digests a key once for both windows. Murmur3 exists
+// for parity with FAIR and uses BigInt.
 import {
   fmix32,
   type HalfSipKey,
   halfSipHash13,
   halfSipKey,
+  hmacSha256,
   murmur3x64x128,
 } from '@syncline/kernel';
 import { type FlowKey, KeyBytes } from './flow-key.js';
@@ -19,7 +19,7 @@ export type WindowSalt = Uint32Array;
 
 export interface KeyHash {
   saltOf(seed: number): WindowSalt;
-  /** Takes a key in; `locate` speaks of it until the next. */
+  /** Sets the key that `locate` refers to until the next call. */
   digest(key: FlowKey): void;
   /** Writes the two words of the key in a window. */
   locate(salt: WindowSalt, words: Uint32Array): void;
@@ -33,7 +33,7 @@ export class KeyedHash implements KeyHash {
 
   constructor(secret: Uint8Array) {
     this.#secret = secret;
-    this.#key = halfSipKey(createHmac('sha256', secret).update('syncline/fair/base/1').digest());
+    this.#key = halfSipKey(hmacSha256(secret, ascii('syncline/fair/base/1')));
   }
 
   saltOf(seed: number): WindowSalt {
@@ -75,17 +75,26 @@ export class MurmurHash implements KeyHash {
   }
 }
 
-/** Instances with one secret get one salt for a window, without talking to each other. */
+/** Instances with the same secret derive the same salt for a window, without communication. */
 export function keyedSalt(secret: Uint8Array, seed: number): WindowSalt {
-  const seedBytes = Buffer.alloc(8);
-  seedBytes.writeBigInt64BE(BigInt(seed));
-  const bytes = createHmac('sha256', secret)
-    .update('syncline/fair/window/1')
-    .update(seedBytes)
-    .digest();
-  return Uint32Array.from({ length: 4 }, (_, index) => bytes.readUInt32LE(4 * index));
+  const label = ascii('syncline/fair/window/1');
+  const message = new Uint8Array(label.length + 8);
+  message.set(label);
+  new DataView(message.buffer).setBigInt64(label.length, BigInt(seed));
+  const digest = new DataView(hmacSha256(secret, message).buffer);
+  return Uint32Array.from({ length: 4 }, (_, index) => digest.getUint32(4 * index, true));
+}
+
+/** Shows whether two instances hash alike, and reveals nothing else about the secret. */
+export function keyCheckOf(secret: Uint8Array): bigint {
+  const digest = hmacSha256(secret, ascii('syncline/fair/check/1'));
+  return new DataView(digest.buffer).getBigUint64(0, true);
 }
 
 export function columnAt(words: Uint32Array, level: number, columns: number): number {
   return (((words[0] ?? 0) + Math.imul(level, words[1] ?? 0)) >>> 0) % columns;
+}
+
+function ascii(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
 }

@@ -1,5 +1,5 @@
-// Whether the protected resource was had, and nothing else: a request that was wrong, or that failed for
-// another reason, says nothing about who takes how much.
+// Whether the protected resource was available, and nothing else: a request that was invalid, or that failed
+// for another reason, says nothing about who takes how much.
 import { SynclineError } from '@syncline/kernel';
 import { ERROR_TABLE, GRPC_STATUS } from '@syncline/protocol';
 import { isOwnRejection } from './own-rejection.js';
@@ -12,14 +12,19 @@ function isOutcome(value: unknown): value is Outcome {
   return OUTCOMES.some((outcome) => outcome === value);
 }
 
-/** What a user's function says; if it throws or says something else, that is told and the outcome ignored. */
+/**
+ * The result of a user's function; if it throws or returns something else, that is reported and the outcome
+ * ignored.
+ */
 export function outcomeFrom(classify: () => unknown, tell: (cause: unknown) => void): Outcome {
   try {
     const outcome = classify();
     if (isOutcome(outcome)) return outcome;
     // An async function, perhaps: its rejection would otherwise end the process.
     if (outcome instanceof Promise) outcome.catch(tell);
-    throw new TypeError(`it gave ${String(outcome)}, not 'success', 'failure' or 'ignore'`);
+    throw new TypeError(
+      `it returned ${String(outcome)} instead of 'success', 'failure' or 'ignore'`,
+    );
   } catch (cause) {
     tell(cause);
     return 'ignore';

@@ -1,8 +1,8 @@
 // Which answers and errors are refusals of a tracker.
 //
-// Two trackers may guard one thing, one by tenant and one by address. What the inner one refuses passes the
-// outer one as a 429 or an error, yet it says nothing about the protected resource. So refusals are
-// remembered, by the object that carries them, for as long as that lives.
+// Two trackers may guard one thing, one by tenant and one by address. A refusal by the inner one reaches the
+// outer one as a 429 or an error, yet it says nothing about the protected resource. So refusals are remembered,
+// by the object that carries them, for as long as that lives.
 
 const refused = new WeakSet();
 

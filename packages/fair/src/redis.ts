@@ -1,4 +1,4 @@
-// The door `@syncline/fair/redis`: what needs ioredis, which is an optional peer.
+// The entry point `@syncline/fair/redis`: what needs ioredis, which is an optional peer.
 export {
   createFairStorageService,
   type FairStorageOptions,

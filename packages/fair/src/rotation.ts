@@ -1,36 +1,36 @@
 // Which two windows the structures belong to. In window k the main structure has the seed of k - 1 and
 // is warm, the secondary that of k; at the boundary the secondary becomes main and an empty one starts.
-// So two flows that share their cells are parted within two windows, and nothing is forgotten at once.
+// So two flows that share their cells are separated within two windows, and no history is lost abruptly.
 //
-// Seeds follow the wall clock, since instances must agree on them without talking; it may step. A small
-// step back leaves the pair as it is until time catches up. Asking for the wall time costs as much as
-// hashing a key, so within a window we ask every 100 ms of monotonic time only.
+// Seeds follow the wall clock, since instances must agree on them without communication; it may step. A small
+// step back keeps the pair until time catches up. Reading the wall clock costs as much as hashing a key, so
+// within a window it is read only every 100 ms of monotonic time.
 //
 // F19  Without a step of more than two windows, seeds never go back.
 import type { Clock, Logger } from '@syncline/kernel';
 import type { FlowTable } from './flow-table.js';
 
-/** A step of more windows than this is believed, in either direction. */
+/** A step of more windows than this is accepted, in either direction. */
 const STEP_WINDOWS_MAX = 2;
-/** How long a step of the wall clock may go unseen. */
+/** How long a step of the wall clock may go unnoticed. */
 const LOOK_EVERY_MS = 100;
 
 export interface RotationDeps {
   readonly table: FlowTable;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The windows have changed, and with them went outcomes of so many cells that were pending. */
+  /** The windows have changed, and `lostCells` cells lost pending outcomes. */
   onRotated?(lostCells: number): void;
 }
 
 export class Rotation {
   readonly #deps: RotationDeps;
   readonly #windowMs: number;
-  /** Start of the window under way, in wall time. */
+  /** Start of the current window, in wall time. */
   #startMs: number;
-  /** Wall less monotonic time when we last looked: it changes only when a clock steps. */
+  /** Wall minus monotonic time at the last check: it changes only when a clock steps. */
   #clockOffsetMs: number;
-  /** Monotonic time at which to look again: the end of the window at the latest. */
+  /** Monotonic time of the next check: the end of the window at the latest. */
   dueAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: RotationDeps, windowMs: number) {
@@ -43,7 +43,7 @@ export class Rotation {
     table.restart(this.#startMs - windowMs, this.#startMs);
   }
 
-  /** Hot: one comparison, but every 100 ms. */
+  /** Hot: one comparison, except every 100 ms. */
   advance(monotonicMs: number): void {
     if (monotonicMs < this.dueAtMs) return;
     const wallMs = this.#deps.clock.nowMs();
@@ -66,12 +66,12 @@ export class Rotation {
     this.#startMs = seed;
     this.#deps.onRotated?.(lostCells);
     if (isStep) {
-      logger.warn('the wall clock stepped; fair throttling starts anew', { stepMs });
+      logger.warn('the wall clock jumped; fair throttling starts over', { stepMs });
     }
   }
 }
 
-/** The start of the window that a moment lies in, in ms since 1970. */
+/** The start of the window that contains this time, in ms since 1970. */
 function seedOf(wallMs: number, windowMs: number): number {
   return Math.floor(wallMs / windowMs) * windowMs;
 }

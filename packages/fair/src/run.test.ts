@@ -2,7 +2,7 @@ import { SynclineError, silentLogger } from '@syncline/kernel';
 import { describe, expect, test, vi } from 'vitest';
 import { createFairTracker, type FairTracker } from './index.js';
 
-/** How often a function must fail before the flow is blocked for sure. */
+/** How often a function must fail until the flow is certainly blocked. */
 async function block(tracker: FairTracker, key: string): Promise<void> {
   for (let index = 0; index < 25; index += 1) tracker.report(key, 'failure');
 }
@@ -16,7 +16,7 @@ const hostileError = {
 };
 
 describe('run', () => {
-  test('gives back what the function gives', async () => {
+  test('returns the result of the function', async () => {
     const tracker = createFairTracker(options);
     expect(await tracker.run('a', () => 42)).toBe(42);
     expect(await tracker.run('a', async () => 'later')).toBe('later');
@@ -40,7 +40,7 @@ describe('run', () => {
     expect(tracker.peek('a').probability).toBe(probability);
   });
 
-  test('a classifier of one’s own decides, with the cost', async () => {
+  test('a custom classifier decides, with the cost', async () => {
     const tracker = createFairTracker(options);
     const classify = (settled: PromiseSettledResult<number>) =>
       settled.status === 'fulfilled' && settled.value > 400 ? 'failure' : 'success';
@@ -58,7 +58,7 @@ describe('run', () => {
     ['rejects', async () => await Promise.reject(new Error('no body'))],
     ['says something else', () => 'fine'],
   ])(
-    'a classifier that %s takes neither value nor error away, and is told once',
+    'a classifier that %s affects neither value nor error, and is reported once',
     async (_name, classify) => {
       const error = vi.fn();
       const tracker = createFairTracker(options, { logger: { ...silentLogger, error } });
@@ -72,7 +72,7 @@ describe('run', () => {
     },
   );
 
-  test('a throttled flow gets an error with the wait, and the function is not called', async () => {
+  test('a throttled flow gets an error with the delay, and the function is not called', async () => {
     const tracker = createFairTracker(options);
     await block(tracker, 'a');
     const call = tracker.run('a', () => expect.unreachable());
@@ -83,7 +83,7 @@ describe('run', () => {
     });
   });
 
-  test('F40 what another tracker refuses is no failure', async () => {
+  test('F40 a refusal by another tracker is not a failure', async () => {
     const outer = createFairTracker(options);
     const inner = createFairTracker(options);
     await block(inner, 'a');
@@ -92,7 +92,7 @@ describe('run', () => {
     expect(outer.peek('a').probability).toBe(0);
   });
 
-  test('in shadow mode the function is called and its outcome is left out', async () => {
+  test('in shadow mode the function is called and its outcome is not reported', async () => {
     const tracker = createFairTracker({ ...options, shadow: true });
     await block(tracker, 'a');
     expect(await tracker.run('a', () => 'served')).toBe('served');

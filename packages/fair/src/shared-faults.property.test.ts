@@ -1,4 +1,4 @@
-// Trackers that share a state service over links that take time and are cut, with what was under way on them,
+// Trackers that share a state service over links that take time and are cut, with what was in flight on them,
 // and a service that may lose everything.
 import { type Clock, SynclineError, silentLogger, silentMetrics } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
@@ -11,11 +11,11 @@ import { StateService } from './state/state-service.js';
 import type { StateStream, StreamSink } from './state/stream-sink.js';
 import { createLoopbackRemote, type LoopbackService } from './testing/loopback-remote.js';
 
-/** Long runs: a third of the schedules that `FAIR_SCHEDULES` asks for. */
+/** Long runs: a third of the schedules set by `FAIR_SCHEDULES`. */
 const RUNS = Math.ceil(inject('fairSchedules') / 3);
 const KEYS = ['a', 'b', 'c'];
 const HOP_MS_MAX = 60;
-/** Of the default tuning, for both policies the most that a probability fades in a second. */
+/** The largest decay of a probability in a second, for both policies with the default tuning. */
 const FADE_PER_SECOND = 0.01;
 
 interface Instance {
@@ -42,7 +42,7 @@ class World {
     this.#clock.advanceTo(this.#clock.monotonicMs() + ms);
   }
 
-  /** Nothing of the service is left but its address. */
+  /** The service loses everything but its address. */
   crash(): void {
     this.#service = this.#start();
     for (const { cut } of this.instances) cut();
@@ -98,7 +98,7 @@ const steps = fc.array(
   }),
   { minLength: 40, maxLength: 80 },
 );
-/** Of the highest probability the most is faded on the way. */
+/** The largest decay in transit, that of the highest probability. */
 const manyFailures = Array.from({ length: 40 }, () => ({
   passMs: 0,
   instance: 0,
@@ -125,7 +125,8 @@ test('F5 every outcome counts once, wherever a stream is cut', { timeout: 600_00
       for (const { passMs, instance, act } of schedule) {
         world.pass(passMs);
         const at = world.instances[instance];
-        // Instance 0 stays: when all are away, views are joined and outcomes no longer add up.
+        // Instance 0 stays connected: when all are disconnected, views are merged and outcomes no longer add
+        // up.
         if (act === 'cut' && instance > 0) at?.cut();
         if (act !== 'failure') continue;
         at?.tracker.report('a', act);
@@ -141,7 +142,7 @@ test('F5 every outcome counts once, wherever a stream is cut', { timeout: 600_00
   );
 });
 
-test('F6 when faults stop all views are one, whatever happened to streams and service', {
+test('F6 when faults stop all views converge, whatever happened to streams and service', {
   timeout: 600_000,
 }, () => {
   const policies = fc.constantFrom('exponential' as const, 'linear' as const);
@@ -156,9 +157,10 @@ test('F6 when faults stop all views are one, whatever happened to streams and se
         else if (act === 'cut') at?.cut();
         else at?.tracker.report(key, act);
       }
-      world.pass(8_000); // to be back, and to give up or flush what is pending
+      world.pass(8_000); // to reconnect, and to drop or flush what is pending
       const [first, ...others] = world.instances.map(({ tracker }) => tracker);
-      // A value has two hops to the tracker, the link and the loopback, and fades no more on its way.
+      // A value takes two hops to the tracker, the link and the loopback, and decays no more than that in
+      // transit.
       const fadedOnTheWay = (FADE_PER_SECOND * 2 * HOP_MS_MAX) / 1_000;
       for (const other of others) {
         for (const key of KEYS) {

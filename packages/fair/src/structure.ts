@@ -1,8 +1,7 @@
 // Levels times columns of cells: a throttling probability and the time of its last change. A seed names
 // the structure; it is the start of the time window that it belongs to.
 //
-// Both numbers of a cell lie side by side in one typed array, so that touching a cell is one line of
-// the processor's cache.
+// Both numbers of a cell are adjacent in one typed array, so that accessing a cell touches one cache line.
 //
 // F3  Every probability is finite and in [0, 1].
 import { assert } from '@syncline/kernel';
@@ -13,9 +12,9 @@ import type { KeyHash, WindowSalt } from './key-hash.js';
 
 export class Structure {
   readonly #decay: DecayTable;
-  /** Of cell i the probability at 2·i, and the time in monotonic ms after it. */
+  /** The probability of cell i at 2·i, followed by its time in monotonic ms. */
   readonly #cells: Float64Array;
-  /** Outcomes that the shared state does not have yet. Of no cells in a structure that is not shared. */
+  /** Outcomes that the shared state does not have yet. Empty in a structure that is not shared. */
   readonly pending: PendingFolds;
   seed = 0;
   salt: WindowSalt = new Uint32Array(4);
@@ -55,6 +54,21 @@ export class Structure {
     return isMean ? Math.min(1, sum / (to - from)) : lowest;
   }
 
+  /**
+   * Hot: whether the same, before decay, is at most `bound`. For the lowest, one cell is enough, usually the
+   * first.
+   */
+  isAtMost(bound: number, cells: CellNumbers, from: number, to: number, isMean: boolean): boolean {
+    const values = this.#cells;
+    let sum = 0;
+    for (let index = from; index < to; index += 1) {
+      const probability = values[2 * (cells[index] ?? 0)] ?? 0;
+      if (!isMean && probability <= bound) return true;
+      sum += probability;
+    }
+    return isMean && sum / (to - from) <= bound;
+  }
+
   /** Hot: adds an outcome to all cells of a flow. */
   addToAll(cells: CellNumbers, from: number, to: number, delta: number, nowMs: number): void {
     assert(!Number.isNaN(delta), 'F3: a change is a number');
@@ -67,7 +81,7 @@ export class Structure {
     }
   }
 
-  /** Sets what the shared state says. */
+  /** Stores a value from the shared state. */
   overwrite(cell: number, probability: number, timeMs: number): void {
     assert(probability >= 0 && probability <= 1, 'F3: a probability is in [0, 1]');
     this.#cells[2 * cell] = probability;

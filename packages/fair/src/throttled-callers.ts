@@ -1,26 +1,31 @@
-// Which callers are refused most, in bounded memory: the Space-Saving algorithm (Metwally et al.). When all places
-// are taken, a new key takes the place of the one with the lowest count and continues from that count, so a key that
-// is refused often is never missed, and a count is too high by at most the count that was replaced.
+// The callers that are refused most, in bounded memory. When the list is full, all but the most refused callers
+// are dropped, and a new caller starts from the highest count that was dropped, as in the Space-Saving
+// algorithm (Metwally et al.). So a caller that is refused often is never missed, and a count is too high by at
+// most the count that it started from. Dropping many at once makes a refusal cheap: the cost of the sort is
+// spread over many new callers.
 //
-// Only refusals come here, so an admitted request pays nothing. Counts halve at each window: the list shows the
-// present, not the history.
-import type { FlowKey } from './flow-key.js';
+// Only refusals are counted, so an admitted request pays nothing. Counts halve at each window, so the list
+// shows the present, not the history.
+import { type FlowKey, hexOf } from './flow-key.js';
 import { fairLimits } from './limits.js';
 
 const CALLERS_MAX = fairLimits.throttledCallersMax.value;
+const CALLERS_KEPT = fairLimits.throttledCallersKept.value;
 const UNITS_MAX = fairLimits.throttledKeyUnitsMax.value;
 
 export interface ThrottledCaller {
-  /** As it was given; bytes as hexadecimal text. Cut to 128 characters. */
+  /** As given; bytes as hexadecimal text. Truncated to 128 characters. */
   readonly key: string;
-  /** Refusals, or in shadow mode what would have been; older windows count for less. */
+  /** Refusals, or would-be refusals in shadow mode; older windows count for less. */
   readonly throttled: number;
   /** By how much `throttled` may be too high. */
   readonly errorMax: number;
 }
 
 export class ThrottledCallers {
-  readonly #counts = new Map<string, { throttled: number; errorMax: number }>();
+  #counts = new Map<string, { throttled: number; errorMax: number }>();
+  /** At least as high as the count of any caller that is not in the list. */
+  #droppedMax = 0;
 
   note(key: FlowKey): void {
     const name = nameOf(key);
@@ -29,15 +34,15 @@ export class ThrottledCallers {
       known.throttled += 1;
       return;
     }
-    const floor = this.#counts.size < CALLERS_MAX ? 0 : this.#replaceLowest();
-    this.#counts.set(name, { throttled: floor + 1, errorMax: floor });
+    if (this.#counts.size === CALLERS_MAX) this.#drop();
+    const errorMax = this.#droppedMax;
+    this.#counts.set(name, { throttled: errorMax + 1, errorMax });
   }
 
   /** The `count` callers that are refused most, highest first. */
   top(count: number): readonly ThrottledCaller[] {
-    return Array.from(this.#counts, ([key, counts]) => ({ key, ...counts }))
-      .sort((left, right) => right.throttled - left.throttled)
-      .slice(0, Math.max(0, count));
+    const shown = this.#sorted().slice(0, Math.min(CALLERS_KEPT, Math.max(0, count)));
+    return shown.map(([key, counts]) => ({ key, ...counts }));
   }
 
   /** A window has passed. */
@@ -47,23 +52,20 @@ export class ThrottledCallers {
       counts.errorMax = Math.floor(counts.errorMax / 2);
       if (counts.throttled === 0) this.#counts.delete(key);
     }
+    this.#droppedMax = Math.floor(this.#droppedMax / 2);
   }
 
-  #replaceLowest(): number {
-    let lowestKey = '';
-    let lowest = Number.POSITIVE_INFINITY;
-    for (const [key, { throttled }] of this.#counts) {
-      if (throttled >= lowest) continue;
-      lowest = throttled;
-      lowestKey = key;
-    }
-    this.#counts.delete(lowestKey);
-    return lowest;
+  #drop(): void {
+    const sorted = this.#sorted();
+    this.#droppedMax = sorted[CALLERS_KEPT]?.[1].throttled ?? 0;
+    this.#counts = new Map(sorted.slice(0, CALLERS_KEPT));
+  }
+
+  #sorted() {
+    return [...this.#counts].sort(([, left], [, right]) => right.throttled - left.throttled);
   }
 }
 
 function nameOf(key: FlowKey): string {
-  return typeof key === 'string'
-    ? key.slice(0, UNITS_MAX)
-    : Buffer.from(key.subarray(0, UNITS_MAX / 2)).toString('hex');
+  return typeof key === 'string' ? key.slice(0, UNITS_MAX) : hexOf(key.subarray(0, UNITS_MAX / 2));
 }

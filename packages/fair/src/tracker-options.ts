@@ -1,4 +1,4 @@
-// What a user may set, and the checked settings that a tracker runs on.
+// The options of a user, and the checked settings of a tracker.
 import type { Random } from '@syncline/kernel';
 import type { AllowList } from './allow-list.js';
 import type { FairRemote } from './client/fair-remote.js';
@@ -18,32 +18,35 @@ export interface FairTrackerOptions extends Partial<FairShape> {
   readonly lambdaPerSecond?: number;
   /** Decay of `linear`: default 0.005. */
   readonly leakPerSecond?: number;
-  /** What gives levels, columns, increment and decrement; each can be overridden by itself. */
+  /** Determines levels, columns, increment and decrement; each can be overridden separately. */
   readonly tuning?: FairTuning;
-  /** How the levels' probabilities become one. Default `'min'`: a neighbour's sins count least. */
+  /** How the levels' probabilities are combined. Default `'min'`, which is least affected by flows that share cells. */
   readonly combine?: Combine;
-  /** Default 1. Below 1 a blocked flow still gets a request through now and then, to probe. */
+  /** Default 1. Below 1, some requests of a blocked flow are still admitted, as probes. */
   readonly probabilityMax?: number;
-  /** After how long flows are hashed anew. Default 300 000 (5 minutes). */
+  /** Interval at which flows are rehashed. Default 300,000 (5 minutes). */
   readonly windowMs?: number;
   /** Default `'keyed'`. `'murmur3'` is FAIR's: slow here, and open to keys made to collide. */
   readonly hash?: 'keyed' | 'murmur3';
   /** At least 16 bytes, the same on all instances that share state. Default: random, without a remote. */
   readonly secret?: string | Uint8Array;
-  /** Throttle nobody and say who would have been. Default false. */
+  /** Shadow mode: throttles no request, and reports which ones would have been throttled. Default false. */
   readonly shadow?: boolean;
   readonly allowList?: AllowList;
   /** Adds an explanation to every decision, which then allocates. Default false. */
   readonly explain?: boolean;
   /** Where to share state with other instances: `grpcRemote` or `redisRemote`. Default: not at all. */
   readonly remote?: FairRemote;
-  /** How often outcomes are sent, in ms. Default 100; 0 is at once, for more messages. */
+  /** How often outcomes are sent, in ms. Default 100; 0 sends immediately, at the cost of more messages. */
   readonly flushIntervalMs?: number;
-  /** How long outcomes may wait for an acknowledgement, in ms, before they are given up. Default 5,000. */
+  /** How long outcomes may wait for an acknowledgement, in ms, before they are dropped. Default 5,000. */
   readonly retryBudgetMs?: number;
-  /** Whether an outcome counts for those that others see, while they are out of reach. Default true. */
+  /**
+   * Whether outcomes are scaled up while the shared state is unreachable, to make up for those of other
+   * instances. Default true.
+   */
   readonly outageGain?: boolean;
-  /** How long they must have been out of reach, in ms. Default 1,000. */
+  /** How long it must have been unreachable, in ms. Default 1,000. */
   readonly gainAfterMs?: number;
 }
 
@@ -87,7 +90,7 @@ export function checkOptions(options: FairTrackerOptions, random: Random): Track
   const isWindow = windowMs >= windowMsMin.value && windowMs <= windowMsMax.value;
   refuseUnless(isWindow && Number.isInteger(windowMs), 'windowMs', {
     value: windowMs,
-    wanted: `a whole number from ${windowMsMin.value} to ${windowMsMax.value}`,
+    wanted: `an integer from ${windowMsMin.value} to ${windowMsMax.value}`,
   });
   const secret = secretOf(options, random);
   const { remote } = options;
@@ -103,7 +106,7 @@ export function checkOptions(options: FairTrackerOptions, random: Random): Track
   };
 }
 
-/** Without types, a wrong one would be taken for something else: `shadow: 'no'` for true. */
+/** Checked at run time too: in plain JavaScript `shadow: 'no'` would count as true. */
 function refuseWrongKinds(options: FairTrackerOptions): void {
   const { shadow = false, explain = false, outageGain = true } = options;
   for (const [field, value] of Object.entries({ shadow, explain, outageGain })) {
@@ -119,7 +122,7 @@ function refuseWrongKinds(options: FairTrackerOptions): void {
   refuseUnless(isKey(secret), 'secret', { value: typeof secret, wanted: 'text or bytes' });
   refuseUnless(remote === undefined || typeof remote?.createTransport === 'function', 'remote', {
     value: typeof remote,
-    wanted: 'what grpcRemote or redisRemote gives',
+    wanted: 'the result of grpcRemote or redisRemote',
   });
 }
 
@@ -128,7 +131,7 @@ function decayOf(options: FairTrackerOptions): Decay {
   const { policy = options.lambdaPerSecond === undefined ? 'linear' : 'exponential' } = options;
   refuseUnless(['exponential', 'linear'].includes(policy), 'policy', {
     value: policy,
-    wanted: "'exponential' or 'linear' ('afd' is reserved and not there yet)",
+    wanted: "'exponential' or 'linear' ('afd' is reserved, but not implemented)",
   });
   for (const [field, value] of Object.entries({ lambdaPerSecond, leakPerSecond })) {
     refuseUnless(Number.isFinite(value) && value >= 0, field, {
@@ -152,9 +155,12 @@ function secretOf({ secret, remote }: FairTrackerOptions, random: Random): Uint8
   const bytesMin = fairLimits.secretBytesMin.value;
   refuseUnless(secret !== undefined || remote === undefined, 'secret', {
     value: secret,
-    wanted: `at least ${bytesMin} bytes, the same on all instances of the remote: they share nothing if they hash differently`,
+    wanted: `at least ${bytesMin} bytes, the same on all instances of the remote: instances with different secrets share nothing`,
   });
-  const bytes = Buffer.from(secret ?? random.bytes(2 * bytesMin));
+  const bytes =
+    typeof secret === 'string'
+      ? new TextEncoder().encode(secret)
+      : Uint8Array.from(secret ?? random.bytes(2 * bytesMin));
   refuseUnless(bytes.length >= bytesMin, 'secret', {
     value: `${bytes.length} bytes`,
     wanted: `at least ${bytesMin} bytes`,

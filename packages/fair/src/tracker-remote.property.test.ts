@@ -1,4 +1,4 @@
-// What holds for a tracker with a remote, whatever that does.
+// Properties of a tracker with a remote, whatever the remote does.
 import { SynclineError, silentLogger, silentMetrics } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import fc from 'fast-check';
@@ -104,7 +104,7 @@ test('F9 what is pending is bounded by cells, however many outcomes wait', () =>
   );
 });
 
-test('F7 without outcomes p is what decay leaves, on all instances, however skewed and often read', () => {
+test('F7 without outcomes p only decays, on all instances, whatever their clock skew and number of reads', () => {
   const pauses = fc.array(fc.integer({ min: 0, max: 900 }), { maxLength: 9 });
   const skews = fc.array(fc.integer({ min: -500, max: 500 }), { minLength: 1, maxLength: 4 });
   const policies = fc.constantFrom('exponential' as const, 'linear' as const);

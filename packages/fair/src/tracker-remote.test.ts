@@ -1,8 +1,8 @@
 import { SynclineError } from '@syncline/kernel';
 import { describe, expect, test } from 'vitest';
-import { keyCheckOf } from './client/connect-tracker.js';
 import { ManualClock } from './evaluation/manual-clock.js';
 import { createFairTracker, type FairTrackerOptions } from './index.js';
+import { keyCheckOf } from './key-hash.js';
 import { deltaUpdatesOf, ScriptedRemote } from './testing/scripted-remote.js';
 
 const secret = Uint8Array.from({ length: 32 }, (_, index) => index);
@@ -24,7 +24,7 @@ function world(options: FairTrackerOptions = {}) {
 }
 
 describe('a tracker with a remote', () => {
-  test('says hello with its configuration and the check of its secret', () => {
+  test('sends a hello with its configuration and the check of its secret', () => {
     const { remote } = world({ policy: 'linear', leakPerSecond: 0.02 });
     expect(remote.stream.take()).toMatchObject([
       {
@@ -47,7 +47,7 @@ describe('a tracker with a remote', () => {
     ]);
   });
 
-  test('sends an outcome to both structures, a level a cell', () => {
+  test('sends an outcome to both structures, one cell per level', () => {
     const { remote, tracker, pass, greet } = world();
     greet();
     tracker.report('tenant-1', 'failure');
@@ -67,7 +67,7 @@ describe('a tracker with a remote', () => {
     ]);
   });
 
-  test('decides by what the service says, and tells how it stands', () => {
+  test('decides by the state of the service, and reports its status', () => {
     const { remote, tracker, main, secondary, pass, greet } = world();
     expect(tracker.peek('tenant-1')).toMatchObject({ synced: false, gain: 1 });
     greet();
@@ -95,7 +95,7 @@ describe('a tracker with a remote', () => {
     expect(tracker.peek('c')).toMatchObject({ probability: 0.16, gain: 4, synced: false });
   });
 
-  test('asks for the next structure at a rotation, although nobody calls', () => {
+  test('requests the next structure at a rotation, even without calls', () => {
     const { remote, greet, pass, secondary } = world();
     greet();
     pass(300_000);
@@ -104,7 +104,7 @@ describe('a tracker with a remote', () => {
     ]);
   });
 
-  test('sends what is left when it closes, and then does nothing more', async () => {
+  test('sends pending outcomes when it closes, and then does nothing more', async () => {
     const { remote, tracker, greet, pass } = world();
     greet();
     tracker.report('a', 'failure');

@@ -69,7 +69,7 @@ test('F3 every probability is finite and in [0, 1], whatever is reported and whe
   );
 });
 
-test('F8 nor for keys and options made to throw; bytes of any make are one key', () => {
+test('F8 the same for keys and options that throw; bytes of any type are one key', () => {
   const boom = () => {
     throw new Error('hostile');
   };
@@ -132,7 +132,7 @@ test('F8 register and report never throw, whatever they are given', () => {
 });
 
 describe('without outcomes', () => {
-  test('F7 a probability is what decay leaves of it, however often it is read', () => {
+  test('F7 a probability only decays, however often it is read', () => {
     const pauses = fc.array(fc.integer({ min: 0, max: 1_000 }), { maxLength: 9 });
     fc.assert(
       fc.property(
@@ -205,7 +205,7 @@ describe('F19 windows', () => {
     );
   });
 
-  test('a small step back loses nothing; a large one, either way, starts anew and is logged', () => {
+  test('a small step back loses nothing; a large one, either way, starts over and is logged', () => {
     const warnings: string[] = [];
     const logger: Logger = { ...silentLogger, warn: (message) => warnings.push(message) };
     for (const [stepMs, isKept] of [
@@ -223,7 +223,7 @@ describe('F19 windows', () => {
     }
   });
 
-  test('an idle tracker starts anew without a warning', () => {
+  test('an idle tracker starts over without a warning', () => {
     const warnings: string[] = [];
     const logger: Logger = { ...silentLogger, warn: (message) => warnings.push(message) };
     const { time, tracker } = world({}, logger);

@@ -10,7 +10,7 @@ import {
 
 const secret = 'sixteen bytes or more';
 
-/** A tracker whose clock stands still and whose draws are all `draw`. */
+/** A tracker with a stopped clock whose draws are all `draw`. */
 function trackerAt(draw: number, options: FairTrackerOptions = {}) {
   const time = { wallMs: 1_700_000_100_000, monotonicMs: 5_000 };
   const clock: Clock = {
@@ -36,7 +36,7 @@ function trackerAt(draw: number, options: FairTrackerOptions = {}) {
     time.wallMs += ms;
     time.monotonicMs += ms;
   };
-  /** Counts are told every 100 ms, and with the status. */
+  /** Counts are reported every 100 ms, and with the status. */
   const counted = () => {
     tracker.status();
     return counts;
@@ -53,7 +53,7 @@ describe('decisions', () => {
     expect(counted()).toEqual({ failure: 20, throttled: 1, admitted: 1 });
   });
 
-  test('successes take back a thousandth of a failure each', () => {
+  test('each success offsets a thousandth of a failure', () => {
     const { tracker, reportTimes } = trackerAt(0);
     reportTimes('a', 'failure', 2);
     reportTimes('a', 'success', 1000);
@@ -90,13 +90,13 @@ describe('decisions', () => {
     expect(tracker.register('a').throttled).toBe(false);
   });
 
-  test('an admitted decision is one shared object that nobody can change', () => {
+  test('an admitted decision is one shared, frozen object', () => {
     const { tracker } = trackerAt(0.5);
     expect(tracker.register('a')).toBe(tracker.register('b'));
     expect(Object.isFrozen(tracker.register('a'))).toBe(true);
   });
 
-  test('a request without a key is let through and counted as such', () => {
+  test('a request without a key is admitted and counted as untracked', () => {
     const { tracker, counted } = trackerAt(0);
     expect(tracker.register('').throttled).toBe(false);
     expect(tracker.register(new Uint8Array()).throttled).toBe(false);
@@ -105,7 +105,7 @@ describe('decisions', () => {
     expect(tracker.peek('')).toMatchObject({ probability: 0, levels: [] });
   });
 
-  test('after close everything is let through and nothing is learned', async () => {
+  test('after close everything is admitted and nothing is learned', async () => {
     const { tracker, counted, reportTimes } = trackerAt(0);
     reportTimes('a', 'failure', 100);
     await tracker.close();
@@ -114,7 +114,7 @@ describe('decisions', () => {
     expect(counted()).toEqual({ failure: 100 });
   });
 
-  test('who asks after close is told so, once', async () => {
+  test('use after close is reported, once', async () => {
     const warn = vi.fn();
     const tracker = createFairTracker({}, { logger: { ...silentLogger, warn } });
     tracker.register('a');
@@ -148,7 +148,7 @@ describe('when to come back', () => {
     expect(tracker.register('a').retryAfterMs).toBe(seconds * 1000);
   });
 
-  test('at once, which is a second, below an even chance', () => {
+  test('after one second, the minimum, below an even chance', () => {
     const { tracker, reportTimes } = trackerAt(0);
     reportTimes('a', 'failure', 3);
     expect(tracker.register('a')).toMatchObject({ throttled: true, retryAfterMs: 1000 });
@@ -156,7 +156,7 @@ describe('when to come back', () => {
 });
 
 describe('shadow, allow list, explain', () => {
-  test('shadow throttles nobody and says who would have been', () => {
+  test('shadow throttles no request and reports which would have been', () => {
     const { tracker, counted, reportTimes } = trackerAt(0, { shadow: true });
     reportTimes('a', 'failure', 25);
     const decision = tracker.register('a');
@@ -177,7 +177,7 @@ describe('shadow, allow list, explain', () => {
     expect(counted()).toEqual({ allowed: 3, admitted: 1 });
   });
 
-  test('an async predicate that rejects is told once, and ends nothing', async () => {
+  test('an async predicate that rejects is reported once, and ends nothing', async () => {
     const error = vi.fn();
     const reject = async () => await Promise.reject(new Error('no database'));
     const allowList = reject as unknown as () => boolean;
@@ -219,7 +219,7 @@ describe('shadow, allow list, explain', () => {
     );
   });
 
-  test('explain tells what decided', () => {
+  test('explain shows what decided', () => {
     const { tracker, pass, reportTimes } = trackerAt(0.5, { explain: true, policy: 'linear' });
     reportTimes('a', 'failure', 10);
     pass(10_000);
@@ -250,7 +250,7 @@ describe('shadow, allow list, explain', () => {
 describe('windows', () => {
   const windowMs = 300_000;
 
-  test('what was learned outlives the first boundary and is gone after the second', () => {
+  test('what was learned survives the first boundary and is gone after the second', () => {
     const { tracker, pass, reportTimes } = trackerAt(0, { leakPerSecond: 0 });
     reportTimes('a', 'failure', 10);
     const first = tracker.status().seeds;
@@ -264,7 +264,7 @@ describe('windows', () => {
     expect(tracker.peek('a').probability).toBe(0);
   });
 
-  test('status tells what tuning gave', () => {
+  test('status shows the result of tuning', () => {
     const { tracker } = trackerAt(0);
     expect(tracker.status()).toMatchObject({
       levels: 3,

@@ -1,5 +1,5 @@
-// The tracker: the thin shell around the flow table that knows the time, draws the random number and
-// counts. With a remote a client shares its cells with other instances; decisions never wait for it.
+// The tracker: a thin shell around the flow table that reads the clock, draws the random numbers and counts.
+// With a remote, a client shares its cells with other instances; decisions never wait for it.
 //
 // F8  `register` and `report` are synchronous, do no I/O and never throw.
 import {
@@ -72,18 +72,19 @@ class Tracker implements FairTracker {
   readonly #refusals: readonly Decision[];
   readonly #callers = new ThrottledCallers();
   readonly #counts: CallCounts;
-  /** What one failure, and one success, adds to a cell. */
+  /** The change of a cell by one failure, and by one success. */
   readonly #failureStep: number;
   readonly #successStep: number;
-  /** What a refusal counts as. */
+  /** How a refusal is counted. */
   readonly #refused: Call;
+  readonly #probabilityMax: number;
   readonly #isExplaining: boolean;
   readonly #isAllowed: ((key: FlowKey) => boolean) | undefined;
   /** Undefined for a tracker of one process. */
   readonly #client: StateClient | undefined;
   readonly #lost: LostErrors;
   #closing: Promise<void> | undefined;
-  #hasToldClosed = false;
+  #hasReportedClosed = false;
 
   constructor(deps: FairTrackerDeps, options: FairTrackerOptions) {
     const { clock, logger } = deps;
@@ -93,6 +94,7 @@ class Tracker implements FairTracker {
     this.#random = deps.random;
     this.#settings = checkOptions(options, deps.random);
     const { shape, windowMs, label, shared } = this.#settings;
+    this.#probabilityMax = this.#settings.probabilityMax;
     this.#failureStep = shape.increment;
     this.#successStep = -shape.decrement;
     this.#table = new FlowTable({ ...this.#settings, ...shape, isShared: shared !== undefined });
@@ -116,11 +118,19 @@ class Tracker implements FairTracker {
     if (flow === '') return this.#letThrough(CALL.untracked);
     if (this.#closing) return this.#admitClosed();
     if (this.#isAllowed?.(key)) return this.#letThrough(CALL.allowed);
+    const cost = options === undefined ? 1 : costOf(options);
+    const draw = this.#random.float();
+    // Time can only lower a probability, so most requests are admitted without reading the clock.
+    const isAdmitted = cost === 1 && this.#table.isAlwaysAtMost(draw, flow);
+    if (!isAdmitted || this.#isExplaining) return this.#decide(flow, cost, draw);
+    this.#counts.add(CALL.admitted);
+    return ADMITTED;
+  }
+
+  #decide(flow: FlowKey, cost: number, draw: number): Decision {
     const nowMs = this.#rotate();
     const probability = this.#table.probabilityOf(flow, nowMs);
-    const cost = options === undefined ? 1 : costOf(options);
     const effective = this.#effective(probability, cost);
-    const draw = this.#random.float();
     const isRefused = draw < effective;
     const decision = isRefused ? this.#refusal(flow, probability, draw / effective) : ADMITTED;
     this.#counts.add(isRefused ? this.#refused : CALL.admitted);
@@ -202,7 +212,7 @@ class Tracker implements FairTracker {
     await this.close();
   }
 
-  /** Moves to the window under way and returns the time that decay goes by: whole ms, as services count. */
+  /** Moves to the current window and returns the time for decay: whole ms, as in services. */
   #rotate(): number {
     const monotonicMs = Math.floor(this.#clock.monotonicMs());
     if (monotonicMs >= this.#rotation.dueAtMs) this.#rotation.advance(monotonicMs);
@@ -228,10 +238,10 @@ class Tracker implements FairTracker {
 
   #effective(probability: number, cost: number): number {
     const all = cost === 1 ? probability : 1 - (1 - probability) ** cost;
-    return Math.min(this.#settings.probabilityMax, all);
+    return Math.min(this.#probabilityMax, all);
   }
 
-  /** Given that it was refused, `chance` is even in [0, 1): the jitter needs no draw of its own. */
+  /** For a refused request `chance` is uniform in [0, 1), so the jitter needs no draw of its own. */
   #refusal(flow: FlowKey, probability: number, chance: number): Decision {
     this.#callers.note(flow);
     const seconds = retryAfterSeconds(this.#settings.decay, probability, chance);
@@ -243,10 +253,10 @@ class Tracker implements FairTracker {
     return ADMITTED;
   }
 
-  /** Told once: a service that lost its tracker works, and throttles nobody. */
+  /** Reported once: a service whose tracker was closed works, but throttles no one. */
   #admitClosed(): Decision {
-    if (!this.#hasToldClosed) this.#deps.logger.warn(USED_AFTER_CLOSE);
-    this.#hasToldClosed = true;
+    if (!this.#hasReportedClosed) this.#deps.logger.warn(USED_AFTER_CLOSE);
+    this.#hasReportedClosed = true;
     return ADMITTED;
   }
 
@@ -267,7 +277,7 @@ class Tracker implements FairTracker {
 const CLASSIFY_FAILED = 'classify failed; the outcome is ignored';
 
 const USED_AFTER_CLOSE =
-  'the tracker is closed, so register admits all requests. Was it made with "await using" at the top of a module? That closes it where the module ends: use "const", and close it when the service stops';
+  'the tracker is closed, so register admits all requests. Was it created with "await using" at the top level of a module? That closes it at the end of the module: use "const", and close it when the service stops';
 
 const ALONE: ClientStatus = {
   connected: false,
@@ -293,7 +303,7 @@ function costOf(options: CostOptions | undefined): number {
     const isCost = typeof cost === 'number' && cost > 0 && cost <= fairLimits.costMax.value;
     return isCost ? cost : 1;
   } catch {
-    return 1; // a getter threw, or these are no options: F8
+    return 1; // a getter threw, or this is not an options object: F8
   }
 }
 

@@ -34,16 +34,16 @@ export function tuneFair(tuning: FairTuning = {}): FairShape {
   const { expectedFlows = 1000, columns = 1000, tolerableFailures = 25 } = tuning;
   refuseUnless(expectedFlows >= 1 && Number.isFinite(expectedFlows), 'tuning.expectedFlows', {
     value: expectedFlows,
-    wanted: 'a number from 1 up',
+    wanted: 'a number of at least 1',
   });
   refuseUnless(columns >= 2 && Number.isInteger(columns), 'tuning.columns', {
     value: columns,
-    wanted: 'a whole number from 2 up',
+    wanted: 'an integer of at least 2',
   });
   refuseUnless(
     tolerableFailures >= 2 && Number.isFinite(tolerableFailures),
     'tuning.tolerableFailures',
-    { value: tolerableFailures, wanted: 'a number from 2 up' },
+    { value: tolerableFailures, wanted: 'a number of at least 2' },
   );
   const badFlows = Math.ceil(BAD_FLOWS_PART * expectedFlows);
   const cleanCellPart = (1 - 1 / columns) ** badFlows;
@@ -69,11 +69,11 @@ export function shapeOf(tuning: FairTuning, overrides: Partial<FairShape>): Fair
   const { levelsMax, columnsMax, cellsMax } = fairLimits;
   refuseUnless(isWholeWithin(levels, 1, levelsMax.value), 'levels', {
     value: levels,
-    wanted: `a whole number from 1 to ${levelsMax.value} (tuning adds levels when there are many flows for few columns: set more columns)`,
+    wanted: `an integer from 1 to ${levelsMax.value} (tuning adds levels if there are many flows for few columns: use more columns)`,
   });
   refuseUnless(isWholeWithin(columns, 2, columnsMax.value), 'columns', {
     value: columns,
-    wanted: `a whole number from 2 to ${columnsMax.value}`,
+    wanted: `an integer from 2 to ${columnsMax.value}`,
   });
   refuseUnless(levels * columns <= cellsMax.value, 'columns', {
     value: columns,
@@ -97,7 +97,7 @@ export function refuseUnless(
   { value, wanted }: { readonly value: unknown; readonly wanted: string },
 ): void {
   if (condition) return;
-  const message = `the fair tracker cannot take ${field} = ${String(value)}; set ${wanted}`;
+  const message = `invalid option ${field} = ${String(value)} for the fair tracker; expected ${wanted}`;
   throw new SynclineError('invalid-argument', message, { details: { field } });
 }
 

@@ -1,12 +1,13 @@
-// The logger of whoever gave none: what an operator must know becomes a warning of Node, which goes to
-// standard error unless the program listens for it. The rest is dropped.
+// The default logger: what an operator must know becomes a warning of Node, which goes to standard error unless the
+// program listens for it. The rest is dropped, and in a browser or worker everything is: programs there must pass a
+// logger.
 import type { LogFields, Logger } from '@syncline/kernel';
 
 export const warningLogger: Logger = createWarningLogger({});
 
 function createWarningLogger(own: LogFields): Logger {
   const tell = (msg: string, fields?: LogFields): void =>
-    process.emitWarning(`@syncline/fair: ${msg}${fieldsText({ ...own, ...fields })}`);
+    globalThis.process?.emitWarning(`@syncline/fair: ${msg}${fieldsText({ ...own, ...fields })}`);
   return {
     debug() {},
     info() {},

@@ -1,4 +1,4 @@
-// What the service, the network or a configuration can do to a client, row by row of the table of failures.
+// How a client handles failures of the service, the network or its configuration, row by row of the table of failures.
 import { SynclineError } from '@syncline/kernel';
 import { describe, expect, test } from 'vitest';
 import { createClientRig, MAIN_SEED, SECONDARY_SEED, WINDOW_MS } from '../testing/client-rig.js';
@@ -7,7 +7,7 @@ import { deltaUpdatesOf, listCells } from '../testing/scripted-remote.js';
 const unavailable = new SynclineError('unavailable', 'gone');
 
 describe('the stream ends', () => {
-  test('F5 in the same epoch the round goes out again under its number, as it was', () => {
+  test('F5 in the same epoch the round is resent under its number, unchanged', () => {
     const { remote, report, pass, greet, reconnect, counts } = createClientRig();
     greet();
     report(0, 0.04);
@@ -63,7 +63,7 @@ describe('the stream ends', () => {
     expect(counts['rounds_total resent']).toBeUndefined();
   });
 
-  test('an epoch that changes under way makes it connect anew, with the epoch that it holds', () => {
+  test('an epoch that changes mid-stream makes it reconnect, with the epoch that it holds', () => {
     const { remote, greet, reconnect, client, main } = createClientRig();
     greet();
     const { stream } = remote;
@@ -73,7 +73,7 @@ describe('the stream ends', () => {
     expect(remote.stream.take()).toMatchObject([{ kind: 'hello', lastEpoch: 1 }]);
   });
 
-  test('a round that the service refuses is dropped at once, and the rest goes on', () => {
+  test('a round that the service refuses is dropped immediately, and later rounds continue', () => {
     const { remote, report, pass, greet, reconnect, counts } = createClientRig();
     greet();
     report(0, 0.04);
@@ -102,7 +102,7 @@ describe('the stream ends', () => {
 });
 
 describe('nothing is acknowledged for the retry budget', () => {
-  test('while connected: all that is pending is dropped and the stream opened anew', () => {
+  test('while connected: everything pending is dropped and the stream reopened', () => {
     const { remote, report, pass, greet, client, counts } = createClientRig();
     greet();
     report(0, 0.04);
@@ -119,7 +119,7 @@ describe('nothing is acknowledged for the retry budget', () => {
     expect(stream.requests.filter((request) => request.kind === 'delta-update')).toHaveLength(1);
   });
 
-  test('while away: dropped too, and on return the state of the service is taken', () => {
+  test('while disconnected: dropped too, and on reconnect the state of the service is used', () => {
     const { remote, main, report, pass, greet, reconnect, counts, client } = createClientRig();
     greet();
     remote.stream.fail(unavailable);
@@ -147,7 +147,7 @@ describe('nothing is acknowledged for the retry budget', () => {
     for (let seq = 1; seq <= 20; seq += 1) {
       report(0, 0.001);
       pass(3_000);
-      report(0, 0.001); // so that there is always something that waits
+      report(0, 0.001); // so that something is always pending
       remote.stream.say({ epoch: 1, ackedSeq: seq });
     }
     expect(remote.streams).toHaveLength(1);
@@ -156,7 +156,7 @@ describe('nothing is acknowledged for the retry budget', () => {
 });
 
 describe('snapshots', () => {
-  test('cells that no chunk lists are 0, but for our own outcomes', () => {
+  test('cells that no chunk lists are 0, except for our own outcomes', () => {
     const { remote, main, report } = createClientRig();
     main.overwrite(2, 0.75);
     report(3, 0.25);
@@ -169,7 +169,7 @@ describe('snapshots', () => {
     expect(main.probabilities).toEqual([0.5, 0, 0, 0.25, 0.125, 0]);
   });
 
-  test('F3 cells that are not there and values that are no probability are left out', () => {
+  test('F3 unknown cells and values that are not probabilities are ignored', () => {
     const { remote, main, greet } = createClientRig();
     greet();
     remote.stream.values(MAIN_SEED, [
@@ -186,7 +186,7 @@ describe('snapshots', () => {
     expect(main.probabilities).toEqual([0, 0, 0, 1, 0, 0]);
   });
 
-  test('a stream that ends within a snapshot begins it anew', () => {
+  test('a stream that ends within a snapshot restarts it', () => {
     const { remote, main, reconnect } = createClientRig();
     remote.stream.welcome();
     remote.stream.snapshot(MAIN_SEED, [[0, 0, 0.5]], { snapshotEnd: false });
@@ -198,7 +198,7 @@ describe('snapshots', () => {
   });
 });
 
-test('a rotation asks for the new structure, and what was pending for the old one is counted', () => {
+test('a rotation requests the new structure, and what was pending for the old one is counted', () => {
   const { remote, main, secondary, report, pass, greet, reconnect, client, counts } =
     createClientRig();
   greet();
@@ -218,7 +218,7 @@ test('a rotation asks for the new structure, and what was pending for the old on
   expect([client.isLive, secondary.seed]).toEqual([true, SECONDARY_SEED]);
   remote.stream.fail(unavailable);
   reconnect();
-  remote.stream.welcome(); // nothing is left of the round to be sent again
+  remote.stream.welcome(); // nothing of the round is left to resend
   expect(deltaUpdatesOf(remote.stream.take())).toEqual([]);
 });
 
@@ -227,24 +227,27 @@ describe('outage gain', () => {
     [4, 4],
     [1, 1],
     [100, 12.5],
-  ])('of %d instances each outcome counts for %d, until the first snapshot', (instances, gain) => {
-    const { remote, main, report, pass, greet, reconnect, client } = createClientRig();
-    greet();
-    remote.stream.say({ epoch: 1, activeInstances: instances });
-    remote.stream.fail(unavailable);
-    pass(999);
-    expect(client.gain).toBe(1);
-    pass(1);
-    expect(client.gain).toBe(gain);
-    report(0, 0.01);
-    expect(main.probabilities[0]).toBeCloseTo(0.01 * gain, 12);
-    remote.stream.fail(unavailable);
-    reconnect();
-    remote.stream.welcome();
-    expect(client.gain).toBe(gain);
-    remote.stream.snapshot(MAIN_SEED);
-    expect([client.gain, main.probabilities[0]]).toEqual([1, 0.01]); // pending has no gain
-  });
+  ])(
+    'with %d instances each outcome counts %d times, until the first snapshot',
+    (instances, gain) => {
+      const { remote, main, report, pass, greet, reconnect, client } = createClientRig();
+      greet();
+      remote.stream.say({ epoch: 1, activeInstances: instances });
+      remote.stream.fail(unavailable);
+      pass(999);
+      expect(client.gain).toBe(1);
+      pass(1);
+      expect(client.gain).toBe(gain);
+      report(0, 0.01);
+      expect(main.probabilities[0]).toBeCloseTo(0.01 * gain, 12);
+      remote.stream.fail(unavailable);
+      reconnect();
+      remote.stream.welcome();
+      expect(client.gain).toBe(gain);
+      remote.stream.snapshot(MAIN_SEED);
+      expect([client.gain, main.probabilities[0]]).toEqual([1, 0.01]); // pending has no gain
+    },
+  );
 
   test('can be turned off', () => {
     const { remote, pass, greet, client } = createClientRig({ outageGain: false });
@@ -274,7 +277,7 @@ describe('close', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('flushes as soon as a full stream can take it', async () => {
+  test('flushes as soon as a full stream has room', async () => {
     const { remote, report, greet, pass, client } = createClientRig({ flushIntervalMs: 900 });
     greet();
     remote.stream.isFull = true;
@@ -317,7 +320,7 @@ describe('close', () => {
 });
 
 describe('the plain contract', () => {
-  test('no hello, no numbers, values as they are, and nothing is sent twice', () => {
+  test('no hello, no numbers, plain values, and nothing is sent twice', () => {
     const { remote, main, report, pass, reconnect, client } = createClientRig({ wire: 'seed' });
     expect(remote.stream.take().map((request) => request.kind)).toEqual([
       'state-request',
@@ -339,7 +342,7 @@ describe('the plain contract', () => {
     expect(deltaUpdatesOf(remote.stream.take())).toEqual([]);
   });
 
-  test('a fold travels as what it makes of the value that the server last told', () => {
+  test('a fold is sent as its effect on the last value from the server', () => {
     const { remote, report, pass } = createClientRig({ wire: 'seed' });
     remote.stream.values(MAIN_SEED, [[0, 1, 1]], { epoch: 0 });
     remote.stream.take();
@@ -354,7 +357,7 @@ describe('the plain contract', () => {
     ]);
   });
 
-  test('a server that has started anew is told of failures from 0', () => {
+  test('after a server restart failures are sent relative to 0', () => {
     const { remote, report, pass, reconnect } = createClientRig({ wire: 'seed' });
     remote.stream.values(MAIN_SEED, [[0, 0, 1]], { epoch: 0 });
     remote.stream.fail(unavailable);
@@ -366,7 +369,7 @@ describe('the plain contract', () => {
     expect(deltaUpdatesOf(remote.stream.take())).toMatchObject([{ deltas: ['0:0 0.25 [0, 1]'] }]);
   });
 
-  test('what was lost with its stream is not taken for told', () => {
+  test('outcomes lost with their stream do not count as received', () => {
     const { remote, report, pass, reconnect } = createClientRig({ wire: 'seed' });
     remote.stream.values(MAIN_SEED, [], { epoch: 0 });
     for (let index = 0; index < 4; index += 1) report(0, 0.25);
@@ -390,16 +393,16 @@ describe('the plain contract', () => {
     expect(deltaUpdatesOf(remote.stream.take())).toHaveLength(1);
   });
 
-  test('but we are connected only once the server has said something', () => {
+  test('but we are connected only once the server has sent something', () => {
     const { remote, pass, client, lines } = createClientRig({ wire: 'seed' });
     pass(10_000);
     expect([client.isLive, client.status().connected, lines]).toEqual([true, false, []]);
     remote.stream.values(MAIN_SEED, [], { epoch: 0 });
     expect(client.status().connected).toBe(true);
-    expect(lines).toEqual(['fair throttling shares its state']);
+    expect(lines).toEqual(['connected to the fair state service']);
   });
 
-  test('what cannot be sent for the retry budget is dropped', () => {
+  test('outcomes that cannot be sent within the retry budget are dropped', () => {
     const { remote, report, pass, counts } = createClientRig({ wire: 'seed' });
     remote.stream.fail(unavailable);
     report(0, 0.25);

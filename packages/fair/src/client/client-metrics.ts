@@ -3,8 +3,8 @@ import type { Metrics } from '@syncline/kernel';
 import type { FairMetricName } from '../metrics-list.js';
 
 /**
- * Why outcomes were given up. `closed`: not acknowledged when the tracker was closed. `view`: they went with a
- * view whose stream was cut, and sent otherwise they might count twice.
+ * Why outcomes were dropped. `closed`: not acknowledged when the tracker was closed. `view`: they were part of
+ * a view whose stream was cut, and could count twice if resent.
  */
 export type DropReason = 'budget' | 'rejected' | 'rotated' | 'closed' | 'view';
 

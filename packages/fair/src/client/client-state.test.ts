@@ -21,12 +21,12 @@ const EVENTS: readonly ClientEvent[] = [
   'closed',
 ];
 
-test('closed is for good, and reached from everywhere', () => {
+test('closed is final, and reachable from every state', () => {
   for (const event of EVENTS) expect(nextState('closed', event)).toBe('closed');
   for (const state of STATES) expect(nextState(state, 'closed')).toBe('closed');
 });
 
-test('no stream outlives its end, and none begins but by a retry', () => {
+test('no stream outlives its end, and only a retry opens one', () => {
   for (const state of STATES) {
     expect(hasStream(nextState(state, 'ended'))).toBe(false);
     expect(hasStream(nextState(state, 'overdue'))).toBe(false);
@@ -50,7 +50,7 @@ test('live is reached through Welcome and snapshots only', () => {
   ]);
 });
 
-test('each wait has an end', () => {
+test('every wait ends', () => {
   for (const state of ['waiting', 'refused'] as const) {
     expect(nextState(state, 'retry')).toBe('greeting');
   }

@@ -1,5 +1,5 @@
-// The life of a client as a table without gaps: a new state or event does not compile until every cell is
-// decided. What is done on the way in lies with StateClient; here is only where each event leads.
+// The states of a client as a total table: a new state or event does not compile until every cell is filled in.
+// Actions are in StateClient; this table only has the transitions.
 //
 //   waiting ─ retry ─▶ greeting ─ welcomed ─▶ syncing ─ synced ─▶ live
 //      ▲                  │ └ refused ─▶ refused ─ retry ─▶ greeting
@@ -12,15 +12,15 @@ export type ClientEvent =
   | 'retry'
   /** The service has answered our hello. */
   | 'welcomed'
-  /** The snapshots of both structures are in. */
+  /** The snapshots of both structures have arrived. */
   | 'synced'
-  /** A message is of another epoch: the shared state has started anew. */
+  /** A message has another epoch: the shared state has restarted. */
   | 'stale'
-  /** The stream is over, for whatever reason but the next. */
+  /** The stream ended, for any reason except the next. */
   | 'ended'
-  /** The service does not take our configuration. */
+  /** The service refuses our configuration. */
   | 'refused'
-  /** Nothing was acknowledged, or nobody answered, for the whole retry budget. */
+  /** Nothing was acknowledged, or the service did not answer, for the whole retry budget. */
   | 'overdue'
   | 'closed';
 
@@ -58,7 +58,7 @@ const NEXT: Readonly<Record<ClientState, Readonly<Record<ClientEvent, ClientStat
   live: {
     retry: 'live',
     welcomed: 'live',
-    synced: 'live', // a rotation fetches its new structure without leaving
+    synced: 'live', // a rotation fetches its new structure without leaving this state
     stale: 'waiting',
     ended: 'waiting',
     refused: 'refused',

@@ -1,7 +1,7 @@
-// What a client says of itself: to `tracker.status()`, to gauges and to the log.
+// The status of a client, for `tracker.status()`, gauges and the log.
 import type { SynclineError } from '@syncline/kernel';
 
-/** Why the shared state does not take this instance. */
+/** Why the shared state refuses this instance. */
 export interface Refusal {
   /** What must be the same on all instances: `policy`, `key_check` (the secret) and so on. */
   readonly field: string | undefined;
@@ -13,7 +13,7 @@ export interface ClientStatus {
   readonly epoch: number;
   readonly activeInstances: number;
   readonly pendingCells: number;
-  /** Since the last message of the service; undefined if there was none. */
+  /** Since the last message from the service; undefined if there was none. */
   readonly msSinceSync: number | undefined;
   readonly gain: number;
   readonly refused: Refusal | undefined;

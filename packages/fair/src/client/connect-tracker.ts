@@ -1,6 +1,7 @@
 // Puts the parts of a client together for a tracker with a remote.
-import { createHmac } from 'node:crypto';
 import type { FairTrackerDeps } from '../fair-tracker.js';
+import { hexOf } from '../flow-key.js';
+import { keyCheckOf } from '../key-hash.js';
 import type { RemoteSettings, TrackerSettings } from '../tracker-options.js';
 import { WIRE_HASH, WIRE_POLICY, type WireTrackerConfig } from '../wire/sync-messages.js';
 import { ClientMetrics } from './client-metrics.js';
@@ -10,7 +11,7 @@ import type { SharedView } from './shared-view.js';
 import { StateClient } from './state-client.js';
 
 const CLIENT_ID_BYTES = 16;
-/** A server of the plain contract may have nothing to say of an empty state. */
+/** A server of the plain contract may send nothing for an empty state. */
 const SEED_SILENCE_MS = 1_000;
 
 /** A client that is not started yet. */
@@ -24,7 +25,7 @@ export function connectTracker(
   const { remote, flushIntervalMs, retryBudgetMs, outageGain, gainAfterMs } = shared;
   const metrics = new ClientMetrics(deps.metrics, settings.label);
   const exchangeDeps = { view, clock, metrics };
-  const clientId = Buffer.from(random.bytes(CLIENT_ID_BYTES)).toString('hex');
+  const clientId = hexOf(random.bytes(CLIENT_ID_BYTES));
   const config = wireConfigOf(settings, shared);
   const exchange =
     remote.wire === 'seed'
@@ -65,10 +66,4 @@ function wireConfigOf(settings: TrackerSettings, shared: RemoteSettings): WireTr
     hash: WIRE_HASH[shared.hashName],
     keyCheck: keyCheckOf(shared.secret),
   };
-}
-
-/** Tells whether two instances hash alike, and nothing else about the secret. */
-export function keyCheckOf(secret: Uint8Array): bigint {
-  const bytes = createHmac('sha256', secret).update('syncline/fair/check/1').digest();
-  return bytes.readBigUInt64LE(0);
 }

@@ -1,5 +1,5 @@
-// One line when the connection to the shared state changes, and none for each attempt between: a service
-// that is away for a night is two lines, with the number of attempts in the second.
+// Logs one line when the connection to the shared state changes, and none for each attempt in between: a
+// service that is down for a night is two lines, with the number of attempts in the second.
 import type { Logger, SynclineError } from '@syncline/kernel';
 
 type Condition = 'connected' | 'lost' | 'refused' | 'closed';
@@ -8,7 +8,7 @@ export class ConnectionLog {
   readonly #logger: Logger;
   #condition: Condition | undefined;
   #attempts = 0;
-  #hasToldSkew = false;
+  #hasReportedSkew = false;
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -28,14 +28,14 @@ export class ConnectionLog {
     const isBack = this.#condition === 'lost' || this.#condition === 'refused';
     if (!this.#enter('connected')) return;
     const fields = { epoch, activeInstances, attempts };
-    // Whoever saw the warning of the loss must see its end.
-    if (isBack) this.#logger.warn('fair throttling shares its state again', fields);
-    else this.#logger.info('fair throttling shares its state', fields);
+    // The end of an outage is logged at the same level as its start.
+    if (isBack) this.#logger.warn('connection to the fair state service restored', fields);
+    else this.#logger.info('connected to the fair state service', fields);
   }
 
   lost(why: string, error: SynclineError | undefined): void {
     if (!this.#enter('lost')) return;
-    this.#logger.warn('the fair state service is out of reach; this instance decides alone', {
+    this.#logger.warn('fair state service unreachable; this instance decides on its own', {
       why,
       ...(error && { code: error.code, error: error.message }),
     });
@@ -45,20 +45,20 @@ export class ConnectionLog {
     if (!this.#enter('refused') || error === undefined) return;
     const { code, message, details } = error;
     this.#logger.error(
-      'the fair state service refuses this configuration; this instance decides alone',
+      'fair state service refused this configuration; this instance decides on its own',
       { code, error: message, field: details['field'] },
     );
   }
 
   closed(): void {
-    if (this.#enter('closed')) this.#logger.info('fair throttling stopped sharing its state');
+    if (this.#enter('closed')) this.#logger.info('disconnected from the fair state service');
   }
 
-  /** At most once: whoever reconnects often would tell it as often. */
+  /** At most once: otherwise every reconnect would repeat it. */
   skewed(skewMs: number): void {
-    if (this.#hasToldSkew) return;
-    this.#hasToldSkew = true;
-    this.#logger.warn('the clock of the fair state service differs much from ours', { skewMs });
+    if (this.#hasReportedSkew) return;
+    this.#hasReportedSkew = true;
+    this.#logger.warn('large clock difference to the fair state service', { skewMs });
   }
 
   #enter(condition: Condition): boolean {

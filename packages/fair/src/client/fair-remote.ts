@@ -1,6 +1,6 @@
-// Where a tracker shares its state: what `grpcRemote` and `redisRemote` make, and what the client drives.
-// A transport carries messages and knows no cells; all rules of sharing are in the client (client.ts), so
-// that gRPC, Redis and the simulation behave alike.
+// Where a tracker shares its state: what `grpcRemote` and `redisRemote` return, and what the client drives. A
+// transport carries messages and knows nothing about cells; all rules of sharing are in the client, so that
+// gRPC, Redis and the simulation behave alike.
 import type { SynclineError } from '@syncline/kernel';
 import type { FairTrackerDeps } from '../fair-tracker.js';
 import type { SyncRequest, SyncResponse } from '../wire/sync-messages.js';
@@ -9,7 +9,7 @@ import type { SyncRequest, SyncResponse } from '../wire/sync-messages.js';
 export interface FairRemote {
   /** The name that instances share state under; '' with `wire: 'seed'`. */
   readonly tracker: string;
-  /** `seed`: for servers that know the plain contract alone: no hello, no acknowledgements. */
+  /** `seed`: for servers that only know the plain contract: no hello, no acknowledgements. */
   readonly wire: 'named' | 'seed';
   createTransport(deps: FairTrackerDeps): StateTransport;
 }
@@ -17,7 +17,7 @@ export interface FairRemote {
 export interface StateTransport {
   /** Begins a stream. Never throws and never calls back before it has returned. */
   open(listener: StateStreamListener): ClientStream;
-  /** Frees what the transport holds. Streams are cancelled before. */
+  /** Releases the transport. Streams are cancelled before. */
   close(): Promise<void>;
 }
 
@@ -26,15 +26,15 @@ export interface StateStreamListener {
   onMessage(response: SyncResponse): void;
   /** The stream can take more, after `send` returned false. */
   onDrain(): void;
-  /** The stream is over. Called once, and nothing after it. Undefined: ended in good order. */
+  /** The stream ended. Called once, and nothing after it. Undefined: it ended cleanly. */
   onEnd(error: SynclineError | undefined): void;
 }
 
 export interface ClientStream {
-  /** Takes the request, always; its columns may change afterwards. False: wait for `onDrain`. */
+  /** Always accepts the request; its columns may change afterwards. False: wait for `onDrain`. */
   send(request: SyncRequest): boolean;
   /** Ends our side: what was sent still arrives. */
   end(): void;
-  /** Drops the stream. The listener hears nothing more. */
+  /** Drops the stream. The listener receives nothing more. */
   cancel(): void;
 }

@@ -1,8 +1,8 @@
 // When to flush: every interval while something is pending, and never otherwise.
 //
-// An interval of 0 is "at once", which is after what is already readable in this turn and not inside of
-// `report`: that must do no I/O (F8), and a burst of outcomes becomes one round. Instances still decide
-// as one (F1) when the network settles between two calls, for then each outcome has its own round.
+// An interval of 0 means "as soon as possible": after everything readable in this turn, and not inside
+// `report`, which must do no I/O (F8). A burst of outcomes becomes one round. Instances still decide as one
+// (F1) if the network settles between two calls, because then each outcome has its own round.
 import type { Clock, Timer } from '@syncline/kernel';
 
 export class FlushSchedule {

@@ -35,7 +35,7 @@ function writtenBy(folds: FoldSet): Fold {
   return { amount, low, high };
 }
 
-test('F4 a set makes of a probability what its outcomes make of it one by one', () => {
+test('F4 a fold changes a probability as its outcomes do one by one', () => {
   fc.assert(
     fc.property(steps, probabilities, (sequence, probability) => {
       const single = sequence.reduce(
@@ -49,7 +49,7 @@ test('F4 a set makes of a probability what its outcomes make of it one by one', 
   );
 });
 
-test('F4 columns agree with objects, and to the bit with what is sent', () => {
+test('F4 columns agree with objects, and exactly with what is sent', () => {
   fc.assert(
     fc.property(deltas, probabilities, (sequence, probability) => {
       const folds = setOf(sequence);

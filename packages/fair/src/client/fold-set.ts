@@ -1,6 +1,6 @@
-// The folds of a structure's cells, as columns, with a list of the cells that have one: whatever is done
-// with them costs by those cells and not by the size of the structure. The arithmetic is that of fold.ts
-// without an object per fold, since `add` is on the path of every outcome.
+// The folds of a structure's cells, as columns, with a list of the cells that have one: so that every operation
+// costs by those cells and not by the size of the structure. The arithmetic is that of fold.ts without an
+// object per fold, since `add` is on the path of every outcome.
 //
 // F4  Applying a fold is applying its outcomes one by one.
 // F9  A cell has at most one fold here, however many outcomes it had.
@@ -47,7 +47,7 @@ export class FoldSet {
     folds[at + HIGH] = clamp((folds[at + HIGH] ?? 0) + delta);
   }
 
-  /** What the outcomes make of a probability; the same one for a cell without. */
+  /** Applies the outcomes to a probability; unchanged for a cell without any. */
   applied(cell: number, probability: number): number {
     if (!this.has(cell)) return probability;
     const folds = this.#folds;
@@ -57,8 +57,8 @@ export class FoldSet {
   }
 
   /**
-   * Writes the fold of a cell. A bound that cannot bind, since p is in [0, 1], is written as 0 or 1 and
-   * takes no bytes then: so it is with any number of outcomes of one kind.
+   * Writes the fold of a cell. A bound that has no effect, since p is in [0, 1], is written as 0 or 1 and then
+   * takes no bytes. That is the case for any number of outcomes of one kind.
    */
   write(cell: number, deltas: CellDeltas, index: number): void {
     const folds = this.#folds;

@@ -1,10 +1,10 @@
 // The exchange of a named tracker: hello, Welcome, views or the round in flight, snapshots, then rounds
 // and their acknowledgements.
 //
-// Our own outcomes are in the view at once and at the service later. So a value of the service is never
-// taken as it is: the folds that it cannot contain yet are put on top of it.
+// Our own outcomes are in the view immediately and at the service later. So a value from the service is never
+// used as is: the folds that it cannot include yet are applied to it.
 //
-// F5  A round is sent again under the same sequence numbers and within its epoch only.
+// F5  A round is only resent under the same sequence numbers and within its epoch.
 import type { Clock } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { Hello, SyncResponse, Welcome } from '../wire/sync-messages.js';
@@ -33,12 +33,12 @@ export class NamedExchange implements Exchange {
   readonly #deps: ExchangeDeps;
   readonly #greeting: Omit<Hello, 'lastEpoch'>;
   readonly #round: OutgoingRound;
-  /** Seeds that were asked for on this stream, and whether their snapshot is complete. */
+  /** Seeds requested on this stream, and whether their snapshot is complete. */
   readonly #asked = new Map<number, 'asked' | 'answered'>();
   readonly #intakes = new Map<number, SnapshotIntake>();
-  /** Of the stream under way; 0 before Welcome. */
+  /** Of the current stream; 0 before Welcome. */
   #epoch = 0;
-  /** Of the state that the view is made of; 0 for none. */
+  /** The epoch of the state that the view is based on; 0 for none. */
   #heldEpoch = 0;
   #activeInstances = 1;
   #elementsMax = ELEMENTS_MAX;
@@ -135,7 +135,8 @@ export class NamedExchange implements Exchange {
     this.#elementsMax = Math.min(ELEMENTS_MAX, Math.max(1, welcome.maxElements || ELEMENTS_MAX));
     if (this.#heldEpoch !== 0 && this.#heldEpoch !== welcome.epoch) metrics.epochChange();
     const isKnownRound = this.#round.isInFlight && this.#round.epoch === welcome.epoch;
-    if (welcome.wantView && this.#heldEpoch === welcome.epoch) this.#uploadTold(nowMs, send);
+    if (welcome.wantView && this.#heldEpoch === welcome.epoch)
+      this.#uploadWithoutPending(nowMs, send);
     else if (welcome.wantView) this.#uploadAll(nowMs, send);
     if (isKnownRound) {
       metrics.round('resent');
@@ -149,10 +150,11 @@ export class NamedExchange implements Exchange {
   }
 
   /**
-   * What we hold, less what is pending: the service knows our numbers, so that travels in rounds, and an upload
-   * that is lost takes none of it along. Cells in flight are left out, for our view may contain them twice.
+   * Our view without what is pending: the service knows our sequence numbers, so pending outcomes are sent in
+   * rounds, and a lost upload loses none of them. Cells in flight are left out, since our view may include them
+   * twice.
    */
-  #uploadTold(nowMs: number, send: SendRequest): void {
+  #uploadWithoutPending(nowMs: number, send: SendRequest): void {
     this.#upload(send, (structure, cell) => {
       const { inFlight, unsent } = structure.pending;
       if (inFlight.has(cell)) return 0;
@@ -161,7 +163,7 @@ export class NamedExchange implements Exchange {
     });
   }
 
-  /** What we hold, and with it what was pending: in another epoch a round must not be sent again. */
+  /** Our view including what was pending: in another epoch a round must not be resent. */
   #uploadAll(nowMs: number, send: SendRequest): void {
     this.#upload(send, (structure, cell) => structure.probabilityAt(cell, nowMs));
     if (this.#round.isInFlight) this.#deps.metrics.round('uploaded');

@@ -1,14 +1,14 @@
-// How much an outcome counts in the view while the shared state is out of reach. Each of N instances sees
-// one outcome in N, so alone it must take each for N; more than half of the way from 0 to 1 in one step
-// would decide by chance. Pending folds never have the gain: the others see their own outcomes.
+// The weight of an outcome in the view while the shared state is unreachable. Each of N instances sees one
+// outcome in N, so on its own it must count each N times; a step of more than half the range from 0 to 1 would
+// make decisions random. Pending folds never have the gain: the others see their own outcomes.
 import type { Clock, Timer } from '@syncline/kernel';
 
-/** The largest step that a failure may make. */
+/** The largest step for one failure. */
 const STEP_MAX = 0.5;
 
 export interface OutageGainOptions {
   readonly isEnabled: boolean;
-  /** How long we must have been alone. */
+  /** How long we must have been disconnected. */
   readonly afterMs: number;
   /** What a failure adds to a probability. */
   readonly increment: number;
@@ -26,7 +26,7 @@ export class OutageGain {
     this.#options = options;
   }
 
-  /** The shared state is out of reach, since now. */
+  /** The shared state became unreachable now. */
   lost(instances: number): void {
     const { isEnabled, afterMs, increment } = this.#options;
     if (!isEnabled || this.#timer !== undefined) return;
@@ -36,7 +36,7 @@ export class OutageGain {
     this.#timer = this.#clock.setTimer(afterMs, raise, { unref: true });
   }
 
-  /** The view is that of the service again. */
+  /** The view is in sync with the service again. */
   regained(): void {
     this.#timer?.cancel();
     this.#timer = undefined;

@@ -1,7 +1,7 @@
 // The round in flight: which folds were sent under which sequence numbers. There is one at a time, so a
-// client never has more under way than its structures have cells, and a resent round is the same bytes.
+// client never has more in flight than its structures have cells, and a resent round is the same bytes.
 //
-// F5  A sequence number stands for the same folds for ever: a round changes only by losing parts.
+// F5  A sequence number always stands for the same folds: a round changes only by losing parts.
 import { type CellDeltas, createCellDeltas } from '../cells.js';
 import type { SendRequest } from './exchange.js';
 import type { FoldSet } from './fold-set.js';
@@ -37,7 +37,7 @@ export class OutgoingRound {
     return this.#epoch;
   }
 
-  /** Takes all that is unsent. There must be no round in flight. */
+  /** Takes everything unsent. There must be no round in flight. */
   take(epoch: number, elementsMax: number): void {
     this.#epoch = epoch;
     this.#parts = structuresOf(this.#view).flatMap(({ seed, pending }) => {
@@ -50,7 +50,7 @@ export class OutgoingRound {
     });
   }
 
-  /** For the first time or again; then without what has rotated away since. */
+  /** Sends or resends it, without parts that have rotated away since. */
   send(send: SendRequest, wallMs: number): void {
     this.#parts = this.#parts.filter((part) => this.#structureOf(part) !== undefined);
     for (const part of this.#parts) {
@@ -73,7 +73,7 @@ export class OutgoingRound {
     return !this.isInFlight;
   }
 
-  /** Gives the round up. Returns how many folds it still had. */
+  /** Drops the round. Returns how many folds it still had. */
   drop(): number {
     const kept = this.#parts.filter((part) => this.#structureOf(part) !== undefined);
     this.#parts = [];
@@ -81,7 +81,7 @@ export class OutgoingRound {
     return kept.reduce((sum, { from, to }) => sum + to - from, 0);
   }
 
-  /** The service's last word on these cells, if it has spoken since, includes the folds now. */
+  /** The service's latest values of these cells, if any arrived since, now include the folds. */
   #settle(part: RoundPart, nowMs: number): void {
     const structure = this.#structureOf(part);
     if (structure === undefined) return;

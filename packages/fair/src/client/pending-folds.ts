@@ -1,9 +1,9 @@
-// Outcomes of one structure that the service has not acknowledged: per cell a fold that is under way and
+// Outcomes of one structure that the service has not acknowledged: per cell a fold that is in flight and
 // one that is not sent yet. Taking a round swaps the two sets, so it copies nothing.
 //
-// Why the service's last word is kept as well: a round may come in several messages, and the
-// acknowledgement is in the last. A value in an earlier one includes what is in flight already, which we
-// cannot know yet, so in-flight folds are put on top of it; the acknowledgement takes them off again.
+// The service's latest value is kept as well, because a round may arrive in several messages, with the
+// acknowledgement in the last. A value in an earlier one already includes what is in flight, which we cannot
+// know yet, so in-flight folds are applied to it; the acknowledgement removes them again.
 //
 // F9  At most two folds per cell, so at most 2 · levels · columns pending cells in two structures.
 import { assert } from '@syncline/kernel';
@@ -12,9 +12,9 @@ import { FoldSet } from './fold-set.js';
 export class PendingFolds {
   #unsent: FoldSet;
   #inFlight: FoldSet;
-  /** What the service last said of a cell; 0 if it has not. */
+  /** The latest value of a cell from the service; 0 if there was none. */
   readonly #saidProbabilities: Float64Array;
-  /** Monotonic ms; NaN if it has said nothing since the cell's round was taken. */
+  /** Monotonic ms; NaN if none arrived since the cell's round was taken. */
   readonly #saidTimesMs: Float64Array;
 
   constructor(cellsCount: number) {
@@ -24,7 +24,7 @@ export class PendingFolds {
     this.#saidTimesMs = new Float64Array(cellsCount).fill(Number.NaN);
   }
 
-  /** Only to look at. */
+  /** Read only. */
   get unsent(): FoldSet {
     return this.#unsent;
   }
@@ -48,7 +48,7 @@ export class PendingFolds {
     return count;
   }
 
-  /** What is unsent is in flight from now on. */
+  /** Moves the unsent folds in flight. */
   take(): FoldSet {
     assert(this.#inFlight.count === 0, 'one round is in flight at a time');
     [this.#unsent, this.#inFlight] = [this.#inFlight, this.#unsent];
@@ -56,20 +56,20 @@ export class PendingFolds {
     return this.#inFlight;
   }
 
-  /** On another stream an acknowledgement says nothing of values that came before it. */
+  /** On a new stream an acknowledgement does not apply to values from before. */
   forgetSaid(): void {
     const { cells, count } = this.#inFlight;
     for (let index = 0; index < count; index += 1)
       this.#saidTimesMs[cells[index] ?? 0] = Number.NaN;
   }
 
-  /** Takes in what the service says of a cell, and returns what the view is then. */
+  /** Records a value of a cell from the service, and returns the resulting view. */
   rebase(cell: number, probability: number, nowMs: number): number {
     this.hear(cell, probability, nowMs);
     return this.#unsent.applied(cell, this.#inFlight.applied(cell, probability));
   }
 
-  /** Only takes it in. */
+  /** Only records it. */
   hear(cell: number, probability: number, nowMs: number): void {
     this.#saidProbabilities[cell] = probability;
     this.#saidTimesMs[cell] = nowMs;
@@ -79,12 +79,12 @@ export class PendingFolds {
     return this.#saidProbabilities[cell] ?? 0;
   }
 
-  /** When the service last spoke of a cell whose fold is in flight; NaN if not since it was taken. */
+  /** When the latest value of a cell whose fold is in flight arrived; NaN if none since it was taken. */
   saidTimeMs(cell: number): number {
     return this.#saidTimesMs[cell] ?? Number.NaN;
   }
 
-  /** Forgets all folds. Returns of how many cells. */
+  /** Forgets all folds. Returns the number of cells. */
   dropAll(): number {
     const count = this.countCells();
     this.#unsent.clear();
@@ -92,13 +92,13 @@ export class PendingFolds {
     return count;
   }
 
-  /** Nothing was said yet, as far as we know. */
+  /** Forgets the values from the service. */
   forgetAllSaid(): void {
     this.#saidProbabilities.fill(0);
     this.#saidTimesMs.fill(Number.NaN);
   }
 
-  /** For another window: nothing pending, nothing said. Returns how many cells lost a fold. */
+  /** For a new window: nothing pending, no values. Returns how many cells lost a fold. */
   restart(): number {
     this.forgetAllSaid();
     return this.dropAll();

@@ -1,5 +1,5 @@
-// How long outcomes may wait for an acknowledgement, and a stream for the service's first words. One lazy
-// timer: an acknowledgement moves the deadline and leaves the timer alone, which looks again when it fires.
+// How long outcomes may wait for an acknowledgement, and a stream for the service's first message. One lazy
+// timer: an acknowledgement moves the deadline but not the timer, which checks again when it fires.
 import type { Clock, Timer } from '@syncline/kernel';
 
 export class RetryBudget {
@@ -16,7 +16,7 @@ export class RetryBudget {
     this.#onSpent = onSpent;
   }
 
-  /** Hot: something waits; since now, if nothing did. */
+  /** Hot: something is waiting, from now on if nothing was before. */
   begin(): void {
     if (this.#waitingSinceMs === undefined) this.restart();
   }

@@ -1,11 +1,11 @@
-// The exchange with a server that knows the plain contract alone: no hello, no sequence numbers, no
-// acknowledgements, and its values are taken as they are. So what was sent is forgotten at once: sent
-// again, it could count twice.
+// The exchange with a server that only knows the plain contract: no hello, no sequence numbers, no
+// acknowledgements, and its values are used as is. So outcomes are forgotten once sent: resent, they could
+// count twice.
 //
-// The plain contract has no bounds, so a fold cannot travel. What travels is what the fold makes of the
-// value that the server last told us, less that value. With an up-to-date value that is exact, where the
-// plain sum is not: a thousand successes of a cell at 0 and then one failure would add up to nothing.
-// Another instance's change on its way meanwhile can make it wrong, by no more than that change.
+// The plain contract has no bounds, so a fold cannot be sent. Instead we send by how much the fold changes the
+// last value from the server. With an up-to-date value that is exact, unlike a plain sum: a thousand successes
+// of a cell at 0 and then one failure would add up to nothing. A concurrent change by another instance can make
+// it wrong, by no more than that change.
 import { createCellDeltas } from '../cells.js';
 import { fairLimits } from '../limits.js';
 import type { SyncResponse } from '../wire/sync-messages.js';
@@ -31,8 +31,8 @@ export class SeedExchange implements Exchange {
   }
 
   begin(send: SendRequest): readonly ExchangeEvent[] {
-    // The server may have started anew, and what we sent last may not have arrived. It answers with the cells
-    // that it has, so those that it leaves out are 0.
+    // The server may have restarted, and our last messages may not have arrived. It answers with the cells that
+    // it has, so all others are 0.
     for (const { pending } of structuresOf(this.#deps.view)) pending.forgetAllSaid();
     this.#asked = new Set();
     this.fetchNew(send);
@@ -89,7 +89,7 @@ export class SeedExchange implements Exchange {
       const next = unsent.applied(cell, said);
       const amount = next - said;
       if (amount === 0) continue;
-      pending.hear(cell, next, nowMs); // what the server is to say next, for what we send before it does
+      pending.hear(cell, next, nowMs); // the expected next value of the server, for what we send before it arrives
       deltas.rows[deltas.count] = Math.floor(cell / view.columns);
       deltas.columns[deltas.count] = cell % view.columns;
       deltas.amounts[deltas.count] = amount;

@@ -1,5 +1,5 @@
-// The tracker's two structures as the client sees them: it sends what is pending and writes what the
-// service says. Cells are numbered level by level.
+// The tracker's two structures as the client sees them: it sends what is pending and writes the values from the
+// service. Cells are numbered level by level.
 import type { PendingFolds } from './pending-folds.js';
 
 export interface SharedStructure {
@@ -15,11 +15,11 @@ export interface SharedView {
   readonly columns: number;
   readonly main: SharedStructure;
   readonly secondary: SharedStructure;
-  /** Moves to the window under way, and returns the monotonic time. */
+  /** Moves to the current window, and returns the monotonic time. */
   rotate(): number;
 }
 
-/** Undefined: the structure has rotated away, or is not there yet. */
+/** Undefined: the structure has rotated away, or does not exist yet. */
 export function structureOf(view: SharedView, seed: number): SharedStructure | undefined {
   if (view.main.seed === seed) return view.main;
   return view.secondary.seed === seed ? view.secondary : undefined;

@@ -1,8 +1,8 @@
-// What a client makes of values that the service sends. A snapshot may come in several messages; cells
-// that none of them lists are 0. Nothing else of its seed comes between them.
+// Applies values from the service. A snapshot may arrive in several messages; cells that none of them lists are
+// 0. No other message of its seed arrives in between.
 //
-// F3  Every probability stored is in [0, 1], whatever arrives: a cell that the structure does not have, or
-// a value that is no probability, is left out.
+// F3  Every probability stored is in [0, 1], whatever arrives: a cell that the structure does not have, or a
+// value that is not a probability, is ignored.
 import type { Cells } from '../cells.js';
 import { cellAt, type SharedStructure, type SharedView } from './shared-view.js';
 
@@ -19,7 +19,7 @@ export function eachCell(
   }
 }
 
-/** Puts our own outcomes, which the service may not know yet, on top of what it says. */
+/** Applies our own outcomes, which the service may not have yet, to its value. */
 export function rebase(
   structure: SharedStructure,
   cell: number,
@@ -30,8 +30,8 @@ export function rebase(
 }
 
 /**
- * Goes back to what the service last said of a cell, aged, with what is unsent on top. Returns it without that;
- * undefined if the service has said nothing since the cell's round was taken.
+ * Resets a cell to the service's latest value, decayed, plus unsent outcomes. Returns it without those;
+ * undefined if no value arrived since the cell's round was taken.
  */
 export function revert(
   structure: SharedStructure,
@@ -61,7 +61,7 @@ export class SnapshotIntake {
     rebase(this.#structure, cell, probability, nowMs);
   }
 
-  /** The last message is in. */
+  /** The last message has arrived. */
   finish(nowMs: number): void {
     this.#isListed.forEach((listed, cell) => {
       if (listed === 0) rebase(this.#structure, cell, 0, nowMs);

@@ -26,7 +26,7 @@ describe('connecting', () => {
     expect([main.probabilities[5], main.probabilities[1]]).toEqual([0.5, 0.04]);
   });
 
-  test('waits up to 100 ms, then up to 2 s, and for ever', () => {
+  test('retries after up to 100 ms, then up to 2 s, forever', () => {
     const { remote, pass } = createClientRig();
     for (let attempt = 1; attempt < 20; attempt += 1) {
       expect(remote.streams.length).toBe(attempt);
@@ -38,7 +38,7 @@ describe('connecting', () => {
     }
   });
 
-  test('a configuration that is refused is tried again every 30 s, and told once', () => {
+  test('a refused configuration is retried every 30 s, and logged once', () => {
     const { client, remote, pass, greet, lines } = createClientRig();
     expect(client.status().refused).toBeUndefined();
     for (let attempt = 1; attempt < 4; attempt += 1) {
@@ -50,12 +50,12 @@ describe('connecting', () => {
       expect(remote.streams.length).toBe(attempt);
       pass(1);
     }
-    expect(lines.filter((line) => line.includes('refuses'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('refused'))).toHaveLength(1);
     greet();
     expect(client.status().refused).toBeUndefined();
   });
 
-  test('a hello that is refused as invalid is tried again every 30 s', () => {
+  test('a hello that is refused as invalid is retried every 30 s', () => {
     const { client, remote, pass } = createClientRig();
     remote.stream.fail(new SynclineError('invalid-argument', 'hello.tracker'));
     expect(client.status().refused).toMatchObject({ message: 'hello.tracker' });
@@ -75,8 +75,8 @@ describe('connecting', () => {
     greet();
     pass(10);
     expect(warnings).toEqual([
-      'the fair state service is out of reach; this instance decides alone',
-      'fair throttling shares its state again',
+      'fair state service unreachable; this instance decides on its own',
+      'connection to the fair state service restored',
     ]);
   });
 
@@ -129,7 +129,7 @@ describe('rounds', () => {
     expect(deltaUpdatesOf(remote.stream.take())).toMatchObject([{ seq: 2 }]);
   });
 
-  test('what is in flight and unsent stays on top of what the service says', () => {
+  test('in-flight and unsent outcomes are applied to values from the service', () => {
     const { remote, report, pass, greet, main } = createClientRig();
     greet();
     report(0, 0.25);
@@ -144,7 +144,7 @@ describe('rounds', () => {
     expect(main.probabilities[0]).toBe(0.875);
   });
 
-  test('an acknowledgement that comes after the values takes what was in flight off again', () => {
+  test('an acknowledgement after the values removes in-flight outcomes again', () => {
     const { remote, report, pass, greet, main } = createClientRig();
     greet();
     report(0, 0.25);

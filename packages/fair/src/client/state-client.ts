@@ -1,8 +1,8 @@
 // The client of the state service: a thin shell that owns the stream, the timers and the state (see
-// client-state.ts), and leaves what is said, and what becomes of the view, to an Exchange.
+// client-state.ts), and leaves the messages and the view to an Exchange.
 //
-// Whatever the service does, is away, slow, wrong or restarted, decisions go on from the view. Pending
-// outcomes are bounded by cells, and given up once none was acknowledged for the retry budget.
+// Whether the service is unreachable, slow, wrong or restarted, decisions continue from the view. Pending
+// outcomes are bounded by the number of cells, and dropped once none was acknowledged for the retry budget.
 //
 // F8  `noteOutcome`, `rotated` and `gain` are on the path of requests: they never throw and do no I/O.
 import {
@@ -28,9 +28,9 @@ import { countPending, hasPending, hasUnsent, type SharedView } from './shared-v
 import { Wakeups } from './wakeups.js';
 
 const BACKOFF = { initialMs: 100, maxMs: 2_000, jitter: 'full' } as const;
-/** A configuration is mended by people; asking more often would help nobody. */
+/** People have to fix a configuration, so retrying more often would not help. */
 const REFUSED_RETRY_MS = 30_000;
-/** How often gauges are set, and an idle tracker looks for the next window. */
+/** How often gauges are set, and an idle tracker checks for the next window. */
 const PULSE_MS = 1_000;
 /** A clock that is further off, in parts of a window, makes instances use different structures. */
 const SKEW_PART_MAX = 0.1;
@@ -49,7 +49,7 @@ export interface StateClientOptions {
   readonly windowMs: number;
   readonly flushIntervalMs: number;
   readonly retryBudgetMs: number;
-  /** When to take silence for an empty state; undefined if the service always answers. */
+  /** When to treat silence as an empty state; undefined if the service always answers. */
   readonly silenceMs: number | undefined;
   readonly gain: OutageGainOptions;
 }
@@ -61,7 +61,7 @@ export class StateClient {
   readonly #schedule: FlushSchedule;
   /** For outcomes to be acknowledged. */
   readonly #outcomesBudget: RetryBudget;
-  /** For a new stream to become live: one that hangs must not be waited for. */
+  /** For a new stream to become live, so that one that hangs is abandoned. */
   readonly #answerBudget: RetryBudget;
   readonly #gain: OutageGain;
   readonly #wakeups: Wakeups;
@@ -73,10 +73,10 @@ export class StateClient {
   #isEnding = false;
   #attempts = 0;
   #heardAtMs: number | undefined;
-  /** Whether the service has said anything on this stream. */
+  /** Whether the service has sent anything on this stream. */
   #hasHeard = false;
   #refusal: Refusal | undefined;
-  /** Brings the event that ends a state by itself. */
+  /** Fires the event that ends a state after a timeout. */
   #stateTimer: Timer | undefined;
   #pulseTimer: Timer | undefined;
 
@@ -108,7 +108,7 @@ export class StateClient {
     return this.#state === 'live';
   }
 
-  /** In step with the service, as far as it says: one that is silent may not be there. */
+  /** In sync with the service, as far as it has answered: a silent one may not exist. */
   get isConnected(): boolean {
     return this.isLive && this.#hasHeard;
   }
@@ -140,7 +140,7 @@ export class StateClient {
     };
   }
 
-  /** Flushes once more, if there is a stream, and ends it. What is not acknowledged by then is lost. */
+  /** Flushes once more, if there is a stream, and ends it. Unacknowledged outcomes are lost. */
   async close(timeoutMs: number): Promise<void> {
     const { clock, view, exchange, metrics, transport } = this.#deps;
     const deadlineMs = clock.monotonicMs() + timeoutMs;
@@ -255,7 +255,7 @@ export class StateClient {
     this.#flushSoon();
   }
 
-  /** At once while closing: whoever closes waits for it. */
+  /** Immediately while closing, because the caller waits for it. */
   #flushSoon(): void {
     if (this.#isClosing) this.#flush();
     else if (hasUnsent(this.#deps.view)) this.#schedule.request();
@@ -264,7 +264,7 @@ export class StateClient {
   #ended(error: SynclineError | undefined): void {
     this.#stream = undefined;
     const isInvalid = error?.code === 'invalid-argument';
-    // It may be the round that is wrong; sent again, it would end every stream.
+    // The round itself may be invalid; resent, it would end every stream.
     if (isInvalid) this.#deps.exchange.rejectRound();
     const isRefused = error?.code === 'conflict' || (isInvalid && this.#state === 'greeting');
     this.#on(isRefused ? 'refused' : 'ended', error);
@@ -291,7 +291,7 @@ export class StateClient {
     }
   }
 
-  /** Nothing was acknowledged for too long: by now it would say more about the past than about now. */
+  /** Nothing was acknowledged for too long: by now the outcomes are outdated. */
   #giveUp(): void {
     if (!hasPending(this.#deps.view)) return;
     this.#deps.metrics.dropped('budget', this.#deps.exchange.dropAll());

@@ -1,4 +1,4 @@
-// A service that lost all its streams, but not its state, asks for views in the epoch of a round in flight.
+// A service that lost all its streams, but not its state, requests views in the epoch of a round in flight.
 import { SynclineError } from '@syncline/kernel';
 import { expect, test } from 'vitest';
 import { createClientRig, MAIN_SEED, SECONDARY_SEED } from '../testing/client-rig.js';
@@ -34,7 +34,7 @@ test('F5 cells in flight are left out of a view in the same epoch: the view may 
   expect(client.status()).toMatchObject({ connected: true, pendingCells: 2 });
 });
 
-test('F5 an upload in the same epoch that is lost takes no outcomes along', () => {
+test('F5 a lost upload in the same epoch loses no outcomes', () => {
   const { remote, main, report, pass, greet, reconnect, client } = createClientRig();
   greet();
   remote.stream.values(MAIN_SEED, [[0, 1, 0.5]]);
@@ -58,7 +58,7 @@ test('F5 an upload in the same epoch that is lost takes no outcomes along', () =
   expect(deltaUpdatesOf(remote.stream.take())).toMatchObject([{ deltas: ['0:1 0.25 [0, 1]'] }]);
 });
 
-test('what went with a view in another epoch is counted if no snapshot follows', () => {
+test('outcomes sent with a view in another epoch are counted as dropped if no snapshot follows', () => {
   const { remote, report, pass, greet, reconnect, counts } = createClientRig();
   greet();
   report(0, 0.04);

@@ -1,5 +1,5 @@
-// What we hold of a structure, for a service that has lost it. Cells below 10^-6 are left out, as in
-// snapshots: they would be taken by a join, but nobody decides by them.
+// Our view of a structure, for a service that has lost it. Cells below 10^-6 are left out, as in snapshots:
+// they make no difference to decisions.
 import { createCells } from '../cells.js';
 import type { SendRequest } from './exchange.js';
 import type { SharedStructure, SharedView } from './shared-view.js';
@@ -9,7 +9,7 @@ const PROBABILITY_MIN = 1e-6;
 export interface ViewUploadOptions {
   readonly wallMs: number;
   readonly elementsMax: number;
-  /** What to tell of a cell. */
+  /** The value to upload for a cell. */
   probabilityOf(cell: number): number;
 }
 

@@ -1,4 +1,4 @@
-// Waits for a condition that events bring about, up to a deadline.
+// Waits for a condition to become true, up to a deadline.
 import type { Clock } from '@syncline/kernel';
 
 export class Wakeups {
@@ -9,7 +9,7 @@ export class Wakeups {
     this.#clock = clock;
   }
 
-  /** Something happened: whoever waits looks again. */
+  /** Something happened: the waiter checks again. */
   wake(): void {
     this.#wake();
   }

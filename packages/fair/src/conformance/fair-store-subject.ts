@@ -1,4 +1,4 @@
-// What the store suite is given: an empty store, and a hand on its clock, so that runs can be compared.
+// The subject of the store suite: an empty store and control over its clock, so that runs can be compared.
 import type { FairStore } from '../state/fair-store.js';
 
 export interface FairStoreSubject {

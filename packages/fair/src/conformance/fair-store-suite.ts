@@ -1,5 +1,5 @@
-// What every FairStore keeps: memory, embedded, Redis, and yours. Services and clients rely on nothing
-// else, so that where the cells live is a matter of operation alone.
+// The contract of every FairStore: memory, embedded, Redis, and yours. Services and clients rely on nothing
+// else, so where the cells are stored is purely an operational choice.
 //
 // F13  All stores give the same cells for the same operations, within 10^-12.
 import type { ConformanceCase } from '@syncline/kernel/testing';
@@ -8,7 +8,7 @@ import { changeCases } from './store-change-cases.js';
 import { randomCases } from './store-random-cases.js';
 import { seedCases } from './store-seed-cases.js';
 
-/** `create` is called once per case, and what it made is disposed of after it. */
+/** `create` is called once per case, and its result is disposed of afterwards. */
 export function fairStoreSuite(
   create: () => Promise<FairStoreSubject & AsyncDisposable>,
 ): readonly ConformanceCase[] {

@@ -1,10 +1,10 @@
-// The store as plainly as it can be said: one map, one cell after another. What real stores are compared
-// with, so it must stay too simple to be wrong.
+// The plainest possible store: one map, one cell after another. Real stores are compared with it, so it must
+// stay too simple to be wrong.
 import { decayed } from '../decay.js';
 import type { ChangeRule, Namespace } from '../state/fair-store.js';
 import type { Cell, Delta } from './store-samples.js';
 
-/** A named tracker does not hand out cells below this. */
+/** A named tracker does not return cells below this. */
 const VISIBLE_MIN = 1e-6;
 
 interface PlainCell {

@@ -23,7 +23,7 @@ import {
 const cell = { row: 1, column: 7 };
 
 export const changeCases = {
-  'F13 the deltas of a message apply in order, and each touched cell comes back once': inOrder,
+  'F13 the deltas of a message apply in order, and each touched cell is returned once': inOrder,
   'F13 a delta is clamped by its own bounds': ownBounds,
   'F13 the default namespace keeps the highest time and does not decay': defaultTimes,
   'F13 a named tracker decays by its policy and the time of the store': decays,
@@ -169,7 +169,7 @@ async function joins({ store, advanceMs }: FairStoreSubject): Promise<void> {
     assert.equal(change.seed, SEED);
     const changed = listCells(change.cells);
     const named = new Set(changed.map(({ row, column }) => `${row}/${column}`));
-    assert.ok(named.has('0/3') && named.has('2/49'), 'cells that rose are told');
+    assert.ok(named.has('0/3') && named.has('2/49'), 'cells that rose are reported');
     assertSameCells(
       namespace,
       changed,

@@ -1,5 +1,5 @@
-// Any operations in any order: a real store and the plain one are led side by side and compared after
-// every step. A failure names the seed of the run, which repeats it.
+// Any operations in any order: a real store and the plain one run side by side and are compared after every
+// step. A failure names the seed of the run, which repeats it.
 import assert from 'node:assert/strict';
 import { type Random, randomBelow } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';

@@ -1,4 +1,4 @@
-// Seeds as wholes: which there are, what reading shows of them, and how they go.
+// Whole seeds: listing, reading and eviction.
 import assert from 'node:assert/strict';
 import type { FairStoreSubject } from './fair-store-subject.js';
 import {
@@ -16,11 +16,11 @@ const cell = { row: 1, column: 7 };
 
 export const seedCases = {
   'F13 an unknown seed has no cells, and reading it does not make it known': unknownSeed,
-  'F13 the default namespace shows cells that came back to 0, a named tracker does not': zeroCells,
+  'F13 the default namespace shows cells that returned to 0, a named tracker does not': zeroCells,
   'F13 seeds are evicted by their number, not by their text': evictsByNumber,
   'F13 seeds say how many cells they hold and how long they were idle': idleSeeds,
-  'F13 a forgotten seed starts anew, with its seqs': forgets,
-  'F13 namespaces do not see each other': namespacesApart,
+  'F13 a forgotten seed starts over, with its seqs': forgets,
+  'F13 namespaces are independent': namespacesApart,
 };
 
 async function unknownSeed({ store }: FairStoreSubject): Promise<void> {

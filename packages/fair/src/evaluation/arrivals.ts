@@ -1,5 +1,5 @@
-// When each client of a scenario asks: independent Poisson processes, drawn class by class and client by
-// client, then put in order.
+// The arrival times of each client of a scenario: independent Poisson processes, drawn class by class and
+// client by client, then sorted.
 import type { Scenario } from './scenario.js';
 
 export interface Arrival {

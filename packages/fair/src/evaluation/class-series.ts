@@ -1,5 +1,5 @@
-// A run over time, for a picture: what each class of clients was served, beside its fair share. The share is
-// that of the rates at which clients mean to ask: what they asked for in a few seconds is mostly chance.
+// A run over time, for a chart: what each class of clients was served, beside its fair share. The share is
+// based on the nominal request rates: the actual demand within a few seconds is mostly chance.
 import { maxMinShares, sum } from './fairness.js';
 import type { ClientClass, Scenario } from './scenario.js';
 import type { Tally } from './tally.js';

@@ -1,11 +1,11 @@
-// One run of a scenario: requests come in order, a gate admits or throttles, what is admitted takes a token
-// or fails, and the gate hears of it.
+// One run of a scenario: requests arrive in order, a gate admits or throttles them, an admitted one takes a
+// token or fails, and the outcome is reported to the gate.
 import type { Arrival } from './arrivals.js';
 import { clientIds, type Scenario } from './scenario.js';
 import { Tally } from './tally.js';
 import { TokenBucket } from './token-bucket.js';
 
-/** What stands before the resource. */
+/** What guards the resource. */
 export interface Gate {
   admits(client: string, nowMs: number): boolean;
   learn(client: string, isSuccess: boolean, nowMs: number): void;
@@ -41,7 +41,7 @@ export class Contest {
   }
 }
 
-/** A run whose gate waits for nothing. */
+/** A run whose gate is synchronous. */
 export function playThrough(scenario: Scenario, arrivals: readonly Arrival[], gate: Gate): Tally {
   const contest = new Contest(scenario, gate);
   for (const arrival of arrivals) contest.serve(arrival);

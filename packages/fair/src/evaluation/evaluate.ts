@@ -1,5 +1,5 @@
 // FAIR's own evaluation, repeated decision by decision (`parity: 'fair-go'`): its random numbers, its hash
-// without rotation, two draws per request of which the first decides, and `u <= p` where we say `u < p`.
+// without rotation, two draws per request of which the first decides, and `u <= p` where we use `u < p`.
 // The flow table under it is the tracker's own.
 import { FlowTable } from '../flow-table.js';
 import { MurmurHash } from '../key-hash.js';
@@ -57,7 +57,7 @@ function parityGate(
   return {
     admits(client, nowMs) {
       const draw = random.float64();
-      random.float64(); // FAIR asks its secondary structure too, and leaves the answer
+      random.float64(); // FAIR also queries its secondary structure, and ignores the answer
       return draw > table.probabilityOf(client, nowMs);
     },
     learn: (client, isSuccess, nowMs) =>

@@ -1,6 +1,6 @@
-// How fair a division was: what each client got, over what it was entitled to.
+// How fair a division was: what each client got, divided by what it was entitled to.
 
-/** Max-min: nobody gets more than it wants, and what one leaves is shared by the others. */
+/** Max-min: no one gets more than they want, and the rest is shared by the others. */
 export function maxMinShares(amount: number, wants: readonly number[]): number[] {
   const shares = new Array<number>(wants.length).fill(0);
   const poorestFirst = wants

@@ -1,5 +1,5 @@
 // Fleets that share through a state service while something is wrong: clocks, links or the service itself.
-// Service and links are in this process, so that a fault comes at the same moment in every run.
+// Service and links are in this process, so that a fault occurs at the same moment in every run.
 import { silentLogger, silentMetrics } from '@syncline/kernel';
 import { createMemoryFairStore } from '../state/memory-fair-store.js';
 import { StateService } from '../state/state-service.js';
@@ -12,7 +12,7 @@ import {
 } from './fleet.js';
 import { type LinkQuality, LoopbackNetwork } from './loopback-network.js';
 
-/** What goes wrong. With `none` nothing does: the line to compare with. */
+/** The fault. `none` is the baseline. */
 export const FAULTS = [
   'none',
   'skew',
@@ -32,13 +32,13 @@ const LINKS: Readonly<Partial<Record<Fault, LinkQuality>>> = {
   duplicates: { ...GOOD_LINK, duplicateRatio: 0.05 },
 };
 
-/** When the service goes away and comes back, in parts of the run. */
+/** When the service goes down and comes back, as fractions of the run. */
 const ABSENCES: Readonly<Partial<Record<Fault, readonly [number, number]>>> = {
   outage: [0.3, 0.5],
   restart: [0.3, 0.305],
   killed: [0.4, 0.6],
 };
-/** What the service knew is gone when it comes back. */
+/** The service loses its state. */
 const FORGETFUL: ReadonlySet<Fault> = new Set(['restart', 'killed']);
 
 export interface Absence {
@@ -46,7 +46,7 @@ export interface Absence {
   readonly toSeconds: number;
 }
 
-/** When the service is away; undefined if it never is. */
+/** When the service is down; undefined if it never is. */
 export function absenceOf(fault: Fault, durationSeconds: number): Absence | undefined {
   const [leaves, returns] = ABSENCES[fault] ?? [];
   if (leaves === undefined || returns === undefined) return undefined;
@@ -79,7 +79,7 @@ export function openFaultyFleet(fault: Fault, durationSeconds: number): OpenFlee
   };
 }
 
-/** Nothing is sent any more: the clock stands still, and no answer would come. */
+/** Nothing is sent any more: the clock is stopped, so no answer would arrive. */
 async function closeAll(trackers: Fleet['trackers'], service: StateService): Promise<void> {
   for (const tracker of trackers) await tracker.close({ timeoutMs: 0 });
   await service.close();

@@ -1,5 +1,5 @@
-// The instances that take a scenario's requests, as a balancer in front of them sees them: a list of
-// trackers that may share what they learn. How they share is the fleet's own affair.
+// The instances that take a scenario's requests, as a balancer in front of them sees them: a list of trackers
+// that may share outcomes. How they share is up to the fleet.
 import { type Clock, silentLogger, silentMetrics } from '@syncline/kernel';
 import type { SeededRandom } from '@syncline/kernel/testing';
 import type { DecayPolicy } from '../decay.js';
@@ -11,8 +11,8 @@ import type { ManualClock } from './manual-clock.js';
 export interface Fleet {
   readonly trackers: readonly FairTracker[];
   /**
-   * Called at the end of each interval with the keys of its outcomes: resolves when every instance knows
-   * what the others learned.
+   * Called at the end of each interval with the keys of its outcomes: resolves when every instance has the
+   * outcomes of the others.
    */
   share(keys: ReadonlySet<string>): Promise<void> | undefined;
   close(): Promise<void>;
@@ -28,7 +28,7 @@ export interface FleetSettings {
 
 export type OpenFleet = (settings: FleetSettings) => Promise<Fleet>;
 
-/** Instances that know nothing of each other: a fleet of one, or the contrast to a fleet that shares. */
+/** Independent instances: a fleet of one, or the contrast to a fleet that shares. */
 export const openIsolatedFleet: OpenFleet = async (settings) => {
   const trackers = createTrackers(settings, () => ({}));
   return {
@@ -40,7 +40,7 @@ export const openIsolatedFleet: OpenFleet = async (settings) => {
   };
 };
 
-/** All of one secret, each with random numbers and, if need be, a clock of its own. */
+/** All with the same secret, each with its own random numbers and, if needed, its own clock. */
 export function createTrackers(
   { instances, policy, clock, random }: FleetSettings,
   special: (instance: number) => FairTrackerOptions & { readonly clock?: Clock },
@@ -60,7 +60,7 @@ export function createTrackers(
   });
 }
 
-/** The default, unless instances share so seldom that outcomes would be given up before they are sent. */
+/** The default, unless instances share so rarely that outcomes would be dropped before they are sent. */
 export function retryBudgetFor({ intervalMs }: FleetSettings): number {
   return Math.max(5_000, 4 * intervalMs);
 }

@@ -1,10 +1,10 @@
 // The start table of Go's math/rand, derived rather than copied. The generator is an additive lagged
-// Fibonacci one, x(n) = x(n - 607) + x(n - 273) mod 2^64, and the table is where it stands after
-// 7.8·10^12 steps from a first fill. Nobody walks that far: X to that power, modulo the polynomial of the
-// recurrence, says how each later word is a sum of the first ones.
+// Fibonacci one, x(n) = x(n - 607) + x(n - 273) mod 2^64, and the table is its state 7.8·10^12 steps after a
+// first fill. That is too far to step: X to that power, modulo the polynomial of the recurrence, gives each
+// later word as a sum of the first ones.
 //
-// Polynomials are multiplied as one large integer each (Kronecker): a coefficient gets so many bits that
-// the sums in a product cannot run into the next.
+// Polynomials are multiplied as one large integer each (Kronecker): each coefficient gets enough bits that the
+// sums in a product cannot overflow into the next.
 
 export const LAG = 607;
 export const FEED = 334;
@@ -17,7 +17,7 @@ export function deriveGoTable(): BigUint64Array {
   return stateAfter(STEPS, fillWords(1, 20, 10));
 }
 
-/** The words that a seed gives: three Lehmer numbers each, shifted and joined. */
+/** The words for a seed: three Lehmer numbers each, shifted and combined. */
 export function fillWords(seed: number, firstShift: number, secondShift: number): BigUint64Array {
   const modulus = 2 ** 31 - 1;
   let x = ((seed % modulus) + modulus) % modulus;
@@ -33,7 +33,7 @@ export function fillWords(seed: number, firstShift: number, secondShift: number)
   });
 }
 
-/** The words after so many output steps, each where the generator would have left it. */
+/** The words after `steps` outputs, each where the generator would have left it. */
 export function stateAfter(steps: bigint, words: BigUint64Array): BigUint64Array {
   const sequence = new BigUint64Array(2 * LAG - 1);
   for (let index = 0; index < sequence.length; index += 1) {

@@ -1,7 +1,7 @@
-// A fleet whose instances share through a real service: at the end of each interval all flush at once, and
-// the evaluation goes on when everything was acknowledged and all see the same.
+// A fleet whose instances share through a real service: at the end of each interval all flush together, and the
+// evaluation continues when everything was acknowledged and all have the same state.
 //
-// Trackers flush "at once" (an interval of 0), which is when their clock says so: their `defer` is held back
+// Trackers flush as soon as possible (an interval of 0), which their clock controls: its `defer` is held back
 // until the interval ends.
 import type { Clock } from '@syncline/kernel';
 import type { FairRemote } from '../client/fair-remote.js';
@@ -12,13 +12,13 @@ import type { ManualClock } from './manual-clock.js';
 export interface LockstepDeps {
   /** One for all instances. */
   readonly remote: FairRemote;
-  /** Lets the event loop turn until the condition holds; rejects when that takes too long. */
+  /** Lets the event loop run until the condition holds; rejects if that takes too long. */
   waitUntil(condition: () => boolean, what: string): Promise<void>;
   /** Ends the service, after the instances. */
   close(): Promise<void>;
 }
 
-/** The same cell after different roundings; far below what one outcome adds. */
+/** Tolerance for different rounding; far below what one outcome adds. */
 const PROBABILITY_TOLERANCE = 1e-9;
 
 /** Resolves when all instances are connected. */
@@ -44,7 +44,7 @@ export async function openLockstepFleet(
   const share = async (keys: ReadonlySet<string>) => {
     held.release();
     const hasSettled = () => trackers.every(isIdle) && doAgree(trackers, keys);
-    await deps.waitUntil(hasSettled, 'instances to hear from each other');
+    await deps.waitUntil(hasSettled, 'instances to receive all outcomes');
   };
   return { trackers, share, close };
 }
@@ -54,7 +54,7 @@ function isIdle(tracker: FairTracker): boolean {
   return connected && pendingCells === 0;
 }
 
-/** An outcome changes all cells of its key in one message, so the key's probability tells if it came. */
+/** An outcome changes all cells of its key in one message, so the key's probability shows whether it arrived. */
 function doAgree([first, ...others]: readonly FairTracker[], keys: ReadonlySet<string>): boolean {
   for (const key of keys) {
     const wanted = first?.peek(key);
@@ -96,7 +96,7 @@ class HeldCallbacks {
   }
 }
 
-/** Closing waits by the clock for what the service still says, and nobody else moves it then. */
+/** Closing waits for the last messages of the service, and nothing else moves the clock then. */
 async function closeTrackers(
   trackers: readonly FairTracker[],
   clock: ManualClock,

@@ -11,10 +11,10 @@ import type { StateStream, StreamSink } from '../state/stream-sink.js';
 import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
 import type { ManualClock } from './manual-clock.js';
 
-/** Both directions alike. */
+/** The same in both directions. */
 export interface LinkQuality {
   readonly delayMs: number;
-  /** The part of the messages that vanish, or that arrive twice. */
+  /** The fraction of messages that are lost, or that arrive twice. */
   readonly lossRatio: number;
   readonly duplicateRatio: number;
 }
@@ -83,12 +83,12 @@ export class LoopbackNetwork {
 
 interface LinkDeps {
   readonly listener: StateStreamListener;
-  /** Brings a message to the other side, once, twice or never. */
+  /** Delivers a message to the other side once, twice or never. */
   carry(deliver: () => void): void;
   onOver(): void;
 }
 
-/** One stream. Messages that are under way when it ends are lost. */
+/** One stream. Messages that are in flight when it ends are lost. */
 class LoopbackLink implements ClientStream {
   readonly #deps: LinkDeps;
   #service: StateStream | undefined;
@@ -102,7 +102,7 @@ class LoopbackLink implements ClientStream {
     if (this.#isOver) return;
     this.#service = accept({
       write: (message) => {
-        const bytes = message.slice(); // the service may use its buffer again
+        const bytes = message.slice(); // the service may reuse its buffer
         this.#carry(() => this.#deps.listener.onMessage(decodeSyncResponse(bytes)));
         return true;
       },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from './manual-clock.js';
 
-test('it stands still, then timers run in order, each in its moment', () => {
+test('it is stopped, then timers run in order, each at its time', () => {
   const clock = new ManualClock(1_000_000);
   const ran: string[] = [];
   const note = (name: string) => () => ran.push(`${name} at ${clock.monotonicMs()}`);
@@ -40,7 +40,7 @@ test('sleep ends with time or with its signal', async () => {
   await expect(woken).rejects.toMatchObject({ code: 'aborted' });
 });
 
-test('a skewed view shows other times, and its timers run at the same moment', () => {
+test('a skewed view shows different times, and its timers run at the same moment', () => {
   const clock = new ManualClock(1_000);
   const skewed = clock.skewed(-400);
   let ranAt = 0;

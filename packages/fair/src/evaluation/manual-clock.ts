@@ -1,4 +1,4 @@
-// A clock that stands still until the evaluation moves it. Five minutes of a scenario pass in a fraction of
+// A clock that only moves when the evaluation advances it. Five minutes of a scenario pass in a fraction of
 // a second, and everything that takes part, over sockets too, agrees on the time.
 import { abortedError, type Clock, type Timer } from '@syncline/kernel';
 
@@ -56,7 +56,7 @@ export class ManualClock implements Clock {
     });
   }
 
-  /** Time passes up to this many ms since the start; timers that are due by then run, each in its moment. */
+  /** Time passes up to this many ms since the start; timers that are due by then run, each at its time. */
   advanceTo(elapsedMs: number): void {
     for (let next = this.#timers.at(-1); next !== undefined; next = this.#timers.at(-1)) {
       if (next.dueMs > elapsedMs) break;

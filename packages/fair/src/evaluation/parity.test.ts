@@ -11,7 +11,7 @@ describe('F2 the random numbers of Go', () => {
     expect(hash).toBe('1928503b93a563e491119a5889baba73d1605b90b63634c14a408805797a7c7b');
   });
 
-  test('jumping ahead is walking ahead', () => {
+  test('jumping ahead equals stepping ahead', () => {
     const words = fillWords(7, 20, 10);
     const walked = words.slice();
     for (let step = 1; step <= 1500; step += 1) {

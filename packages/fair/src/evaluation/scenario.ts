@@ -5,7 +5,7 @@ export interface ClientClass {
   readonly name: string;
   readonly clients: number;
   readonly requestsPerSecond: number;
-  /** When its clients ask; default: all the time. */
+  /** When its clients send requests; default: all the time. */
   readonly fromSeconds?: number;
   readonly toSeconds?: number;
 }

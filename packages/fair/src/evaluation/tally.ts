@@ -1,5 +1,5 @@
-// What each client asked for and what it was served, in bins of 5 seconds: fine enough for a picture, and
-// six of them are a window of the windowed index.
+// What each client requested and was served, in bins of 5 seconds: fine enough for a chart, and six of them are
+// a window of the windowed index.
 import { clientIds, type Scenario } from './scenario.js';
 
 /** Divides the 30 s of a window, and the duration of every scenario. */

@@ -1,5 +1,5 @@
-// The resource that the clients of an evaluation fight for: a bucket, full at the start, that takes one
-// token per request.
+// The resource that the clients of an evaluation compete for: a token bucket, full at the start, with one token
+// per request.
 
 export class TokenBucket {
   readonly #capacityPerSecond: number;

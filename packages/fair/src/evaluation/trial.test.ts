@@ -14,7 +14,7 @@ test('a seed gives the same run again, and another seed another', async () => {
   expect(await run(1)).not.toEqual(await run(2));
 });
 
-test('a tracker is fairer than none, and isolated instances lie between', async () => {
+test('a tracker is fairer than none, and isolated instances are in between', async () => {
   const trial = new Trial(scenario, 3);
   const open = judge(trial.playOpen());
   const one = judge(await trial.play(openIsolatedFleet, options));

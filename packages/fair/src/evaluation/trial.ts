@@ -1,9 +1,9 @@
-// The requests of a scenario under one seed, drawn once and then played without throttling and against any
-// number of fleets: what is compared differs in nothing else.
+// The requests of a scenario under one seed, drawn once and then replayed without throttling and with any
+// number of fleets, so that nothing else differs.
 //
 // The trial owns time. Between two intervals it moves the clock from request to request; at the end of
 // each it waits until the fleet has shared, while the clock stands still. So it does not matter how long
-// sockets take; only in which order a service hears of two instances is left to them.
+// sockets take; they only affect the order in which a service hears from two instances.
 import { randomBelow } from '@syncline/kernel';
 import { createSeededRandom, type SeededRandom } from '@syncline/kernel/testing';
 import { type Arrival, drawArrivals } from './arrivals.js';
@@ -64,7 +64,7 @@ export class Trial {
     return contest.tally;
   }
 
-  /** Each request goes to an instance by chance. */
+  /** Each request goes to a random instance. */
   #balance({ trackers }: Fleet, clock: ManualClock, reported: Set<string>): Gate {
     const random = this.#random.fork('balancer');
     const startMs = clock.monotonicMs();

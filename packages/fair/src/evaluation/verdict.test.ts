@@ -25,14 +25,14 @@ function ask(tally: Tally, client: number, count: number, isServed: (atSecond: n
   }
 }
 
-test('all get their max-min share: 1, and everything that there was', () => {
+test('all get their max-min share: index 1, and all capacity is used', () => {
   const tally = new Tally(scenario);
   ask(tally, 0, 15, () => true);
   ask(tally, 1, 120, (second) => second < 23); // 46 = 61 - 15
   expect(judge(tally)).toMatchObject({ requests: 135, successes: 61, jain: 1, used: 1, worst: 1 });
 });
 
-test('the windowed index sees who was served late', () => {
+test('the windowed index shows who was served late', () => {
   const tally = new Tally(scenario);
   ask(tally, 0, 60, (second) => second < 30);
   ask(tally, 1, 60, (second) => second >= 30);
@@ -47,7 +47,7 @@ test('a client that asks for nothing is left out', () => {
   expect(judge(tally)).toMatchObject({ jain: 1, jain30: 1, used: 1, worst: 1 });
 });
 
-test('a mean is taken field by field', () => {
+test('a mean is computed field by field', () => {
   const tally = new Tally(scenario);
   ask(tally, 0, 15, () => true);
   const one = judge(tally);
@@ -55,7 +55,7 @@ test('a mean is taken field by field', () => {
   expect(mean).toEqual({ ...one, jain: 0.75, failures: 1.5 });
 });
 
-test('a rotation is judged by the 30 s from it on, beside the rest without the start', () => {
+test('a rotation is judged by the 30 s after it, compared with the rest of the run without its start', () => {
   const play = (rotatedAtSeconds: number, isServed: (second: number) => boolean) => {
     const tally = new Tally({ ...scenario, durationSeconds: 150 });
     tally.rotatedAtSeconds = rotatedAtSeconds;

@@ -1,7 +1,7 @@
 // How fairly and how fully a resource was used: one run, or the mean of several.
 //
-// A client's share is what max-min division would have given it of what could be had. Over a whole run
-// that forgives a client who got nothing for a minute and was paid back later; the windowed index does not.
+// A client's share is its part of the available capacity under max-min division. Over a whole run that hides a
+// client that got nothing for a minute and was compensated later; the windowed index does not.
 import { jainIndex, maxMinShares, sum } from './fairness.js';
 import type { ClientClass } from './scenario.js';
 import type { Tally, Usage } from './tally.js';
@@ -9,20 +9,20 @@ import type { Tally, Usage } from './tally.js';
 export interface Verdict {
   readonly requests: number;
   readonly successes: number;
-  /** Admitted, and then there was no token. */
+  /** Admitted although there was no token. */
   readonly failures: number;
   readonly throttled: number;
   /** Jain's index of successes over entitlement, per client. */
   readonly jain: number;
   /** The mean of that index over windows of 30 s. */
   readonly jain30: number;
-  /** Successes over what could be had: 1 when nothing was wasted. */
+  /** Successes over available capacity: 1 when nothing was wasted. */
   readonly used: number;
   /** The lowest of the clients' successes over entitlement. */
   readonly worst: number;
-  /** Requests that were let through in vain, for each that was served. */
+  /** Requests admitted in vain, for each that was served. */
   readonly failuresPerSuccess: number;
-  /** By how much the index of the 30 s from a rotation on is below that of the rest; where it can be told. */
+  /** By how much the index of the 30 s after a rotation is below that of the rest, if known. */
   readonly rotationDip?: number;
 }
 
@@ -56,7 +56,7 @@ export interface PartVerdict {
   readonly used: number;
 }
 
-/** Both bounds are multiples of 5. Tokens of before are left out: `used` may be a little above 1. */
+/** Both bounds are multiples of 5. Earlier tokens are left out, so `used` may be slightly above 1. */
 export function judgePart(tally: Tally, fromSeconds: number, toSeconds: number): PartVerdict {
   const usage = tally.between(fromSeconds, toSeconds);
   const available = tally.scenario.capacityPerSecond * (toSeconds - fromSeconds);

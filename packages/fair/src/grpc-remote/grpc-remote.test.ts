@@ -21,7 +21,7 @@ const wrong: readonly [string, object, RegExp][] = [
   [
     'address',
     { address: 'http://127.0.0.1:7401' },
-    /address = http:\/\/127.0.0.1:7401; set HOST:PORT/,
+    /address = http:\/\/127.0.0.1:7401 for the fair tracker; expected HOST:PORT/,
   ],
   ['address', { address: '127.0.0.1' }, /HOST:PORT/],
   ['address', { address: '127.0.0.1:0' }, /HOST:PORT/],
@@ -32,7 +32,7 @@ const wrong: readonly [string, object, RegExp][] = [
   ['tracker', { tracker: 'a/b' }, /1 to 64 letters/],
   ['tracker', { tracker: 'a'.repeat(65) }, /1 to 64 letters/],
   ['tracker', { tracker: 'default' }, /not default/],
-  ['tracker', { wire: 'seed' }, /knows no names/],
+  ['tracker', { wire: 'seed' }, /has no tracker names/],
   ['wire', { wire: 'plain' }, /'named' or 'seed'/],
   ['tls', { tls: { cert: 'x' } }, /together/],
   ['tls.ca', { tls: { ca: 'no certificate' } }, /tls\.ca/],

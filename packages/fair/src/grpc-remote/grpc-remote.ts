@@ -1,8 +1,8 @@
 // `grpcRemote`: a tracker that shares its state through the state service of a Syncline server, or of any
 // server of the contract fair.state.v1.
 //
-// All that can be wrong with the options is said here, at construction: later there would be nobody to tell.
-import { checkGrpcTarget, type GrpcTargetOptions, type GrpcTls } from '@syncline/protocol';
+// Invalid options are reported here, at construction: later there would be no one to report them to.
+import { checkGrpcTarget, type GrpcTargetOptions, type GrpcTls } from '@syncline/protocol/grpc';
 import type { FairRemote } from '../client/fair-remote.js';
 import { fairLimits } from '../limits.js';
 import { DEFAULT_LABEL } from '../state/tracker-labels.js';
@@ -10,10 +10,10 @@ import { refuseUnless } from '../tuning.js';
 import { GrpcTransport } from './grpc-transport.js';
 
 export interface GrpcRemoteOptions extends GrpcTargetOptions {
-  /** The name under which instances share state. Not with `wire: 'seed'`, which knows no names. */
+  /** The name under which instances share state. Not with `wire: 'seed'`, which has no names. */
   readonly tracker?: string;
   /**
-   * Default `'named'`. `'seed'` is for servers that know the plain contract alone: all their clients share
+   * Default `'named'`. `'seed'` is for servers that only know the plain contract: all their clients share
    * one state, without acknowledgements, and a lost connection may lose outcomes.
    */
   readonly wire?: FairRemote['wire'];
@@ -40,7 +40,7 @@ export function grpcRemote(options: GrpcRemoteOptions): FairRemote {
   else
     refuseUnless(tracker === '', 'tracker', {
       value: tracker,
-      wanted: "nothing with wire: 'seed', since that contract knows no names",
+      wanted: "nothing with wire: 'seed', since that contract has no tracker names",
     });
   return { tracker, wire, createTransport: ({ clock }) => new GrpcTransport({ clock }, target) };
 }

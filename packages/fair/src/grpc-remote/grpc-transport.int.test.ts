@@ -1,4 +1,4 @@
-// The transport of grpcRemote over real sockets: what it says when there is no service, or another one.
+// The transport of grpcRemote over real sockets: its errors when there is no service, or another one.
 import { once } from 'node:events';
 import { createServer as createHttp2Server, type Http2Server } from 'node:http2';
 import { type AddressInfo, createServer, type Server } from 'node:net';
@@ -14,7 +14,7 @@ async function listening(server: Server | Http2Server) {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Opens a stream, says hello to it, and resolves with its end. */
+/** Opens a stream, sends a hello, and resolves with its end. */
 async function endOf(address: string): Promise<SynclineError | undefined> {
   const transport = new GrpcTransport({ clock }, { address, tls: undefined, token: undefined });
   const error = await new Promise<SynclineError | undefined>((resolve) => {
@@ -29,18 +29,18 @@ async function endOf(address: string): Promise<SynclineError | undefined> {
   return error;
 }
 
-test('nobody listens: unavailable, with the address, and soon', async () => {
+test('no listener: unavailable, with the address, and soon', async () => {
   const server = createServer();
   const address = await listening(server);
   server.close();
   await once(server, 'close');
   const error = await endOf(address);
   expect(error).toMatchObject({ code: 'unavailable', details: { address } });
-  expect(error?.message).toContain(`no state service at ${address}`);
+  expect(error?.message).toContain(`cannot reach the state service at ${address}`);
   expect(error?.message).toContain('ECONNREFUSED');
 });
 
-test('a server of HTTP/2 that knows no gRPC', async () => {
+test('an HTTP/2 server without gRPC', async () => {
   const server = createHttp2Server((_, response) => response.writeHead(404).end());
   const address = await listening(server);
   const error = await endOf(address);
@@ -59,10 +59,10 @@ test('answers that are not of the contract', async () => {
   const error = await endOf(address);
   server.close();
   expect(error).toMatchObject({ code: 'unavailable' });
-  expect(error?.message).toContain(`${address} answers, but not as fair.state.v1 says`);
+  expect(error?.message).toContain(`${address} responds, but not according to fair.state.v1`);
 });
 
-test('a stream that was cancelled says nothing more', async () => {
+test('a cancelled stream reports nothing more', async () => {
   const server = createServer();
   const address = await listening(server);
   const transport = new GrpcTransport({ clock }, { address, tls: undefined, token: undefined });

@@ -1,11 +1,11 @@
-// Streams of fair.state.v1 over grpc-js. Messages are encoded and decoded here, by our own codec: grpc-js
-// sees bytes alone.
+// Streams of fair.state.v1 over grpc-js. Messages are encoded and decoded here, by our own codec: grpc-js only
+// sees bytes.
 //
-// Every stream has a channel of its own. A channel that lost its server waits longer and longer before it
-// tries again, and a connection that hangs would hang for the next stream too; the client above has its
-// own patience, and opens streams seldom.
+// Every stream has its own channel. A channel that lost its server waits longer and longer before it retries,
+// and a connection that hangs would hang for the next stream too; the client above has its own timeouts, and
+// rarely opens streams.
 //
-// An open stream keeps the process alive, since grpc-js offers no other way: close the tracker at the end.
+// An open stream keeps the process alive, which grpc-js does not let us change: close the tracker at the end.
 import {
   Client,
   type ClientDuplexStream,
@@ -15,7 +15,8 @@ import {
   type StatusObject,
 } from '@grpc/grpc-js';
 import { type Clock, SynclineError, type Timer } from '@syncline/kernel';
-import { errorFromGrpc, type GrpcTarget, grpcChannelOptions, textsOf } from '@syncline/protocol';
+import { errorFromGrpc } from '@syncline/protocol';
+import { type GrpcTarget, grpcChannelOptions, textsOf } from '@syncline/protocol/grpc';
 import type { ClientStream, StateStreamListener, StateTransport } from '../client/fair-remote.js';
 import { fairLimits } from '../limits.js';
 import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
@@ -75,7 +76,7 @@ class GrpcStream implements ClientStream {
     this.#call.on('drain', () => {
       if (!this.#isOver) this.#events.onDrain();
     });
-    this.#call.on('error', () => undefined); // the status tells the same
+    this.#call.on('error', () => undefined); // the status has the same error
     this.#call.on('status', (status: StatusObject) => this.#ended(errorOf(status, target)));
     const { value } = fairLimits.grpcConnectTimeoutMs;
     this.#connectTimer = clock.setTimer(value, () => this.#checkConnected(), { unref: true });
@@ -127,7 +128,7 @@ class GrpcStream implements ClientStream {
   #free(): void {
     this.#isOver = true;
     this.#connectTimer.cancel();
-    this.#client.close(); // the call goes on to its end
+    this.#client.close(); // the call continues to its end
     this.#events.onOver();
   }
 }
@@ -172,18 +173,22 @@ function errorOf(status: StatusObject, { address }: GrpcTarget): SynclineError |
   const metadata = textsOf(status.metadata.getMap());
   const error = errorFromGrpc({ code: status.code, details: status.details, metadata });
   if (metadata['syncline-code'] !== undefined || error.code !== 'unavailable') return error;
-  return new SynclineError('unavailable', `no state service at ${address}: ${error.message}`, {
-    details: { address },
-    outcome: error.outcome,
-    cause: error,
-  });
+  return new SynclineError(
+    'unavailable',
+    `cannot reach the state service at ${address}: ${error.message}`,
+    {
+      details: { address },
+      outcome: error.outcome,
+      cause: error,
+    },
+  );
 }
 
 function notConnected({ address }: GrpcTarget): SynclineError {
   const { value } = fairLimits.grpcConnectTimeoutMs;
   return new SynclineError(
     'timeout',
-    `no connection to the state service at ${address} within ${value} ms. Check the address, and TLS on both sides.`,
+    `no connection to the state service at ${address} within ${value} ms. Check the address and the TLS settings on both sides.`,
     { details: { address } },
   );
 }
@@ -191,7 +196,7 @@ function notConnected({ address }: GrpcTarget): SynclineError {
 function notTheContract({ address }: GrpcTarget, cause: SynclineError): SynclineError {
   return new SynclineError(
     'unavailable',
-    `${address} answers, but not as fair.state.v1 says: ${cause.message}`,
+    `${address} responds, but not according to fair.state.v1: ${cause.message}`,
     { details: { address }, cause },
   );
 }

@@ -35,7 +35,7 @@ test('the first 56 bits are the key, and the other 72 are not', () => {
   );
 });
 
-test('an IPv4 peer has one key, on whatever socket it came', () => {
+test('an IPv4 peer has one key, whatever the kind of socket', () => {
   fc.assert(
     fc.property(fc.ipV4(), (address) => {
       expect(addressKey(`::ffff:${address}`)).toBe(address);
@@ -44,7 +44,7 @@ test('an IPv4 peer has one key, on whatever socket it came', () => {
   );
 });
 
-test('what is no address never throws', () => {
+test('input that is not an address never throws', () => {
   fc.assert(
     fc.property(fc.string(), (text) => {
       expect(typeof addressKey(text)).toBe('string');

@@ -34,7 +34,7 @@ test.each([
   'g::',
   '::ffff:1.2.3.256',
   'tenant:7',
-])('what is no address stays as it is: %s', (text) => {
+])('input that is not an address stays unchanged: %s', (text) => {
   expect(addressKey(text)).toBe(text);
 });
 
@@ -42,6 +42,6 @@ test('without an address there is no key', () => {
   expect(addressKey(undefined)).toBeUndefined();
 });
 
-test('what is no text is no address', () => {
+test('a value that is not text is not an address', () => {
   expect(addressKey(5 as unknown as string)).toBeUndefined();
 });

@@ -4,7 +4,7 @@
 // a new one for each request. So an IPv6 address counts by its first 56 bits. A dual-stack socket shows IPv4
 // peers as IPv6 (`::ffff:192.0.2.1`); cut to 56 bits they would all be one flow, so they become IPv4 again.
 //
-// Pure text: `node:net` would do, but it is a door to sockets. What is no address stays as it is.
+// Plain text processing, because `node:net` would load sockets. Anything else than an address stays unchanged.
 
 const GROUPS = 8;
 const GROUP_BITS = 16;
@@ -21,7 +21,7 @@ export function addressKey(address: string | undefined): string | undefined {
   return isMapped(groups) ? ipv4Of(groups) : networkOf(groups);
 }
 
-/** Eight numbers, or undefined for what is no IPv6 address. */
+/** Eight numbers, or undefined if it is not an IPv6 address. */
 function parseIpv6(address: string): readonly number[] | undefined {
   const [bare = ''] = address.split('%'); // the zone names an interface of this machine
   const halves = withHexTail(bare).split('::');

@@ -1,4 +1,4 @@
-// A request that was let in, until its outcome is known.
+// An admitted request, until its outcome is known.
 //
 // F40  The outcome of an admitted request is reported at most once, and never that of a rejection.
 import type { Outcome } from '../outcome.js';
@@ -6,7 +6,7 @@ import type { Outcome } from '../outcome.js';
 export interface Admission<Answered extends readonly unknown[]> {
   /** The answer was sent. */
   finish(...answered: Answered): void;
-  /** There was no whole answer, or one that says nothing of the resource. */
+  /** There was no complete answer, or one that says nothing about the resource. */
   abandon(): void;
   /** There was no answer to classify, yet the outcome is known. */
   settle(outcome: Outcome): void;

@@ -1,6 +1,6 @@
 // Middleware for plain `node:http`, Connect and whatever else calls `(request, response, next)`. Express builds on it.
-// The outcome is taken when the response closes: a complete one by its status; one that the client did not wait for
-// is ignored.
+// The outcome is determined when the response closes: a complete one counts by its status; one that the client
+// did not wait for is ignored.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FairTracker } from '../fair-tracker.js';
 import { isOwnRejection, markOwnRejection } from '../own-rejection.js';

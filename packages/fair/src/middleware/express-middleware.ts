@@ -1,4 +1,4 @@
-// Middleware for Express 4 and 5: that for Connect, with Express's types and its idea of the client's address.
+// Middleware for Express 4 and 5: that for Connect, with Express's types and its notion of the client's address.
 // `request.ip` obeys the app's `trust proxy`.
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { FairTracker } from '../fair-tracker.js';

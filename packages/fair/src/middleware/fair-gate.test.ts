@@ -13,7 +13,10 @@ type Asked = readonly [name: string];
 type Answered = readonly [name: string, outcome: Outcome];
 type Options = MiddlewareOptions<Asked, Answered>;
 
-/** `noisy` is at 1 and nothing decays: it is throttled at each draw, and a few failures are at none. */
+/**
+ * `noisy` is at probability 1 without decay: every draw throttles it, and none throttles a caller with a few
+ * failures.
+ */
 function setUp(options: Options = {}, trackerOptions: FairTrackerOptions = {}) {
   const tracker = createFairTracker({ ...trackerOptions, lambdaPerSecond: 0 }, { random });
   block(tracker, 'noisy');
@@ -64,7 +67,7 @@ test('F40 a rejection is not reported', async () => {
   expect(report).not.toHaveBeenCalled();
 });
 
-test('F40 in shadow mode nobody is rejected, and who would have been is not reported', async () => {
+test('F40 in shadow mode no request is rejected, and those that would have been are not reported', async () => {
   const { gate, register, report } = setUp({}, { shadow: true });
   const admission = await admissionOf(gate, 'noisy');
   admission.finish('noisy', 'failure');
@@ -81,7 +84,7 @@ test('a key on the allow list is served, and changes nothing', async () => {
   expect(tracker.peek('health').probability).toBe(0);
 });
 
-test('skip leaves a request alone: neither asked nor reported, and no key is made', async () => {
+test('skip bypasses a request: no decision, no report, and no key is computed', async () => {
   const keyGenerator = vi.fn(() => 'key');
   const { gate, register, report } = setUp({ skip: async () => true, keyGenerator });
   (await admissionOf(gate, 'noisy')).finish('noisy', 'failure');
@@ -90,7 +93,7 @@ test('skip leaves a request alone: neither asked nor reported, and no key is mad
   expect(report).not.toHaveBeenCalled();
 });
 
-test('cost goes into the decision and the report; a route overrides it, and the key', async () => {
+test('cost affects the decision and the report; a route can override it, and the key', async () => {
   const { gate, register, report } = setUp({ cost: 2 });
   (await admissionOf(gate, 'quiet')).finish('quiet', 'success');
   const verdict = await gate.ask(['quiet'], { cost: async () => 5, keyGenerator: () => 'tenant' });
@@ -102,7 +105,7 @@ test('cost goes into the decision and the report; a route overrides it, and the 
   expect(report.mock.calls).toEqual([['quiet', 'success', { cost: 2 }]]);
 });
 
-test.each([undefined, null, ''])('without a key (%s) a request is let through', async (key) => {
+test.each([undefined, null, ''])('without a key (%s) a request is admitted', async (key) => {
   const { gate, register } = setUp({ keyGenerator: () => key });
   await admissionOf(gate, 'noisy');
   expect(register).toHaveBeenCalledWith('', { cost: 1 });
@@ -124,7 +127,7 @@ test.each(['keyGenerator', 'skip', 'cost'] as const)(
   },
 );
 
-test('F41 what classifyOutcome throws is told once, and the outcome is ignored', async () => {
+test('F41 what classifyOutcome throws is reported once, and the outcome is ignored', async () => {
   const cause = new Error('no body');
   const logger = { error: vi.fn() };
   const classifyOutcome = () => {
@@ -141,7 +144,7 @@ test('F41 what classifyOutcome throws is told once, and the outcome is ignored',
   ]);
 });
 
-test('F41 an async classifyOutcome gives no outcome: that is told too, and its rejection is caught', async () => {
+test('F41 an async classifyOutcome returns no outcome: that is reported too, and its rejection is caught', async () => {
   const logger = { error: vi.fn() };
   const classifyOutcome = (async () => {
     throw new Error('no body');

@@ -1,8 +1,8 @@
-// What all doors share: it asks the tracker before a request and tells it the outcome afterwards. It knows no
-// framework; a door translates its requests and answers.
+// What all middleware shares: it asks the tracker before a request and reports the outcome afterwards. It knows
+// no framework; each middleware translates requests and answers.
 //
 // F41  An error of `keyGenerator`, `skip` or `cost` reaches the caller of `ask` and nothing is counted; one of
-//      `classifyOutcome` is told once and the outcome is ignored.
+//      `classifyOutcome` is reported once and the outcome is ignored.
 import type { Decision } from '../decision.js';
 import type { FairTracker } from '../fair-tracker.js';
 import { type Outcome, outcomeFrom } from '../outcome.js';
@@ -15,7 +15,7 @@ import {
   type RequestCost,
 } from './middleware-options.js';
 
-/** What a door decides where the user did not. */
+/** What a middleware decides where the user did not. */
 export interface GateDefaults<
   Asked extends readonly unknown[],
   Answered extends readonly unknown[],
@@ -24,7 +24,7 @@ export interface GateDefaults<
   readonly classifyOutcome: (...answered: Answered) => Outcome;
 }
 
-/** What a route may set for itself. */
+/** Options of a route. */
 export interface RouteOverrides<Asked extends readonly unknown[]> {
   readonly keyGenerator?: KeyGenerator<Asked>;
   readonly cost?: RequestCost<Asked>;

@@ -1,6 +1,6 @@
-// Plugin for Fastify: it asks in `onRequest`, before a body is read, and reports in `onResponse`. It works on
-// the instance that it is registered on, and on what is registered below: the whole app, or one scope.
-// `request.ip` obeys the app's `trustProxy`.
+// Plugin for Fastify: it decides in `onRequest`, before a body is read, and reports in `onResponse`. It covers
+// the instance that it is registered on and everything below: the whole app, or one scope. `request.ip` obeys
+// the app's `trustProxy`.
 import type { Logger } from '@syncline/kernel';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FairTracker } from '../fair-tracker.js';
@@ -15,7 +15,7 @@ import { outcomeOfHttp } from './status-outcome.js';
 type Asked = readonly [request: FastifyRequest];
 type Answered = readonly [request: FastifyRequest, reply: FastifyReply];
 
-/** `config: { fair: … }` of a route: `false` leaves it alone. */
+/** `config: { fair: … }` of a route: `false` exempts it. */
 export type FairRouteConfig = false | RouteOverrides<Asked>;
 
 declare module 'fastify' {
@@ -68,7 +68,7 @@ async function plugin(instance: FastifyInstance, options: FairFastifyOptions): P
   });
 }
 
-/** A plain plugin has its own scope; these marks, as those of `fastify-plugin`, give it its parent's. */
+/** A plain plugin has its own scope; these markers, like those of `fastify-plugin`, give it its parent's. */
 export const fairFastify = Object.assign(plugin, {
   [Symbol.for('skip-override')]: true,
   [Symbol.for('fastify.display-name')]: '@syncline/fair',
@@ -84,7 +84,7 @@ function logOf({ log }: FastifyInstance): Pick<Logger, 'error'> {
   return { error: (msg, fields) => log.error({ err: fields?.['cause'] }, msg) };
 }
 
-/** As bytes: to text Fastify would add a charset, which JSON does not have. */
+/** As bytes: Fastify would add a charset to text, which JSON does not have. */
 function sendProblem(reply: FastifyReply, rejection: FairRejection): void {
   const { headers, body } = problemAnswer(rejection);
   reply.code(rejection.statusCode).headers(headers).send(Buffer.from(body));

@@ -1,4 +1,4 @@
-// The fetch door behind Node's own HTTP server, by the few lines that such a bridge takes.
+// The fetch handler behind Node's own HTTP server, with the few lines that such a bridge takes.
 
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

@@ -11,7 +11,10 @@ const options = {
   keyGenerator: (request: Request) => request.headers.get('tenant'),
 } satisfies FairFetchOptions<[]>;
 
-/** `noisy` is at 1 and nothing decays: it is throttled at each draw, and a few failures are at none. */
+/**
+ * `noisy` is at probability 1 without decay: every draw throttles it, and none throttles a caller with a few
+ * failures.
+ */
 function createTracker(trackerOptions: FairTrackerOptions = {}) {
   const tracker = createFairTracker({ ...trackerOptions, lambdaPerSecond: 0 }, { random });
   for (let failures = 0; failures < 30; failures += 1) tracker.report('noisy', 'failure');
@@ -59,7 +62,7 @@ test('F40 a throttled request gets the problem document and is not reported', as
   expect(report).not.toHaveBeenCalled();
 });
 
-test('F40 an error that says "too many" is a failure, another one is ignored, and both go on', async () => {
+test('F40 a "too many" error is a failure, any other is ignored, and both are rethrown', async () => {
   const { tracker, report } = createTracker();
   for (const error of [Object.assign(new Error('none left'), { status: 503 }), new Error('bug')]) {
     const handle = withFair(tracker, async () => await Promise.reject(error), options);
@@ -68,7 +71,7 @@ test('F40 an error that says "too many" is a failure, another one is ignored, an
   expect(report.mock.calls.map(([, outcome]) => outcome)).toEqual(['failure', 'ignore']);
 });
 
-test('F40 a request that was aborted meanwhile is ignored', async () => {
+test('F40 a request that was aborted in the meantime is ignored', async () => {
   const { tracker, report } = createTracker();
   const leave = new AbortController();
   const handle = withFair(
@@ -93,7 +96,7 @@ test('F40 a rejection of another tracker inside is not reported as a failure', a
   expect(outer.report.mock.calls).toEqual([['192.0.2.7', 'ignore', { cost: 1 }]]);
 });
 
-test('F40 so it is if the handler throws what `run` of another tracker refused', async () => {
+test('F40 the same if the handler throws the refusal of another tracker', async () => {
   const outer = createTracker();
   const inner = createTracker();
   const guarded = async () => await inner.tracker.run('noisy', () => new Response('served'));
@@ -109,7 +112,7 @@ test('F40 in shadow mode a noisy caller is served and not reported', async () =>
   expect(report).not.toHaveBeenCalled();
 });
 
-test('what the server passes beside the request reaches the handler and the key', async () => {
+test('further arguments of the server reach the handler and the keyGenerator', async () => {
   const { tracker, report } = createTracker();
   const inner = (_request: Request, info: { readonly address: string }) =>
     new Response(info.address);
@@ -130,13 +133,13 @@ test('a keyGenerator is required, since a Request does not know its peer', () =>
   expect(() => build(createTracker().tracker, answering(200), {})).toThrow(
     expect.objectContaining({
       code: 'invalid-argument',
-      message: expect.stringContaining('a Request does not know the address of its peer'),
+      message: expect.stringContaining('a Request does not carry the address of its peer'),
     }),
   );
 });
 
 test.each(['keyGenerator', 'skip', 'cost', 'handler'] as const)(
-  'F41 what %s throws rejects the call, as what the handler throws does',
+  'F41 an error in %s rejects the call, like an error in the handler',
   async (name) => {
     const { tracker, report } = createTracker();
     const error = new Error(`no ${name}`);
@@ -149,7 +152,7 @@ test.each(['keyGenerator', 'skip', 'cost', 'handler'] as const)(
   },
 );
 
-test('a handler answers in its own words', async () => {
+test('a handler can send its own answer', async () => {
   const { tracker } = createTracker();
   const handle = withFair(tracker, answering(200), {
     ...options,

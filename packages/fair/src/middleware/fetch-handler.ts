@@ -1,8 +1,8 @@
 // For servers that turn a Request into a Response: Deno, Bun, Workers, Hono, service workers.
 //
-// A Request does not carry the address of its peer, and the headers that claim one are anyone's to write, so
-// there is no default key: `keyGenerator` must be given. The outcome is taken when the handler has answered;
-// how far a streamed body came is not visible from here. A request whose signal is aborted by then is ignored.
+// A Request does not carry the address of its peer, and headers that claim one can be forged, so there is no
+// default key: `keyGenerator` is required. The outcome is determined when the handler has answered; the
+// progress of a streamed body is not visible here. A request whose signal is aborted by then is ignored.
 import type { FairTracker } from '../fair-tracker.js';
 import { classifySettled } from '../outcome.js';
 import { isOwnRejection, markOwnRejection } from '../own-rejection.js';
@@ -23,7 +23,7 @@ type Answered = readonly [request: Request, response: Response];
 
 export interface FairFetchOptions<Rest extends readonly unknown[]>
   extends HttpMiddlewareOptions<Asked<Rest>, Answered> {
-  /** Who asks. Required: a Request does not know its peer. */
+  /** Identifies the caller. Required: a Request does not know its peer. */
   readonly keyGenerator: KeyGenerator<Asked<Rest>>;
   /** Answers a throttled request. Spread `rejection.headers` into yours. */
   readonly handler?: (request: Request, rejection: FairRejection) => Response | Promise<Response>;
@@ -38,7 +38,7 @@ export function withFair<Rest extends readonly unknown[]>(
   const { keyGenerator } = options;
   refuseUnless(typeof keyGenerator === 'function', 'keyGenerator', {
     value: keyGenerator,
-    wanted: 'a function: a Request does not know the address of its peer',
+    wanted: 'a function, since a Request does not carry the address of its peer',
   });
   const gate = new FairGate<Asked<Rest>, Answered>(tracker, options, {
     keyGenerator,

@@ -21,7 +21,7 @@ import type { FairTrackerOptions } from '../tracker-options.js';
 import { type FairInterceptorOptions, fairServerInterceptor } from './grpc-interceptor.js';
 import { encodeRetryStatus } from './retry-info.js';
 
-const DEADLINE = { timeout: 10_000 };
+const DEADLINE = { timeout: 60_000 };
 const random = { ...createSystemRandom(), float: () => 0.99 };
 
 const same = (bytes: Buffer) => bytes;
@@ -96,7 +96,10 @@ async function errorOf(answer: Promise<unknown>): Promise<ServiceError> {
   );
 }
 
-/** Blocked is at 1 and nothing decays: it is throttled at each draw, and a few failures are at none. */
+/**
+ * `blocked` is at probability 1 without decay: every draw throttles it, and none throttles a caller with a few
+ * failures.
+ */
 function createTracker(options: FairTrackerOptions = {}) {
   const tracker = createFairTracker({ ...options, lambdaPerSecond: 0 }, { random });
   return { tracker, report: vi.spyOn(tracker, 'report') };
@@ -204,7 +207,7 @@ test('F40 a stream counts at its end, one that the client cancelled is ignored',
   ]);
 });
 
-test('F40 a call that is cancelled while its key is looked up is ignored, and its method never runs', async () => {
+test('F40 a call that is cancelled while its key is computed is ignored, and its method never runs', async () => {
   const { tracker, report } = createTracker();
   let found: (key: string) => void = () => {};
   const keyGenerator = vi.fn(() => new Promise<string>((resolve) => (found = resolve)));
@@ -253,7 +256,7 @@ test.each(['keyGenerator', 'skip', 'cost', 'handler'] as const)(
   },
 );
 
-test('a handler answers with a status of its own', async () => {
+test('a handler can answer with its own status', async () => {
   const { tracker } = createTracker();
   block(tracker, 'noisy');
   const handler: FairInterceptorOptions['handler'] = (_request, { decision }) => ({

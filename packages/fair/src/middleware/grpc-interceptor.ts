@@ -1,7 +1,8 @@
 // Interceptor for grpc-js servers: `new Server({ interceptors: [fairServerInterceptor(tracker)] })`.
 //
-// It asks when the metadata are there, since the tenant is often named in them, and before the method runs. A
-// call that the client cancelled, or whose deadline passed, is ignored; so is what grpc-js refuses by itself.
+// It decides when the metadata have arrived, since they often name the tenant, and before the method runs. A
+// call that the client cancelled, or whose deadline passed, is ignored; so are calls that grpc-js itself
+// refuses.
 import {
   type Metadata,
   ServerInterceptingCall,
@@ -32,7 +33,7 @@ type Asked = readonly [request: GrpcRequest];
 type Answered = readonly [request: GrpcRequest, status: GrpcStatus];
 
 export interface FairInterceptorOptions extends MiddlewareOptions<Asked, Answered> {
-  /** Take UNAVAILABLE for a failure, where methods say so when capacity is short. Default false. */
+  /** Count UNAVAILABLE as a failure, for methods that return it when capacity is short. Default false. */
   readonly unavailableIsFailure?: boolean;
   /** The status of a throttled call, if not RESOURCE_EXHAUSTED with its retry info. */
   readonly handler?: (
@@ -111,7 +112,7 @@ class GuardedCall {
     else this.#call.sendStatus(rejection);
   }
 
-  /** The status of a rejection, or undefined for a call that goes on. */
+  /** The status of a rejection, or undefined for an admitted call. */
   async #ask(request: GrpcRequest): Promise<GrpcStatus | undefined> {
     const verdict = await this.#gate.ask([request]);
     if (verdict.kind === 'admitted') {

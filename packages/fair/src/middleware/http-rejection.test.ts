@@ -18,7 +18,7 @@ test('a rejection says how long to wait and why, and states no quota', () => {
   });
 });
 
-test('with 503 the service takes the blame', () => {
+test('with 503 the message blames the service', () => {
   const { statusCode, problem } = rejectionOf(decision, { statusCode: 503 });
   expect(statusCode).toBe(503);
   expect(problem).toMatchObject({

@@ -19,7 +19,7 @@ export interface FairProblem extends HttpProblem {
   readonly type: string;
 }
 
-/** What a `handler` gets, to answer in its own words. */
+/** What a `handler` receives to send its own answer. */
 export interface FairRejection {
   readonly statusCode: 429 | 503;
   readonly retryAfterSeconds: number;

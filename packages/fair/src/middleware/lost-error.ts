@@ -1,15 +1,15 @@
-// Where an error goes that no answer can carry any more. It must not end the process, and it must not vanish.
-// The first one tells; more of the same would only fill the log.
+// Handles errors that can no longer be sent in an answer. They must not end the process, and must not vanish.
+// The first one is logged; repeats would only fill the log.
 import type { Logger } from '@syncline/kernel';
 import { warningLogger } from '../warning-logger.js';
 
 export type LostErrors = (msg: string, cause: unknown) => void;
 
 export function createLostErrors(logger: Pick<Logger, 'error'> = warningLogger): LostErrors {
-  let hasTold = false;
+  let hasReported = false;
   return (msg, cause) => {
-    if (hasTold) return;
-    hasTold = true;
+    if (hasReported) return;
+    hasReported = true;
     logger.error(msg, { cause });
   };
 }

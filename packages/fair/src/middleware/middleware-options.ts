@@ -1,8 +1,8 @@
-// What all doors take. Names are those that users of other limiters know: keyGenerator, skip, handler.
+// Options of all middleware, with the names that other limiters use: keyGenerator, skip, handler.
 //
-// `keyGenerator`, `skip` and `cost` may answer with a promise. If one of them throws, the request goes the
-// way of the framework's errors: it is neither served nor counted, and the error keeps its status. Letting it
-// through instead would let anyone past the throttle who can make them throw.
+// `keyGenerator`, `skip` and `cost` may return a promise. If one of them throws, the framework handles the
+// error: the request is neither served nor counted, and the error keeps its status. Admitting it instead would
+// let anyone bypass the throttle who can make them throw.
 import type { Logger } from '@syncline/kernel';
 import type { FlowKey } from '../flow-key.js';
 import type { Outcome } from '../outcome.js';
@@ -10,7 +10,7 @@ import { refuseUnless } from '../tuning.js';
 
 type MaybePromise<T> = T | Promise<T>;
 
-/** Without a key the request is let through and counted as untracked. */
+/** Without a key the request is admitted and counted as untracked. */
 export type KeyGenerator<Asked extends readonly unknown[]> = (
   ...asked: Asked
 ) => MaybePromise<FlowKey | null | undefined>;
@@ -24,15 +24,18 @@ export interface MiddlewareOptions<
   Asked extends readonly unknown[],
   Answered extends readonly unknown[],
 > {
-  /** Who asks. Default: the address of the peer, IPv6 cut to /56. */
+  /** Identifies the caller. Default: the address of the peer, IPv6 cut to /56. */
   readonly keyGenerator?: KeyGenerator<Asked>;
   /** How many requests this one counts as, in (0, 1000]. Default 1. */
   readonly cost?: RequestCost<Asked>;
-  /** Requests to leave alone: neither throttled nor counted. Default: none. */
+  /** Requests to bypass: neither throttled nor counted. Default: none. */
   readonly skip?: (...asked: Asked) => MaybePromise<boolean>;
-  /** Whether the protected resource was had. Default: by status. If it throws, the outcome is ignored. */
+  /** Whether the protected resource was available. Default: by status. If it throws, the outcome is ignored. */
   readonly classifyOutcome?: (...answered: Answered) => Outcome;
-  /** Gets what no answer can tell any more: a `classifyOutcome` that threw. Default: a warning of Node. */
+  /**
+   * Receives errors that can no longer be sent in an answer, such as a `classifyOutcome` that threw. Default: a
+   * Node warning.
+   */
   readonly logger?: Pick<Logger, 'error'>;
 }
 
@@ -48,7 +51,7 @@ export interface HttpMiddlewareOptions<
 
 const FUNCTIONS = ['keyGenerator', 'skip', 'classifyOutcome', 'handler'] as const;
 
-/** Callers in JavaScript hear at construction what would otherwise fail at each request. */
+/** Reports at construction what would otherwise fail on each request in plain JavaScript. */
 export function checkMiddlewareOptions(options: object): void {
   const given = options as Readonly<Record<string, unknown>>;
   for (const field of FUNCTIONS) {

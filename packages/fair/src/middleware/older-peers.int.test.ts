@@ -20,7 +20,7 @@ function blockedTracker() {
   return tracker;
 }
 
-/** Asks as a quiet caller, as a blocked one, and as one whose key cannot be made. */
+/** Sends requests as a quiet caller, as a blocked one, and as one whose key cannot be computed. */
 async function statusesOf(url: string): Promise<readonly number[]> {
   const ask = async (tenant: string) => (await fetch(url, { headers: { tenant } })).status;
   return [await ask('quiet'), await ask('blocked'), await ask('broken')];
@@ -94,11 +94,11 @@ test('ioredis 5', async () => {
     );
   const [first, second] = [start(), start()];
   await vi.waitFor(() => expect(first.status().connected && second.status().connected).toBe(true), {
-    timeout: 10_000,
+    timeout: 60_000,
   });
   for (let count = 0; count < 5; count += 1) first.report('a', 'failure');
   await vi.waitFor(() => expect(second.peek('a').probability).toBeCloseTo(0.2, 9), {
-    timeout: 10_000,
+    timeout: 60_000,
   });
   await Promise.all([first.close(), second.close()]);
 });

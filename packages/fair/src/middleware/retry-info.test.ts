@@ -26,7 +26,7 @@ test.each([
   [30_000, 30, undefined],
   [1_500, 1, 500_000_000],
   [300_000, 300, undefined],
-])('%d ms are told as RetryInfo inside Any inside Status', (retryAfterMs, seconds, nanos) => {
+])('%d ms are reported as RetryInfo inside Any inside Status', (retryAfterMs, seconds, nanos) => {
   const message = 'wait — please '.repeat(20); // longer than one byte of length
   const status = fieldsOf(encodeRetryStatus({ code: 8, message, retryAfterMs }));
   expect(status.get(1)).toBe(8);

@@ -1,4 +1,4 @@
-// What a status says about the protected resource: it was had, there was none left, or nothing at all.
+// What a status says about the protected resource: available, exhausted, or nothing at all.
 import { GRPC_STATUS } from '@syncline/protocol';
 import type { Outcome } from '../outcome.js';
 

@@ -1,17 +1,17 @@
-// The one place where shared cells change: a script, so that a batch applies whole, alone and once.
+// The one place where shared cells change: a script, so that a batch is applied atomically and once.
 //
 // Guarantee: the changes of a batch are applied together or not at all; a batch whose (client, seq, part)
 // was seen changes nothing and answers with the values as they are. Time comes from Redis, never goes
 // back, and is the only clock that decay knows. Every change raises the counter `n`, and is published
 // with it, so that a listener can tell that it has missed one. `e` names the life of these keys: another
-// `e` says that Redis was flushed, and that `n` counts anew.
+// `e` says that Redis was flushed, and that `n` counts again.
 //
 // A change is the fold p -> min(high, max(low, D(p) + amount)). Joining a view by max needs no rule of its
 // own: it is the fold (0, value, 1). Numbers are written with %.17g, which reads back as the same double;
-// what others wrote here is read as a number in [0, 1], or as 0 (F3). A counter that others wrote over begins
-// anew, with another life, so that nobody compares it with the one before.
+// what others wrote here is read as a number in [0, 1], or as 0 (F3). A counter that others
+// overwrote starts again under a new life number, so that it is never compared with the previous one.
 //
-// Above so many clients the longest idle ones are forgotten, but none that may still send its last change
+// Above the limit on clients the longest idle ones are forgotten, but none that may still send its last change
 // again (F5).
 // Arguments and answers are MessagePack: one call into C instead of one per number.
 import { defineScript } from './redis-script.js';

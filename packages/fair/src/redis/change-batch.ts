@@ -2,14 +2,14 @@
 //
 // Deltas of one message see one moment, so there is no decay between two of the same cell and their
 // composition is exact. A message above 500 becomes parts; the script remembers how many of them it
-// has applied, so that repeating the message repeats none. Parts depend on the message alone: another
-// replica that gets it again makes the same ones.
+// has applied, so that repeating the message repeats none. Parts depend only on the message: another replica
+// that receives it again makes the same ones.
 import type { CellDeltas, Cells } from '../cells.js';
 import { composeFolds } from '../fold.js';
 import { fairLimits } from '../limits.js';
 import { packIds, packNumbers } from './message-pack.js';
 
-/** Amounts further out than this end at a bound all the same, and their sum stays finite. */
+/** Larger amounts end at a bound anyway, and their sum stays finite. */
 const AMOUNT_MAX = 2;
 
 export interface ChangePart {
@@ -36,7 +36,7 @@ export function partsOfDeltas(deltas: CellDeltas, withTimes: boolean): readonly 
   return packParts(foldByCell(deltas), withTimes);
 }
 
-/** A join by max is the fold that lifts to the given value and adds nothing. */
+/** A join by max is the fold with this value as its lower bound and amount 0. */
 export function partsOfView(view: Cells, withTimes: boolean): readonly ChangePart[] {
   const { count, rows, columns, probabilities, timesMs } = view;
   const deltas = {
@@ -108,7 +108,7 @@ class PartInProgress {
   readonly #rows: number[] = [];
   readonly #places: number[] = [];
   readonly #numbers: number[] = [];
-  /** Where the count of the current row stands. */
+  /** Index of the count of the current row. */
   #countAt = 0;
   cellsCount = 0;
 

@@ -1,16 +1,16 @@
-// How many cells the default namespace may still get in Redis. Its seeds lie in several slots, so no script
+// How many more cells the default namespace may hold in Redis. Its seeds lie in several slots, so no script
 // sees all of them: each counts its own cells, and we add them up, once a second while there are changes.
 //
-// Changes of ours that are under way count as if all their cells were new. The script that applies one
-// refuses it if it would add more than it is given room for, and before a refusal is told the cells are counted
-// again. What other services add within a second is not seen: so much may be above the limit.
+// Changes of ours that are in flight count as if all their cells were new. The script refuses a change that
+// would add more cells than it has room for, and before a refusal is reported the cells are counted again.
+// Cells that other services add within a second are not seen, so the limit may be exceeded by that much.
 import { type Clock, SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { SeedChange } from './seed-change.js';
 import type { SeedRegister } from './seed-register.js';
 
 const COUNT_EVERY_MS = 1_000;
-/** Its name says which seeds; the rest does not matter here. */
+/** Its name selects the seeds; the rest does not matter here. */
 const DEFAULT_NAMESPACE = {
   name: '',
   rule: { policy: 'sum' },
@@ -25,7 +25,7 @@ export interface DefaultRoomDeps {
 
 export class DefaultRoom {
   readonly #deps: DefaultRoomDeps;
-  /** As last counted, and all that was sent since. */
+  /** The last count plus everything sent since. */
   #cellsCount = 0;
   #sentCount = 0;
   #counting: Promise<void> | undefined;
@@ -65,7 +65,7 @@ export class DefaultRoom {
     }
   }
 
-  /** What was sent before and during the count may be in it or not: it counts. */
+  /** Changes sent before and during the count may not be included, so they are added. */
   #count(): Promise<void> {
     const count = async () => {
       const [cellsBefore, sentBefore] = [this.#cellsCount, this.#sentCount];

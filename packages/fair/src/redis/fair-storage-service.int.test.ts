@@ -88,7 +88,7 @@ test('a request of a seed that exists brings all its cells; a named tracker keep
   expect(await admin.hget(`v1:{api:${SEED}}:0`, '3:prob')).toBe('0.5');
 });
 
-test('what cannot be right is refused whole, and what is too much too', async () => {
+test('invalid updates are refused as a whole, and so are those that are too large', async () => {
   const service = open({ cellsMax: 2 });
   const wrong = { ...bucket, lo: 0.5, hi: 0.25 };
   await expect(service.update([{ seed: SEED, updates: [bucket, wrong] }])).rejects.toMatchObject({
@@ -104,7 +104,7 @@ test('what cannot be right is refused whole, and what is too much too', async ()
   expect(await admin.hgetall(`v1:{${SEED}}:0`)).toEqual({ '3:prob': '0.25', '3:time': '1000' });
 });
 
-test('recv takes one caller at a time, and ends by its signal or with the service', async () => {
+test('recv allows one caller at a time, and ends with its signal or with the service', async () => {
   const service = open();
   const controller = new AbortController();
   const waiting = service.recv(controller.signal);

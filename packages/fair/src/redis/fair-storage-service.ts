@@ -1,8 +1,8 @@
-// The storage service: buckets in Redis for programs that bring a tracker of their own. Updates are gathered
-// per cell and committed in batches, one at a time per seed; changes made here or elsewhere come out of `recv`.
+// The storage service: buckets in Redis for programs with their own tracker. Updates are collected per cell and
+// committed in batches, one at a time per seed; `recv` returns changes made here or elsewhere.
 //
-// While Redis is lost, `update` rejects at once and nothing is kept for later: the caller continues from its own
-// state, and the `outcome` of the error says what may be sent again.
+// While Redis is unreachable, `update` rejects immediately and nothing is kept for later: the caller continues
+// from its own state, and the `outcome` of the error says whether to resend.
 import {
   createSystemClock,
   createSystemRandom,
@@ -27,7 +27,7 @@ import { bucketsOf, checkUpdates, type RespBucket, type Update } from './storage
 export interface FairStorageService extends AsyncDisposable {
   /** Starts fetching all cells of a seed; joins a fetch that is in flight. */
   request(seed: bigint): void;
-  /** Waits until something arrives, then takes everything. One caller at a time. */
+  /** Waits until something arrives, then returns everything. One caller at a time. */
   recv(signal?: AbortSignal): Promise<RespBucket[]>;
   /** Resolves when all is committed. Rejects with `outcome`: `not-applied`, or `unknown`. */
   update(updates: readonly Update[]): Promise<void>;
@@ -114,8 +114,7 @@ class BucketsInRedis implements FairStorageService {
     this.#clientId = Buffer.from(deps.random.bytes(12)).toString('hex');
     this.#pending = new PendingUpdates(cellsMax);
     this.#received = new ReceivedBuckets(cellsMax, (cellsCount) => {
-      const text =
-        'cells that were not received in time are dropped; call recv more often, or raise cellsMax';
+      const text = 'unread cells dropped; call recv more often, or raise cellsMax';
       deps.logger.warn(text, { slice: 'fair', cells: cellsCount, cellsMax });
     });
     deps.store.watch(namespace, ({ seed, cells }) => this.#received.put(seed, bucketsOf(cells)));
@@ -140,7 +139,7 @@ class BucketsInRedis implements FairStorageService {
     checkUpdates(updates);
     if (this.#isClosed) throw closedError();
     if (this.#isLost)
-      throw new SynclineError('unavailable', 'Redis cannot be reached; the update was not sent');
+      throw new SynclineError('unavailable', 'Redis is unreachable; the update was not sent');
     const results: Promise<void>[] = [];
     const added = this.#pending.add(updates, () => {
       let settle: (error: Error | undefined) => void = () => {};
@@ -154,7 +153,7 @@ class BucketsInRedis implements FairStorageService {
     if (added === 'full')
       throw new SynclineError(
         'overloaded',
-        'too many cells, or callers, wait for Redis; try again later',
+        'too many cells or callers are waiting for Redis; try again later',
         {
           details: { limit: 'cellsMax' },
         },
@@ -177,7 +176,7 @@ class BucketsInRedis implements FairStorageService {
     await this.close();
   }
 
-  /** One batch in flight per seed; what comes meanwhile is in the next. */
+  /** One batch in flight per seed; updates that arrive in the meantime are in the next. */
   async #commit(seed: bigint): Promise<void> {
     if (this.#committing.has(seed)) return;
     this.#committing.add(seed);

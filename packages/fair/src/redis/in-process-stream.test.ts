@@ -12,12 +12,12 @@ import { CONFIG } from '../testing/service-rig.js';
 import { InProcessStream } from './in-process-stream.js';
 import type { RedisFairStore } from './redis-fair-store.js';
 
-test('a stream that ends before its hello is handed in leaves nothing at the service', async () => {
+test('a stream that ends before its hello is delivered leaves nothing at the service', async () => {
   const clock = createSystemClock();
   const memory = createMemoryFairStore({ clock });
   const ports = { clock, random: createSystemRandom(), logger: silentLogger };
   const service = new StateService({ ...ports, metrics: silentMetrics, store: memory });
-  const lost = new SynclineError('unavailable', 'Redis cannot be reached; nothing was sent');
+  const lost = new SynclineError('unavailable', 'Redis is unreachable; nothing was sent');
   const redisNowMs = () => Promise.reject(lost);
   const store = {
     ...memory,

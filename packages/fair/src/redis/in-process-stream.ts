@@ -1,8 +1,8 @@
-// A stream between a client and a state service of the same process: requests one at a time, as the service
-// wants them, and answers never from within a call of the client.
+// A stream between a client and a state service of the same process: requests are delivered one at a time, as
+// the service expects, and answers never within a call of the client.
 //
-// Two things that a separate service would know are added here: the Welcome carries the clock of Redis, which
-// all instances are measured by, and `:active` tells new instances which window is written.
+// Two things that a separate service would know are added here: the Welcome carries the clock of Redis, the
+// reference for all instances, and `:active` tells new instances which window is being written.
 import { type Clock, type Logger, SynclineError } from '@syncline/kernel';
 import type { ClientStream, StateStreamListener } from '../client/fair-remote.js';
 import type { Namespace } from '../state/fair-store.js';
@@ -13,9 +13,9 @@ import { decodeSyncResponse, encodeSyncRequest } from '../wire/sync-codec.js';
 import type { SyncRequest, SyncResponse } from '../wire/sync-messages.js';
 import type { RedisFairStore } from './redis-fair-store.js';
 
-/** Requests that wait; beyond, the client is told to wait too. A flush is two messages at defaults. */
+/** Queued requests; above this the client has to wait. A flush is two messages by default. */
 const QUEUE_MAX = 16;
-/** How far our clock may be behind, in parts of a window. */
+/** How far our clock may be behind, as a fraction of a window. */
 const SKEW_PART_MAX = 0.1;
 
 export interface InProcessStreamDeps {
@@ -125,7 +125,10 @@ export class InProcessStream implements ClientStream {
         activeSeed: String(active),
         behindMs,
       };
-      logger.warn('other instances write a later window; the clock of this host is behind', fields);
+      logger.warn(
+        'other instances already write to a later window; the clock of this host is slow',
+        fields,
+      );
     }
   }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MessagePackReader, packIds, packNumbers } from './message-pack.js';
 
-test('numbers come back as the same doubles', () => {
+test('numbers are read back as the same doubles', () => {
   fc.assert(
     fc.property(fc.array(fc.double({ noNaN: true })), (numbers) => {
       const read = new MessagePackReader(packNumbers(numbers)).numbers();
@@ -11,7 +11,7 @@ test('numbers come back as the same doubles', () => {
   );
 });
 
-test('ids come back exactly, the largest too', () => {
+test('ids are read back exactly, even the largest', () => {
   fc.assert(
     fc.property(fc.array(fc.maxSafeNat()), (ids) => {
       expect(new MessagePackReader(packIds(ids)).numbers()).toEqual(ids);
@@ -21,7 +21,7 @@ test('ids come back exactly, the largest too', () => {
   expect(new MessagePackReader(packIds(widest)).numbers()).toEqual(widest);
 });
 
-test('whatever bytes arrive are read or refused as corrupt', () => {
+test('arbitrary bytes are read or refused as corrupt', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
       for (const read of ['number', 'numbers', 'text'] as const) {

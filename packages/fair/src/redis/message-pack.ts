@@ -1,11 +1,11 @@
-// The little of MessagePack that our scripts speak: flat lists of numbers going out; numbers, texts and
-// lists coming back. Redis has it built in, for one call into C per list.
+// The subset of MessagePack that our scripts use: flat lists of numbers as arguments; numbers, texts and lists
+// in replies. Redis has it built in, with one call into C per list.
 import { SynclineError } from '@syncline/kernel';
 
-/** Lua writes larger numbers with 14 digits, which is no name of a column any more. */
+/** Lua writes larger numbers with 14 digits, which no longer identify a column. */
 const NUMBER_MAX = 2 ** 32;
 
-/** Whole numbers from 0 up, for names of fields: large ones travel as text. */
+/** Non-negative integers, for names of fields: large ones are sent as text. */
 export function packIds(ids: readonly number[]): Buffer {
   const texts = ids.map((id) => (id < NUMBER_MAX ? undefined : String(id)));
   return packList(ids, texts);
@@ -36,7 +36,7 @@ function packList(numbers: readonly number[], texts: readonly (string | undefine
   return bytes.subarray(0, at);
 }
 
-/** Reads value after value. What cannot be read was not written by our scripts: `corrupt`. */
+/** Reads value after value. Anything unreadable was not written by our scripts: `corrupt`. */
 export class MessagePackReader {
   readonly #view: DataView;
   #at = 0;
@@ -86,7 +86,7 @@ export class MessagePackReader {
     return text;
   }
 
-  /** Where the next `bytes` bytes begin; reading goes on behind them. */
+  /** Returns where the next `bytes` bytes begin, and skips them. */
   #pass(bytes: number): number {
     const start = this.#at;
     if (start + bytes > this.#view.byteLength) throw this.#corrupt(`${bytes} more bytes`);
@@ -97,7 +97,7 @@ export class MessagePackReader {
   #corrupt(wanted: string): SynclineError {
     return new SynclineError(
       'corrupt',
-      `an answer of Redis should have had ${wanted} at byte ${this.#at}. Probably another program uses the same keys or channels; give fair a Redis database of its own.`,
+      `unexpected reply from Redis: expected ${wanted} at byte ${this.#at}. Another program probably uses the same keys or channels; use a separate Redis database for fair.`,
     );
   }
 }

@@ -1,5 +1,5 @@
-// All changes of a namespace that others make, in order per seed, for one watcher. By news (`pubsub`), or by
-// asking every so often which counters have moved (`poll`): where that is wanted, or Redis forbids the former.
+// All changes of a namespace made by others, in order per seed, for one watcher. Uses `pubsub`, or polls the
+// counters at an interval (`poll`) if that is configured or Redis does not allow pub/sub.
 import type { Metrics, Timer } from '@syncline/kernel';
 import { type Cells, createCells } from '../cells.js';
 import type { FairMetricName } from '../metrics-list.js';
@@ -15,14 +15,14 @@ export interface NamespaceFeedDeps extends RedisDeps {
   readonly metrics: Metrics<FairMetricName>;
   /** Undefined: poll. */
   readonly subscriber: RedisSubscriber | undefined;
-  /** Names us in what we publish. */
+  /** Identifies us in what we publish. */
   readonly origin: string;
   readSeed(seed: bigint): Promise<SeedReading>;
   /** Runs tasks of a seed one at a time. */
   inTurn<T>(seed: bigint, task: () => Promise<T>): Promise<T>;
   /** Counters of the seeds that exist. */
   readCounters(): Promise<ReadonlyMap<bigint, { readonly n: number; readonly life: string }>>;
-  /** The keys of a seed were lost: `restart`, unless all is read anyway. */
+  /** The keys of a seed were lost: `restart`, unless everything is read anyway. */
   onNewLife(seed: bigint): void;
 }
 
@@ -36,9 +36,9 @@ export class NamespaceFeed {
   readonly #deps: NamespaceFeedDeps;
   readonly #options: NamespaceFeedOptions;
   readonly #feeds = new Map<bigint, SeedFeed>();
-  /** Seeds whose mending is due and has not begun. */
+  /** Seeds whose repair is due and has not begun. */
   readonly #mending = new Set<bigint>();
-  /** Seeds that began anew: the next reading takes the place of all that was told. */
+  /** Seeds that started over: the next read replaces everything delivered so far. */
   readonly #restarted = new Set<bigint>();
   readonly #subscription: { close(): void } | undefined;
   #pollTimer: Timer | undefined;
@@ -50,7 +50,7 @@ export class NamespaceFeed {
     this.#deps = deps;
     this.#options = options;
     this.#subscription = deps.subscriber?.listen(channelPattern(options.namespace), {
-      onNews: (channel, message) => this.#onNews(channel, message),
+      onMessage: (channel, message) => this.#onMessage(channel, message),
       onLive: () => {
         this.#isPolling = false;
         this.#setLive(true);
@@ -61,12 +61,12 @@ export class NamespaceFeed {
     if (deps.subscriber === undefined) this.#startPolling();
   }
 
-  /** Our own change: `deliver` is called when all before it was delivered. */
+  /** Our own change: `deliver` is called once all earlier ones were delivered. */
   answered(seed: bigint, change: SeedChange, deliver: (isIncluded: boolean) => void): void {
     this.#feed(seed).offer({ n: change.n, life: change.life, isAnswer: true, deliver });
   }
 
-  /** The whole seed, for a caller of ours who waits for it and reads it by `readSeed`. */
+  /** The whole seed, for a waiting caller who reads it with `readSeed`. */
   read(seed: bigint, readSeed: () => Promise<SeedReading>): Promise<Cells> {
     return this.#deps.inTurn(seed, async () => {
       const feed = this.#feed(seed);
@@ -88,21 +88,21 @@ export class NamespaceFeed {
       const lifeBefore = feed.life;
       const readSeed = () => this.#deps.readSeed(seed);
       const { n, life, cells } = await this.#reading(seed, feed, readSeed);
-      const beginsAnew = this.#restarted.delete(seed);
-      const deliver = () => this.#tell(seed, cells, beginsAnew);
+      const startsOver = this.#restarted.delete(seed);
+      const deliver = () => this.#tell(seed, cells, startsOver);
       if (life !== '') feed.snapshot({ n, life, isAnswer: false, deliver });
-      else if (beginsAnew) deliver();
+      else if (startsOver) deliver();
       else if (lifeBefore !== undefined && feed.life === lifeBefore) this.#lost(seed);
     });
   }
 
-  /** It had expired or was removed: what was told of it is void. */
+  /** It had expired or was removed: what was delivered is void. */
   restart(seed: bigint): Promise<void> {
     this.#restarted.add(seed);
     return this.#tryMend(seed);
   }
 
-  /** The seed is gone for good. */
+  /** The seed is gone permanently. */
   drop(seed: bigint): void {
     this.#restarted.delete(seed);
     this.#dropFeed(seed);
@@ -143,7 +143,7 @@ export class NamespaceFeed {
     return feed;
   }
 
-  /** The feed holds back what comes meanwhile, and goes on at once if there is nothing to be had. */
+  /** The feed holds back changes in the meantime, and continues immediately if there is nothing to read. */
   async #reading(
     seed: bigint,
     feed: SeedFeed,
@@ -160,24 +160,24 @@ export class NamespaceFeed {
     }
   }
 
-  /** A seed of which nothing was ever heard needs no feed. */
+  /** A seed without any change needs no feed. */
   #endReading(seed: bigint, feed: SeedFeed): void {
     feed.endReading();
     if (feed.life === undefined && this.#feeds.get(seed) === feed) this.#dropFeed(seed);
   }
 
-  /** Its keys are gone: what waits for a change before it would wait for ever. */
+  /** Its keys are gone: changes waiting for an earlier one would wait forever. */
   #lost(seed: bigint): void {
     this.#dropFeed(seed);
     this.#deps.onNewLife(seed);
   }
 
-  #onNews(channel: string, message: Buffer): void {
+  #onMessage(channel: string, message: Buffer): void {
     const { namespace } = this.#options;
     const seed = seedOfChannel(namespace, channel);
     if (seed === undefined) return;
-    const change = this.#readNews(message);
-    // Ours arrives as an answer. If that was lost, the repeated call mends.
+    const change = this.#decodeChange(message);
+    // Our own changes arrive as replies. If one was lost, the repeated call repairs it.
     if (change === undefined || change.origin === this.#deps.origin) return;
     const delivery: Delivery = {
       n: change.n,
@@ -188,20 +188,20 @@ export class NamespaceFeed {
     this.#feed(seed).offer(delivery);
   }
 
-  /** Anyone may publish; what is no change of ours is left alone. */
-  #readNews(message: Buffer): SeedChange | undefined {
+  /** Anyone may publish; messages that are not our changes are ignored. */
+  #decodeChange(message: Buffer): SeedChange | undefined {
     try {
       const { rule, shape } = this.#options.namespace;
       return readSeedChange(message, rule.policy === 'sum', shape);
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown.message : String(thrown);
-      this.#deps.logger.warn('news from redis cannot be read', { slice: 'fair', error });
+      this.#deps.logger.warn('cannot decode a change from redis', { slice: 'fair', error });
       return undefined;
     }
   }
 
-  #tell(seed: bigint, cells: Cells, beginsAnew = false): void {
-    if (!this.#isClosed) this.#options.onChange({ result: 'applied', seed, cells, beginsAnew });
+  #tell(seed: bigint, cells: Cells, startsOver = false): void {
+    if (!this.#isClosed) this.#options.onChange({ result: 'applied', seed, cells, startsOver });
   }
 
   #setLive(isLive: boolean): void {
@@ -209,14 +209,14 @@ export class NamespaceFeed {
     for (const feed of this.#feeds.values()) feed.setOrdered(isLive);
   }
 
-  /** Once more if the seed is being read: that reading may have begun too early. */
+  /** Again if the seed is being read: that read may have started too early. */
   async #tryMend(seed: bigint): Promise<void> {
     if (this.#mending.has(seed)) return;
     this.#mending.add(seed);
     try {
       await this.mend(seed);
     } catch (thrown) {
-      // Redis is away. The feed asks again, or is read when news are back.
+      // Redis is unreachable. The feed retries, or is read when pub/sub is back.
       const error = thrown instanceof Error ? thrown.message : String(thrown);
       this.#deps.logger.debug('a seed could not be read from redis', { slice: 'fair', error });
     }

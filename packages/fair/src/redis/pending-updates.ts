@@ -1,11 +1,11 @@
-// Changes that wait for Redis: one fold per cell, however many were made of it, and never more cells than the
-// limit. What is taken to be sent is out of here; its waiters go with it.
+// Changes waiting for Redis: one fold per cell, however many changes it had, and never more cells than the
+// limit. A batch being sent is removed from here, together with its waiters.
 import type { CellDeltas } from '../cells.js';
 import { createCellDeltas } from '../cells.js';
 import { composeFolds, type Fold } from '../fold.js';
 import type { BucketDelta, Update } from './storage-buckets.js';
 
-/** Hears what became of a batch: undefined if it was committed. */
+/** Receives the result of a batch: undefined if it was committed. */
 export type Waiter = (error: Error | undefined) => void;
 
 export interface PendingBatch {
@@ -81,7 +81,7 @@ export class PendingUpdates {
 function fold(cells: Map<string, PendingCell>, delta: BucketDelta): void {
   const { rowId, colId, deltaProb, lastUpdateTimeMs, lo = 0, hi = 1 } = delta;
   const earlier = cells.get(nameOf(delta));
-  // Further out than 2 ends at a bound all the same, and the sum of many stays finite.
+  // Amounts above 2 end at a bound anyway, and the sum of many stays finite.
   const later = { amount: Math.min(2, Math.max(-2, deltaProb)), low: lo, high: hi };
   const { amount, low, high } = earlier === undefined ? later : composeFolds(earlier, later);
   const timeMs = Math.max(earlier?.timeMs ?? 0, lastUpdateTimeMs);

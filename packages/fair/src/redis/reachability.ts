@@ -1,10 +1,10 @@
-// Whether Redis is there, told to those who must know: lost once it has failed for a second, back with
-// its first answer. Shorter failures are nobody's business but the retries'.
+// Tracks whether Redis is reachable and notifies listeners: lost once it has failed for a second, back with its
+// first answer. Shorter failures are left to the retries.
 import type { Clock, Timer } from '@syncline/kernel';
 
 export interface ReachabilityDeps {
   readonly clock: Clock;
-  /** Asks Redis for a sign of life; its answer comes back as `succeeded` or `failed`. */
+  /** Pings Redis; the result is reported as `succeeded` or `failed`. */
   probe(): void;
 }
 
@@ -52,7 +52,7 @@ export class Reachability {
     });
   }
 
-  /** What was stored is gone: to those who hold a copy, as if Redis had been lost and were back. */
+  /** The stored state is gone: for holders of a copy, this is like losing Redis and getting it back. */
   stateLost(): void {
     if (this.#isLost) return;
     this.#tell(false);

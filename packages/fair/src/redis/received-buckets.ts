@@ -1,5 +1,5 @@
-// What `recv` has to give: the latest value of each cell, until it is taken. One waiter at a time. Who does
-// not take in time loses the oldest seed, and hears of the newer ones.
+// What `recv` returns: the latest value of each cell, until it is taken. One waiter at a time. A slow receiver
+// loses the oldest seed and still gets the newer ones.
 import { abortedError, SynclineError } from '@syncline/kernel';
 import type { OverwriteBucket, RespBucket } from './storage-buckets.js';
 

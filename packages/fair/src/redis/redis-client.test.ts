@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { createClient, type RedisSettings } from './redis-client.js';
 
-test('however long Redis is away, it is tried again within 300 ms', () => {
+test('however long Redis is unreachable, it is retried within 300 ms', () => {
   let settings: RedisSettings = {};
   const client = (given: RedisSettings) => {
     settings = given;

@@ -1,14 +1,14 @@
-// How our clients of Redis are set up, and how what they throw is told.
+// Settings of our Redis clients, and the conversion of their errors.
 //
-// ioredis would hold commands back while it is not connected, and send again what was cut off. Both hide
-// whether a change was applied, so both are off: we repeat, under the same sequence number.
+// By default ioredis queues commands while it is not connected, and resends those that were cut off. Both hide
+// whether a change was applied, so both are off: we resend, under the same sequence number.
 import { backoffMs, type Random, SynclineError } from '@syncline/kernel';
 import { Redis, type RedisOptions } from 'ioredis';
 import { fairLimits } from '../limits.js';
 import { DEFAULT_LABEL } from '../state/tracker-labels.js';
 import { refuseUnless } from '../tuning.js';
 
-/** What we insist on. */
+/** Settings that must not be changed. */
 export type RedisSettings = Omit<RedisOptions, 'replyMapping'>;
 
 export type RedisSource =
@@ -17,13 +17,13 @@ export type RedisSource =
       readonly url: string;
     }
   | {
-      /** Makes a client; called twice, for commands and for news. Spread `settings` last. */
+      /** Creates a client; called twice, for commands and for subscriptions. Spread `settings` last. */
       readonly client: (settings: RedisSettings) => Redis;
     };
 
 /**
- * Short: who waits for Redis waits for up to 2 s more by a backoff of its own, client or service, and all
- * must be back within 2.5 s.
+ * Short: clients and services that wait for Redis add up to 2 s of their own backoff, and all must be back
+ * within 2.5 s.
  */
 const RECONNECT = { initialMs: 50, maxMs: 250 } as const;
 const RECONNECT_MS_MIN = 20;
@@ -47,7 +47,7 @@ export function checkSource(source: RedisSource): void {
   if ('client' in source || /^rediss?:\/\/./.test(source.url)) return;
   throw new SynclineError(
     'invalid-argument',
-    'the address of Redis must begin with redis:// or rediss://, as in redis://127.0.0.1:6379. Passwords may be part of it, so it is not shown.',
+    'the address of Redis must begin with redis:// or rediss://, as in redis://127.0.0.1:6379. It is not shown here, since it may contain a password.',
     { details: { field: 'url' } },
   );
 }
@@ -68,7 +68,7 @@ export function replyError(thrown: Error): SynclineError {
   if (isLogin)
     return new SynclineError(
       'unauthenticated',
-      `Redis refused us (${thrown.message}). Check user and password in the address.`,
+      `Redis refused access (${thrown.message}). Check the user and password in the URL.`,
       { cause: thrown },
     );
   const isPassing = /^(LOADING|BUSY|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|OOM|MISCONF)\b/.test(

@@ -1,8 +1,8 @@
-// Commands to Redis, each answered or failed within its deadline, with the truth about its effect: refused
-// or never sent is `not-applied`; sent and not answered is `unknown`.
+// Commands to Redis, each answered or failed within its deadline, with an accurate outcome: refused or never
+// sent is `not-applied`; sent and not answered is `unknown`.
 //
-// A command that missed its deadline takes the connection with it: answers come in order, so nothing
-// behind it would arrive in time either.
+// A command that misses its deadline also ends the connection: answers arrive in order, so nothing behind it
+// would be in time either.
 import {
   type Clock,
   type Logger,
@@ -29,7 +29,7 @@ export type RedisArgument = string | number | Buffer;
 
 const LOST_AFTER_MS = 1_000;
 const PROBE_INTERVAL_MS = 200;
-/** Keys of another type that are told once; further ones are told each time. */
+/** Keys of another type that are reported once; further ones are reported each time. */
 const WRONG_KEYS_MAX = 100;
 
 export class RedisConnection {
@@ -55,14 +55,14 @@ export class RedisConnection {
     this.reachability.failed(); // until the first answer
   }
 
-  /** Resolves to the reply, its texts as bytes. */
+  /** Resolves to the reply, with texts as bytes. */
   async call(command: string, args: readonly RedisArgument[]): Promise<unknown> {
     if (this.#isClosed) throw new SynclineError('closed', 'the connection to Redis was closed');
     if (this.#client.status !== 'ready') {
       this.#note(false);
       throw new SynclineError(
         'unavailable',
-        'Redis cannot be reached. Check that it runs, and its address; fair goes on trying.',
+        'Redis is unreachable. Check that it is running, and its address; fair keeps trying.',
       );
     }
     const reply = await this.#inTime(this.#client.callBuffer(command, [...args]));
@@ -70,7 +70,7 @@ export class RedisConnection {
     return reply;
   }
 
-  /** The script by its name, and by its text if Redis has forgotten it. */
+  /** Calls the script by its hash, or by its text if Redis does not have it. */
   async script(
     { sha1, text }: RedisScript,
     keys: readonly string[],
@@ -93,7 +93,7 @@ export class RedisConnection {
     this.#client.disconnect();
   }
 
-  /** Says once per key what to do: the calls of every client fail alike. */
+  /** Logged once per key, because the calls of every client fail alike. */
   async #explain(keys: readonly string[], thrown: SynclineError): Promise<SynclineError> {
     const error = await namingWrongType(this, keys, thrown);
     const { key } = error.details;
@@ -121,10 +121,14 @@ export class RedisConnection {
             outcome: 'unknown',
             cause: thrown,
           })
-        : new SynclineError('unavailable', 'the connection to Redis broke before its answer came', {
-            outcome: 'unknown',
-            cause: thrown,
-          });
+        : new SynclineError(
+            'unavailable',
+            'the connection to Redis broke before the reply arrived',
+            {
+              outcome: 'unknown',
+              cause: thrown,
+            },
+          );
     } finally {
       timer.cancel();
     }
@@ -134,7 +138,7 @@ export class RedisConnection {
     try {
       await this.call('PING', []);
     } catch (thrown) {
-      SynclineError.from(thrown); // `call` has told reachability; a failed assert is thrown on
+      SynclineError.from(thrown); // `call` has updated reachability; a failed assertion is rethrown
     }
   }
 

@@ -43,12 +43,12 @@ async function createSubject(isWatched: boolean): Promise<FairStoreSubject & Asy
   };
 }
 
-describe('a store in Redis that nobody watches', () => {
+describe('a store in Redis without a watcher', () => {
   for (const { name, run } of fairStoreSuite(() => createSubject(false))) test(name, run);
 });
 
-describe('a store in Redis that is watched', () => {
-  const inMany = 'F13 a message of the largest size is applied whole, once'; // told to the watcher
+describe('a store in Redis with a watcher', () => {
+  const inMany = 'F13 a message of the largest size is applied whole, once'; // reported to the watcher
   for (const { name, run } of fairStoreSuite(() => createSubject(true)))
     if (name !== inMany) test(name, run);
 });

@@ -1,10 +1,10 @@
 // Shared cells in Redis: any number of services, or of instances, over one state.
 //
-// Calls for a seed go one after another, each repeated under its sequence number until Redis has said
-// what became of it or the budget is used. If the namespace is watched, an answer is handed out when every
-// change before it was told to the watcher, so that a copy which is overwritten by both stays right.
+// Calls for a seed run one after another, each repeated under its sequence number until its outcome is known or
+// the budget is used up. If the namespace is watched, an answer is returned once every earlier change was
+// delivered to the watcher, so that a copy that is overwritten by both stays correct.
 //
-// F5   Within an epoch no delta is applied twice, whatever is cut off and sent again.
+// F5   Within an epoch no delta is applied twice, whatever is cut off and resent.
 // F13  All stores give the same cells for the same operations.
 import { assert } from '@syncline/kernel';
 import { type CellDeltas, type Cells, createCells } from '../cells.js';
@@ -33,11 +33,11 @@ end
 `);
 
 export type RedisFairStoreOptions = RedisSource & {
-  /** How changes of others arrive. Default `pubsub`; `poll` asks every `pollIntervalMs`. */
+  /** How changes by others arrive. Default `pubsub`; `poll` checks every `pollIntervalMs`. */
   readonly fanOut?: 'pubsub' | 'poll';
   /** Default 1000. */
   readonly pollIntervalMs?: number;
-  /** How long a change is repeated before its outcome is told as it is. Default 1000. */
+  /** How long a failed change is retried before its error is returned. Default 1000. */
   readonly retryBudgetMs?: number;
 };
 
@@ -49,7 +49,7 @@ export interface RedisFairStoreDeps extends RedisDeps {
 export interface RedisFairStore extends FairStore {
   readonly shared: SharedEpochs;
   watch(namespace: Namespace, onChange: (change: Applied) => void): { close(): void };
-  /** Tells the others which seed we write now. It never goes back. */
+  /** Publishes which seed we write now. It never goes back. */
   raiseActiveSeed(namespace: Namespace, seed: bigint): Promise<void>;
   /** The newest window that any instance writes; undefined if there is none. */
   activeSeed(namespace: Namespace): Promise<bigint | undefined>;
@@ -72,7 +72,7 @@ class SeedsInRedis implements RedisFairStore {
   readonly #register: SeedRegister;
   readonly #calls: ScriptCalls;
   readonly #feeds = new Map<string, NamespaceFeed>();
-  /** Names us in what we publish, and the changes that come without an id. */
+  /** Identifies us in what we publish, and in changes without an id. */
   readonly #origin: string;
   #subscriber: RedisSubscriber | undefined;
   #ownSeq = 0;
@@ -147,7 +147,7 @@ class SeedsInRedis implements RedisFairStore {
         readSeed: (seed) => this.#read(namespace, seed),
         inTurn: (seed, task) => this.#calls.inTurn(namespace, seed, task),
         readCounters: () => this.#register.counters(namespace),
-        onNewLife: (seed) => void this.#keysBeganAnew(namespace, seed),
+        onNewLife: (seed) => void this.#keysStartedOver(namespace, seed),
       },
       { namespace, pollIntervalMs, onChange },
     );
@@ -224,7 +224,7 @@ class SeedsInRedis implements RedisFairStore {
         ),
       );
     }
-    // Numbers of some changes are not known, or others came between: what is stored now says it all.
+    // The numbers of some changes are unknown, or others came in between: read what is stored now.
     await feed.mend(seed);
     return { result, seed, cells: createCells(0) };
   }
@@ -234,8 +234,8 @@ class SeedsInRedis implements RedisFairStore {
     return readSeed(deps, namespace, seed);
   }
 
-  /** If all was lost, watchers are told to read everything. Otherwise this seed alone had expired. */
-  async #keysBeganAnew(namespace: Namespace, seed: bigint): Promise<void> {
+  /** If everything was lost, watchers are notified to read everything. Otherwise only this seed had expired. */
+  async #keysStartedOver(namespace: Namespace, seed: bigint): Promise<void> {
     if (await this.shared.keysLost(namespace)) return;
     await this.#feeds.get(namespace.name)?.restart(seed);
   }

@@ -1,4 +1,4 @@
-// The store over a real Redis that is cut off, flushed, emptied of scripts or of subscribers.
+// The store with a real Redis that is disconnected, flushed, or loses its scripts or subscribers.
 import { createSystemClock, createSystemRandom, silentLogger } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { type RedisServer, startFaultProxy, startRedis } from '@syncline/testkit';
@@ -15,7 +15,7 @@ import {
 import type { Applied, Namespace } from '../state/fair-store.js';
 import { createRedisFairStore, type RedisFairStore } from './redis-fair-store.js';
 
-const WAIT = { timeout: 10_000, interval: 5 };
+const WAIT = { timeout: 60_000, interval: 5 };
 const namespace: Namespace = {
   ...linearNamespace,
   name: 'api',
@@ -59,7 +59,7 @@ function openStore(url = redis.url, fanOut: 'pubsub' | 'poll' = 'pubsub'): Redis
   return store;
 }
 
-/** A copy of the cells, as a service keeps it: overwritten by all that it is told. */
+/** A copy of the cells, as a service keeps it: overwritten by everything it receives. */
 function keepCopy(store: RedisFairStore, watched = namespace) {
   const copy = new Map<string, number>();
   const take = ({ cells }: Applied) => {
@@ -78,7 +78,7 @@ const change = async (store: RedisFairStore, amount: number, seq?: number) =>
     seq === undefined ? undefined : { clientId: 'one', seq },
   );
 
-test('F5 over connections that are cut while answers are on their way, each change applies once', async () => {
+test('F5 over connections that are cut while answers are in flight, each change applies once', async () => {
   const random = createSeededRandom('cuts');
   await admin.config('RESETSTAT');
   await using proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: redis.port } });
@@ -90,21 +90,21 @@ test('F5 over connections that are cut while answers are on their way, each chan
       proxy.set({ resetAfterBytes: Math.floor(random.float() * 60) }, 'to-client');
       setTimeout(() => proxy.heal(), 40);
     }
-    // A client sends what failed again, under the same number.
-    await vi.waitFor(() => change(store, 1 / 128, seq), { timeout: 20_000, interval: 1 });
+    // A client resends what failed, under the same number.
+    await vi.waitFor(() => change(store, 1 / 128, seq), { timeout: 60_000, interval: 1 });
   }
   const [stored] = await cellsAt(openStore(), namespace, SEED);
   expect(stored?.probability).toBe(changesCount / 128);
   expect(Number(await admin.hget(`${start}meta`, 'n'))).toBe(changesCount);
   expect(await callsOfScripts()).toBeGreaterThan(changesCount + 4); // so some were sent twice
-}, 60_000);
+});
 
 async function callsOfScripts(): Promise<number> {
   const stats = await admin.info('commandstats');
   return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1]);
 }
 
-test('F5 a change that is sent again through another replica is applied once, and is there first', async () => {
+test('F5 a change that is resent through another replica is applied once', async () => {
   const [first, second] = [openStore(), openStore()];
   const { copy } = keepCopy(second);
   await change(first, 0.25, 1);
@@ -119,7 +119,7 @@ test('F5 parts of a large message that were applied are not applied again', asyn
   const deltas = Array.from({ length: 1_200 }, (_, column) => ({ row: 0, column, amount: 0.25 }));
   const id = { clientId: 'one', seq: 3 };
   await store.applyDelta(wide, SEED, deltasOf(...deltas), id);
-  // As if the first service had died behind the second of three parts.
+  // As if the first service had died after the second of three parts.
   expect(await admin.hexists(`${start}meta`, 'k:one')).toBe(0);
   await admin.hdel(`${start}meta`, 'c:one');
   await admin.hset(`${start}meta`, 'k:one', '3:2');
@@ -130,7 +130,7 @@ test('F5 parts of a large message that were applied are not applied again', asyn
   expect(values.filter(([isEarlier, p]) => p === (isEarlier ? 0.25 : 0.5))).toHaveLength(1_200);
 });
 
-test('F60 two replicas that write at once hold the same copy in the end', async () => {
+test('F60 two replicas that write concurrently end with the same copy', async () => {
   const replicas = [openStore(), openStore()].map((store) => ({ store, ...keepCopy(store) }));
   const writes = replicas.flatMap(({ store, take }, replica) =>
     Array.from({ length: 150 }, async (_, index) => {
@@ -145,7 +145,7 @@ test('F60 two replicas that write at once hold the same copy in the end', async 
   }, WAIT);
 });
 
-test('a script that Redis has forgotten is sent again', async () => {
+test('a script that Redis does not have is sent again', async () => {
   const store = openStore();
   await change(store, 0.25);
   await admin.script('FLUSH');
@@ -173,7 +173,7 @@ test('F60 a change that was not published is found by the counter, and the seed 
   expect(counts.get('syncline_fair_redis_gaps_total')).toBe(1);
 });
 
-test('F60 news that were lost with their connection are read when it is back', async () => {
+test('F60 changes lost with their connection are read when it is back', async () => {
   const [store, other] = [openStore(), openStore()];
   const { copy } = keepCopy(store);
   await change(other, 0.25);
@@ -183,7 +183,7 @@ test('F60 news that were lost with their connection are read when it is back', a
   await vi.waitFor(() => expect(copy.get('1/7')).toBe(0.5), WAIT);
 });
 
-test('F60 an answer that waits for a change of keys that were flushed is handed out', async () => {
+test('F60 an answer that waits for a change of flushed keys is returned', async () => {
   const store = openStore();
   keepCopy(store);
   await change(store, 0.25);
@@ -253,7 +253,7 @@ test('keys are those of the contract, and live for three windows', async () => {
   expect(await admin.hget(`${start}meta`, 'c:one')).toBe('5');
 });
 
-test('when Redis is lost for a second, listeners hear of it, and when it is back', async () => {
+test('listeners are notified when Redis is lost for a second, and when it is back', async () => {
   const store = openStore();
   await change(store, 0.25);
   const heard: boolean[] = [];

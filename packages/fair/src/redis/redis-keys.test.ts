@@ -16,7 +16,7 @@ test('all keys of a seed share one hash tag, and those of a tracker another', ()
   expect(trackerKeys(exponentialNamespace).instances).toBe('v1:{api:meta}:instances');
 });
 
-test('a channel leads back to its seed, and that of another namespace to none', () => {
+test('a channel maps back to its seed, and that of another namespace to none', () => {
   const digits = { ...exponentialNamespace, name: '17' };
   for (const namespace of [sumNamespace, exponentialNamespace, digits]) {
     const { channel } = seedKeys(namespace, seed);

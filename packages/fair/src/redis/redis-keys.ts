@@ -1,13 +1,13 @@
 // The names of everything that fair keeps in Redis.
 //
 // `v1:{1700000100000}:0` is row 0 of a seed of the default namespace, `v1:{api:1700000100000}:0` that of a
-// tracker. The braces are literal: they are the hash tag, so that all rows of a seed live in one slot and
-// one script may touch them. What belongs to a whole tracker is under its own tag, `{api:meta}`.
+// tracker. The braces are literal: they are the hash tag, so that all rows of a seed are in one slot and one
+// script may access them. Keys of a whole tracker are under their own tag, `{api:meta}`.
 import type { Namespace } from '../state/fair-store.js';
 
 export interface SeedKeys {
   /**
-   * Hash: `n` changes and `m` cells so far, `e` life of these keys, `t` last change, `c:<client>` last seq,
+   * Hash: `n` changes and `m` cells so far, `e` incarnation of these keys, `t` last change, `c:<client>` last seq,
    * `k:<client>` parts of its next one.
    */
   readonly meta: string;

@@ -1,6 +1,6 @@
 // `redisRemote`: a tracker that shares its state through Redis alone, without a server of ours.
 //
-// Each instance runs the state service in itself, over Redis, with one stream: its own. So instances over
+// Each instance runs its own state service on top of Redis, with a single stream. So instances over
 // Redis, services over Redis and clients of those services follow one set of rules, and can be mixed.
 import type { FairRemote } from '../client/fair-remote.js';
 import { refuseUnless } from '../tuning.js';
@@ -12,7 +12,7 @@ export type RedisRemoteOptions = RedisSource & {
   readonly tracker: string;
   /** How changes of others arrive. Default `pubsub`; `poll` is for a Redis that forbids subscriptions. */
   readonly fanOut?: 'pubsub' | 'poll';
-  /** How often to ask with `poll`: others are heard of so much later. Default 1000. */
+  /** Polling interval for `poll`: changes by others are seen up to this much later. Default 1000. */
   readonly pollIntervalMs?: number;
   /** Instead of the time of Redis, in whole ms: for evaluations that bring their own clock. */
   readonly scriptNowMs?: () => number;

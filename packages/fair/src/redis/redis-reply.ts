@@ -1,4 +1,4 @@
-// Reads replies of Redis. Texts arrive as bytes, and whole numbers as numbers; nil and whatever else is none.
+// Reads replies of Redis. Texts arrive as bytes, and integers as numbers; nil and anything else is undefined.
 
 export function list(reply: unknown): readonly unknown[] {
   return Array.isArray(reply) ? reply : [];

@@ -1,4 +1,4 @@
-// Stores over a real Redis, and a connection that looks behind them: for tests. The test starts the server.
+// For tests: stores on a real Redis, and a connection to inspect it. The test starts the server.
 import {
   createSystemClock,
   createSystemRandom,

@@ -1,10 +1,10 @@
-// A Lua script with the name that Redis knows it by. Calls send the name; the text goes out only when
-// Redis has forgotten it (NOSCRIPT), after a restart, a failover or SCRIPT FLUSH.
+// A Lua script with its SHA-1 hash. Calls send the hash; the text is sent only when Redis does not have it
+// (NOSCRIPT), after a restart, a failover or SCRIPT FLUSH.
 import { createHash } from 'node:crypto';
 
 export interface RedisScript {
   readonly text: string;
-  /** What EVALSHA takes. */
+  /** The argument of EVALSHA. */
   readonly sha1: string;
 }
 

@@ -1,7 +1,7 @@
-// News from Redis over a connection of its own. It may break at any time, and what was published meanwhile
-// is gone: listeners hear when they can rely on it again and when not, and mend by reading.
+// Published changes from Redis, over their own connection. It may break at any time, and messages published in
+// the meantime are lost: listeners are notified when they can rely on it and when not, and repair by reading.
 //
-// A connection on which nothing is sent can be dead without a sign, so it is asked every few seconds.
+// An idle connection can be dead without notice, so it is pinged every few seconds.
 import type { Timer } from '@syncline/kernel';
 import type { Redis } from 'ioredis';
 import { createClient, type RedisSource } from './redis-client.js';
@@ -9,19 +9,19 @@ import type { RedisDeps } from './redis-connection.js';
 
 const PING_INTERVAL_MS = 2_000;
 
-export interface NewsListener {
-  onNews(channel: string, message: Buffer): void;
+export interface SubscriptionListener {
+  onMessage(channel: string, message: Buffer): void;
   /** From here on nothing is missed, until `onLost`. */
   onLive(): void;
   onLost(): void;
-  /** Redis forbids it: there will be no news, unless `onLive` says so. */
+  /** Redis does not allow it: no changes will arrive, unless `onLive` is called. */
   onRefused(): void;
 }
 
 export class RedisSubscriber {
   readonly #deps: RedisDeps;
   readonly #client: Redis;
-  readonly #listeners = new Map<string, NewsListener>();
+  readonly #listeners = new Map<string, SubscriptionListener>();
   #pingTimer: Timer | undefined;
   #hasAnswered = true;
 
@@ -35,21 +35,21 @@ export class RedisSubscriber {
       for (const listener of this.#listeners.values()) listener.onLost();
     });
     this.#client.on('error', (error: Error) => {
-      deps.logger.debug('news from redis failed', { slice: 'fair', error: error.message });
+      deps.logger.debug('subscription to redis failed', { slice: 'fair', error: error.message });
     });
     this.#client.on('pmessageBuffer', (pattern: string, channel: Buffer, message: Buffer) => {
-      this.#listeners.get(String(pattern))?.onNews(channel.toString('latin1'), message);
+      this.#listeners.get(String(pattern))?.onMessage(channel.toString('latin1'), message);
     });
     this.#armPing();
   }
 
   /** One listener per pattern. */
-  listen(pattern: string, listener: NewsListener): { close(): void } {
+  listen(pattern: string, listener: SubscriptionListener): { close(): void } {
     this.#listeners.set(pattern, listener);
     if (this.#client.status === 'ready') void this.#begin(pattern, listener);
     return {
       close: () => {
-        if (this.#listeners.get(pattern) !== listener) return; // closed before; it may be another's now
+        if (this.#listeners.get(pattern) !== listener) return; // already closed; the pattern may belong to another listener now
         this.#listeners.delete(pattern);
         if (this.#client.status === 'ready') this.#client.punsubscribe(pattern).catch(() => {});
       },
@@ -71,7 +71,7 @@ export class RedisSubscriber {
   #ping(): void {
     this.#armPing();
     if (this.#client.status !== 'ready') {
-      this.#hasAnswered = true; // a new connection is asked anew
+      this.#hasAnswered = true; // checked again on a new connection
       return;
     }
     if (!this.#hasAnswered) {
@@ -84,17 +84,17 @@ export class RedisSubscriber {
       () => {
         this.#hasAnswered = true;
       },
-      () => {}, // the connection broke, and says so itself
+      () => {}, // the connection broke, which it reports itself
     );
   }
 
-  async #begin(pattern: string, listener: NewsListener): Promise<void> {
+  async #begin(pattern: string, listener: SubscriptionListener): Promise<void> {
     try {
       await this.#client.psubscribe(pattern);
     } catch (thrown) {
-      if (!(thrown instanceof Error) || thrown.name !== 'ReplyError') return; // it closes; `ready` begins anew
+      if (!(thrown instanceof Error) || thrown.name !== 'ReplyError') return; // it closes; `ready` starts over
       const error = thrown.message;
-      const text = 'redis refused a subscription; it is asked for changes every so often instead';
+      const text = 'redis refused a subscription; polling for changes instead';
       this.#deps.logger.warn(text, { slice: 'fair', error });
       if (this.#listeners.get(pattern) === listener) listener.onRefused();
       return;

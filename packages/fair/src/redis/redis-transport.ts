@@ -1,5 +1,5 @@
-// The transport of `redisRemote`: carries messages between the client of a tracker and a state service that
-// runs beside it, in this process, over Redis.
+// The transport of `redisRemote`: carries messages between the client of a tracker and a state service in the
+// same process, on top of Redis.
 
 import type { ClientStream, StateStreamListener, StateTransport } from '../client/fair-remote.js';
 import type { FairStore } from '../state/fair-store.js';
@@ -42,7 +42,7 @@ export class RedisTransport implements StateTransport {
   }
 }
 
-/** Our one stream says hello: what plain clients keep in the same Redis need not be read. */
+/** Our only stream sends a hello, so the default namespace in the same Redis need not be read. */
 function namedOnly(store: RedisFairStore): FairStore {
   return {
     applyDelta: (namespace, seed, deltas, id) => store.applyDelta(namespace, seed, deltas, id),

@@ -1,5 +1,5 @@
-// A call to Redis, repeated until its outcome is known. What is repeated must apply once however often it
-// arrives: changes by their sequence number, everything else by its nature.
+// A call to Redis, repeated until its outcome is known. A repeated call must be idempotent: changes by their
+// sequence number, everything else by its nature.
 //
 // The failure is reported when the budget ends or Redis counts as lost: with `unknown` if any attempt was sent
 // and not answered.
@@ -42,15 +42,15 @@ export async function repeatedCall<T>(
   }
 }
 
-/** Says that nothing was sent only if no attempt was. */
+/** Reports that nothing was sent only if no attempt was. */
 function lostError(wasSent: boolean): SynclineError {
   return wasSent
     ? new SynclineError(
         'unavailable',
-        'Redis was lost after an attempt was sent; whether it was applied is unknown',
+        'the connection to Redis was lost after an attempt was sent; whether it was applied is unknown',
         { outcome: 'unknown' },
       )
-    : new SynclineError('unavailable', 'Redis cannot be reached; nothing was sent');
+    : new SynclineError('unavailable', 'Redis is unreachable; nothing was sent');
 }
 
 function withOutcome(error: SynclineError, isUnknown: boolean): SynclineError {

@@ -1,7 +1,7 @@
 // Calls of the script that changes cells: one after another per seed, each until its outcome is known.
 //
-// A call that was cut off may have been applied. It is sent again under the same sequence number, which the
-// script applies once, so that repeating is always safe.
+// A call that was cut off may have been applied. It is resent under the same sequence number, which the script
+// applies once, so a repeat is always safe.
 import { SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { ChangeId, Namespace } from '../state/fair-store.js';
@@ -53,7 +53,7 @@ export class ScriptCalls {
     const key = seedKeys(namespace, seed).meta;
     const result = (this.#turns.get(key) ?? Promise.resolve()).then(task);
     const turn = result
-      .catch(() => {}) // the caller hears of it; the next in turn has its own fate
+      .catch(() => {}) // the caller gets the error; the next task is independent
       .then(() => {
         if (this.#turns.get(key) === turn) this.#turns.delete(key);
       });
@@ -102,7 +102,7 @@ export class ScriptCalls {
     const all = [keys.meta, keys.rows, keys.clients, ...rows];
     const reply = await connection.script(applyScript, all, args);
     if (!(reply instanceof Uint8Array))
-      throw new SynclineError('corrupt', 'Redis answered no text');
+      throw new SynclineError('corrupt', 'Redis did not return a string');
     return readSeedChange(reply, rule.policy === 'sum');
   }
 }

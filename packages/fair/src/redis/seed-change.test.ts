@@ -5,7 +5,7 @@ import { readSeedChange } from './seed-change.js';
 
 const text = (value: string) => Buffer.from([0xa0 | value.length, ...Buffer.from(value)]);
 
-/** Origin `o`, change 3 of life `a`, at 7 ms. */
+/** Origin `o`, change 3 of incarnation `a`, at 7 ms. */
 const changeOf = (places: readonly number[], values: readonly number[]) =>
   Buffer.concat([
     text('o'),
@@ -32,7 +32,7 @@ test('a change names its cells, row by row', () => {
   ]);
 });
 
-test('what is no cell of the structure, or no probability, is left out, and the rest keeps its place', () => {
+test('entries that are not cells of the structure, or not probabilities, are left out, and the rest keep their places', () => {
   const places = [80_000_000, 1, 7, 1, 5, 50, 1, 2, 3, 4];
   const values = [0.1, 0.2, 0.3, 1.5, -0.1, Number.NaN];
   const foreign = readSeedChange(changeOf(places, values), false, shape);

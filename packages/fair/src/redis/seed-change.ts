@@ -1,17 +1,17 @@
-// What the script answers and publishes: a change of a seed, with its number and the cells it touched.
+// What the script returns and publishes: a change of a seed, with its number and the cells it touched.
 //
-// Anyone may write to Redis and publish there. What is no cell of the structure, or no probability, is left
-// out wherever it is read: a copy would grow with the highest row that someone made up.
+// Anyone may write to Redis and publish there. Entries that are not cells of the structure, or not
+// probabilities, are ignored on every read: otherwise a copy could be made to grow without limit.
 import { type Cells, createCells } from '../cells.js';
 import type { Namespace } from '../state/fair-store.js';
 import { MessagePackReader } from './message-pack.js';
 
 export interface SeedChange {
-  /** Who made it; `duplicate` in an answer: nobody, these are the values as they were. */
+  /** The writer; `duplicate` in an answer: no change, these are the existing values. */
   readonly origin: string;
   /** Changes of this seed so far, this one included. */
   readonly n: number;
-  /** Names the life of the seed's keys; another one: they were lost meanwhile. */
+  /** Identifies the incarnation of the seed's keys; a different one means that they were lost in between. */
   readonly life: string;
   readonly cells: Cells;
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { fairLimits } from '../limits.js';
 import { type Delivery, SeedFeed } from './seed-feed.js';
 
-/** What was delivered, and what the feed asked for, in order; timers and turns are run by hand. */
+/** Deliveries and requests of the feed, in order; the test runs timers and turns. */
 function createRig(isOrdered = true) {
   const log: string[] = [];
   const timers = new Set<() => void>();
@@ -38,7 +38,7 @@ function createRig(isOrdered = true) {
   });
   return {
     log,
-    news: (n: number, life?: string) => feed.offer(delivery(n, 'news', false, life)),
+    publish: (n: number, life?: string) => feed.offer(delivery(n, 'published', false, life)),
     answer: (n: number, life?: string) => feed.offer(delivery(n, 'answer', true, life)),
     beginReading: () => feed.beginReading(),
     endReading: () => feed.endReading(),
@@ -60,57 +60,57 @@ function createRig(isOrdered = true) {
   };
 }
 
-test('changes that arrive in order are delivered at once', () => {
+test('changes that arrive in order are delivered immediately', () => {
   const rig = createRig();
-  for (const n of [1, 2, 3]) rig.news(n);
-  expect(rig.log).toEqual(['news1', 'news2', 'news3']);
+  for (const n of [1, 2, 3]) rig.publish(n);
+  expect(rig.log).toEqual(['published1', 'published2', 'published3']);
 });
 
-test('F60 an answer that overtakes the news before it waits for them', () => {
+test('F60 an answer that overtakes published changes waits for them', () => {
   const rig = createRig();
-  rig.news(1);
+  rig.publish(1);
   rig.answer(3);
-  expect(rig.log).toEqual(['news1']);
-  rig.news(2);
-  expect(rig.log).toEqual(['news1', 'news2', 'answer3']);
+  expect(rig.log).toEqual(['published1']);
+  rig.publish(2);
+  expect(rig.log).toEqual(['published1', 'published2', 'answer3']);
 });
 
-test('F60 what follows an answer waits until its owner has run', () => {
+test('F60 changes after an answer wait until its owner has run', () => {
   const rig = createRig();
   rig.answer(1);
-  rig.news(2);
+  rig.publish(2);
   expect(rig.log).toEqual(['answer1']);
   rig.turn();
-  expect(rig.log).toEqual(['answer1', 'news2']);
+  expect(rig.log).toEqual(['answer1', 'published2']);
 });
 
-test('F60 a change that never comes is mended by a reading, which includes what it held', () => {
+test('F60 a change that never arrives is repaired by a read, which includes it', () => {
   const rig = createRig();
-  rig.news(1);
+  rig.publish(1);
   rig.answer(3);
-  rig.news(5);
+  rig.publish(5);
   rig.fireTimers();
-  expect(rig.log).toEqual(['news1', 'gap missed']);
+  expect(rig.log).toEqual(['published1', 'gap missed']);
   rig.snapshot(4);
   rig.turn();
-  expect(rig.log).toEqual(['news1', 'gap missed', 'all4', 'answer3 included', 'news5']);
-  rig.news(4);
+  expect(rig.log).toEqual(['published1', 'gap missed', 'all4', 'answer3 included', 'published5']);
+  rig.publish(4);
   rig.fireTimers();
   expect(rig.log).toHaveLength(5);
 });
 
-test('F60 news that overtake a reading are delivered behind it', () => {
+test('F60 published changes that overtake a read are delivered after it', () => {
   const rig = createRig();
-  rig.news(1);
+  rig.publish(1);
   rig.beginReading();
-  rig.news(2);
-  rig.news(3);
-  expect(rig.log).toEqual(['news1']);
+  rig.publish(2);
+  rig.publish(3);
+  expect(rig.log).toEqual(['published1']);
   rig.arrives(2);
-  expect(rig.log).toEqual(['news1', 'all2', 'news3']);
+  expect(rig.log).toEqual(['published1', 'all2', 'published3']);
 });
 
-test('F60 so are answers while there are no news', () => {
+test('F60 so are answers while there are no changes', () => {
   const rig = createRig(false);
   rig.beginReading();
   rig.answer(3);
@@ -123,54 +123,54 @@ test('F60 so are answers while there are no news', () => {
 
 test('F60 a reading of keys that were lost while it was made is not delivered', () => {
   const rig = createRig();
-  rig.news(1);
+  rig.publish(1);
   rig.beginReading();
-  rig.news(1, 'b');
+  rig.publish(1, 'b');
   rig.arrives(1);
-  expect(rig.log).toEqual(['news1', 'new life']);
+  expect(rig.log).toEqual(['published1', 'new life']);
   rig.beginReading();
   rig.arrives(1, 'b');
-  expect(rig.log).toEqual(['news1', 'new life', 'all1']);
+  expect(rig.log).toEqual(['published1', 'new life', 'all1']);
 });
 
-test('F60 a reading that fails lets go what it held, and is made again', () => {
+test('F60 a failed read releases what it held back, and is repeated', () => {
   const rig = createRig();
-  rig.news(1);
+  rig.publish(1);
   rig.beginReading();
-  rig.news(2);
+  rig.publish(2);
   rig.fireTimers();
-  expect(rig.log).toEqual(['news1']);
+  expect(rig.log).toEqual(['published1']);
   rig.endReading();
-  expect(rig.log).toEqual(['news1', 'news2']);
+  expect(rig.log).toEqual(['published1', 'published2']);
   rig.fireTimers();
-  expect(rig.log).toEqual(['news1', 'news2', 'gap first']);
+  expect(rig.log).toEqual(['published1', 'published2', 'gap first']);
   rig.snapshot(2);
   rig.fireTimers();
   expect(rig.log.slice(3)).toEqual(['all2']);
 });
 
-test('F60 news beyond the limit are dropped, and read even if none follow', () => {
+test('F60 published changes above the limit are dropped, and read even if none follow', () => {
   const rig = createRig();
-  rig.news(1);
+  rig.publish(1);
   rig.beginReading();
   const last = fairLimits.redisHeldChangesMax.value + 2;
-  for (let n = 2; n <= last; n += 1) rig.news(n);
+  for (let n = 2; n <= last; n += 1) rig.publish(n);
   rig.arrives(1);
-  expect(rig.log).toEqual(['news1', 'all1']);
+  expect(rig.log).toEqual(['published1', 'all1']);
   rig.fireTimers();
   expect(rig.log.slice(2)).toEqual(['gap missed']);
 });
 
 test('the first sight of a seed with a past is a reading', () => {
   const rig = createRig();
-  rig.news(7);
+  rig.publish(7);
   expect(rig.log).toEqual(['gap first']);
   rig.snapshot(7);
-  rig.news(8);
-  expect(rig.log).toEqual(['gap first', 'all7', 'news8']);
+  rig.publish(8);
+  expect(rig.log).toEqual(['gap first', 'all7', 'published8']);
 });
 
-test('without news nothing is held back, and when they are there again the seed is read', () => {
+test('without published changes nothing is held back, and when they resume the seed is read', () => {
   const rig = createRig(false);
   rig.answer(4);
   rig.turn();
@@ -179,27 +179,27 @@ test('without news nothing is held back, and when they are there again the seed 
   rig.setOrdered(true);
   expect(rig.log).toEqual(['answer4', 'answer9', 'gap first']);
   rig.snapshot(11);
-  rig.news(12);
-  expect(rig.log.slice(3)).toEqual(['all11', 'news12']);
-  rig.news(14);
+  rig.publish(12);
+  expect(rig.log.slice(3)).toEqual(['all11', 'published12']);
+  rig.publish(14);
   rig.setOrdered(false);
-  expect(rig.log.slice(5)).toEqual(['news14']);
+  expect(rig.log.slice(5)).toEqual(['published14']);
 });
 
 test('F14 keys that were lost begin a new count, and nothing of it is delivered before it is read', () => {
   const rig = createRig();
-  rig.news(1);
-  rig.news(2);
+  rig.publish(1);
+  rig.publish(2);
   rig.answer(1, 'b');
-  rig.news(2, 'b');
-  expect(rig.log).toEqual(['news1', 'news2', 'new life']);
+  rig.publish(2, 'b');
+  expect(rig.log).toEqual(['published1', 'published2', 'new life']);
   rig.beginReading();
   rig.arrives(1, 'b');
   rig.turn();
-  expect(rig.log.slice(3)).toEqual(['all1', 'answer1 included', 'news2']);
+  expect(rig.log.slice(3)).toEqual(['all1', 'answer1 included', 'published2']);
 });
 
-test('F14 nor is the reading that has met the loss, or an answer while there are no news', () => {
+test('F14 nor is the reading that has met the loss, or an answer while there are no changes', () => {
   const rig = createRig(false);
   rig.answer(1);
   rig.turn();
@@ -213,7 +213,7 @@ test('F14 nor is the reading that has met the loss, or an answer while there are
   expect(rig.log.slice(2)).toEqual(['all5', 'answer5 included']);
 });
 
-test('a new life of which nothing more is heard is read after a while', () => {
+test('a new incarnation without further changes is read after a while', () => {
   const rig = createRig(false);
   rig.answer(1);
   rig.turn();

@@ -1,16 +1,16 @@
-// Puts the changes of one seed in order. They arrive on two ways, ours as answers and those of others as
-// news, and the counter `n` in each says where it belongs.
+// Orders the changes of one seed. They arrive by two routes, ours as answers and those of others as published
+// messages, and the counter `n` in each gives its position.
 //
 //   unknown --snapshot--> in order --n is the next--> delivered
 //                            |------n is further-----> held, until what is missing has come or been read
 //                            '------n is not new-----> included already
 //
-// Whoever holds a copy of the cells overwrites them with each delivery, so an older value must never
-// follow a newer one. While the seed is read, what comes may be newer than the reading: it waits behind it.
-// A delivery that resolves a promise takes effect when its owner runs on, so what comes behind it waits for
-// the next turn of the event loop.
+// The holder of a copy overwrites its cells with each delivery, so an older value must never follow a newer
+// one. While the seed is being read, arriving changes may be newer than the read, so they wait for it. A
+// delivery that resolves a promise takes effect when its owner continues, so later ones wait for the next turn
+// of the event loop.
 //
-// Keys that were lost begin a new life with values below what all knew. Those wait for a reading as well, which
+// Lost keys start a new incarnation with values below those known before. Those wait for a reading as well, which
 // is made when it is known that this seed alone was lost, or when that takes too long. If all was, whoever holds
 // a copy is asked for it, and must not have lowered it before (F14).
 //
@@ -23,7 +23,7 @@ export interface Delivery {
   readonly life: string;
   /** It resolves a promise. */
   readonly isAnswer: boolean;
-  /** `isIncluded`: a newer reading of the whole seed was delivered before. */
+  /** `isIncluded`: a newer read of the whole seed was already delivered. */
   deliver(isIncluded: boolean): void;
 }
 
@@ -31,7 +31,7 @@ export interface SeedFeedDeps {
   readonly clock: Clock;
   /** Something is missing: read the seed, from `beginReading` to `snapshot` or `endReading`. */
   onGap(kind: 'first' | 'missed'): void;
-  /** The keys of this seed were lost and have begun anew. */
+  /** The keys of this seed were lost and have started over. */
   onNewLife(): void;
 }
 
@@ -44,11 +44,11 @@ export class SeedFeed {
   #isOrdered: boolean;
   #isPaused = false;
   #isClosed = false;
-  /** While the seed is read: its life when that began. */
+  /** During a read: the incarnation when it began. */
   #reading: { readonly life: string | undefined } | undefined;
-  /** A new life was met, and its seed not read since. */
+  /** A new incarnation was found, and its seed not read since. */
   #isNewLife = false;
-  /** A reading brought nothing; another one is due. */
+  /** A read returned nothing; another one is due. */
   #mustRead = false;
   #gapTimer: Timer | undefined;
 
@@ -57,7 +57,7 @@ export class SeedFeed {
     this.#isOrdered = isOrdered;
   }
 
-  /** The number up to which all was delivered; undefined if that is not known. */
+  /** The number up to which everything was delivered; undefined if unknown. */
   get lastN(): number | undefined {
     return this.#lastN;
   }
@@ -67,7 +67,7 @@ export class SeedFeed {
   }
 
   offer(delivery: Delivery): void {
-    if (this.#life !== undefined && this.#life !== delivery.life) this.#beginAnew();
+    if (this.#life !== undefined && this.#life !== delivery.life) this.#startOver();
     this.#life = delivery.life;
     if (delivery.n === 1) this.#lastN ??= 0;
     if (this.#lastN !== undefined && delivery.n <= this.#lastN) {
@@ -81,13 +81,13 @@ export class SeedFeed {
     if (!this.#isNewLife) this.#deps.onGap('first');
   }
 
-  /** The seed is about to be read. One reading at a time: of two the older could come last. */
+  /** The seed is about to be read. One read at a time: of two the older could arrive last. */
   beginReading(): void {
     this.#stopWaiting();
     this.#reading = { life: this.#life };
   }
 
-  /** What the reading brought: the whole seed as of change `n`, or a little later. */
+  /** The result of the read: the whole seed as of change `n`, or a little later. */
   snapshot(snapshot: Delivery): void {
     const isOutdated = this.#life !== this.#reading?.life && this.#life !== snapshot.life;
     if (isOutdated) {
@@ -96,7 +96,7 @@ export class SeedFeed {
       return;
     }
     const meetsNewLife = this.#life !== undefined && this.#life !== snapshot.life;
-    if (meetsNewLife) this.#beginAnew();
+    if (meetsNewLife) this.#startOver();
     this.#life = snapshot.life;
     if (meetsNewLife && !snapshot.isAnswer) {
       this.endReading();
@@ -115,14 +115,14 @@ export class SeedFeed {
     this.#settle();
   }
 
-  /** The reading failed, or found nothing. */
+  /** The read failed, or found nothing. */
   endReading(): void {
     this.#reading = undefined;
     this.#mustRead = true;
     this.#settle();
   }
 
-  /** False: news may be missing, so answers are not held back for what may never come. */
+  /** False: published changes may be missing, so answers do not wait for changes that may never arrive. */
   setOrdered(isOrdered: boolean): void {
     this.#isOrdered = isOrdered;
     if (isOrdered) this.#deps.onGap('first');
@@ -134,7 +134,7 @@ export class SeedFeed {
     this.#release();
   }
 
-  #beginAnew(): void {
+  #startOver(): void {
     this.#release();
     this.#lastN = undefined;
     this.#isNewLife = true;
@@ -152,7 +152,7 @@ export class SeedFeed {
     else this.#stopWaiting();
   }
 
-  /** All that is held, in order, whatever is missing. */
+  /** Delivers everything held, in order, despite gaps. */
   #release(): void {
     this.#stopWaiting();
     const held = [...this.#held.values()].sort((left, right) => left.n - right.n);
@@ -173,14 +173,14 @@ export class SeedFeed {
     }
   }
 
-  /** News that are dropped will be missed, and read: the newest stays, to show that. */
+  /** Dropped changes leave a gap and are read later: the newest is kept, to reveal the gap. */
   #limitHeld(): void {
     if (this.#held.size <= fairLimits.redisHeldChangesMax.value) return;
     const newest = Math.max(...this.#held.keys());
     for (const [n, { isAnswer }] of this.#held) if (!isAnswer && n !== newest) this.#held.delete(n);
   }
 
-  /** Without order nothing is missed here: when it is back, or by the next poll, the seed is read. */
+  /** Without pub/sub gaps do not matter here: the seed is read when it is back, or by the next poll. */
   get #isWaiting(): boolean {
     return this.#held.size > 0 || (this.#mustRead && this.#isOrdered);
   }

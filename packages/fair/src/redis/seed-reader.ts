@@ -1,9 +1,9 @@
-// Reads all cells of a seed as they are now, and which change they include.
+// Reads all current cells of a seed, and which change they include.
 //
-// Slice by slice, one after another, each with its own deadline: a seed of the largest size takes a second,
-// and neither Redis nor the other calls of this connection wait for more than a slice of it.
-// The reading is named after the counter before its first slice. Later ones may be newer, which is harmless:
-// the changes that made them so are delivered behind it.
+// Slice by slice, in sequence, each with its own deadline: a seed of the largest size takes a second, and
+// neither Redis nor the other calls of this connection wait for more than a slice of it. The read counts as of
+// the counter before its first slice. Later slices may be newer, which is harmless: those changes are delivered
+// after it.
 import { SynclineError } from '@syncline/kernel';
 import { type Cells, createCells } from '../cells.js';
 import { decayed } from '../decay.js';
@@ -16,8 +16,8 @@ import { defineScript } from './redis-script.js';
 import { isPlace } from './seed-change.js';
 
 /**
- * Rows until there are enough fields. KEYS 1 meta, then rows; ARGV 1 where to go on in the first of them,
- * 2 how many fields. Answers texts only, so no number is cut.
+ * Rows until there are enough fields. KEYS 1 meta, then rows; ARGV 1 where to continue in the first of them, 2 how
+ * many fields. Returns only strings, so that numbers are not truncated.
  */
 const readSliceScript = defineScript(`
 local rows, entriesCount, cursor = {}, 0, ARGV[1]
@@ -31,14 +31,14 @@ end
 return { redis.call('HMGET', KEYS[1], 'e', 't'), redis.call('TIME'), cursor, rows }
 `);
 
-/** A named tracker does not hand out cells below this. */
+/** A named tracker does not return cells below this. */
 const VISIBLE_MIN = 1e-6;
 
 export interface SeedReading {
   readonly n: number;
   /** '' if the seed does not exist. */
   readonly life: string;
-  /** Every cell that was ever touched, those of 0 too. */
+  /** Every cell that was ever touched, including those at 0. */
   readonly cells: Cells;
 }
 
@@ -80,7 +80,7 @@ export function visibleCells(namespace: Namespace, cells: Cells): Cells {
   return visible;
 }
 
-/** What a row had so far, by column: a cell is two fields, which may come in two slices. */
+/** The row so far, by column: a cell is two fields, which may arrive in different slices. */
 interface Row {
   readonly probabilities: Map<number, number>;
   readonly timesMs: Map<number, number>;
@@ -145,7 +145,7 @@ class RowsReader {
     const [meta, time, cursor, entries] = list(reply);
     const [lifeNow, lastMs] = texts(meta);
     if (lifeNow !== life)
-      throw new SynclineError('unavailable', 'a seed began anew in Redis while it was read');
+      throw new SynclineError('unavailable', 'a seed started over in Redis while it was read');
     const [seconds, micros] = texts(time).map(Number);
     const redisMs = (seconds ?? 0) * 1000 + Math.floor((micros ?? 0) / 1000);
     return {

@@ -1,9 +1,9 @@
 // Which seeds a namespace has in Redis, how large they are, and how they are removed. The list is a set under
-// the tracker's own tag: the keys of a seed live in another slot, and no script may touch both.
+// the tracker's own tag: the keys of a seed are in another slot, and no script may access both.
 //
-// A seed is listed before it is first changed, by a script that counts: of any number of callers at once no
-// more are let in than the default namespace has room for. The same script raises `:active` for a tracker,
-// and makes the epoch of the default namespace, for which nobody says hello.
+// A seed is listed before it is first changed, by a script that counts: of any number of concurrent callers no
+// more are accepted than the default namespace has room for. The same script raises `:active` for a tracker,
+// and creates the epoch of the default namespace, which has no hello.
 import { SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { Namespace, SeedInfo } from '../state/fair-store.js';
@@ -53,10 +53,10 @@ const keepScript = defineScript(`
 for index = 1, #KEYS do redis.call('PEXPIRE', KEYS[index], ARGV[1]) end
 `);
 
-/** Rows of one call: a default seed may have very many, and Redis serves nobody else meanwhile. */
+/** Rows per call: a default seed may have very many, and Redis serves no one else in the meantime. */
 const ROWS_PER_CALL = 500;
 
-/** How often a full list is looked through. A seed without keys at two looks has expired. */
+/** How often a full list is scanned. A seed without keys in two scans has expired. */
 const LOOK_EVERY_MS = 1_000;
 
 export interface SeedRegisterDeps extends RedisDeps {
@@ -74,7 +74,7 @@ export class SeedRegister {
   readonly #deps: SeedRegisterDeps;
   /** Until when a seed counts as listed, by our monotonic clock. */
   readonly #listedUntilMs = new Map<string, number>();
-  /** Default seeds that were on the list without keys: expired, or about to be written. */
+  /** Listed default seeds without keys: expired, or about to be written. */
   #missing: ReadonlySet<bigint> = new Set();
   #lookedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -82,13 +82,13 @@ export class SeedRegister {
     this.#deps = deps;
   }
 
-  /** The list is told again so often that it lives as long as the seeds do. */
+  /** Seeds are listed again often enough that the list lives as long as they do. */
   isListed(namespace: Namespace, seed: bigint): boolean {
     const untilMs = this.#listedUntilMs.get(seedKeys(namespace, seed).meta);
     return untilMs !== undefined && this.#deps.clock.monotonicMs() < untilMs;
   }
 
-  /** Before its first change. Throws `limit-exceeded`: anyone may make up a seed of the default namespace. */
+  /** Before its first change. Throws `limit-exceeded`: anyone may invent a seed of the default namespace. */
   async admit(namespace: Namespace, seed: bigint): Promise<void> {
     const seedsMax = namespace.name === '' ? fairLimits.defaultSeedsMax.value : '';
     let count = await this.#tryToList(namespace, seed, seedsMax);
@@ -97,7 +97,10 @@ export class SeedRegister {
     if (count > 0) throw noRoomForSeed(seed, count);
   }
 
-  /** It was changed, so it is listed whatever the count: its keys began anew, or others unlisted it. */
+  /**
+   * It was changed, so it is listed regardless of the limit: its keys started over, or others removed it from
+   * the list.
+   */
   async list(namespace: Namespace, seed: bigint): Promise<void> {
     await this.#tryToList(namespace, seed, '');
   }
@@ -113,7 +116,7 @@ export class SeedRegister {
     }
   }
 
-  /** What no service of ours has listed is left out. */
+  /** Entries that no Syncline service has listed are left out. */
   async all(namespace: Namespace): Promise<readonly bigint[]> {
     const reply = await this.#deps.connection.call('SMEMBERS', [trackerKeys(namespace).seeds]);
     const isSeed = (seed: string | undefined) => seed !== undefined && /^\d{1,20}$/.test(seed);
@@ -146,7 +149,7 @@ export class SeedRegister {
     return infos;
   }
 
-  /** Removes all keys of a seed; returns how many cells went. Of several who try, each counts its own. */
+  /** Removes all keys of a seed; returns how many cells were removed. Concurrent callers each count their own. */
   async remove(namespace: Namespace, seed: bigint): Promise<number> {
     const { connection } = this.#deps;
     const { meta, rows, clients, row } = seedKeys(namespace, seed);
@@ -168,7 +171,7 @@ export class SeedRegister {
     return (seconds ?? 0) * 1000 + Math.floor((micros ?? 0) / 1000);
   }
 
-  /** 0, or how many seeds there are when that leaves no room. */
+  /** 0, or the number of seeds if there is no room. */
   async #tryToList(namespace: Namespace, seed: bigint, seedsMax: number | ''): Promise<number> {
     const { connection, epochs, random } = this.#deps;
     const { seeds, epoch, active } = trackerKeys(namespace);
@@ -190,7 +193,7 @@ export class SeedRegister {
     this.#listedUntilMs.set(seedKeys(namespace, seed).meta, nowMs + forMs);
   }
 
-  /** Seeds expire by themselves, and stay on the list. True if there were such. */
+  /** Seeds expire by themselves, but stay on the list. True if there were any. */
   async #unlistExpired(namespace: Namespace): Promise<boolean> {
     const nowMs = this.#deps.clock.monotonicMs();
     if (nowMs - this.#lookedAtMs < LOOK_EVERY_MS) return false;
@@ -240,7 +243,7 @@ function noRoomForSeed(seed: bigint, count: number): SynclineError {
   const { value } = fairLimits.defaultSeedsMax;
   return new SynclineError(
     'limit-exceeded',
-    `seed ${seed} would be one more than the ${count} seeds of the default namespace in Redis, and ${value} is the most. Seeds go 3 windows after their last change; use a named tracker, or fewer seeds.`,
+    `seed ${seed} cannot be added: the default namespace in Redis has ${count} seeds, and at most ${value} are allowed. Seeds are dropped 3 windows after their last change; use a named tracker, or fewer seeds.`,
     { details: { limit: 'defaultSeedsMax', limitValue: value } },
   );
 }

@@ -1,11 +1,12 @@
-// What all who share a tracker over Redis agree on: its configuration, its epoch, and who is alive.
+// What all instances that share a tracker through Redis agree on: its configuration, its epoch, and which of
+// them are alive.
 //
-// The epoch lives in Redis, beside the cells, and goes when they go: after FLUSHALL the next greeting makes
-// another one, and clients that hold the old one are asked for their views. All of it expires after three
-// windows in which nobody was alive, as the cells do; who is refused does not count as alive.
+// The epoch is stored in Redis, beside the cells, and is lost with them: after FLUSHALL the next hello creates
+// another one, and clients with the old one are asked for their views. Like the cells, all of it expires after
+// three windows without a live instance; refused instances do not count as alive.
 //
-// We keep the epoch that each tracker had. Another one in Redis says that all was lost, unless ours is so old
-// that it may have expired. The default namespace has an epoch too, made when its first seed is listed.
+// We keep the epoch of each tracker. A different one in Redis means that everything was lost, unless ours is so
+// old that it may have expired. The default namespace has an epoch too, created when its first seed is listed.
 import { type Random, SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import { configConflict } from '../state/config-conflict.js';
@@ -19,7 +20,7 @@ import { repeatedCall } from './repeated-call.js';
 
 /**
  * KEYS 1 epoch, 2 config; ARGV 1 an epoch, 2 our config, 3 time to live in ms. Answers the epoch, or '' and the
- * config that is bound instead of ours. What no service of ours has written there is written over.
+ * config that is bound instead of ours. Values that no Syncline service has written are overwritten.
  */
 const greetScript = defineScript(`
 local bound = redis.call('GET', KEYS[2])
@@ -65,7 +66,7 @@ export class SharedEpochs implements SharedTrackers {
   constructor(deps: SharedEpochsDeps, options: { readonly retryBudgetMs: number }) {
     this.#deps = deps;
     this.#options = options;
-    // What is there afterwards is read anew: no epoch of before is compared with it.
+    // The state is read again afterwards, so an earlier epoch must not be compared with it.
     this.onReachable((isReachable) => !isReachable && this.#epochs.clear());
   }
 
@@ -113,23 +114,23 @@ export class SharedEpochs implements SharedTrackers {
     return this.#deps.connection.reachability.listen(listener);
   }
 
-  /** Keys of a seed have begun anew. False: they alone, since the epoch is the one we know. */
+  /** Keys of a seed have started over. False: only those, since the epoch is unchanged. */
   async keysLost(namespace: Namespace): Promise<boolean> {
     const isKnown = this.#epochs.has(namespace.name);
     const epoch = await this.#read(namespace);
-    if (epoch === undefined) return true; // Redis is away; what is there afterwards is read anew
+    if (epoch === undefined) return true; // Redis is unreachable; its state is read again afterwards
     if (isKnown) return this.saw(namespace, epoch);
     this.#deps.connection.reachability.stateLost();
     return true;
   }
 
-  /** Reads the epoch of a namespace whose seeds we are about to read, so that a later one is known as such. */
+  /** Reads the epoch of a namespace whose seeds we are about to read, so that a change is noticed later. */
   async learn(namespace: Namespace): Promise<void> {
     const epoch = await this.#read(namespace);
     if (epoch !== undefined && epoch !== '') this.saw(namespace, epoch);
   }
 
-  /** This is the epoch in Redis now, '' for none. True if it says that all was lost. */
+  /** Takes the current epoch in Redis, '' for none. True if it means that everything was lost. */
   saw(namespace: Namespace, epoch: string): boolean {
     const { clock, connection, logger } = this.#deps;
     const nowMs = clock.monotonicMs();
@@ -139,7 +140,10 @@ export class SharedEpochs implements SharedTrackers {
     const isLost = known !== undefined && known.epoch !== epoch && nowMs < known.keptUntilMs;
     if (isLost) {
       const tracker = namespace.name;
-      logger.warn('redis has lost the shared state, views are joined', { slice: 'fair', tracker });
+      logger.warn('redis lost the shared state; merging the views of the instances', {
+        slice: 'fair',
+        tracker,
+      });
       connection.reachability.stateLost(); // forgets what we knew
     }
     const keptUntilMs = nowMs + timeToLiveMs(namespace);
@@ -147,7 +151,7 @@ export class SharedEpochs implements SharedTrackers {
     return isLost;
   }
 
-  /** Keeps it alive too, as every sign of life does. */
+  /** Also refreshes its expiry. */
   async #read(namespace: Namespace): Promise<string | undefined> {
     const args = [trackerKeys(namespace).epoch, 'PX', timeToLiveMs(namespace)];
     try {
@@ -169,7 +173,7 @@ export class SharedEpochs implements SharedTrackers {
   }
 }
 
-/** Random, so that one that was made after a loss is not taken for the one before. */
+/** Random, so that an epoch created after a loss differs from the one before. */
 export function drawEpoch(random: Random): string {
   return String(1 + (random.u32() % 2 ** 20) * 2 ** 32 + random.u32());
 }
@@ -178,7 +182,10 @@ export function timeToLiveMs({ windowMs }: Namespace): number {
   return 3 * windowMs;
 }
 
-/** What must be the same everywhere. Increment and decrement may differ: tuning is rolled out in stages. */
+/**
+ * Settings that must be the same everywhere. Increment and decrement may differ, because tuning is rolled out
+ * in stages.
+ */
 function formatConfig(config: WireTrackerConfig): string {
   const { levels, columns, policy, ratePerSecond, windowMs, hash, keyCheck } = config;
   return JSON.stringify({

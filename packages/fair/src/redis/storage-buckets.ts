@@ -1,4 +1,4 @@
-// The buckets that the storage service takes and gives, and the checks of what it takes.
+// The buckets that the storage service accepts and returns, and the checks of its input.
 import { SynclineError } from '@syncline/kernel';
 import type { Cells } from '../cells.js';
 
@@ -19,7 +19,7 @@ export interface Update {
   readonly updates: readonly BucketDelta[];
 }
 
-/** What a cell is now, whatever the receiver thought. */
+/** The current value of a cell. */
 export interface OverwriteBucket {
   readonly rowId: number;
   readonly colId: number;
@@ -46,7 +46,7 @@ export function bucketsOf({ count, rows, columns, probabilities, timesMs }: Cell
   );
 }
 
-/** Throws `invalid-argument`, before anything of it is taken. */
+/** Throws `invalid-argument`, before anything is accepted. */
 export function checkUpdates(updates: readonly Update[]): void {
   for (const [index, { seed, updates: deltas }] of updates.entries()) {
     const where = `updates[${index}]`;
@@ -60,7 +60,7 @@ function checkDelta(where: string, delta: BucketDelta): void {
   for (const field of ['rowId', 'colId', 'lastUpdateTimeMs'] as const) {
     const value = delta[field];
     const isId = Number.isSafeInteger(value) && value >= 0;
-    refuseUnless(isId, `${where}.${field}`, value, 'a whole number from 0 to 2^53 - 1');
+    refuseUnless(isId, `${where}.${field}`, value, 'an integer from 0 to 2^53 - 1');
   }
   refuseUnless(Number.isFinite(deltaProb), `${where}.deltaProb`, deltaProb, 'a finite number');
   refuseUnless(lo >= 0 && lo <= 1, `${where}.lo`, lo, '0 to 1');

@@ -1,4 +1,4 @@
-// What waits for Redis and for `recv` has bounds, whoever does not come.
+// The queues to Redis and to `recv` are bounded, even if neither is served.
 import { expect, test } from 'vitest';
 import { PendingUpdates } from './pending-updates.js';
 import { ReceivedBuckets } from './received-buckets.js';
@@ -6,7 +6,7 @@ import { ReceivedBuckets } from './received-buckets.js';
 const delta = { rowId: 0, colId: 3, deltaProb: 0.25, lastUpdateTimeMs: 1 };
 const bucket = { rowId: 0, colId: 3, prob: 0.25, lastUpdateTimeMs: 1 };
 
-test('callers that wait are bounded, also for one cell; an empty list waits for nothing', () => {
+test('waiting callers are limited, even for one cell; an empty list waits for nothing', () => {
   const pending = new PendingUpdates(2);
   const add = (updates: readonly (typeof delta)[]) =>
     pending.add([{ seed: 1n, updates }], () => () => {});
@@ -16,7 +16,7 @@ test('callers that wait are bounded, also for one cell; an empty list waits for 
   expect(add([delta])).toBe('added');
 });
 
-test('cells that are dropped are told, and seeds without cells are bounded', async () => {
+test('cells that are dropped are reported, and seeds without cells are bounded', async () => {
   const dropped: number[] = [];
   const received = new ReceivedBuckets(2, (cellsCount) => dropped.push(cellsCount));
   received.put(

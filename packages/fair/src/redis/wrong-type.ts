@@ -1,5 +1,5 @@
-// Names the key under which another program keeps something else. Redis says only that there is one, and until
-// it is gone nothing of its seed or tracker is shared.
+// Names the key that another program uses for something else. Redis only reports that there is one, and until
+// it is removed nothing of its seed or tracker is shared.
 import { SynclineError } from '@syncline/kernel';
 import { text } from './redis-reply.js';
 
@@ -7,7 +7,7 @@ export interface WrongTypeDeps {
   call(command: string, args: readonly string[]): Promise<unknown>;
 }
 
-/** What to throw instead of an error of a script with these keys: itself, if it is not about their types. */
+/** The error to throw instead of an error of a script with these keys: unchanged, if it is not about their types. */
 export async function namingWrongType(
   deps: WrongTypeDeps,
   keys: readonly string[],
@@ -20,7 +20,7 @@ export async function namingWrongType(
     if (found === 'none' || found === wanted) continue;
     return new SynclineError(
       'unavailable',
-      `the key ${key} in Redis is a ${found}, where fair keeps a ${wanted}: another program wrote it, and nothing is shared there. Delete the key (DEL '${key}'), or give fair a Redis of its own.`,
+      `the key ${key} in Redis is a ${found}, where fair keeps a ${wanted}: another program wrote it, so nothing is shared there. Delete the key (DEL '${key}'), or use a separate Redis for fair.`,
       { retryable: false, cause: error, details: { key } },
     );
   }

@@ -17,7 +17,7 @@ function crowdedRig(askersCount: number) {
   return { ...rig, writer, askers };
 }
 
-test('answers beyond a turn wait for the next one, and those to the same question are the same bytes', () => {
+test('answers above the limit of a turn wait for the next one, and equal requests share the same bytes', () => {
   const { askers, settle } = crowdedRig(40);
   for (const asker of askers) asker.requestState();
   const atOnce = askers.flatMap(({ bytes }) => bytes);
@@ -30,7 +30,7 @@ test('answers beyond a turn wait for the next one, and those to the same questio
   expect(new Set(pages.flat()).size).toBe(1);
 });
 
-test('what is shared is never older than a change', () => {
+test('shared answers are never older than a change', () => {
   const { askers, writer, settle } = crowdedRig(2);
   const [one, two] = askers;
   one?.requestState();
@@ -48,7 +48,7 @@ test('what is shared is never older than a change', () => {
   }
 });
 
-test('F6 a stream that waits for its turn gets its snapshot first, and all that changed meanwhile', () => {
+test('F6 a waiting stream gets its snapshot first, and then everything that changed in the meantime', () => {
   const { askers, connect, settle, pass } = crowdedRig(40);
   const [writer, waiting] = [connect(), connect()];
   for (const [name, client] of [['writer', writer] as const, ['waiting', waiting] as const])

@@ -1,7 +1,7 @@
-// How much of snapshots and missed cells all streams of a service get in one turn of the event loop. They
-// are as large as a client wishes, and a thousand clients may ask at once: what is beyond a turn's worth
-// waits for a later one, in the order in which it was asked for, and changes and rounds get their turns
-// between. A stream that waits here counts as behind, so rounds mark what it misses.
+// Limits the snapshots and missed cells that all streams of a service get in one turn of the event loop.
+// Clients choose their size, and a thousand clients may request them at the same time: the excess waits for
+// later turns, in the order of the requests, so that changes and rounds can run in between. A waiting stream
+// counts as behind, so rounds mark what it misses.
 import type { Clock } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { StreamOutbox } from './stream-outbox.js';
@@ -25,7 +25,7 @@ export class AnswerPace {
     this.#schedule();
   }
 
-  /** Calls back, once, in a turn in which there is something left. */
+  /** Calls back once, in a turn that has capacity left. */
   wait(outbox: StreamOutbox, goOn: () => void): void {
     this.#waiting.set(outbox, goOn);
     this.#schedule();

@@ -5,7 +5,7 @@ import { createServiceRig, deltasOf, SEED, valuesOf } from '../testing/service-r
 import type { Applied, FairStore } from './fair-store.js';
 import { createMemoryFairStore } from './memory-fair-store.js';
 
-/** A store that answers later, when the test lets it, and that other services write to. */
+/** A store that answers asynchronously, when the test lets it, and that other services write to. */
 function createSharedStore(clock: ManualClock) {
   const memory = createMemoryFairStore({ clock });
   const gates: (() => void)[] = [];
@@ -16,7 +16,7 @@ function createSharedStore(clock: ManualClock) {
     isHeld: false,
     failsWith: undefined as SynclineError | undefined,
     instances: 1,
-    /** Watchers that were closed though they were closed before. */
+    /** Watchers that were closed twice. */
     closedAgain: 0,
     left: [] as string[],
     release: () => {
@@ -28,11 +28,11 @@ function createSharedStore(clock: ManualClock) {
       const change = memory.applyDelta(namespace, SEED, deltasOf([[0, column, 0.5]]));
       for (const watcher of watchers) watcher(change);
     },
-    /** A seed that expired has this cell alone now. */
-    beginAnew: (column: number) => {
+    /** A seed that expired now only has this cell. */
+    startOver: (column: number) => {
       memory.forget(apiNamespace, SEED);
       const change = memory.applyDelta(apiNamespace, SEED, deltasOf([[0, column, 0.5]]));
-      for (const watcher of watchers) watcher({ ...change, beginsAnew: true });
+      for (const watcher of watchers) watcher({ ...change, startsOver: true });
     },
     setReachable: (isReachable: boolean) => reachable?.(isReachable),
   };
@@ -43,7 +43,7 @@ function createSharedStore(clock: ManualClock) {
   };
   const store: FairStore = {
     applyDelta: (...change) => {
-      // What was handed in is valid during the call only; so the change is made now and told later.
+      // Arguments are only valid during the call, so the change is made now and reported later.
       const applied = memory.applyDelta(...change);
       return later(() => applied);
     },
@@ -96,13 +96,13 @@ function createSharedRig(
   return { ...rig, ...shared };
 }
 
-/** Lets promises that are ready go on. */
+/** Lets settled promises continue. */
 const turns = async () => {
   for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
 };
 
-describe('a store that answers later', () => {
-  test('an acknowledgement waits until its change is there; messages keep their order', async () => {
+describe('a store that answers asynchronously', () => {
+  test('an acknowledgement waits until its change is stored; messages keep their order', async () => {
     const { connect, settle, controls } = createSharedRig();
     const client = connect();
     client.hello('api', 'one');
@@ -120,7 +120,7 @@ describe('a store that answers later', () => {
     expect(client.take()).toMatchObject([{ isSnapshot: true, ackedSeq: 1, cells: { count: 1 } }]);
   });
 
-  test('what it held before, and what other services change, reaches the streams', async () => {
+  test('existing cells, and changes by other services, reach the streams', async () => {
     const { connect, settle, controls } = createSharedRig();
     controls.elsewhere(1);
     const client = connect();
@@ -135,7 +135,7 @@ describe('a store that answers later', () => {
     expect(client.take().map((response) => [...valuesOf(response).keys()])).toEqual([['0/2']]);
   });
 
-  test('it hears who has left, and not of a stream that another of the client replaced', async () => {
+  test('the store is notified when a client leaves, but not when a newer stream of the same client replaces one', async () => {
     const { connect, controls } = createSharedRig();
     const [older, newer, other] = [connect(), connect(), connect()];
     for (const client of [older, newer]) client.hello('api', 'one');
@@ -148,13 +148,13 @@ describe('a store that answers later', () => {
     expect(controls.left).toEqual(['other']);
   });
 
-  test('of a seed that began anew nothing older is told', async () => {
+  test('for a seed that started over, nothing older is sent', async () => {
     const { connect, controls } = createSharedRig();
     const client = connect();
     client.hello('api', 'one');
     await client.handled;
     controls.elsewhere(1);
-    controls.beginAnew(2);
+    controls.startOver(2);
     client.take();
     client.requestState();
     await client.handled;
@@ -189,7 +189,7 @@ describe('a store that answers later', () => {
     expect(client.error?.code).toBe('timeout');
   });
 
-  test('while it is lost streams end and hellos are refused; then all is read anew', async () => {
+  test('while it is lost streams end and hellos are refused; then everything is read again', async () => {
     const { connect, controls, service } = createSharedRig();
     const [named, plain] = [connect(), connect()];
     named.hello('api', 'one');
@@ -227,7 +227,7 @@ describe('a store that answers later', () => {
     expect(client.take().map(({ activeInstances }) => activeInstances)).toEqual([5]);
   });
 
-  test('what it held in the default namespace is loaded, and told, when it answers again', async () => {
+  test('the default namespace is loaded and sent when the store answers again', async () => {
     const namespace = {
       name: '',
       rule: { policy: 'sum' },
@@ -252,7 +252,7 @@ describe('a store that answers later', () => {
     expect(client.take().map((response) => [...valuesOf(response)])).toEqual([[['4/5', 0.5]]]);
   });
 
-  test('a hello that was given up leaves the tracker of a later one alone', async () => {
+  test('an abandoned hello does not affect the tracker of a later one', async () => {
     const { connect, controls, service, settle } = createSharedRig();
     const [early, late] = [connect(), connect()];
     controls.isHeld = true;

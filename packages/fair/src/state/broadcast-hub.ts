@@ -1,8 +1,8 @@
-// The streams of one namespace and what they hear: each change of a cell goes to all of them, in rounds.
+// The streams of one namespace: each change of a cell is sent to all of them, in rounds.
 //
-// The first change schedules a round behind the messages that are already readable, so bursts coalesce by
-// themselves and a single change waits for nothing; or, with an interval, one round sends all that happened
-// in it. Values come from mirrors, one per live seed, so the store is never asked on this path.
+// The first change schedules a round after the messages that are already readable, so bursts coalesce and a
+// single change waits for nothing; or, with an interval, one round sends everything that happened in it. Values
+// come from mirrors, one per live seed, so the store is never read on this path.
 import { type Clock, type Metrics, type Random, SynclineError, type Timer } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { FairMetricName } from '../metrics-list.js';
@@ -99,7 +99,7 @@ export class BroadcastHub implements CatchUpSource {
     this.measureStore();
   }
 
-  /** Takes over a change that the store has made. */
+  /** Applies a change that the store has made. */
   feed({ seed, cells }: Applied, receivedAtMs?: number): void {
     const mirror = this.mirrorOf(seed);
     this.#changesCount += 1;
@@ -108,7 +108,7 @@ export class BroadcastHub implements CatchUpSource {
     if (mirror.dirty.count > 0) this.#schedule();
   }
 
-  /** The change is in the mirror, or was dropped. Says so with the values that include it. */
+  /** The change is in the mirror, or was dropped. Acknowledged with the values that include it. */
   acknowledge(outbox: StreamOutbox, seed: bigint, seq: number): void {
     if (outbox.isEnded) return;
     this.#acks.hold({ outbox, seed, seq, change: this.#changesCount });
@@ -149,7 +149,7 @@ export class BroadcastHub implements CatchUpSource {
     if (outbox.snapshots.some((owed) => owed.seed === seed && owed.nextSlot === 0)) return;
     const { value: owedMax } = fairLimits.defaultSeedsMax;
     if (outbox.snapshots.length >= owedMax) {
-      const text = `this stream asked for the state of more than ${owedMax} seeds and reads no answer`;
+      const text = `this stream requested the state of more than ${owedMax} seeds without reading the replies`;
       throw new SynclineError('limit-exceeded', text, { details: { limit: 'defaultSeedsMax' } });
     }
     outbox.snapshots.push({ seed, nextSlot: 0 });
@@ -158,11 +158,11 @@ export class BroadcastHub implements CatchUpSource {
 
   welcome(outbox: StreamOutbox, message: Uint8Array): void {
     outbox.welcome = message;
-    outbox.instancesTold = this.activeInstances;
+    outbox.instancesSent = this.activeInstances;
     this.#catchUp(outbox);
   }
 
-  /** Tells how many instances there are, and which epoch it is. */
+  /** Sends the number of instances and the epoch. */
   announce(outbox: StreamOutbox): void {
     outbox.owesInstances = true;
     this.#catchUp(outbox);
@@ -170,7 +170,7 @@ export class BroadcastHub implements CatchUpSource {
 
   announceToAll(): void {
     for (const outbox of this.#outboxes)
-      if (outbox.instancesTold !== this.activeInstances) this.announce(outbox);
+      if (outbox.instancesSent !== this.activeInstances) this.announce(outbox);
   }
 
   drained(outbox: StreamOutbox): void {

@@ -1,6 +1,6 @@
-// One round: what changed since the last one, encoded once and handed to every stream. A stream that is
-// owed an acknowledgement gets the same bytes with its own field behind them. One whose sink is full gets
-// marks instead, so it never delays the others.
+// One round: what changed since the last one, encoded once and sent to every stream. A stream with a pending
+// acknowledgement gets the same bytes followed by its own field. One whose sink is full gets marks instead, so
+// it never delays the others.
 import type { Random } from '@syncline/kernel';
 import type { CellMarks } from './cell-marks.js';
 import { type Choice, chooseHot } from './hot-cells.js';
@@ -33,7 +33,7 @@ export interface TakenParts {
   readonly oldestLeft: number;
 }
 
-/** Takes the marks that this round sends out of the mirrors. */
+/** Removes the marks that this round sends from the mirrors. */
 export function takeParts(
   mirrors: readonly SeedMirror[],
   budgetCells: number,
@@ -81,11 +81,11 @@ export function encodeRound(parts: readonly RoundPart[], epoch: number, times: S
 
 export interface Delivered {
   bytesCount: number;
-  /** Changes that a stream will never see, since newer values take their place. */
+  /** Changes that a stream will never see, since newer values replace them. */
   coalescedCount: number;
 }
 
-/** Hands the round to one stream. It may be behind, or fall behind on the way. */
+/** Sends the round to one stream, which may be behind, or fall behind. */
 export function deliverRound(
   round: Round,
   outbox: StreamOutbox,
@@ -109,7 +109,7 @@ export function deliverRound(
   sendLoneAck(outbox, epoch, delivered);
 }
 
-/** Of a change that left nothing to send. It names no seed: that may be too old to be named. */
+/** For a change that left nothing to send. It names no seed, which may be too old to be named. */
 export function sendLoneAck(outbox: StreamOutbox, epoch: number, delivered: Delivered): void {
   const ackedSeq = outbox.takeAck();
   if (ackedSeq === 0) return;

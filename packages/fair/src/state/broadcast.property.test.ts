@@ -58,7 +58,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 60, size: 'max' },
 );
 
-/** A client that believes what it hears, and checks that acknowledgements do not come too early. */
+/** A client that applies what it receives, and checks that acknowledgements do not arrive too early. */
 class Believer {
   readonly #unheard = new Map<number, Set<string>>();
   readonly view = new Map<string, number>();
@@ -103,7 +103,7 @@ class Believer {
     this.lastAck = seq;
     for (const [sent, cells] of this.#unheard) {
       if (sent > seq) continue;
-      // A cell that was 0 and stayed 0 is never told.
+      // A cell that was 0 and stayed 0 is never sent.
       for (const cell of cells) expect(this.view.get(cell) ?? 0).toBe(0);
       this.#unheard.delete(sent);
     }

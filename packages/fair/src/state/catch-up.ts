@@ -1,8 +1,8 @@
-// What a stream that can take messages again gets, in one go and with the values of this moment: its
-// Welcome, the snapshots it asked for, the cells it missed, its acknowledgements. It stops where the sink is
-// full again, or where others come first, and goes on from there the next time.
+// What a stream gets when it has room again, all at once and with current values: its Welcome, the requested
+// snapshots, the cells it missed, its acknowledgements. It stops when the sink is full again, or when others
+// come first, and continues from there the next time.
 //
-// A snapshot lists every cell and says so; between its messages there is nothing else of its seed. Cells
+// A snapshot lists every cell and is marked as such; no other message of its seed is sent in between. Cells
 // that change after they were listed are marked as missed, and follow.
 
 import { type Delivered, sendLoneAck } from './broadcast-round.js';
@@ -17,7 +17,7 @@ export interface CatchUpSource {
   /** 0 in the default namespace. */
   readonly epoch: number;
   readonly activeInstances: number;
-  /** Undefined: nothing is known of the seed, or it is too old to be named. */
+  /** Undefined: the seed is unknown, or too old to be named. */
   liveMirror(seed: bigint): SeedMirror | undefined;
   /** The stream is about to get all of the seed. */
   releaseAcks(outbox: StreamOutbox, seed: bigint): void;
@@ -63,7 +63,7 @@ function nextMessage(
   if (outbox.owesInstances) {
     outbox.owesInstances = false;
     const { epoch, activeInstances } = source;
-    outbox.instancesTold = activeInstances;
+    outbox.instancesSent = activeInstances;
     return encodeWith(0n, undefined, { epoch, activeInstances });
   }
   const snapshot = outbox.snapshots[0];
@@ -98,7 +98,7 @@ function snapshotMessage(
   const snapshotEnd = nextSlot === -1;
   goOnAt(outbox, snapshot, nextSlot);
   if (epoch === 0) return encodeWith(seed, undefined, {});
-  // What changed while a long snapshot waited comes behind it, and the acknowledgement with that.
+  // Changes during a long snapshot are sent after it, together with the acknowledgement.
   const ackedSeq = outbox.owesValues ? 0 : outbox.takeAck();
   return encodeWith(seed, collected?.cells, { epoch, ackedSeq, isSnapshot: true, snapshotEnd });
 }

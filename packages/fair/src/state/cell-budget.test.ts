@@ -27,7 +27,7 @@ test('a large shape takes memory where it is touched, and no more', () => {
   expect([grid.heldCount, grid.touchedCount]).toEqual([1_024, 2]);
 });
 
-test('F10 cells of all trackers have one limit; a message beyond it is refused, and the others go on', () => {
+test('F10 cells of all trackers share one limit; a message above it is refused, and others are not affected', () => {
   const { connect, settle, store } = createServiceRig();
   const trackersCount = fairLimits.namedCellsMax.value / fairLimits.cellsMax.value;
   const clients = Array.from({ length: trackersCount }, (_, index) => {

@@ -1,5 +1,5 @@
 // How many cells all named trackers of a service may have memory for. A shape costs nothing until its cells
-// are touched, and then a chunk at a time; but anyone may say hello under a new name, so the sum has a
+// are touched, and then a chunk at a time; but anyone may send a hello under a new name, so the sum has a
 // limit, too. It is compared only when a message would open a chunk: a few hundred times in a seed's life.
 //
 // F10  A message for which there is no room is refused before any of it is applied.
@@ -17,7 +17,7 @@ export interface CellBudget {
   check(shape: GridShape, mirror: SeedMirror | undefined, places: CellPlaces): void;
 }
 
-/** `heldCount`: what all trackers have memory for now. */
+/** `heldCount`: cells that all trackers have memory for now. */
 export function createCellBudget(heldCount: () => number): CellBudget {
   const { value: cellsMax } = fairLimits.namedCellsMax;
   return {
@@ -26,7 +26,7 @@ export function createCellBudget(heldCount: () => number): CellBudget {
       if (growth === 0 || heldCount() + growth <= cellsMax) return;
       throw new SynclineError(
         'limit-exceeded',
-        `the named trackers of this service would take memory for more than ${cellsMax} cells. Use fewer trackers, or fewer levels and columns; cells go 3 windows after their seed.`,
+        `the named trackers of this service would take memory for more than ${cellsMax} cells. Use fewer trackers, or fewer levels and columns; cells are dropped 3 windows after their seed.`,
         { details: { limit: 'namedCellsMax', limitValue: cellsMax } },
       );
     },

@@ -1,7 +1,7 @@
 // Cells of one seed as columns of numbers. Each cell has a slot, a small whole number that names it in marks
 // and rounds: a tracker's cells lie row by row; those of the default namespace, whose rows and columns may
-// be any number, get the next free slot when they are first touched. Either way memory is taken for chunks
-// of cells in which one was touched: a hello that names a large shape costs nothing.
+// be any number, get the next free slot when they are first touched. Either way memory is only allocated for
+// chunks with a touched cell: a hello with a large shape costs nothing.
 import { CHUNK_LENGTH, ChunkedNumbers } from './chunked-numbers.js';
 
 export interface CellGrid {
@@ -16,7 +16,7 @@ export interface CellGrid {
   probabilityOf(slot: number): number;
   /** -Infinity of a cell that was never touched. */
   timeMsOf(slot: number): number;
-  /** Makes room for the cell if there is none. */
+  /** Allocates the cell if needed. */
   slotOf(row: number, column: number): number;
   has(row: number, column: number): boolean;
   rowOf(slot: number): number;

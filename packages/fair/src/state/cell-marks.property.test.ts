@@ -42,7 +42,7 @@ test('marks are a set of slots, listed in order', () => {
   );
 });
 
-test('adding all of another set counts what was there', () => {
+test('adding another set counts what was already marked', () => {
   fc.assert(
     fc.property(fc.array(step), fc.array(step), (ours, others) => {
       const { marks, plain } = play(ours);

@@ -8,7 +8,7 @@ const WORD_BITS = 32;
 export class CellMarks {
   #words: Uint32Array;
   #count = 0;
-  /** Bounds of the words that may hold a mark: a round of few cells must not look at all of them. */
+  /** Bounds of the words that may hold a mark: a round of few cells must not scan all of them. */
   #wordLow = Number.POSITIVE_INFINITY;
   #wordHigh = -1;
 

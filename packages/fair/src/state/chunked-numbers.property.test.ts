@@ -8,7 +8,7 @@ const index = fc.oneof(
   fc.constantFrom(CHUNK_LENGTH - 1, CHUNK_LENGTH),
 );
 
-test('chunked numbers are what was set last, and their rest where nothing was', () => {
+test('chunked numbers have the last value set, and the default where none was', () => {
   const rest = fc.constantFrom(0, Number.NEGATIVE_INFINITY);
   const steps = fc.array(fc.tuple(index, fc.double({ noNaN: true })));
   fc.assert(

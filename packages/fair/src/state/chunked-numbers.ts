@@ -1,6 +1,6 @@
-// A long list of numbers that takes memory only where something was set: it lies in chunks, and one that was
-// never written to is a chunk of zeros (or of another rest) that all lists share. A tracker of a quarter of
-// a million cells in which one was touched then costs as much as one of a thousand cells.
+// A long list of numbers that takes memory only where something was set: it lies in chunks, and a chunk that
+// was never written to is shared by all lists and filled with zeros (or another default). A tracker of a
+// quarter of a million cells in which one was touched then costs as much as one of a thousand cells.
 
 const CHUNK_BITS = 10;
 
@@ -17,7 +17,7 @@ export class ChunkedNumbers {
   readonly #rest: Float64Array;
   readonly #chunks: Float64Array[] = [];
 
-  /** `rest`: what entries are that were never set. */
+  /** `rest`: the value of entries that were never set. */
   constructor(rest = 0) {
     this.#rest = restOf(rest);
   }

@@ -7,7 +7,7 @@ test('policies and hashes have their names, whether they come as numbers or as t
     code: 'conflict',
     details: { field: 'policy', reason: 'config' },
   });
-  expect(message).toContain('another policy (linear there, exponential here)');
+  expect(message).toContain('a different policy (linear there, exponential here)');
   expect(configConflict('api', 'hash', { there: '1', here: '2' }).message).toContain(
     '(keyed there, murmur3 here)',
   );
@@ -18,7 +18,7 @@ test('policies and hashes have their names, whether they come as numbers or as t
 
 test('secrets are not shown', () => {
   const { message } = configConflict('api', 'key_check', { there: 7n, here: 8n });
-  expect(message).toContain('in use with another secret. Give');
+  expect(message).toContain('in use with a different secret. Give');
   expect(message).not.toMatch(/[78]/);
 });
 

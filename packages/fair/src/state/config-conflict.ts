@@ -1,5 +1,5 @@
-// The error for an instance whose configuration is not that of its tracker, in words of the options. The memory
-// of a service and Redis both find such differences, and say the same.
+// The error for an instance whose configuration is not that of its tracker, in terms of the options. The memory
+// store of a service and Redis both detect such differences, and report them alike.
 import { SynclineError } from '@syncline/kernel';
 import { WIRE_HASH, WIRE_POLICY } from '../wire/sync-messages.js';
 
@@ -10,13 +10,13 @@ export function configConflict(
   values: { readonly there: unknown; readonly here: unknown },
 ): SynclineError {
   const { there, here } = values;
-  // The key check tells secrets apart; it helps whoever wants to guess one.
+  // The key check distinguishes secrets, so showing it would help an attacker to guess one.
   const shown =
     field === 'key_check' ? '' : ` (${nameOf(field, there)} there, ${nameOf(field, here)} here)`;
   const what = field === 'key_check' ? 'secret' : field;
   return new SynclineError(
     'conflict',
-    `hello.config.${field}: the tracker "${tracker}" is in use with another ${what}${shown}. Give all instances the same options and secret, or use another name, as in "${nextName(tracker)}".`,
+    `hello.config.${field}: the tracker "${tracker}" is in use with a different ${what}${shown}. Give all instances the same options and secret, or use another name, as in "${nextName(tracker)}".`,
     { details: { field, reason: 'config' } },
   );
 }

@@ -1,5 +1,5 @@
-// The plain contract, for clients that never say hello: deltas are summed up and clamped, times keep the
-// highest, nothing decays, and every touched bucket goes to every stream, the sender's and silent ones too.
+// The plain contract, for clients that never send a hello: deltas are summed up and clamped, times keep the
+// highest, nothing decays, and every touched bucket is sent to every stream, including the sender's and silent ones.
 // Clients overwrite blindly, so a delta that is sent twice counts twice.
 //
 // F11  No answer names an evicted seed; its deltas are dropped and counted.
@@ -17,14 +17,14 @@ import type { StreamOutbox } from './stream-outbox.js';
 import { DEFAULT_LABEL } from './tracker-labels.js';
 import { whenDone } from './when-done.js';
 
-/** After what the store holds could not be loaded. */
+/** Used after the stored state could not be loaded. */
 const LOAD_AGAIN_MS = 1_000;
 
 const labels = { tracker: DEFAULT_LABEL };
 const APPLIED = { ...labels, result: 'applied' };
 const EVICTED = { ...labels, result: 'evicted' };
 
-/** Bounds of a delta are no part of the plain contract: these take the place of what was sent. */
+/** Bounds of a delta are not part of the plain contract: these replace what was sent. */
 const LOWS = new Float64Array(fairLimits.elementsPerMessageMax.value);
 const HIGHS = new Float64Array(fairLimits.elementsPerMessageMax.value).fill(1);
 
@@ -35,7 +35,7 @@ export class DefaultNamespace {
   #source: MirrorSource;
   #sweepTimer: Timer | undefined;
   #loadTimer: Timer | undefined;
-  /** Until what the store holds is loaded. */
+  /** Until the stored state is loaded. */
   #loading: Promise<void> | undefined;
   readonly hub: BroadcastHub;
 
@@ -54,7 +54,7 @@ export class DefaultNamespace {
     this.#armSweep();
   }
 
-  /** Deltas and requests only; the stream sees to the rest. */
+  /** Deltas and requests only; the stream handles the rest. */
   receive(
     outbox: StreamOutbox,
     request: Extract<SyncRequest, { kind: 'delta-update' | 'state-request' }>,
@@ -78,7 +78,7 @@ export class DefaultNamespace {
     });
   }
 
-  /** The store was out of reach: what others changed meanwhile was not heard. */
+  /** The store was unreachable: changes by others were missed. */
   reload(): void {
     this.#closeSource();
     for (const seed of [...this.hub.mirrors.keys()]) this.hub.drop(seed);
@@ -100,7 +100,7 @@ export class DefaultNamespace {
       .catch((thrown: unknown) => {
         const { message: reason } = SynclineError.from(thrown);
         const text =
-          'the default namespace could not be read; it starts empty here, and is read again';
+          'could not read the default namespace; it starts empty here, and the read is retried';
         logger.warn(text, { reason });
         this.#loadLater(source);
       })

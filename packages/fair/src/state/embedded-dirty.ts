@@ -4,7 +4,7 @@
 import type { Cells } from '../cells.js';
 
 export class DirtyCells {
-  /** Columns by row. Both may be any whole number in the default namespace. */
+  /** Columns by row. Both may be any integer in the default namespace. */
   readonly #rows = new Map<number, Set<number>>();
 
   mark({ count, rows, columns }: Cells): void {
@@ -17,7 +17,7 @@ export class DirtyCells {
     else columns.add(column);
   }
 
-  /** Takes the mark away; false if there was none. */
+  /** Removes the mark; false if there was none. */
   take(row: number, column: number): boolean {
     return this.#rows.get(row)?.delete(column) ?? false;
   }

@@ -1,5 +1,6 @@
 // The embedded store on LevelDB.
-import { type Clock, openLevelStorage, silentLogger, silentMetrics } from '@syncline/kernel';
+import { type Clock, silentLogger, silentMetrics } from '@syncline/kernel';
+import { openLevelStorage } from '@syncline/kernel/level';
 import { makeTempDirectory, type TempDirectory } from '@syncline/testkit';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { fairStoreSuite } from '../conformance/fair-store-suite.js';

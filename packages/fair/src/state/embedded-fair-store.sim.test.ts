@@ -1,5 +1,5 @@
-// The embedded store on a simulated disk: it keeps what every store keeps, and what a restart, a crash, a
-// full disk and an eviction leave behind.
+// The embedded store on a simulated disk: it satisfies the contract of every store, and these tests show what a
+// restart, a crash, a full disk and an eviction leave behind.
 import { type Clock, type Metrics, type Storage, StorageBatch } from '@syncline/kernel';
 import { createSeededRandom, type SimPorts, Simulation } from '@syncline/kernel/testing';
 import { describe, expect, test } from 'vitest';
@@ -137,7 +137,7 @@ test('F50 a clean stop keeps all cells of all trackers, and they age by wall tim
   });
 });
 
-test('F50 a clock that was set back makes no cell rise', async () => {
+test('F50 a clock that was set back raises no cell', async () => {
   const machine = new Machine(1);
   await machine.simulation.run(async () => {
     const first = await machine.start();
@@ -152,7 +152,7 @@ test('F50 a clock that was set back makes no cell rise', async () => {
   });
 });
 
-test('F50 F51 after a crash each cell has a value that it had, and an old one is the last', async () => {
+test('F50 F51 after a crash each cell has a value that it had before, and the last one if that is old enough', async () => {
   for (let world = 0; world < 25; world += 1) {
     const machine = new Machine(world);
     const random = createSeededRandom(world);
@@ -200,13 +200,13 @@ function record(history: Map<string, Moment[]>, place: string, moment: Moment): 
   history.set(place, [...(history.get(place) ?? []), moment]);
 }
 
-/** Written for sure: two rounds of writing have gone by without a change. */
+/** Certainly written: two rounds of writing have passed without a change. */
 function settled(had: readonly Moment[], diedAtMs: number): boolean {
   const last = had.at(-1);
   return last !== undefined && diedAtMs - last.atMs > 2_500;
 }
 
-test('a full disk stops the writing and nothing else; with room it goes on', async () => {
+test('a full disk only stops the writing, which resumes when there is room', async () => {
   const machine = new Machine(3);
   await machine.simulation.run(async () => {
     const running = await machine.start();
@@ -217,7 +217,9 @@ test('a full disk stops the writing and nothing else; with room it goes on', asy
       add(store, linearNamespace, seed, 0.1);
       await clock.sleep(1_000);
     }
-    expect(machine.logged).toEqual(['fair state is not written to disk; serving goes on']);
+    expect(machine.logged).toEqual([
+      'cannot write fair state to disk; serving continues from memory',
+    ]);
     expect(machine.counted.get('syncline_fair_store_errors_total')).toBeGreaterThan(5);
     expect(await keysOf(storage)).toEqual([]);
     const [inMemory] = await cellsAt(store, linearNamespace, seed);
@@ -225,7 +227,7 @@ test('a full disk stops the writing and nothing else; with room it goes on', asy
 
     machine.node.disk.adjust({ isFull: false });
     await clock.sleep(3_000);
-    expect(machine.logged.at(-1)).toBe('fair state is written to disk again');
+    expect(machine.logged.at(-1)).toBe('writing fair state to disk works again');
     expect(await keysOf(storage)).toEqual(['fair/api@2', `fair/api@2/${seed}/1/7`]);
     await machine.stop(running);
   });
@@ -255,7 +257,7 @@ test('a large tracker is written in small batches, and all of it', async () => {
   });
 });
 
-describe('what is of no use any more goes from the disk', () => {
+describe('obsolete data is removed from disk', () => {
   const run = async (body: (machine: Machine, started: Started, seed: bigint) => Promise<void>) => {
     const machine = new Machine(5);
     await machine.simulation.run(async () => {
@@ -283,7 +285,7 @@ describe('what is of no use any more goes from the disk', () => {
       expect(await keysOf(storage)).toHaveLength(2);
     }));
 
-  test('cells that have faded away', () =>
+  test('cells that have decayed to 0', () =>
     run(async (_, started, seed) => {
       add(started.store, linearNamespace, seed, 0.1);
       await later(started);
@@ -340,7 +342,7 @@ describe('what is of no use any more goes from the disk', () => {
       expect(await keysOf(next.storage)).toHaveLength(seedsMax + 1);
     }));
 
-  test('cells of a tracker that never comes back, when their windows are over', () =>
+  test('cells of a tracker that never returns, when their windows are over', () =>
     run(async (machine, started, seed) => {
       add(started.store, exponentialNamespace, seed, 1);
       await machine.stop(started);
@@ -351,7 +353,7 @@ describe('what is of no use any more goes from the disk', () => {
       expect(await keysOf(next.storage)).toEqual([]);
     }));
 
-  test('cells of a tracker that comes back with another shape', () =>
+  test('cells of a tracker that returns with another shape', () =>
     run(async (machine, started, seed) => {
       add(started.store, exponentialNamespace, seed, 1);
       await machine.stop(started);

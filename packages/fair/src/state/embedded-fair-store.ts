@@ -1,11 +1,11 @@
-// Shared cells in memory that survive a restart: the memory store, with what changed written behind it
-// (embedded-writer.ts) and read back at the start (embedded-restore.ts). Nobody waits for the disk.
+// Shared cells in memory that survive a restart: the memory store, with changes written in the background
+// (embedded-writer.ts) and read back at startup (embedded-restore.ts). No request waits for the disk.
 //
-// Cells that were read back belong to a tracker that has not said hello yet. Their record says what they
-// mean, so that they age meanwhile; if the tracker comes back with another shape, policy, rate or window,
-// they mean nothing any more and go. If it never comes back they go with their windows.
+// Cells that were read back belong to a tracker that has not sent its hello yet. Their record describes them,
+// so that they decay in the meantime; if the tracker returns with another shape, policy, rate or window, they
+// are meaningless and are dropped. If it never returns they are dropped with their windows.
 //
-// F50  A restart gives every cell the value that was last written, less decay, and no cell more than that.
+// F50  A restart gives every cell the value that was last written, minus decay, and never more than that.
 import {
   type Clock,
   type Logger,
@@ -31,11 +31,11 @@ export interface EmbeddedFairStoreDeps {
 }
 
 export interface EmbeddedFairStoreOptions {
-  /** As of the service, so that seeds which it would evict are not read back. Default `auto`. */
+  /** The setting of the service, so that seeds which it would evict are not read back. Default `auto`. */
   readonly defaultSeedUnit?: DefaultSeedUnit;
 }
 
-/** Resolves when all that was kept is back in memory. */
+/** Resolves when everything is back in memory. */
 export async function createEmbeddedFairStore(
   deps: EmbeddedFairStoreDeps,
   { defaultSeedUnit = 'auto' }: EmbeddedFairStoreOptions = {},
@@ -49,11 +49,11 @@ export async function createEmbeddedFairStore(
   const { cellsCount, skippedCount, crowdedOutCount, namespaces } = restored;
   if (skippedCount > 0) {
     deps.metrics.add('syncline_fair_store_errors_total', skippedCount, { store: 'embedded' });
-    deps.logger.warn('entries of the fair store are damaged and were left out', { skippedCount });
+    deps.logger.warn('damaged entries of the fair store skipped', { skippedCount });
   }
   if (crowdedOutCount > 0) {
     deps.metrics.add('syncline_fair_store_errors_total', crowdedOutCount, { store: 'embedded' });
-    deps.logger.warn('the fair store kept more seeds than there is room for; some were left out', {
+    deps.logger.warn('the fair store contains more seeds than allowed; some were skipped', {
       seeds: crowdedOutCount,
     });
   }
@@ -66,9 +66,9 @@ class EmbeddedFairStore implements FairStore {
   readonly #clock: Clock;
   readonly #memory: MemoryFairStore;
   readonly #writer: EmbeddedWriter;
-  /** What the cells of a name mean, on disk and in memory. */
+  /** The description of the cells of a name, on disk and in memory. */
   readonly #namespaces = new Map<string, Namespace>();
-  /** Read back, and not asked for since: nobody else evicts their seeds. */
+  /** Read back, and not used since: nothing else evicts their seeds. */
   readonly #waiting = new Set<Namespace>();
 
   constructor(deps: EmbeddedFairStoreDeps, memory: MemoryFairStore, restored: Restored) {
@@ -131,7 +131,7 @@ class EmbeddedFairStore implements FairStore {
     return applied;
   }
 
-  /** Sees to it that the cells of this name, if there are any, mean what the caller thinks. */
+  /** Ensures that existing cells of this name match the caller's description. */
   #use(namespace: Namespace): void {
     const { name } = namespace;
     const known = this.#namespaces.get(name);
@@ -170,7 +170,7 @@ class EmbeddedFairStore implements FairStore {
   }
 }
 
-/** False: there is no room. What is held of the seed goes, too: half of it would mean nothing. */
+/** False: there is no room. Cells of the seed already held are dropped too, since half a seed is useless. */
 function restoreInto(
   memory: MemoryFairStore,
   namespace: Namespace,
@@ -187,7 +187,7 @@ function restoreInto(
   }
 }
 
-/** A view would leave out cells of 0, which the default namespace tells of. */
+/** A view would leave out cells at 0, which the default namespace reports. */
 function putInto(memory: MemoryFairStore, namespace: Namespace, seed: bigint, cells: Cells): void {
   if (namespace.rule.policy !== 'sum') {
     memory.joinView(namespace, seed, cells);

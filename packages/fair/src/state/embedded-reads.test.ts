@@ -1,11 +1,11 @@
-// Ranges with damaged entries at every place: what is sound is read, what is not is named.
+// Ranges with damaged entries at every place: intact entries are read, damaged ones are named.
 import { createMemoryStorage, type Storage, StorageBatch, SynclineError } from '@syncline/kernel';
 import { expect, test } from 'vitest';
 import { readSound } from './embedded-reads.js';
 
 const text = (value: string) => new TextEncoder().encode(value);
 
-/** Says what LevelDB says: the whole batch of a damaged entry is lost, and its key is cut at 32 bytes. */
+/** Fails like LevelDB: the whole batch of a damaged entry is lost, and its key is truncated to 32 bytes. */
 function withDamage(storage: Storage, damaged: ReadonlySet<string>): Storage {
   const check = (key: Uint8Array): void => {
     const name = Buffer.from(key).toString();
@@ -53,14 +53,14 @@ test.each([0, 1, 700, 1_999])('the damaged entry %i is left out and named', asyn
   expect(corrupt).toEqual([damaged]);
 });
 
-test('several, also one behind the other', async () => {
+test('several, even consecutive ones', async () => {
   const damaged = [0, 1, 2, 900, 1_998, 1_999].map((at) => names[at] ?? '');
   const { sound, corrupt } = await read(names, damaged);
   expect(sound).toEqual(names.filter((name) => !damaged.includes(name)));
   expect(corrupt).toEqual(damaged);
 });
 
-test('of a long key the error shows a part: all that begin so are left out', async () => {
+test('the error truncates a long key: all keys with that prefix are left out', async () => {
   const long = `fair/${'t'.repeat(26)}/`; // 32 bytes
   const [before, after] = ['fair/api', 'fair/u/1/0/0'];
   const { sound, corrupt } = await read(

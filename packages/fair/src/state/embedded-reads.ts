@@ -1,12 +1,12 @@
 // Reads a range of the disk past damaged entries. A store ends a range at the first value whose checksum
-// is wrong; shared cells are worth more than that, since each stands for itself and a lost one only means
-// that a flow is forgotten.
+// is wrong; but shared cells are independent, and a lost one only means that a flow is forgotten, so the rest
+// is still read.
 import { type Storage, type StorageEntry, SynclineError } from '@syncline/kernel';
 import type { KeyRange } from './embedded-records.js';
 
 export interface SoundEntries {
   readonly entries: readonly StorageEntry[];
-  /** Damaged, as far as the error shows their keys: it cuts long ones. */
+  /** Keys of damaged entries, as far as the error shows them: it truncates long ones. */
   readonly corruptKeys: readonly Uint8Array[];
 }
 
@@ -27,7 +27,7 @@ export async function* readSound(
       damage = damageOf(thrown);
       if (damage === undefined) throw thrown;
     }
-    // The entries before it are sound, but came with it and were not handed out.
+    // The entries before it are intact, but were in the same batch and not returned.
     for await (const entries of storage.range({ from: next, to: damage.start }).batches())
       yield { entries, corruptKeys: [] };
     yield { entries: [], corruptKeys: [damage.start] };
@@ -36,7 +36,7 @@ export async function* readSound(
 }
 
 interface Damage {
-  /** The key of the damaged entry, or what it begins with. */
+  /** The key of the damaged entry, or its prefix. */
   readonly start: Uint8Array;
   readonly isCut: boolean;
 }
@@ -45,7 +45,7 @@ function damageOf(thrown: unknown): Damage | undefined {
   if (!(thrown instanceof SynclineError) || thrown.code !== 'corrupt') return undefined;
   const { keyHex, keyBytes } = thrown.details;
   if (typeof keyHex !== 'string') return undefined;
-  const start = Buffer.from(keyHex, 'hex'); // stops at the sign that it was cut
+  const start = Buffer.from(keyHex, 'hex'); // stops at the truncation mark
   return start.length === 0 ? undefined : { start, isCut: start.length !== keyBytes };
 }
 

@@ -1,4 +1,4 @@
-// What is written is read back, and bytes of any kind are no cell, or a sound one.
+// Written records are read back, and arbitrary bytes are refused or give a valid cell.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
@@ -62,7 +62,7 @@ test('F50 a tracker and its cells are read back as they were written', () => {
   );
 });
 
-test('F50 other bytes are no tracker and no cell', () => {
+test('F50 other bytes are neither a tracker nor a cell', () => {
   const hostile = fc.oneof(
     fc.uint8Array({ maxLength: 40 }),
     fc.json().map((text) => new TextEncoder().encode(text)),

@@ -1,14 +1,14 @@
-// How shared cells lie on disk: one record per cell, and one per tracker that says what its cells mean.
+// The on-disk format of shared cells: one record per cell, and one per tracker that describes its cells.
 //
 //   fair/<tracker>                       rule, shape and window, as JSON
 //   fair/<tracker>/<seed>/<row>/<col>    probability and time, two doubles, little endian
 //
 // Keys are text, so that a person can read them and all cells of a seed lie beside each other. A tracker
-// without a name is the default namespace. Numbers stand as they are, not padded: only what lies
-// together matters, not the order within. The time is the wall time at which a probability held; in
-// the default namespace, which has no decay, it is the `last_update_time_ms` of the cell.
+// without a name is the default namespace. Numbers are not padded: only the grouping of keys matters, not their
+// order. The time is the wall time at which a probability held; in the default namespace, which has no decay,
+// it is the `last_update_time_ms` of the cell.
 //
-// What is read back is checked as if a stranger had written it: an entry that is not right is skipped.
+// Records are checked like untrusted input: an invalid entry is skipped.
 import { fairLimits } from '../limits.js';
 import type { CellPlace } from './embedded-dirty.js';
 import type { ChangeRule, Namespace } from './fair-store.js';
@@ -36,13 +36,16 @@ export function namespaceKey(name: string): Uint8Array {
 }
 
 /** All records of trackers and cells. `0` is the character behind `/`. */
-export const ALL_RECORDS: KeyRange = { from: Buffer.from('fair/'), to: Buffer.from('fair0') };
+export const ALL_RECORDS: KeyRange = {
+  from: new TextEncoder().encode('fair/'),
+  to: new TextEncoder().encode('fair0'),
+};
 
 export function cellsOfSeed(name: string, seed: bigint): KeyRange {
   return { from: Buffer.from(`fair/${name}/${seed}/`), to: Buffer.from(`fair/${name}/${seed}0`) };
 }
 
-/** What the keys of all cells of a seed begin with. */
+/** The common prefix of the keys of a seed's cells. */
 export function seedPrefix(name: string, seed: bigint): string {
   return `fair/${name}/${seed}/`;
 }
@@ -65,7 +68,7 @@ export function encodeCell(probability: number, timeMs: number): Uint8Array {
   return value;
 }
 
-/** The cell of a tracker, or undefined for what no cell of that tracker can be. */
+/** The cell of a tracker, or undefined if the record is not a valid cell of it. */
 export function decodeCell(
   { name, shape }: Namespace,
   key: Uint8Array,
@@ -90,7 +93,7 @@ export function encodeNamespace({ rule, shape, windowMs }: Namespace): Uint8Arra
   return Buffer.from(JSON.stringify({ rule, shape, windowMs }));
 }
 
-/** The tracker that a record tells of; undefined for a key or a value that is no such record. */
+/** The tracker that a record describes; undefined for a key or a value that is not such a record. */
 export function decodeNamespace(key: Uint8Array, value: Uint8Array): Namespace | undefined {
   const name = Buffer.from(key).toString('latin1').slice('fair/'.length);
   const record = parseRecord(value);

@@ -1,9 +1,9 @@
-// Brings back what was written before the last stop or crash: the cells of seeds that are still of use,
-// aged by the wall time that passed since they were written.
+// Restores what was written before the last stop or crash: the cells of seeds that are still useful, decayed by
+// the wall time since they were written.
 //
-// Wall time is all that survives a restart. If the clock was set back meanwhile, cells have not aged;
-// nothing ever rises. What cannot be read, and a seed for which there is no room, is left out: a missing
-// cell means that a flow is forgotten, and a server that does not start helps nobody.
+// Wall time is all that survives a restart. If the clock was set back, cells do not decay; nothing ever rises.
+// Unreadable entries, and seeds for which there is no room, are skipped: a missing cell only means that a flow
+// is forgotten, which is better than a server that does not start.
 import { type Clock, type Storage, StorageBatch, SynclineError } from '@syncline/kernel';
 import { type Cells, createCells } from '../cells.js';
 import { decayed } from '../decay.js';
@@ -22,11 +22,11 @@ import { type DefaultSeedUnit, defaultSeedAge, seedAge } from './seed-age.js';
 export interface RestoreDeps {
   readonly storage: Storage;
   readonly clock: Clock;
-  /** What the seeds of the default namespace count. */
+  /** The unit of the default namespace's seeds. */
   readonly defaultSeedUnit: DefaultSeedUnit;
   /**
-   * Takes cells of one seed, at most as many as a message may have. False: there is no room for the seed,
-   * and nothing of it is held.
+   * Accepts cells of one seed, at most as many as a message may have. False: there is no room for the seed, and
+   * nothing of it is held.
    */
   restore(namespace: Namespace, seed: bigint, cells: Cells): boolean;
 }
@@ -50,7 +50,7 @@ export async function restoreCells(deps: RestoreDeps): Promise<Restored> {
       for (const { key, value } of entries) reader.read(key, value);
     }
   } catch (thrown) {
-    // A damaged block hides all behind it. What was read is still worth having.
+    // A damaged block hides everything after it. What was read is still used.
     if (!(thrown instanceof SynclineError) || thrown.code !== 'corrupt') throw thrown;
     reader.skip(undefined);
   }
@@ -94,7 +94,7 @@ class RecordReader {
 
   async end(): Promise<Restored> {
     this.#flush();
-    // A disk that takes no writes keeps them, and they are skipped again at the next start.
+    // If the disk cannot be written to they stay, and are skipped again at the next start.
     if (this.#bad.length > 0)
       await this.#deps.storage.write(this.#bad, { durability: 'buffered' }).catch(() => undefined);
     return {

@@ -1,12 +1,12 @@
-// Writes behind: once a second the cells that changed go to disk, without anybody waiting for it. What was
-// acknowledged in the last second may be lost in a crash; the epoch is new after a start, so clients then
-// send what they hold.
+// Write-behind: once a second changed cells are written to disk, and no request waits for it. Changes
+// acknowledged in the last second may be lost in a crash; the epoch is new after a start, so clients then send
+// their views.
 //
 // A write costs one or two microseconds per cell of the event loop, so it goes out in small batches with
-// pauses between them. A disk that takes no writes stops the persisting and nothing else: cells stay
-// marked, one line is logged, and every second it is tried again.
+// pauses between them. A disk that cannot be written to only stops persistence: cells stay marked, one line is
+// logged, and every second it is retried.
 //
-// F51  What is on disk is a value that the cell had, and never of a seed that was dropped before it.
+// F51  A cell on disk has a value that the cell had, and never belongs to a seed that was dropped before.
 import {
   type Clock,
   type Logger,
@@ -39,9 +39,9 @@ export interface EmbeddedWriterDeps {
   /** The cells of a seed as of now, in arrays that do not change. */
   readCells(namespace: Namespace, seed: bigint): Cells;
   hasCells(namespace: Namespace): boolean;
-  /** Every second, before dirty cells are looked for. */
+  /** Called every second, before dirty cells are collected. */
   beforeRound(): void;
-  /** Nothing of the tracker is left, neither here nor on disk. */
+  /** The tracker is gone, here and on disk. */
   onIdle(namespace: Namespace): void;
 }
 
@@ -50,7 +50,7 @@ interface Unwritten {
   /** Whether the record of the tracker is on disk. */
   isRecorded: boolean;
   readonly dirty: Map<bigint, DirtyCells>;
-  /** Seeds whose cells must go from the disk, before anything else is written to it. */
+  /** Seeds whose cells must be removed from disk before anything else is written. */
   readonly dropped: Set<bigint>;
 }
 
@@ -76,7 +76,7 @@ export class EmbeddedWriter {
     dirty.set(seed, marks);
   }
 
-  /** The seed is gone: evicted, forgotten, or of a tracker that means something else now. */
+  /** The seed is gone: evicted, forgotten, or of a tracker whose description changed. */
   drop(namespace: Namespace, seed: bigint): void {
     const { dirty, dropped } = this.#of(namespace);
     dirty.delete(seed);
@@ -88,13 +88,13 @@ export class EmbeddedWriter {
     this.#of(namespace).isRecorded = true;
   }
 
-  /** The same name and meaning, as another object. One that was never adopted means something else. */
+  /** The same name and description, as a new object. A tracker that was never adopted has a different description. */
   adopt(namespace: Namespace): void {
     const found = this.#unwritten.get(namespace.name);
     if (found !== undefined) found.namespace = namespace;
   }
 
-  /** Writes what is left. Resolves in any case: what cannot be written is logged and counted. */
+  /** Writes the rest. Always resolves: failures are logged and counted. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#timer?.cancel();
@@ -159,7 +159,7 @@ export class EmbeddedWriter {
     }
   }
 
-  /** A tracker without cells needs no record, and a name that nobody uses no place here. */
+  /** A tracker without cells needs no record, and an unused name needs no entry here. */
   async #forgetIdle(unwritten: Unwritten): Promise<void> {
     const { namespace, dirty, dropped } = unwritten;
     const isIdle = (): boolean =>
@@ -176,7 +176,7 @@ export class EmbeddedWriter {
   async #writeDirty(unwritten: Unwritten): Promise<void> {
     const { dirty, dropped } = unwritten;
     for (const [seed, marks] of [...dirty]) {
-      dirty.delete(seed); // what changes from here on is marked anew
+      dirty.delete(seed); // what changes from here on is marked again
       try {
         await this.#record(unwritten);
         await this.#writeCells(unwritten, seed, marks);
@@ -195,7 +195,7 @@ export class EmbeddedWriter {
     unwritten.isRecorded = true;
   }
 
-  /** Ends when the seed is dropped meanwhile: what was written by then goes in the next round. */
+  /** Ends if the seed is dropped in the meantime: what was written is removed in the next round. */
   async #writeCells(unwritten: Unwritten, seed: bigint, marks: DirtyCells): Promise<void> {
     const { namespace, dropped } = unwritten;
     let batch = new StorageBatch();
@@ -219,7 +219,7 @@ export class EmbeddedWriter {
     await write();
   }
 
-  /** Takes the marks. A marked cell that the store no longer shows has faded away, and goes from disk too. */
+  /** Takes the marks. A marked cell that the store no longer shows has decayed, and is removed from disk too. */
   *#changes(namespace: Namespace, seed: bigint, marks: DirtyCells): Generator<CellChange> {
     const cells = this.#deps.readCells(namespace, seed);
     const prefix = seedPrefix(namespace.name, seed);
@@ -248,20 +248,23 @@ export class EmbeddedWriter {
     if (this.#isFailing) return;
     this.#isFailing = true;
     const { code } = error;
-    this.#deps.logger.error('fair state is not written to disk; serving goes on', { code, error });
+    this.#deps.logger.error('cannot write fair state to disk; serving continues from memory', {
+      code,
+      error,
+    });
   }
 
   #recovered(): void {
     if (!this.#isFailing) return;
     this.#isFailing = false;
-    this.#deps.logger.info('fair state is written to disk again');
+    this.#deps.logger.info('writing fair state to disk works again');
   }
 }
 
 interface CellChange {
   readonly place: CellPlace;
   readonly key: Uint8Array;
-  /** Undefined: the cell goes. */
+  /** Undefined: the cell is removed. */
   readonly value: Uint8Array | undefined;
 }
 

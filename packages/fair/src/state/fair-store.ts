@@ -1,5 +1,5 @@
-// Where shared cells live. The state service is written against this port; memory, embedded and Redis
-// implement it and run one conformance suite (`fairStoreSuite` in ./testing).
+// The store of shared cells. The state service uses this port; memory, embedded and Redis implement it and run
+// one conformance suite (`fairStoreSuite` in ./testing).
 //
 // A store applies changes one after another and remembers which it has applied; it knows no streams and
 // no windows. MaybePromise: the memory store answers without a promise, so that nothing waits for it.
@@ -18,7 +18,7 @@ export interface Namespace {
   readonly rule: ChangeRule;
   /** Of a named tracker. The default namespace has none: any row and column may be used. */
   readonly shape: { readonly levels: number; readonly columns: number } | undefined;
-  /** How long a seed stays of use is 3 windows; a store that expires by itself goes by it. */
+  /** A seed is useful for 3 windows; a store with its own expiry uses this. */
   readonly windowMs: number;
 }
 
@@ -28,8 +28,8 @@ export interface Applied {
   readonly seed: bigint;
   /** Each touched cell once, with its new value as of now. Empty for a duplicate. */
   readonly cells: Cells;
-  /** Told by `watch` alone: the seed had expired, and these are all cells that it has. */
-  readonly beginsAnew?: boolean;
+  /** Only from `watch`: the seed had expired, and these are all its cells. */
+  readonly startsOver?: boolean;
 }
 
 export interface SeedInfo {
@@ -42,14 +42,14 @@ export interface SeedInfo {
 export interface ChangeId {
   readonly clientId: string;
   readonly seq: number;
-  /** Which clients have a stream: a store that forgets some keeps those. Without it none has. */
+  /** Whether a client has a stream: a store that has to forget clients keeps those. Default: none has. */
   isConnected?(clientId: string): boolean;
 }
 
 export interface FairStore {
   /**
-   * The deltas of one message in order, all or none; over Redis so for each 500 cells. Without an id nothing is
-   * remembered.
+   * Applies the deltas of one message in order, all or none; with Redis, all or none of each 500 cells. Without
+   * an id nothing is remembered.
    */
   applyDelta(
     namespace: Namespace,
@@ -78,7 +78,7 @@ export interface SharedTrackers {
   greet(namespace: Namespace, config: WireTrackerConfig): Promise<{ readonly epoch: number }>;
   /** These clients are alive here. Resolves to the number of clients on all services. */
   keepAlive(namespace: Namespace, clientIds: readonly string[]): Promise<number>;
-  /** This client has left, and counts no longer. One that died counts for a while. */
+  /** This client has left and no longer counts. One that died still counts for a while. */
   left(namespace: Namespace, clientId: string): Promise<void>;
   /** Calls back when the store is lost (after 1 s without it) and when it is back. */
   onReachable(listener: (isReachable: boolean) => void): { close(): void };

@@ -1,5 +1,5 @@
-// Acknowledgements that wait for the round, or the snapshot, whose values include their changes. A client
-// takes one as covering all that it sent before, so a stream's leave in order.
+// Acknowledgements that wait for the round, or the snapshot, whose values include their changes. For a client
+// each one covers everything sent before, so those of a stream are sent in order.
 import type { StreamOutbox } from './stream-outbox.js';
 
 interface HeldAck {
@@ -17,7 +17,7 @@ export class HeldAcks {
     this.#held.push(ack);
   }
 
-  /** Lets those go whose changes all came before this one. */
+  /** Releases those whose changes all came before this one. */
   releaseBefore(change: number): void {
     const held = this.#held;
     this.#held = [];
@@ -27,7 +27,7 @@ export class HeldAcks {
     }
   }
 
-  /** A snapshot includes all changes of its seed; a stream with others in wait must wait for those. */
+  /** A snapshot includes all changes of its seed; a stream with other pending changes must wait for those. */
   releaseFor(outbox: StreamOutbox, seed: bigint): void {
     const own = this.#held.filter((ack) => ack.outbox === outbox);
     if (own.some((ack) => ack.seed !== seed)) return;

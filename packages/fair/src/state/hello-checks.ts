@@ -1,7 +1,7 @@
-// What a hello may say, what of it must be the same on all instances, and the namespace that follows.
+// Checks a hello: what it may contain, what must be the same on all instances, and the resulting namespace.
 //
-// Instances that count in other shapes, windows or hashes share nothing, and mixing them would throttle
-// the wrong callers. How strongly an outcome counts may differ: that is how tuning is rolled out in stages.
+// Instances with different shapes, windows or hashes cannot share cells, and mixing them would throttle the
+// wrong callers. The weight of an outcome may differ, so that tuning can be rolled out in stages.
 import { fairLimits } from '../limits.js';
 import {
   type Hello,
@@ -16,7 +16,7 @@ import { DEFAULT_LABEL } from './tracker-labels.js';
 
 const NAME = /^[A-Za-z0-9._@-]+$/;
 
-/** Fields of the contract that must agree, and what we call them. */
+/** Fields of the contract that must agree, and their option names. */
 const BOUND_FIELDS = {
   levels: 'levels',
   columns: 'columns',
@@ -33,7 +33,7 @@ export function checkHello({ tracker, clientId, config, lastEpoch }: Hello): voi
     throw refused(
       'hello.tracker',
       tracker,
-      'any other name: that one is the namespace without hello',
+      'another name: this one is reserved for streams without hello',
     );
   checkName('hello.client_id', clientId);
   checkCount('hello.last_epoch', lastEpoch, 0);

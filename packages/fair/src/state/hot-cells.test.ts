@@ -15,7 +15,7 @@ function dirtyCells(count: number, changeOf: (slot: number) => number) {
 }
 
 describe('cells that a budget lets through', () => {
-  test('are as many as it allows, and mostly those that changed most', () => {
+  test('are as many as allowed, and mostly those that changed most', () => {
     const choice = dirtyCells(100, (slot) => (slot < 50 ? 0.5 : -0.001));
     const [chosen] = chooseHot([choice], 20, createSeededRandom('hot'));
     expect(chosen?.count).toBe(20);
@@ -25,7 +25,7 @@ describe('cells that a budget lets through', () => {
     expect(large).toBeGreaterThan(12); // by one choice it would be 10
   });
 
-  test('come first when they were passed over four times', () => {
+  test('come first after being skipped four times', () => {
     const choice = dirtyCells(10, (slot) => (slot === 9 ? 0.001 : 1));
     const random = createSeededRandom('due');
     for (let round = 0; round < 4; round += 1) choice.hot.passOver(choice.dirty);
@@ -37,7 +37,7 @@ describe('cells that a budget lets through', () => {
     expect(chosen?.has(9)).toBe(true);
   });
 
-  test('leave no cell unsent for long, and acknowledgements wait for all of theirs', () => {
+  test('leave no cell unsent for long, and acknowledgements wait for all their cells', () => {
     const { connect, pass } = createServiceRig({
       broadcastIntervalMs: 10,
       broadcastBudgetCells: 10,

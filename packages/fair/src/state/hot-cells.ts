@@ -1,14 +1,14 @@
 // Which cells a round sends when more changed than its budget allows: the power of two choices. Two dirty
-// cells are drawn, and the one with the larger unsent change goes. That favours what matters without
-// sorting everything, and without the same cells winning every time; a cell that was passed over four
-// times goes first, so none starves.
+// cells are drawn, and the one with the larger unsent change goes. That favours large changes without sorting
+// everything, and without the same cells winning every time; a cell that was skipped four times goes first, so
+// none starves.
 import { type Random, randomBelow } from '@syncline/kernel';
 import { CellMarks } from './cell-marks.js';
 import { ChunkedNumbers } from './chunked-numbers.js';
 
 const PASSED_OVER_MAX = 4;
 
-/** What must be known of the dirty cells of one seed in order to choose among them. */
+/** What is needed of the dirty cells of one seed to choose among them. */
 export class HotCells {
   readonly #unsent = new ChunkedNumbers();
   readonly #passedOver = new ChunkedNumbers();
@@ -37,7 +37,7 @@ export class HotCells {
     for (let slot = marks.next(0); slot !== -1; slot = marks.next(slot + 1)) this.sent(slot);
   }
 
-  /** A round leaves these behind. Returns the oldest change that is not sent. */
+  /** A round skips these. Returns the oldest change that is not sent. */
   passOver(left: CellMarks): number {
     let oldest = Number.POSITIVE_INFINITY;
     for (let slot = left.next(0); slot !== -1; slot = left.next(slot + 1)) {
@@ -53,7 +53,7 @@ export interface Choice {
   readonly hot: HotCells;
 }
 
-/** The marks to send, by entry; they are taken out of `dirty`. At most `budget` over all entries. */
+/** The marks to send, by entry; they are removed from `dirty`. At most `budget` in total. */
 export function chooseHot(
   choices: readonly Choice[],
   budget: number,

@@ -1,3 +1,5 @@
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { FairSyncRequestSchema } from '@syncline/protocol/fair-state';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -31,13 +33,13 @@ const badRows: fc.Arbitrary<readonly [row: DeltaRow, field: string]> = fc.oneof(
   fc.integer({ min: CONFIG.columns }).map((column) => [[0, column, 0.1], 'col_id'] as const),
 );
 
-/** All that a client or the store could show of the service. */
+/** Everything that a client or the store can observe of the service. */
 function stateOf({ service }: ReturnType<typeof createServiceRig>) {
   const { namespaces } = service.describe(100);
   return namespaces.map(({ cells, highest, seeds }) => ({ cells, highest, seeds }));
 }
 
-/** Since the last call; how many instances there are is told, too. */
+/** Since the last call; includes the number of instances. */
 function cellsHeard(client: RigClient): number {
   return client.take().reduce((sum, { cells }) => sum + cells.count, 0);
 }
@@ -56,28 +58,26 @@ function createRig() {
   return { ...rig, witness, victim };
 }
 
-test('a number above 2^53 - 1 is called that', () => {
-  const large = Number.POSITIVE_INFINITY; // goes out as 2^64 - 1
+/** 2^64 - 1: our own encoder refuses it, other clients can send it. */
+const LARGE = 2n ** 64n - 1n;
+
+test('a number above 2^53 - 1 is reported as such', () => {
+  const bucket = { rowId: 0n, colId: 0n, deltaProb: 0.5, lastUpdateTimeMs: 0n, lo: 0, hi: 1 };
   const refusals = [
-    (client: RigClient) => client.deltas([[large, 0, 0.5]]),
-    (client: RigClient) => client.deltas([[0, large, 0.5]]),
-    (client: RigClient) => client.resend([[0, 0, 0.5]], large),
-    (client: RigClient) =>
-      client.send({
-        kind: 'delta-update',
-        seed: SEED,
-        deltas: deltasOf([[0, 0, 0.5]], large),
-        seq: 1,
-        epoch: client.epoch,
-      }),
-  ].map((send) => {
+    { seq: 1n, deltas: [{ ...bucket, rowId: LARGE }] },
+    { seq: 1n, deltas: [{ ...bucket, colId: LARGE }] },
+    { seq: LARGE, deltas: [bucket] },
+    { seq: 1n, deltas: [{ ...bucket, lastUpdateTimeMs: LARGE }] },
+  ].map((update) => {
     const { victim } = createRig();
-    send(victim);
-    return victim.error?.message;
+    const value = { seed: BigInt(SEED), epoch: BigInt(victim.epoch), ...update };
+    return refusalOf(victim, { case: 'deltaUpdate', value });
   });
-  const late = createRig().connect();
-  late.hello('other', 'late', { config: { ...CONFIG, windowMs: large } });
-  expect(late.error?.message).toContain('hello.config.window_ms is above 2^53 - 1; it must be');
+  const config = { ...CONFIG, policy: 1, hash: 1, windowMs: LARGE } as const;
+  const value = { tracker: 'other', clientId: 'late', config, lastEpoch: 0n };
+  expect(refusalOf(createRig().connect(), { case: 'hello', value })).toContain(
+    'hello.config.window_ms is above 2^53 - 1; it must be',
+  );
   expect(refusals).toEqual([
     expect.stringContaining('deltas[0].row_id is above 2^53 - 1; it must be'),
     expect.stringContaining('deltas[0].col_id is above 2^53 - 1; it must be'),
@@ -85,6 +85,14 @@ test('a number above 2^53 - 1 is called that', () => {
     expect.stringContaining('deltas[0].last_update_time_ms is above 2^53 - 1; it must be'),
   ]);
 });
+
+function refusalOf(
+  client: RigClient,
+  request: NonNullable<MessageInitShape<typeof FairSyncRequestSchema>['request']>,
+): string | undefined {
+  client.sendBytes(toBinary(FairSyncRequestSchema, create(FairSyncRequestSchema, { request })));
+  return client.error?.message;
+}
 
 describe('F10 a refused message changes nothing', () => {
   test('with an invalid delta at any index', () => {
@@ -153,7 +161,7 @@ describe('F10 a refused message changes nothing', () => {
     );
   });
 
-  test('whatever bytes arrive: the service goes on, and what it holds are probabilities (F3)', () => {
+  test('for arbitrary bytes the service keeps running, and holds only probabilities (F3)', () => {
     const rig = createRig();
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), fc.boolean(), (bytes, isNamed) => {

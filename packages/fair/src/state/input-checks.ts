@@ -1,5 +1,5 @@
-// What a message may say. All of it is checked before anything is applied, so that a refused message has
-// changed nothing; the text names the field, its index, its value and what is allowed.
+// Checks messages. Everything is checked before anything is applied, so that a refused message changes nothing;
+// the error names the field, its index, its value and what is allowed.
 //
 // F3   Only finite numbers and probabilities in [0, 1] get further than this.
 // F10  A refused message leaves no trace.
@@ -7,9 +7,9 @@ import { SynclineError } from '@syncline/kernel';
 import type { CellDeltas, Cells } from '../cells.js';
 import type { GridShape } from './cell-grid.js';
 
-const whole = `a whole number up to 2^53 - 1`;
+const whole = `an integer up to 2^53 - 1`;
 
-/** The default namespace: the bounds of a delta are not part of it and are not looked at. */
+/** The default namespace: the bounds of a delta are not part of it and are ignored. */
 export function checkDefaultDeltas(deltas: CellDeltas): void {
   const { count, rows, columns, amounts, timesMs } = deltas;
   checkIds('deltas', { count, rows, columns, timesMs }, undefined);
@@ -40,7 +40,7 @@ export function checkView(cells: Cells, shape: GridShape): void {
   }
 }
 
-/** Numbers the service counts with: 0, where that is allowed, says that there is none. */
+/** Numbers of the service: 0, where allowed, means none. */
 export function checkCount(field: string, value: number, least: number): void {
   if (value >= least && value <= Number.MAX_SAFE_INTEGER) return;
   throw refused(field, textOfWhole(value), `${whole}${least > 0 ? `, at least ${least}` : ''}`);
@@ -81,7 +81,7 @@ function checkIds(
   }
 }
 
-/** Of a whole number. One that a number cannot hold is decoded as Infinity. */
+/** For integers. One that a number cannot hold is decoded as Infinity. */
 export function textOfWhole(value: number): string {
   return value === Number.POSITIVE_INFINITY ? 'above 2^53 - 1' : String(value);
 }

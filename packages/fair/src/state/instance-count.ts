@@ -1,8 +1,8 @@
-// How many instances a tracker has, and when its streams are told: a change at most once a second, since
-// instances use the number only to judge how much of the traffic they see.
+// How many instances a tracker has, and when its streams are notified: a change at most once a second, since
+// instances use the number only to estimate their share of the traffic.
 //
-// Over a shared store the clients of all services count. Each service says every two seconds which of them
-// are its own, and at once which of them has left; one that came back elsewhere is counted there again.
+// Over a shared store the clients of all services count. Each service reports every two seconds which of them
+// are its own, and immediately when one leaves; a client that reconnects elsewhere is counted there.
 import { type Clock, type Logger, SynclineError, type Timer } from '@syncline/kernel';
 import type { BroadcastHub } from './broadcast-hub.js';
 import type { Namespace, SharedTrackers } from './fair-store.js';
@@ -85,9 +85,9 @@ export class InstanceCount {
     );
   }
 
-  /** The store is away; what it counts is asked for again, and expires by itself. */
+  /** The store is unreachable; the count is requested again, and expires by itself. */
   #unknown(thrown: unknown): void {
     const { message: reason } = SynclineError.from(thrown);
-    this.#deps.logger.debug('the instances of other services are not known', { reason });
+    this.#deps.logger.debug('the instances of other services are unknown', { reason });
   }
 }

@@ -60,7 +60,7 @@ describe('limits of the memory store', () => {
     throw new Error('it was not refused');
   };
 
-  test('one seed more than allowed is refused, and known ones go on', () => {
+  test('one seed more than allowed is refused, and known ones still work', () => {
     const { store } = createSubject();
     const { value: seedsMax } = fairLimits.defaultSeedsMax;
     for (let seed = 0; seed < seedsMax; seed += 1)

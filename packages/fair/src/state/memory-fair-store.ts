@@ -1,8 +1,8 @@
-// Shared cells in memory: the store of a service that keeps nothing, and what the embedded store builds on.
-// It answers without promises.
+// Shared cells in memory: the store of a service without a disk, and the base of the embedded store. It answers
+// synchronously.
 //
-// The default namespace takes any seed, row and column from anyone, so what it holds is limited; a message
-// that would pass a limit is refused before any of it is applied. Named trackers are limited by their shape.
+// The default namespace accepts any seed, row and column from anyone, so its size is limited; a message that
+// would exceed a limit is refused before any of it is applied. Named trackers are limited by their shape.
 import { type Clock, SynclineError } from '@syncline/kernel';
 import type { CellDeltas, Cells } from '../cells.js';
 import { fairLimits } from '../limits.js';
@@ -21,7 +21,7 @@ export interface MemoryFairStoreDeps {
   readonly clock: Clock;
 }
 
-/** The store, with answers that need no waiting. */
+/** The store, with synchronous answers. */
 export interface MemoryFairStore extends FairStore {
   applyDelta(namespace: Namespace, seed: bigint, deltas: CellDeltas, id?: ChangeId): Applied;
   joinView(namespace: Namespace, seed: bigint, cells: Cells): Applied;
@@ -118,14 +118,14 @@ function checkRoom(
   if (!seeds.has(seed) && seeds.size >= defaultSeedsMax.value) {
     throw new SynclineError(
       'limit-exceeded',
-      `seed ${seed} would be one more than the ${defaultSeedsMax.value} seeds of the default namespace. Seeds go 3 windows after their last change; use a named tracker, or fewer seeds.`,
+      `seed ${seed} cannot be added: the default namespace is limited to ${defaultSeedsMax.value} seeds. Seeds are dropped 3 windows after their last change; use a named tracker, or fewer seeds.`,
       { details: { limit: 'defaultSeedsMax', limitValue: defaultSeedsMax.value } },
     );
   }
   let cellsCount = changes.count;
   for (const held of seeds.values()) cellsCount += held.cellsCount;
   if (cellsCount <= defaultCellsMax.value) return;
-  cellsCount += memory.countNew(changes) - changes.count; // most changes are of cells that are there
+  cellsCount += memory.countNew(changes) - changes.count; // most changes are of existing cells
   if (cellsCount <= defaultCellsMax.value) return;
   throw new SynclineError(
     'limit-exceeded',

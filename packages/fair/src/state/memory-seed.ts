@@ -1,8 +1,8 @@
 // One seed of the memory store: its cells, and which changes of which client it has seen.
 //
-// Sequence numbers lie with the seed and go with it, so they need no clearing up of their own. Clients are
-// kept in the order of their last change, and of those without a stream the longest idle is forgotten first:
-// one with a stream may send its last change again.
+// Sequence numbers are stored with the seed and dropped with it, so they need no separate cleanup. Clients are
+// kept in the order of their last change, and of those without a stream the one idle longest is forgotten
+// first: a client with a stream may resend its last change.
 //
 // F3  Every probability is finite and in [0, 1].
 // F5  No change of a connected client is applied twice, however many others come and go.
@@ -14,7 +14,7 @@ import { type CellGrid, createCellGrid } from './cell-grid.js';
 import { CellMarks } from './cell-marks.js';
 import type { ChangeId, ChangeRule, Namespace } from './fair-store.js';
 
-/** A named tracker's cells below this are as good as 0, and are left out of what is read. */
+/** A named tracker's cells below this count as 0, and are not returned. */
 export const PROBABILITY_MIN = 1e-6;
 
 export interface StoreTimes {
@@ -64,7 +64,7 @@ export class MemorySeed {
     return true;
   }
 
-  /** Connected ones on the way count as if they had just come, so that the next search is short. */
+  /** Connected clients found on the way move to the end, so that the next search is short. */
   #forgetOne(newest: ChangeId): void {
     for (const [clientId, seq] of this.#lastSeqs) {
       if (clientId === newest.clientId) return; // all of them are connected, and streams have a limit

@@ -1,5 +1,5 @@
-// Keeps the mirrors of a namespace in step with its store: what the store held before, and what other
-// services over the same store change.
+// Keeps the mirrors of a namespace in sync with its store: the initial content, and changes by other services
+// on the same store.
 import type { Clock } from '@syncline/kernel';
 import type { BroadcastHub } from './broadcast-hub.js';
 import type { FairStore, MaybePromise, Namespace, SeedInfo } from './fair-store.js';
@@ -21,13 +21,13 @@ export class MirrorSource {
     return this.#isClosed;
   }
 
-  /** Listens before it reads, so that no change falls between. */
+  /** Subscribes before it reads, so that no change is missed in between. */
   constructor(deps: MirrorSourceDeps, namespace: Namespace) {
     const { store, hub } = deps;
     this.#deps = deps;
     this.#namespace = namespace;
     this.#watch = store.watch?.(namespace, (change) => {
-      if (change.beginsAnew) hub.drop(change.seed);
+      if (change.startsOver) hub.drop(change.seed);
       if (change.cells.count > 0) hub.feed(change);
     });
   }
@@ -37,7 +37,7 @@ export class MirrorSource {
     return whenDone(store.seeds(this.#namespace), (infos) => this.#loadFrom(infos, 0));
   }
 
-  /** What could not be loaded in time: streams that were told less hear of it. */
+  /** What could not be loaded in time is sent to the streams later. */
   async loadLate(): Promise<void> {
     const { store, hub } = this.#deps;
     for (const { seed } of await store.seeds(this.#namespace)) {

@@ -1,9 +1,8 @@
-// A tracker that said hello: its configuration, its clients, and the rules by which their changes apply.
+// A named tracker: its configuration, its clients, and the rules by which their changes apply.
 //
-// Decay is never a message: one clock owns it, the store's. A change carries who made it and a number that
-// rises, so one that arrives again is acknowledged again and not applied. After a restart nobody knows what
-// was lost, so the epoch is new and clients are asked for what they have seen; of two values the larger
-// holds.
+// Decay is never sent: only the store's clock determines it. A change carries its client and a rising number,
+// so a repeated one is acknowledged again and not applied. After a restart it is unknown what was lost, so the
+// epoch is new and clients are asked for their views; of two values the larger wins.
 //
 // F5   Within an epoch no change is applied twice.
 // F11  Changes of an evicted seed are dropped and counted.
@@ -24,7 +23,7 @@ import type { NamespaceDeps, StateSettings } from './state-options.js';
 import type { StreamOutbox } from './stream-outbox.js';
 import { whenDone } from './when-done.js';
 
-/** After all streams were lost, those that come back within this time are asked for their views. */
+/** After all streams were lost, clients that reconnect within this time are asked for their views. */
 const VIEWS_WANTED_MS = 5_000;
 
 type DeltaUpdate = Extract<SyncRequest, { kind: 'delta-update' }>;
@@ -87,7 +86,7 @@ export class NamedTracker {
     this.#instances = new InstanceCount(countDeps, namespace, () => this.#members.keys());
     this.#source = new MirrorSource({ clock, store, hub: this.hub }, namespace);
     this.ready = this.#source.load();
-    if (this.ready instanceof Promise) this.ready.catch(() => {}); // whoever says hello hears of it
+    if (this.ready instanceof Promise) this.ready.catch(() => {}); // the next hello gets the error
   }
 
   get namespace(): Namespace {
@@ -98,14 +97,14 @@ export class NamedTracker {
     return this.hub.activeInstances;
   }
 
-  /** Nobody has used it for three windows: another configuration may take the name. */
+  /** Unused for three windows: another configuration may use the name. */
   get isIdle(): boolean {
     if (this.hub.streamsCount > 0) return false;
     const idleMs = this.#deps.clock.monotonicMs() - this.#idleSinceMs;
     return idleMs >= LIVE_WINDOWS * this.config.windowMs;
   }
 
-  /** Nothing is lost with it but its name. */
+  /** It holds nothing but its name. */
   get isUnused(): boolean {
     return this.hub.streamsCount === 0 && this.hub.mirrors.size === 0;
   }
@@ -157,7 +156,7 @@ export class NamedTracker {
     member.mayUploadView = false;
     if (epoch !== this.hub.epoch) {
       this.#countDeltas('epoch', deltas.count);
-      this.hub.announce(member.outbox); // says the epoch; the client connects anew
+      this.hub.announce(member.outbox); // says the epoch; the client reconnects
       return undefined;
     }
     const age = this.#ageOf(seed);
@@ -214,7 +213,7 @@ export class NamedTracker {
     this.hub.close();
   }
 
-  /** Before a stream joins. A shared store has streams elsewhere: whether it lost anything its epoch tells. */
+  /** Called before a stream joins. A shared store has streams elsewhere: its epoch shows whether anything was lost. */
   #areAllComingBack(): boolean {
     const { clock, store } = this.#deps;
     if (store.shared !== undefined) return false;
@@ -245,6 +244,6 @@ export class NamedTracker {
 }
 
 function replacedError(clientId: string): SynclineError {
-  const text = `another stream said hello as client "${clientId}". Give each process a client_id of its own; if this one reconnected, all is well.`;
+  const text = `another stream said hello as client "${clientId}". Give each process its own client_id; if this client has just reconnected, ignore this.`;
   return new SynclineError('fenced', text, { details: { reason: 'client_id' } });
 }

@@ -1,11 +1,12 @@
-// What a namespace holds, as plain values for people and pages. The service knows no keys, only cells.
+// The content of a namespace as plain values, for the API and the dashboard. The service knows no keys, only
+// cells.
 import type { WireTrackerConfig } from '../wire/sync-messages.js';
 import { WIRE_HASH, WIRE_POLICY } from '../wire/sync-messages.js';
 import type { BroadcastHub } from './broadcast-hub.js';
 import type { SeedMirror } from './seed-mirror.js';
 
 export interface NamespaceFacts {
-  /** `default` for the namespace of those who say no hello; no tracker may have that name. */
+  /** `default` for the namespace of clients without a hello; no tracker may have that name. */
   readonly tracker: string;
   readonly config: TrackerConfigFacts | undefined;
   readonly epoch: number;

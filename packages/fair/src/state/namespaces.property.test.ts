@@ -46,7 +46,7 @@ describe('F14 joining views', () => {
     );
   });
 
-  test('leaves no cell below the largest view, less decay', () => {
+  test('leaves no cell below the largest view minus decay', () => {
     fc.assert(
       fc.property(
         fc.array(view, { minLength: 1, maxLength: 5 }),
@@ -72,7 +72,7 @@ describe('F14 joining views', () => {
 });
 
 describe('F15 namespaces', () => {
-  test('never see each other, however their messages mix', () => {
+  test('are independent, however their messages interleave', () => {
     const places = ['', 'api', 'web'];
     const step = fc.record({
       place: fc.nat(places.length - 1),

@@ -1,4 +1,4 @@
-// Tells that instances of a tracker are refused. They ask again every 30 s, and anyone may say hello, so it is
+// Logs that instances of a tracker are refused. They retry every 30 s, and anyone may send a hello, so it is
 // one line per tracker and minute; the metric counts all.
 import type { Clock, Logger, SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
@@ -19,7 +19,7 @@ export class RefusalLog {
     if (nowMs - (this.#toldAtMs.get(tracker) ?? -INTERVAL_MS) < INTERVAL_MS) return;
     if (this.#toldAtMs.size >= fairLimits.trackersMax.value) this.#toldAtMs.clear();
     this.#toldAtMs.set(tracker, nowMs);
-    logger.warn('an instance is refused, and decides alone', {
+    logger.warn('an instance was refused; it decides on its own', {
       tracker,
       code,
       field: details['field'],

@@ -21,7 +21,7 @@ const NO_FIELDS: ResponseFields = {
 
 const NO_CELLS: Cells = createCells(0);
 
-/** Cells of one message, and where to go on; -1 if these were the last. */
+/** Cells of one message, and where to continue; -1 if these were the last. */
 export interface Collected {
   readonly cells: Cells;
   readonly nextSlot: number;

@@ -43,7 +43,7 @@ function countingRig(options: RigOptions = {}) {
 }
 
 describe('eviction', () => {
-  test('F11 a named seed goes after three windows; its changes are dropped, counted, acknowledged', () => {
+  test('F11 a named seed is dropped after three windows; its changes are dropped, counted and acknowledged', () => {
     const { connect, settle, pass, service, counts } = countingRig();
     const client = connect();
     client.hello('api', 'one');
@@ -95,7 +95,7 @@ describe('eviction', () => {
     expect(slow.take()).toEqual([]);
   });
 
-  test('F11 an opaque seed in use outlives sweeps; one that is not touched goes', () => {
+  test('F11 an opaque seed in use survives sweeps; an unused one is dropped', () => {
     const { connect, pass, settle, service, counts } = countingRig();
     const client = connect();
     const seeds = () => service.describe(0).namespaces[0]?.seeds.map(({ seed }) => seed);
@@ -114,7 +114,7 @@ describe('eviction', () => {
     expect(client.take()).toMatchObject([{ seed: 43n, cells: { count: 0 } }]);
   });
 
-  test('F11 a timed seed of the default namespace goes by wall time, also when it is in use', () => {
+  test('F11 a timed seed of the default namespace is dropped by wall time, even when it is in use', () => {
     const { connect, pass, settle, counts, service } = countingRig();
     const client = connect();
     const inSeconds = SEED / 1_000n;

@@ -1,8 +1,8 @@
-// How old a seed is, which decides whether its cells are still of use.
+// The age of a seed, which decides whether its cells are still useful.
 //
-// Seeds of named trackers are the starts of windows, in ms. The plain contract fixes no unit, so that of
-// the default namespace is read from the size of the number; one that is no time at all is opaque and
-// lives as long as it is touched.
+// Seeds of named trackers are the starts of windows, in ms. The plain contract fixes no unit, so that of the
+// default namespace is inferred from the size of the number; one that cannot be a time is opaque and lives as
+// long as it is used.
 //
 // F11  Live means: at most three windows old, at most one ahead.
 
@@ -10,7 +10,7 @@ export type SeedUnit = 's' | 'ms' | 'us' | 'ns';
 export type DefaultSeedUnit = 'auto' | SeedUnit | 'opaque';
 export type SeedAge = 'live' | 'evicted' | 'future' | 'opaque';
 
-/** Two windows in which it is written, one of grace for skew and late flushes. */
+/** Two windows in which it is written, plus one for clock skew and late flushes. */
 export const LIVE_WINDOWS = 3;
 
 const UNITS: readonly { readonly unit: SeedUnit; readonly from: bigint; readonly toMs: number }[] =
@@ -32,7 +32,7 @@ export interface DefaultSeedRule {
   readonly unit: DefaultSeedUnit;
 }
 
-/** Never `future`: a time that is far ahead is taken for no time. */
+/** Never `future`: a time far in the future counts as opaque. */
 export function defaultSeedAge(seed: bigint, rule: DefaultSeedRule, wallMs: number): SeedAge {
   const seedMs = defaultSeedMs(seed, rule.unit);
   if (seedMs === undefined) return 'opaque';
@@ -54,7 +54,7 @@ export function evictionBound(windowMs: number, wallMs: number): bigint {
   return BigInt(Math.max(0, Math.ceil(wallMs - LIVE_WINDOWS * windowMs)));
 }
 
-/** How often to look for seeds that are too old. */
+/** How often to check for seeds that are too old. */
 export function sweepIntervalMs(windowMs: number): number {
   return Math.min(windowMs / 10, 10_000);
 }

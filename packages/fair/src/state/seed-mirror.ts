@@ -1,6 +1,5 @@
-// The latest cells of one seed as the service knows them, whichever store holds them: what rounds,
-// snapshots and streams that fell behind are served from. Beside the values lie the marks of what the next
-// round must send.
+// The latest cells of one seed as the service knows them, whatever the store: the source for rounds, snapshots
+// and streams that fell behind. Beside the values it keeps marks for what the next round must send.
 import type { Cells } from '../cells.js';
 import { decayed } from '../decay.js';
 import { type CellGrid, createCellGrid } from './cell-grid.js';
@@ -18,7 +17,7 @@ export class SeedMirror {
   /** Takes the marks of the next round while one is being sent. */
   #spare: CellMarks;
   changedAtMs: number;
-  /** Another one whenever a value may be another. */
+  /** Changes whenever a value may have changed. */
   version = 0;
 
   constructor(
@@ -52,7 +51,7 @@ export class SeedMirror {
     return this.#dirty;
   }
 
-  /** Takes over a change, which has a number. A named tracker's cells that were 0 and stay 0 are nobody's news. */
+  /** Applies a change, which has a number. A named tracker's cells that were 0 and stay 0 are not sent. */
   feed(cells: Cells, nowMs: number, change: number): void {
     const { rows, columns, probabilities, timesMs } = cells;
     const isSum = this.#rule.policy === 'sum';
@@ -69,7 +68,7 @@ export class SeedMirror {
     }
   }
 
-  /** What the store held before we listened. Changes that came meanwhile are newer and stay. */
+  /** Adds the initial content of the store. Changes that arrived in the meantime are newer and stay. */
   load(cells: Cells, nowMs: number): void {
     this.version += 1;
     const { rows, columns, probabilities, timesMs } = cells;
@@ -105,7 +104,7 @@ export class SeedMirror {
     return -1;
   }
 
-  /** Writes a cell as of now into `cells`, behind those that are there. */
+  /** Appends the current value of a cell to `cells`. */
   append(cells: Cells & { count: number }, slot: number, times: StoreTimes): void {
     const index = cells.count;
     const isSum = this.#rule.policy === 'sum';

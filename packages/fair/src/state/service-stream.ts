@@ -1,5 +1,5 @@
-// One stream, from its first message to its end. It belongs to the default namespace until it says hello,
-// which only its first message may do; a silent client hears the default namespace, too.
+// One stream, from its first message to its end. It belongs to the default namespace until its hello, which
+// must be its first message; a silent client receives the default namespace, too.
 //
 // Messages are handled one after another: when the store answers with a promise, the next one waits. A
 // message that is refused ends the stream, and nothing of it was applied.
@@ -27,7 +27,7 @@ export interface ServiceStreamDeps extends StateServiceDeps {
   readonly defaults: DefaultNamespace;
   readonly registry: TrackerRegistry;
   readonly refusals: RefusalLog;
-  /** Throws `unavailable` while the store is out of reach. */
+  /** Throws `unavailable` while the store is unreachable. */
   checkReachable(): void;
   onEnd(stream: ServiceStream): void;
 }
@@ -42,7 +42,7 @@ export class ServiceStream implements StateStream {
   readonly #deps: ServiceStreamDeps;
   readonly #outbox: StreamOutbox;
   #place: Place = { kind: 'silent' };
-  /** The message under way, when it waits for the store. */
+  /** The message in flight, when it waits for the store. */
   #busy: Promise<void> | undefined;
 
   constructor(deps: ServiceStreamDeps, outbox: StreamOutbox) {
@@ -145,7 +145,7 @@ export class ServiceStream implements StateStream {
     if (this.#place.kind === 'greeting' && error.code !== 'unavailable')
       refusals.refused(this.#place.tracker, error);
     metrics.add('syncline_fair_rejected_messages_total', 1, { tracker, reason: error.code });
-    logger.debug('a message was refused, and its stream ended', { tracker, code: error.code });
+    logger.debug('message refused, stream ended', { tracker, code: error.code });
     this.end(error);
   }
 

@@ -31,7 +31,7 @@ function fill(client: RigClient): void {
 }
 
 describe('a stream that is behind', () => {
-  test('is written to no more, and then gets the newest values and its acknowledgement in one go', () => {
+  test('receives nothing, and then the newest values and its acknowledgement at once', () => {
     const { writer, slow, settle } = joinedRig();
     fill(slow);
     slow.deltas([[0, 0, 0.25]]);
@@ -71,7 +71,7 @@ describe('a stream that is behind', () => {
     expect(slow.take()).toMatchObject([{ seed: NEXT_SEED, cells: { count: 1 } }]);
   });
 
-  test('gets a snapshot that it asked for meanwhile, once', () => {
+  test('gets a snapshot that it requested in the meantime, once', () => {
     const { writer, slow, settle } = joinedRig();
     fill(slow);
     writer.deltas([[0, 0, 0.5]]);
@@ -87,7 +87,7 @@ describe('a stream that is behind', () => {
     ]);
   });
 
-  test('a long snapshot stops where the sink is full, and nothing of its seed comes between', () => {
+  test('a long snapshot stops when the sink is full, and no other message of its seed comes in between', () => {
     const { writer, slow, settle } = joinedRig(BIG);
     const rows = (level: number, from: number) =>
       Array.from({ length: 5_000 }, (_, index): DeltaRow => [level, from + index, 0.5]);
@@ -109,7 +109,7 @@ describe('a stream that is behind', () => {
     expect(responses[2] && valuesOf(responses[2]).get('0/0')).toBe(0.75);
   });
 
-  test('hears its Welcome when it fell behind before it said hello', () => {
+  test('receives its Welcome even if it fell behind before its hello', () => {
     const { connect, settle } = createServiceRig();
     const [plain, client] = [connect(), connect()];
     fill(client);
@@ -124,7 +124,7 @@ describe('a stream that is behind', () => {
     expect(client.take()).toMatchObject([{ welcome: { activeInstances: 1 } }]);
   });
 
-  test('F9 holds one bit per live cell, however much it misses, and delays nobody', () => {
+  test('F9 holds one bit per live cell, however much it misses, and delays no other stream', () => {
     const rig = createServiceRig();
     const clients = Array.from({ length: 100 }, (_, index) => {
       const client = rig.connect();
@@ -172,7 +172,7 @@ describe('a stream that is behind', () => {
     expect(outbox.missed.get(SEED)?.bytes).toBeLessThanOrEqual(65_536);
   });
 
-  test('a client that asks for ever more seeds and reads nothing is cut off', () => {
+  test('a client that requests more and more seeds and reads nothing is disconnected', () => {
     const { connect } = createServiceRig();
     const client = connect();
     fill(client);

@@ -1,6 +1,6 @@
-// Messages of snapshots that streams share. In the default namespace nothing fades, so the same cells are the
-// same bytes until one of them changes: they are encoded for the first stream that asks, and kept for those
-// that ask shortly after.
+// Messages of snapshots that streams share. In the default namespace nothing decays, so the same cells are the
+// same bytes until one of them changes: they are encoded for the first request, and kept for requests shortly
+// after.
 import type { Clock, Timer } from '@syncline/kernel';
 import type { StoreTimes } from './memory-seed.js';
 import { collectCells, encodeShared } from './response-frames.js';

@@ -1,4 +1,4 @@
-// What the state service needs, and what one may set.
+// Dependencies and options of the state service.
 import type { Clock, Logger, Metrics, Random } from '@syncline/kernel';
 import type { FairMetricName } from '../metrics-list.js';
 import type { AnswerPace } from './answer-pace.js';
@@ -10,7 +10,7 @@ export interface StateServiceDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics<FairMetricName>;
-  /** Stays the caller's: the service does not close it. */
+  /** Owned by the caller: the service does not close it. */
   readonly store: FairStore;
 }
 
@@ -20,13 +20,13 @@ export interface NamespaceDeps extends StateServiceDeps {
 }
 
 export interface StateServiceOptions {
-  /** Changes are sent at once (0, the default), or gathered for so long. */
+  /** How long changes are collected before they are sent. Default 0: not at all. */
   readonly broadcastIntervalMs?: number;
-  /** Cells that a round sends at most; the rest waits for the next one. Default 0: all. */
+  /** Maximum cells per round; the rest waits for the next one. Default 0: no limit. */
   readonly broadcastBudgetCells?: number;
-  /** Window of the default namespace: seeds go when they are three of it old. Default 300,000. */
+  /** Window of the default namespace: seeds are dropped after three windows. Default 300,000. */
   readonly defaultWindowMs?: number;
-  /** What the seeds of the default namespace count. Default `auto`: read from their size. */
+  /** The unit of the default namespace's seeds. Default `auto`: read from their size. */
   readonly defaultSeedUnit?: DefaultSeedUnit;
 }
 

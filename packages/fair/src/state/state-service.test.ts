@@ -22,7 +22,7 @@ function lastValue(client: RigClient, cell: string): number | undefined {
 }
 
 describe('the default namespace', () => {
-  test('sums, clamps, keeps the highest time, and tells every stream, silent ones too', () => {
+  test('sums, clamps, keeps the highest time, and notifies every stream, including silent ones', () => {
     const { connect, settle } = createServiceRig();
     const [sender, silent] = [connect(), connect()];
     sender.deltas([[0, 7, 0.75]]);
@@ -152,7 +152,7 @@ describe('a named tracker', () => {
     expect(responses.map((response) => valuesOf(response).get('0/0'))).toEqual([0.5, 0.25]);
   });
 
-  test('a change of another epoch is not applied, and the epoch is told', () => {
+  test('a change of another epoch is not applied, and the current epoch is sent', () => {
     const { connect, settle } = createServiceRig();
     const client = connect();
     client.hello('api', 'one');
@@ -168,7 +168,7 @@ describe('a named tracker', () => {
     ]);
   });
 
-  test('a cell that was 0 and stays 0 is not sent; its acknowledgement comes alone', () => {
+  test('a cell that was 0 and stays 0 is not sent, only its acknowledgement', () => {
     const { connect, settle } = createServiceRig();
     const client = connect();
     client.hello('api', 'one');
@@ -201,7 +201,7 @@ describe('a named tracker', () => {
     }
   });
 
-  test('a refused instance is told once a minute, with its tracker and field', () => {
+  test('a refused instance is reported once a minute, with its tracker and field', () => {
     const warn = vi.fn();
     const { connect, pass } = createServiceRig({ logger: { ...silentLogger, warn } });
     connect().hello('api', 'one');
@@ -210,7 +210,10 @@ describe('a named tracker', () => {
     pass(30_000);
     refuse();
     const fields = { tracker: 'api', code: 'conflict', field: 'policy' };
-    const line = ['an instance is refused, and decides alone', expect.objectContaining(fields)];
+    const line = [
+      'an instance was refused; it decides on its own',
+      expect.objectContaining(fields),
+    ];
     expect(warn.mock.calls).toEqual([line]);
     pass(30_000);
     refuse();
@@ -259,7 +262,7 @@ describe('a named tracker', () => {
     expect(second.take()).toMatchObject([{ welcome: { wantView: false, activeInstances: 1 } }]);
   });
 
-  test('the number of instances is told when it changes, at most once a second', () => {
+  test('the number of instances is sent when it changes, at most once a second', () => {
     const { connect, pass } = createServiceRig();
     const first = connect();
     first.hello('api', 'c0');
@@ -282,7 +285,7 @@ describe('a named tracker', () => {
 });
 
 describe('rounds', () => {
-  test('all changes of a turn go out together, as the same bytes for all who are owed nothing', () => {
+  test('all changes of a turn are sent together, as the same bytes for all streams without a pending acknowledgement', () => {
     const { connect, settle, pass } = createServiceRig();
     const clients = ['one', 'two', 'three'].map((clientId) => {
       const client = connect();
@@ -316,7 +319,7 @@ describe('rounds', () => {
 });
 
 describe('limits of the service', () => {
-  test('one stream more than allowed is ended at once', () => {
+  test('one stream more than allowed is ended immediately', () => {
     const { connect, service } = createServiceRig();
     const { value: streamsMax } = fairLimits.streamsMax;
     for (let index = 0; index < streamsMax; index += 1) connect();
@@ -324,7 +327,7 @@ describe('limits of the service', () => {
     expect(service.status().streams).toBe(streamsMax);
   });
 
-  test('no tracker may be called as the default namespace is', () => {
+  test('no tracker may have the name of the default namespace', () => {
     const { connect, service } = createServiceRig();
     const client = connect();
     client.hello('default', 'one');

@@ -27,7 +27,7 @@ export interface StateServiceStatus {
   readonly streams: number;
   readonly streamsMax: number;
   readonly trackers: number;
-  /** False while a shared store is out of reach: streams are ended and hellos refused. */
+  /** False while a shared store is unreachable: streams are ended and hellos refused. */
   readonly isReachable: boolean;
 }
 
@@ -79,7 +79,7 @@ export class StateService {
     };
   }
 
-  /** What there is, for people: `limit` highest cells per namespace. */
+  /** A description of the state: the `limit` highest cells per namespace. */
   describe(limit: number): StateServiceFacts {
     const { defaults, registry, clock } = this.#deps;
     const nowMs = clock.monotonicMs();
@@ -91,7 +91,7 @@ export class StateService {
     return { ...this.status(), namespaces: [plain, ...named] };
   }
 
-  /** Ends all streams. The store stays open: it is the caller's. */
+  /** Ends all streams. The store stays open: the caller owns it. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -108,7 +108,7 @@ export class StateService {
   #setReachable(isReachable: boolean): void {
     if (isReachable === this.#isReachable) return;
     this.#isReachable = isReachable;
-    this.#deps.logger.warn('the shared store of fair changed its reach', { isReachable });
+    this.#deps.logger.warn('reachability of the shared fair store changed', { isReachable });
     if (isReachable) this.#deps.defaults.reload();
     else this.#endAll(lostStore());
     if (!isReachable) this.#deps.registry.close();
@@ -120,17 +120,16 @@ export class StateService {
 }
 
 function tooManyStreams(streamsMax: number): SynclineError {
-  const text = `this service has ${streamsMax} streams, as many as it takes. Close some, or run another service over Redis.`;
+  const text = `this service already has ${streamsMax} streams, which is the limit. Close some, or run another service over Redis.`;
   const details = { limit: 'streamsMax', limitValue: streamsMax };
   return new SynclineError('limit-exceeded', text, { details });
 }
 
 function closedError(): SynclineError {
-  return new SynclineError('unavailable', 'the state service is shutting down. Connect again.');
+  return new SynclineError('unavailable', 'the state service is shutting down. Reconnect.');
 }
 
 function lostStore(): SynclineError {
-  const text =
-    'the store of the shared state cannot be reached. Connect again; it may be back soon.';
+  const text = 'the store of the shared state is unreachable. Reconnect; it may be back soon.';
   return new SynclineError('unavailable', text);
 }

@@ -1,7 +1,7 @@
-// What one stream is owed. While its sink takes messages that is nothing: they go out at once. When the
-// sink is full, or others come first, the stream is behind, and the outbox keeps what it must hear of later: marks of the cells it
-// missed, snapshots it asked for, the highest sequence number to acknowledge. No values: those are read when
-// they can be sent, and by then they are the newest.
+// What one stream still has to receive. While its sink has room that is nothing: messages are sent immediately.
+// When the sink is full, or others come first, the stream is behind, and the outbox records what to send later:
+// marks of the cells it missed, requested snapshots, the highest sequence number to acknowledge. No values: the
+// newest ones are read when they can be sent.
 //
 // F9  A stream that is behind holds at most one mark per live cell.
 import type { SynclineError } from '@syncline/kernel';
@@ -19,15 +19,15 @@ export class StreamOutbox {
   #ackSeq = 0;
   readonly missed = new Map<bigint, CellMarks>();
   readonly snapshots: OwedSnapshot[] = [];
-  /** When a seed's state was last asked for, by a monotonic clock. */
+  /** When a seed's state was last requested, by a monotonic clock. */
   readonly askedAtMs = new Map<bigint, number>();
   /** The Welcome, if it could not be sent yet. */
   welcome: Uint8Array | undefined;
   owesInstances = false;
-  /** How many instances the client was last told of. */
-  instancesTold = 0;
+  /** The number of instances last sent to the client. */
+  instancesSent = 0;
   #isFull = false;
-  /** Waits for a turn in which it may be written to. */
+  /** Waits for a turn with capacity. */
   #isHeld = false;
   #isEnded = false;
 
@@ -70,13 +70,13 @@ export class StreamOutbox {
     this.#sink.end(error);
   }
 
-  /** The client is gone: there is nobody to tell. */
+  /** The client is gone: nothing is sent any more. */
   abandon(): void {
     this.#isEnded = true;
     this.forgetAll();
   }
 
-  /** Leaves nothing of a namespace that the stream has left. */
+  /** Clears everything of a namespace that the stream has left. */
   forgetAll(): void {
     this.#ackSeq = 0;
     this.#isHeld = false;
@@ -105,7 +105,7 @@ export class StreamOutbox {
     if (!this.#isEnded) this.#ackSeq = Math.max(seq, this.#ackSeq);
   }
 
-  /** For the last message that it is owed; 0 if there is none. */
+  /** For the last pending message; 0 if there is none. */
   takeAck(): number {
     const seq = this.#ackSeq;
     this.#ackSeq = 0;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { fairLimits } from '../limits.js';
 import { TrackerLabels } from './tracker-labels.js';
 
-test('names that come and go make no more values than trackers are allowed', () => {
+test('changing names create no more label values than there may be trackers', () => {
   const labels = new TrackerLabels();
   const values = new Set(['default']);
   for (let index = 0; index < 1_000; index += 1) values.add(labels.labelOf(`tracker-${index}`));

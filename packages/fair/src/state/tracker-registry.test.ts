@@ -10,7 +10,7 @@ function greeted(connect: () => RigClient, tracker: string): RigClient {
   return client;
 }
 
-test('a tracker without streams and cells gives way to a new name, and no other does', () => {
+test('a tracker without streams and cells makes room for a new name, and no other does', () => {
   const { connect, service } = createServiceRig();
   const names = Array.from({ length: trackersMax }, (_, index) => `t${index}`);
   const [written, joined, ...rest] = names.map((name) => greeted(connect, name));

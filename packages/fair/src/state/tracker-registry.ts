@@ -1,6 +1,6 @@
-// The named trackers of a service. The first hello binds a name to a configuration; it is free again after
-// three windows without a stream, or at once when it holds no cells and another name needs its place. Over
-// a shared store the binding and the epoch are the store's.
+// The named trackers of a service. The first hello binds a name to a configuration; the name is free again
+// after three windows without a stream, or immediately if it holds no cells and another name needs its place.
+// With a shared store, the store keeps the binding and the epoch.
 import { type Random, SynclineError } from '@syncline/kernel';
 import { fairLimits } from '../limits.js';
 import type { Hello } from '../wire/sync-messages.js';
@@ -52,7 +52,7 @@ export class TrackerRegistry {
     return this.#greetShared(tracker, hello);
   }
 
-  /** Forgets the trackers here; what the store holds stays. Their streams have ended before. */
+  /** Forgets the trackers here; the store keeps its content. Their streams have already ended. */
   close(): void {
     for (const tracker of this.#trackers.values()) tracker.close();
     this.#trackers.clear();
@@ -82,7 +82,7 @@ export class TrackerRegistry {
     }
     throw new SynclineError(
       'limit-exceeded',
-      `the tracker "${name}" would be one more than the ${trackersMax} of this service. One without streams goes when its last cells do, after 3 windows.`,
+      `the tracker "${name}" cannot be added: this service is limited to ${trackersMax} trackers. A tracker without streams is dropped along with its last cells, after 3 windows.`,
       { details: { limit: 'trackersMax', limitValue: trackersMax } },
     );
   }
@@ -101,7 +101,7 @@ export class TrackerRegistry {
   #unbind(tracker: NamedTracker): void {
     const { store } = this.#deps;
     const { name } = tracker.namespace;
-    if (this.#trackers.get(name) !== tracker) return; // closed before; the name may be another's now
+    if (this.#trackers.get(name) !== tracker) return; // already closed; the name may belong to another tracker now
     tracker.close();
     this.#trackers.delete(name);
     if (store.shared === undefined)
@@ -139,10 +139,10 @@ export class TrackerRegistry {
 
 /** While a hello waited for the store, another one failed or the store was lost. */
 function goneError(tracker: string): SynclineError {
-  return new SynclineError('unavailable', `the tracker "${tracker}" was given up. Connect again.`);
+  return new SynclineError('unavailable', `the tracker "${tracker}" was dropped. Reconnect.`);
 }
 
-/** Random, so that a service that started anew is not taken for itself; never 0, which says nothing. */
+/** Random, so that a restart is detected; never 0, which means none. */
 function drawEpoch(random: Random): number {
   for (;;) {
     const epoch = (random.u32() >>> 11) * 2 ** 32 + random.u32();

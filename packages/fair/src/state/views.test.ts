@@ -5,7 +5,7 @@ const wantsView = (client: { take(): readonly { welcome: { wantView: boolean } |
   client.take().find(({ welcome }) => welcome !== undefined)?.welcome?.wantView;
 
 describe('views of clients', () => {
-  test('are wanted from who holds the state of another start', () => {
+  test('are requested from clients with the state of an earlier start', () => {
     const { connect } = createServiceRig();
     const [fresh, held, current] = [connect(), connect(), connect()];
     fresh.hello('api', 'fresh');
@@ -14,7 +14,7 @@ describe('views of clients', () => {
     expect([fresh, held, current].map(wantsView)).toEqual([false, true, false]);
   });
 
-  test('are wanted for 5 s after all streams were lost and the first came back', () => {
+  test('are requested for 5 s after all streams were lost and the first reconnected', () => {
     const { connect, pass } = createServiceRig();
     const first = connect();
     first.hello('api', 'first');
@@ -33,7 +33,7 @@ describe('views of clients', () => {
     expect(come('three')).toBe(false);
   });
 
-  test('join by the larger value, and what rose is told to all', () => {
+  test('are merged by the larger value, and cells that rose are sent to all', () => {
     const { connect, settle, pass } = createServiceRig();
     const [other, back] = [connect(), connect()];
     other.hello('api', 'other');
@@ -59,7 +59,7 @@ describe('views of clients', () => {
     ]);
   });
 
-  test('are ignored and counted when nobody asked, or when the seed is too old', () => {
+  test('are ignored and counted if they were not requested, or if the seed is too old', () => {
     const counts = new Map<string, number>();
     const metrics = {
       add: (name: string, amount = 1, labels: Readonly<Record<string, string>> = {}) => {

@@ -1,5 +1,5 @@
-// Goes on with an answer: at once if it is there, later if it is a promise. The memory store answers
-// without promises, and a delta must not wait for the next microtask behind it.
+// Continues with a result: immediately, or later if it is a promise. The memory store answers synchronously,
+// and a delta must not wait for the next microtask.
 import type { MaybePromise } from './fair-store.js';
 
 export function whenDone<T, R>(

@@ -1,6 +1,6 @@
-// A client, a view of six cells and a service that says what a test tells it to. The view is made plainly,
-// so that a mistake of the tracker's structures and one of the client do not hide each other. Nothing
-// decays here: what a cell holds can be compared as it is.
+// A client, a view of six cells and a scripted service. The view is a plain implementation, so that bugs in the
+// tracker's structures and in the client do not hide each other. Nothing decays here, so cells can be compared
+// exactly.
 import { type Logger, type Metrics, silentLogger } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { ClientMetrics } from '../client/client-metrics.js';
@@ -116,14 +116,14 @@ function actionsOn({ client, clock, remote, main }: RigParts) {
       main.pending.add(cell, delta);
       client.noteOutcome();
     },
-    /** Brings the newest stream to live. */
+    /** Makes the newest stream live. */
     greet(epoch = 1): void {
       remote.stream.welcome({ epoch, serverTimeMs: clock.nowMs() });
       remote.stream.snapshot(MAIN_SEED, [], { epoch });
       remote.stream.snapshot(SECONDARY_SEED, [], { epoch });
       remote.stream.take();
     },
-    /** Time passes until the client has opened another stream. */
+    /** Advances time until the client has opened another stream. */
     reconnect(): void {
       const before = remote.streams.length;
       for (let ms = 0; ms <= 2_000 && remote.streams.length === before; ms += 1) pass(1);

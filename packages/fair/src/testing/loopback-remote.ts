@@ -1,6 +1,5 @@
-// A remote in the same process: messages are encoded, handed to a state service and decoded, in order and
-// at the end of the turn that they are sent in. On a clock that stands still the network is as fast as
-// that: all is settled before time moves.
+// A remote in the same process: messages are encoded, passed to a state service and decoded, in order and at
+// the end of the turn in which they are sent. With a stopped clock everything settles before time moves.
 import type { Clock } from '@syncline/kernel';
 import type {
   ClientStream,
@@ -51,7 +50,7 @@ class LoopbackStream implements ClientStream {
     this.#deps = deps;
     this.#served = deps.service.connect({
       write: (message) => {
-        const bytes = message.slice(); // its writer may use the buffer again
+        const bytes = message.slice(); // its writer may reuse the buffer
         this.#later(() => deps.listener.onMessage(decodeSyncResponse(bytes)));
         return true;
       },

@@ -1,5 +1,5 @@
-// A remote whose service is the test: it keeps what the client sends and says what it is told to. The
-// columns of a request are used again by the client, so they are copied.
+// A remote whose service is scripted by the test: it records what the client sends. The client reuses the
+// columns of a request, so they are copied.
 import type { SynclineError } from '@syncline/kernel';
 import { type CellDeltas, type Cells, createCells } from '../cells.js';
 import type {
@@ -10,7 +10,7 @@ import type {
 } from '../client/fair-remote.js';
 import type { SyncRequest, SyncResponse, Welcome } from '../wire/sync-messages.js';
 
-/** A cell as tests write it down. */
+/** A cell in the notation of tests. */
 export type CellValue = readonly [row: number, column: number, probability: number];
 
 export class ScriptedStream implements ClientStream {

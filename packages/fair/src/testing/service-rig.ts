@@ -1,5 +1,5 @@
-// A state service on a clock that stands still, with clients that speak in messages: for tests. A client's
-// sink is full when the test says so.
+// For tests: a state service with a manual clock, and clients that exchange messages with it. A client's sink
+// is full when the test says so.
 import { type SynclineError, silentLogger, silentMetrics } from '@syncline/kernel';
 import { createSeededRandom } from '@syncline/kernel/testing';
 import { type CellDeltas, type Cells, createCellDeltas, createCells } from '../cells.js';
@@ -78,7 +78,7 @@ export class RigClient implements StreamSink {
   readonly bytes: Uint8Array[] = [];
   error: SynclineError | undefined;
   isEnded = false;
-  /** Says what `write` returns. */
+  /** Sets what `write` returns. */
   hasRoom = true;
   epoch = 0;
   seq = 0;

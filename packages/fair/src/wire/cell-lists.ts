@@ -3,22 +3,40 @@
 //
 // Elements are counted before there is room for them, so a message with too many costs no memory; the
 // columns of the others grow with what was read.
+import { SynclineError } from '@syncline/kernel';
+import type { WireReader, WireWriter } from '@syncline/kernel/wire';
 import { type CellDeltas, type Cells, createCellDeltas, createCells } from '../cells.js';
-import type { WireReader } from './wire-reader.js';
-import { doubleFieldBytesMax, integerFieldBytesMax, type WireWriter } from './wire-writer.js';
 
 export type DeltaColumns = CellDeltas & { count: number };
 export type CellColumns = Cells & { count: number };
 
-/** Where a list lies: the end of the message that holds it, and how deep its elements are nested. */
-export interface ListPlace {
-  readonly end: number;
-  readonly depth: number;
-}
+const elementBytesGuess = 32; // usual ones have 20 to 45
 
-const headBytes = 2; // tag and length: an element has less than 128 bytes
-const deltaBytesMax = headBytes + 3 * integerFieldBytesMax + 3 * doubleFieldBytesMax;
-const bucketBytesMax = headBytes + 3 * integerFieldBytesMax + doubleFieldBytesMax;
+/** Counts the elements of all lists of a message, and refuses what is above the limit. */
+export class ElementCount {
+  readonly #max: number;
+  #count = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** Call it at each element, before there is room for it. */
+  add(list: string): void {
+    this.#count += 1;
+    if (this.#count <= this.#max) return;
+    throw new SynclineError(
+      'invalid-argument',
+      `${list} has ${this.#count} elements or more; at most ${this.#max} are allowed. Split the message`,
+      { details: { field: list, count: this.#count, limit: this.#max } },
+    );
+  }
+
+  /** For how many more elements of the list that is being read to make room at first. */
+  guess({ position, end }: WireReader): number {
+    return Math.min(this.#max, Math.ceil((end - position) / elementBytesGuess) + 1);
+  }
+}
 
 /** Where reading begins. Full, so that it is never written to. */
 export const noDeltas: DeltaColumns = createCellDeltas(0);
@@ -28,28 +46,28 @@ export const noCells: CellColumns = createCells(0);
 export function readDelta(
   reader: WireReader,
   columns: DeltaColumns,
-  place: ListPlace,
+  elements: ElementCount,
 ): DeltaColumns {
-  reader.countElement('deltas');
+  elements.add('deltas');
   const index = columns.count;
   const isFull = index === columns.rows.length;
-  const deltas = isFull ? grownDeltas(columns, reader.elementsGuess(place.end)) : columns;
+  const deltas = isFull ? grownDeltas(columns, elements.guess(reader)) : columns;
   deltas.count = index + 1;
   deltas.highs[index] = 1;
-  const end = reader.nestedEnd();
-  while (reader.position < end) {
-    switch (reader.field()) {
+  const outerEnd = reader.enter();
+  for (let field = reader.field(); field !== 0; field = reader.field()) {
+    switch (field) {
       case 1:
-        deltas.rows[index] = reader.integer();
+        deltas.rows[index] = reader.uintOrInfinity();
         break;
       case 2:
-        deltas.columns[index] = reader.integer();
+        deltas.columns[index] = reader.uintOrInfinity();
         break;
       case 3:
         deltas.amounts[index] = reader.double();
         break;
       case 4:
-        deltas.timesMs[index] = reader.integer();
+        deltas.timesMs[index] = reader.uintOrInfinity();
         break;
       case 5:
         deltas.lows[index] = reader.double();
@@ -58,9 +76,10 @@ export function readDelta(
         deltas.highs[index] = reader.double();
         break;
       default:
-        reader.skip(place.depth);
+        reader.skip();
     }
   }
+  reader.leave(outerEnd);
   return deltas;
 }
 
@@ -68,49 +87,49 @@ export function readDelta(
 export function readBucket(
   reader: WireReader,
   columns: CellColumns,
-  place: ListPlace,
+  elements: ElementCount,
 ): CellColumns {
-  reader.countElement('buckets');
+  elements.add('buckets');
   const index = columns.count;
   const isFull = index === columns.rows.length;
-  const cells = isFull ? grownCells(columns, reader.elementsGuess(place.end)) : columns;
+  const cells = isFull ? grownCells(columns, elements.guess(reader)) : columns;
   cells.count = index + 1;
-  const end = reader.nestedEnd();
-  while (reader.position < end) {
-    switch (reader.field()) {
+  const outerEnd = reader.enter();
+  for (let field = reader.field(); field !== 0; field = reader.field()) {
+    switch (field) {
       case 1:
-        cells.rows[index] = reader.integer();
+        cells.rows[index] = reader.uintOrInfinity();
         break;
       case 2:
-        cells.columns[index] = reader.integer();
+        cells.columns[index] = reader.uintOrInfinity();
         break;
       case 3:
         cells.probabilities[index] = reader.double();
         break;
       case 4:
-        cells.timesMs[index] = reader.integer();
+        cells.timesMs[index] = reader.uintOrInfinity();
         break;
       default:
-        reader.skip(place.depth);
+        reader.skip();
     }
   }
+  reader.leave(outerEnd);
   return cells;
 }
 
 export function writeDeltas(writer: WireWriter, field: number, deltas: CellDeltas): void {
   const { rows, columns, amounts, timesMs, lows, highs } = deltas;
   for (let index = 0; index < deltas.count; index += 1) {
-    writer.reserve(deltaBytesMax);
-    const start = writer.beginShort(field);
-    writer.integer(1, rows[index] as number);
-    writer.integer(2, columns[index] as number);
+    const start = writer.begin(field);
+    writer.uint(1, rows[index] as number);
+    writer.uint(2, columns[index] as number);
     writer.double(3, amounts[index] as number);
-    writer.integer(4, timesMs[index] as number);
+    writer.uint(4, timesMs[index] as number);
     const low = lows[index] as number;
     const high = highs[index] as number;
     if (!Object.is(low, 0)) writer.presentDouble(5, low);
     if (high !== 1) writer.presentDouble(6, high);
-    writer.endShort(start);
+    writer.end(start);
   }
 }
 
@@ -118,13 +137,12 @@ export function writeDeltas(writer: WireWriter, field: number, deltas: CellDelta
 export function writeBuckets(writer: WireWriter, cells: Cells, from: number, to: number): void {
   const { rows, columns, probabilities, timesMs } = cells;
   for (let index = from; index < to; index += 1) {
-    writer.reserve(bucketBytesMax);
-    const start = writer.beginShort(2); // in each message that has buckets
-    writer.integer(1, rows[index] as number);
-    writer.integer(2, columns[index] as number);
+    const start = writer.begin(2); // in each message that has buckets
+    writer.uint(1, rows[index] as number);
+    writer.uint(2, columns[index] as number);
     writer.double(3, probabilities[index] as number);
-    writer.integer(4, timesMs[index] as number);
-    writer.endShort(start);
+    writer.uint(4, timesMs[index] as number);
+    writer.end(start);
   }
 }
 

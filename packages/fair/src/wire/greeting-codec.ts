@@ -2,15 +2,10 @@
 //
 // A field of a message that comes twice is merged, as protobuf says: that is why the readers take what
 // was read before.
+import type { WireReader, WireWriter } from '@syncline/kernel/wire';
 import type { Hello, Welcome, WireTrackerConfig } from './sync-messages.js';
-import type { WireReader } from './wire-reader.js';
-import { doubleFieldBytesMax, integerFieldBytesMax, type WireWriter } from './wire-writer.js';
 
 type Draft<T> = { -readonly [Name in keyof T]: T[Name] };
-
-const helloDepth = 2;
-const configDepth = 3;
-const welcomeDepth = 2;
 
 const noConfig: WireTrackerConfig = {
   levels: 0,
@@ -36,107 +31,107 @@ const noWelcome: Welcome = {
 
 export function readHello(reader: WireReader, before: Hello): Hello {
   const hello: Draft<Hello> = { ...before };
-  const end = reader.nestedEnd();
-  while (reader.position < end) {
-    switch (reader.field()) {
+  const outerEnd = reader.enter();
+  for (let field = reader.field(); field !== 0; field = reader.field()) {
+    switch (field) {
       case 1:
-        hello.tracker = reader.string();
+        hello.tracker = reader.text();
         break;
       case 2:
-        hello.clientId = reader.string();
+        hello.clientId = reader.text();
         break;
       case 3:
         hello.config = readConfig(reader, hello.config);
         break;
       case 4:
-        hello.lastEpoch = reader.integer();
+        hello.lastEpoch = reader.uintOrInfinity();
         break;
       default:
-        reader.skip(helloDepth);
+        reader.skip();
     }
   }
+  reader.leave(outerEnd);
   return hello;
 }
 
 export function writeHello(writer: WireWriter, hello: Hello): void {
-  writer.string(1, hello.tracker);
-  writer.string(2, hello.clientId);
-  writer.reserve(8 * integerFieldBytesMax + 4 * doubleFieldBytesMax);
-  const start = writer.beginShort(3);
+  writer.text(1, hello.tracker);
+  writer.text(2, hello.clientId);
+  const start = writer.begin(3);
   const { config } = hello;
-  writer.integer(1, config.levels);
-  writer.integer(2, config.columns);
+  writer.uint(1, config.levels);
+  writer.uint(2, config.columns);
   writer.int32(3, config.policy);
   writer.double(4, config.ratePerSecond);
-  writer.integer(5, config.windowMs);
+  writer.uint(5, config.windowMs);
   writer.int32(6, config.hash);
   writer.fixed64(7, config.keyCheck);
   writer.double(8, config.increment);
   writer.double(9, config.decrement);
-  writer.endShort(start);
-  writer.integer(4, hello.lastEpoch);
+  writer.end(start);
+  writer.uint(4, hello.lastEpoch);
 }
 
 export function readWelcome(reader: WireReader, before: Welcome = noWelcome): Welcome {
   const welcome: Draft<Welcome> = { ...before };
-  const end = reader.nestedEnd();
-  while (reader.position < end) {
-    switch (reader.field()) {
+  const outerEnd = reader.enter();
+  for (let field = reader.field(); field !== 0; field = reader.field()) {
+    switch (field) {
       case 1:
-        welcome.epoch = reader.integer();
+        welcome.epoch = reader.uintOrInfinity();
         break;
       case 2:
-        welcome.activeInstances = reader.uint32();
+        welcome.activeInstances = reader.word();
         break;
       case 3:
-        welcome.serverTimeMs = reader.integer();
+        welcome.serverTimeMs = reader.uintOrInfinity();
         break;
       case 4:
         welcome.wantView = reader.bool();
         break;
       case 5:
-        welcome.maxElements = reader.uint32();
+        welcome.maxElements = reader.word();
         break;
       default:
-        reader.skip(welcomeDepth);
+        reader.skip();
     }
   }
+  reader.leave(outerEnd);
   return welcome;
 }
 
 export function writeWelcome(writer: WireWriter, field: number, welcome: Welcome): void {
-  writer.reserve(6 * integerFieldBytesMax);
-  const start = writer.beginShort(field);
-  writer.integer(1, welcome.epoch);
-  writer.integer(2, welcome.activeInstances);
-  writer.integer(3, welcome.serverTimeMs);
+  const start = writer.begin(field);
+  writer.uint(1, welcome.epoch);
+  writer.uint(2, welcome.activeInstances);
+  writer.uint(3, welcome.serverTimeMs);
   writer.bool(4, welcome.wantView);
-  writer.integer(5, welcome.maxElements);
-  writer.endShort(start);
+  writer.uint(5, welcome.maxElements);
+  writer.end(start);
 }
 
 function readConfig(reader: WireReader, before: WireTrackerConfig): WireTrackerConfig {
   const config: Draft<WireTrackerConfig> = { ...before };
-  const end = reader.nestedEnd();
-  while (reader.position < end) {
-    switch (reader.field()) {
+  const outerEnd = reader.enter();
+  for (let field = reader.field(); field !== 0; field = reader.field()) {
+    switch (field) {
       case 1:
-        config.levels = reader.uint32();
+        config.levels = reader.word();
         break;
       case 2:
-        config.columns = reader.uint32();
+        config.columns = reader.word();
         break;
       case 3:
-        config.policy = reader.uint32() | 0;
+        config.policy = reader.int32();
         break;
       case 4:
         config.ratePerSecond = reader.double();
         break;
       case 5:
-        config.windowMs = reader.integer();
+        config.windowMs = reader.uintOrInfinity();
         break;
       case 6:
-        config.hash = reader.uint32() | 0;
+        config.hash = reader.int32();
         break;
       case 7:
         config.keyCheck = reader.fixed64();
@@ -148,8 +143,9 @@ function readConfig(reader: WireReader, before: WireTrackerConfig): WireTrackerC
         config.decrement = reader.double();
         break;
       default:
-        reader.skip(configDepth);
+        reader.skip();
     }
   }
+  reader.leave(outerEnd);
   return config;
 }

@@ -1,11 +1,10 @@
 import { SynclineError } from '@syncline/kernel';
+import { WireWriter } from '@syncline/kernel/wire';
 import { describe, expect, test } from 'vitest';
 import { createCellDeltas, createCells } from '../cells.js';
-import { differenceOf } from '../testing/codec-difference.js';
 import { plainRequest } from '../testing/plain-sync.js';
 import { writeDeltas } from './cell-lists.js';
 import { decodeSyncRequest, encodeBuckets, encodeSyncRequest } from './sync-codec.js';
-import { WireWriter } from './wire-writer.js';
 
 const elementsMax = 4;
 
@@ -31,7 +30,7 @@ test('a delta update of the published contract, byte by byte', () => {
     seq: 0,
     epoch: 0,
   });
-  expect(encodeSyncRequest(request)).toEqual(bytes);
+  expect(encodeSyncRequest(request)).toEqual(Buffer.from(bytes));
 });
 
 describe('too many elements', () => {
@@ -47,7 +46,7 @@ describe('too many elements', () => {
     expect(() => decodeSyncRequest(message(4), { elementsMax })).not.toThrow();
     expect(refusalOf(message(5))).toMatchObject({
       code: 'invalid-argument',
-      message: `${field} holds 5 elements or more, at most 4; split the message`,
+      message: `${field} has 5 elements or more; at most 4 are allowed. Split the message`,
       details: { field, count: 5, limit: 4 },
     });
   });
@@ -75,82 +74,33 @@ describe('too many elements', () => {
 test.each([
   ['nothing', '', 'SyncRequest.request is empty; set delta_update'],
   ['an unknown field alone', '78 01', 'SyncRequest.request is empty'],
-  ['a cut', '0a 05 08', 'it ends inside a field, at byte 3 of 3, in or after field number 1'],
+  ['a cut', '0a 05 08', 'a field of 5 bytes extends beyond the end, at byte 2 of 3'],
   ['a field number 0', '00', 'a field has number 0'],
-  ['a wire type of 6', '0e', 'unknown wire type'],
-  ['a tag above 32 bits', 'ff ff ff ff 1f', 'a tag is above 32 bits'],
-  ['an endless varint', '08 ff ff ff ff ff ff ff ff ff ff 01', 'more than 10 bytes'],
-  ['an end without a group', '7c', 'a group ends that did not begin'],
+  ['a wire type of 6', '0e', 'a field has wire type 6'],
+  ['a tag above 32 bits', 'ff ff ff ff 1f', 'a number takes more than 32 bits'],
+  ['an endless varint', '78 ff ff ff ff ff ff ff ff ff ff 01', 'more than 10 bytes'],
+  ['a number above 64 bits', '78 ff ff ff ff ff ff ff ff ff 02', 'more than 64 bits'],
+  ['a number as text', '0a 03 0a 01 31', 'a field has wire type 2, not 0'],
+  ['a group', '7b 7c', 'a field has wire type 3'],
+  ['an end without a group', '7c', 'a field has wire type 4'],
   ['text that is not UTF-8', '1a 03 0a 01 ff', 'a text is not UTF-8'],
-])('%s is refused with the reason', (_, hex, reason) => {
+])('F3 %s is refused with the reason', (_, hex, reason) => {
   const refusal = refusalOf(bytesOf(hex));
   expect(refusal).toMatchObject({ code: 'invalid-argument' });
   expect(refusal.message).toContain(reason);
 });
 
-test('F3 nested groups are followed as deep as Protobuf-ES follows them', () => {
-  const unknownGroups = (count: number) => [
-    ...Array.from({ length: count }, () => 0x7b),
-    ...Array.from({ length: count }, () => 0x7c),
-  ];
-  const nested = (tag: number, body: readonly number[]) => [
-    tag,
-    0x80 | (body.length & 0x7f),
-    body.length >> 7,
-    ...body,
-  ];
-  const verdicts = new Set<boolean>();
-  for (let count = 95; count <= 101; count += 1) {
-    const groups = unknownGroups(count);
-    const update = nested(0x0a, groups);
-    const element = nested(0x0a, nested(0x12, groups));
-    const inConfig = nested(0x1a, nested(0x1a, groups));
-    const inWelcome = nested(0x42, groups);
-    for (const bytes of [
-      [0x12, 0x00, ...groups],
-      update,
-      element,
-      nested(0x12, groups),
-      inConfig,
-      inWelcome,
-    ]) {
-      const difference = differenceOf(Uint8Array.from(bytes));
-      expect(difference).toBeUndefined();
-      verdicts.add(isRead(Uint8Array.from(bytes)));
-    }
-  }
-  expect(verdicts.size).toBe(2); // both sides of the limit were seen
-});
-
-test('F3 bits of a varint above the 64th are cut off', () => {
-  const empty = Array.from({ length: 9 }, () => 0x80);
-  for (const field of [0x08, 0x18, 0x20]) {
-    const bytes = Uint8Array.of(0x0a, 11, field, ...empty, 0x02);
-    expect(differenceOf(bytes)).toBeUndefined();
-    expect(decodeSyncRequest(bytes, { elementsMax })).toMatchObject({ seed: 0n, seq: 0, epoch: 0 });
-  }
-});
-
 test('elements of the greatest size are written whole wherever the buffer has to grow', () => {
   const columns = createCellDeltas(80);
   const { rows, columns: ids, timesMs, amounts, lows, highs } = columns;
-  for (const column of [rows, ids, timesMs]) column.fill(Number.POSITIVE_INFINITY);
+  for (const column of [rows, ids, timesMs]) column.fill(Number.MAX_SAFE_INTEGER);
   for (const column of [amounts, lows, highs]) column.fill(0.3);
   columns.count = columns.rows.length;
-  for (let before = 0; before < 62; before += 1) {
+  for (let before = 0; before < 56; before += 1) {
     const writer = new WireWriter(); // a new one is small
-    writer.string(1, 'x'.repeat(before));
+    writer.text(1, 'x'.repeat(before));
     writeDeltas(writer, 2, columns);
     const textBytes = before === 0 ? 0 : before + 2;
-    expect(writer.finish()).toHaveLength(textBytes + 80 * 62);
+    expect(writer.copy()).toHaveLength(textBytes + 80 * 56);
   }
 });
-
-function isRead(bytes: Uint8Array): boolean {
-  try {
-    decodeSyncRequest(bytes, { elementsMax });
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -1,16 +1,19 @@
 // The messages of fair.state.v1 between values and bytes, written by hand: a busy service moves millions
 // of deltas a second, and an object for each of them would be most of its work.
 //
-// F3  On all bytes it gives what Protobuf-ES gives, and refuses what that refuses. Two refusals more: a
-//     request without a member, and one with more elements than asked for. Absent bounds of a delta are
-//     0 and 1. Floats that are not finite and numbers that are too high come through; checks follow.
+// F3  On valid bytes it gives what Protobuf-ES gives, and it refuses what that refuses. It also refuses a
+//     field whose wire type is not that of the contract, groups, a request without a member, and one with
+//     more elements than asked for. Absent bounds of a delta are 0 and 1. Floats that are not finite and
+//     numbers that are too high come through; checks follow.
 //
 // One writer serves all: encoding never waits, and every message is copied out.
 import { SynclineError } from '@syncline/kernel';
+import { WireReader, WireWriter } from '@syncline/kernel/wire';
 import type { Cells } from '../cells.js';
 import {
   type CellColumns,
   type DeltaColumns,
+  ElementCount,
   noCells,
   noDeltas,
   readBucket,
@@ -20,8 +23,6 @@ import {
 } from './cell-lists.js';
 import { noHello, readHello, readWelcome, writeHello, writeWelcome } from './greeting-codec.js';
 import type { ResponseFields, SyncRequest, SyncResponse, Welcome } from './sync-messages.js';
-import { WireReader } from './wire-reader.js';
-import { integerFieldBytesMax, WireWriter } from './wire-writer.js';
 
 type RequestOf<Kind> = Extract<SyncRequest, { kind: Kind }>;
 
@@ -33,9 +34,6 @@ const MEMBER_FIELDS = {
 } as const satisfies Record<SyncRequest['kind'], number>;
 
 const welcomeField = 8;
-const requestDepth = 1;
-const memberDepth = 2;
-const responseDepth = 1;
 
 const writer = new WireWriter();
 
@@ -45,13 +43,17 @@ export interface DecodeOptions {
 }
 
 export function decodeSyncRequest(bytes: Uint8Array, { elementsMax }: DecodeOptions): SyncRequest {
-  const reader = new WireReader('SyncRequest', bytes, elementsMax);
+  const reader = new WireReader('SyncRequest', bytes);
+  const elements = new ElementCount(elementsMax);
   let request: SyncRequest | undefined;
-  while (reader.position < reader.end) {
-    const field = reader.field();
+  for (let field = reader.field(); field !== 0; field = reader.field()) {
     switch (field) {
       case 1:
-        request = readDeltaUpdate(reader, request?.kind === 'delta-update' ? request : undefined);
+        request = readDeltaUpdate(
+          reader,
+          request?.kind === 'delta-update' ? request : undefined,
+          elements,
+        );
         break;
       case 2:
         request = readStateRequest(reader, request?.kind === 'state-request' ? request : undefined);
@@ -63,10 +65,14 @@ export function decodeSyncRequest(bytes: Uint8Array, { elementsMax }: DecodeOpti
         };
         break;
       case 4:
-        request = readViewUpload(reader, request?.kind === 'view-upload' ? request : undefined);
+        request = readViewUpload(
+          reader,
+          request?.kind === 'view-upload' ? request : undefined,
+          elements,
+        );
         break;
       default:
-        reader.skip(requestDepth);
+        reader.skip();
     }
   }
   if (request !== undefined) return request;
@@ -78,15 +84,14 @@ export function decodeSyncRequest(bytes: Uint8Array, { elementsMax }: DecodeOpti
 }
 
 export function encodeSyncRequest(request: SyncRequest): Uint8Array {
-  writer.start();
-  writer.reserve(3 * integerFieldBytesMax);
+  writer.clear();
+  const start = writer.begin(MEMBER_FIELDS[request.kind]);
   switch (request.kind) {
     case 'delta-update':
       writer.bigint(1, request.seed);
       writeDeltas(writer, 2, request.deltas);
-      writer.reserve(2 * integerFieldBytesMax);
-      writer.integer(3, request.seq);
-      writer.integer(4, request.epoch);
+      writer.uint(3, request.seq);
+      writer.uint(4, request.epoch);
       break;
     case 'state-request':
       writer.bigint(1, request.seed);
@@ -101,35 +106,36 @@ export function encodeSyncRequest(request: SyncRequest): Uint8Array {
     default:
       return request satisfies never;
   }
-  return writer.finishNested(MEMBER_FIELDS[request.kind]);
+  writer.end(start);
+  return writer.copy();
 }
 
 export function decodeSyncResponse(bytes: Uint8Array): SyncResponse {
-  const reader = new WireReader('SyncResponse', bytes, Number.POSITIVE_INFINITY);
-  const place = { end: reader.end, depth: responseDepth + 1 };
+  const reader = new WireReader('SyncResponse', bytes);
+  const elements = new ElementCount(Number.POSITIVE_INFINITY);
   let cells = noCells;
   let welcome: Welcome | undefined;
   const numbers = { seed: 0n, epoch: 0, ackedSeq: 0, activeInstances: 0 };
   const flags = { isSnapshot: false, snapshotEnd: false };
-  while (reader.position < reader.end) {
-    switch (reader.field()) {
+  for (let field = reader.field(); field !== 0; field = reader.field()) {
+    switch (field) {
       case 1:
         numbers.seed = reader.bigint();
         break;
       case 2:
-        cells = readBucket(reader, cells, place);
+        cells = readBucket(reader, cells, elements);
         break;
       case 3:
-        numbers.epoch = reader.integer();
+        numbers.epoch = reader.uintOrInfinity();
         break;
       case 4:
-        numbers.ackedSeq = reader.integer();
+        numbers.ackedSeq = reader.uintOrInfinity();
         break;
       case 5:
         flags.isSnapshot = reader.bool();
         break;
       case 6:
-        numbers.activeInstances = reader.uint32();
+        numbers.activeInstances = reader.word();
         break;
       case welcomeField:
         welcome = readWelcome(reader, welcome);
@@ -138,7 +144,7 @@ export function decodeSyncResponse(bytes: Uint8Array): SyncResponse {
         flags.snapshotEnd = reader.bool();
         break;
       default:
-        reader.skip(responseDepth);
+        reader.skip();
     }
   }
   return { ...numbers, ...flags, cells, welcome };
@@ -148,21 +154,21 @@ export function encodeSyncResponse(response: SyncResponse): Uint8Array {
   startBuckets(response.seed);
   writeBuckets(writer, response.cells, 0, response.cells.count);
   writeFields(response);
-  return writer.finish();
+  return writer.copy();
 }
 
 /** The part of a round that is the same for all: a response with the cells from `from` up to `to`. */
 export function encodeBuckets(seed: bigint, cells: Cells, from: number, to: number): Uint8Array {
   startBuckets(seed);
   writeBuckets(writer, cells, from, to);
-  return writer.finish();
+  return writer.copy();
 }
 
 /** The same response with a stream's own fields behind it, which protobuf reads as one message. */
 export function withResponseFields(shared: Uint8Array, fields: ResponseFields): Uint8Array {
-  writer.start();
+  writer.clear();
   writeFields(fields);
-  const own = writer.finish();
+  const own = writer.copy();
   const whole = new Uint8Array(shared.length + own.length);
   whole.set(shared);
   whole.set(own, shared.length);
@@ -170,47 +176,46 @@ export function withResponseFields(shared: Uint8Array, fields: ResponseFields): 
 }
 
 function startBuckets(seed: bigint): void {
-  writer.start();
-  writer.reserve(integerFieldBytesMax);
+  writer.clear();
   writer.bigint(1, seed);
 }
 
 function writeFields(fields: ResponseFields): void {
-  writer.reserve(5 * integerFieldBytesMax);
-  writer.integer(3, fields.epoch);
-  writer.integer(4, fields.ackedSeq);
+  writer.uint(3, fields.epoch);
+  writer.uint(4, fields.ackedSeq);
   writer.bool(5, fields.isSnapshot);
-  writer.integer(6, fields.activeInstances);
+  writer.uint(6, fields.activeInstances);
   if (fields.welcome !== undefined) writeWelcome(writer, welcomeField, fields.welcome);
-  writer.reserve(integerFieldBytesMax);
   writer.bool(9, fields.snapshotEnd);
 }
 
 function readDeltaUpdate(
   reader: WireReader,
   before: RequestOf<'delta-update'> | undefined,
+  elements: ElementCount,
 ): RequestOf<'delta-update'> {
   let { seed, seq, epoch } = before ?? { seed: 0n, seq: 0, epoch: 0 };
   let deltas: DeltaColumns = before?.deltas ?? noDeltas;
-  const place = { end: reader.nestedEnd(), depth: memberDepth + 1 };
-  while (reader.position < place.end) {
-    switch (reader.field()) {
+  const outerEnd = reader.enter();
+  for (let field = reader.field(); field !== 0; field = reader.field()) {
+    switch (field) {
       case 1:
         seed = reader.bigint();
         break;
       case 2:
-        deltas = readDelta(reader, deltas, place);
+        deltas = readDelta(reader, deltas, elements);
         break;
       case 3:
-        seq = reader.integer();
+        seq = reader.uintOrInfinity();
         break;
       case 4:
-        epoch = reader.integer();
+        epoch = reader.uintOrInfinity();
         break;
       default:
-        reader.skip(memberDepth);
+        reader.skip();
     }
   }
+  reader.leave(outerEnd);
   return { kind: 'delta-update', seed, deltas, seq, epoch };
 }
 
@@ -219,32 +224,35 @@ function readStateRequest(
   before: RequestOf<'state-request'> | undefined,
 ): RequestOf<'state-request'> {
   let seed = before?.seed ?? 0n;
-  const end = reader.nestedEnd();
-  while (reader.position < end) {
-    if (reader.field() === 1) seed = reader.bigint();
-    else reader.skip(memberDepth);
+  const outerEnd = reader.enter();
+  for (let field = reader.field(); field !== 0; field = reader.field()) {
+    if (field === 1) seed = reader.bigint();
+    else reader.skip();
   }
+  reader.leave(outerEnd);
   return { kind: 'state-request', seed };
 }
 
 function readViewUpload(
   reader: WireReader,
   before: RequestOf<'view-upload'> | undefined,
+  elements: ElementCount,
 ): RequestOf<'view-upload'> {
   let seed = before?.seed ?? 0n;
   let cells: CellColumns = before?.cells ?? noCells;
-  const place = { end: reader.nestedEnd(), depth: memberDepth + 1 };
-  while (reader.position < place.end) {
-    switch (reader.field()) {
+  const outerEnd = reader.enter();
+  for (let field = reader.field(); field !== 0; field = reader.field()) {
+    switch (field) {
       case 1:
         seed = reader.bigint();
         break;
       case 2:
-        cells = readBucket(reader, cells, place);
+        cells = readBucket(reader, cells, elements);
         break;
       default:
-        reader.skip(memberDepth);
+        reader.skip();
     }
   }
+  reader.leave(outerEnd);
   return { kind: 'view-upload', seed, cells };
 }

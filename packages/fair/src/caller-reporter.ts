@@ -1,0 +1,136 @@
+// Reports the most throttled callers of one instance to a Syncline server, for `syncline fair top` and the dashboard.
+//
+// The state service sees cells and never a caller's key, so naming callers is a choice of each instance: only a program
+// that starts a reporter sends them. Decisions never wait for it. One request is in flight, and a report that fails is
+// dropped, because the next one follows soon.
+import { type Clock, createSystemClock, SynclineError } from '@syncline/kernel';
+import type { FairTracker } from './fair-tracker.js';
+import { fairLimits } from './limits.js';
+import { warningLogger } from './warning-logger.js';
+
+const TIMEOUT_MS = 5_000;
+
+export interface CallerReporterOptions {
+  /** The HTTP address of any node, for example `http://127.0.0.1:7400`. */
+  readonly url: string;
+  /** The name of the tracker, as in `grpcRemote({ tracker })`. */
+  readonly tracker: string;
+  /** Names this instance among those of its tracker; the host name, for example. */
+  readonly instance: string;
+  /** The server's bearer token, if it has one. */
+  readonly token?: string;
+  /** How often to report. Default 1,000; the server forgets an instance after 10 s. */
+  readonly intervalMs?: number;
+  /** Called when a report does not arrive. Default: a warning when reports begin to fail. */
+  readonly onError?: (error: Error) => void;
+}
+
+export interface CallerReporter {
+  /** Stops reporting. Does not close the tracker. */
+  close(): void;
+}
+
+/** Starts reporting immediately, and does not keep the process alive. */
+export function startCallerReporter(
+  tracker: FairTracker,
+  options: CallerReporterOptions,
+  deps: { readonly clock?: Clock } = {},
+): CallerReporter {
+  const { clock = createSystemClock() } = deps;
+  const { url, intervalMs = 1_000, onError = warnOnce() } = options;
+  const target = targetOf(url);
+  const rates = new RefusalRates(tracker, clock);
+  let isClosed = false;
+  let timer = schedule(0);
+
+  function schedule(delayMs: number) {
+    return clock.setTimer(delayMs, () => void report(), { unref: true });
+  }
+
+  async function report(): Promise<void> {
+    try {
+      await send(target, options, rates.take());
+    } catch (thrown) {
+      if (!isClosed) onError(SynclineError.from(thrown));
+    }
+    if (!isClosed) timer = schedule(intervalMs);
+  }
+
+  return {
+    close() {
+      isClosed = true;
+      timer.cancel();
+    },
+  };
+}
+
+interface ReportedCaller {
+  readonly key: string;
+  readonly probability: number;
+  readonly throttledPerSecond: number;
+}
+
+/** Turns the counts of `tracker.top` into rates since the previous report. */
+class RefusalRates {
+  readonly #tracker: FairTracker;
+  readonly #clock: Clock;
+  #counts = new Map<string, number>();
+  #atMs: number;
+
+  constructor(tracker: FairTracker, clock: Clock) {
+    this.#tracker = tracker;
+    this.#clock = clock;
+    this.#atMs = clock.monotonicMs();
+  }
+
+  take(): readonly ReportedCaller[] {
+    const top = this.#tracker.top(fairLimits.reportedCallersMax.value);
+    const nowMs = this.#clock.monotonicMs();
+    const seconds = Math.max(1, nowMs - this.#atMs) / 1_000;
+    const before = this.#counts;
+    this.#counts = new Map(top.map(({ key, throttled }) => [key, throttled]));
+    this.#atMs = nowMs;
+    return top.map(({ key, probability, throttled }) => {
+      // Counts halve at each window, so they can fall.
+      const refused = Math.max(0, throttled - (before.get(key) ?? 0));
+      return { key, probability, throttledPerSecond: refused / seconds };
+    });
+  }
+}
+
+async function send(
+  target: URL,
+  { tracker, instance, token }: CallerReporterOptions,
+  callers: readonly ReportedCaller[],
+): Promise<void> {
+  const reply = await fetch(target, {
+    method: 'PUT',
+    headers: {
+      'content-type': 'application/json',
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    },
+    body: JSON.stringify({ tracker, instance, callers }),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  const text = await reply.text();
+  if (reply.ok) return;
+  const message = `${target.origin} answered ${reply.status} to a caller report: ${text}`;
+  throw new SynclineError('unavailable', message);
+}
+
+function targetOf(url: string): URL {
+  try {
+    return new URL('api/fair/callers', url.endsWith('/') ? url : `${url}/`);
+  } catch (cause) {
+    const message = `url is ${JSON.stringify(url)}; expected an address such as http://127.0.0.1:7400`;
+    throw new SynclineError('invalid-argument', message, { cause, details: { field: 'url' } });
+  }
+}
+
+function warnOnce(): (error: Error) => void {
+  let hasWarned = false;
+  return ({ message }) => {
+    if (!hasWarned) warningLogger.warn('could not report throttled callers', { error: message });
+    hasWarned = true;
+  };
+}
